@@ -1,0 +1,6 @@
+//! Text becomes a plan: templates, JSON5, decoding and the checks of meaning, with every mistake shown
+//! where it stands in the user's own text.
+#![forbid(unsafe_code)]
+
+pub mod limits;
+pub mod span;

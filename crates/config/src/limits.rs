@@ -1,0 +1,14 @@
+//! The bounds within which a configuration is read, so that no text can hang or exhaust the supervisor.
+
+/// The largest file that is read, in bytes.
+pub const SOURCE_BYTES: usize = 8 * 1024 * 1024;
+/// The largest text a template may render to, in bytes.
+pub const RENDERED_BYTES: usize = 16 * 1024 * 1024;
+/// How many steps a template may take: visits of a node, turns of a `range`, elements made by `loop`.
+pub const TEMPLATE_STEPS: u64 = 10_000_000;
+/// How deep `{{ template }}` calls, parentheses and blocks may nest.
+pub const TEMPLATE_DEPTH: usize = 200;
+/// How deep lists and objects may nest.
+pub const JSON_DEPTH: usize = 500;
+/// How many errors are collected before reading stops.
+pub const ERRORS: usize = 100;

@@ -1,0 +1,141 @@
+//! Places in a text, and the map from a rendered text back to the one the user wrote.
+//!
+//! A configuration is rendered as a template before it is read. Everything after the template knows
+//! only rendered positions; [`SourceMap`] turns them back, so that a message can point at what the user
+//! can edit (C5).
+
+/// A half-open range of bytes. Texts are limited to a few megabytes (see [`crate::limits`]), so 32 bits do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Span {
+    /// Offset of the first byte.
+    pub start: u32,
+    /// Offset after the last byte.
+    pub end: u32,
+}
+
+impl Span {
+    /// The range `start..end`; offsets beyond 32 bits are clamped, which the size limits rule out.
+    #[must_use]
+    pub fn new(start: usize, end: usize) -> Self {
+        let clamp = |offset: usize| u32::try_from(offset).unwrap_or(u32::MAX);
+        Self { start: clamp(start), end: clamp(end.max(start)) }
+    }
+
+    /// The empty range at `offset`.
+    #[must_use]
+    pub fn at(offset: usize) -> Self {
+        Self::new(offset, offset)
+    }
+
+    /// The range as indices.
+    #[must_use]
+    pub fn range(self) -> core::ops::Range<usize> {
+        self.start as usize..self.end as usize
+    }
+
+    /// The smallest range that holds both.
+    #[must_use]
+    pub fn to(self, other: Self) -> Self {
+        Self { start: self.start.min(other.start), end: self.end.max(other.end) }
+    }
+
+    /// Whether there is nothing in it.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self.start == self.end
+    }
+}
+
+/// Where a byte of the rendered text came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// It was copied from this offset of the source.
+    Copied(u32),
+    /// It was produced by the `{{ action }}` at this range of the source.
+    Produced(Span),
+}
+
+/// One run of rendered bytes with a common origin; it ends where the next one begins.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    rendered: u32,
+    source: Span,
+    copied: bool,
+}
+
+/// The map from rendered positions to source positions.
+#[derive(Clone, Debug, Default)]
+pub struct SourceMap {
+    pieces: Vec<Piece>,
+}
+
+impl SourceMap {
+    /// The map of a text that was not rendered at all.
+    #[must_use]
+    pub fn identity(length: usize) -> Self {
+        let mut map = Self::default();
+        map.copied(0, Span::new(0, length));
+        map
+    }
+
+    /// The rendered bytes from `rendered` on are the bytes of `source`, as they stand there.
+    pub fn copied(&mut self, rendered: usize, source: Span) {
+        self.push(rendered, source, true);
+    }
+
+    /// The rendered bytes from `rendered` on came out of the action at `source`.
+    pub fn produced(&mut self, rendered: usize, source: Span) {
+        self.push(rendered, source, false);
+    }
+
+    fn push(&mut self, rendered: usize, source: Span, copied: bool) {
+        let rendered = Span::at(rendered).start;
+        // A run of no bytes has no origin worth keeping: the next piece begins at the same place.
+        if self.pieces.last().is_some_and(|last| last.rendered == rendered) {
+            self.pieces.pop();
+        }
+        self.pieces.push(Piece { rendered, source, copied });
+    }
+
+    /// The origin of the rendered byte at `offset`. An offset at the very end belongs to the last byte's piece.
+    #[must_use]
+    pub fn origin(&self, offset: u32) -> Origin {
+        let after = self.pieces.partition_point(|piece| piece.rendered <= offset);
+        let Some(piece) = after.checked_sub(1).and_then(|index| self.pieces.get(index)) else {
+            return Origin::Copied(offset);
+        };
+        if piece.copied {
+            let into = offset - piece.rendered;
+            Origin::Copied((piece.source.start + into).min(piece.source.end))
+        } else {
+            Origin::Produced(piece.source)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn c5_a_rendered_offset_is_traced_to_its_source() {
+        // `ab{{ .X }}cd` with X = "123"
+        let mut map = SourceMap::default();
+        map.copied(0, Span::new(0, 2));
+        map.produced(2, Span::new(2, 10));
+        map.copied(5, Span::new(10, 12));
+        assert_eq!(map.origin(1), Origin::Copied(1));
+        assert_eq!(map.origin(2), Origin::Produced(Span::new(2, 10)));
+        assert_eq!(map.origin(4), Origin::Produced(Span::new(2, 10)));
+        assert_eq!(map.origin(5), Origin::Copied(10));
+        assert_eq!(map.origin(7), Origin::Copied(12));
+    }
+
+    #[test]
+    fn c5_an_action_that_prints_nothing_owns_no_byte() {
+        let mut map = SourceMap::default();
+        map.produced(0, Span::new(0, 8));
+        map.copied(0, Span::new(8, 10));
+        assert_eq!(map.origin(0), Origin::Copied(8));
+    }
+}
