@@ -2,5 +2,6 @@
 //! where it stands in the user's own text.
 #![forbid(unsafe_code)]
 
+pub mod json5;
 pub mod limits;
 pub mod span;
