@@ -3,5 +3,6 @@
 #![forbid(unsafe_code)]
 
 pub mod diagnose;
+pub mod json5;
 pub mod limits;
 pub mod span;

@@ -1,0 +1,382 @@
+//! The text, cut into tokens.
+//!
+//! Blanks and comments fall away here. So do bytes that can stand nowhere (a NUL, a `#` comment): they are
+//! reported and then treated as blanks, and the token after them is marked, so that the parser does not
+//! complain again about the hole they leave.
+
+use unicode_ident::{is_xid_continue, is_xid_start};
+
+use super::{Number, SyntaxError, number, string};
+use crate::limits;
+use crate::span::Span;
+
+/// The two kinds of brackets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Bracket {
+    Object,
+    List,
+}
+
+impl Bracket {
+    pub(super) fn open(self) -> char {
+        if self == Self::Object { '{' } else { '[' }
+    }
+
+    pub(super) fn close(self) -> char {
+        if self == Self::Object { '}' } else { ']' }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Kind {
+    Open(Bracket),
+    Close(Bracket),
+    Comma,
+    Colon,
+    /// `=`, and its relatives `==` and `=>`
+    Equals,
+    Semicolon,
+    /// A quoted text; `broken` if its end was missing.
+    String {
+        text: String,
+        broken: bool,
+    },
+    Number(Number),
+    /// An identifier, which may be a key or a literal.
+    Word(String),
+    /// A run of characters that is none of the above.
+    Text,
+    /// `{{ … }}`, a template action that was not rendered.
+    Template,
+    End,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Token {
+    pub(super) kind: Kind,
+    pub(super) span: Span,
+    /// A line ended between the token before and this one.
+    pub(super) newline: bool,
+    /// Something was reported between the token before and this one.
+    pub(super) junk: bool,
+}
+
+#[derive(Clone)]
+pub(super) struct Lexer<'a> {
+    pub(super) text: &'a [u8],
+    pub(super) at: usize,
+    /// Mistakes inside the last token and before it.
+    pub(super) pending: Vec<SyntaxError>,
+    /// No `}}` stands on the line before this offset: a memory that keeps `{{{{{{…` linear.
+    no_template_before: usize,
+    /// A `#` before this offset is a stray character and not a comment, for the same reason.
+    no_hash_comment_before: usize,
+}
+
+impl<'a> Lexer<'a> {
+    pub(super) fn new(text: &'a [u8]) -> Self {
+        Self { text, at: 0, pending: Vec::new(), no_template_before: 0, no_hash_comment_before: 0 }
+    }
+
+    fn byte(&self, at: usize) -> Option<u8> {
+        self.text.get(at).copied()
+    }
+
+    fn error(&mut self, start: usize, end: usize, message: impl Into<String>, help: &str) {
+        if self.pending.len() < limits::ERRORS {
+            self.pending.push(SyntaxError::new(Span::new(start, end), message, Some(help.to_owned())));
+        }
+    }
+
+    /// The next token.
+    pub(super) fn next(&mut self) -> Token {
+        let before = self.pending.len();
+        let newline = self.blanks();
+        let junk = self.pending.len() > before;
+        let start = self.at;
+        let kind = self.token(start);
+        Token { kind, span: Span::new(start, self.at), newline, junk }
+    }
+
+    fn token(&mut self, start: usize) -> Kind {
+        let Some(byte) = self.byte(start) else { return Kind::End };
+        let punctuation = match byte {
+            b'{' => {
+                if let Some(end) = self.template(start) {
+                    self.at = end;
+                    return Kind::Template;
+                }
+                Kind::Open(Bracket::Object)
+            }
+            b'[' => Kind::Open(Bracket::List),
+            b'}' => Kind::Close(Bracket::Object),
+            b']' => Kind::Close(Bracket::List),
+            b',' => Kind::Comma,
+            b':' => Kind::Colon,
+            b';' => Kind::Semicolon,
+            b'=' => {
+                self.at += usize::from(matches!(self.byte(start + 1), Some(b'=' | b'>')));
+                Kind::Equals
+            }
+            b'"' | b'\'' => {
+                let quoted = string::read(self.text, start, &mut self.pending);
+                self.at = quoted.end;
+                return Kind::String { text: quoted.text, broken: quoted.broken };
+            }
+            _ => return self.run(start),
+        };
+        self.at += 1;
+        punctuation
+    }
+
+    /// A run of characters up to the next blank, bracket, quote or separator.
+    fn run(&mut self, start: usize) -> Kind {
+        if let Some((quote, length)) = char_at(self.text, start).filter(|(char, _)| is_wrong_quote(*char)) {
+            return self.wrongly_quoted(start, quote, length);
+        }
+        let mut at = start;
+        while let Some((char, length)) = char_at(self.text, at) {
+            let comment = char == '/' && matches!(self.byte(at + 1), Some(b'/' | b'*'));
+            let ends = "{}[],:;=\"'".contains(char) || is_blank(char) || is_stray_control(char);
+            if comment || ends || is_wrong_quote(char) {
+                break;
+            }
+            at += length;
+        }
+        // The caller has seen that the first character is none of those that end a run.
+        self.at = at.max(start + 1);
+        let Some(Ok(text)) = self.text.get(start..self.at).map(str::from_utf8) else { return Kind::Text };
+        let digit_like = text.starts_with(|char: char| char.is_ascii_digit() || "+-.".contains(char));
+        if digit_like {
+            return number::parse(text).map_or(Kind::Text, Kind::Number);
+        }
+        identifier(text).map_or(Kind::Text, Kind::Word)
+    }
+
+    /// Text in typographic quotes or backquotes: no JSON5, but it is plain what was meant.
+    fn wrongly_quoted(&mut self, start: usize, quote: char, length: usize) -> Kind {
+        let inside = start + length;
+        let mut end = inside;
+        let mut close = None;
+        while let Some(byte) = self.byte(end).filter(|byte| !matches!(byte, b'\n' | b'\r')) {
+            let char = char_at(self.text, end);
+            if let Some((char, length)) = char.filter(|(char, _)| closes(quote, *char)) {
+                close = Some((end, end + length, char));
+                break;
+            }
+            end += if byte < 0x80 { 1 } else { char.map_or(1, |(_, length)| length) };
+        }
+        self.error(
+            start,
+            inside,
+            format!("{quote} is not a quotation mark that JSON5 knows"),
+            "write the text between \" and \"",
+        );
+        let (text_end, token_end) = match close {
+            Some((text_end, token_end, _)) => (text_end, token_end),
+            None => {
+                let line = self.text.get(inside..end).unwrap_or_default();
+                let kept = line.iter().rposition(|byte| !b" \t,}]".contains(byte)).map_or(0, |last| last + 1);
+                (inside + kept, inside + kept)
+            }
+        };
+        self.at = token_end;
+        let mut text = String::new();
+        string::push_lossy(&mut text, self.text.get(inside..text_end).unwrap_or_default());
+        Kind::String { text, broken: close.is_none() }
+    }
+
+    /// The end of the `{{ … }}` that begins at `start`, if one does.
+    pub(super) fn template(&mut self, start: usize) -> Option<usize> {
+        if self.byte(start + 1) != Some(b'{') || start < self.no_template_before {
+            return None;
+        }
+        let rest = self.text.get(start..)?;
+        let line = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r')).unwrap_or(rest.len());
+        let end = rest.get(..line)?.windows(2).position(|pair| pair == b"}}");
+        if end.is_none() {
+            self.no_template_before = start + line;
+        }
+        end.map(|end| start + end + 2)
+    }
+
+    /// Goes over blanks and comments; tells whether a line ended.
+    fn blanks(&mut self) -> bool {
+        let mut newline = false;
+        while let Some(byte) = self.byte(self.at) {
+            match byte {
+                b' ' | b'\t' | b'\x0b' | b'\x0c' => self.at += 1,
+                b'\n' | b'\r' => {
+                    newline = true;
+                    self.at += 1;
+                }
+                b'/' if self.byte(self.at + 1) == Some(b'/') => self.line_comment(),
+                b'/' if self.byte(self.at + 1) == Some(b'*') => newline |= self.comment(),
+                b'*' if self.byte(self.at + 1) == Some(b'/') => {
+                    self.error(
+                        self.at,
+                        self.at + 2,
+                        "this `*/` closes no comment",
+                        "comments do not nest: the first `*/` has closed it",
+                    );
+                    self.at += 2;
+                }
+                b'#' => self.hash(),
+                0x21..=0x7e => break,
+                _ => match char_at(self.text, self.at) {
+                    Some((char, length)) if is_blank(char) => {
+                        newline |= matches!(char, '\u{2028}' | '\u{2029}');
+                        self.at += length;
+                    }
+                    Some((char, _)) if !is_stray_control(char) => break,
+                    found => self.stray_bytes(found.is_some()),
+                },
+            }
+        }
+        newline
+    }
+
+    /// A run of control characters, or of bytes that are not UTF-8, outside of any text.
+    fn stray_bytes(&mut self, control: bool) {
+        let start = self.at;
+        let byte = self.byte(start).unwrap_or_default();
+        let same_sort = |found: Option<(char, usize)>| match found {
+            Some((char, _)) => control && is_stray_control(char),
+            None => !control,
+        };
+        while self.at < self.text.len() && same_sort(char_at(self.text, self.at)) {
+            self.at += char_at(self.text, self.at).map_or(1, |(_, length)| length);
+        }
+        let (message, help) = if control {
+            (format!("a control character (0x{byte:02x}) cannot stand here"), "delete it")
+        } else {
+            (format!("the byte 0x{byte:02x} is not UTF-8"), "save the file as UTF-8")
+        };
+        self.error(start, self.at, message, help);
+    }
+
+    /// `#` begins no comment, but that is most often what was meant.
+    fn hash(&mut self) {
+        let start = self.at;
+        self.error(start, start + 1, "a comment does not begin with `#`", "write `//` instead");
+        self.at += 1;
+        if start < self.no_hash_comment_before {
+            return;
+        }
+        let rest = self.text.get(start..).unwrap_or_default();
+        let line = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r')).unwrap_or(rest.len());
+        let balance = rest.iter().take(line).fold(0i64, |balance, byte| match byte {
+            b'{' | b'[' => balance + 1,
+            b'}' | b']' => balance - 1,
+            _ => balance,
+        });
+        // A comment that closed what is open would be none: `{#a: 1}`.
+        if balance < 0 {
+            self.no_hash_comment_before = start + line;
+        } else {
+            self.at = start + line;
+        }
+    }
+
+    fn line_comment(&mut self) {
+        while self.byte(self.at).is_some() && line_end_length(self.text, self.at) == 0 {
+            self.at += 1;
+        }
+    }
+
+    /// `/* … */`; tells whether a line ended inside.
+    fn comment(&mut self) -> bool {
+        let start = self.at;
+        let rest = self.text.get(start + 2..).unwrap_or_default();
+        let Some(length) = rest.windows(2).position(|pair| pair == b"*/") else {
+            self.error(start, start + 2, "this comment is never closed", "write `*/` where it ends");
+            self.at = self.text.len();
+            return false;
+        };
+        self.at = start + 2 + length + 2;
+        rest.iter().take(length).any(|byte| matches!(byte, b'\n' | b'\r'))
+    }
+
+    /// Whether the text goes on with a colon (or an `=`), blanks aside, so that what stands before is a key.
+    pub(super) fn colon_follows(&self, end: usize) -> bool {
+        let rest = self.text.get(end..).unwrap_or_default().trim_ascii_start();
+        match rest.first() {
+            Some(b':') => rest.get(1) != Some(&b'/'),
+            Some(b'=') => true,
+            _ => false,
+        }
+    }
+}
+
+/// The identifier that `text` is, escapes resolved, or `None`.
+fn identifier(text: &str) -> Option<String> {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let (char, length) = if first == '\\' {
+            if rest.as_bytes().get(1) != Some(&b'u') {
+                return None;
+            }
+            (char::from_u32(string::code(rest.as_bytes(), 2, 4)?)?, 6)
+        } else {
+            (first, first.len_utf8())
+        };
+        let joiner = matches!(char, '\u{200c}' | '\u{200d}');
+        let fits = matches!(char, '$' | '_')
+            || if out.is_empty() { is_xid_start(char) } else { is_xid_continue(char) || joiner };
+        if !fits {
+            return None;
+        }
+        out.push(char);
+        rest = rest.get(length..)?;
+    }
+    Some(out)
+}
+
+/// The character at an offset and its length in bytes; `None` at the end and where the bytes are not UTF-8.
+pub(super) fn char_at(text: &[u8], at: usize) -> Option<(char, usize)> {
+    let first = *text.get(at)?;
+    let length = match first {
+        0..0x80 => return Some((char::from(first), 1)),
+        0xc0..0xe0 => 2,
+        0xe0..0xf0 => 3,
+        _ => 4,
+    };
+    let char = str::from_utf8(text.get(at..at + length)?).ok()?.chars().next()?;
+    Some((char, length))
+}
+
+/// The length of the line end at an offset, or 0.
+pub(super) fn line_end_length(text: &[u8], at: usize) -> usize {
+    match text.get(at) {
+        Some(b'\n') => 1,
+        Some(b'\r') => 1 + usize::from(text.get(at + 1) == Some(&b'\n')),
+        // U+2028 and U+2029
+        Some(0xe2) if matches!(text.get(at + 1..at + 3), Some([0x80, 0xa8 | 0xa9])) => 3,
+        _ => 0,
+    }
+}
+
+/// White space and line ends of JSON5.
+fn is_blank(char: char) -> bool {
+    matches!(char, '\t'..='\r' | ' ' | '\u{a0}' | '\u{feff}' | '\u{2028}' | '\u{2029}')
+        || matches!(char, '\u{1680}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}')
+}
+
+/// Characters that print nothing and can only have come here by accident.
+fn is_stray_control(char: char) -> bool {
+    char.is_control() && !is_blank(char) || char == '\u{200b}'
+}
+
+fn is_wrong_quote(char: char) -> bool {
+    matches!(char, '`' | '\u{2018}'..='\u{201f}' | '«' | '»')
+}
+
+/// Whether `close` ends what the wrong quote `open` has begun. People mix them, so any double one ends a double one.
+fn closes(open: char, close: char) -> bool {
+    match open {
+        '`' => close == '`',
+        '\u{2018}'..='\u{201b}' => matches!(close, '\u{2018}'..='\u{201b}' | '\''),
+        _ => matches!(close, '\u{201c}'..='\u{201f}' | '«' | '»' | '"'),
+    }
+}

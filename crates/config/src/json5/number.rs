@@ -1,0 +1,61 @@
+//! Number literals.
+
+use super::Number;
+
+/// The number that `text` is as a whole, or `None`.
+pub(super) fn parse(text: &str) -> Option<Number> {
+    let (negative, digits) = match text.as_bytes().first()? {
+        b'-' => (true, text.get(1..)?),
+        b'+' => (false, text.get(1..)?),
+        _ => (false, text),
+    };
+    let magnitude = match digits {
+        "Infinity" => f64::INFINITY,
+        "NaN" => f64::NAN,
+        _ => match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
+            Some(hex) => hexadecimal(hex)?,
+            None if is_decimal(digits) => digits.parse().ok()?,
+            None => return None,
+        },
+    };
+    Some(Number { value: if negative { -magnitude } else { magnitude }, text: text.into() })
+}
+
+/// `DecimalLiteral` of ECMAScript 5.1: no leading zeros, a digit on at least one side of the point.
+fn is_decimal(text: &str) -> bool {
+    let (mantissa, exponent) = match text.find(['e', 'E']) {
+        Some(at) => (text.get(..at).unwrap_or_default(), text.get(at + 1..)),
+        None => (text, None),
+    };
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let all_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    let exponent_holds = exponent.is_none_or(|exponent| {
+        let digits = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
+        !digits.is_empty() && all_digits(digits)
+    });
+    all_digits(whole)
+        && all_digits(fraction)
+        && !(whole.is_empty() && fraction.is_empty())
+        && !(whole.len() > 1 && whole.starts_with('0'))
+        && exponent_holds
+}
+
+/// Hexadecimal digits of any count, rounded once.
+fn hexadecimal(digits: &str) -> Option<f64> {
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
+    }
+    let digits = digits.trim_start_matches('0');
+    if digits.is_empty() {
+        return Some(0.0);
+    }
+    // The leading 32 digits hold more bits than a float keeps; of the rest it only matters whether there
+    // is anything, which one low bit can say.
+    let (head, tail) = digits.split_at_checked(32).unwrap_or((digits, ""));
+    let sticky = u128::from(tail.bytes().any(|byte| byte != b'0'));
+    let head = u128::from_str_radix(head, 16).ok()? | sticky;
+    let shift = i32::try_from(tail.len()).unwrap_or(i32::MAX).saturating_mul(4).min(2000);
+    #[expect(clippy::cast_precision_loss, reason = "rounding to the nearest float is what is wanted")]
+    let head = head as f64;
+    Some(head * 2f64.powi(shift))
+}
