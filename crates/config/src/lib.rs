@@ -2,6 +2,7 @@
 //! where it stands in the user's own text.
 #![forbid(unsafe_code)]
 
+pub mod command;
 pub mod duration;
 pub mod json5;
 pub mod limits;
