@@ -4,6 +4,7 @@
 
 pub mod command;
 pub mod duration;
+pub mod interfaces;
 pub mod json5;
 pub mod limits;
 pub mod span;
