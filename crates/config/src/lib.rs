@@ -2,7 +2,10 @@
 //! where it stands in the user's own text.
 #![forbid(unsafe_code)]
 
+pub mod command;
 pub mod diagnose;
+pub mod duration;
+pub mod interfaces;
 pub mod json5;
 pub mod limits;
 pub mod span;

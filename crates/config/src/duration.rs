@@ -1,0 +1,286 @@
+//! Durations as configurations write them (C3): digits are seconds, the rest is Go's form.
+
+use core::fmt;
+
+const SECOND: u64 = 1_000_000_000;
+/// Go counts up to this magnitude; only a negative duration may reach it.
+const LARGEST: u64 = 1 << 63;
+/// The units, longest first in time; `µ` has two code points.
+const UNITS: [(&str, u64); 8] = [
+    ("h", 3600 * SECOND),
+    ("m", 60 * SECOND),
+    ("s", SECOND),
+    ("ms", 1_000_000),
+    ("us", 1000),
+    ("µs", 1000),
+    ("μs", 1000),
+    ("ns", 1),
+];
+
+/// Why a text is no duration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DurationError {
+    /// A number without a unit, such as `1.5` or the `30` in `1h30`.
+    MissingUnit {
+        /// The number as written.
+        number: String,
+    },
+    /// A number with a unit that does not exist, such as `sec` or `d`.
+    UnknownUnit {
+        /// The unit as written.
+        unit: String,
+    },
+    /// More than about 292 years.
+    TooLarge,
+    /// No duration at all.
+    NotADuration,
+}
+
+impl DurationError {
+    /// What to write instead.
+    #[must_use]
+    pub fn help(&self) -> String {
+        match self {
+            Self::MissingUnit { number } if number.trim_end_matches('.').is_empty() => example(),
+            Self::MissingUnit { number } => format!("write a unit after it, for example {number}s"),
+            Self::UnknownUnit { unit } => meaning(unit),
+            Self::TooLarge => "the longest duration is 2562047h".to_owned(),
+            Self::NotADuration => example(),
+        }
+    }
+}
+
+impl fmt::Display for DurationError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::MissingUnit { number } => write!(f, "the number {number} has no unit"),
+            Self::UnknownUnit { unit } => write!(f, "{unit:?} is not a unit of time"),
+            Self::TooLarge => f.write_str("this duration is too long"),
+            Self::NotADuration => f.write_str("this is not a duration"),
+        }
+    }
+}
+
+impl core::error::Error for DurationError {}
+
+fn example() -> String {
+    "write a number of seconds, or numbers with units such as 1h15m30s or 100ms".to_owned()
+}
+
+/// What an unknown unit was most likely meant to be.
+fn meaning(unit: &str) -> String {
+    let word = unit.trim();
+    let known = |word: &str| UNITS.iter().any(|(name, _)| *name == word);
+    if word != unit && (known(word) || word.is_empty()) {
+        return "write numbers and units without blanks, such as 1h30m".to_owned();
+    }
+    let lower = word.to_lowercase();
+    let nearest = match lower.as_str() {
+        "sec" | "secs" | "second" | "seconds" => "s",
+        "min" | "mins" | "minute" | "minutes" => "m",
+        "hr" | "hrs" | "hour" | "hours" => "h",
+        "msec" | "msecs" | "milli" | "millis" | "millisecond" | "milliseconds" => "ms",
+        "µ" | "μ" | "u" | "usec" | "usecs" | "micros" | "microsecond" | "microseconds" => "us",
+        "n" | "nsec" | "nsecs" | "nanos" | "nanosecond" | "nanoseconds" => "ns",
+        "d" | "day" | "days" => return "write 24h for a day".to_owned(),
+        "w" | "week" | "weeks" => return "write 168h for a week".to_owned(),
+        "mo" | "month" | "months" => return "write 720h for 30 days".to_owned(),
+        "y" | "yr" | "year" | "years" => return "write 8760h for 365 days".to_owned(),
+        lower if known(lower) => lower,
+        _ => return "the units are h, m, s, ms, us (or µs) and ns".to_owned(),
+    };
+    format!("write {nearest} instead of {word}")
+}
+
+/// Nanoseconds of a duration as ContainerPilot reads it: an empty text is 0, digits are seconds, the rest is
+/// [`parse_go`].
+///
+/// # Errors
+/// If the text is neither.
+pub fn parse(text: &str) -> Result<i64, DurationError> {
+    if text.is_empty() {
+        return Ok(0);
+    }
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return parse_go(text);
+    }
+    let seconds: i64 = text.parse().map_err(|_| DurationError::TooLarge)?;
+    seconds.checked_mul(SECOND.cast_signed()).ok_or(DurationError::TooLarge)
+}
+
+/// Nanoseconds of a duration in Go's form, as `time.ParseDuration` of Go 1.19 reads it.
+///
+/// # Errors
+/// If the text is not in that form.
+pub fn parse_go(text: &str) -> Result<i64, DurationError> {
+    let (negative, mut rest) = match text.as_bytes().first() {
+        Some(b'-') => (true, text.get(1..).unwrap_or_default()),
+        Some(b'+') => (false, text.get(1..).unwrap_or_default()),
+        _ => (false, text),
+    };
+    if rest == "0" {
+        return Ok(0);
+    }
+    if rest.is_empty() {
+        return Err(DurationError::NotADuration);
+    }
+    let mut total = 0u64;
+    while !rest.is_empty() {
+        let (amount, after) = element(rest)?;
+        total = total.checked_add(amount).filter(|total| *total <= LARGEST).ok_or(DurationError::TooLarge)?;
+        rest = after;
+    }
+    if negative {
+        return Ok(0i64.wrapping_sub_unsigned(total));
+    }
+    i64::try_from(total).map_err(|_| DurationError::TooLarge)
+}
+
+/// One number with its unit, in nanoseconds, and what follows it.
+fn element(text: &str) -> Result<(u64, &str), DurationError> {
+    let (whole, after_whole) = digits(text);
+    let (fraction, after_number) = match after_whole.strip_prefix('.') {
+        Some(after_point) => digits(after_point),
+        None => ("", after_whole),
+    };
+    if whole.is_empty() && fraction.is_empty() {
+        return Err(DurationError::NotADuration);
+    }
+    let mut amount = match whole {
+        "" => 0,
+        _ => whole.parse().ok().filter(|whole| *whole <= LARGEST).ok_or(DurationError::TooLarge)?,
+    };
+    let next = after_number.find(|char: char| char == '.' || char.is_ascii_digit());
+    let (name, rest) = after_number.split_at_checked(next.unwrap_or(after_number.len())).unwrap_or_default();
+    if name.is_empty() {
+        let number = text.get(..text.len() - after_number.len()).unwrap_or_default();
+        return Err(DurationError::MissingUnit { number: number.to_owned() });
+    }
+    let Some((_, unit)) = UNITS.iter().find(|(unit, _)| *unit == name) else {
+        return Err(DurationError::UnknownUnit { unit: name.to_owned() });
+    };
+    amount = unit.checked_mul(amount).filter(|amount| *amount <= LARGEST).ok_or(DurationError::TooLarge)?;
+    amount = amount.saturating_add(part_of(*unit, fraction));
+    if amount > LARGEST { Err(DurationError::TooLarge) } else { Ok((amount, rest)) }
+}
+
+fn digits(text: &str) -> (&str, &str) {
+    let end = text.find(|char: char| !char.is_ascii_digit()).unwrap_or(text.len());
+    text.split_at_checked(end).unwrap_or((text, ""))
+}
+
+/// The fraction of a unit, with Go's own rounding: digits beyond 63 bits are dropped, the rest goes through a float.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "as Go does"
+)]
+fn part_of(unit: u64, fraction: &str) -> u64 {
+    let mut value = 0u64;
+    let mut scale = 1f64;
+    for digit in fraction.bytes().map(|byte| u64::from(byte - b'0')) {
+        if value > (LARGEST - 1) / 10 || value * 10 + digit > LARGEST {
+            break;
+        }
+        value = value * 10 + digit;
+        scale *= 10.0;
+    }
+    (value as f64 * (unit as f64 / scale)) as u64
+}
+
+/// A duration in the form of Go's `Duration.String`: `1h15m30.5s`, `100ms`, `1µs`, `0s`.
+#[must_use]
+pub fn display(ns: i64) -> String {
+    let sign = if ns < 0 { "-" } else { "" };
+    let total = ns.unsigned_abs();
+    let decimal = |value: u64, unit: u64| {
+        let width = unit.ilog10() as usize;
+        let fraction = format!("{:0width$}", value % unit);
+        let fraction = if width == 0 { "" } else { fraction.trim_end_matches('0') };
+        let point = if fraction.is_empty() { "" } else { "." };
+        format!("{}{point}{fraction}", value / unit)
+    };
+    match total {
+        0 => "0s".to_owned(),
+        1..1000 => format!("{sign}{total}ns"),
+        1000..1_000_000 => format!("{sign}{}µs", decimal(total, 1000)),
+        1_000_000..SECOND => format!("{sign}{}ms", decimal(total, 1_000_000)),
+        _ => {
+            let seconds = decimal(total % (60 * SECOND), SECOND);
+            let minutes = total / (60 * SECOND);
+            match (minutes / 60, minutes % 60) {
+                (0, 0) => format!("{sign}{seconds}s"),
+                (0, minutes) => format!("{sign}{minutes}m{seconds}s"),
+                (hours, minutes) => format!("{sign}{hours}h{minutes}m{seconds}s"),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn c3_digits_are_seconds_and_an_empty_text_is_none() {
+        assert_eq!(parse("5"), Ok(5_000_000_000));
+        assert_eq!(parse("-5"), Ok(-5_000_000_000));
+        assert_eq!(parse(""), Ok(0));
+        assert_eq!(parse("9223372037"), Err(DurationError::TooLarge));
+        assert_eq!(parse_go("5"), Err(DurationError::MissingUnit { number: "5".to_owned() }));
+    }
+
+    #[test]
+    fn c3_go_durations_reach_exactly_as_far_as_in_go() {
+        assert_eq!(parse_go("2562047h47m16.854775807s"), Ok(i64::MAX));
+        assert_eq!(parse_go("-2562047h47m16.854775808s"), Ok(i64::MIN));
+        assert_eq!(parse_go("2562047h47m16.854775808s"), Err(DurationError::TooLarge));
+        assert_eq!(parse_go("-9223372036854775808ns9223372036854775808ns"), Err(DurationError::TooLarge));
+    }
+
+    #[test]
+    fn c5_an_error_says_what_to_write() {
+        for (text, message, help) in [
+            ("10sec", "\"sec\" is not a unit of time", "write s instead of sec"),
+            ("5min30s", "\"min\" is not a unit of time", "write m instead of min"),
+            ("1H", "\"H\" is not a unit of time", "write h instead of H"),
+            ("1d", "\"d\" is not a unit of time", "write 24h for a day"),
+            (
+                "1h 30m",
+                "\"h \" is not a unit of time",
+                "write numbers and units without blanks, such as 1h30m",
+            ),
+            ("1.5", "the number 1.5 has no unit", "write a unit after it, for example 1.5s"),
+            ("2562048h", "this duration is too long", "the longest duration is 2562047h"),
+        ] {
+            let error = parse(text).unwrap_err();
+            assert_eq!((error.to_string().as_str(), error.help().as_str()), (message, help));
+        }
+        assert_eq!(parse("soon"), Err(DurationError::NotADuration));
+    }
+
+    #[test]
+    fn c3_display_is_gos_and_reads_back() {
+        for (ns, text) in [
+            (0, "0s"),
+            (1, "1ns"),
+            (1100, "1.1µs"),
+            (1000, "1µs"),
+            (100_000_000, "100ms"),
+            (2_200_000, "2.2ms"),
+            (3_300_000_000, "3.3s"),
+            (245_000_000_000, "4m5s"),
+            (245_001_000_000, "4m5.001s"),
+            (3_600_000_000_000, "1h0m0s"),
+            (4_530_500_000_000, "1h15m30.5s"),
+            (-90_000_000_000, "-1m30s"),
+            (i64::MAX, "2562047h47m16.854775807s"),
+            (i64::MIN, "-2562047h47m16.854775808s"),
+        ] {
+            assert_eq!(display(ns), text);
+            assert_eq!(parse(text), Ok(ns));
+        }
+    }
+}
