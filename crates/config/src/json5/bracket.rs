@@ -58,6 +58,7 @@ impl Parser<'_> {
     pub(super) fn closer(&mut self, bracket: Bracket) {
         let newline = self.token.newline;
         let junk = self.token.junk;
+        let previous = self.end;
         let span = self.take().span;
         let Some(top) = self.stack.last() else { return };
         let (expected, open) = (top.bracket, top.open);
@@ -91,8 +92,11 @@ impl Parser<'_> {
                 }
             }
             _ if surplus && !slip => {
-                let message = format!("this `{}` closes nothing", bracket.close());
-                self.report_always(span, message, "delete it");
+                if self.surplus != Some(previous) {
+                    let message = format!("this `{}` closes nothing", bracket.close());
+                    self.report_always(span, message, "delete it");
+                }
+                self.surplus = Some(self.end);
             }
             _ => {
                 let what = if expected == Bracket::List { "list" } else { "object" };

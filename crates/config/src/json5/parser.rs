@@ -51,6 +51,8 @@ pub(super) struct Parser<'a> {
     pub(super) balance: i64,
     /// The value of `balance` that the file ends with; counted once, when a closing bracket does not fit.
     pub(super) last_balance: Option<i64>,
+    /// The end of the last bracket that closed nothing; those that follow it at once are not worth a word.
+    pub(super) surplus: Option<usize>,
     /// The first bracket whose end is indented unlike its beginning: if one is missing, it is here.
     pub(super) misindented: Option<(Bracket, Span)>,
     /// Something stands around the top-level value that should not; said once, before it.
@@ -71,6 +73,7 @@ impl<'a> Parser<'a> {
             errors: Vec::new(),
             balance: 0,
             last_balance: None,
+            surplus: None,
             misindented: None,
             wrapped: false,
         }

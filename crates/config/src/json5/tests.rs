@@ -116,6 +116,7 @@ fn c5_brackets_that_do_not_fit_are_read_so_that_the_file_comes_out_even() {
         ("{a: {b: [1}, c: 2}", "[: this `[` is not closed before the next `}`"),
         ("{a: {b: [1}}}", "}: this `}` cannot close the list"),
         ("{a: [1]], b: 2}", "]: this `]` closes nothing"),
+        ("{a: [1]]]] ], b: 2}", "]: this `]` closes nothing"),
         ("{a: [{b: 1}, {c: 2], d: 3}", "{: this `{` is not closed before the next `]`"),
         ("{j: [{n: 1\n {n: 2}], c: 3}", "@10: expected a comma or `}` after this value"),
     ] {
