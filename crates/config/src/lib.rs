@@ -4,3 +4,5 @@
 
 pub mod limits;
 pub mod span;
+pub mod suggest;
+pub mod template;
