@@ -9,3 +9,5 @@ pub mod interfaces;
 pub mod json5;
 pub mod limits;
 pub mod span;
+pub mod suggest;
+pub mod template;

@@ -1,0 +1,344 @@
+//! Walks the tree and writes the text.
+//!
+//! Blocks and template calls that are under way are kept on a stack of frames, so their depth costs memory only.
+
+use super::eval::{Failed, State};
+use super::format::{self, Output};
+use super::funcs::Problem;
+use super::scope::DOLLAR;
+use super::tree::{Block, Node, Program};
+use super::value::{List, Text, Value};
+use super::{Environment, Rendered, TemplateError};
+use crate::limits;
+use crate::span::{SourceMap, Span};
+use std::slice::Iter;
+
+/// Renders a program, or gives what went wrong.
+pub(super) fn render(
+    source: &[u8],
+    program: &Program,
+    environment: &Environment,
+) -> Result<Rendered, Vec<TemplateError>> {
+    let environment = environment
+        .iter()
+        .map(|(name, value)| (Text::from(name.as_slice()), Text::from(value.as_slice())))
+        .collect();
+    let state = State::new(source, environment, &program.variables);
+    let mut writer =
+        Writer { program, state, frames: Vec::new(), calls: 0, text: Vec::new(), map: SourceMap::default() };
+    writer.run();
+    if writer.state.errors.is_empty() {
+        Ok(Rendered { text: writer.text, map: writer.map })
+    } else {
+        writer.state.errors.sort_by_key(|error| error.span);
+        Err(writer.state.errors)
+    }
+}
+
+/// Something that is under way.
+enum Frame<'t> {
+    /// The nodes of a list, and the variables to forget after them.
+    List {
+        nodes: Iter<'t, Node>,
+        dot: Value,
+        mark: usize,
+    },
+    Range {
+        block: &'t Block,
+        items: Items,
+        next: usize,
+        dot: Value,
+        mark: usize,
+        body: usize,
+    },
+    /// A template that was called.
+    Call {
+        mark: usize,
+        floor: usize,
+    },
+}
+
+/// What a `range` goes through.
+enum Items {
+    Ints(List<i64>),
+    Texts(List<Text>),
+    Entries(Vec<(Text, Text)>),
+}
+
+struct Writer<'t> {
+    program: &'t Program,
+    state: State<'t>,
+    frames: Vec<Frame<'t>>,
+    /// How many of the frames are calls.
+    calls: usize,
+    text: Vec<u8>,
+    map: SourceMap,
+}
+
+impl<'t> Writer<'t> {
+    fn run(&mut self) {
+        let dot = Value::Map(std::rc::Rc::clone(&self.state.environment));
+        let Some(main) = self.program.templates.get(&b""[..]) else { return };
+        self.state.scope.push(DOLLAR, Some(dot.clone()));
+        let mark = self.state.scope.mark();
+        self.frames.push(Frame::List { nodes: main.iter(), dot, mark });
+        while !self.state.over {
+            match self.frames.last_mut() {
+                None => return,
+                Some(Frame::List { nodes, dot, mark }) => match nodes.next() {
+                    Some(node) => {
+                        let dot = dot.clone();
+                        self.visit(node, &dot);
+                    }
+                    None => {
+                        let mark = *mark;
+                        self.state.scope.release(mark);
+                        self.frames.pop();
+                    }
+                },
+                Some(Frame::Range { .. }) => self.turn(),
+                Some(Frame::Call { mark, floor }) => {
+                    let (mark, floor) = (*mark, *floor);
+                    self.state.scope.release(mark);
+                    self.state.scope.reveal(floor);
+                    self.calls -= 1;
+                    self.frames.pop();
+                }
+            }
+        }
+    }
+
+    fn visit(&mut self, node: &'t Node, dot: &Value) {
+        match node {
+            Node::Text(span) => self.copy(*span),
+            Node::Action(pipe, span) => {
+                if let Ok(value) = self.state.pipeline(dot, pipe)
+                    && pipe.declared.is_empty()
+                {
+                    self.print(&value, *span);
+                }
+            }
+            Node::If(branches, otherwise) => {
+                let mark = self.state.scope.mark();
+                for (pipe, body) in branches {
+                    match self.state.pipeline(dot, pipe) {
+                        Ok(value) if !value.truth() => {}
+                        Ok(_) => return self.enter(body, dot.clone(), mark),
+                        Err(Failed) => return self.state.scope.release(mark),
+                    }
+                }
+                self.enter(otherwise, dot.clone(), mark);
+            }
+            Node::With(block) => {
+                let mark = self.state.scope.mark();
+                match self.state.pipeline(dot, &block.pipe) {
+                    Ok(value) if value.truth() => self.enter(&block.body, value, mark),
+                    Ok(_) => self.enter(&block.otherwise, dot.clone(), mark),
+                    Err(Failed) => self.state.scope.release(mark),
+                }
+            }
+            Node::Range(block) => self.range(block, dot),
+            Node::Template { name, name_span, pipe } => {
+                let Some(body) = self.program.templates.get(name) else {
+                    let shown = String::from_utf8_lossy(name).into_owned();
+                    let known =
+                        self.program.templates.keys().filter_map(|name| std::str::from_utf8(name).ok());
+                    let near = crate::suggest::nearest(&shown, known.filter(|name| !name.is_empty()));
+                    let help = match near {
+                        Some(near) => format!("did you mean \"{near}\"?"),
+                        None => format!("define it with {{{{ define \"{shown}\" }}}}…{{{{ end }}}}"),
+                    };
+                    let problem = Problem::new(format!("there is no template \"{shown}\"")).help(help);
+                    self.state.report(*name_span, problem);
+                    return;
+                };
+                if self.calls >= limits::TEMPLATE_CALLS {
+                    let problem = Problem::fatal(format!(
+                        "templates call one another more than {} deep",
+                        limits::TEMPLATE_CALLS
+                    ))
+                    .help("a template that calls itself needs an `if` that ends it");
+                    self.state.report(*name_span, problem);
+                    return;
+                }
+                let dot = match pipe {
+                    Some(pipe) => match self.state.pipeline(dot, pipe) {
+                        Ok(value) => value,
+                        Err(Failed) => return,
+                    },
+                    None => Value::Nil,
+                };
+                self.calls += 1;
+                let mark = self.state.scope.mark();
+                let floor = self.state.scope.conceal();
+                self.state.scope.push(DOLLAR, Some(dot.clone()));
+                self.frames.push(Frame::Call { mark, floor });
+                self.enter(body, dot, mark + 1);
+            }
+            Node::Break => {
+                while let Some(frame) = self.frames.pop() {
+                    if let Frame::Range { mark, .. } = frame {
+                        self.state.scope.release(mark);
+                        return;
+                    }
+                }
+            }
+            Node::Continue => {
+                while self.frames.last().is_some_and(|frame| !matches!(frame, Frame::Range { .. })) {
+                    self.frames.pop();
+                }
+            }
+        }
+    }
+
+    fn enter(&mut self, nodes: &'t [Node], dot: Value, mark: usize) {
+        if let Err(problem) = self.state.meter.step(1) {
+            let span = nodes.iter().find_map(place).unwrap_or_default();
+            self.state.report(span, problem);
+        }
+        self.frames.push(Frame::List { nodes: nodes.iter(), dot, mark });
+    }
+
+    fn range(&mut self, block: &'t Block, dot: &Value) {
+        let mark = self.state.scope.mark();
+        let Ok(items) = self.state.pipeline(dot, &block.pipe) else {
+            return self.state.scope.release(mark);
+        };
+        let items = match items {
+            Value::Ints(list) => Items::Ints(list),
+            Value::Texts(list) => Items::Texts(list),
+            Value::Map(map) => {
+                if let Err(problem) = self.state.meter.bytes(map.len() * size_of::<(Text, Text)>()) {
+                    self.state.report(block.pipe.span, problem);
+                    return;
+                }
+                Items::Entries(map.iter().map(|(name, value)| (name.clone(), value.clone())).collect())
+            }
+            // What has no value has no elements.
+            Value::Nil => Items::Entries(Vec::new()),
+            other => {
+                self.not_a_list(block, &other);
+                return self.state.scope.release(mark);
+            }
+        };
+        let body = self.state.scope.mark();
+        self.frames.push(Frame::Range { block, items, next: 0, dot: dot.clone(), mark, body });
+    }
+
+    fn not_a_list(&mut self, block: &Block, value: &Value) {
+        let problem = Problem::new(format!("`range` goes through lists, and this is {}", value.described()));
+        let problem = match value {
+            Value::Text(_) => problem.help("make a list of it with `split`"),
+            Value::Int(_) => problem.help("make a list of it with `loop`"),
+            _ => problem,
+        };
+        let span = block.pipe.commands.last().map_or(block.pipe.span, |command| command.span);
+        self.state.report(span, problem);
+    }
+
+    /// The next turn of the `range` on top.
+    fn turn(&mut self) {
+        let Some(Frame::Range { block, items, next, dot, mark, body }) = self.frames.last_mut() else {
+            return;
+        };
+        let block: &'t Block = block;
+        let (mark, body, index) = (*mark, *body, *next);
+        self.state.scope.release(body);
+        let element = match items {
+            Items::Ints(list) => list.items().get(index).map(|item| (number(index), Value::Int(*item))),
+            Items::Texts(list) => {
+                list.items().get(index).map(|item| (number(index), Value::Text(item.clone())))
+            }
+            Items::Entries(list) => {
+                list.get(index).map(|(name, value)| (Value::Text(name.clone()), Value::Text(value.clone())))
+            }
+        };
+        *next += 1;
+        let dot = dot.clone();
+        let Some((key, value)) = element else {
+            self.frames.pop();
+            if index == 0 {
+                self.enter(&block.otherwise, dot, mark);
+            } else {
+                self.state.scope.release(mark);
+            }
+            return;
+        };
+        match block.pipe.declared.as_slice() {
+            [(one, _)] => {
+                self.state.scope.set(*one, Some(value.clone()));
+            }
+            [(first, _), (second, _), ..] => {
+                self.state.scope.set(*first, Some(key));
+                self.state.scope.set(*second, Some(value.clone()));
+            }
+            [] => {}
+        }
+        self.enter(&block.body, value, body);
+    }
+
+    fn room(&mut self, more: usize, span: Span) -> bool {
+        let size = self.text.len().saturating_add(more);
+        // Each run of text has an entry in the map.
+        let problem = if size > limits::RENDERED_BYTES {
+            let megabytes = limits::RENDERED_BYTES / (1024 * 1024);
+            Some(
+                Problem::fatal(format!("the rendered text is larger than {megabytes} MB"))
+                    .help("look for a `range` over a long list"),
+            )
+        } else {
+            self.state.meter.step(1).and_then(|()| self.state.meter.bytes(16)).err()
+        };
+        match problem {
+            Some(problem) => {
+                self.state.report(span, problem);
+                false
+            }
+            None => true,
+        }
+    }
+
+    fn copy(&mut self, span: Span) {
+        let bytes = self.state.source.get(span.range()).unwrap_or_default();
+        if self.room(bytes.len(), span) {
+            self.map.copied(self.text.len(), span);
+            self.text.extend_from_slice(bytes);
+        }
+    }
+
+    fn print(&mut self, value: &Value, span: Span) {
+        let made;
+        let bytes: &[u8] = match value {
+            Value::Nil => b"<no value>",
+            Value::Text(text) => text,
+            other => {
+                let mut out = Output::new(limits::RENDERED_BYTES);
+                format::print(&mut out, std::slice::from_ref(other));
+                made = out.finish().unwrap_or_else(|| vec![b' '; limits::RENDERED_BYTES + 1]);
+                if let Err(problem) = self.state.meter.bytes(made.len()) {
+                    self.state.report(span, problem);
+                    return;
+                }
+                &made
+            }
+        };
+        if !bytes.is_empty() && self.room(bytes.len(), span) {
+            self.map.produced(self.text.len(), span);
+            self.text.extend_from_slice(bytes);
+        }
+    }
+}
+
+fn number(index: usize) -> Value {
+    Value::Int(i64::try_from(index).unwrap_or(i64::MAX))
+}
+
+/// Somewhere in the source to point at.
+fn place(node: &Node) -> Option<Span> {
+    match node {
+        Node::Text(span) | Node::Action(_, span) | Node::Template { name_span: span, .. } => Some(*span),
+        Node::If(branches, _) => branches.first().map(|(pipe, _)| pipe.span),
+        Node::Range(block) | Node::With(block) => Some(block.pipe.span),
+        Node::Break | Node::Continue => None,
+    }
+}
