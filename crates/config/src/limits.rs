@@ -18,5 +18,7 @@ pub const TEMPLATE_BYTES: u64 = 96 * 1024 * 1024;
 pub const REGEX_PROGRAM: usize = 50_000;
 /// How deep lists and objects may nest.
 pub const JSON_DEPTH: usize = 500;
-/// How many errors are collected before reading stops.
+/// How many errors of syntax are collected before reading stops, and how many problems are shown.
 pub const ERRORS: usize = 100;
+/// How many problems of meaning are collected.
+pub const PROBLEMS: usize = 1000;

@@ -1,0 +1,363 @@
+//! Reading values: from nodes of JSON5 to typed values, generously where 3.8 was generous (C3).
+//!
+//! A [`Kind`] is a way to read one value. The table of fields ([`crate::fields`]) names a kind for each key,
+//! and the [`section!`](crate::section) macro turns a part of the table into a struct with a reader.
+
+use crate::diagnose::{FileId, Place, Problem, Severity};
+use crate::json5::{Member, Node, Value};
+use crate::limits;
+use crate::span::Span;
+use crate::suggest;
+
+/// A value with its place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Given<T> {
+    /// The value.
+    pub value: T,
+    /// Where it stands; for a default, where its section stands.
+    pub place: Place,
+    /// Where its key stands; for a default, where its section stands.
+    pub key: Place,
+    /// Whether the file holds it, or it is a default.
+    pub written: bool,
+}
+
+/// A way to read one value.
+pub trait Kind {
+    /// What is read.
+    type Value;
+    /// How it is described in the reference and in the schema.
+    const SHAPE: Shape;
+    /// Reads it, or says what is wrong with it. `None` without a problem means: as if it were not there.
+    fn read(cx: &mut Cx<'_>, key: &'static str, node: &Node) -> Option<Self::Value>;
+}
+
+/// A part of the configuration with keys of its own.
+pub trait Section: Sized {
+    /// What the table says about it.
+    const INFO: SectionInfo;
+    /// Reads it from an object's members.
+    fn from_members(cx: &mut Cx<'_>, span: Span, members: &[Member]) -> Self;
+}
+
+/// What the table says about a section.
+#[derive(Debug)]
+pub struct SectionInfo {
+    /// What a message calls it: "a job".
+    pub name: &'static str,
+    /// The heading in the reference.
+    pub title: &'static str,
+    /// What it is for.
+    pub help: &'static str,
+    /// Its keys.
+    pub fields: &'static [Field],
+}
+
+/// One row of the table.
+#[derive(Debug)]
+pub struct Field {
+    /// The key.
+    pub key: &'static str,
+    /// The type.
+    pub shape: Shape,
+    /// What holds when the key is absent.
+    pub default: DefaultValue,
+    /// Whether the supervisor acts on it.
+    pub state: State,
+    /// The rules it belongs to.
+    pub rules: &'static str,
+    /// One line about it.
+    pub help: &'static str,
+}
+
+/// What holds when a key is absent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DefaultValue {
+    /// Nothing.
+    None,
+    /// This value, as it would be written.
+    Is(&'static str),
+    /// It depends; in words.
+    Says(&'static str),
+    /// The key must be there.
+    Required,
+}
+
+/// Whether the supervisor acts on a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It does.
+    Built,
+    /// It is understood and checked, but refused until what it asks for is built.
+    Planned,
+}
+
+/// The type of a field, for the reference and for the schema.
+#[derive(Clone, Copy, Debug)]
+pub enum Shape {
+    /// Text.
+    Text,
+    /// True or false.
+    Flag,
+    /// A whole number within bounds.
+    Whole {
+        /// The least.
+        min: i64,
+        /// The most.
+        max: i64,
+    },
+    /// Seconds as a number, or a duration.
+    Duration,
+    /// A duration with a unit.
+    DurationWithUnit,
+    /// A duration, or `"never"`.
+    DurationOrNever,
+    /// A program with arguments, as one text or a list.
+    Command,
+    /// A list of texts.
+    Words,
+    /// A list of numbers.
+    Numbers,
+    /// One text or a list of texts.
+    WordOrWords,
+    /// One of these texts.
+    OneOf(&'static [&'static str]),
+    /// An object from text to text.
+    Map,
+    /// A count, `"unlimited"` or `"never"`.
+    Restarts,
+    /// A name or a number.
+    Principal,
+    /// Permission bits, such as `"0600"`.
+    Mode,
+    /// Resource limits by name.
+    Limits,
+    /// An object with keys of its own.
+    Object(&'static SectionInfo),
+    /// A list of such objects.
+    List(&'static SectionInfo),
+    /// One such object, or a list of them.
+    OneOrMany(&'static SectionInfo),
+    /// Such an object, or `false`.
+    ObjectOrFalse(&'static SectionInfo),
+    /// Such an object, or a text that stands for it.
+    ObjectOrText(&'static SectionInfo),
+    /// An event's name, or (with conditions) whether each one counts.
+    EventOrFlag(&'static [&'static str]),
+}
+
+/// What reading needs to know, and where it says what it found.
+pub struct Cx<'a> {
+    /// The file that is read.
+    pub file: FileId,
+    problems: &'a mut Vec<Problem>,
+    refuse_planned: bool,
+}
+
+impl<'a> Cx<'a> {
+    /// A reader of one file.
+    pub fn new(file: FileId, problems: &'a mut Vec<Problem>, refuse_planned: bool) -> Self {
+        Self { file, problems, refuse_planned }
+    }
+
+    /// The place of a range of the file that is read.
+    #[must_use]
+    pub fn at(&self, span: Span) -> Place {
+        Place::rendered(self.file, span)
+    }
+
+    /// Says that something is wrong, and what to do about it.
+    pub fn error(&mut self, span: Span, message: impl Into<String>, help: impl Into<String>) {
+        self.say(Severity::Error, span, message.into(), help.into());
+    }
+
+    /// Says that something is probably not meant, and what to do about it.
+    pub fn warn(&mut self, span: Span, message: impl Into<String>, help: impl Into<String>) {
+        self.say(Severity::Warning, span, message.into(), help.into());
+    }
+
+    fn say(&mut self, severity: Severity, span: Span, message: String, help: String) {
+        if self.problems.len() >= limits::PROBLEMS {
+            return;
+        }
+        let problem = Problem::new(severity, self.at(span), message);
+        self.problems.push(if help.is_empty() { problem } else { problem.help(help) });
+    }
+
+    /// Reads the value of a member for a row of the table.
+    pub fn field<K: Kind>(&mut self, field: &Field, member: &Member) -> Option<Given<K::Value>> {
+        if field.state == State::Planned && self.refuse_planned && member.value.value != Value::Null {
+            self.not_yet(member.key_span, &format!("`{}`", field.key));
+        }
+        self.value::<K>(field.key, &member.value, member.key_span)
+    }
+
+    /// Refuses something that is understood but not built yet.
+    pub fn not_yet(&mut self, span: Span, what: &str) {
+        let message = format!("{what} is not carried out by this version yet");
+        self.error(
+            span,
+            message,
+            "remove it: containerpilot refuses what it would otherwise silently ignore",
+        );
+    }
+
+    fn value<K: Kind>(&mut self, key: &'static str, node: &Node, key_span: Span) -> Option<Given<K::Value>> {
+        if node.value == Value::Null {
+            return None;
+        }
+        let value = K::read(self, key, node)?;
+        Some(Given { value, place: self.at(node.span), key: self.at(key_span), written: true })
+    }
+
+    /// The default that a row of the table states.
+    pub fn default<K: Kind>(&mut self, field: &Field, section: Span) -> Option<Given<K::Value>> {
+        let DefaultValue::Is(text) = field.default else { return None };
+        let parsed = crate::json5::parse(format!("{{v:{text}}}").as_bytes());
+        let Some(Value::Object(members)) = parsed.root.map(|node| node.value) else { return None };
+        let value = K::read(self, field.key, &members.first()?.value)?;
+        let place = self.at(section);
+        Some(Given { value, place, key: place, written: false })
+    }
+
+    /// Says that a key is not known, with the nearest one that is (C4).
+    pub fn unknown_key(&mut self, info: &SectionInfo, member: &Member) {
+        let known = || info.fields.iter().map(|field| field.key);
+        let message = format!("unknown key `{}` in {}", member.key, info.name);
+        let help = match suggest::nearest(&member.key, known()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("{} knows: {}", info.name, known().collect::<Vec<_>>().join(", ")),
+        };
+        self.error(member.key_span, message, help);
+    }
+
+    /// The members of an object, or a complaint that it is none.
+    pub fn members<'n>(&mut self, key: &str, node: &'n Node) -> Option<&'n [Member]> {
+        if let Value::Object(members) = &node.value {
+            return Some(members);
+        }
+        let message = format!("`{key}` must be an object, not {}", found(node));
+        self.error(node.span, message, format!("write {key}: {{ … }}"));
+        None
+    }
+
+    /// The text of a value that may be written as text, number or boolean (C3).
+    pub fn text(&mut self, key: &str, node: &Node) -> Option<String> {
+        let text = generous_text(&node.value);
+        if text.is_none() {
+            self.error(node.span, format!("`{key}` must be text, not {}", found(node)), "");
+        }
+        text
+    }
+}
+
+/// Keys that are left alone at every level: notes to oneself, and the editor's schema (C4).
+#[must_use]
+pub fn is_ignored_key(key: &str) -> bool {
+    key == "$schema" || key.get(..2).is_some_and(|start| start.eq_ignore_ascii_case("x-"))
+}
+
+/// Text as 3.8 made it of other values: numbers in decimals, booleans as 1 and 0, null as nothing.
+#[must_use]
+pub fn generous_text(value: &Value) -> Option<String> {
+    match value {
+        Value::Null => Some(String::new()),
+        Value::Bool(flag) => Some(if *flag { "1" } else { "0" }.to_owned()),
+        Value::Number(number) => Some(crate::command::number_text(number)),
+        Value::String(text) => Some(text.clone()),
+        Value::List(_) | Value::Object(_) => None,
+    }
+}
+
+/// A value in words, for messages.
+#[must_use]
+pub fn found(node: &Node) -> String {
+    match &node.value {
+        Value::Null => "null".to_owned(),
+        Value::Bool(flag) => flag.to_string(),
+        Value::Number(number) => format!("the number {}", number.text),
+        Value::String(text) if text.is_empty() => "an empty text".to_owned(),
+        Value::String(text) => format!("the text \"{}\"", shortened(text)),
+        Value::List(_) => "a list".to_owned(),
+        Value::Object(_) => "an object".to_owned(),
+    }
+}
+
+/// The beginning of a text, for messages.
+#[must_use]
+pub fn shortened(text: &str) -> String {
+    let mut short: String = text.chars().take(40).collect();
+    if short.len() < text.len() {
+        short.push('…');
+    }
+    short
+}
+
+/// Makes a part of the table of fields: a struct with one field a row, its reader, and its description.
+///
+/// A row reads `field: Kind = "key", default, state, "rules", "help";`.
+#[macro_export]
+macro_rules! section {
+    (
+        $(#[$meta:meta])*
+        pub struct $section:ident = $name:literal, $title:literal, $keys:ident, $about:literal {
+            $($field:ident: $kind:ty = $key:literal, $default:expr, $state:ident, $rules:literal, $help:literal;)*
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug)]
+        pub struct $section {
+            /// Where it stands.
+            pub place: $crate::diagnose::Place,
+            $(#[doc = $help] pub $field: Option<$crate::decode::Given<<$kind as $crate::decode::Kind>::Value>>,)*
+        }
+
+        impl $crate::decode::Section for $section {
+            const INFO: $crate::decode::SectionInfo = $crate::decode::SectionInfo {
+                name: $name,
+                title: $title,
+                help: $about,
+                fields: &[$($crate::section!(@row $kind, $key, $default, $state, $rules, $help)),*],
+            };
+
+            fn from_members(
+                cx: &mut $crate::decode::Cx<'_>,
+                span: $crate::span::Span,
+                members: &[$crate::json5::Member],
+            ) -> Self {
+                let mut this = Self { place: cx.at(span), $($field: None,)* };
+                for member in members {
+                    $(
+                        if $crate::section!(@same $keys, member.key, $key) {
+                            let row = const { $crate::section!(@row $kind, $key, $default, $state, $rules, $help) };
+                            this.$field = cx.field::<$kind>(&row, member);
+                            continue;
+                        }
+                    )*
+                    if !$crate::decode::is_ignored_key(&member.key) {
+                        cx.unknown_key(&<Self as $crate::decode::Section>::INFO, member);
+                    }
+                }
+                $(
+                    if this.$field.is_none() {
+                        let row = const { $crate::section!(@row $kind, $key, $default, $state, $rules, $help) };
+                        this.$field = cx.default::<$kind>(&row, span);
+                    }
+                )*
+                this
+            }
+        }
+    };
+    (@row $kind:ty, $key:literal, $default:expr, $state:ident, $rules:literal, $help:literal) => {
+        $crate::decode::Field {
+            key: $key,
+            shape: <$kind as $crate::decode::Kind>::SHAPE,
+            default: $default,
+            state: $crate::decode::State::$state,
+            rules: $rules,
+            help: $help,
+        }
+    };
+    (@same any_case, $left:expr, $right:literal) => { $left.eq_ignore_ascii_case($right) };
+    (@same exact, $left:expr, $right:literal) => { $left == $right };
+}
