@@ -8,6 +8,7 @@ use std::fmt;
 
 use unicode_width::UnicodeWidthChar;
 
+use crate::limits;
 use crate::span::{Origin, SourceMap, Span};
 
 /// How bad it is.
@@ -279,13 +280,16 @@ impl Display<'_> {
 
 impl fmt::Display for Display<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (nth, located) in self.report.problems.iter().enumerate() {
+        for (nth, located) in self.report.problems.iter().take(limits::ERRORS).enumerate() {
             if nth > 0 {
                 writeln!(out)?;
             }
             self.one(out, located)?;
         }
-        Ok(())
+        match self.report.problems.len().saturating_sub(limits::ERRORS) {
+            0 => Ok(()),
+            more => writeln!(out, "\n… and {more} more"),
+        }
     }
 }
 
@@ -374,7 +378,9 @@ fn shown(source: &[u8], rendered: &[u8]) -> String {
 #[must_use]
 pub fn looks_secret(text: &str) -> bool {
     let text = text.to_ascii_lowercase();
-    ["token", "secret", "passw", "credential", "private", "apikey", "api_key"].iter().any(|w| text.contains(w))
+    ["token", "secret", "passw", "credential", "private", "apikey", "api_key"]
+        .iter()
+        .any(|w| text.contains(w))
 }
 
 /// Control characters as pictures, so that no text can play tricks on a terminal or forge lines of a log.
@@ -408,8 +414,7 @@ impl LineView {
         let head = source.get(..start).unwrap_or_default();
         let line_start = head.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         let tail = source.get(start..).unwrap_or_default();
-        let line_end =
-            tail.iter().position(|byte| *byte == b'\n').map_or(source.len(), |at| start + at);
+        let line_end = tail.iter().position(|byte| *byte == b'\n').map_or(source.len(), |at| start + at);
         let piece = |range: std::ops::Range<usize>| {
             String::from_utf8_lossy(source.get(range).unwrap_or_default()).into_owned()
         };
@@ -530,7 +535,10 @@ mod tests {
     #[test]
     fn c5_control_characters_cannot_play_tricks() {
         let text = report("a\u{1b}[2Jb \u{202e}c", at(0, 1).help("x\u{7}y"));
-        assert!(!text.contains('\u{1b}') && !text.contains('\u{7}') && !text.contains('\u{202e}'), "{text:?}");
+        assert!(
+            !text.contains('\u{1b}') && !text.contains('\u{7}') && !text.contains('\u{202e}'),
+            "{text:?}"
+        );
     }
 
     #[test]

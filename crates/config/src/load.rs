@@ -1,0 +1,159 @@
+//! The way from files to a plan: render, parse, decode, merge, lower, check.
+
+use containerpilot_core::plan::Plan;
+
+use crate::decode::{Cx, Section};
+use crate::diagnose::{FileId, Place, Problem, Report, Severity, SourceFile};
+use crate::fields::ConfigFields;
+use crate::host::Host;
+use crate::json5::{self, Member, Value};
+use crate::lower::Lower;
+use crate::span::{SourceMap, Span};
+use crate::template::{self, Environment};
+use crate::{limits, meaning, merge};
+
+/// A file that was read.
+#[derive(Clone, Debug, Default)]
+pub struct Input {
+    /// The name the user knows it by.
+    pub name: String,
+    /// What it holds.
+    pub text: Vec<u8>,
+}
+
+/// How a configuration is loaded.
+#[derive(Clone, Copy, Debug)]
+pub struct Options<'a> {
+    /// The version of the program, which telemetry advertises.
+    pub version: &'a str,
+    /// Whether fields that nothing acts on yet are refused; only tests of the reading itself say no.
+    pub refuse_planned: bool,
+}
+
+/// What became of a configuration.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// The plan, if there is no error.
+    pub plan: Option<Plan>,
+    /// Everything that was found.
+    pub report: Report,
+}
+
+/// Loads a configuration of one or more files, in their order.
+pub fn load<H: Host>(inputs: Vec<Input>, host: &H, options: Options<'_>) -> Loaded {
+    let mut problems = Vec::new();
+    let mut files = Vec::new();
+    let mut merged: Option<ConfigFields> = None;
+    let mut well_formed = true;
+    for (nth, input) in inputs.into_iter().enumerate() {
+        let id = FileId(u16::try_from(nth).unwrap_or(u16::MAX));
+        let file = rendered(id, input, host.environment(), &mut problems);
+        let (fields, clean) = fields(id, &file.rendered, options, &mut problems);
+        well_formed &= clean;
+        files.push(file);
+        match (&mut merged, fields) {
+            (Some(earlier), Some(later)) => merge::overlay(earlier, later),
+            (slot @ None, fields) => *slot = fields,
+            (Some(_), None) => {}
+        }
+    }
+    let mut plan = None;
+    // What follows from a file that could not be read to its end would only mislead.
+    if well_formed && let Some(fields) = merged {
+        let Options { version, refuse_planned } = options;
+        let mut lower = Lower { host, version, refuse_planned, problems: &mut problems };
+        let draft = lower.draft(&fields);
+        meaning::check(&fields, &draft, host, &mut problems);
+        plan = draft.finish();
+        if plan.is_none() && !problems.iter().any(is_error) {
+            let message = "the configuration could not be understood, and containerpilot cannot say why";
+            problems
+                .push(Problem::nowhere(Severity::Error, message).help("this is a defect: please report it"));
+        }
+    }
+    if problems.iter().any(is_error) {
+        plan = None;
+    }
+    Loaded { plan, report: Report::new(files, problems) }
+}
+
+fn is_error(problem: &Problem) -> bool {
+    problem.severity == Severity::Error
+}
+
+/// Renders one file as a template, or says what is wrong with it.
+///
+/// # Errors
+/// The problems of the template.
+pub fn render(input: Input, environment: &Environment) -> Result<Vec<u8>, Report> {
+    let mut problems = Vec::new();
+    let file = rendered(FileId(0), input, environment, &mut problems);
+    if problems.is_empty() { Ok(file.rendered) } else { Err(Report::new(vec![file], problems)) }
+}
+
+fn rendered(id: FileId, input: Input, environment: &Environment, problems: &mut Vec<Problem>) -> SourceFile {
+    let Input { name, text: source } = input;
+    let nothing =
+        |source| SourceFile { name: name.clone(), source, rendered: Vec::new(), map: SourceMap::default() };
+    if source.len() > limits::SOURCE_BYTES {
+        let megabytes = |bytes: usize| bytes / (1024 * 1024);
+        let message = format!("the file has {} bytes, which is too large for a configuration", source.len());
+        let help = format!(
+            "at most {} MiB are read; is it really the configuration?",
+            megabytes(limits::SOURCE_BYTES)
+        );
+        problems.push(Problem::new(Severity::Error, Place::source(id, Span::at(0)), message).help(help));
+        let mut start = source;
+        start.truncate(1024);
+        return nothing(start);
+    }
+    match template::render(&source, environment) {
+        Ok(template::Rendered { text, map }) => SourceFile { name, source, rendered: text, map },
+        Err(errors) => {
+            for error in errors {
+                let problem = Problem::new(Severity::Error, Place::source(id, error.span), error.message);
+                problems.push(Problem { help: error.help, ..problem });
+            }
+            nothing(source)
+        }
+    }
+}
+
+/// Reads the fields of one rendered file, and tells whether its text was well-formed.
+fn fields(
+    id: FileId,
+    text: &[u8],
+    options: Options<'_>,
+    problems: &mut Vec<Problem>,
+) -> (Option<ConfigFields>, bool) {
+    if problems.iter().any(|problem| problem.place.is_some_and(|place| place.file == id)) {
+        return (None, false);
+    }
+    let parsed = json5::parse(text);
+    let clean = parsed.errors.is_empty();
+    for error in parsed.errors {
+        let problem = Problem::new(Severity::Error, Place::rendered(id, error.span), error.message);
+        problems.push(Problem { help: error.help, ..problem });
+    }
+    let Some(root) = parsed.root else { return (None, false) };
+    let members = match root.value {
+        Value::Object(members) => members,
+        _ => Vec::new(),
+    };
+    let mut cx = Cx::new(id, problems, options.refuse_planned);
+    let (members, legacy): (Vec<Member>, Vec<Member>) =
+        members.into_iter().partition(|member| !LEGACY_KEYS.contains(&member.key.as_str()));
+    for member in legacy {
+        let message = format!(
+            "`{}` belongs to ContainerPilot 2 files, which this version does not run yet",
+            member.key
+        );
+        let help = "in version 3, `services` and `tasks` are `jobs`, `backends` are `watches`, and `preStart`, \
+                    `preStop` and `postStop` are jobs with a `when`";
+        cx.error(member.key_span, message, help);
+    }
+    (Some(ConfigFields::from_members(&mut cx, root.span, &members)), clean)
+}
+
+/// Keys that only a ContainerPilot 2 file has (C8).
+const LEGACY_KEYS: [&str; 6] = ["services", "backends", "tasks", "preStart", "preStop", "postStop"];

@@ -1,0 +1,230 @@
+//! From fields to a plan: defaults that depend on other fields, and everything that must hold between them.
+
+mod catalog;
+mod health;
+mod job;
+mod telemetry;
+mod when;
+
+use std::collections::HashSet;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use containerpilot_core::event::Source;
+use containerpilot_core::plan::{
+    Catalog, Control, Coprocess, EventPattern, Job, Logging, Plan, Telemetry, Trigger, Watch,
+};
+
+use crate::decode::Given;
+use crate::diagnose::{Place, Problem, Severity};
+use crate::fields::{ConfigFields, CoprocessFields};
+use crate::host::Host;
+use crate::interfaces::{self, InterfaceSpec};
+use crate::kinds::{span_of, value_of};
+use crate::limits;
+use crate::span::Span;
+
+/// What lowering needs to know, and where it says what it found.
+pub(crate) struct Lower<'a, H: Host> {
+    pub(crate) host: &'a H,
+    pub(crate) version: &'a str,
+    pub(crate) refuse_planned: bool,
+    pub(crate) problems: &'a mut Vec<Problem>,
+}
+
+impl<H: Host> Lower<'_, H> {
+    pub(crate) fn say(&mut self, severity: Severity, place: Place, message: impl Into<String>, help: &str) {
+        if self.problems.len() >= limits::PROBLEMS {
+            return;
+        }
+        let problem = Problem::new(severity, place, message);
+        self.problems.push(if help.is_empty() { problem } else { problem.help(help) });
+    }
+
+    pub(crate) fn error(&mut self, place: Place, message: impl Into<String>, help: &str) {
+        self.say(Severity::Error, place, message, help);
+    }
+
+    /// Everything a configuration asks for, with a hole wherever a problem was found.
+    pub(crate) fn draft(&mut self, fields: &ConfigFields) -> Draft {
+        let jobs = fields.jobs.iter().flat_map(|jobs| &jobs.value);
+        let mut jobs: Vec<_> = jobs.map(|job| self.job(job)).collect();
+        settle_sources(&mut jobs, fields);
+        let watches = fields.watches.iter().flat_map(|watches| &watches.value);
+        let coprocesses = fields.coprocesses.iter().flat_map(|list| &list.value);
+        Draft {
+            jobs,
+            watches: watches.map(|watch| self.watch(watch)).collect(),
+            coprocesses: coprocesses.map(|one| self.coprocess(one)).collect(),
+            catalog: self.catalog(fields.consul.as_ref()),
+            control: control(fields),
+            logging: logging(fields),
+            telemetry: fields.telemetry.as_ref().map(|given| self.telemetry(&given.value)),
+            stop_timeout: self.stop_timeout(fields),
+        }
+    }
+
+    fn stop_timeout(&mut self, fields: &ConfigFields) -> Option<Duration> {
+        let given = fields.stop_timeout.as_ref()?;
+        if given.value < 0 {
+            let message = "a negative `stopTimeout` kills everything at once";
+            self.say(Severity::Warning, given.place, message, "write how long a shutdown may take");
+        }
+        Some(span_of(given.value))
+    }
+
+    fn coprocess(&mut self, fields: &CoprocessFields) -> Option<Coprocess> {
+        let Some(command) = value_of(&fields.command) else {
+            self.required(fields.place, "a coprocess", "command");
+            return None;
+        };
+        let written =
+            || std::iter::once(&command.program).chain(&command.arguments).cloned().collect::<Vec<_>>();
+        let name =
+            value_of(&fields.name).filter(|name| !name.is_empty()).unwrap_or_else(|| written().join(" "));
+        let restarts = value_of(&fields.restarts)?;
+        Some(Coprocess { name, command, restarts })
+    }
+
+    /// Says that a key is missing, unless a wrong one has been complained about already.
+    pub(crate) fn required(&mut self, section: Place, what: &str, key: &str) {
+        if !self.told(section, key) {
+            self.error(opening(section), format!("{what} needs `{key}`"), "");
+        }
+    }
+
+    /// Whether an error inside a section speaks of a key already, so that nothing more need be said of it: the
+    /// key itself was wrong, or an unknown one was probably meant to be it.
+    pub(crate) fn told(&self, section: Place, key: &str) -> bool {
+        let quoted = format!("`{key}`");
+        let speaks = |problem: &Problem| {
+            problem.message.contains(&quoted)
+                || problem.help.as_ref().is_some_and(|help| help.contains(&quoted))
+        };
+        let inside = |place: Place| {
+            place.file == section.file
+                && place.span.start >= section.span.start
+                && place.span.end <= section.span.end
+        };
+        let errors = self.problems.iter().filter(|problem| problem.severity == Severity::Error);
+        errors.into_iter().any(|problem| problem.place.is_some_and(inside) && speaks(problem))
+    }
+
+    /// The address of a service: the first match of its `interfaces` (D6).
+    pub(crate) fn address(&mut self, given: Option<&Given<Vec<Given<String>>>>) -> Option<IpAddr> {
+        let given = given?;
+        let mut specs = Vec::new();
+        for one in &given.value {
+            match InterfaceSpec::parse(&one.value) {
+                Ok(spec) => specs.push(spec),
+                Err(error) => {
+                    self.error(one.place, error.to_string(), &error.help);
+                    return None;
+                }
+            }
+        }
+        let chosen = interfaces::choose(&specs, self.host.addresses());
+        if chosen.is_none() {
+            let place = if given.written { given.place } else { opening(given.place) };
+            let there = interfaces::inventory(self.host.addresses());
+            let help = if there.is_empty() {
+                "this host has no network address; write for example interfaces: \"static:10.0.0.5\""
+                    .to_owned()
+            } else {
+                format!("this host has: {there}")
+            };
+            self.error(place, "none of the `interfaces` has an address on this host", &help);
+        }
+        chosen
+    }
+}
+
+/// A plan in the making.
+pub(crate) struct Draft {
+    pub(crate) jobs: Vec<Option<Job>>,
+    watches: Vec<Option<Watch>>,
+    coprocesses: Vec<Option<Coprocess>>,
+    catalog: Option<Catalog>,
+    control: Option<Control>,
+    logging: Option<Logging>,
+    telemetry: Option<Option<(Telemetry, Job)>>,
+    stop_timeout: Option<Duration>,
+}
+
+impl Draft {
+    /// The plan, if nothing is missing in it.
+    pub(crate) fn finish(self) -> Option<Plan> {
+        let mut jobs = self.jobs.into_iter().collect::<Option<Vec<Job>>>()?;
+        let telemetry = match self.telemetry {
+            None => None,
+            Some(drafted) => {
+                let (telemetry, job) = drafted?;
+                jobs.push(job);
+                Some(telemetry)
+            }
+        };
+        Some(Plan {
+            jobs,
+            watches: self.watches.into_iter().collect::<Option<_>>()?,
+            coprocesses: self.coprocesses.into_iter().collect::<Option<_>>()?,
+            catalog: self.catalog?,
+            control: self.control?,
+            logging: self.logging?,
+            telemetry,
+            stop_timeout: self.stop_timeout?,
+        })
+    }
+}
+
+/// A source that names no job but a watch means the watch (E1).
+fn settle_sources(jobs: &mut [Option<Job>], fields: &ConfigFields) {
+    let named: HashSet<String> = jobs.iter().flatten().map(|job| job.name.clone()).collect();
+    let watches = fields.watches.iter().flat_map(|given| &given.value);
+    let watched: HashSet<&String> =
+        watches.filter_map(|watch| watch.name.as_ref()).map(|given| &given.value).collect();
+    let settle = |event: &mut EventPattern| {
+        if let Source::Job(name) = &mut event.source
+            && !named.contains(name)
+            && watched.contains(name)
+        {
+            event.source = Source::Watch(std::mem::take(name));
+        }
+    };
+    for job in jobs.iter_mut().flatten() {
+        match &mut job.when.trigger {
+            Trigger::Event { event, .. } => settle(event),
+            Trigger::All { conditions, .. } | Trigger::Any { conditions, .. } => {
+                conditions.iter_mut().for_each(settle)
+            }
+            Trigger::Interval(_) | Trigger::Never => {}
+        }
+    }
+}
+
+/// The first byte of a section, which is enough to point at it.
+pub(crate) fn opening(place: Place) -> Place {
+    let start = place.span.start as usize;
+    Place { span: Span::new(start, start + 1), ..place }
+}
+
+/// Whether a name can stand in the catalog (D9).
+pub(crate) fn is_service_name(name: &str) -> bool {
+    let mut characters = name.chars();
+    characters.next().is_some_and(|first| first.is_ascii_lowercase())
+        && name.len() > 1
+        && characters.all(|c| c.is_ascii_alphanumeric() || c == '-')
+}
+
+fn control(fields: &ConfigFields) -> Option<Control> {
+    let section = &fields.control.as_ref()?.value;
+    let (socket, mode, group) =
+        (value_of(&section.socket)?, value_of(&section.mode)?, value_of(&section.group));
+    Some(Control { socket, mode, group })
+}
+
+fn logging(fields: &ConfigFields) -> Option<Logging> {
+    let section = &fields.logging.as_ref()?.value;
+    let (level, format, output) =
+        (value_of(&section.level)?, value_of(&section.format)?, value_of(&section.output)?);
+    Some(Logging { level, format, output })
+}

@@ -1,0 +1,136 @@
+//! Where services are registered: Consul (D1) or the embedded catalog (D2).
+
+use containerpilot_core::plan::{Catalog, Consul, ConsulAddress, Tls};
+
+use super::Lower;
+use crate::decode::Given;
+use crate::diagnose::{Place, Problem, Severity};
+use crate::fields::{ConsulFields, TlsFields};
+use crate::host::Host;
+use crate::kinds::{Either, Scheme, parse_bool, value_of};
+
+/// Consul's own default.
+const DEFAULT_ADDRESS: &str = "127.0.0.1:8500";
+
+impl<H: Host> Lower<'_, H> {
+    pub(super) fn catalog(&mut self, given: Option<&Given<Either<ConsulFields>>>) -> Option<Catalog> {
+        let Some(given) = given else { return Some(Catalog::Embedded) };
+        let (written, place, scheme, token, tls) = match &given.value {
+            Either::Text(text) => (text.clone(), given.place, Scheme::Http, None, None),
+            Either::Object(fields) => (
+                value_of(&fields.address).unwrap_or_default(),
+                fields.address.as_ref().map_or(given.key, |address| address.place),
+                value_of(&fields.scheme)?,
+                value_of(&fields.token),
+                Some(&fields.tls.as_ref()?.value),
+            ),
+        };
+        let (address, scheme_of_address) = match written.as_str() {
+            "" => match self.host.variable("CONSUL_HTTP_ADDR") {
+                Some(address) => self.consul_address(&address, None)?,
+                None => (ConsulAddress::Network(DEFAULT_ADDRESS.to_owned()), None),
+            },
+            _ => self.consul_address(&written, Some(place))?,
+        };
+        let from_environment = self.host.variable("CONSUL_HTTP_SSL").and_then(|text| parse_bool(&text));
+        let scheme =
+            scheme_of_address.unwrap_or(if from_environment == Some(true) { Scheme::Https } else { scheme });
+        let token = self.host.variable("CONSUL_HTTP_TOKEN").or(token);
+        let tls = self.tls(tls);
+        Some(Catalog::Consul(Consul { address, https: scheme == Scheme::Https, token, tls }))
+    }
+
+    /// An address with its scheme, if it names one. A scheme may stand there twice, as 3.8 allows.
+    fn consul_address(
+        &mut self,
+        text: &str,
+        place: Option<Place>,
+    ) -> Option<(ConsulAddress, Option<Scheme>)> {
+        let mut rest = text;
+        let mut scheme = None;
+        while let Some((word, after)) = rest.split_once("://") {
+            match word {
+                "http" => scheme = Some(Scheme::Http),
+                "https" => scheme = Some(Scheme::Https),
+                "unix" => return Some((ConsulAddress::Unix(after.to_owned()), scheme)),
+                _ => {
+                    let message = format!("`{word}://` is no way to reach Consul");
+                    let help = "write host:port, or begin with http://, https:// or unix://";
+                    match place {
+                        Some(place) => self.error(place, message, help),
+                        None => {
+                            let message = format!("CONSUL_HTTP_ADDR: {message}");
+                            self.problems.push(Problem::nowhere(Severity::Error, message).help(help));
+                        }
+                    }
+                    return None;
+                }
+            }
+            rest = after;
+        }
+        Some((ConsulAddress::Network(rest.to_owned()), scheme))
+    }
+
+    fn tls(&mut self, fields: Option<&TlsFields>) -> Tls {
+        let read = |name: &str, field: Option<&Option<Given<String>>>| {
+            self.host.variable(name).map(|text| (text, None)).or_else(|| {
+                let given = field?.as_ref()?;
+                Some((given.value.clone(), Some(given.place)))
+            })
+        };
+        let ca_file = read("CONSUL_CACERT", fields.map(|tls| &tls.cafile));
+        let ca_path = read("CONSUL_CAPATH", fields.map(|tls| &tls.capath));
+        let client_cert = read("CONSUL_CLIENT_CERT", fields.map(|tls| &tls.clientcert));
+        let client_key = read("CONSUL_CLIENT_KEY", fields.map(|tls| &tls.clientkey));
+        let server_name = read("CONSUL_TLS_SERVER_NAME", fields.map(|tls| &tls.servername));
+        self.must_be_readable(&ca_file, "CONSUL_CACERT");
+        self.must_be_readable(&ca_path, "CONSUL_CAPATH");
+        match (&client_cert, &client_key) {
+            (Some(_), Some(_)) => {
+                self.must_be_readable(&client_cert, "CONSUL_CLIENT_CERT");
+                self.must_be_readable(&client_key, "CONSUL_CLIENT_KEY");
+            }
+            // 3.8 drops the one that is alone.
+            (Some((_, place)), None) | (None, Some((_, place))) => {
+                let message = "a client's certificate and its key are of use only together";
+                let problem = match place {
+                    Some(place) => Problem::new(Severity::Fault, *place, message),
+                    None => Problem::nowhere(Severity::Fault, message),
+                };
+                self.problems.push(problem.help("set both `clientcert` and `clientkey`, or neither"));
+            }
+            (None, None) => {}
+        }
+        let verify = self.verify(fields);
+        let text = |read: Option<(String, Option<Place>)>| read.map(|(text, _)| text);
+        Tls {
+            ca_file: text(ca_file),
+            ca_path: text(ca_path),
+            client_cert: text(client_cert),
+            client_key: text(client_key),
+            server_name: text(server_name),
+            verify,
+        }
+    }
+
+    fn must_be_readable(&mut self, file: &Option<(String, Option<Place>)>, variable: &str) {
+        let Some((path, place)) = file else { return };
+        let Err(why) = self.host.readable(path) else { return };
+        let message = format!("`{path}` cannot be read: {why}");
+        match place {
+            Some(place) => self.error(*place, message, ""),
+            None => self.problems.push(Problem::nowhere(Severity::Error, format!("{variable}: {message}"))),
+        }
+    }
+
+    /// Certificates are verified unless that is switched off in so many words (D1).
+    fn verify(&mut self, fields: Option<&TlsFields>) -> bool {
+        let from_file = fields.and_then(|tls| value_of(&tls.verify)).unwrap_or(true);
+        let Some(text) = self.host.variable("CONSUL_HTTP_SSL_VERIFY") else { return from_file };
+        parse_bool(&text).unwrap_or_else(|| {
+            let message = "CONSUL_HTTP_SSL_VERIFY is neither true nor false; certificates are verified";
+            self.problems.push(Problem::nowhere(Severity::Warning, message).help("set it to true or false"));
+            true
+        })
+    }
+}

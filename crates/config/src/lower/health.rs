@@ -1,0 +1,79 @@
+//! The health of a job: H1, H2, H5, H6 and H8.
+
+use containerpilot_core::plan::{Check, Health, OnUnhealthy, Probe};
+
+use super::Lower;
+use crate::decode::Given;
+use crate::fields::HealthFields;
+use crate::host::Host;
+use crate::kinds::{Several, span_of, value_of};
+
+impl<H: Host> Lower<'_, H> {
+    pub(super) fn health(&mut self, job: &str, given: &Given<Several<HealthFields>>) -> Option<Health> {
+        let Several { items, listed } = &given.value;
+        if *listed && self.refuse_planned {
+            let message = "a list of checks is not carried out by this version yet";
+            self.error(given.key, message, "write one check: health: { … }");
+        }
+        let checks: Vec<_> = items
+            .iter()
+            .enumerate()
+            .map(|(nth, fields)| self.check(job, fields, listed.then_some(nth + 1)))
+            .collect();
+        // Each check may say how long it is to be trusted; the service has one ttl, the longest of them.
+        let mut ttl = None;
+        for fields in items.iter().filter(|fields| !listed || fields.ttl.is_some()) {
+            let time = self.positive(fields.place, fields.ttl.as_ref(), "`health`", "ttl")?;
+            ttl = ttl.max(Some(time));
+        }
+        if ttl.is_none() {
+            self.required(given.place, "`health`", "ttl");
+        }
+        let heartbeats: Vec<_> = items.iter().filter_map(|fields| fields.heartbeat.as_ref()).collect();
+        if let Some(wrong) = heartbeats.iter().find(|heartbeat| heartbeat.value <= 0) {
+            self.error(wrong.place, "`heartbeat` must be longer than nothing", "");
+            return None;
+        }
+        let restart = items.iter().any(|fields| value_of(&fields.on_unhealthy) == Some(OnUnhealthy::Restart));
+        Some(Health {
+            checks: checks.into_iter().collect::<Option<_>>()?,
+            ttl: ttl?,
+            heartbeat: heartbeats.iter().map(|heartbeat| span_of(heartbeat.value)).min(),
+            on_unhealthy: if restart { OnUnhealthy::Restart } else { OnUnhealthy::Report },
+        })
+    }
+
+    fn check(&mut self, job: &str, fields: &HealthFields, nth: Option<usize>) -> Option<Check> {
+        let interval = self.positive(fields.place, fields.interval.as_ref(), "`health`", "interval");
+        let probe = self.probe(fields)?;
+        let name = value_of(&fields.name).filter(|name| !name.is_empty()).unwrap_or_else(|| match nth {
+            Some(nth) => format!("check.{job}.{nth}"),
+            None => format!("check.{job}"),
+        });
+        let interval = interval?;
+        let timeout = value_of(&fields.timeout).filter(|time| *time > 0).map_or(interval, span_of);
+        let raw_output =
+            fields.logging.as_ref().and_then(|given| value_of(&given.value.raw)).unwrap_or(false);
+        let failures = value_of(&fields.failures).and_then(|count| u32::try_from(count).ok())?;
+        Some(Check { name, probe, interval, timeout, failures, raw_output })
+    }
+
+    fn probe(&mut self, fields: &HealthFields) -> Option<Probe> {
+        let probes = [
+            fields.exec.as_ref().map(|given| (given.key, Probe::Exec(given.value.clone()))),
+            fields.http.as_ref().map(|given| (given.key, Probe::Http(given.value.clone()))),
+            fields.tcp.as_ref().map(|given| {
+                let (host, port) = given.value.clone();
+                (given.key, Probe::Tcp { host, port })
+            }),
+        ];
+        let mut probes = probes.into_iter().flatten();
+        let first = probes.next();
+        if let Some((place, _)) = probes.next() {
+            let message = "a check has only one of `exec`, `http` and `tcp`";
+            self.error(place, message, "write a list of checks: health: [ { … }, { … } ]");
+            return None;
+        }
+        Some(first.map_or(Probe::Running, |(_, probe)| probe))
+    }
+}

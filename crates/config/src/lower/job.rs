@@ -1,0 +1,302 @@
+//! A job and its service.
+
+use std::time::Duration;
+
+use containerpilot_core::plan::{
+    Backoff, Job, Principal, Process, Repeat, Restarts, Role, Service, Stop, Trigger, Watch, When,
+};
+
+use super::when::SHORTEST;
+use super::{Lower, is_service_name, opening};
+use crate::decode::Given;
+use crate::diagnose::{Place, Severity};
+use crate::duration;
+use crate::fields::{BackoffFields, JobFields, WatchFields};
+use crate::host::Host;
+use crate::kinds::{Patience, span_of, value_of};
+
+impl<H: Host> Lower<'_, H> {
+    pub(super) fn job(&mut self, fields: &JobFields) -> Option<Job> {
+        let name = self.job_name(fields);
+        let when = self.when(fields);
+        let timeout = self.timeout(fields, when.as_ref());
+        let restarts = self.restarts(fields, when.as_ref());
+        let backoff = self.backoff(fields);
+        let process = self.process(fields);
+        let port = value_of(&fields.port).unwrap_or(0);
+        if port != 0 && fields.health.is_none() && name.as_deref() != Some("containerpilot") {
+            let told = "a job with a `port` needs `health`";
+            let place = fields.port.as_ref().map_or(opening(fields.place), |given| given.key);
+            if !self.told(fields.place, "health") {
+                let help = "without it the catalog could not know whether the job is healthy; write for example\n\
+                            health: { exec: \"curl --fail http://localhost:8000\", interval: 10, ttl: 30 }";
+                self.error(place, told, help);
+            }
+        }
+        let health = match &fields.health {
+            None => Some(None),
+            Some(given) => self.health(name.as_deref().unwrap_or_default(), given).map(Some),
+        };
+        let ttl = health.as_ref().and_then(|health| health.as_ref()).map(|health| health.ttl);
+        let service = self.service(fields, name.as_deref(), ttl);
+        let stop = Stop {
+            signal: value_of(&fields.stop_signal)?,
+            timeout: value_of(&fields.stop_timeout).filter(|time| *time > 0).map(span_of),
+            drain: value_of(&fields.drain).map(span_of)?,
+        };
+        let raw_output =
+            fields.logging.as_ref().and_then(|given| value_of(&given.value.raw)).unwrap_or(false);
+        Some(Job {
+            name: name?,
+            role: Role::User,
+            exec: value_of(&fields.exec),
+            when: when?,
+            timeout: timeout?,
+            restarts: restarts?,
+            backoff: backoff?,
+            stop,
+            on_failure: value_of(&fields.on_failure)?,
+            on_success: value_of(&fields.on_success)?,
+            health: health?,
+            service: service?,
+            process: process?,
+            raw_output,
+        })
+    }
+
+    fn job_name(&mut self, fields: &JobFields) -> Option<String> {
+        match &fields.name {
+            Some(given) if given.value.is_empty() => {
+                self.error(
+                    given.place,
+                    "`name` is empty",
+                    "write a name, or leave it out to take the program's",
+                );
+                None
+            }
+            Some(given) => Some(given.value.clone()),
+            // A job that is not named is called as its program is written (C3).
+            None => {
+                let program = fields.exec.as_ref().map(|exec| exec.value.program.clone());
+                if program.is_none() && !self.told(fields.place, "exec") {
+                    self.error(opening(fields.place), "a job needs `name` or `exec`", "");
+                }
+                program
+            }
+        }
+    }
+
+    fn timeout(&mut self, fields: &JobFields, when: Option<&When>) -> Option<Option<Duration>> {
+        let interval = when.and_then(|when| match &when.trigger {
+            Trigger::Interval(interval) => Some(*interval),
+            _ => None,
+        });
+        match &fields.timeout {
+            None => Some(interval),
+            Some(Given { value: Patience::Forever, place, .. }) => {
+                if self.refuse_planned {
+                    self.error(
+                        *place,
+                        "`timeout: \"never\"` is not carried out by this version yet",
+                        "remove it",
+                    );
+                }
+                Some(None)
+            }
+            Some(Given { value: Patience::For(time), place, .. }) if *time < SHORTEST => {
+                self.error(*place, "`timeout` must be at least 1ms", "leave it out to have none");
+                None
+            }
+            Some(Given { value: Patience::For(time), .. }) => Some(Some(span_of(*time))),
+        }
+    }
+
+    fn restarts(&mut self, fields: &JobFields, when: Option<&When>) -> Option<Restarts> {
+        let trigger = when.map(|when| &when.trigger);
+        let Some(given) = &fields.restarts else {
+            let periodic = matches!(trigger, Some(Trigger::Interval(_)));
+            return Some(if periodic { Restarts::Unlimited } else { Restarts::Limited(0) });
+        };
+        let each = fields.when.as_ref().is_some_and(|when| when.value.each.is_some())
+            || matches!(
+                trigger,
+                Some(Trigger::All { repeat: Repeat::Each, .. } | Trigger::Any { repeat: Repeat::Each, .. })
+            );
+        if given.value == Restarts::Unlimited && each {
+            let message = "`restarts: \"unlimited\"` cannot stand beside `when.each`";
+            let help =
+                "the job would run for ever after the first event; use `once`, or a number of restarts";
+            self.error(given.place, message, help);
+            return None;
+        }
+        Some(given.value)
+    }
+
+    fn backoff(&mut self, fields: &JobFields) -> Option<Option<Backoff>> {
+        let given = fields.restart_backoff.as_ref()?;
+        let Some(section) = &given.value else { return Some(None) };
+        let BackoffFields { initial, max, reset, .. } = section;
+        let [initial, max, reset] = [initial.as_ref()?, max.as_ref()?, reset.as_ref()?];
+        for time in [initial, max, reset] {
+            if time.value < 0 {
+                self.error(time.place, "a delay cannot be negative", "");
+                return None;
+            }
+        }
+        if initial.value > max.value {
+            let place = if initial.written { initial.place } else { max.place };
+            self.error(place, "`initial` is longer than `max`", "");
+            return None;
+        }
+        let (initial, max, reset) = (span_of(initial.value), span_of(max.value), span_of(reset.value));
+        Some(Some(Backoff { initial, max, reset }))
+    }
+
+    fn process(&mut self, fields: &JobFields) -> Option<Process> {
+        let user = self.account(fields.user.as_ref(), "user", H::has_user)?;
+        let group = self.account(fields.group.as_ref(), "group", H::has_group)?;
+        Some(Process {
+            user,
+            group,
+            cwd: value_of(&fields.cwd).filter(|cwd| !cwd.is_empty()),
+            env: value_of(&fields.env).unwrap_or_default(),
+            umask: value_of(&fields.umask),
+            limits: value_of(&fields.limits).unwrap_or_default(),
+            no_new_privileges: value_of(&fields.no_new_privileges)?,
+        })
+    }
+
+    /// A user or a group, which must exist (P9).
+    fn account(
+        &mut self,
+        given: Option<&Given<Principal>>,
+        what: &str,
+        exists: impl Fn(&H, &str) -> bool,
+    ) -> Option<Option<Principal>> {
+        let Some(given) = given else { return Some(None) };
+        if let Principal::Name(name) = &given.value
+            && !exists(self.host, name)
+        {
+            let message = format!("there is no {what} `{name}` on this system");
+            self.error(
+                given.place,
+                message,
+                &format!("create it in the image, or write a number: {what}: 1000"),
+            );
+            return None;
+        }
+        Some(Some(given.value.clone()))
+    }
+
+    /// The service of an advertised job; the inner `None` is a job that is not.
+    fn service(
+        &mut self,
+        fields: &JobFields,
+        name: Option<&str>,
+        ttl: Option<Duration>,
+    ) -> Option<Option<Service>> {
+        let port = value_of(&fields.port).and_then(|port| u16::try_from(port).ok()).filter(|port| *port != 0);
+        let Some(port) = port else {
+            self.idle_fields(fields);
+            return Some(None);
+        };
+        let name_place = fields.name.as_ref().map_or(opening(fields.place), |given| given.place);
+        if let Some(name) = name.filter(|name| !is_service_name(name)) {
+            let help = "the catalog wants a small letter first, then letters, digits and dashes, at least two in all";
+            self.error(name_place, format!("`{name}` cannot be the name of a job with a `port`"), help);
+        }
+        let address = self.address(fields.interfaces.as_ref());
+        let extras = fields.consul.as_ref().map(|given| &given.value);
+        let deregister_after = match extras.and_then(|extras| extras.deregister_after.as_ref()) {
+            None => Some(None),
+            Some(given) => self.with_unit(given, Severity::Error).map(Some),
+        };
+        let name = name.filter(|name| is_service_name(name))?;
+        Some(Some(Service {
+            name: name.to_owned(),
+            id: format!("{name}-{}", self.host.hostname()),
+            address: address?,
+            port,
+            tags: value_of(&fields.tags).unwrap_or_default(),
+            meta: value_of(&fields.meta).unwrap_or_default(),
+            ttl: ttl.unwrap_or_default(),
+            initial_status: value_of(&fields.initial_status),
+            enable_tag_override: extras
+                .and_then(|extras| value_of(&extras.enable_tag_override))
+                .unwrap_or(false),
+            deregister_critical_after: deregister_after?.map(span_of),
+        }))
+    }
+
+    fn with_unit(&mut self, given: &Given<String>, severity: Severity) -> Option<i64> {
+        match duration::parse_go(&given.value) {
+            Ok(time) => Some(time),
+            Err(error) => {
+                let message =
+                    format!("`deregisterCriticalServiceAfter` is not a duration with a unit: {error}");
+                self.say(severity, given.place, message, "write for example \"10m\"");
+                None
+            }
+        }
+    }
+
+    /// Fields that mean nothing without a `port`. 3.8 does not even read some of them.
+    fn idle_fields(&mut self, fields: &JobFields) {
+        let written =
+            |place: Option<(bool, Place)>| place.filter(|(written, _)| *written).map(|(_, place)| place);
+        let idle = [
+            ("tags", written(fields.tags.as_ref().map(|given| (given.written, given.key)))),
+            ("interfaces", written(fields.interfaces.as_ref().map(|given| (given.written, given.key)))),
+            (
+                "initial_status",
+                written(fields.initial_status.as_ref().map(|given| (given.written, given.key))),
+            ),
+            ("meta", written(fields.meta.as_ref().map(|given| (given.written, given.key)))),
+            ("consul", written(fields.consul.as_ref().map(|given| (given.written, given.key)))),
+        ];
+        for (key, place) in idle {
+            if let Some(place) = place {
+                let help = "only a job with a `port` is advertised in the catalog";
+                self.say(Severity::Warning, place, format!("`{key}` does nothing without a `port`"), help);
+            }
+        }
+    }
+
+    pub(super) fn watch(&mut self, fields: &WatchFields) -> Option<Watch> {
+        let name = match &fields.name {
+            None => {
+                self.required(fields.place, "a watch", "name");
+                None
+            }
+            Some(given) if !is_service_name(&given.value) => {
+                let help = "the catalog wants a small letter first, then letters, digits and dashes, at least two in all";
+                self.error(given.place, format!("`{}` cannot be the name of a service", given.value), help);
+                None
+            }
+            Some(given) => Some(given.value.clone()),
+        };
+        let interval = self.positive(fields.place, fields.interval.as_ref(), "a watch", "interval");
+        Some(Watch { name: name?, interval: interval?, tag: value_of(&fields.tag), dc: value_of(&fields.dc) })
+    }
+
+    /// A time that must be there and be longer than nothing.
+    pub(super) fn positive(
+        &mut self,
+        section: Place,
+        given: Option<&Given<i64>>,
+        what: &str,
+        key: &str,
+    ) -> Option<Duration> {
+        match given {
+            None => {
+                self.required(section, what, key);
+                None
+            }
+            Some(given) if given.value <= 0 => {
+                self.error(given.place, format!("`{key}` must be longer than nothing"), "");
+                None
+            }
+            Some(given) => Some(span_of(given.value)),
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! The telemetry server and the metrics that jobs send to it: T1 and T2.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use containerpilot_core::event::{Code, Source};
+use containerpilot_core::plan::{
+    AtEnd, Check, EventPattern, Health, Job, Metric, MetricKind, OnUnhealthy, Probe, Process, Repeat,
+    Restarts, Role, Service, Signal, Stop, Telemetry, Trigger, When,
+};
+
+use super::Lower;
+use crate::diagnose::{Place, Severity};
+use crate::fields::{MetricFields, TelemetryFields};
+use crate::host::Host;
+use crate::kinds::{MetricType, value_of};
+
+/// The name of the job that advertises the telemetry server.
+const NAME: &str = "containerpilot";
+const TTL: Duration = Duration::from_secs(15);
+const HEARTBEAT: Duration = Duration::from_secs(5);
+
+/// Prometheus' default buckets.
+const BUCKETS: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
+
+impl<H: Host> Lower<'_, H> {
+    /// The telemetry server and the job that advertises it.
+    pub(super) fn telemetry(&mut self, fields: &TelemetryFields) -> Option<(Telemetry, Job)> {
+        let metrics = self.metrics(fields);
+        let address = self.address(fields.interfaces.as_ref())?;
+        let port = u16::try_from(value_of(&fields.port)?).ok()?;
+        let mut tags = value_of(&fields.tags).unwrap_or_default();
+        tags.push(self.version.to_owned());
+        let service = (port != 0).then(|| Service {
+            name: NAME.to_owned(),
+            id: format!("{NAME}-{}", self.host.hostname()),
+            address,
+            port,
+            tags: tags.clone(),
+            meta: BTreeMap::new(),
+            ttl: TTL,
+            initial_status: None,
+            enable_tag_override: false,
+            deregister_critical_after: None,
+        });
+        let check = Check {
+            name: format!("check.{NAME}"),
+            probe: Probe::Running,
+            interval: HEARTBEAT,
+            timeout: HEARTBEAT,
+            failures: 1,
+            raw_output: false,
+        };
+        let health =
+            Health { checks: vec![check], ttl: TTL, heartbeat: None, on_unhealthy: OnUnhealthy::Report };
+        let startup = EventPattern { source: Source::Global, code: Code::Startup };
+        let job = Job {
+            name: NAME.to_owned(),
+            role: Role::Telemetry,
+            exec: None,
+            when: When { trigger: Trigger::Event { event: startup, repeat: Repeat::Once }, timeout: None },
+            timeout: None,
+            restarts: Restarts::Limited(0),
+            backoff: None,
+            stop: Stop { signal: Signal::TERM, timeout: None, drain: Duration::ZERO },
+            on_failure: AtEnd::Continue,
+            on_success: AtEnd::Continue,
+            health: Some(health),
+            service,
+            process: Process::default(),
+            raw_output: false,
+        };
+        Some((Telemetry { address, port, tags, metrics: metrics? }, job))
+    }
+
+    fn metrics(&mut self, fields: &TelemetryFields) -> Option<Vec<Metric>> {
+        let all = fields.metrics.as_ref().map(|given| given.value.as_slice()).unwrap_or_default();
+        let mut metrics: Vec<(Metric, Place)> = Vec::new();
+        let mut complete = true;
+        for fields in all {
+            let Some(metric) = self.metric(fields) else {
+                complete = false;
+                continue;
+            };
+            let place = fields.name.as_ref().map_or(super::opening(fields.place), |given| given.place);
+            if let Some((other, _)) = metrics.iter().find(|(other, _)| other.name == metric.name) {
+                let message = format!("there are two metrics `{}`", metric.name);
+                // 3.8 takes two of one name with one help text; what they count is anybody's guess.
+                let severity = if other.help == metric.help { Severity::Fault } else { Severity::Error };
+                self.say(severity, place, message, "give each metric a name of its own");
+                complete &= severity != Severity::Error;
+            }
+            metrics.push((metric, place));
+        }
+        complete.then(|| metrics.into_iter().map(|(metric, _)| metric).collect())
+    }
+
+    fn metric(&mut self, fields: &MetricFields) -> Option<Metric> {
+        let part = |given: &Option<crate::decode::Given<String>>| value_of(given).unwrap_or_default();
+        let parts = [part(&fields.namespace), part(&fields.subsystem), part(&fields.name)];
+        let full: Vec<&str> = parts.iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
+        let name = full.join("_");
+        let place = fields.name.as_ref().map_or(super::opening(fields.place), |given| given.place);
+        // Prometheus' client library calls a metric without a `name` by nothing at all.
+        if parts[2].is_empty() || !is_metric_name(&name) {
+            let message = format!("`{name}` cannot be the name of a metric");
+            let help = "a name begins with a letter or `_`, and goes on with letters, digits, `_` and `:`";
+            self.error(
+                place,
+                if parts[2].is_empty() { "a metric needs `name`".to_owned() } else { message },
+                help,
+            );
+            return None;
+        }
+        let Some(kind) = value_of(&fields.kind) else {
+            self.required(fields.place, "a metric", "type");
+            return None;
+        };
+        let buckets = self.buckets(fields, kind)?;
+        let kind = match kind {
+            MetricType::Counter => MetricKind::Counter,
+            MetricType::Gauge => MetricKind::Gauge,
+            MetricType::Summary => MetricKind::Summary,
+            MetricType::Histogram => MetricKind::Histogram { buckets },
+        };
+        Some(Metric { name, legacy_key: parts.join("_"), help: part(&fields.help), kind })
+    }
+
+    fn buckets(&mut self, fields: &MetricFields, kind: MetricType) -> Option<Vec<f64>> {
+        let Some(given) = &fields.buckets else { return Some(BUCKETS.to_vec()) };
+        if kind != MetricType::Histogram {
+            self.error(given.key, "only a histogram has `buckets`", "");
+            return None;
+        }
+        let rising = given.value.windows(2).all(|pair| matches!(pair, [low, high] if low < high));
+        if given.value.is_empty() || !rising {
+            self.error(
+                given.place,
+                "`buckets` must be rising numbers, at least one",
+                "write for example [0.1, 1, 10]",
+            );
+            return None;
+        }
+        Some(given.value.clone())
+    }
+}
+
+fn is_metric_name(name: &str) -> bool {
+    let fits = |c: char| c.is_ascii_alphabetic() || matches!(c, '_' | ':');
+    name.chars().enumerate().all(|(nth, c)| fits(c) || (nth > 0 && c.is_ascii_digit())) && !name.is_empty()
+}

@@ -1,0 +1,161 @@
+//! When a job runs: W1 to W6 and W12.
+
+use containerpilot_core::event::{Code, Source, UserSignal};
+use containerpilot_core::plan::{EventPattern, Repeat, Trigger, When};
+
+use super::{Lower, opening};
+use crate::decode::Given;
+use crate::fields::{ConditionFields, JobFields, WhenFields};
+use crate::host::Host;
+use crate::kinds::{EventName, EventOrFlag, span_of};
+
+/// The shortest interval and the shortest timeout of a job, in nanoseconds.
+pub(super) const SHORTEST: i64 = 1_000_000;
+
+impl<H: Host> Lower<'_, H> {
+    /// When the job runs. Sources are taken by their name here; a name that belongs to a watch only is settled
+    /// by [`crate::meaning`], which knows all names.
+    pub(super) fn when(&mut self, job: &JobFields) -> Option<When> {
+        let Some(given) = &job.when else {
+            let event = EventPattern { source: Source::Global, code: Code::Startup };
+            return Some(When { trigger: Trigger::Event { event, repeat: Repeat::Once }, timeout: None });
+        };
+        let fields = &given.value;
+        self.only_one_way(fields)?;
+        let timeout =
+            fields.timeout.as_ref().map(|timeout| timeout.value).filter(|time| *time > 0).map(span_of);
+        let trigger = if let Some(interval) = &fields.interval {
+            return Some(When { trigger: self.interval(interval)?, timeout: None });
+        } else if let Some(all) = &fields.all {
+            let (conditions, repeat) = (self.conditions(all)?, self.repeat(fields)?);
+            Trigger::All { conditions, repeat }
+        } else if let Some(any) = &fields.any {
+            let (conditions, repeat) = (self.conditions(any)?, self.repeat(fields)?);
+            Trigger::Any { conditions, repeat }
+        } else {
+            self.event_trigger(fields)?
+        };
+        Some(When { trigger, timeout })
+    }
+
+    /// `interval`, `once`, `each`, `event`, `all` and `any` exclude one another (W2).
+    fn only_one_way(&mut self, fields: &WhenFields) -> Option<()> {
+        let together = fields.all.is_some() || fields.any.is_some();
+        let repeats =
+            |given: &Option<Given<EventOrFlag>>| given.as_ref().filter(|_| !together).map(|given| given.key);
+        let ways = [
+            ("interval", fields.interval.as_ref().map(|given| given.key)),
+            ("once", repeats(&fields.once)),
+            ("each", repeats(&fields.each)),
+            ("event", fields.event.as_ref().map(|given| given.key)),
+            ("all", fields.all.as_ref().map(|given| given.key)),
+            ("any", fields.any.as_ref().map(|given| given.key)),
+        ];
+        let mut given = ways.iter().filter_map(|(key, place)| place.map(|place| (*key, place)));
+        let (Some((first, _)), Some((second, place))) = (given.next(), given.next()) else { return Some(()) };
+        let message = format!("`when` has both `{first}` and `{second}`, of which there can be only one");
+        self.error(place, message, "remove one of them, or make two jobs");
+        None
+    }
+
+    fn interval(&mut self, interval: &Given<i64>) -> Option<Trigger> {
+        if interval.value < SHORTEST {
+            self.error(interval.place, "`interval` must be at least 1ms", "");
+            return None;
+        }
+        Some(Trigger::Interval(span_of(interval.value)))
+    }
+
+    fn event_trigger(&mut self, fields: &WhenFields) -> Option<Trigger> {
+        if let Some(source) = &fields.source
+            && let Some(signal) = UserSignal::from_name(&source.value)
+        {
+            let event = EventPattern { source: Source::Signal(signal), code: Code::Signal };
+            return Some(Trigger::Event { event, repeat: Repeat::Each });
+        }
+        let named = |given: &Option<Given<EventOrFlag>>, repeat| match given {
+            Some(Given { value: EventOrFlag::Event(name), .. }) => Ok(Some((*name, repeat))),
+            Some(Given { value: EventOrFlag::Flag(_), place, .. }) => Err(*place),
+            None => Ok(None),
+        };
+        let by_event = fields.event.as_ref().map(|event| (event.value, Repeat::Once));
+        let found = named(&fields.once, Repeat::Once)
+            .and_then(|once| Ok(once.or(named(&fields.each, Repeat::Each)?)))
+            .map(|found| found.or(by_event));
+        match found {
+            Ok(Some((EventName::Code(code), repeat))) => {
+                let source = source_named(fields.source.as_ref().map_or("", |given| &given.value));
+                Some(Trigger::Event { event: EventPattern { source, code }, repeat })
+            }
+            Ok(_) => Some(Trigger::Never),
+            Err(place) => {
+                let message =
+                    "true and false belong beside `all` or `any`; here the event's name is expected";
+                self.error(place, message, "write for example once: \"healthy\"");
+                None
+            }
+        }
+    }
+
+    fn conditions(&mut self, given: &Given<Vec<ConditionFields>>) -> Option<Vec<EventPattern>> {
+        if given.value.is_empty() {
+            self.error(given.place, "the list is empty, so there is nothing to wait for", "");
+            return None;
+        }
+        given.value.iter().map(|condition| self.condition(condition)).collect()
+    }
+
+    fn condition(&mut self, fields: &ConditionFields) -> Option<EventPattern> {
+        let source = fields.source.as_ref().map_or("", |given| &given.value);
+        if let Some(signal) = UserSignal::from_name(source) {
+            return Some(EventPattern { source: Source::Signal(signal), code: Code::Signal });
+        }
+        match fields.event.as_ref().map(|given| (given.value, given.place)) {
+            Some((EventName::Code(code), _)) => Some(EventPattern { source: source_named(source), code }),
+            Some((EventName::NeverSent, place)) => {
+                self.error(place, "no such event is ever sent", "");
+                None
+            }
+            None => {
+                self.required(fields.place, "a condition", "event");
+                None
+            }
+        }
+    }
+
+    /// Beside `all` and `any`: whether the job runs once or each time (W12).
+    fn repeat(&mut self, fields: &WhenFields) -> Option<Repeat> {
+        let flag = |given: &Option<Given<EventOrFlag>>| match given {
+            Some(Given { value: EventOrFlag::Flag(flag), .. }) => Ok(Some(*flag)),
+            Some(Given { value: EventOrFlag::Event(_), place, .. }) => Err(*place),
+            None => Ok(None),
+        };
+        match (flag(&fields.once), flag(&fields.each)) {
+            (Ok(Some(true)), Ok(Some(true))) => {
+                let place = fields.each.as_ref().map_or(opening(fields.place), |given| given.key);
+                self.error(place, "`once` and `each` cannot both be true", "remove one of them");
+                None
+            }
+            (Ok(once), Ok(each)) => {
+                Some(if each == Some(true) || once == Some(false) { Repeat::Each } else { Repeat::Once })
+            }
+            (Err(place), _) | (_, Err(place)) => {
+                let message =
+                    "beside `all` or `any` this must be true or false: the events stand in the list";
+                self.error(place, message, "write each: true to run the job every time");
+                None
+            }
+        }
+    }
+}
+
+/// The source of that name, as far as the name alone tells (E1).
+pub(crate) fn source_named(name: &str) -> Source {
+    match name {
+        "" | "global" => Source::Global,
+        _ => match name.strip_prefix("watch.") {
+            Some(watch) => Source::Watch(watch.to_owned()),
+            None => Source::Job(name.to_owned()),
+        },
+    }
+}

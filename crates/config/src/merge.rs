@@ -1,0 +1,93 @@
+//! Several files become one (C1): what has a name is united by it, a later one replaces an earlier one; of other
+//! keys the later wins as a whole.
+
+use crate::decode::Given;
+use crate::fields::{ConfigFields, CoprocessFields, JobFields, MetricFields, TelemetryFields, WatchFields};
+
+/// Lays a later file over what came before it.
+pub(crate) fn overlay(earlier: &mut ConfigFields, later: ConfigFields) {
+    unite(&mut earlier.jobs, later.jobs, job_name);
+    unite(&mut earlier.watches, later.watches, watch_name);
+    unite(&mut earlier.coprocesses, later.coprocesses, coprocess_name);
+    match (&mut earlier.telemetry, later.telemetry) {
+        (Some(earlier), Some(later)) => overlay_telemetry(&mut earlier.value, later.value),
+        (slot, Some(later)) => *slot = Some(later),
+        (_, None) => {}
+    }
+    replace(&mut earlier.consul, later.consul);
+    replace(&mut earlier.logging, later.logging);
+    replace(&mut earlier.control, later.control);
+    replace(&mut earlier.stop_timeout, later.stop_timeout);
+}
+
+/// Telemetry holds metrics, which are united; so it is taken apart as the file itself is.
+fn overlay_telemetry(earlier: &mut TelemetryFields, later: TelemetryFields) {
+    unite(&mut earlier.metrics, later.metrics, metric_name);
+    replace(&mut earlier.port, later.port);
+    replace(&mut earlier.interfaces, later.interfaces);
+    replace(&mut earlier.tags, later.tags);
+}
+
+fn replace<T>(earlier: &mut Option<Given<T>>, later: Option<Given<T>>) {
+    if later.as_ref().is_some_and(|later| later.written) {
+        *earlier = later;
+    }
+}
+
+/// Unites two lists: one that was there already is replaced where it stands, so that the order stays the
+/// reader's. Names may repeat within one file, so only what came from earlier files is replaced.
+fn unite<T>(
+    earlier: &mut Option<Given<Vec<T>>>,
+    later: Option<Given<Vec<T>>>,
+    name: impl Fn(&T) -> Option<String>,
+) {
+    let Some(later) = later else { return };
+    let Some(earlier) = earlier else {
+        *earlier = Some(later);
+        return;
+    };
+    let mut slots: Vec<Option<T>> = std::mem::take(&mut earlier.value).into_iter().map(Some).collect();
+    let mut known: std::collections::HashMap<String, Vec<usize>> = std::collections::HashMap::new();
+    for (at, one) in slots.iter().enumerate() {
+        if let Some(name) = one.as_ref().and_then(&name) {
+            known.entry(name).or_default().push(at);
+        }
+    }
+    for one in later.value {
+        let replaced = name(&one).and_then(|name| known.remove(&name)).unwrap_or_default();
+        let mut places = replaced.into_iter();
+        let first = places.next();
+        for at in places {
+            if let Some(slot) = slots.get_mut(at) {
+                *slot = None;
+            }
+        }
+        match first.and_then(|at| slots.get_mut(at)) {
+            Some(slot) => *slot = Some(one),
+            None => slots.push(Some(one)),
+        }
+    }
+    earlier.value = slots.into_iter().flatten().collect();
+}
+
+fn text(given: &Option<Given<String>>) -> Option<String> {
+    given.as_ref().map(|given| given.value.clone())
+}
+
+fn job_name(job: &JobFields) -> Option<String> {
+    text(&job.name).or_else(|| job.exec.as_ref().map(|exec| exec.value.program.clone()))
+}
+
+fn watch_name(watch: &WatchFields) -> Option<String> {
+    text(&watch.name)
+}
+
+fn coprocess_name(one: &CoprocessFields) -> Option<String> {
+    text(&one.name).or_else(|| one.command.as_ref().map(|command| command.value.program.clone()))
+}
+
+fn metric_name(metric: &MetricFields) -> Option<String> {
+    let parts = [&metric.namespace, &metric.subsystem, &metric.name];
+    let parts: Vec<String> = parts.into_iter().filter_map(text).filter(|part| !part.is_empty()).collect();
+    (!parts.is_empty()).then(|| parts.join("_"))
+}

@@ -1,0 +1,78 @@
+//! The reference page of the manual, made from the table of fields.
+
+use std::fmt::Write;
+
+use crate::decode::{DefaultValue, Section, SectionInfo, Shape, State};
+use crate::fields::ConfigFields;
+use crate::kinds::listed;
+use crate::schema::{collect, section_of};
+
+/// The page, in Markdown.
+#[must_use]
+pub fn markdown() -> String {
+    let mut sections: Vec<&SectionInfo> = Vec::new();
+    collect(&ConfigFields::INFO, &mut sections);
+    let mut out = String::from(
+        "# Reference: every key of a configuration\n\n\
+         This page is made from the program's own table of fields, and a test keeps it true. Rules such as W6 are \
+         the names under which the behaviour is tested.\n\n\
+         A key marked *(not yet)* is understood and checked, but refused until the program acts on it.\n\n\
+         Wherever a key is allowed, keys that begin with `x-` and the key `$schema` are left alone.\n",
+    );
+    for info in sections {
+        let _ = write!(out, "\n## {}\n\n{}\n\n", info.title, info.help);
+        out.push_str("| key | type | default | meaning | rules |\n| --- | --- | --- | --- | --- |\n");
+        for field in info.fields {
+            let state = if field.state == State::Planned { " *(not yet)*" } else { "" };
+            let default = match field.default {
+                DefaultValue::None => String::new(),
+                DefaultValue::Is(text) => format!("`{text}`"),
+                DefaultValue::Says(text) => text.to_owned(),
+                DefaultValue::Required => "required".to_owned(),
+            };
+            let _ = writeln!(
+                out,
+                "| `{}`{state} | {} | {default} | {} | {} |",
+                field.key,
+                words(field.shape).replace('|', "\\|"),
+                field.help.replace('|', "\\|"),
+                field.rules
+            );
+        }
+    }
+    out
+}
+
+/// A type in words.
+fn words(shape: Shape) -> String {
+    let link = |info: &SectionInfo| {
+        let kept = info.title.to_lowercase().replace(' ', "-");
+        let anchor: String = kept.chars().filter(|c| c.is_alphanumeric() || *c == '-').collect();
+        format!("[{}](#{anchor})", info.title)
+    };
+    let section = section_of(shape).map(link).unwrap_or_default();
+    match shape {
+        Shape::Text => "text".to_owned(),
+        Shape::Flag => "true or false".to_owned(),
+        Shape::Whole { min, max } => format!("number, {min} to {max}"),
+        Shape::Duration => "seconds or duration".to_owned(),
+        Shape::DurationWithUnit => "duration with a unit".to_owned(),
+        Shape::DurationOrNever => "seconds, duration or \"never\"".to_owned(),
+        Shape::Command => "command: text or list".to_owned(),
+        Shape::Words => "list of texts".to_owned(),
+        Shape::Numbers => "list of numbers".to_owned(),
+        Shape::WordOrWords => "text or list of texts".to_owned(),
+        Shape::OneOf(names) => listed(names),
+        Shape::EventOrFlag(_) => "event, or true or false".to_owned(),
+        Shape::Map => "object of texts".to_owned(),
+        Shape::Restarts => "number, \"never\" or \"unlimited\"".to_owned(),
+        Shape::Principal => "name or number".to_owned(),
+        Shape::Mode => "octal digits in quotes".to_owned(),
+        Shape::Limits => "object of limits by resource".to_owned(),
+        Shape::Object(_) => format!("object: {section}"),
+        Shape::List(_) => format!("list of objects: {section}"),
+        Shape::OneOrMany(_) => format!("object or list of objects: {section}"),
+        Shape::ObjectOrFalse(_) => format!("object or false: {section}"),
+        Shape::ObjectOrText(_) => format!("text or object: {section}"),
+    }
+}
