@@ -1,0 +1,100 @@
+//! Reading cases and counting results.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use containerpilot_config::template::Environment;
+use serde_json::Value;
+
+/// What a case came to.
+pub(crate) enum Outcome {
+    /// As 3.8 has it.
+    Passed,
+    /// Otherwise on purpose; the departure's name, as `docs/compat.md` has it.
+    Departed(&'static str),
+    /// Otherwise, and not on purpose.
+    Failed(String),
+}
+
+/// The cases of one file.
+pub(crate) fn cases(file: &str) -> Vec<Value> {
+    let copy = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vectors");
+    let folder = std::env::var_os("VECTORS_DIR").map_or_else(|| PathBuf::from(copy), PathBuf::from);
+    let path = folder.join(file);
+    let text = std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    serde_json::from_slice(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// Runs every case of a file, prints the figures, and fails if any case failed.
+pub(crate) fn run(file: &str, check: impl Fn(&Value) -> Outcome) {
+    let (mut passed, mut failures, mut departures) = (0, Vec::new(), BTreeMap::<_, usize>::new());
+    for case in cases(file) {
+        match check(&case) {
+            Outcome::Passed => passed += 1,
+            Outcome::Departed(name) => *departures.entry(name).or_default() += 1,
+            Outcome::Failed(why) => failures.push(format!("{}: {why}", text(&case, "id"))),
+        }
+    }
+    let departed: usize = departures.values().sum();
+    println!(
+        "{file}: {} passed, {} failed ({departed} of the passed depart on purpose)",
+        passed + departed,
+        failures.len()
+    );
+    for (name, count) in &departures {
+        println!("    departure {name}: {count}");
+    }
+    for failure in &failures {
+        println!("    FAILED {failure}");
+    }
+    assert!(failures.is_empty(), "{} cases of {file} failed", failures.len());
+}
+
+/// A text in a case, empty if it is not there.
+pub(crate) fn text<'a>(case: &'a Value, key: &str) -> &'a str {
+    case[key].as_str().unwrap_or_default()
+}
+
+/// Whether 3.8 accepts the case.
+pub(crate) fn accepted(case: &Value) -> bool {
+    case["ok"].as_bool().unwrap_or_default()
+}
+
+/// Bytes in a case: a text, or base 64 under `KEY_b64` where they are no UTF-8.
+pub(crate) fn bytes(case: &Value, key: &str) -> Vec<u8> {
+    match case[key].as_str() {
+        Some(text) => text.as_bytes().to_vec(),
+        None => base64(text(case, &format!("{key}_b64"))),
+    }
+}
+
+/// The environment of a case.
+pub(crate) fn environment(case: &Value) -> Environment {
+    let variables = case["env"].as_object().into_iter().flatten();
+    variables
+        .map(|(name, value)| {
+            (name.clone().into_bytes(), value.as_str().unwrap_or_default().as_bytes().to_vec())
+        })
+        .collect()
+}
+
+fn base64(text: &str) -> Vec<u8> {
+    let digit = |byte: u8| match byte {
+        b'A'..=b'Z' => byte - b'A',
+        b'a'..=b'z' => byte - b'a' + 26,
+        b'0'..=b'9' => byte - b'0' + 52,
+        b'+' => 62,
+        _ => 63,
+    };
+    let mut bytes = Vec::new();
+    let (mut bits, mut count) = (0u32, 0);
+    for byte in text.bytes().filter(|byte| *byte != b'=') {
+        bits = bits << 6 | u32::from(digit(byte));
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            bytes.push((bits >> count) as u8);
+        }
+    }
+    bytes
+}

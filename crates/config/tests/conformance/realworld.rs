@@ -1,0 +1,86 @@
+//! Configuration files of public repositories, with 3.8's verdict on each.
+
+use std::path::PathBuf;
+
+use containerpilot_config::diagnose::{Severity, Style};
+use containerpilot_config::host::Described;
+use containerpilot_config::interfaces::HostAddress;
+use containerpilot_config::{Input, Loaded, Options, load};
+use serde_json::Value;
+
+use crate::harness::{environment, text};
+
+fn folder() -> PathBuf {
+    let copy = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/realworld");
+    std::env::var_os("REALWORLD_DIR").map_or_else(|| PathBuf::from(copy), PathBuf::from)
+}
+
+/// A host as the index describes it: `lo` and `eth0`, both with IPv4 and IPv6.
+fn host(case: &Value) -> Described {
+    let address =
+        |interface: &str, ip: &str| HostAddress { interface: interface.into(), ip: ip.parse().unwrap() };
+    Described {
+        environment: environment(case),
+        addresses: vec![
+            address("lo", "127.0.0.1"),
+            address("lo", "::1"),
+            address("eth0", "10.1.0.5"),
+            address("eth0", "fe80::5"),
+        ],
+        hostname: "host".into(),
+        ..Described::default()
+    }
+}
+
+fn loaded(case: &Value) -> Loaded {
+    let name = text(case, "file").to_owned();
+    let path = folder().join(&name);
+    let source = std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    load(vec![Input { name, text: source }], &host(case), Options { version: "test", refuse_planned: true })
+}
+
+fn index() -> Value {
+    let path = folder().join("index.json");
+    let text = std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    serde_json::from_slice(&text).unwrap()
+}
+
+#[test]
+fn c3_every_public_file_gets_the_verdict_of_3_8() {
+    let (mut passed, mut failed) = (0, 0);
+    let style = Style { faults_are_errors: true, colour: false };
+    for case in index()["v3"].as_array().into_iter().flatten() {
+        let Loaded { plan, report } = loaded(case);
+        let errors_have_places = report
+            .problems()
+            .iter()
+            .filter(|one| one.problem.severity == Severity::Error)
+            .all(|one| one.location.is_some());
+        if plan.is_some() == (case["loads"] == Value::Bool(true)) && errors_have_places {
+            passed += 1;
+        } else {
+            failed += 1;
+            println!(
+                "    FAILED {}: loads {}\n{}",
+                text(case, "file"),
+                plan.is_some(),
+                report.display(style)
+            );
+        }
+        let faults = report.problems().iter().filter(|one| one.problem.severity == Severity::Fault);
+        for fault in faults {
+            println!("    {}: never works: {}", text(case, "file"), fault.problem.message);
+        }
+    }
+    println!("realworld: {passed} passed, {failed} failed");
+    assert_eq!(failed, 0);
+}
+
+#[test]
+fn c8_a_version_2_file_is_refused_in_so_many_words() {
+    for case in index()["v2"].as_array().into_iter().flatten() {
+        let Loaded { plan, report } = loaded(case);
+        assert!(plan.is_none(), "{} loads", text(case, "file"));
+        assert!(!report.problems().is_empty());
+    }
+}

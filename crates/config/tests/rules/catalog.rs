@@ -1,0 +1,183 @@
+//! D1, D2, D3, D6, D9, T1, T2: Consul, services, watches, telemetry.
+
+use containerpilot_config::diagnose::Severity;
+use containerpilot_core::plan::{Catalog, Consul, ConsulAddress, MetricKind, Role, Status};
+
+use crate::support::{errors, host_with, job, job_errors, load_files, messages, plan, plan_on, shown};
+
+fn consul(text: &str, variables: &[(&str, &str)]) -> Consul {
+    match plan_on(text, &host_with(variables)).catalog {
+        Catalog::Consul(consul) => consul,
+        Catalog::Embedded => panic!("embedded"),
+    }
+}
+
+#[test]
+fn d1_address_and_scheme() {
+    for (text, address, https) in [
+        ("'c:8500'", "c:8500", false),
+        ("'http://c:8500'", "c:8500", false),
+        ("'https://c:8501'", "c:8501", true),
+        ("{ address: 'c', scheme: 'https' }", "c", true),
+        ("{ address: 'http://c', scheme: 'https' }", "c", false),
+        ("''", "127.0.0.1:8500", false),
+        ("{}", "127.0.0.1:8500", false),
+    ] {
+        let consul = consul(&format!("{{ consul: {text} }}"), &[]);
+        assert_eq!((consul.address, consul.https), (ConsulAddress::Network(address.into()), https), "{text}");
+    }
+    let unix = consul("{ consul: 'unix:///run/consul.sock' }", &[]);
+    assert_eq!(unix.address, ConsulAddress::Unix("/run/consul.sock".into()));
+    assert_eq!(errors("{ consul: 'ftp://c' }").len(), 1);
+}
+
+#[test]
+fn d1_the_environment_overrides_all_but_the_address() {
+    let variables = [
+        ("CONSUL_HTTP_ADDR", "elsewhere:1"),
+        ("CONSUL_HTTP_TOKEN", "from-environment"),
+        ("CONSUL_HTTP_SSL", "true"),
+        ("CONSUL_TLS_SERVER_NAME", "name"),
+        ("CONSUL_HTTP_SSL_VERIFY", "false"),
+    ];
+    let found = consul("{ consul: { address: 'c', token: 'from-file', tls: { verify: true } } }", &variables);
+    assert_eq!(found.address, ConsulAddress::Network("c".into()));
+    assert_eq!((found.token.as_deref(), found.https), (Some("from-environment"), true));
+    assert_eq!((found.tls.server_name.as_deref(), found.tls.verify), (Some("name"), false));
+    assert_eq!(consul("{ consul: '' }", &variables).address, ConsulAddress::Network("elsewhere:1".into()));
+}
+
+#[test]
+fn d1_certificates_are_verified_unless_switched_off_in_so_many_words() {
+    let verify = |text: &str, variables: &[(&str, &str)]| consul(text, variables).tls.verify;
+    assert!(verify("{ consul: 'https://c' }", &[]));
+    assert!(verify("{ consul: { address: 'c', tls: { verify: '' } } }", &[]));
+    assert!(verify(
+        "{ consul: { address: 'c', tls: { verify: true } } }",
+        &[("CONSUL_HTTP_SSL_VERIFY", "junk")]
+    ));
+    assert!(!verify("{ consul: { address: 'c', tls: { verify: false } } }", &[]));
+    assert!(!verify("{ consul: { address: 'c', tls: { verify: 'false' } } }", &[]));
+}
+
+#[test]
+fn l5_a_token_is_not_in_the_plans_own_words() {
+    let plan = plan("{ consul: { address: 'c', token: 'geheim' } }");
+    assert!(!format!("{plan:?}").contains("geheim"));
+}
+
+#[test]
+fn d2_without_consul_the_catalog_is_embedded_and_a_warning_says_so() {
+    let text = "{ jobs: [{ name: 'web', exec: 'x', port: 80, health: { interval: 1, ttl: 2 } }] }";
+    assert_eq!(plan(text).catalog, Catalog::Embedded);
+    assert_eq!(plan("{ consul: null }").catalog, Catalog::Embedded);
+    let warnings = messages(text, Severity::Warning);
+    assert!(warnings.iter().any(|warning| warning.contains("no `consul`")), "{warnings:?}");
+    assert!(messages("{ jobs: [{ name: 'web', exec: 'x' }] }", Severity::Warning).is_empty());
+}
+
+#[test]
+fn d3_a_service() {
+    let job = job(
+        "name: 'web', exec: 'x', port: '8080', tags: ['a', 1], meta: { k: 'v' }, initial_status: 'warning', \
+         consul: { enableTagOverride: true, deregisterCriticalServiceAfter: '10m' }, health: { interval: 1, ttl: 15 }",
+    );
+    let service = job.service.unwrap();
+    assert_eq!(
+        (service.id.as_str(), service.port, service.address.to_string().as_str()),
+        ("web-box", 8080, "10.0.0.7")
+    );
+    assert_eq!(
+        (service.tags, service.meta),
+        (vec!["a".to_owned(), "1".to_owned()], [("k".into(), "v".into())].into())
+    );
+    assert_eq!((service.ttl.as_secs(), service.initial_status), (15, Some(Status::Warning)));
+    assert!(service.enable_tag_override);
+    assert_eq!(service.deregister_critical_after.unwrap().as_secs(), 600);
+}
+
+#[test]
+fn d6_no_match_lists_what_there_is() {
+    let text = "{ jobs: [{ name: 'web', exec: 'x', port: 80, interfaces: 'wlan0', health: { interval: 1, ttl: 2 } }] }";
+    let shown = shown(&load_files(&[text], &host_with(&[])));
+    assert!(
+        shown.contains("none of the `interfaces`") && shown.contains("eth0 10.0.0.7, fe80::7"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn d9_names_of_advertised_jobs_and_of_watches() {
+    let advertised = |name: &str| {
+        job_errors(&format!("name: '{name}', exec: 'x', port: 1, health: {{ interval: 1, ttl: 2 }}"))
+    };
+    for good in ["web", "w1", "web-1", "wEB"] {
+        assert_eq!(advertised(good), [] as [&str; 0], "{good}");
+        assert!(errors(&format!("{{ watches: [{{ name: '{good}', interval: 1 }}] }}")).is_empty());
+    }
+    for bad in ["w", "Web", "1web", "web_1", "web.1", "-web", "wéb", "a b"] {
+        assert_eq!(advertised(bad).len(), 1, "{bad}");
+        assert_eq!(errors(&format!("{{ watches: [{{ name: '{bad}', interval: 1 }}] }}")).len(), 1, "{bad}");
+        assert!(job_errors(&format!("name: '{bad}', exec: 'x'")).is_empty(), "{bad} without a port");
+    }
+}
+
+#[test]
+fn h1_a_port_needs_health() {
+    assert_eq!(job_errors("name: 'web', exec: 'x', port: 80"), ["a job with a `port` needs `health`"]);
+    assert!(job_errors("name: 'web', exec: 'x', port: 0").is_empty());
+}
+
+#[test]
+fn d3_what_counts_only_with_a_port_is_only_warned_about_without_one() {
+    let text = "{ jobs: [{ name: 'a', exec: 'x', interfaces: 'b@d', consul: { deregisterCriticalServiceAfter: 'junk' } }] }";
+    let warnings = messages(text, Severity::Warning);
+    assert!(plan(text).jobs[0].service.is_none());
+    assert_eq!(
+        warnings.iter().filter(|warning| warning.contains("does nothing without a `port`")).count(),
+        2
+    );
+}
+
+#[test]
+fn d7_a_watch() {
+    let plan = plan("{ watches: [{ name: 'db', interval: '500ms', tag: 'primary', dc: 'ams' }] }");
+    let watch = &plan.watches[0];
+    assert_eq!(
+        (watch.interval.as_millis(), watch.tag.as_deref(), watch.dc.as_deref()),
+        (500, Some("primary"), Some("ams"))
+    );
+    assert_eq!(errors("{ watches: [{}] }"), ["a watch needs `name`", "a watch needs `interval`"]);
+}
+
+#[test]
+fn t1_telemetry_is_advertised_as_a_job_of_its_own() {
+    let plan = plan("{ telemetry: { tags: ['x'], interfaces: 'static:10.9.9.9' } }");
+    let job = plan.jobs.last().unwrap();
+    let service = job.service.as_ref().unwrap();
+    assert_eq!((job.name.as_str(), job.role, service.port), ("containerpilot", Role::Telemetry, 9090));
+    assert_eq!(service.tags, ["x", "1.2.3"]);
+    assert_eq!((service.ttl.as_secs(), job.health.as_ref().unwrap().checks[0].interval.as_secs()), (15, 5));
+}
+
+#[test]
+fn t2_metrics() {
+    let metrics =
+        |text: &str| plan(&format!("{{ telemetry: {{ metrics: [{text}] }} }}")).telemetry.unwrap().metrics;
+    let metric = &metrics("{ namespace: 'app', name: 'depth', help: 'h', type: 'gauge' }")[0];
+    assert_eq!((metric.name.as_str(), metric.legacy_key.as_str()), ("app_depth", "app__depth"));
+    let histogram = &metrics("{ name: 'h', type: 'histogram', buckets: [0.1, 1, 10] }")[0];
+    assert_eq!(histogram.kind, MetricKind::Histogram { buckets: vec![0.1, 1.0, 10.0] });
+    for bad in [
+        "{ name: 'a b', type: 'gauge' }",
+        "{ name: '1', type: 'gauge' }",
+        "{ type: 'gauge' }",
+        "{ name: 'a' }",
+        "{ name: 'a', type: 'timer' }",
+        "{ name: 'a', type: 'gauge', buckets: [1] }",
+        "{ name: 'a', type: 'histogram', buckets: [2, 1] }",
+        "{ name: 'a', type: 'gauge', help: 'x' }, { name: 'a', type: 'gauge', help: 'y' }",
+    ] {
+        assert_eq!(errors(&format!("{{ telemetry: {{ metrics: [{bad}] }} }}")).len(), 1, "{bad}");
+    }
+}

@@ -1,0 +1,176 @@
+//! C3, C4: keys and values.
+
+use containerpilot_config::decode::Section;
+use containerpilot_config::decode::{DefaultValue, SectionInfo, Shape};
+use containerpilot_config::fields::ConfigFields;
+
+use crate::support::{errors, host, job, job_errors, load_files, plan, shown};
+
+#[test]
+fn c4_an_unknown_key_is_an_error_with_a_suggestion_at_every_level() {
+    for (text, key, near) in [
+        ("{ loging: {} }", "loging", "logging"),
+        ("{ jobs: [{ name: 'a', exce: 'x' }] }", "exce", "exec"),
+        ("{ jobs: [{ name: 'a', when: { intreval: 1 } }] }", "intreval", "interval"),
+        ("{ jobs: [{ name: 'a', health: { inteval: 1, interval: 1, ttl: 2 } }] }", "inteval", "interval"),
+        ("{ jobs: [{ name: 'a', logging: { rwa: true } }] }", "rwa", "raw"),
+        ("{ watches: [{ name: 'db', interval: 1, tga: 'x' }] }", "tga", "tag"),
+        ("{ telemetry: { prot: 1 } }", "prot", "port"),
+        ("{ telemetry: { metrics: [{ name: 'a', tpye: 'gauge', type: 'gauge' }] } }", "tpye", "type"),
+        ("{ consul: { addres: 'x' } }", "addres", "address"),
+        ("{ consul: { tls: { cafiel: 'x' } } }", "cafiel", "cafile"),
+        ("{ control: { sokcet: 'x' } }", "sokcet", "socket"),
+        ("{ Consul: 'x' }", "Consul", "consul"),
+    ] {
+        let loaded = load_files(&[text], &host());
+        let shown = shown(&loaded);
+        assert!(loaded.plan.is_none(), "{text}");
+        assert!(shown.contains(&format!("unknown key `{key}`")), "{shown}");
+        assert!(shown.contains(&format!("did you mean `{near}`?")), "{shown}");
+    }
+}
+
+#[test]
+fn c4_an_unknown_key_like_no_other_is_answered_with_all_that_are_known() {
+    let loaded = load_files(&["{ consul: { qqqqqq: 1 } }"], &host());
+    assert!(shown(&loaded).contains("knows: address, scheme, token, tls"), "{}", shown(&loaded));
+}
+
+#[test]
+fn c4_notes_and_the_schema_are_left_alone_at_every_level() {
+    let text = r#"{ $schema: "s", "x-note": 1, jobs: [{ name: "a", exec: "x", "x-owner": {}, $schema: 1,
+        when: { "X-why": [], once: "startup" } }] }"#;
+    assert_eq!(plan(text).jobs.len(), 1);
+}
+
+#[test]
+fn c3_keys_in_any_case_inside_sections() {
+    let job = job(r#"NAME: "a", Exec: "x", RESTARTS: 3, When: { Source: "SIGHUP" }"#);
+    assert_eq!(job.name, "a");
+}
+
+#[test]
+fn c3_a_duplicate_key_the_last_wins() {
+    assert_eq!(job("name: 'a', exec: 'x', name: 'b'").name, "b");
+}
+
+#[test]
+fn c3_digits_in_a_text_are_decimal() {
+    assert_eq!(plan("{ stopTimeout: '010' }").stop_timeout.as_secs(), 10);
+    assert_eq!(plan("{ stopTimeout: '0x10' }").stop_timeout.as_secs(), 16);
+}
+
+#[test]
+fn c3_durations_where_3_8_has_only_seconds() {
+    let job = job("name: 'a', exec: 'x', health: { interval: '1m30s', ttl: '5m' }");
+    let health = job.health.unwrap();
+    assert_eq!((health.checks[0].interval.as_secs(), health.ttl.as_secs()), (90, 300));
+    assert_eq!(plan("{ stopTimeout: '1m' }").stop_timeout.as_secs(), 60);
+}
+
+#[test]
+fn c3_a_job_without_a_name_takes_the_programs() {
+    assert_eq!(job("exec: '/bin/app --flag'").name, "/bin/app");
+    assert_eq!(job_errors("restarts: 3"), ["a job needs `name` or `exec`"]);
+    assert_eq!(job_errors("name: '', exec: 'x'"), ["`name` is empty"]);
+}
+
+#[test]
+fn c3_what_is_no_list_is_refused_not_ignored() {
+    for key in ["jobs", "watches"] {
+        for value in ["{}", "'x'", "5", "true", "{ name: 'db', interval: 5 }"] {
+            let errors = errors(&format!("{{ {key}: {value} }}"));
+            assert!(
+                errors.iter().any(|error| error.contains("must be a list")),
+                "{key}: {value}: {errors:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn c5_all_errors_are_reported_at_once() {
+    let text = r#"{
+        loging: {},
+        stopTimeout: "soon",
+        jobs: [
+          { name: "a", exec: [], restarts: "x" },
+          { name: "B", exec: "x", port: 1, health: { interval: 1, ttl: 2 } },
+          { name: "c", exec: "x", when: { once: "nope" } },
+        ],
+        watches: [{ name: "d" }],
+      }"#;
+    assert_eq!(errors(text).len(), 8, "{:#?}", errors(text));
+}
+
+#[test]
+fn c5_errors_of_syntax_and_of_keys_come_together() {
+    let errors = errors("{ jobs: [{ name: 'a' exec: 'x' }], loging: {} }");
+    assert_eq!(errors.len(), 2, "{errors:#?}");
+}
+
+/// Calls a function on every section of the table.
+fn each_section(info: &'static SectionInfo, call: &mut dyn FnMut(&'static SectionInfo)) {
+    call(info);
+    for field in info.fields {
+        match field.shape {
+            Shape::Object(inner)
+            | Shape::List(inner)
+            | Shape::OneOrMany(inner)
+            | Shape::ObjectOrFalse(inner)
+            | Shape::ObjectOrText(inner) => each_section(inner, call),
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn every_default_of_the_table_can_be_written_out() {
+    // Writing every default of the top level and of a job out changes nothing in the plan.
+    let written = |info: &SectionInfo| {
+        let rows = info.fields.iter().filter_map(|field| match field.default {
+            DefaultValue::Is(text) => Some(format!("{}: {text}", field.key)),
+            _ => None,
+        });
+        rows.collect::<Vec<_>>().join(", ")
+    };
+    let mut of_job = String::new();
+    each_section(&ConfigFields::INFO, &mut |info| {
+        if info.name == "a job" {
+            of_job = written(info);
+        }
+    });
+    assert!(of_job.contains("stopSignal"), "{of_job}");
+    let long = format!("{{ {}, jobs: [{{ exec: 'x', {of_job} }}] }}", written(&ConfigFields::INFO));
+    assert_eq!(plan(&long), plan("{ jobs: [{ exec: 'x' }] }"));
+}
+
+#[test]
+fn every_row_of_the_table_has_help_and_a_rule() {
+    let mut rows = 0;
+    each_section(&ConfigFields::INFO, &mut |info| {
+        for field in info.fields {
+            rows += 1;
+            assert!(field.help.ends_with('.') && !field.rules.is_empty(), "{} of {}", field.key, info.name);
+        }
+    });
+    assert!(rows > 70);
+}
+
+#[test]
+fn a_field_that_is_not_built_is_refused_not_ignored() {
+    use containerpilot_config::{Input, Options, load};
+    for text in [
+        "{ jobs: [{ exec: 'x', user: 'app' }] }",
+        "{ jobs: [{ exec: 'x', timeout: 'never' }] }",
+        "{ jobs: [{ exec: 'x', health: [{ interval: 1, ttl: 2 }] }] }",
+        "{ coprocesses: [{ command: 'x' }] }",
+        "{ jobs: [{ exec: 'x', when: { any: [{ event: 'startup' }] } }] }",
+    ] {
+        let input = Input { name: "a".into(), text: text.into() };
+        let loaded = load(vec![input], &host(), Options { version: "", refuse_planned: true });
+        assert!(loaded.plan.is_none(), "{text}");
+        assert!(shown(&loaded).contains("is not carried out by this version yet"), "{}", shown(&loaded));
+        assert!(load_files(&[text], &host()).plan.is_some(), "{text} is understood");
+    }
+}

@@ -1,0 +1,9 @@
+//! What a configuration means, rule by rule. Each test is named after the rule it proves.
+
+mod catalog;
+mod files;
+mod keys;
+mod limits;
+mod meaning;
+mod plan;
+mod support;

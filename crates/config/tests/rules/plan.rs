@@ -1,0 +1,347 @@
+//! P5, P8, P9, W1–W12, S1–S5, H1–H8, L1, C6: the typed plan of every field.
+
+use std::time::Duration;
+
+use containerpilot_core::event::{Code, Source, UserSignal};
+use containerpilot_core::plan::{
+    AtEnd, Backoff, Command, EventPattern, HttpTarget, Level, Limit, OnUnhealthy, Output, Principal, Probe,
+    Repeat, Resource, Restarts, Signal, Trigger,
+};
+
+use crate::support::{errors, job, job_errors, plan};
+
+fn event(source: Source, code: Code) -> EventPattern {
+    EventPattern { source, code }
+}
+
+fn trigger(when: &str) -> Trigger {
+    job(&format!("name: 'a', exec: 'x', when: {when}")).when.trigger
+}
+
+#[test]
+fn w1_without_when_at_startup_once() {
+    let startup = Trigger::Event { event: event(Source::Global, Code::Startup), repeat: Repeat::Once };
+    assert_eq!(job("exec: 'x'").when.trigger, startup);
+    assert_eq!(trigger("{ once: 'startup' }"), startup);
+    assert_eq!(trigger("{ event: 'startup' }"), startup);
+}
+
+#[test]
+fn w2_once_and_each_and_nothing_of_both() {
+    let from = |source: &str, code, repeat| Trigger::Event {
+        event: event(Source::Job(source.into()), code),
+        repeat,
+    };
+    assert_eq!(trigger("{ source: 'b', once: 'healthy' }"), from("b", Code::Healthy, Repeat::Once));
+    assert_eq!(trigger("{ source: 'b', each: 'exitFailed' }"), from("b", Code::ExitFailed, Repeat::Each));
+    for both in [
+        "{ once: 'startup', each: 'shutdown' }",
+        "{ interval: 1, once: 'startup' }",
+        "{ interval: 1, each: 'startup' }",
+        "{ event: 'startup', once: 'startup' }",
+        "{ all: [{ event: 'startup' }], any: [{ event: 'startup' }] }",
+        "{ all: [{ event: 'startup' }], interval: 1 }",
+    ] {
+        assert_eq!(job_errors(&format!("name: 'a', exec: 'x', when: {both}")).len(), 1, "{both}");
+    }
+}
+
+#[test]
+fn w3_a_signal_counts_every_time_whatever_else_is_written() {
+    for when in [
+        "{ source: 'SIGUSR2' }",
+        "{ source: 'SIGUSR2', once: 'healthy' }",
+        "{ source: 'SIGUSR2', each: 'stopped' }",
+    ] {
+        let expected = event(Source::Signal(UserSignal::Usr2), Code::Signal);
+        assert_eq!(trigger(when), Trigger::Event { event: expected, repeat: Repeat::Each }, "{when}");
+    }
+}
+
+#[test]
+fn w4_an_interval_is_at_least_a_millisecond_and_goes_on_for_ever() {
+    let job = job("name: 'a', exec: 'x', when: { interval: '1ms' }");
+    assert_eq!(job.when.trigger, Trigger::Interval(Duration::from_millis(1)));
+    assert_eq!((job.restarts, job.timeout), (Restarts::Unlimited, Some(Duration::from_millis(1))));
+    assert_eq!(job_errors("name: 'a', exec: 'x', when: { interval: '999us' }").len(), 1);
+}
+
+#[test]
+fn w5_a_job_waits_so_long() {
+    let job = job("name: 'a', exec: 'x', when: { once: 'shutdown', timeout: 60 }");
+    assert_eq!(job.when.timeout, Some(Duration::from_secs(60)));
+}
+
+#[test]
+fn w6_restarts() {
+    let restarts = |text: &str| job(&format!("exec: 'x', restarts: {text}")).restarts;
+    for (text, limit) in [("'never'", 0), ("0", 0), ("3", 3), ("'3'", 3), ("'03'", 3), ("1.9", 1)] {
+        assert_eq!(restarts(text), Restarts::Limited(limit), "{text}");
+    }
+    assert_eq!(restarts("'unlimited'"), Restarts::Unlimited);
+    for bad in ["'always'", "-1", "true", "''", "[]", "'UNLIMITED'"] {
+        assert_eq!(job_errors(&format!("exec: 'x', restarts: {bad}")).len(), 1, "{bad}");
+    }
+    let each = "exec: 'x', restarts: 'unlimited', when: { source: 'b', each: 'healthy' }";
+    assert_eq!(job_errors(each).len(), 1);
+}
+
+#[test]
+fn w8_backoff() {
+    let backoff = |text: &str| job(&format!("exec: 'x' {text}")).backoff;
+    let time = Duration::from_millis;
+    let usual = Backoff { initial: time(100), max: time(10_000), reset: time(10_000) };
+    assert_eq!(backoff(""), Some(usual));
+    assert_eq!(backoff(", restartBackoff: { max: '1m' }"), Some(Backoff { max: time(60_000), ..usual }));
+    assert_eq!(backoff(", restartBackoff: false"), None);
+    assert_eq!(job_errors("exec: 'x', restartBackoff: { initial: '20s' }").len(), 1);
+    assert_eq!(job_errors("exec: 'x', restartBackoff: true").len(), 1);
+}
+
+#[test]
+fn w12_all_and_any() {
+    let conditions = "[{ source: 'b', event: 'healthy' }, { source: 'SIGHUP' }, { event: 'startup' }]";
+    let expected = vec![
+        event(Source::Job("b".into()), Code::Healthy),
+        event(Source::Signal(UserSignal::Hup), Code::Signal),
+        event(Source::Global, Code::Startup),
+    ];
+    assert_eq!(
+        trigger(&format!("{{ all: {conditions} }}")),
+        Trigger::All { conditions: expected.clone(), repeat: Repeat::Once }
+    );
+    assert_eq!(
+        trigger(&format!("{{ any: {conditions}, each: true }}")),
+        Trigger::Any { conditions: expected, repeat: Repeat::Each }
+    );
+    for bad in [
+        "{ all: [] }",
+        "{ any: [{ source: 'b' }] }",
+        "{ any: [{ event: 'startup' }], each: 'healthy' }",
+        "{ each: true }",
+    ] {
+        assert_eq!(job_errors(&format!("name: 'a', exec: 'x', when: {bad}")).len(), 1, "{bad}");
+    }
+}
+
+#[test]
+fn e1_a_source_that_names_no_job_but_a_watch_means_the_watch() {
+    let text = "{ jobs: [{ name: 'a', exec: 'x', when: { source: 'db', once: 'healthy' } }], watches: [{ name: 'db', interval: 1 }] }";
+    let expected =
+        Trigger::Event { event: event(Source::Watch("db".into()), Code::Healthy), repeat: Repeat::Once };
+    assert_eq!(plan(text).jobs[0].when.trigger, expected);
+    let both = text
+        .replace("watches", "'x-y': 1, watches")
+        .replace("jobs: [", "jobs: [{ name: 'db', exec: 'y', health: { interval: 1, ttl: 2 } }, ");
+    let expected =
+        Trigger::Event { event: event(Source::Job("db".into()), Code::Healthy), repeat: Repeat::Once };
+    assert_eq!(plan(&both).jobs[1].when.trigger, expected);
+}
+
+#[test]
+fn p5_timeouts() {
+    let timeout = |text: &str| job(&format!("name: 'a', exec: 'x', {text}")).timeout;
+    assert_eq!(timeout("timeout: '2s'"), Some(Duration::from_secs(2)));
+    assert_eq!(timeout("timeout: 'never', when: { interval: 5 }"), None);
+    assert_eq!(timeout("timeout: '', when: { interval: 5 }"), Some(Duration::from_secs(5)));
+    assert_eq!(job_errors("exec: 'x', timeout: '0'").len(), 1);
+}
+
+#[test]
+fn p8_a_text_is_split_at_spaces_without_quoting_and_a_list_is_taken_as_it_is() {
+    let words = |text: &str| {
+        let Command { program, arguments } = job(&format!("name: 'a', exec: {text}")).exec.unwrap();
+        [vec![program], arguments].concat()
+    };
+    assert_eq!(words(r#""echo 'a b' && true""#), ["echo", "'a", "b'", "&&", "true"]);
+    assert_eq!(words("'  a   b  '"), ["a", "b"]);
+    assert_eq!(
+        words("['sleep', 10, 1000000, 0.5, true, '', 'a b']"),
+        ["sleep", "10", "1000000", "0.5", "true", "", "a b"]
+    );
+    for bad in ["''", "' '", "[]", "['']", "5", "{}", "true", "['a', null]", "['a', ['b']]", "'a\\0b'"] {
+        assert_eq!(job_errors(&format!("name: 'a', exec: {bad}")).len(), 1, "{bad}");
+    }
+}
+
+#[test]
+fn p9_whom_and_how_a_process_runs_as() {
+    let process = job(
+        "exec: 'x', user: 'app', group: 33, cwd: '/srv', env: { A: 1, B: 'two' }, umask: '027', noNewPrivileges: true, \
+         limits: { nofile: 1024, core: 'unlimited', nproc: [10, '20'] }",
+    )
+    .process;
+    assert_eq!((process.user, process.group), (Some(Principal::Name("app".into())), Some(Principal::Id(33))));
+    assert_eq!(
+        (process.cwd.as_deref(), process.umask, process.no_new_privileges),
+        (Some("/srv"), Some(0o027), true)
+    );
+    assert_eq!(process.env, [("A".into(), "1".into()), ("B".into(), "two".into())].into());
+    let limit = |resource, soft, hard| Limit { resource, soft, hard };
+    assert_eq!(
+        process.limits,
+        [
+            limit(Resource::Nofile, Some(1024), Some(1024)),
+            limit(Resource::Core, None, None),
+            limit(Resource::Nproc, Some(10), Some(20))
+        ]
+    );
+    for bad in [
+        "user: 'nobody-here'",
+        "group: 'nobody-here'",
+        "user: ''",
+        "umask: 22",
+        "umask: '8'",
+        "umask: '7777'",
+        "limits: { files: 1 }",
+        "limits: { nofile: 'x' }",
+        "limits: { nofile: [2, 1] }",
+        "limits: { nofile: [1] }",
+        "env: { 'A=B': 1 }",
+        "env: 'A=1'",
+        "noNewPrivileges: 'yes'",
+    ] {
+        assert_eq!(job_errors(&format!("exec: 'x', {bad}")).len(), 1, "{bad}");
+    }
+}
+
+#[test]
+fn s2_how_a_job_is_stopped() {
+    let stop = job("exec: 'x', stopTimeout: '9s', stopSignal: 'SIGQUIT', drain: '3s'").stop;
+    assert_eq!(
+        (stop.timeout, stop.signal, stop.drain),
+        (Some(Duration::from_secs(9)), Signal(3), Duration::from_secs(3))
+    );
+    let usual = job("exec: 'x'").stop;
+    assert_eq!((usual.timeout, usual.signal, usual.drain), (None, Signal::TERM, Duration::ZERO));
+    for (text, number) in [("'int'", 2), ("'SIGRTMIN+3'", 37), ("10", 10)] {
+        assert_eq!(job(&format!("exec: 'x', stopSignal: {text}")).stop.signal, Signal(number));
+    }
+    for bad in ["'SIGNOPE'", "0", "65", "''"] {
+        assert_eq!(job_errors(&format!("exec: 'x', stopSignal: {bad}")).len(), 1, "{bad}");
+    }
+}
+
+#[test]
+fn s4_the_global_stop_time() {
+    let time = |text: &str| plan(&format!("{{ stopTimeout: {text} }}")).stop_timeout.as_millis();
+    for (text, expected) in
+        [("0", 5_000), ("30", 30_000), ("'30'", 30_000), ("'1m'", 60_000), ("'250ms'", 250), ("-1", 0)]
+    {
+        assert_eq!(time(text), expected, "{text}");
+    }
+    assert_eq!(plan("{}").stop_timeout.as_secs(), 5);
+    for bad in ["''", "'soon'", "[5]", "{}", "1e300", "NaN"] {
+        assert_eq!(errors(&format!("{{ stopTimeout: {bad} }}")).len(), 1, "{bad}");
+    }
+}
+
+#[test]
+fn s5_what_the_end_of_a_job_means() {
+    let job = job("exec: 'x', onFailure: 'shutdown', onSuccess: 'continue'");
+    assert_eq!((job.on_failure, job.on_success), (AtEnd::Shutdown, AtEnd::Continue));
+    assert_eq!(job_errors("exec: 'x', onFailure: 'restart'").len(), 1);
+}
+
+#[test]
+fn h1_a_check_with_its_defaults() {
+    let health =
+        job("name: 'web', exec: 'x', health: { exec: 'check it', interval: 10, ttl: 30 }").health.unwrap();
+    let check = &health.checks[0];
+    assert_eq!((check.name.as_str(), check.timeout.as_secs(), check.failures), ("check.web", 10, 1));
+    assert_eq!(check.probe, Probe::Exec(Command { program: "check".into(), arguments: vec!["it".into()] }));
+    for bad in [
+        "{}",
+        "{ interval: 5 }",
+        "{ ttl: 5 }",
+        "{ interval: 0, ttl: 5 }",
+        "{ interval: 5, ttl: -1 }",
+        "[]",
+        "'x'",
+    ] {
+        assert!(!job_errors(&format!("name: 'web', exec: 'x', health: {bad}")).is_empty(), "{bad}");
+    }
+}
+
+#[test]
+fn h2_a_list_of_checks() {
+    let health = job(
+        "name: 'web', exec: 'x', health: [{ name: 'port', tcp: '127.0.0.1:80', interval: 1, ttl: 5 }, { exec: 'y', interval: 2 }]",
+    )
+    .health
+    .unwrap();
+    let names: Vec<_> = health.checks.iter().map(|check| check.name.as_str()).collect();
+    assert_eq!((names, health.ttl.as_secs()), (vec!["port", "check.web.2"], 5));
+    assert_eq!(job_errors("exec: 'x', health: [{ interval: 1 }, { interval: 2 }]").len(), 1);
+}
+
+#[test]
+fn h5_http_and_tcp() {
+    let probe = |text: &str| {
+        job(&format!("exec: 'x', health: {{ {text}, interval: 1, ttl: 2 }}"))
+            .health
+            .unwrap()
+            .checks
+            .remove(0)
+            .probe
+    };
+    let http =
+        |host: &str, port, path: &str| Probe::Http(HttpTarget { host: host.into(), port, path: path.into() });
+    assert_eq!(probe("http: 'http://127.0.0.1:8000/health?a=1#x'"), http("127.0.0.1", 8000, "/health?a=1"));
+    assert_eq!(probe("http: 'http://localhost'"), http("localhost", 80, "/"));
+    assert_eq!(probe("http: 'http://[::1]:9/'"), http("::1", 9, "/"));
+    assert_eq!(probe("tcp: '[::1]:5432'"), Probe::Tcp { host: "::1".into(), port: 5432 });
+    for bad in [
+        "http: 'https://x'",
+        "http: 'x'",
+        "http: 'http://'",
+        "http: 'http://a b/'",
+        "http: 'http://x:0/'",
+        "tcp: 'x'",
+        "tcp: ':80'",
+        "tcp: '::1:80'",
+        "tcp: 'x:99999'",
+        "exec: 'x', tcp: 'x:80'",
+    ] {
+        assert_eq!(
+            job_errors(&format!("exec: 'x', health: {{ {bad}, interval: 1, ttl: 2 }}")).len(),
+            1,
+            "{bad}"
+        );
+    }
+}
+
+#[test]
+fn h6_h8_heartbeat_failures_and_restart() {
+    let health =
+        job("exec: 'x', health: { interval: 1, ttl: 9, heartbeat: 3, failures: 4, onUnhealthy: 'restart' }")
+            .health
+            .unwrap();
+    assert_eq!((health.heartbeat.unwrap().as_secs(), health.checks[0].failures), (3, 4));
+    assert_eq!(health.on_unhealthy, OnUnhealthy::Restart);
+    for bad in ["heartbeat: 0", "failures: 0", "onUnhealthy: 'explode'"] {
+        assert_eq!(
+            job_errors(&format!("exec: 'x', health: {{ interval: 1, ttl: 9, {bad} }}")).len(),
+            1,
+            "{bad}"
+        );
+    }
+}
+
+#[test]
+fn l1_l2_logging() {
+    let logging = plan("{ logging: { level: 'WARNING', output: '/var/log/cp.log' } }").logging;
+    assert_eq!((logging.level, logging.output), (Level::Warn, Output::File("/var/log/cp.log".into())));
+    assert_eq!(errors("{ logging: { level: 'trace' } }").len(), 1);
+    assert!(job("exec: 'x', logging: { raw: 'true' }").raw_output);
+}
+
+#[test]
+fn c6_coprocesses() {
+    let plan = plan(
+        "{ coprocesses: [{ command: 'consul agent', restarts: 'unlimited' }, { command: ['a', 'b'], name: 'n' }] }",
+    );
+    let rows: Vec<_> = plan.coprocesses.iter().map(|one| (one.name.as_str(), one.restarts)).collect();
+    assert_eq!(rows, [("consul agent", Restarts::Unlimited), ("n", Restarts::Limited(0))]);
+    assert_eq!(errors("{ coprocesses: [{ name: 'n' }] }"), ["a coprocess needs `command`"]);
+}

@@ -1,0 +1,85 @@
+//! Loading small configurations and asking what came of them.
+
+use containerpilot_config::diagnose::{Severity, Style};
+use containerpilot_config::host::{Described, ProgramState};
+use containerpilot_config::interfaces::HostAddress;
+use containerpilot_config::{Input, Loaded, Options, load};
+use containerpilot_core::plan::{Job, Plan};
+
+/// A host with two interfaces, one user, and no program called `missing` or `locked`.
+pub(crate) fn host() -> Described {
+    let address =
+        |interface: &str, ip: &str| HostAddress { interface: interface.into(), ip: ip.parse().unwrap() };
+    Described {
+        addresses: vec![address("lo", "127.0.0.1"), address("eth0", "10.0.0.7"), address("eth0", "fe80::7")],
+        hostname: "box".into(),
+        programs: [
+            ("missing".to_owned(), ProgramState::Missing),
+            ("/bin/missing".to_owned(), ProgramState::Missing),
+            ("locked".to_owned(), ProgramState::NotExecutable),
+        ]
+        .into(),
+        accounts: ["app".to_owned(), "www".to_owned()].into(),
+        ..Described::default()
+    }
+}
+
+/// A host with variables.
+pub(crate) fn host_with(variables: &[(&str, &str)]) -> Described {
+    let environment =
+        variables.iter().map(|(name, value)| (name.as_bytes().to_vec(), value.as_bytes().to_vec()));
+    Described { environment: environment.collect(), ..host() }
+}
+
+/// Loads files, with every field accepted, also those nothing acts on yet.
+pub(crate) fn load_files(files: &[&str], host: &Described) -> Loaded {
+    let inputs = files
+        .iter()
+        .enumerate()
+        .map(|(nth, text)| Input { name: format!("{nth}.json5"), text: (*text).into() });
+    load(inputs.collect(), host, Options { version: "1.2.3", refuse_planned: false })
+}
+
+/// The plan of a configuration without errors.
+pub(crate) fn plan(text: &str) -> Plan {
+    plan_on(text, &host())
+}
+
+/// The plan of a configuration without errors, on a host.
+pub(crate) fn plan_on(text: &str, host: &Described) -> Plan {
+    let loaded = load_files(&[text], host);
+    loaded.plan.unwrap_or_else(|| panic!("{}", shown(&load_files(&[text], host))))
+}
+
+/// The only job of a configuration without errors; the text is the inside of its braces.
+pub(crate) fn job(text: &str) -> Job {
+    plan(&format!("{{ jobs: [{{ {text} }}] }}")).jobs.remove(0)
+}
+
+/// A report, as a person sees it.
+pub(crate) fn shown(loaded: &Loaded) -> String {
+    loaded.report.display(Style { faults_are_errors: true, colour: false }).to_string()
+}
+
+/// The messages of one severity.
+pub(crate) fn messages(text: &str, severity: Severity) -> Vec<String> {
+    let loaded = load_files(&[text], &host());
+    let problems = loaded.report.problems().iter().map(|one| &one.problem);
+    problems.filter(|problem| problem.severity == severity).map(|problem| problem.message.clone()).collect()
+}
+
+/// The errors of a configuration.
+pub(crate) fn errors(text: &str) -> Vec<String> {
+    messages(text, Severity::Error)
+}
+
+/// What can never work in a configuration; it must load all the same.
+pub(crate) fn faults(text: &str) -> Vec<String> {
+    assert!(load_files(&[text], &host()).plan.is_some(), "{:?}", errors(text));
+    messages(text, Severity::Fault)
+}
+
+/// The errors of a job; the text is the inside of its braces.
+pub(crate) fn job_errors(text: &str) -> Vec<String> {
+    errors(&format!("{{ jobs: [{{ {text} }}] }}"))
+}
