@@ -1,3 +1,203 @@
-//! The command line.
+//! The command line: what is asked for, and who answers.
 
-pub(crate) mod goflags;
+mod check;
+mod completions;
+mod flags;
+mod help;
+mod man;
+mod render;
+mod summary;
+mod table;
+
+use std::ffi::OsString;
+use std::fmt;
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use containerpilot_config::suggest;
+
+use self::flags::{Arguments, FlagError, FlagErrorKind};
+use self::table::{COMMANDS, Command, MAIN_FLAGS, PLANNED};
+
+/// Why a command did not do what was asked (X6).
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// It failed: exit code 1. The message may be empty where everything has been said.
+    Failed(String),
+    /// The command line was wrong: exit code 2.
+    Usage(String),
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Failed(message) => out.write_str(message),
+            Self::Usage(message) => write!(out, "{message}\nTry `containerpilot help`."),
+        }
+    }
+}
+
+/// Does what the arguments ask for, and says how it went.
+pub(crate) fn main(args: &[OsString]) -> ExitCode {
+    let (code, message) = match dispatch(args) {
+        Ok(()) => return ExitCode::SUCCESS,
+        Err(failure @ Failure::Failed(_)) => (1, failure.to_string()),
+        Err(failure @ Failure::Usage(_)) => (2, failure.to_string()),
+    };
+    if !message.is_empty() {
+        // Nothing can be done if standard error is gone too; the exit code tells.
+        let _ = writeln!(std::io::stderr(), "containerpilot: {message}");
+    }
+    ExitCode::from(code)
+}
+
+fn dispatch(args: &[OsString]) -> Result<(), Failure> {
+    let main = match flags::parse(MAIN_FLAGS, args) {
+        Ok(main) => main,
+        Err(error) => return asked_for_help(&error, None),
+    };
+    match action(&main) {
+        Action::Version => print(&version()),
+        Action::Template => render::template(&main),
+        Action::Control(flag) => Err(Failure::Failed(format!(
+            "-{flag} speaks to a running supervisor, which this version does not have yet"
+        ))),
+        Action::Run => {
+            let Some(first) = main.rest.first().filter(|_| !main.dashes) else { return run(&main) };
+            subcommand(&first.to_string_lossy(), &main)
+        }
+    }
+}
+
+/// What ContainerPilot 3's flags ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Action {
+    Version,
+    Template,
+    /// Something that a running supervisor would have to do; the flag's name.
+    Control(&'static str),
+    Run,
+}
+
+/// The one thing that is done when several are asked for, in 3.8's order.
+fn action(flags: &Arguments) -> Action {
+    if flags.is_on("version") {
+        return Action::Version;
+    }
+    if flags.is_on("template") {
+        return Action::Template;
+    }
+    let asked = |name: &&str| match *name {
+        "reload" | "ping" => flags.is_on(name),
+        "maintenance" => !flags.text(name).is_empty(),
+        _ => !flags.pairs(name).is_empty(),
+    };
+    let control = ["reload", "maintenance", "putenv", "putmetric", "ping"].into_iter().find(asked);
+    control.map_or(Action::Run, Action::Control)
+}
+
+fn subcommand(name: &str, main: &Arguments) -> Result<(), Failure> {
+    let Some(command) = COMMANDS.into_iter().find(|command| command.name == name) else {
+        return Err(unknown_command(name));
+    };
+    let mut known = command.flags.to_vec();
+    known.retain(|flag| flag.name != "help");
+    let args = main.rest.get(1..).unwrap_or_default();
+    let mut own = match flags::parse_mixed(&known, args) {
+        Ok(own) => own,
+        Err(error) => return asked_for_help(&error, Some(command)),
+    };
+    own.inherit(main);
+    let allowed = match command.name {
+        "check" | "render" | "help" | "completions" => 1,
+        "run" => usize::MAX,
+        _ => 0,
+    };
+    if own.rest.len() > allowed {
+        let extra = own.rest.get(allowed).map(|arg| arg.to_string_lossy().into_owned()).unwrap_or_default();
+        return Err(Failure::Usage(format!("`{name}` does not know what to do with `{extra}`")));
+    }
+    match command.name {
+        "check" => check::check(&own),
+        "render" => render::render(&own),
+        "schema" => print(&containerpilot_config::schema::json_schema()),
+        "version" => print(&version()),
+        "help" => match own.rest.first().map(|name| name.to_string_lossy().into_owned()) {
+            None => print(&help::overview()),
+            Some(name) => match COMMANDS.into_iter().find(|command| command.name == name) {
+                Some(command) => print(&help::command(command)),
+                None => Err(unknown_command(&name)),
+            },
+        },
+        "completions" => completions::completions(&own),
+        "man" => print(&man::page()),
+        _ => run(&own),
+    }
+}
+
+fn unknown_command(name: &str) -> Failure {
+    if PLANNED.contains(&name) {
+        return Failure::Failed(format!("`{name}` is not carried out by this version yet"));
+    }
+    let names = || COMMANDS.iter().map(|command| command.name);
+    let hint = match suggest::nearest(name, names()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("the commands are {}", names().collect::<Vec<_>>().join(", ")),
+    };
+    Failure::Usage(format!("unknown command `{name}`: {hint}\nTo run a program, put `--` before it."))
+}
+
+fn asked_for_help(error: &FlagError, command: Option<&Command>) -> Result<(), Failure> {
+    match (error.kind, command) {
+        (FlagErrorKind::Help, None) => print(&help::overview()),
+        (FlagErrorKind::Help, Some(command)) => print(&help::command(command)),
+        _ => Err(Failure::Usage(error.to_string())),
+    }
+}
+
+/// The configuration is read and checked as the supervisor will do it; then the truth is told.
+fn run(args: &Arguments) -> Result<(), Failure> {
+    if !args.rest.is_empty() {
+        let message = "running a program with `--` is not carried out by this version yet";
+        return Err(Failure::Failed(message.to_owned()));
+    }
+    check::loads(args)?;
+    let message = "the configuration is good, but this version cannot supervise jobs yet: \
+                   it checks, renders and describes configurations";
+    Err(Failure::Failed(message.to_owned()))
+}
+
+/// The configuration's path from the command line or the environment; `None` for the usual places.
+fn config_path(args: &Arguments) -> Option<PathBuf> {
+    let positional = args.rest.first().filter(|_| !args.dashes).map(PathBuf::from);
+    let flag = Some(args.text("config")).filter(|path| !path.is_empty()).map(PathBuf::from);
+    let variable = || std::env::var_os("CONTAINERPILOT").filter(|path| !path.is_empty()).map(PathBuf::from);
+    positional.or(flag).or_else(variable)
+}
+
+/// The version, in the form in which 3.8 printed it.
+fn version() -> String {
+    let hash = option_env!("CONTAINERPILOT_GIT_HASH").unwrap_or("unknown");
+    format!("Version: {}\nGitHash: {hash}\n", env!("CARGO_PKG_VERSION"))
+}
+
+/// Prints to standard output. A reader that has gone away is no failure of ours.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+/// Whether messages to standard error may have colours.
+fn colour() -> bool {
+    std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}

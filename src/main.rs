@@ -1,9 +1,15 @@
-//! The binary.
+//! containerpilot: an init system for containers.
+//!
+//! The binary is the thinnest of the three floors: it reads files, asks the system, prints, and decides nothing.
 
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "read by the tests; `main` takes it up with the first action")
-)]
 mod cli;
+mod files;
+mod host;
+mod sys;
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let args: Vec<_> = std::env::args_os().skip(1).collect();
+    cli::main(&args)
+}

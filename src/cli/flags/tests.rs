@@ -2,7 +2,13 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
+use super::super::table::MAIN_FLAGS;
+use super::super::{Action, action};
 use super::*;
+
+fn parse<A: AsRef<OsStr>>(args: &[A]) -> Result<Arguments, FlagError> {
+    super::parse(MAIN_FLAGS, args)
+}
 
 fn kind(args: &[&str]) -> FlagErrorKind {
     parse(args).unwrap_err().kind
@@ -11,7 +17,7 @@ fn kind(args: &[&str]) -> FlagErrorKind {
 #[test]
 fn x3_one_dash_or_two_with_or_without_equals() {
     for args in [&["-config", "c"][..], &["--config", "c"], &["-config=c"], &["--config=c"]] {
-        assert_eq!(parse(args).unwrap().config, "c");
+        assert_eq!(parse(args).unwrap().text("config"), "c");
     }
 }
 
@@ -37,16 +43,11 @@ fn x3_an_unknown_flag_is_answered_with_the_nearest() {
 }
 
 #[test]
-fn x3_every_flag_of_the_table_has_a_place() {
-    for flag in &FLAGS {
-        let args = match flag.kind {
-            FlagKind::Bool => vec![format!("-{}", flag.name)],
-            FlagKind::Text => vec![format!("-{}", flag.name), "x".to_owned()],
-            FlagKind::Pairs => vec![format!("-{}", flag.name), "k=v".to_owned()],
-        };
-        assert_ne!(parse(&args).unwrap(), Flags::default(), "-{}", flag.name);
-        assert!(usage().contains(flag.help));
-    }
+fn x3_flags_may_stand_behind_a_subcommands_arguments() {
+    let args: Vec<OsString> = ["a", "-ping", "b", "--", "-config"].into_iter().map(OsString::from).collect();
+    let found = parse_mixed(MAIN_FLAGS, &args).unwrap();
+    assert!(found.is_on("ping"));
+    assert_eq!(found.rest, ["a", "b", "-config"]);
 }
 
 #[cfg(unix)]
@@ -62,7 +63,7 @@ fn x3_an_argument_that_is_not_utf8_is_kept_in_the_rest_and_refused_in_a_flag() {
 #[test]
 fn x3_help_is_no_failure() {
     assert_eq!(kind(&["-h"]), FlagErrorKind::Help);
-    assert_eq!(parse(&["--help"]).unwrap_err().exit_code(), 0);
+    assert_eq!(kind(&["--help"]), FlagErrorKind::Help);
     assert_eq!(kind(&["-config"]), FlagErrorKind::MissingValue);
 }
 
@@ -75,11 +76,7 @@ fn action_name(action: Action) -> &'static str {
     match action {
         Action::Version => "version",
         Action::Template => "template",
-        Action::Reload => "reload",
-        Action::Maintenance => "maintenance",
-        Action::PutEnv => "putenv",
-        Action::PutMetric => "putmetric",
-        Action::Ping => "ping",
+        Action::Control(name) => name,
         Action::Run => "run",
     }
 }
@@ -101,18 +98,22 @@ fn outcome(case: &Value) -> Value {
     let flags = match parse(&args) {
         Ok(flags) => flags,
         Err(error) => {
-            return json!({"ok": false, "error": error_name(error.kind), "exit": error.exit_code()});
+            return json!({"ok": false, "error": error_name(error.kind), "exit": if error.kind == FlagErrorKind::Help { 0 } else { 2 }});
         }
     };
     let rest: Vec<_> = flags.rest.iter().map(|arg| arg.to_str().unwrap()).collect();
     json!({
         "ok": true,
-        "action": action_name(flags.action()),
-        "effective_config": flags.effective_config(case["env"]["CONTAINERPILOT"].as_str()),
+        "action": action_name(action(&flags)),
+        "effective_config": match flags.text("config") {
+            "" => case["env"]["CONTAINERPILOT"].as_str().unwrap_or_default(),
+            path => path,
+        },
         "result": {
-            "config": flags.config, "out": flags.out, "maintenance": flags.maintenance,
-            "template": flags.template, "reload": flags.reload, "ping": flags.ping, "version": flags.version,
-            "putenv": flags.putenv, "putmetric": flags.putmetric, "rest": rest,
+            "config": flags.text("config"), "out": flags.text("out"), "maintenance": flags.text("maintenance"),
+            "template": flags.is_on("template"), "reload": flags.is_on("reload"), "ping": flags.is_on("ping"),
+            "version": flags.is_on("version"), "putenv": flags.pairs("putenv"), "putmetric": flags.pairs("putmetric"),
+            "rest": rest,
         },
     })
 }

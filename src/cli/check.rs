@@ -1,0 +1,70 @@
+//! `check`: every mistake of a configuration, or what it would do.
+
+use std::io::Write;
+
+use containerpilot_config::diagnose::{Report, Severity, Style};
+use containerpilot_config::{Input, Loaded, Options, load};
+use containerpilot_core::plan::Plan;
+
+use super::flags::Arguments;
+use super::{Failure, colour, config_path, print, summary};
+use crate::files;
+use crate::host::ThisHost;
+
+/// The version that telemetry advertises.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+pub(super) fn check(args: &Arguments) -> Result<(), Failure> {
+    let format = args.text("format");
+    if !matches!(format, "" | "human" | "json") {
+        return Err(Failure::Usage(format!("there is no format `{format}`; there are `human` and `json`")));
+    }
+    let read = files::read(config_path(args).as_deref()).map_err(Failure::Failed)?;
+    let names: Vec<String> = read.iter().map(|input| input.name.clone()).collect();
+    let Loaded { plan, report } = loaded(read);
+    let good = plan.is_some() && report.count(Severity::Fault) == 0;
+    if format == "json" {
+        print(&summary::json(plan.as_ref(), good, &report))?;
+    } else {
+        complain(&report, true);
+        match plan.as_ref().filter(|_| good) {
+            Some(plan) => print(&summary::human(&names, plan))?,
+            None => tally(&report),
+        }
+    }
+    if good { Ok(()) } else { Err(Failure::Failed(String::new())) }
+}
+
+/// Loads the configuration as the supervisor does: what can never work is only warned about.
+pub(super) fn loads(args: &Arguments) -> Result<Plan, Failure> {
+    let read = files::read(config_path(args).as_deref()).map_err(Failure::Failed)?;
+    let Loaded { plan, report } = loaded(read);
+    complain(&report, false);
+    plan.ok_or_else(|| Failure::Failed("the configuration has errors, so nothing was started".to_owned()))
+}
+
+fn loaded(inputs: Vec<Input>) -> Loaded {
+    load(inputs, &ThisHost::look(), Options { version: VERSION, refuse_planned: true })
+}
+
+/// Prints what was found to standard error.
+fn complain(report: &Report, faults_are_errors: bool) {
+    let style = Style { faults_are_errors, colour: colour() };
+    let mut text = report.display(style).to_string();
+    if !text.is_empty() {
+        text.push('\n');
+        // Without standard error there is nobody to tell; the exit code still does.
+        let _ = std::io::stderr().write_all(text.as_bytes());
+    }
+}
+
+fn tally(report: &Report) {
+    let errors = report.count(Severity::Error) + report.count(Severity::Fault);
+    let warnings = report.count(Severity::Warning);
+    let plural = |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
+    let mut line = plural(errors, "error");
+    if warnings > 0 {
+        line += &format!(", {}", plural(warnings, "warning"));
+    }
+    let _ = writeln!(std::io::stderr(), "{line}");
+}

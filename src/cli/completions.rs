@@ -1,0 +1,163 @@
+//! Completions for shells, made from the table of commands.
+
+use std::fmt::Write;
+
+use super::flags::{Arguments, Flag, FlagKind};
+use super::table::{COMMANDS, Command, MAIN_FLAGS};
+use super::{Failure, print};
+
+pub(super) fn completions(args: &Arguments) -> Result<(), Failure> {
+    let shell = args.rest.first().map(|shell| shell.to_string_lossy().into_owned()).unwrap_or_default();
+    match shell.as_str() {
+        "bash" => print(&bash()),
+        "zsh" => print(&zsh()),
+        "fish" => print(&fish()),
+        "" => Err(Failure::Usage("`completions` needs the name of a shell: bash, zsh or fish".to_owned())),
+        _ => Err(Failure::Usage(format!(
+            "there are no completions for `{shell}`; there are for bash, zsh and fish"
+        ))),
+    }
+}
+
+fn names(flags: &[&Flag]) -> String {
+    flags.iter().map(|flag| format!("-{}", flag.name)).collect::<Vec<_>>().join(" ")
+}
+
+/// The words that can follow a command, where its arguments are a choice of words.
+fn choices(command: &Command) -> Vec<&'static str> {
+    match command.name {
+        "help" => COMMANDS.iter().map(|command| command.name).collect(),
+        _ if command.arguments.contains('|') => command.arguments.split('|').collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn takes_path(command: &Command) -> bool {
+    command.arguments.contains("PATH")
+}
+
+fn bash() -> String {
+    let commands = COMMANDS.iter().map(|command| command.name).collect::<Vec<_>>().join(" ");
+    let mut out = String::from(
+        "# bash completions for containerpilot\n\
+         _containerpilot() {\n    \
+         local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command= words=\n    \
+         local each\n    \
+         for each in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n        \
+         case $each in -*) ;; *) command=$each; break ;; esac\n    \
+         done\n    \
+         case $before in\n        \
+         -config|--config|-out|--out) COMPREPLY=($(compgen -f -- \"$word\")); return ;;\n        \
+         -format|--format) COMPREPLY=($(compgen -W 'human json' -- \"$word\")); return ;;\n        \
+         -maintenance|--maintenance) COMPREPLY=($(compgen -W 'enable disable' -- \"$word\")); return ;;\n    \
+         esac\n    \
+         case $command in\n",
+    );
+    for command in COMMANDS {
+        let words = [names(command.flags), choices(command).join(" ")].join(" ");
+        let files = if takes_path(command) { " -f" } else { "" };
+        let _ = writeln!(
+            out,
+            "        {}) COMPREPLY=($(compgen{files} -W '{}' -- \"$word\")) ;;",
+            command.name,
+            words.trim()
+        );
+    }
+    let _ = writeln!(
+        out,
+        "        *) COMPREPLY=($(compgen -W '{commands} {}' -- \"$word\")) ;;\n    esac\n}}\n\
+         complete -o filenames -F _containerpilot containerpilot",
+        names(MAIN_FLAGS)
+    );
+    out
+}
+
+/// A text inside single quotes of zsh or fish, in a place where brackets and colons would mean something.
+fn quoted(text: &str) -> String {
+    text.replace('\'', "").replace('[', "(").replace(']', ")").replace(':', " -")
+}
+
+fn zsh_flag(flag: &Flag) -> String {
+    let value = match flag.kind {
+        FlagKind::Bool => String::new(),
+        FlagKind::Text("PATH" | "FILE") => ":path:_files".to_owned(),
+        FlagKind::Text("FORMAT") => ":format:(human json)".to_owned(),
+        FlagKind::Text(choice) => format!(":value:({})", choice.replace('|', " ")),
+        FlagKind::Pairs => ":pair:".to_owned(),
+    };
+    let repeat = if flag.kind == FlagKind::Pairs { "*" } else { "" };
+    format!("'{repeat}-{}[{}]{value}'", flag.name, quoted(flag.help))
+}
+
+fn zsh() -> String {
+    let mut out =
+        String::from("#compdef containerpilot\n# zsh completions for containerpilot\n_containerpilot() {\n");
+    out.push_str("    local -a commands=(\n");
+    for command in COMMANDS {
+        let _ = writeln!(out, "        '{}:{}'", command.name, quoted(command.about));
+    }
+    out.push_str("    )\n    local context state line\n    _arguments -C \\\n");
+    for flag in MAIN_FLAGS {
+        let _ = writeln!(out, "        {} \\", zsh_flag(flag));
+    }
+    out.push_str("        '1:command:->command' '*::argument:->argument'\n    case $state in\n");
+    out.push_str(
+        "        command) _describe command commands ;;\n        argument)\n            case $words[1] in\n",
+    );
+    for command in COMMANDS {
+        let flags = command.flags.iter().map(|flag| zsh_flag(flag)).collect::<Vec<_>>().join(" ");
+        let argument = match choices(command).as_slice() {
+            [] if takes_path(command) => "'*:path:_files'".to_owned(),
+            [] => String::new(),
+            words => format!("'1:word:({})'", words.join(" ")),
+        };
+        let _ = writeln!(
+            out,
+            "                {}) _arguments {} ;;",
+            command.name,
+            format!("{flags} {argument}").trim()
+        );
+    }
+    out.push_str("            esac ;;\n    esac\n}\n_containerpilot \"$@\"\n");
+    out
+}
+
+fn fish() -> String {
+    let mut out = String::from("# fish completions for containerpilot\ncomplete -c containerpilot -f\n");
+    let fish_flag = |condition: &str, flag: &Flag| {
+        let value = match flag.kind {
+            FlagKind::Bool => "",
+            FlagKind::Text("PATH" | "FILE") => " -r -F",
+            FlagKind::Text("FORMAT") => " -x -a 'human json'",
+            FlagKind::Text(_) => " -x -a 'enable disable'",
+            FlagKind::Pairs => " -x",
+        };
+        format!(
+            "complete -c containerpilot -n {condition} -o {}{value} -d '{}'\n",
+            flag.name,
+            quoted(flag.help)
+        )
+    };
+    for flag in MAIN_FLAGS {
+        out.push_str(&fish_flag("__fish_use_subcommand", flag));
+    }
+    for command in COMMANDS {
+        let _ = writeln!(
+            out,
+            "complete -c containerpilot -n __fish_use_subcommand -a {} -d '{}'",
+            command.name,
+            quoted(command.about)
+        );
+        let condition = format!("'__fish_seen_subcommand_from {}'", command.name);
+        for flag in command.flags {
+            out.push_str(&fish_flag(&condition, flag));
+        }
+        let words = choices(command);
+        if takes_path(command) {
+            let _ = writeln!(out, "complete -c containerpilot -n {condition} -F");
+        } else if !words.is_empty() {
+            let _ = writeln!(out, "complete -c containerpilot -n {condition} -a '{}'", words.join(" "));
+        }
+    }
+    out
+}

@@ -1,0 +1,214 @@
+//! Flags, read as Go's `flag` package reads them (X3).
+//!
+//! One dash or two; `-flag value` or `-flag=value`, but a boolean takes a value only with `=`; the first
+//! argument that is no flag, or the one after `--`, begins the rest. Which flags there are is said by the
+//! table in [`super::table`].
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+
+use containerpilot_config::kinds::parse_bool;
+use containerpilot_config::suggest;
+
+#[cfg(test)]
+mod tests;
+
+/// What a flag takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FlagKind {
+    /// Nothing, or `=true`, `=false`.
+    Bool,
+    /// A text, called so in the help; the last one wins.
+    Text(&'static str),
+    /// `KEY=VALUE`, repeatable.
+    Pairs,
+}
+
+/// One flag.
+#[derive(Debug)]
+pub(crate) struct Flag {
+    /// The name without dashes.
+    pub(crate) name: &'static str,
+    /// What it takes.
+    pub(crate) kind: FlagKind,
+    /// One line for the user.
+    pub(crate) help: &'static str,
+}
+
+/// What stood on a command line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Arguments {
+    given: Vec<(&'static str, String)>,
+    /// The arguments that are no flags, as they were given.
+    pub(crate) rest: Vec<OsString>,
+    /// Whether `--` stood before the rest.
+    pub(crate) dashes: bool,
+}
+
+impl Arguments {
+    /// The value of a text; empty if it was not given.
+    pub(crate) fn text(&self, name: &str) -> &str {
+        self.given.iter().rfind(|(given, _)| *given == name).map_or("", |(_, value)| value)
+    }
+
+    /// Whether a boolean is on.
+    pub(crate) fn is_on(&self, name: &str) -> bool {
+        self.text(name) == "true"
+    }
+
+    /// Takes over what was given before the subcommand, where the subcommand's own flags do not say otherwise.
+    pub(crate) fn inherit(&mut self, main: &Self) {
+        let mut given = main.given.clone();
+        given.append(&mut self.given);
+        self.given = given;
+    }
+
+    /// The pairs that were given; of one key, the last wins.
+    pub(crate) fn pairs(&self, name: &str) -> BTreeMap<&str, &str> {
+        self.given
+            .iter()
+            .filter(|(given, _)| *given == name)
+            .filter_map(|(_, pair)| pair.split_once('='))
+            .collect()
+    }
+}
+
+/// Why the arguments were not understood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FlagErrorKind {
+    /// `-help` or `-h`: no mistake, but nothing else is done.
+    Help,
+    UnknownFlag,
+    MissingValue,
+    BadBoolean,
+    BadPair,
+    BadSyntax,
+}
+
+/// The arguments were not understood, or help was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FlagError {
+    pub(crate) kind: FlagErrorKind,
+    /// Go's own sentence, which scripts may know, and perhaps a suggestion.
+    pub(crate) message: String,
+}
+
+impl FlagError {
+    fn new(kind: FlagErrorKind, message: String) -> Self {
+        Self { kind, message }
+    }
+}
+
+impl fmt::Display for FlagError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.message)
+    }
+}
+
+/// Reads arguments up to the first that is no flag, as Go does.
+pub(crate) fn parse<A: AsRef<OsStr>>(flags: &[&'static Flag], args: &[A]) -> Result<Arguments, FlagError> {
+    let mut found = Arguments::default();
+    let mut args = args.iter().map(AsRef::as_ref).peekable();
+    while let Some(arg) = args.next_if(|arg| is_flag(arg)) {
+        if arg == "--" {
+            found.dashes = true;
+            break;
+        }
+        let arg = utf8(arg)?;
+        let (name, value) = name_and_value(arg)?;
+        let Some(flag) = flags.iter().find(|flag| flag.name == name) else {
+            return Err(unknown(flags, name));
+        };
+        let value = match (flag.kind, value) {
+            (FlagKind::Bool, value) => boolean(name, value.unwrap_or("true"))?,
+            (_, Some(value)) => value.to_owned(),
+            (_, None) => utf8(args.next().ok_or_else(|| missing_value(name))?)?.to_owned(),
+        };
+        if flag.kind == FlagKind::Pairs && !value.contains('=') {
+            return Err(bad_pair(name, &value));
+        }
+        found.given.push((flag.name, value));
+    }
+    found.rest = args.map(OsStr::to_owned).collect();
+    Ok(found)
+}
+
+/// Reads arguments in which flags may also stand behind others, as subcommands take them.
+pub(crate) fn parse_mixed(flags: &[&'static Flag], args: &[OsString]) -> Result<Arguments, FlagError> {
+    let mut all = Arguments::default();
+    let mut rest = args.to_vec();
+    loop {
+        let found = parse(flags, &rest)?;
+        all.given.extend(found.given);
+        rest = found.rest;
+        if found.dashes || rest.is_empty() {
+            all.rest.extend(rest);
+            return Ok(all);
+        }
+        all.rest.push(rest.remove(0));
+    }
+}
+
+/// Whether an argument is taken for a flag: a dash, and something after it.
+fn is_flag(arg: &OsStr) -> bool {
+    let bytes = arg.as_encoded_bytes();
+    bytes.len() > 1 && bytes.starts_with(b"-")
+}
+
+fn utf8(arg: &OsStr) -> Result<&str, FlagError> {
+    arg.to_str().ok_or_else(|| {
+        let message = format!("bad flag syntax: {} is not UTF-8", arg.to_string_lossy());
+        FlagError::new(FlagErrorKind::BadSyntax, message)
+    })
+}
+
+/// `--name=value` in its parts.
+fn name_and_value(arg: &str) -> Result<(&str, Option<&str>), FlagError> {
+    let body = arg.strip_prefix("--").or_else(|| arg.strip_prefix('-')).unwrap_or(arg);
+    if body.is_empty() || body.starts_with(['-', '=']) {
+        return Err(FlagError::new(FlagErrorKind::BadSyntax, format!("bad flag syntax: {arg}")));
+    }
+    Ok(body.split_once('=').map_or((body, None), |(name, value)| (name, Some(value))))
+}
+
+fn missing_value(name: &str) -> FlagError {
+    FlagError::new(FlagErrorKind::MissingValue, format!("flag needs an argument: -{name}"))
+}
+
+fn boolean(name: &str, value: &str) -> Result<String, FlagError> {
+    match parse_bool(value) {
+        Some(value) => Ok(value.to_string()),
+        None => {
+            let message = format!("invalid boolean value {value:?} for -{name}: parse error");
+            Err(FlagError::new(FlagErrorKind::BadBoolean, message))
+        }
+    }
+}
+
+fn bad_pair(name: &str, value: &str) -> FlagError {
+    let message = format!(
+        "invalid value {value:?} for flag -{name}: flag value '{value}' was not in the format 'key=val'"
+    );
+    FlagError::new(FlagErrorKind::BadPair, message)
+}
+
+fn unknown(flags: &[&'static Flag], name: &str) -> FlagError {
+    if matches!(name, "help" | "h") {
+        return FlagError::new(FlagErrorKind::Help, "flag: help requested".to_owned());
+    }
+    let mut message = format!("flag provided but not defined: -{name}");
+    let nearest = nearest(flags, name);
+    if !nearest.is_empty() {
+        message += &format!(" (did you mean -{}?)", nearest.join(" or -"));
+    }
+    FlagError::new(FlagErrorKind::UnknownFlag, message)
+}
+
+/// The flags that begin like `name`, or else the nearest one.
+fn nearest(flags: &[&'static Flag], name: &str) -> Vec<&'static str> {
+    let name = name.trim().to_lowercase();
+    let names = || flags.iter().map(|flag| flag.name).chain(["help"]);
+    let begins: Vec<_> = names().filter(|flag| !name.is_empty() && flag.starts_with(&name)).collect();
+    if begins.is_empty() { suggest::nearest(&name, names()).into_iter().collect() } else { begins }
+}

@@ -1,0 +1,94 @@
+//! Help, made from the table of commands.
+
+use std::fmt::Write;
+
+use super::flags::{Flag, FlagKind};
+use super::table::{COMMANDS, Command, EXIT_CODES, MAIN_FLAGS, VARIABLES};
+
+const WIDTH: usize = 80;
+
+/// What the program can do.
+pub(super) fn overview() -> String {
+    let mut out = String::from(
+        "containerpilot: an init system for containers, made of jobs, events and watches\n\n\
+         Usage:\n  containerpilot [FLAGS] [-- PROGRAM ARGS…]\n  containerpilot COMMAND [FLAGS] [ARGUMENTS]\n\n\
+         Commands:\n",
+    );
+    for command in COMMANDS {
+        row(&mut out, command.name, command.about);
+    }
+    out.push_str("\nFlags (one dash or two; `-flag value` or `-flag=value`):\n");
+    for flag in MAIN_FLAGS {
+        row(&mut out, &flag_usage(flag), flag.help);
+    }
+    out.push_str("\nExit codes:\n");
+    for (code, meaning) in EXIT_CODES {
+        row(&mut out, code, meaning);
+    }
+    out.push_str("\nEnvironment:\n");
+    for (name, meaning) in VARIABLES {
+        row(&mut out, name, meaning);
+    }
+    out.push_str("\n`containerpilot help COMMAND` explains a command.\n");
+    out
+}
+
+/// How to use one command.
+pub(super) fn command(command: &Command) -> String {
+    let mut out = format!(
+        "containerpilot {}: {}\n\nUsage:\n  containerpilot {}",
+        command.name, command.about, command.name
+    );
+    if !command.flags.is_empty() {
+        out.push_str(" [FLAGS]");
+    }
+    if !command.arguments.is_empty() {
+        let _ = write!(out, " {}", command.arguments);
+    }
+    out.push_str("\n\n");
+    for paragraph in command.details.lines() {
+        wrap(&mut out, paragraph);
+    }
+    if !command.flags.is_empty() {
+        out.push_str("\nFlags:\n");
+        for flag in command.flags {
+            row(&mut out, &flag_usage(flag), flag.help);
+        }
+    }
+    out
+}
+
+/// A flag with what it takes.
+pub(super) fn flag_usage(flag: &Flag) -> String {
+    match flag.kind {
+        FlagKind::Bool => format!("-{}", flag.name),
+        FlagKind::Text(value) => format!("-{} {value}", flag.name),
+        FlagKind::Pairs => format!("-{} KEY=VALUE", flag.name),
+    }
+}
+
+fn row(out: &mut String, name: &str, meaning: &str) {
+    if name.len() > 26 {
+        let _ = writeln!(out, "  {name}\n  {:27}{meaning}", "");
+    } else {
+        let _ = writeln!(out, "  {name:27}{meaning}");
+    }
+}
+
+fn wrap(out: &mut String, paragraph: &str) {
+    let mut column = 0;
+    for word in paragraph.split(' ') {
+        let width = word.chars().count();
+        if column > 0 && column + 1 + width > WIDTH {
+            out.push('\n');
+            column = 0;
+        }
+        if column > 0 {
+            out.push(' ');
+            column += 1;
+        }
+        out.push_str(word);
+        column += width;
+    }
+    out.push('\n');
+}

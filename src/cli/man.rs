@@ -1,0 +1,59 @@
+//! The manual page, made from the table of commands.
+
+use std::fmt::Write;
+
+use super::help::flag_usage;
+use super::table::{COMMANDS, EXIT_CODES, MAIN_FLAGS, VARIABLES};
+
+/// The page in roff, for section 1.
+pub(super) fn page() -> String {
+    let mut out = format!(
+        ".TH CONTAINERPILOT 1 \"\" \"containerpilot {}\" \"User Commands\"\n\
+         .SH NAME\ncontainerpilot \\- an init system for containers\n\
+         .SH SYNOPSIS\n.B containerpilot\n[\\fIFLAGS\\fR] [\\fB\\-\\-\\fR \\fIPROGRAM ARGS\\fR…]\n.br\n\
+         .B containerpilot\n\\fICOMMAND\\fR [\\fIFLAGS\\fR] [\\fIARGUMENTS\\fR]\n\
+         .SH DESCRIPTION\n\
+         containerpilot runs the jobs of a container: processes with rules for when they run, how they are checked \
+         and how they are advertised. Events connect them, and watches follow the services they depend on.\n\
+         .SH FLAGS\n\
+         Flags take one dash or two, and their value after a space or after =. They stand before any command.\n",
+        roff(env!("CARGO_PKG_VERSION"))
+    );
+    for flag in MAIN_FLAGS {
+        let _ = write!(out, ".TP\n.B {}\n{}\n", roff(&flag_usage(flag)), roff(flag.help));
+    }
+    out.push_str(".SH COMMANDS\n");
+    for command in COMMANDS {
+        let _ =
+            write!(out, ".SS \"{} {}\"\n{}\n", command.name, roff(command.arguments), roff(command.about));
+        for paragraph in command.details.lines().filter(|line| !line.is_empty()) {
+            let _ = write!(out, ".PP\n{}\n", roff(paragraph));
+        }
+        for flag in command.flags {
+            let _ = write!(out, ".TP\n.B {}\n{}\n", roff(&flag_usage(flag)), roff(flag.help));
+        }
+    }
+    out.push_str(".SH EXIT STATUS\n");
+    for (code, meaning) in EXIT_CODES {
+        let _ = write!(out, ".TP\n.B {code}\n{}\n", roff(meaning));
+    }
+    out.push_str(".SH ENVIRONMENT\n");
+    for (name, meaning) in VARIABLES {
+        let _ = write!(out, ".TP\n.B {}\n{}\n", roff(name), roff(meaning));
+    }
+    out.push_str(".SH FILES\n");
+    for (path, meaning) in [
+        ("/etc/containerpilot.json5", "the configuration, where none is named"),
+        ("/etc/containerpilot.d", "its files are the configuration, where that file does not exist"),
+        ("/var/run/containerpilot.socket", "the control socket"),
+    ] {
+        let _ = write!(out, ".TP\n.I {}\n{}\n", roff(path), roff(meaning));
+    }
+    out
+}
+
+/// Text that roff prints as it stands.
+fn roff(text: &str) -> String {
+    let escaped = text.replace('\\', "\\e").replace('-', "\\-").replace('`', "\\(ga").replace('"', "\\(dq");
+    if escaped.starts_with(['.', '\'']) { format!("\\&{escaped}") } else { escaped }
+}

@@ -1,0 +1,172 @@
+//! The one table of commands and flags. Parser, help, completions and man page are made from it.
+
+use super::flags::{Flag, FlagKind};
+
+/// A subcommand.
+#[derive(Debug)]
+pub(crate) struct Command {
+    /// Its name.
+    pub(crate) name: &'static str,
+    /// What it takes besides flags, as the help shows it.
+    pub(crate) arguments: &'static str,
+    /// One line about it.
+    pub(crate) about: &'static str,
+    /// What one needs to know to use it.
+    pub(crate) details: &'static str,
+    /// Its flags.
+    pub(crate) flags: &'static [&'static Flag],
+}
+
+pub(crate) const CONFIG: Flag = Flag {
+    name: "config",
+    kind: FlagKind::Text("PATH"),
+    help: "the configuration: a file, or a directory of *.json5 and *.json files",
+};
+pub(crate) const OUT: Flag = Flag {
+    name: "out",
+    kind: FlagKind::Text("FILE"),
+    help: "where to write the rendered text; `-` or nothing is standard output",
+};
+pub(crate) const FORMAT: Flag =
+    Flag { name: "format", kind: FlagKind::Text("FORMAT"), help: "`human` (the default) or `json`" };
+
+/// The flags of ContainerPilot 3, which stand before any subcommand. `-help` and `-h` are known besides.
+pub(crate) const MAIN_FLAGS: &[&Flag] = &[
+    &CONFIG,
+    &Flag {
+        name: "template",
+        kind: FlagKind::Bool,
+        help: "render the configuration's template, print it and exit",
+    },
+    &OUT,
+    &Flag { name: "version", kind: FlagKind::Bool, help: "print the version and exit" },
+    &Flag { name: "reload", kind: FlagKind::Bool, help: "reload the running supervisor's configuration" },
+    &Flag {
+        name: "maintenance",
+        kind: FlagKind::Text("enable|disable"),
+        help: "enter or leave maintenance mode of the running supervisor",
+    },
+    &Flag {
+        name: "putenv",
+        kind: FlagKind::Pairs,
+        help: "set a variable in the running supervisor's environment; repeatable",
+    },
+    &Flag {
+        name: "putmetric",
+        kind: FlagKind::Pairs,
+        help: "send a metric to the running supervisor; repeatable",
+    },
+    &Flag { name: "ping", kind: FlagKind::Bool, help: "ask whether the running supervisor answers" },
+];
+
+pub(crate) const RUN: Command = Command {
+    name: "run",
+    arguments: "[-- PROGRAM ARGS…]",
+    about: "supervise the jobs of the configuration (the default)",
+    details: "Reads the configuration named by -config, by the environment's CONTAINERPILOT, or else \
+              /etc/containerpilot.json5 or the directory /etc/containerpilot.d, and runs its jobs.\n\n\
+              This version reads and checks configurations; it cannot supervise jobs yet, and says so.",
+    flags: &[&CONFIG],
+};
+
+pub(crate) const CHECK: Command = Command {
+    name: "check",
+    arguments: "[PATH]",
+    about: "look for mistakes in a configuration, without starting anything",
+    details: "Prints `ok` and what the configuration would do, or every mistake in it, each with its place in the \
+              text as it was written. Besides mistakes of writing it finds what can never work: events that never \
+              come, jobs that wait for one another, a TTL that is too short. PATH may be `-` for standard input.\n\n\
+              Exits with 0 if the configuration is good (warnings are not mistakes), with 1 if not.",
+    flags: &[&CONFIG, &FORMAT],
+};
+
+pub(crate) const RENDER: Command = Command {
+    name: "render",
+    arguments: "[PATH]",
+    about: "print a configuration as it is after its template has been rendered",
+    details: "The text is rendered with the environment, as the supervisor would do it, and nothing else is printed. \
+              PATH may be `-` for standard input. `-template` does the same.",
+    flags: &[&CONFIG, &OUT],
+};
+
+pub(crate) const SCHEMA: Command = Command {
+    name: "schema",
+    arguments: "",
+    about: "print the JSON Schema of the configuration",
+    details: "For editors: save it, and name it in the key `$schema` of a configuration or in the editor's settings.",
+    flags: &[],
+};
+
+pub(crate) const VERSION: Command = Command {
+    name: "version",
+    arguments: "",
+    about: "print the version",
+    details: "`-version` does the same.",
+    flags: &[],
+};
+
+pub(crate) const HELP: Command = Command {
+    name: "help",
+    arguments: "[COMMAND]",
+    about: "explain the program or one of its commands",
+    details: "`-help` does the same, before or after a command.",
+    flags: &[],
+};
+
+pub(crate) const COMPLETIONS: Command = Command {
+    name: "completions",
+    arguments: "bash|zsh|fish",
+    about: "print completions for a shell",
+    details: "For bash: source <(containerpilot completions bash)\n\
+              For zsh: containerpilot completions zsh > \"${fpath[1]}/_containerpilot\"\n\
+              For fish: containerpilot completions fish > ~/.config/fish/completions/containerpilot.fish",
+    flags: &[],
+};
+
+pub(crate) const MAN: Command = Command {
+    name: "man",
+    arguments: "",
+    about: "print the manual page",
+    details: "Read it with: containerpilot man | man -l -",
+    flags: &[],
+};
+
+/// All subcommands.
+pub(crate) const COMMANDS: [&Command; 8] =
+    [&RUN, &CHECK, &RENDER, &SCHEMA, &VERSION, &HELP, &COMPLETIONS, &MAN];
+
+/// Subcommands that are to come. They are known, so that nobody takes them for a program or a slip of the pen.
+pub(crate) const PLANNED: [&str; 18] = [
+    "status",
+    "start",
+    "stop",
+    "restart",
+    "signal",
+    "logs",
+    "events",
+    "explain",
+    "reload",
+    "maintenance",
+    "putenv",
+    "putmetric",
+    "ping",
+    "health",
+    "wait",
+    "graph",
+    "simulate",
+    "migrate",
+];
+
+/// The exit codes (X6), for help and man page.
+pub(crate) const EXIT_CODES: [(&str, &str); 3] =
+    [("0", "done"), ("1", "it failed; standard error says why"), ("2", "the command line was wrong")];
+
+/// The environment variables that are read.
+pub(crate) const VARIABLES: [(&str, &str); 3] = [
+    ("CONTAINERPILOT", "the configuration's path, where -config is not given"),
+    ("NO_COLOR", "if set, nothing is printed in colour"),
+    (
+        "CONSUL_HTTP_ADDR, CONSUL_HTTP_TOKEN, …",
+        "Consul's own variables, see the manual's chapter on configuration",
+    ),
+];

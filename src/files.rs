@@ -1,0 +1,82 @@
+//! Which files are the configuration, and what they hold (C1).
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use containerpilot_config::Input;
+use containerpilot_config::limits::SOURCE_BYTES;
+
+/// Where a configuration is looked for when none is named: a file, then a directory.
+const USUAL_PLACES: [&str; 2] = ["/etc/containerpilot.json5", "/etc/containerpilot.d"];
+
+/// Reads the configuration: the file, or the files of the directory in lexical order; `-` is standard input.
+pub(crate) fn read(path: Option<&Path>) -> Result<Vec<Input>, String> {
+    let path = match path {
+        Some(path) => without_scheme(path),
+        None => usual_place()?,
+    };
+    if path == Path::new("-") {
+        return Ok(vec![Input {
+            name: "<stdin>".to_owned(),
+            text: limited(std::io::stdin().lock(), &path)?,
+        }]);
+    }
+    let about = std::fs::metadata(&path).map_err(|error| unreadable(&path, &error))?;
+    if !about.is_dir() {
+        return Ok(vec![read_file(&path)?]);
+    }
+    let files = files_of(&path)?;
+    if files.is_empty() {
+        return Err(format!("{} holds no file *.json5 or *.json", path.display()));
+    }
+    files.iter().map(|file| read_file(file)).collect()
+}
+
+/// ContainerPilot 2 wrote paths as `file:///etc/…`.
+fn without_scheme(path: &Path) -> PathBuf {
+    path.to_str().and_then(|text| text.strip_prefix("file://")).map_or_else(|| path.to_owned(), PathBuf::from)
+}
+
+fn usual_place() -> Result<PathBuf, String> {
+    let place = USUAL_PLACES.iter().map(PathBuf::from).find(|place| place.exists());
+    place.ok_or_else(|| {
+        format!(
+            "there is no configuration: none is named by -config or by the environment's CONTAINERPILOT, \
+             and neither {} nor {} exists",
+            USUAL_PLACES[0], USUAL_PLACES[1]
+        )
+    })
+}
+
+/// The files of a directory that are part of the configuration, in lexical order. Hidden ones are not.
+fn files_of(directory: &Path) -> Result<Vec<PathBuf>, String> {
+    let entries = std::fs::read_dir(directory).map_err(|error| unreadable(directory, &error))?;
+    let mut files = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(|error| unreadable(directory, &error))?.path();
+        let named = path.extension().is_some_and(|extension| extension == "json5" || extension == "json");
+        let hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+        if named && !hidden && path.is_file() {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn read_file(path: &Path) -> Result<Input, String> {
+    let file = std::fs::File::open(path).map_err(|error| unreadable(path, &error))?;
+    Ok(Input { name: path.display().to_string(), text: limited(file, path)? })
+}
+
+/// Reads a little more than is allowed at most, so that the loader can say that it is too much.
+fn limited(from: impl Read, path: &Path) -> Result<Vec<u8>, String> {
+    let mut text = Vec::new();
+    let most = u64::try_from(SOURCE_BYTES).unwrap_or(u64::MAX).saturating_add(1);
+    from.take(most).read_to_end(&mut text).map_err(|error| unreadable(path, &error))?;
+    Ok(text)
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> String {
+    format!("{} cannot be read: {error}", path.display())
+}
