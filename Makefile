@@ -1,0 +1,32 @@
+# `make test` is all a contributor needs; the others are its parts and some tools.
+
+.PHONY: test deps lint bench docs fuzz static
+
+test: deps lint
+	cargo test --workspace --no-fail-fast
+
+deps:
+	scripts/test-deps
+
+lint:
+	cargo fmt --all -- --check
+	cargo clippy --workspace --all-targets -- -D warnings
+
+# Writes the generated pages (reference, manual page, schema) and the expected messages anew. Look at the difference!
+docs:
+	BLESS=1 cargo test --workspace --quiet
+
+bench:
+	cargo bench --bench load
+
+# A minute for each target, with the corpus that is kept. Needs a nightly toolchain and cargo-fuzz.
+FUZZ_SECONDS ?= 60
+fuzz:
+	@command -v cargo-fuzz >/dev/null || cargo install cargo-fuzz
+	for target in template json5 decode; do \
+		scripts/fuzz-seeds $$target && \
+		cargo +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -timeout=10 -rss_limit_mb=1024 || exit 1; \
+	done
+
+static:
+	RUSTFLAGS="-C target-feature=+crt-static" cargo build --release --target x86_64-unknown-linux-gnu
