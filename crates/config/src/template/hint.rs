@@ -37,20 +37,21 @@ pub(super) fn missing_value(token: Token, context: Context, pipe: &Pipe) -> Mist
     }
 }
 
+const KEYWORDS: [&str; 10] =
+    ["true", "false", "end", "else", "range", "with", "define", "template", "block", "continue"];
+
 /// A function nobody knows.
 pub(super) fn unknown_function(span: Span, text: &[u8]) -> Mistake {
     let name = shown(text);
     let mistake = Mistake::new(span, format!("unknown function `{name}`"));
-    if let Some(near) =
-        suggest::nearest(&name, Function::names().chain(["true", "false", "nil", "end", "else"]))
-    {
+    if let Some(near) = suggest::nearest(&name, Function::names().chain(KEYWORDS)) {
         return mistake.help(format!("did you mean `{near}`?"));
     }
     if name.chars().all(|letter| letter.is_ascii_uppercase() || letter.is_ascii_digit() || letter == '_') {
         return mistake.help(format!("for the variable of the environment write .{name}"));
     }
     let all: Vec<&str> = Function::names().collect();
-    mistake.help(format!("the functions are {}; text goes in double quotes", all.join(", ")))
+    mistake.help(format!("for text write \"{name}\"; the functions are {}", all.join(", ")))
 }
 
 /// A variable that is not declared, or no longer.
@@ -117,7 +118,16 @@ pub(super) fn unexpected(words: &Words<'_>, token: Token, before: Option<Span>) 
 fn symbol(words: &Words<'_>, span: Span, text: &[u8], before: Option<Span>) -> Mistake {
     let left = before.map_or_else(|| ".A".to_owned(), |before| shown(words.text(before)));
     let after = words.tail(span.end as usize).get(..1).unwrap_or_default();
-    let sign = shown(text);
+    // Signs that are doubled in other languages are shown so.
+    let start = span.start as usize;
+    let doubled = match text {
+        b"=" | b"&" if after == text => Span::new(start, start + 2),
+        b"|" if before.is_some() => Span::new(start.saturating_sub(1), start + 1),
+        b"!" | b"<" | b">" if after == b"=" => Span::new(start, start + 2),
+        _ => span,
+    };
+    let span = if words.text(doubled).contains(&b' ') { span } else { doubled };
+    let sign = shown(words.text(span));
     let operator = |function: &str| {
         Mistake::new(span, format!("there is no operator `{sign}`"))
             .help(format!("write the function in front: {function} {left} …"))
@@ -160,7 +170,8 @@ fn broken(words: &Words<'_>, span: Span, flaw: Flaw, before: Option<Span>) -> Mi
     match flaw {
         Flaw::Unclosed => unclosed(span),
         Flaw::UnclosedParenthesis => {
-            Mistake::new(span, "a `(` is not closed before the action ends").help("write the missing `)`")
+            Mistake::new(words.lexer.parenthesis().unwrap_or(span), "this `(` is not closed")
+                .help("write the missing `)`")
         }
         Flaw::LooseParenthesis => Mistake::new(span, "this `)` closes nothing"),
         Flaw::Colon => {
