@@ -272,7 +272,7 @@ fn c2_depth_is_bounded() {
         assert_eq!(places(&parentheses(100_000)), ["("]);
         let blocks = |depth: usize| format!("{}1{}", "{{ if 1 }}".repeat(depth), "{{ end }}".repeat(depth));
         assert_eq!(rendered(&blocks(limits::TEMPLATE_DEPTH)), "1");
-        assert!(!errors(&blocks(10_000)).is_empty());
+        assert_eq!(places(&blocks(100_000)), ["{{ if 1 }}"]);
         let chain =
             format!("{{{{ if .X }}}}{}{{{{ else }}}}1{{{{ end }}}}", "{{ else if .X }}".repeat(50_000));
         assert_eq!(rendered(&chain), "1");
@@ -301,7 +301,7 @@ fn c2_work_and_memory_are_bounded() {
         ("{{ range loop 100 }}{{ printf \"%999999d\" 1 }}{{ end }}", "{{ printf \"%999999d\" 1 }}"),
         ("{{ $s := printf \"%0999999d\" 1 }}{{ range loop 99 }}{{ $x := split \"\" $s }}{{ end }}", "split"),
         (
-            "{{ $s := printf \"%0999999d\" 1 }}{{ regexReplaceAll \"(0*)*(0*)*1$\" \"\" (print $s $s $s $s) }}",
+            "{{ $s := printf \"%0999999d\" 1 }}{{ regexReplaceAll \"(0*)*(0*)*1$\" \"\" $s }}",
             "regexReplaceAll",
         ),
         ("{{ $s := printf \"%099999d\" 1 }}{{ regexReplaceAll \"0.*x|0\" \"\" $s }}", "regexReplaceAll"),
@@ -418,7 +418,7 @@ fn c2_no_soup_of_tokens_does_harm() {
         usize::try_from(seed % below as u64).expect("small")
     };
     let env = env(&[("A", "a,b"), ("B", "")]);
-    for round in 0..20_000 {
+    for round in 0..5_000 {
         let mut source: Vec<u8> = Vec::new();
         for _ in 0..random(30) {
             // Most actions are closed, or hardly any would be run.
