@@ -5,6 +5,7 @@ use super::letters::decode;
 use super::lex::{Flaw, Kind as Word, Token};
 use super::pipe::{Context, Mistake, Words};
 use super::tree::Pipe;
+use crate::limits;
 use crate::span::Span;
 use crate::suggest;
 
@@ -71,6 +72,18 @@ pub(super) fn not_one_character(span: Span, text: &[u8]) -> Mistake {
     let inner = text.get(1..text.len().saturating_sub(1)).unwrap_or_default();
     Mistake::new(span, "a single-quoted constant holds one character")
         .help(format!("write \"{}\"", shown(inner).replace('"', "\\\"")))
+}
+
+/// A whole number that fits no integer, or that only looks like one.
+pub(super) fn large_number(span: Span, text: &[u8]) -> Mistake {
+    Mistake::new(span, format!("the number `{}` is too large, or has a leading 0", shown(text)))
+        .help("a leading 0 means base 8; write it in quotes to use it as text")
+}
+
+/// Too many parentheses in one another.
+pub(super) fn too_deep(span: Span) -> Mistake {
+    Mistake::new(span, format!("parentheses nest deeper than {}", limits::TEMPLATE_DEPTH))
+        .help("put a part of it in a variable")
 }
 
 /// Something that starts like a number.
