@@ -5,7 +5,7 @@
 //! The language is that of Go 1.19's text/template with the functions of ContainerPilot 3.8 and a missing variable
 //! read as the empty text. Everything works on bytes, as Go's strings do.
 //!
-//! 1. [`parse`](self::parse) cuts the source into text and `{{ actions }}`. The words of an action come from `lex`,
+//! 1. `parse` cuts the source into text and `{{ actions }}`. The words of an action come from `lex`,
 //!    its pipeline from `pipe`, the meaning of its constants from `number` and `quote`. Blocks that are open are on a
 //!    stack, so after a mistake reading goes on behind the action's `}}` and finds the next mistakes too (C5). All
 //!    words about mistakes are in `hint`.

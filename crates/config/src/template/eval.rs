@@ -72,15 +72,16 @@ impl<'s> State<'s> {
             if !pipe.assigns {
                 self.scope.push(name, copy);
             } else if !self.scope.set(name, copy) {
-                let variable = self.names.get(name as usize).cloned().unwrap_or_default();
-                return Err(self.report(
-                    span,
-                    Problem::new(format!("the variable `{variable}` is not declared"))
-                        .help(format!("declare it with {{{{ {variable} := … }}}}")),
-                ));
+                return Err(self.undeclared(name, span));
             }
         }
         value
+    }
+
+    fn undeclared(&mut self, name: super::scope::Name, span: Span) -> Failed {
+        let variable = self.names.get(name as usize).cloned().unwrap_or_default();
+        let problem = Problem::new(format!("the variable `{variable}` is not declared"));
+        self.report(span, problem.help(format!("declare it with {{{{ {variable} := … }}}}")))
     }
 
     fn commands(&mut self, dot: &Value, pipe: &Pipe) -> Result<Value, Failed> {
@@ -113,12 +114,15 @@ impl<'s> State<'s> {
                     return Err(self.no_function(operand, arguments));
                 }
                 if matches!(operand.kind, Kind::Nil) {
-                    let problem = Problem::new("`nil` cannot stand alone").help("use \"\" for an empty text");
-                    return Err(self.report(operand.span, problem));
+                    return Err(self.lone_nil(operand.span));
                 }
                 self.operand(dot, operand)
             }
         }
+    }
+
+    fn lone_nil(&mut self, span: Span) -> Failed {
+        self.report(span, Problem::new("`nil` cannot stand alone").help("use \"\" for an empty text"))
     }
 
     fn no_function(&mut self, operand: &Operand, arguments: &[Operand]) -> Failed {
@@ -139,14 +143,7 @@ impl<'s> State<'s> {
             Kind::Dot => Ok(dot.clone()),
             Kind::Nil => Ok(Value::Nil),
             Kind::Constant(value) => Ok(value.clone()),
-            Kind::Overflow => {
-                let shown = self.shown(operand.span);
-                Err(self.report(
-                    operand.span,
-                    Problem::new(format!("the number {shown} is too large"))
-                        .help("write it in double quotes to use it as text"),
-                ))
-            }
+            Kind::Overflow => Err(self.overflow(operand.span)),
             Kind::Function(function) => self.call(dot, *function, operand.span, &[], None),
             Kind::Fields(fields) => self.fields(dot.clone(), fields, operand, &[], false),
             Kind::Variable(name, fields) => {
@@ -159,6 +156,12 @@ impl<'s> State<'s> {
                 self.fields(value, fields, operand, &[], false)
             }
         }
+    }
+
+    fn overflow(&mut self, span: Span) -> Failed {
+        let shown = self.shown(span);
+        let problem = Problem::new(format!("the number {shown} is too large"));
+        self.report(span, problem.help("write it in double quotes to use it as text"))
     }
 
     fn variable(&mut self, name: super::scope::Name, span: Span) -> Result<Value, Failed> {
@@ -232,16 +235,7 @@ impl<'s> State<'s> {
         let given = arguments.len() + usize::from(last.is_some());
         let needed = signature.fixed.len();
         if given < needed || given > needed && !signature.more {
-            let least = if signature.more { "at least " } else { "" };
-            let plural = if needed == 1 { "" } else { "s" };
-            return Err(self.report(
-                name,
-                Problem::new(format!(
-                    "`{}` takes {least}{needed} argument{plural}, not {given}",
-                    signature.name
-                ))
-                .help(format!("write: {}", signature.usage)),
-            ));
+            return Err(self.wrong_count(function, given, name));
         }
         let parameter = |index: usize| signature.fixed.get(index).copied().unwrap_or(Parameter::Any);
         let mut values = Vec::with_capacity(given);
@@ -263,6 +257,16 @@ impl<'s> State<'s> {
                 .map_or(name, |argument| argument.span);
             self.report(span, problem)
         })
+    }
+
+    fn wrong_count(&mut self, function: Function, given: usize, name: Span) -> Failed {
+        let signature = function.signature();
+        let needed = signature.fixed.len();
+        let least = if signature.more { "at least " } else { "" };
+        let plural = if needed == 1 { "" } else { "s" };
+        let problem =
+            Problem::new(format!("`{}` takes {least}{needed} argument{plural}, not {given}", signature.name));
+        self.report(name, problem.help(format!("write: {}", signature.usage)))
     }
 
     fn argument(

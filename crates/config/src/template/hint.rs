@@ -5,6 +5,7 @@ use super::letters::decode;
 use super::lex::{Flaw, Kind as Word, Token};
 use super::pipe::{Context, Mistake, Words};
 use super::tree::Pipe;
+use crate::limits;
 use crate::span::Span;
 use crate::suggest;
 
@@ -37,20 +38,21 @@ pub(super) fn missing_value(token: Token, context: Context, pipe: &Pipe) -> Mist
     }
 }
 
+const KEYWORDS: [&str; 10] =
+    ["true", "false", "end", "else", "range", "with", "define", "template", "block", "continue"];
+
 /// A function nobody knows.
 pub(super) fn unknown_function(span: Span, text: &[u8]) -> Mistake {
     let name = shown(text);
     let mistake = Mistake::new(span, format!("unknown function `{name}`"));
-    if let Some(near) =
-        suggest::nearest(&name, Function::names().chain(["true", "false", "nil", "end", "else"]))
-    {
+    if let Some(near) = suggest::nearest(&name, Function::names().chain(KEYWORDS)) {
         return mistake.help(format!("did you mean `{near}`?"));
     }
     if name.chars().all(|letter| letter.is_ascii_uppercase() || letter.is_ascii_digit() || letter == '_') {
         return mistake.help(format!("for the variable of the environment write .{name}"));
     }
     let all: Vec<&str> = Function::names().collect();
-    mistake.help(format!("the functions are {}; text goes in double quotes", all.join(", ")))
+    mistake.help(format!("for text write \"{name}\"; the functions are {}", all.join(", ")))
 }
 
 /// A variable that is not declared, or no longer.
@@ -70,6 +72,18 @@ pub(super) fn not_one_character(span: Span, text: &[u8]) -> Mistake {
     let inner = text.get(1..text.len().saturating_sub(1)).unwrap_or_default();
     Mistake::new(span, "a single-quoted constant holds one character")
         .help(format!("write \"{}\"", shown(inner).replace('"', "\\\"")))
+}
+
+/// A whole number that fits no integer, or that only looks like one.
+pub(super) fn large_number(span: Span, text: &[u8]) -> Mistake {
+    Mistake::new(span, format!("the number `{}` is too large, or has a leading 0", shown(text)))
+        .help("a leading 0 means base 8; write it in quotes to use it as text")
+}
+
+/// Too many parentheses in one another.
+pub(super) fn too_deep(span: Span) -> Mistake {
+    Mistake::new(span, format!("parentheses nest deeper than {}", limits::TEMPLATE_DEPTH))
+        .help("put a part of it in a variable")
 }
 
 /// Something that starts like a number.
@@ -117,7 +131,16 @@ pub(super) fn unexpected(words: &Words<'_>, token: Token, before: Option<Span>) 
 fn symbol(words: &Words<'_>, span: Span, text: &[u8], before: Option<Span>) -> Mistake {
     let left = before.map_or_else(|| ".A".to_owned(), |before| shown(words.text(before)));
     let after = words.tail(span.end as usize).get(..1).unwrap_or_default();
-    let sign = shown(text);
+    // Signs that are doubled in other languages are shown so.
+    let start = span.start as usize;
+    let doubled = match text {
+        b"=" | b"&" if after == text => Span::new(start, start + 2),
+        b"|" if before.is_some() => Span::new(start.saturating_sub(1), start + 1),
+        b"!" | b"<" | b">" if after == b"=" => Span::new(start, start + 2),
+        _ => span,
+    };
+    let span = if words.text(doubled).contains(&b' ') { span } else { doubled };
+    let sign = shown(words.text(span));
     let operator = |function: &str| {
         Mistake::new(span, format!("there is no operator `{sign}`"))
             .help(format!("write the function in front: {function} {left} …"))
@@ -160,7 +183,8 @@ fn broken(words: &Words<'_>, span: Span, flaw: Flaw, before: Option<Span>) -> Mi
     match flaw {
         Flaw::Unclosed => unclosed(span),
         Flaw::UnclosedParenthesis => {
-            Mistake::new(span, "a `(` is not closed before the action ends").help("write the missing `)`")
+            Mistake::new(words.lexer.parenthesis().unwrap_or(span), "this `(` is not closed")
+                .help("write the missing `)`")
         }
         Flaw::LooseParenthesis => Mistake::new(span, "this `)` closes nothing"),
         Flaw::Colon => {

@@ -93,7 +93,8 @@ pub(super) struct Token {
 pub(super) struct Lexer<'s> {
     source: &'s [u8],
     position: usize,
-    depth: i32,
+    /// The parentheses that are open.
+    opened: Vec<usize>,
     /// Set once the closing delimiter was read: whether it trims the text after it.
     pub(super) closed: Option<bool>,
     over: Option<Token>,
@@ -125,7 +126,12 @@ pub(super) fn closing(rest: &[u8]) -> Option<(usize, bool)> {
 impl<'s> Lexer<'s> {
     /// Reads from `position`, which is after the opening delimiter and its trim marker.
     pub(super) fn new(source: &'s [u8], position: usize) -> Self {
-        Self { source, position, depth: 0, closed: None, over: None }
+        Self { source, position, opened: Vec::new(), closed: None, over: None }
+    }
+
+    /// The innermost parenthesis that is open.
+    pub(super) fn parenthesis(&self) -> Option<Span> {
+        self.opened.last().map(|&at| Span::new(at, at + 1))
     }
 
     /// Where reading stands.
@@ -157,7 +163,7 @@ impl<'s> Lexer<'s> {
 
     fn word(&mut self) -> Kind {
         if let Some((width, trims)) = closing(self.rest()) {
-            if self.depth > 0 {
+            if !self.opened.is_empty() {
                 return Kind::Broken(Flaw::UnclosedParenthesis);
             }
             self.position += width;
@@ -199,13 +205,11 @@ impl<'s> Lexer<'s> {
                 self.number()
             }
             '(' => {
-                self.depth += 1;
+                self.opened.push(self.position - 1);
                 Kind::Open
             }
-            ')' => {
-                self.depth -= 1;
-                if self.depth < 0 { Kind::Broken(Flaw::LooseParenthesis) } else { Kind::Close }
-            }
+            ')' if self.opened.pop().is_none() => Kind::Broken(Flaw::LooseParenthesis),
+            ')' => Kind::Close,
             _ if is_name(rune) => {
                 let start = self.position - width;
                 match self.name(Kind::Identifier, Kind::Identifier) {

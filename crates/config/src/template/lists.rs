@@ -43,7 +43,7 @@ fn position(value: &Value, argument: usize, most: usize) -> Result<usize, Proble
 }
 
 fn out_of_range(number: i64, length: usize, argument: usize) -> Problem {
-    Problem::new(format!("the index {number} is out of range: there are {length} elements"))
+    Problem::new(format!("the index {number} is out of range: the length is {length}"))
         .help("counting starts at 0; check with `len` first")
         .at(argument)
 }

@@ -204,6 +204,11 @@ impl<'s> Parser<'s> {
             } else {
                 self.report(mistake);
             }
+            if self.open.len() > limits::TEMPLATE_DEPTH {
+                // Going on would build a tree too deep even to take down, and say the same again and again.
+                self.open.clear();
+                return None;
+            }
             if let (Some(trims), position) = (words.lexer.closed, words.lexer.position()) {
                 return Some(self.after(position, trims));
             }

@@ -242,10 +242,10 @@ impl Machine<'_> {
     }
 
     fn charge(&mut self, meter: &mut Meter) -> Result<(), Problem> {
-        // A move of the machine is much cheaper than a step of the template.
-        if self.steps >= 8 {
-            meter.step(self.steps / 8)?;
-            self.steps %= 8;
+        // A move of the machine is cheaper than a step of the template.
+        if self.steps >= 2 {
+            meter.step(self.steps / 2)?;
+            self.steps %= 2;
         }
         Ok(())
     }
@@ -290,15 +290,13 @@ impl Machine<'_> {
                     slots = saved.into();
                     stack.push(Work::Visit(counter + 1));
                 }
-                Some(Instruction::Assert(assertion)) => {
-                    if asserts(*assertion, self.subject, at) {
-                        stack.push(Work::Visit(counter + 1));
-                    }
+                Some(Instruction::Assert(assertion)) if asserts(*assertion, self.subject, at) => {
+                    stack.push(Work::Visit(counter + 1));
                 }
                 Some(Instruction::Class(_) | Instruction::Match) => {
                     threads.list.push((counter, Rc::clone(&slots)))
                 }
-                None => {}
+                Some(Instruction::Assert(_)) | None => {}
             }
         }
         self.stack = stack;

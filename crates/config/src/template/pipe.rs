@@ -281,9 +281,14 @@ impl<'s> Reader<'_, 's> {
     fn operand(&mut self) -> Result<Option<Operand>, Mistake> {
         let Some(mut term) = self.term()? else { return Ok(None) };
         self.names.count(term.span)?;
-        if self.words.peek().kind != Word::Field {
-            return Ok(Some(term));
+        if self.words.peek().kind == Word::Field {
+            term = self.chain(term)?;
         }
+        Ok(Some(term))
+    }
+
+    /// The names after the dots behind a term.
+    fn chain(&mut self, mut term: Operand) -> Result<Operand, Mistake> {
         let mut fields = Vec::new();
         let first = self.words.peek();
         while self.words.peek().kind == Word::Field {
@@ -310,7 +315,7 @@ impl<'s> Reader<'_, 's> {
             kind => Kind::Chain(Box::new(Operand { kind, span: term.span }), fields),
         };
         term.span = whole;
-        Ok(Some(term))
+        Ok(term)
     }
 
     fn field(&self, token: Token) -> Field {
@@ -318,8 +323,28 @@ impl<'s> Reader<'_, 's> {
         Field { name, span: token.span }
     }
 
+    fn parenthesis(&mut self, open: Span) -> Result<Operand, Mistake> {
+        if self.depth >= limits::TEMPLATE_DEPTH {
+            return Err(hint::too_deep(open));
+        }
+        self.depth += 1;
+        let context = Context { word: "a pair of parentheses", range: false };
+        let pipe = self.pipeline(context, Word::Close)?;
+        self.depth -= 1;
+        let end = self.words.last.map_or(open, |last| last.span);
+        Ok(Operand { kind: Kind::Pipe(Box::new(pipe)), span: open.to(end) })
+    }
+
     fn term(&mut self) -> Result<Option<Operand>, Mistake> {
         let token = self.words.next_word();
+        match token.kind {
+            Word::Open => self.parenthesis(token.span).map(Some),
+            _ => self.plain_term(token),
+        }
+    }
+
+    /// A term that holds no other. It is apart so that nested parentheses need little stack.
+    fn plain_term(&mut self, token: Token) -> Result<Option<Operand>, Mistake> {
         let span = token.span;
         let text = self.words.text(span);
         let kind = match token.kind {
@@ -350,35 +375,13 @@ impl<'s> Reader<'_, 's> {
             Word::Number => match number::number(text) {
                 Ok(Number::Value(value)) => Kind::Constant(value),
                 Ok(Number::Overflow) => Kind::Overflow,
-                Err(NumberError::TooLarge) => {
-                    let shown = String::from_utf8_lossy(text);
-                    return Err(Mistake::new(
-                        span,
-                        format!("the number `{shown}` is too large, or has a leading 0"),
-                    )
-                    .help("a leading 0 means base 8; write it in quotes to use it as text"));
-                }
+                Err(NumberError::TooLarge) => return Err(hint::large_number(span, text)),
                 Err(NumberError::Malformed) => return Err(hint::bad_number(span, text)),
             },
             Word::Quoted => match quote::unquote(text) {
                 Some(text) => Kind::Constant(Value::Text(Text::from(text))),
                 None => return Err(bad_escape(span)),
             },
-            Word::Open => {
-                if self.depth >= limits::TEMPLATE_DEPTH {
-                    return Err(Mistake::new(
-                        span,
-                        format!("parentheses nest deeper than {}", limits::TEMPLATE_DEPTH),
-                    )
-                    .help("put a part of it in a variable"));
-                }
-                self.depth += 1;
-                let context = Context { word: "a pair of parentheses", range: false };
-                let pipe = self.pipeline(context, Word::Close)?;
-                self.depth -= 1;
-                let end = self.words.last.map_or(span, |last| last.span);
-                return Ok(Some(Operand { kind: Kind::Pipe(Box::new(pipe)), span: span.to(end) }));
-            }
             _ => {
                 self.words.back(token);
                 return Ok(None);
