@@ -99,10 +99,10 @@ fn whole(cx: &mut Cx<'_>, node: &Node) -> Option<i64> {
             if number.value.fract() != 0.0 {
                 cx.warn(node.span, format!("the fraction is cut off: {} counts as {cut}", number.text), "");
             }
-            // The bounds are exact powers of two, so the comparison is exact too, and NaN fails it.
+            // The bound is an exact power of two, so the comparison is exact too, and NaN fails it.
+            const BOUND: f64 = (1_u64 << 63) as f64;
             #[expect(clippy::cast_possible_truncation, reason = "the guard holds it within 64 bits")]
-            ((-9.223_372_036_854_775_808e18..9.223_372_036_854_775_808e18).contains(&cut))
-                .then_some(cut as i64)
+            (-BOUND..BOUND).contains(&cut).then_some(cut as i64)
         }
         Value::Bool(flag) => {
             let number = i64::from(*flag);

@@ -264,15 +264,15 @@ impl<'t> Writer<'t> {
             }
             return;
         };
-        match block.pipe.declared.as_slice() {
-            [(one, _)] => {
-                self.state.scope.set(*one, Some(value.clone()));
+        // Go 1.19 sets the variables declared last, whatever their names: with `:=` these are the loop's own, with
+        // `=` they may be others, and templates written for it can only know that.
+        match block.pipe.declared.len() {
+            0 => {}
+            1 => self.state.scope.set_top(1, Some(value.clone())),
+            _ => {
+                self.state.scope.set_top(1, Some(value.clone()));
+                self.state.scope.set_top(2, Some(key));
             }
-            [(first, _), (second, _), ..] => {
-                self.state.scope.set(*first, Some(key));
-                self.state.scope.set(*second, Some(value.clone()));
-            }
-            [] => {}
         }
         self.enter(&block.body, value, body);
     }

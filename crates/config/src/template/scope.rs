@@ -77,4 +77,12 @@ impl<T> Scope<T> {
             None => false,
         }
     }
+
+    /// Sets the variable declared last, or the one so many before it.
+    pub(super) fn set_top(&mut self, from_top: usize, value: T) {
+        let place = self.slots.len().checked_sub(from_top).filter(|place| *place >= self.floor);
+        if let Some(slot) = place.and_then(|place| self.slots.get_mut(place)) {
+            slot.1 = value;
+        }
+    }
 }

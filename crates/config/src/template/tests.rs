@@ -451,3 +451,13 @@ fn c2_no_soup_of_tokens_does_harm() {
         }
     }
 }
+
+#[test]
+fn c2_range_with_an_assignment_sets_the_last_variables_as_go_1_19_does() {
+    let text =
+        "{{ $a := 1 }}{{ $b := 2 }}{{ range $a = loop 2 }}<{{ $a }} {{ $b }}>{{ end }}{{ $a }} {{ $b }}";
+    assert_eq!(
+        render(text.as_bytes(), &Environment::new()).map(|rendered| rendered.text).ok(),
+        Some(b"<[0 1] 0><[0 1] 1>[0 1] 1".to_vec())
+    );
+}
