@@ -8,7 +8,7 @@ use super::table::{COMMANDS, EXIT_CODES, MAIN_FLAGS, VARIABLES};
 /// The page in roff, for section 1.
 pub(super) fn page() -> String {
     let mut out = format!(
-        ".TH CONTAINERPILOT 1 \"\" \"containerpilot {}\" \"User Commands\"\n\
+        ".TH CONTAINERPILOT 1 \"2026-11-15\" \"containerpilot {}\" \"User Commands\"\n\
          .SH NAME\ncontainerpilot \\- an init system for containers\n\
          .SH SYNOPSIS\n.B containerpilot\n[\\fIFLAGS\\fR] [\\fB\\-\\-\\fR \\fIPROGRAM ARGS\\fR…]\n.br\n\
          .B containerpilot\n\\fICOMMAND\\fR [\\fIFLAGS\\fR] [\\fIARGUMENTS\\fR]\n\

@@ -1,0 +1,373 @@
+//! The command line from outside: the real binary, its output and its exit codes (X3, X4, X6, C1).
+#![expect(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// A directory that goes away with the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("containerpilot-cli-{}-{name}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn file(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.0.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn pilot<A: AsRef<OsStr>>(args: &[A]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_containerpilot"));
+    command.args(args).env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    command.stdin(Stdio::null());
+    command
+}
+
+fn run<A: AsRef<OsStr>>(args: &[A]) -> Output {
+    pilot(args).output().unwrap()
+}
+
+fn out(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn err(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn code(output: &Output) -> i32 {
+    output.status.code().unwrap()
+}
+
+const GOOD: &str = "{ jobs: [{ name: 'a', exec: 'true' }], watches: [{ name: 'db', interval: 5 }] }";
+
+#[test]
+fn x4_check_prints_ok_and_a_summary_of_jobs_and_watches() {
+    let folder = Folder::new("check-ok");
+    let file = folder.file("a.json5", GOOD);
+    let output = run(&[OsStr::new("check"), file.as_os_str()]);
+    assert_eq!((code(&output), err(&output).as_str()), (0, ""));
+    let text = out(&output);
+    assert!(text.starts_with("ok: ") && text.contains("\n1 job\n  a  at startup\n"), "{text}");
+    assert!(text.contains("\n1 watch\n  db  looked at least every 5s\n"), "{text}");
+}
+
+#[test]
+fn x6_check_prints_the_errors_and_exits_with_1() {
+    let folder = Folder::new("check-bad");
+    let file = folder.file("a.json5", "{\n  jobs: [{ name: 'a', exce: 'true' }],\n}\n");
+    let output = run(&[OsStr::new("check"), file.as_os_str()]);
+    assert_eq!((code(&output), out(&output).as_str()), (1, ""));
+    let text = err(&output);
+    assert!(text.contains("unknown key `exce`") && text.contains("a.json5:2:23"), "{text}");
+    assert!(text.ends_with("\n1 error\n"), "{text}");
+    assert!(!text.contains('\u{1b}'), "no colour without a terminal");
+}
+
+#[test]
+fn c7_check_refuses_what_can_never_work_and_the_supervisor_only_warns() {
+    let folder = Folder::new("fault");
+    let text = "{ jobs: [{ name: 'a', exec: 'true', when: { source: 'ghost', once: 'healthy' } }] }";
+    let file = folder.file("a.json5", text);
+    let output = run(&[OsStr::new("check"), file.as_os_str()]);
+    assert_eq!(code(&output), 1);
+    assert!(err(&output).contains("error: there is no job or watch `ghost`"), "{}", err(&output));
+    let output = run(&[OsStr::new("-config"), file.as_os_str()]);
+    assert!(err(&output).contains("warning: there is no job or watch `ghost`"), "{}", err(&output));
+}
+
+#[test]
+fn x4_check_answers_programs_in_json() {
+    let folder = Folder::new("check-json");
+    let bad = folder.file("a.json5", "{ jobs: [{ name: 'a', exce: '{{ .X }}' }] }");
+    let output = run(&[OsStr::new("check"), OsStr::new("--format=json"), bad.as_os_str()]);
+    assert_eq!(code(&output), 1);
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["ok"], false);
+    let problem = &json["problems"][0];
+    assert_eq!((&problem["line"], &problem["column"]), (&1.into(), &23.into()));
+    assert_eq!(problem["help"], "did you mean `exec`?");
+    let good = folder.file("b.json5", GOOD);
+    let output = run(&[OsStr::new("check"), good.as_os_str(), OsStr::new("-format"), OsStr::new("json")]);
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((code(&output), &json["ok"], &json["jobs"][0]["name"]), (0, &true.into(), &"a".into()));
+    assert_eq!(code(&run(&["check", "--format", "xml"])), 2);
+}
+
+#[test]
+fn x3_template_prints_the_rendered_text_and_nothing_else() {
+    let folder = Folder::new("template");
+    let file = folder.file("a.json5", "{ consul: \"{{ .HOST | default \"none\" }}\" } // {{ .B }}\n");
+    let args = [OsStr::new("-template"), OsStr::new("-config"), file.as_os_str()];
+    let output = pilot(&args).env("HOST", "c=1:8500").env("B", OsStr::from_bytes(b"\xff")).output().unwrap();
+    assert_eq!((code(&output), err(&output).as_str()), (0, ""));
+    assert_eq!(output.stdout, b"{ consul: \"c=1:8500\" } // \xff\n");
+    let target = folder.0.join("out.json5");
+    let args = [args.as_slice(), &[OsStr::new("-out"), target.as_os_str()]].concat();
+    let output = run(&args);
+    assert_eq!((code(&output), output.stdout.len(), err(&output).as_str()), (0, 0, ""));
+    assert_eq!(fs::read(&target).unwrap(), b"{ consul: \"none\" } // \n");
+    let output = run(&[OsStr::new("render"), file.as_os_str(), OsStr::new("--out"), OsStr::new("-")]);
+    assert_eq!(out(&output), "{ consul: \"none\" } // \n");
+}
+
+#[test]
+fn x3_template_with_a_mistake_prints_nothing_but_the_mistake() {
+    let folder = Folder::new("template-bad");
+    let file = folder.file("a.json5", "{ a: 1 }\n{{ if }}\n");
+    let output = run(&[OsStr::new("-template"), OsStr::new("-config"), file.as_os_str()]);
+    assert_eq!((code(&output), out(&output).as_str()), (1, ""));
+    assert!(err(&output).contains("a.json5:2:"), "{}", err(&output));
+}
+
+#[test]
+fn c1_a_directory_is_read_in_lexical_order_and_merged() {
+    let folder = Folder::new("directory");
+    folder.file("d/20.json", "{ \"jobs\": [{ \"name\": \"a\", \"exec\": \"echo second\" }] }");
+    folder.file("d/10.json5", "{ jobs: [{ name: 'a', exec: 'echo first' }, { name: 'b', exec: 'true' }] }");
+    folder.file("d/.hidden.json5", "{ broken");
+    folder.file("d/notes.txt", "{ broken");
+    folder.file("d/sub.json5/x.json5", "{ broken");
+    let directory = folder.0.join("d");
+    let output = run(&[OsStr::new("check"), directory.as_os_str()]);
+    assert_eq!(code(&output), 0, "{}", err(&output));
+    assert!(out(&output).contains("2 jobs"), "{}", out(&output));
+    let output = run(&[OsStr::new("render"), directory.as_os_str()]);
+    let text = out(&output);
+    assert!(text.find("echo first").unwrap() < text.find("echo second").unwrap(), "{text}");
+    let empty = folder.0.join("empty");
+    fs::create_dir(&empty).unwrap();
+    let output = run(&[OsStr::new("check"), empty.as_os_str()]);
+    assert_eq!(code(&output), 1);
+    assert!(err(&output).contains("holds no file"), "{}", err(&output));
+}
+
+#[test]
+fn c1_the_configuration_comes_from_flag_environment_or_argument() {
+    let folder = Folder::new("where");
+    let file = folder.file("a.json5", GOOD);
+    let ok = |output: Output| assert_eq!(code(&output), 0, "{}", err(&output));
+    ok(pilot(&["check"]).env("CONTAINERPILOT", &file).output().unwrap());
+    ok(run(&[OsStr::new("check"), OsStr::new("-config"), file.as_os_str()]));
+    ok(run(&[OsStr::new("--config"), file.as_os_str(), OsStr::new("check")]));
+    let url = format!("file://{}", file.display());
+    ok(run(&["check", &url]));
+    let mut child = pilot(&["check", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(GOOD.as_bytes()).unwrap();
+    ok(child.wait_with_output().unwrap());
+    let missing = run(&["check", "/nonexistent/a.json5"]);
+    assert_eq!(code(&missing), 1);
+    assert!(err(&missing).contains("/nonexistent/a.json5 cannot be read"), "{}", err(&missing));
+}
+
+#[test]
+fn c1_without_a_configuration_the_message_says_where_one_is_looked_for() {
+    if Path::new("/etc/containerpilot.json5").exists() || Path::new("/etc/containerpilot.d").exists() {
+        return;
+    }
+    let output = run(&["check"]);
+    assert_eq!(code(&output), 1);
+    for place in ["-config", "CONTAINERPILOT", "/etc/containerpilot.json5", "/etc/containerpilot.d"] {
+        assert!(err(&output).contains(place), "{}", err(&output));
+    }
+}
+
+#[test]
+fn x6_wrong_usage_exits_with_2() {
+    for args in [
+        &["-bogus"][..],
+        &["-config"],
+        &["chekc"],
+        &["check", "a", "b"],
+        &["check", "-nope"],
+        &["schema", "x"],
+        &["completions"],
+        &["completions", "tcsh"],
+        &["help", "nope"],
+        &["-version=maybe"],
+        &["-putenv", "x"],
+    ] {
+        let output = run(args);
+        assert_eq!((code(&output), out(&output).as_str()), (2, ""), "{args:?}");
+        assert!(err(&output).starts_with("containerpilot: "), "{args:?}: {}", err(&output));
+    }
+    assert!(err(&run(&["chekc"])).contains("did you mean `check`?"));
+    assert!(err(&run(&["-confg", "x"])).contains("did you mean -config?"));
+}
+
+#[test]
+fn x4_what_is_not_built_yet_is_refused_in_so_many_words() {
+    for args in [
+        &["status"][..],
+        &["-reload"],
+        &["-maintenance", "enable"],
+        &["-putenv", "A=1"],
+        &["-putmetric", "a=1"],
+        &["-ping"],
+        &["--", "sleep", "5"],
+    ] {
+        let output = run(args);
+        assert_eq!(code(&output), 1, "{args:?}");
+        assert!(err(&output).contains("yet"), "{args:?}: {}", err(&output));
+    }
+}
+
+#[test]
+fn x3_version_and_help() {
+    for args in [&["-version"][..], &["--version"], &["version"], &["-version", "-template"]] {
+        let output = run(args);
+        assert_eq!(code(&output), 0, "{args:?}");
+        let expected = concat!("Version: ", env!("CARGO_PKG_VERSION"), "\n");
+        assert!(out(&output).starts_with(expected), "{args:?}");
+    }
+    let asked = [
+        &["-h"][..],
+        &["--help"],
+        &["help"],
+        &["help", "check"],
+        &["check", "-h"],
+        &["check", "x", "--help"],
+    ];
+    for args in asked {
+        let output = run(args);
+        assert_eq!((code(&output), err(&output).as_str()), (0, ""), "{args:?}");
+        assert!(out(&output).contains("Usage:"), "{args:?}");
+    }
+}
+
+#[test]
+fn x4_every_command_is_in_the_help_the_man_page_and_the_completions() {
+    let help = out(&run(&["help"]));
+    let man = out(&run(&["man"]));
+    let shells = ["bash", "zsh", "fish"].map(|shell| out(&run(&["completions", shell])));
+    for command in ["run", "check", "render", "schema", "version", "help", "completions", "man"] {
+        assert!(help.contains(&format!("\n  {command} ")), "{command}");
+        assert!(man.contains(&format!("\n.SS \"{command}")), "{command}");
+        assert!(shells.iter().all(|text| text.contains(command)), "{command}");
+        assert_eq!(code(&run(&["help", command])), 0);
+    }
+    for flag in
+        ["config", "template", "out", "version", "reload", "maintenance", "putenv", "putmetric", "ping"]
+    {
+        assert!(help.contains(&format!("\n  -{flag}")), "{flag}");
+        assert!(man.contains(&format!("\\-{flag}")), "{flag}");
+        assert!(shells.iter().all(|text| text.contains(flag)), "{flag}");
+    }
+}
+
+/// Runs a program of the machine on a text. `make test` installs it; a machine without it is told so.
+fn feed(program: &str, args: &[&str], text: &str) -> Output {
+    let mut command = Command::new(program);
+    command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let complain = |error| std::panic::panic_any(format!("{program}: {error}; run scripts/test-deps"));
+    let mut child = command.spawn().unwrap_or_else(complain);
+    child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+#[test]
+fn x4_the_man_page_is_good_roff() {
+    let output = feed("mandoc", &["-T", "lint", "-W", "warning"], &out(&run(&["man"])));
+    assert!(output.status.success(), "{}{}", out(&output), err(&output));
+}
+
+#[test]
+fn x4_bash_completes_commands_flags_and_values() {
+    let script = out(&run(&["completions", "bash"]));
+    let complete = |words: &[&str]| {
+        let words = words.iter().map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" ");
+        let ask = format!(
+            "{script}\nCOMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}}-1))\n\
+             _containerpilot; echo \"${{COMPREPLY[@]}}\"\n"
+        );
+        let output = feed("bash", &["--norc"], &ask);
+        assert_eq!(err(&output), "");
+        out(&output)
+    };
+    assert_eq!(complete(&["containerpilot", "che"]), "check\n");
+    assert_eq!(complete(&["containerpilot", "check", "-f"]), "-format\n");
+    assert_eq!(complete(&["containerpilot", "check", "-format", "j"]), "json\n");
+    assert_eq!(complete(&["containerpilot", "-main"]), "-maintenance\n");
+    assert_eq!(complete(&["containerpilot", "completions", "z"]), "zsh\n");
+}
+
+#[test]
+fn x4_fish_completes_commands_and_zsh_takes_the_script() {
+    let script = out(&run(&["completions", "fish"]));
+    let output = feed("fish", &["--no-config"], &format!("{script}\ncomplete -C 'containerpilot che'\n"));
+    assert!(out(&output).starts_with("check\t"), "{}{}", out(&output), err(&output));
+    let output = feed("zsh", &["-f", "-n"], &out(&run(&["completions", "zsh"])));
+    assert!(output.status.success(), "{}", err(&output));
+}
+
+#[test]
+fn the_schema_is_one_and_takes_good_files_only() {
+    let folder = Folder::new("schema");
+    let schema = folder.file("schema.json", &out(&run(&["schema"])));
+    let check = "import json, sys, jsonschema\n\
+                 schema = json.load(open(sys.argv[1]))\n\
+                 jsonschema.Draft7Validator.check_schema(schema)\n\
+                 jsonschema.validate(json.loads(sys.argv[2]), schema)\n";
+    let validates = |text: &str| {
+        let args = [OsStr::new("-c"), OsStr::new(check), schema.as_os_str(), OsStr::new(text)];
+        let output = Command::new("/usr/bin/python3").args(args).output().unwrap();
+        (output.status.success(), err(&output))
+    };
+    let good = r#"{ "$schema": "x", "x-note": 1, "consul": "localhost:8500", "stopTimeout": "10s",
+        "logging": { "level": "INFO" }, "watches": [{ "name": "db", "interval": 5 }],
+        "jobs": [{ "name": "a", "exec": ["x", 1], "port": "80", "health": { "exec": "c", "interval": 5, "ttl": 15 },
+                   "when": { "source": "b", "once": "healthy" }, "restarts": "unlimited", "interfaces": "eth0" }],
+        "telemetry": { "metrics": [{ "name": "m", "type": "gauge" }] } }"#;
+    assert_eq!(validates(good), (true, String::new()));
+    for bad in [
+        r#"{ "loging": {} }"#,
+        r#"{ "jobs": {} }"#,
+        r#"{ "jobs": [{ "name": "a", "exce": "x" }] }"#,
+        r#"{ "watches": [{ "name": "db" }] }"#,
+        r#"{ "jobs": [{ "name": "a", "initial_status": "good" }] }"#,
+    ] {
+        assert!(!validates(bad).0, "{bad}");
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_failure() {
+    let mut child = pilot(&["schema"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((code(&output), err(&output).as_str()), (0, ""));
+}
+
+#[test]
+fn every_example_is_good() {
+    for entry in fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/examples")).unwrap() {
+        let path = entry.unwrap().path();
+        let output = run(&[OsStr::new("check"), path.as_os_str()]);
+        assert_eq!((code(&output), err(&output).as_str()), (0, ""), "{}", path.display());
+    }
+}
+
+#[test]
+fn s5_a_configuration_error_exits_with_1() {
+    let folder = Folder::new("exit");
+    let file = folder.file("a.json5", "{ nope: 1 }");
+    let output = run(&[OsStr::new("-config"), file.as_os_str()]);
+    assert_eq!(code(&output), 1);
+    assert!(err(&output).contains("nothing was started"), "{}", err(&output));
+}
