@@ -7,5 +7,47 @@
 
 extern crate alloc;
 
+pub mod effect;
 pub mod event;
+pub mod ids;
+pub mod input;
+pub mod journal;
 pub mod plan;
+pub mod time;
+
+use alloc::vec::Vec;
+
+pub use effect::Effect;
+pub use input::Input;
+pub use time::Time;
+
+/// The core of a supervisor: a plan, and what has become of it.
+#[derive(Debug)]
+pub struct Core {
+    plan: plan::Plan,
+}
+
+impl Core {
+    /// A supervisor that has not begun.
+    #[must_use]
+    pub fn new(plan: plan::Plan) -> Self {
+        Self { plan }
+    }
+
+    /// The plan.
+    #[must_use]
+    pub fn plan(&self) -> &plan::Plan {
+        &self.plan
+    }
+
+    /// Takes note of something that has happened, and says what is to be done about it.
+    pub fn step(&mut self, now: Time, input: Input, effects: &mut Vec<Effect>) {
+        let _ = (now, input, effects);
+    }
+
+    /// When the core must be called again even if nothing happens.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Time> {
+        None
+    }
+}

@@ -1,0 +1,90 @@
+//! Everything the core can want.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::ids::{CheckIx, CheckRun, JobIx, RunId};
+use crate::plan::{Level, Signal, Status};
+
+/// Something to be done.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    /// Start the job's program. The answer is `Started` or `StartFailed`.
+    Spawn {
+        /// The job.
+        job: JobIx,
+        /// The run that this begins.
+        run: RunId,
+        /// Variables for the process beside the supervisor's own (P7), in the order in which they count.
+        environment: Vec<(String, String)>,
+    },
+    /// Send a signal to the process group of a run.
+    Kill {
+        /// The run.
+        run: RunId,
+        /// The signal.
+        signal: Signal,
+    },
+    /// Kill what is left of the process group of a run that has ended (P4).
+    KillRemains {
+        /// The run.
+        run: RunId,
+    },
+    /// Make a check. The answer is `CheckDone`.
+    RunCheck {
+        /// The job.
+        job: JobIx,
+        /// Which of its checks.
+        check: CheckIx,
+        /// The run that this begins.
+        run: CheckRun,
+        /// Variables for its process, if it has one.
+        environment: Vec<(String, String)>,
+    },
+    /// Cut a check short. The answer is `CheckDone` all the same.
+    CancelCheck {
+        /// The check's run.
+        run: CheckRun,
+    },
+    /// The wanted state of a job's service in the catalog has changed (D5).
+    Advertise {
+        /// The job.
+        job: JobIx,
+        /// What is wanted.
+        wanted: Wanted,
+    },
+    /// Tell the catalog that a service is still healthy (H6).
+    Heartbeat {
+        /// The job.
+        job: JobIx,
+    },
+    /// Write an entry of the log.
+    Log(Entry),
+    /// Leave, with this exit code. Nothing comes after it.
+    Exit {
+        /// The code.
+        code: u8,
+    },
+}
+
+/// The wanted state of a service in the catalog.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// It is not there.
+    Absent,
+    /// It is there, with this status.
+    Present(Status),
+}
+
+/// An entry of the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// How much it matters.
+    pub level: Level,
+    /// The job it is about.
+    pub job: Option<JobIx>,
+    /// What it says.
+    pub message: String,
+    /// Whether the last lines of the job's output belong to it, because it failed (L6).
+    pub with_output: bool,
+}

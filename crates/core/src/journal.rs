@@ -1,0 +1,69 @@
+//! The record of what happened and why: the last events, each with the one that caused it.
+
+use alloc::collections::VecDeque;
+
+use crate::event::Code;
+use crate::ids::{EventId, JobIx, WatchIx};
+use crate::input::ExitStatus;
+use crate::time::Time;
+
+/// Where an event came from, as the core knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Origin {
+    /// The supervisor.
+    Global,
+    /// A job.
+    Job(JobIx),
+    /// A watch.
+    Watch(WatchIx),
+    /// A signal, by number.
+    Signal(u8),
+}
+
+/// An event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// Its number, in the order of sending.
+    pub id: EventId,
+    /// The event that caused it, if it was not the world.
+    pub cause: Option<EventId>,
+    /// When it was sent.
+    pub at: Time,
+    /// Where it came from.
+    pub origin: Origin,
+    /// What it says.
+    pub code: Code,
+    /// How the process ended, for the two exit events.
+    pub exit: Option<ExitStatus>,
+}
+
+/// How many events are remembered.
+const MOST: usize = 1024;
+
+/// The last events.
+#[derive(Debug, Default)]
+pub struct Journal {
+    events: VecDeque<Event>,
+}
+
+impl Journal {
+    pub(crate) fn write(&mut self, event: Event) {
+        if self.events.len() == MOST {
+            self.events.pop_front();
+        }
+        self.events.push_back(event);
+    }
+
+    /// The events that are remembered, oldest first.
+    pub fn events(&self) -> impl DoubleEndedIterator<Item = &Event> {
+        self.events.iter()
+    }
+
+    /// An event by its number, if it is still remembered.
+    #[must_use]
+    pub fn event(&self, id: EventId) -> Option<&Event> {
+        let first = self.events.front()?.id.0;
+        let place = usize::try_from(id.0.checked_sub(first)?).ok()?;
+        self.events.get(place)
+    }
+}

@@ -1,0 +1,86 @@
+//! Deadlines. Each has an owner that can take it back; nothing is left behind when it does.
+
+use alloc::collections::BTreeMap;
+
+use crate::ids::{CheckIx, JobIx, RunId};
+use crate::time::Time;
+
+/// What happens at a deadline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Alarm {
+    /// A job's `when.timeout` has passed (W5).
+    GiveUp(JobIx),
+    /// A periodic job's turn has come (W4).
+    Turn(JobIx),
+    /// A run has used up its time (P5).
+    RunTimeout(JobIx),
+    /// A job's delay before a restart is over (W8).
+    Restart(JobIx),
+    /// A job has waited long enough for the jobs that run at its `stopping` (S2).
+    Hooks(JobIx),
+    /// A job has drained (S2).
+    Drained(JobIx),
+    /// A job was asked to end and did not (H8, and single jobs that are stopped).
+    Stubborn(JobIx),
+    /// A check is due (H3).
+    Check(JobIx, CheckIx),
+    /// A check has used up its time (P5).
+    CheckTimeout(JobIx, CheckIx),
+    /// A heartbeat is due (H6).
+    Heartbeat(JobIx),
+    /// What is left of a run's process group has had its time (P4).
+    Remains(RunId),
+    /// The global stop time has passed (S4).
+    StopTime,
+    /// Everything was killed, and something is still there.
+    LastWait,
+}
+
+/// A deadline that can be taken back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TimerId {
+    at: Time,
+    serial: u64,
+}
+
+/// All deadlines, the nearest first; of equal ones, the one set first.
+#[derive(Debug, Default)]
+pub(crate) struct Timers {
+    alarms: BTreeMap<(Time, u64), Alarm>,
+    serial: u64,
+}
+
+impl Timers {
+    /// Sets a deadline.
+    pub(crate) fn set(&mut self, at: Time, alarm: Alarm) -> TimerId {
+        self.serial += 1;
+        self.alarms.insert((at, self.serial), alarm);
+        TimerId { at, serial: self.serial }
+    }
+
+    /// Takes a deadline back, if it is still ahead.
+    pub(crate) fn cancel(&mut self, timer: &mut Option<TimerId>) {
+        if let Some(TimerId { at, serial }) = timer.take() {
+            self.alarms.remove(&(at, serial));
+        }
+    }
+
+    /// The nearest deadline.
+    pub(crate) fn next(&self) -> Option<Time> {
+        self.alarms.keys().next().map(|(at, _)| *at)
+    }
+
+    /// Takes out the nearest deadline, if it has come.
+    pub(crate) fn due(&mut self, now: Time) -> Option<Alarm> {
+        let (at, _) = self.alarms.keys().next()?;
+        if *at > now {
+            return None;
+        }
+        self.alarms.pop_first().map(|(_, alarm)| alarm)
+    }
+
+    /// How many deadlines are ahead.
+    pub(crate) fn len(&self) -> usize {
+        self.alarms.len()
+    }
+}
