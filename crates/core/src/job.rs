@@ -22,15 +22,20 @@
 //! ```
 //!
 //! Waiting, Starting, Running and Delaying go with Up; with Hooks a job is Waiting, Starting or Running; with Drain
-//! and Term it is Starting or Running. What is wanted only moves down the list. A job is never brought back.
+//! and Term it is Starting or Running. A job is Complete only with Hooks, Drain or Term. What is wanted only moves down
+//! the list: a job is never brought back.
 //!
 //! Every change goes through [`JobState::transition`], which knows the table.
 
+use alloc::vec;
 use alloc::vec::Vec;
 
+use crate::effect::Wanted;
 use crate::health::HealthState;
 use crate::ids::{EventId, RunId};
 use crate::input::ExitStatus;
+use crate::journal::Event;
+use crate::plan::{Job, Signal, Trigger};
 use crate::time::Time;
 use crate::timers::TimerId;
 
@@ -65,8 +70,8 @@ pub enum Aim {
 /// Everything the core knows about one job.
 #[derive(Debug)]
 pub(crate) struct JobState {
-    pub(crate) state: State,
-    pub(crate) aim: Aim,
+    state: State,
+    aim: Aim,
     /// The run that goes on, in `Starting` and `Running`.
     pub(crate) run: Option<RunId>,
     pub(crate) pid: Option<i32>,
@@ -75,36 +80,151 @@ pub(crate) struct JobState {
     pub(crate) has_run: bool,
     /// Whether its trigger has come: with `once`, it then counts no more.
     pub(crate) triggered: bool,
+    /// Whether it was started for the shutdown (S3).
+    pub(crate) ran_at_shutdown: bool,
     /// An event or a turn that came while it ran (W7, W4).
     pub(crate) remembered: Option<EventId>,
     /// Which conditions of `all` hold (W12).
     pub(crate) holds: Vec<bool>,
-    /// How often it was restarted.
+    /// How often it was restarted; for a periodic job, how often its turn has come again.
     pub(crate) restarts: u64,
     /// How many runs in a row ended early (W8).
     pub(crate) early: u32,
-    /// How many turns have come (W4).
-    pub(crate) turns: u64,
-    /// The event that led to the present run, or to the next one.
-    pub(crate) cause: Option<EventId>,
+    /// The event that led to the present run, or to the last one.
+    pub(crate) cause: Option<Event>,
     /// How its last run ended.
     pub(crate) last_exit: Option<ExitStatus>,
     /// The exit code of its last run if that failed.
     pub(crate) failure: Option<u8>,
     /// Whether the present run has met its timeout.
     pub(crate) timed_out: bool,
-    /// Whether the present run is to be replaced because it is unhealthy (H8).
-    pub(crate) replacing: bool,
     /// A signal that waits for the process to be there.
-    pub(crate) signal_at_start: Option<crate::plan::Signal>,
+    pub(crate) signal_at_start: Option<Signal>,
     pub(crate) health: Option<HealthState>,
     /// What the catalog was last told to want.
-    pub(crate) wanted: crate::effect::Wanted,
-    /// Whether it was ever to be registered since it last left the catalog.
+    pub(crate) wanted: Wanted,
+    /// The next turn of a periodic job.
+    pub(crate) turn_at: Time,
     pub(crate) give_up: Option<TimerId>,
     pub(crate) turn: Option<TimerId>,
     pub(crate) run_timeout: Option<TimerId>,
     pub(crate) delay: Option<TimerId>,
     pub(crate) stop_timer: Option<TimerId>,
     pub(crate) heartbeat: Option<TimerId>,
+}
+
+impl JobState {
+    pub(crate) fn new(job: &Job) -> Self {
+        let conditions = match &job.when.trigger {
+            Trigger::All { conditions, .. } => conditions.len(),
+            _ => 0,
+        };
+        Self {
+            state: State::Waiting,
+            aim: Aim::Up,
+            run: None,
+            pid: None,
+            started_at: Time::ZERO,
+            has_run: false,
+            triggered: false,
+            ran_at_shutdown: false,
+            remembered: None,
+            holds: vec![false; conditions],
+            restarts: 0,
+            early: 0,
+            cause: None,
+            last_exit: None,
+            failure: None,
+            timed_out: false,
+            signal_at_start: None,
+            health: job.health.as_ref().map(HealthState::new),
+            wanted: Wanted::Absent,
+            turn_at: Time::ZERO,
+            give_up: None,
+            turn: None,
+            run_timeout: None,
+            delay: None,
+            stop_timer: None,
+            heartbeat: None,
+        }
+    }
+
+    /// What it is doing.
+    pub(crate) const fn state(&self) -> State {
+        self.state
+    }
+
+    /// What is wanted of it.
+    pub(crate) const fn aim(&self) -> Aim {
+        self.aim
+    }
+
+    /// Whether it is to run as its rules say.
+    pub(crate) fn is_up(&self) -> bool {
+        self.aim == Aim::Up && self.state != State::Complete
+    }
+
+    /// Whether it has a process, or has asked for one.
+    pub(crate) const fn has_process(&self) -> bool {
+        self.run.is_some()
+    }
+
+    /// The one door through which a job changes. The table above is kept here: a change that is not in it is a defect
+    /// of the core, which is not carried out and is told to the caller.
+    #[must_use]
+    pub(crate) fn transition(&mut self, state: State, aim: Aim) -> bool {
+        let allowed = aim >= self.aim && possible(state, aim) && follows(self.state, state);
+        if allowed {
+            self.state = state;
+            self.aim = aim;
+        }
+        allowed
+    }
+}
+
+/// Whether a job may be in a state with an aim.
+const fn possible(state: State, aim: Aim) -> bool {
+    match (state, aim) {
+        (State::Waiting | State::Starting | State::Running, Aim::Up | Aim::Hooks) => true,
+        (State::Delaying, aim) => matches!(aim, Aim::Up),
+        (State::Waiting, Aim::Drain | Aim::Term) => false,
+        (State::Starting | State::Running, Aim::Drain | Aim::Term) => true,
+        (State::Complete, aim) => !matches!(aim, Aim::Up),
+    }
+}
+
+/// Whether a state may follow another.
+const fn follows(from: State, to: State) -> bool {
+    match (from, to) {
+        (State::Complete, _) => false,
+        (State::Waiting, to) => !matches!(to, State::Delaying),
+        (State::Starting, _) => true,
+        (State::Running, to) => !matches!(to, State::Starting),
+        (State::Delaying, to) => matches!(to, State::Starting | State::Waiting | State::Running),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STATES: [State; 5] =
+        [State::Waiting, State::Starting, State::Running, State::Delaying, State::Complete];
+    const AIMS: [Aim; 4] = [Aim::Up, Aim::Hooks, Aim::Drain, Aim::Term];
+
+    #[test]
+    fn w9_nothing_follows_complete() {
+        for state in STATES {
+            assert!(!follows(State::Complete, state));
+        }
+    }
+
+    #[test]
+    fn s2_a_job_is_complete_only_after_it_was_to_stop() {
+        assert!(!possible(State::Complete, Aim::Up));
+        for aim in AIMS.into_iter().skip(1) {
+            assert!(possible(State::Complete, aim));
+            assert!(!possible(State::Delaying, aim), "a job that stops is not restarted");
+        }
+    }
 }

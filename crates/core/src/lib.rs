@@ -7,47 +7,24 @@
 
 extern crate alloc;
 
+mod core;
 pub mod effect;
+pub mod environment;
 pub mod event;
+mod health;
 pub mod ids;
 pub mod input;
+mod job;
 pub mod journal;
 pub mod plan;
+mod run;
+mod stop;
 pub mod time;
+mod timers;
+mod watch;
 
-use alloc::vec::Vec;
-
-pub use effect::Effect;
-pub use input::Input;
-pub use time::Time;
-
-/// The core of a supervisor: a plan, and what has become of it.
-#[derive(Debug)]
-pub struct Core {
-    plan: plan::Plan,
-}
-
-impl Core {
-    /// A supervisor that has not begun.
-    #[must_use]
-    pub fn new(plan: plan::Plan) -> Self {
-        Self { plan }
-    }
-
-    /// The plan.
-    #[must_use]
-    pub fn plan(&self) -> &plan::Plan {
-        &self.plan
-    }
-
-    /// Takes note of something that has happened, and says what is to be done about it.
-    pub fn step(&mut self, now: Time, input: Input, effects: &mut Vec<Effect>) {
-        let _ = (now, input, effects);
-    }
-
-    /// When the core must be called again even if nothing happens.
-    #[must_use]
-    pub fn next_deadline(&self) -> Option<Time> {
-        None
-    }
-}
+pub use crate::core::{Core, JobStatus, Phase};
+pub use crate::effect::Effect;
+pub use crate::input::Input;
+pub use crate::job::{Aim, State};
+pub use crate::time::Time;

@@ -1,0 +1,678 @@
+//! The core: one queue of events, one way in, one way out.
+//!
+//! A step takes one input. Deadlines that have passed come first, then the input; each may queue events, and the queue
+//! is drained before the next. When it is empty, whatever has become hopeless is given up (W10), jobs that wait for
+//! hooks go on (S2), and the whole ends when the last job is complete. Nothing waits for anything outside.
+
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::format;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::effect::{Effect, Entry, Wanted};
+use crate::event::{Code, Source, UserSignal};
+use crate::ids::{CheckIx, CheckRun, EventId, JobIx, RunId, WatchIx};
+use crate::input::{ExitStatus, Input};
+use crate::job::{JobState, State};
+use crate::journal::{Event, Journal, Origin};
+use crate::plan::{EventPattern, Job, Level, Plan, Repeat, Role, Signal, Trigger};
+use crate::time::Time;
+use crate::timers::{Alarm, TimerId, Timers};
+use crate::watch::WatchState;
+
+/// How far the supervisor is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Not ready yet: `startup` has not been sent.
+    Beginning,
+    /// The ordinary course.
+    Running,
+    /// Everything is being stopped.
+    Stopping,
+    /// Everything was killed.
+    Killing,
+    /// It has left.
+    Left,
+}
+
+/// Where an event that is waited for comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Key {
+    Global,
+    /// The jobs of one name.
+    Name(u32),
+    Watch(WatchIx),
+    Signal(u8),
+    /// Nobody has this name.
+    Nobody,
+}
+
+/// A job that waits for an event.
+#[derive(Clone, Copy, Debug)]
+struct Subscription {
+    job: JobIx,
+    /// Which condition of `all` or `any` it is.
+    condition: usize,
+    /// Whether the event makes that condition untrue (W12: `healthy` is true while healthy).
+    undoes: bool,
+}
+
+/// What is known of a job, for whoever asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JobStatus {
+    /// What it is doing.
+    pub state: State,
+    /// What is wanted of it.
+    pub aim: crate::job::Aim,
+    /// The run that goes on.
+    pub run: Option<RunId>,
+    /// Its process.
+    pub pid: Option<i32>,
+    /// Whether it is healthy, if that is known.
+    pub healthy: Option<bool>,
+    /// How often it was restarted.
+    pub restarts: u64,
+    /// How its last run ended.
+    pub last_exit: Option<ExitStatus>,
+    /// What the catalog is told to want of its service.
+    pub wanted: Wanted,
+}
+
+/// The core of a supervisor: a plan, and what has become of it.
+#[derive(Debug)]
+pub struct Core {
+    pub(crate) plan: Plan,
+    pub(crate) now: Time,
+    pub(crate) phase: Phase,
+    pub(crate) maintenance: bool,
+    pub(crate) jobs: Vec<JobState>,
+    pub(crate) watches: Vec<WatchState>,
+    pub(crate) timers: Timers,
+    pub(crate) stop_time: Option<TimerId>,
+    pub(crate) effects: Vec<Effect>,
+    pub(crate) runs: BTreeMap<RunId, JobIx>,
+    pub(crate) check_runs: BTreeMap<CheckRun, (JobIx, CheckIx)>,
+    /// The code to leave with, where a job has said so.
+    pub(crate) exit_code: Option<u8>,
+    /// The code of the first job that ended in failure for good (S5).
+    pub(crate) first_failure: Option<u8>,
+    journal: Journal,
+    queue: VecDeque<Event>,
+    /// The event that is being handled, which causes whatever follows.
+    pub(crate) handling: Option<EventId>,
+    names: Vec<u32>,
+    subscriptions: BTreeMap<(Key, Code), Vec<Subscription>>,
+    /// For each name, the jobs of that name.
+    namesakes: Vec<Vec<JobIx>>,
+    /// For each job, where the events that it waits for come from, in the order of its patterns.
+    keys: Vec<Vec<Key>>,
+    /// For each name, the jobs that wait for any of its events.
+    dependents: Vec<Vec<JobIx>>,
+    /// For each name, the jobs that run at its `stopping` (S2).
+    hooks: Vec<Vec<JobIx>>,
+    /// The jobs to look at again when the queue is empty.
+    recheck: Vec<JobIx>,
+    /// How many jobs hold the supervisor open (W10), and how many are not complete.
+    holders: Vec<bool>,
+    holding: usize,
+    incomplete: usize,
+    next_run: u64,
+    next_check: u64,
+    next_event: u64,
+}
+
+impl Core {
+    /// A supervisor that has not begun.
+    #[must_use]
+    pub fn new(plan: Plan) -> Self {
+        let mut ids: BTreeMap<&str, u32> = BTreeMap::new();
+        let mut names = Vec::with_capacity(plan.jobs.len());
+        let mut namesakes: Vec<Vec<JobIx>> = Vec::new();
+        for (nth, job) in plan.jobs.iter().enumerate() {
+            let next = u32::try_from(ids.len()).unwrap_or(u32::MAX);
+            let id = *ids.entry(&job.name).or_insert(next);
+            names.push(id);
+            if id as usize == namesakes.len() {
+                namesakes.push(Vec::new());
+            }
+            if let Some(list) = namesakes.get_mut(id as usize) {
+                list.push(JobIx::at(nth));
+            }
+        }
+        let watch_ids: BTreeMap<&str, WatchIx> = plan
+            .watches
+            .iter()
+            .enumerate()
+            .map(|(nth, watch)| (watch.name.as_str(), WatchIx::at(nth)))
+            .collect();
+        let key = |source: &Source| match source {
+            Source::Global => Key::Global,
+            Source::Job(name) => ids.get(name.as_str()).map_or(Key::Nobody, |id| Key::Name(*id)),
+            Source::Watch(name) => watch_ids.get(name.as_str()).map_or(Key::Nobody, |id| Key::Watch(*id)),
+            Source::Signal(UserSignal::Hup) => Key::Signal(1),
+            Source::Signal(UserSignal::Usr2) => Key::Signal(12),
+        };
+        let mut subscriptions: BTreeMap<(Key, Code), Vec<Subscription>> = BTreeMap::new();
+        let mut dependents = vec![Vec::new(); namesakes.len()];
+        let mut hooks = vec![Vec::new(); namesakes.len()];
+        let mut keys = Vec::with_capacity(plan.jobs.len());
+        for (nth, planned) in plan.jobs.iter().enumerate() {
+            let job = JobIx::at(nth);
+            let lasting = matches!(planned.when.trigger, Trigger::All { .. });
+            keys.push(planned.when.patterns().iter().map(|event| key(&event.source)).collect());
+            for (condition, event) in planned.when.patterns().iter().enumerate() {
+                let key = key(&event.source);
+                let subscription = Subscription { job, condition, undoes: false };
+                subscriptions.entry((key, event.code)).or_default().push(subscription);
+                if lasting && event.code == Code::Healthy {
+                    let undoing = Subscription { undoes: true, ..subscription };
+                    subscriptions.entry((key, Code::Unhealthy)).or_default().push(undoing);
+                }
+                if let Key::Name(id) = key {
+                    let add = |lists: &mut Vec<Vec<JobIx>>| {
+                        if let Some(list) = lists.get_mut(id as usize)
+                            && list.last() != Some(&job)
+                        {
+                            list.push(job);
+                        }
+                    };
+                    add(&mut dependents);
+                    if event.code == Code::Stopping {
+                        add(&mut hooks);
+                    }
+                }
+            }
+        }
+        let works: Vec<bool> = plan.jobs.iter().map(does_work).collect();
+        // Where nobody does work, whoever there is holds the supervisor open (W10).
+        let holders = if works.contains(&true) { works } else { vec![true; plan.jobs.len()] };
+        Self {
+            now: Time::ZERO,
+            phase: Phase::Beginning,
+            maintenance: false,
+            jobs: plan.jobs.iter().map(JobState::new).collect(),
+            watches: plan.watches.iter().map(|_| WatchState::default()).collect(),
+            timers: Timers::default(),
+            stop_time: None,
+            effects: Vec::new(),
+            runs: BTreeMap::new(),
+            check_runs: BTreeMap::new(),
+            exit_code: None,
+            first_failure: None,
+            journal: Journal::default(),
+            queue: VecDeque::new(),
+            handling: None,
+            names,
+            subscriptions,
+            namesakes,
+            keys,
+            dependents,
+            hooks,
+            recheck: Vec::new(),
+            holding: holders.iter().filter(|holds| **holds).count(),
+            holders,
+            incomplete: plan.jobs.len(),
+            next_run: 0,
+            next_check: 0,
+            next_event: 0,
+            plan,
+        }
+    }
+
+    /// The plan.
+    #[must_use]
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// How far the supervisor is.
+    #[must_use]
+    pub fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// The record of what happened.
+    #[must_use]
+    pub fn journal(&self) -> &Journal {
+        &self.journal
+    }
+
+    /// What is known of a job.
+    #[must_use]
+    pub fn status(&self, job: JobIx) -> JobStatus {
+        let state = self.job(job);
+        JobStatus {
+            state: state.state(),
+            aim: state.aim(),
+            run: state.run,
+            pid: state.pid,
+            healthy: state.health.as_ref().and_then(crate::health::HealthState::verdict),
+            restarts: state.restarts,
+            last_exit: state.last_exit,
+            wanted: state.wanted,
+        }
+    }
+
+    /// How many deadlines are ahead.
+    #[must_use]
+    pub fn deadlines(&self) -> usize {
+        self.timers.len()
+    }
+
+    /// When the core must be called again even if nothing happens.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Time> {
+        if self.phase == Phase::Left { None } else { self.timers.next() }
+    }
+
+    /// Takes note of something that has happened, and says what is to be done about it.
+    pub fn step(&mut self, now: Time, input: Input, effects: &mut Vec<Effect>) {
+        if self.phase == Phase::Left {
+            return;
+        }
+        core::mem::swap(&mut self.effects, effects);
+        self.now = self.now.max(now);
+        while let Some(alarm) = self.timers.due(self.now) {
+            self.handling = None;
+            self.alarm(alarm);
+            self.drain();
+            if self.phase == Phase::Left {
+                break;
+            }
+        }
+        if self.phase != Phase::Left {
+            self.handling = None;
+            self.input(input);
+            self.drain();
+        }
+        core::mem::swap(&mut self.effects, effects);
+    }
+
+    fn input(&mut self, input: Input) {
+        match input {
+            Input::Ready => self.ready(),
+            Input::Started { run, pid } => self.started(run, pid),
+            Input::StartFailed { run, why } => self.start_failed(run, &why),
+            Input::Exited { run, status, leftovers } => self.exited(run, status, leftovers),
+            Input::CheckDone { check, result } => self.check_done(check, result),
+            Input::Instances { watch, instances } => self.instances(watch, instances),
+            Input::Signal(signal) => self.signal(signal),
+            Input::Maintenance(on) => self.set_maintenance(on),
+            Input::Tick => {}
+        }
+    }
+
+    fn alarm(&mut self, alarm: Alarm) {
+        match alarm {
+            Alarm::GiveUp(job) => self.give_up(job),
+            Alarm::Turn(job) => self.turn(job),
+            Alarm::RunTimeout(job) => self.run_timeout(job),
+            Alarm::Restart(job) => self.restart_now(job),
+            Alarm::Hooks(job) => self.hooks_late(job),
+            Alarm::Drained(job) => self.terminate(job),
+            Alarm::Stubborn(job) => self.stubborn(job),
+            Alarm::Check(job, check) => self.check_due(job, check),
+            Alarm::CheckTimeout(job, check) => self.check_timeout(job, check),
+            Alarm::Heartbeat(job) => self.heartbeat_due(job),
+            Alarm::Remains(run) => self.effects.push(Effect::KillRemains { run }),
+            Alarm::StopTime => self.kill_everything("the stop time has passed"),
+            Alarm::LastWait => self.leave(),
+        }
+    }
+
+    /// E4: `startup`, once.
+    fn ready(&mut self) {
+        if self.phase != Phase::Beginning {
+            return;
+        }
+        self.phase = Phase::Running;
+        for job in self.all_jobs() {
+            let timeout = self.planned(job).when.timeout;
+            if let Some(timeout) = timeout {
+                let timer = self.timers.set(self.now + timeout, Alarm::GiveUp(job));
+                self.job_mut(job).give_up = Some(timer);
+            }
+            self.look_again(job);
+        }
+        self.send(Origin::Global, Code::Startup, None);
+    }
+
+    fn signal(&mut self, signal: Signal) {
+        if self.plan.pass_signals {
+            return self.pass_on(signal);
+        }
+        match signal.0 {
+            1 | 12 if self.phase == Phase::Running => {
+                self.send(Origin::Signal(signal.0), Code::Signal, None);
+            }
+            2 | 15 => match self.phase {
+                Phase::Beginning | Phase::Running => {
+                    let name = if signal.0 == 2 { "SIGINT" } else { "SIGTERM" };
+                    self.log(Level::Info, None, format!("{name}: everything is stopped"));
+                    self.exit_code = Some(0);
+                    self.shut_down();
+                }
+                Phase::Stopping => self.kill_everything("it was asked a second time"),
+                Phase::Killing | Phase::Left => {}
+            },
+            _ => {}
+        }
+    }
+
+    /// Queues an event. What is being handled is its cause.
+    pub(crate) fn send(&mut self, origin: Origin, code: Code, exit: Option<ExitStatus>) {
+        self.next_event += 1;
+        let event =
+            Event { id: EventId(self.next_event), cause: self.handling, at: self.now, origin, code, exit };
+        self.journal.write(event);
+        self.queue.push_back(event);
+    }
+
+    /// Handles everything that is queued, and everything that follows from there being nothing more.
+    fn drain(&mut self) {
+        loop {
+            while let Some(event) = self.queue.pop_front() {
+                self.handling = Some(event.id);
+                self.dispatch(event);
+            }
+            self.handling = None;
+            if let Some(job) = self.recheck.pop() {
+                self.settle(job);
+            } else if !self.conclude() {
+                return;
+            }
+        }
+    }
+
+    fn dispatch(&mut self, event: Event) {
+        self.log_event(&event);
+        let key = match event.origin {
+            Origin::Global => Key::Global,
+            Origin::Job(job) => Key::Name(self.name(job)),
+            Origin::Watch(watch) => Key::Watch(watch),
+            Origin::Signal(number) => Key::Signal(number),
+        };
+        // Periodic jobs run at startup, too (W4), and are started with all the others.
+        if event.code == Code::Startup {
+            for job in self.all_jobs() {
+                if matches!(self.planned(job).when.trigger, Trigger::Interval(_)) {
+                    self.first_turn(job, event);
+                }
+            }
+        }
+        let subscribers = self.subscriptions.get(&(key, event.code)).cloned().unwrap_or_default();
+        for Subscription { job, condition, undoes } in subscribers {
+            self.matched(job, condition, undoes, event);
+        }
+    }
+
+    /// A job sees an event that it waits for.
+    fn matched(&mut self, job: JobIx, condition: usize, undoes: bool, event: Event) {
+        let lasting = matches!(self.planned(job).when.trigger, Trigger::All { .. });
+        if lasting {
+            let held = self.job(job).holds.iter().all(|holds| *holds);
+            if let Some(holds) = self.job_mut(job).holds.get_mut(condition) {
+                *holds = !undoes;
+            }
+            let holds = self.job(job).holds.iter().all(|holds| *holds);
+            if held || !holds {
+                return;
+            }
+        }
+        self.trigger(job, event);
+    }
+
+    fn trigger(&mut self, job: JobIx, event: Event) {
+        let once = self.planned(job).when.repeat() == Repeat::Once;
+        let late = self.phase == Phase::Stopping;
+        let state = self.job(job);
+        if !state.is_up() || (once && state.triggered) || self.phase == Phase::Killing {
+            return;
+        }
+        // S3: during a shutdown only what belongs to it still runs, and once.
+        if late && (!is_farewell(event.code) || state.ran_at_shutdown) {
+            return;
+        }
+        let busy = state.state();
+        let state = self.job_mut(job);
+        state.triggered = true;
+        state.ran_at_shutdown |= late;
+        match busy {
+            State::Waiting => self.start(job, Some(event)),
+            State::Delaying => self.restart_for(job, event),
+            State::Starting | State::Running => self.job_mut(job).remembered = Some(event.id),
+            State::Complete => {}
+        }
+    }
+
+    /// Whether an event can still come.
+    fn can_come(&self, key: Key, code: Code) -> bool {
+        let running = matches!(self.phase, Phase::Beginning | Phase::Running);
+        if !running && !is_farewell(code) {
+            return false;
+        }
+        match key {
+            Key::Nobody => false,
+            Key::Global if code == Code::Startup => self.phase == Phase::Beginning,
+            Key::Global => code.is_global() && running,
+            Key::Signal(_) | Key::Watch(_) => running,
+            Key::Name(id) => {
+                let jobs = self.namesakes.get(id as usize).map(Vec::as_slice).unwrap_or_default();
+                jobs.iter().any(|job| may_send(self.planned(*job), self.job(*job), code))
+            }
+        }
+    }
+
+    /// Whether a job that waits can never be started (again).
+    fn is_hopeless(&self, job: JobIx) -> bool {
+        let (planned, state) = (self.planned(job), self.job(job));
+        if state.state() != State::Waiting || !state.is_up() || state.remembered.is_some() {
+            return false;
+        }
+        if self.phase == Phase::Beginning {
+            return false;
+        }
+        let once = planned.when.repeat() == Repeat::Once;
+        let keys = self.keys.get(job.index()).map(Vec::as_slice).unwrap_or_default();
+        let mut events = planned.when.patterns().iter().zip(keys);
+        match &planned.when.trigger {
+            Trigger::Never => true,
+            Trigger::Interval(_) => false,
+            _ if once && state.triggered => true,
+            Trigger::Event { .. } | Trigger::Any { .. } => {
+                !events.any(|(event, key)| self.can_come(*key, event.code))
+            }
+            Trigger::All { .. } => {
+                let mut missing = events.zip(&state.holds).filter(|(_, holds)| !**holds);
+                missing.any(|((event, key), _)| !self.can_come(*key, event.code))
+            }
+        }
+    }
+
+    /// A job is looked at again, when the queue is empty.
+    pub(crate) fn look_again(&mut self, job: JobIx) {
+        self.recheck.push(job);
+    }
+
+    /// Whoever waits for a job is looked at again.
+    pub(crate) fn look_at_dependents(&mut self, job: JobIx) {
+        let name = self.name(job) as usize;
+        let dependents = self.dependents.get(name).cloned().unwrap_or_default();
+        self.recheck.extend(dependents);
+        // It may be a hook that another waits for (S2).
+        let patterns = self.planned(job).when.patterns().iter().map(|event| event.code);
+        let keys = self.keys.get(job.index()).into_iter().flatten();
+        let sources = patterns.zip(keys).filter_map(|(code, key)| match key {
+            Key::Name(id) if code == Code::Stopping => self.namesakes.get(*id as usize),
+            _ => None,
+        });
+        let waiting: Vec<JobIx> = sources.flatten().copied().collect();
+        self.recheck.extend(waiting);
+    }
+
+    fn settle(&mut self, job: JobIx) {
+        if self.is_hopeless(job) {
+            self.give_up_hope(job);
+        }
+        self.hooks_progress(job);
+    }
+
+    /// Ends the whole when there is nothing left to do. Says whether something more follows.
+    fn conclude(&mut self) -> bool {
+        match self.phase {
+            Phase::Running if self.holding == 0 => {
+                self.log(Level::Info, None, "all jobs are complete".into());
+                self.shut_down();
+                true
+            }
+            Phase::Stopping | Phase::Killing if self.incomplete == 0 => {
+                self.leave();
+                false
+            }
+            _ => false,
+        }
+    }
+
+    /// A job has become complete.
+    pub(crate) fn count_complete(&mut self, job: JobIx) {
+        self.incomplete = self.incomplete.saturating_sub(1);
+        if self.holders.get(job.index()).copied().unwrap_or(false) {
+            self.holding = self.holding.saturating_sub(1);
+        }
+    }
+
+    /// Leaves.
+    pub(crate) fn leave(&mut self) {
+        let code = self.exit_code.or(self.first_failure).unwrap_or(0);
+        self.phase = Phase::Left;
+        self.effects.push(Effect::Exit { code });
+    }
+
+    /// The jobs that run at the `stopping` of this one (S2).
+    pub(crate) fn hooks_of(&self, job: JobIx) -> &[JobIx] {
+        self.hooks.get(self.name(job) as usize).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    fn name(&self, job: JobIx) -> u32 {
+        self.names.get(job.index()).copied().unwrap_or(u32::MAX)
+    }
+
+    /// The definition of a job. A `JobIx` is only ever made from the plan's own list.
+    pub(crate) fn planned(&self, job: JobIx) -> &Job {
+        &self.plan.jobs[job.index()]
+    }
+
+    /// The state of a job; see [`Core::planned`].
+    pub(crate) fn job(&self, job: JobIx) -> &JobState {
+        &self.jobs[job.index()]
+    }
+
+    /// The state of a job; see [`Core::planned`].
+    pub(crate) fn job_mut(&mut self, job: JobIx) -> &mut JobState {
+        &mut self.jobs[job.index()]
+    }
+
+    pub(crate) fn all_jobs(&self) -> impl Iterator<Item = JobIx> + use<> {
+        (0..self.plan.jobs.len()).map(JobIx::at)
+    }
+
+    pub(crate) fn new_run(&mut self, job: JobIx) -> RunId {
+        self.next_run += 1;
+        let run = RunId(self.next_run);
+        self.runs.insert(run, job);
+        run
+    }
+
+    pub(crate) fn new_check_run(&mut self, job: JobIx, check: CheckIx) -> CheckRun {
+        self.next_check += 1;
+        let run = CheckRun(self.next_check);
+        self.check_runs.insert(run, (job, check));
+        run
+    }
+
+    /// Changes what a job is doing; what the table does not know is a defect, and is said.
+    pub(crate) fn change(&mut self, job: JobIx, state: State, aim: crate::job::Aim) {
+        if !self.job_mut(job).transition(state, aim) {
+            let from = (self.job(job).state(), self.job(job).aim());
+            let message =
+                format!("defect: a job cannot go from {from:?} to {:?}; please report it", (state, aim));
+            self.log(Level::Error, Some(job), message);
+        }
+    }
+
+    /// Tells the catalog what is wanted of a job's service, if that is something else than before.
+    pub(crate) fn advertise(&mut self, job: JobIx, wanted: Wanted) {
+        let wanted = if self.maintenance { Wanted::Absent } else { wanted };
+        if self.planned(job).service.is_some() && self.job(job).wanted != wanted {
+            self.job_mut(job).wanted = wanted;
+            self.effects.push(Effect::Advertise { job, wanted });
+        }
+    }
+
+    pub(crate) fn log(&mut self, level: Level, job: Option<JobIx>, message: String) {
+        if level >= self.plan.logging.level {
+            self.effects.push(Effect::Log(Entry { level, job, message, with_output: false }));
+        }
+    }
+
+    fn log_event(&mut self, event: &Event) {
+        // Spelling it out costs more than everything else in a step.
+        if self.plan.logging.level > Level::Debug {
+            return;
+        }
+        let mut message = format!("event {} {}", self.origin_name(event.origin), event.code);
+        if let Some(cause) = event.cause.and_then(|cause| self.journal.event(cause)) {
+            message += &format!(", because of {} {}", self.origin_name(cause.origin), cause.code);
+        }
+        self.log(Level::Debug, None, message);
+    }
+
+    /// The name of an event's source, as a configuration writes it.
+    #[must_use]
+    pub fn origin_name(&self, origin: Origin) -> String {
+        match origin {
+            Origin::Global => "global".into(),
+            Origin::Job(job) => self.planned(job).name.clone(),
+            Origin::Watch(watch) => {
+                let name = self.plan.watches.get(watch.index()).map_or("", |watch| &watch.name);
+                format!("watch.{name}")
+            }
+            Origin::Signal(1) => "SIGHUP".into(),
+            Origin::Signal(12) => "SIGUSR2".into(),
+            Origin::Signal(number) => format!("signal {number}"),
+        }
+    }
+}
+
+/// Whether a job does work of its own, and does not only react to signals, maintenance or an end (W10).
+fn does_work(job: &Job) -> bool {
+    let reacts = |event: &EventPattern| {
+        matches!(event.source, Source::Signal(_))
+            || is_farewell(event.code)
+            || matches!(event.code, Code::EnterMaintenance | Code::ExitMaintenance)
+    };
+    let patterns = job.when.patterns();
+    job.role != Role::Telemetry && (patterns.is_empty() || !patterns.iter().all(reacts))
+}
+
+/// Whether an event belongs to the end of something, so that jobs triggered by it still run during a shutdown (S3).
+pub(crate) fn is_farewell(code: Code) -> bool {
+    matches!(code, Code::Stopping | Code::Stopped | Code::Shutdown)
+}
+
+/// Whether a job may still send an event.
+fn may_send(job: &Job, state: &JobState, code: Code) -> bool {
+    if state.state() == State::Complete {
+        return false;
+    }
+    let may_run = state.has_process() || state.state() == State::Running || state.is_up();
+    match code {
+        Code::ExitSuccess | Code::ExitFailed => job.exec.is_some() && may_run,
+        Code::Healthy | Code::Unhealthy => job.health.is_some() && may_run,
+        Code::Stopping => state.is_up(),
+        Code::Stopped => true,
+        Code::TimerExpired => state.give_up.is_some(),
+        _ => false,
+    }
+}

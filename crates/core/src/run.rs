@@ -1,0 +1,361 @@
+//! Runs: how a job is started, how it ends, and whether it runs again.
+
+use alloc::format;
+use alloc::string::String;
+use core::time::Duration;
+
+use crate::core::{Core, Phase};
+use crate::effect::{Effect, Entry, Wanted};
+use crate::event::Code;
+use crate::ids::{JobIx, RunId};
+use crate::input::{ExitStatus, StartError};
+use crate::job::{Aim, State};
+use crate::journal::{Event, Origin};
+use crate::plan::{Level, Restarts, Signal, Status, Trigger};
+use crate::timers::Alarm;
+
+impl Core {
+    /// Starts a run of a job that has no process.
+    pub(crate) fn start(&mut self, job: JobIx, cause: Option<Event>) {
+        let state = &mut self.jobs[job.index()];
+        self.timers.cancel(&mut state.give_up);
+        self.timers.cancel(&mut state.delay);
+        state.cause = cause.or(state.cause);
+        state.has_run = true;
+        state.timed_out = false;
+        state.signal_at_start = None;
+        let aim = state.aim();
+        if self.planned(job).exec.is_none() {
+            return self.begin_without_process(job);
+        }
+        self.change(job, State::Starting, aim);
+        let run = self.new_run(job);
+        self.job_mut(job).run = Some(run);
+        let environment = self.environment(job);
+        self.effects.push(Effect::Spawn { job, run, environment });
+    }
+
+    /// W11: a job without `exec` only advertises and checks. One that does not even that has nothing to do.
+    fn begin_without_process(&mut self, job: JobIx) {
+        let aim = self.job(job).aim();
+        self.change(job, State::Running, aim);
+        self.job_mut(job).started_at = self.now;
+        if self.planned(job).health.is_none() {
+            self.log(Level::Info, Some(job), "has nothing to run and nothing to check".into());
+            self.change(job, State::Waiting, aim);
+            return self.begin_stop(job);
+        }
+        self.begin_service(job);
+    }
+
+    /// D4, H3: what begins with a process: the first registration, and the checks.
+    fn begin_service(&mut self, job: JobIx) {
+        let status = self.planned(job).service.as_ref().and_then(|service| service.initial_status);
+        if let Some(status) = status
+            && self.job(job).wanted == Wanted::Absent
+        {
+            self.advertise(job, Wanted::Present(status));
+        }
+        self.begin_checks(job);
+    }
+
+    /// A process is there.
+    pub(crate) fn started(&mut self, run: RunId, pid: i32) {
+        let Some(job) = self.runs.get(&run).copied().filter(|job| self.job(*job).state() == State::Starting)
+        else {
+            return;
+        };
+        let aim = self.job(job).aim();
+        self.change(job, State::Running, aim);
+        let state = self.job_mut(job);
+        state.pid = Some(pid);
+        let signal = state.signal_at_start.take();
+        let now = self.now;
+        self.job_mut(job).started_at = now;
+        self.log(Level::Info, Some(job), format!("started, pid {pid}{}", self.because(job)));
+        if let Some(signal) = signal {
+            self.effects.push(Effect::Kill { run, signal });
+        }
+        if let Some(timeout) = self.planned(job).timeout {
+            let timer = self.timers.set(self.now + timeout, Alarm::RunTimeout(job));
+            self.job_mut(job).run_timeout = Some(timer);
+        }
+        self.begin_service(job);
+    }
+
+    fn because(&self, job: JobIx) -> String {
+        match self.job(job).cause {
+            Some(event) if event.code != Code::Startup => {
+                format!(", because of {} {}", self.origin_name(event.origin), event.code)
+            }
+            _ => String::new(),
+        }
+    }
+
+    pub(crate) fn start_failed(&mut self, run: RunId, why: &StartError) {
+        let Some(job) = self.forget(run) else { return };
+        let message = format!("could not be started: {}", why.message);
+        self.effects.push(Effect::Log(Entry {
+            level: Level::Error,
+            job: Some(job),
+            message,
+            with_output: false,
+        }));
+        let now = self.now;
+        let state = self.job_mut(job);
+        state.failure = Some(why.kind.code());
+        state.last_exit = Some(ExitStatus::Code(why.kind.code()));
+        state.started_at = now;
+        self.ended(job, Code::ExitFailed, ExitStatus::Code(why.kind.code()));
+    }
+
+    pub(crate) fn exited(&mut self, run: RunId, status: ExitStatus, leftovers: bool) {
+        let Some(job) = self.forget(run) else { return };
+        if leftovers {
+            self.timers.set(self.now + self.plan.stop_timeout, Alarm::Remains(run));
+        }
+        let timed_out = self.job(job).timed_out;
+        let success = status.is_success() && !timed_out;
+        let state = self.job_mut(job);
+        state.last_exit = Some(status);
+        // What ends because it was asked to has not failed.
+        let asked = state.aim() == Aim::Term;
+        state.failure = if success || asked { None } else { Some(status.code().max(1)) };
+        self.log_exit(job, status, success || asked);
+        self.ended(job, if success { Code::ExitSuccess } else { Code::ExitFailed }, status);
+    }
+
+    fn log_exit(&mut self, job: JobIx, status: ExitStatus, expected: bool) {
+        let ran = self.now.since(self.job(job).started_at);
+        let how = match status {
+            ExitStatus::Code(code) => format!("exited with code {code}"),
+            ExitStatus::Signal(Signal(number)) => format!("was ended by signal {number}"),
+        };
+        let message = format!("{how} after {}", spoken(ran));
+        if Level::Info >= self.plan.logging.level {
+            let entry = Entry { level: Level::Info, job: Some(job), message, with_output: !expected };
+            self.effects.push(Effect::Log(entry));
+        }
+    }
+
+    /// Takes note that a run is over; which job's it was.
+    fn forget(&mut self, run: RunId) -> Option<JobIx> {
+        let job = self.runs.remove(&run)?;
+        let state = &mut self.jobs[job.index()];
+        state.run = None;
+        state.pid = None;
+        state.signal_at_start = None;
+        self.timers.cancel(&mut state.run_timeout);
+        Some(job)
+    }
+
+    /// What follows the end of a run.
+    fn ended(&mut self, job: JobIx, code: Code, status: ExitStatus) {
+        // The run was caused by what triggered it, and so is its end.
+        self.handling = self.job(job).cause.map(|event| event.id);
+        self.send(Origin::Job(job), code, Some(status));
+        let aim = self.job(job).aim();
+        self.end_checks(job);
+        match aim {
+            Aim::Drain | Aim::Term => {
+                let state = &mut self.jobs[job.index()];
+                self.timers.cancel(&mut state.stop_timer);
+                return self.finish(job);
+            }
+            Aim::Hooks => {
+                self.change(job, State::Waiting, aim);
+                return self.look_again(job);
+            }
+            Aim::Up => {}
+        }
+        let state = &mut self.jobs[job.index()];
+        self.timers.cancel(&mut state.stop_timer);
+        if self.phase != Phase::Running {
+            self.change(job, State::Waiting, Aim::Up);
+            return self.begin_stop(job);
+        }
+        self.run_again(job);
+    }
+
+    /// Whether, when and why a job that has ended runs again (W4, W6, W7, W8, W9).
+    fn run_again(&mut self, job: JobIx) {
+        let periodic = matches!(self.planned(job).when.trigger, Trigger::Interval(_));
+        if let Some(event) = self.job_mut(job).remembered.take() {
+            self.change(job, State::Waiting, Aim::Up);
+            let event = self.journal().event(event).copied();
+            return self.start(job, event);
+        }
+        if periodic {
+            self.change(job, State::Waiting, Aim::Up);
+            if self.job(job).turn.is_none() {
+                self.begin_stop(job);
+            }
+            return;
+        }
+        if self.may_restart(job) {
+            return self.restart(job);
+        }
+        self.change(job, State::Waiting, Aim::Up);
+        self.look_again(job);
+    }
+
+    fn may_restart(&self, job: JobIx) -> bool {
+        match self.planned(job).restarts {
+            Restarts::Unlimited => true,
+            Restarts::Limited(most) => self.job(job).restarts < most,
+        }
+    }
+
+    /// W8: the first restart is at once; while runs keep ending early, the delay doubles.
+    fn restart(&mut self, job: JobIx) {
+        let delay = self.next_delay(job);
+        self.job_mut(job).restarts += 1;
+        if delay.is_zero() {
+            self.log(Level::Info, Some(job), "is restarted".into());
+            self.change(job, State::Delaying, Aim::Up);
+            return self.start(job, None);
+        }
+        self.log(Level::Info, Some(job), format!("is restarted in {}", spoken(delay)));
+        self.change(job, State::Delaying, Aim::Up);
+        let timer = self.timers.set(self.now + delay, Alarm::Restart(job));
+        self.job_mut(job).delay = Some(timer);
+    }
+
+    fn next_delay(&mut self, job: JobIx) -> Duration {
+        let Some(backoff) = self.planned(job).backoff else { return Duration::ZERO };
+        let ran = self.now.since(self.job(job).started_at);
+        let state = self.job_mut(job);
+        if ran > backoff.reset {
+            state.early = 0;
+        }
+        let delay = match state.early.checked_sub(1) {
+            None => Duration::ZERO,
+            Some(doublings) => {
+                let factor = 1_u32.checked_shl(doublings).unwrap_or(u32::MAX);
+                backoff.initial.saturating_mul(factor).min(backoff.max)
+            }
+        };
+        state.early = state.early.saturating_add(1);
+        delay
+    }
+
+    pub(crate) fn restart_now(&mut self, job: JobIx) {
+        self.job_mut(job).delay = None;
+        if self.job(job).state() == State::Delaying {
+            self.start(job, None);
+        }
+    }
+
+    /// An event came between two runs: it need not wait.
+    pub(crate) fn restart_for(&mut self, job: JobIx, event: Event) {
+        self.start(job, Some(event));
+    }
+
+    /// P5: a run has used up its time.
+    pub(crate) fn run_timeout(&mut self, job: JobIx) {
+        self.job_mut(job).run_timeout = None;
+        let Some(run) = self.job(job).run else { return };
+        let timeout = self.planned(job).timeout.unwrap_or_default();
+        let name = self.planned(job).name.clone();
+        self.log(Level::Warn, Some(job), format!("{name} timeout after {}", spoken(timeout)));
+        self.job_mut(job).timed_out = true;
+        self.effects.push(Effect::Kill { run, signal: Signal::KILL });
+    }
+
+    /// W4: a periodic job runs at startup, and from then on its turns are counted.
+    pub(crate) fn first_turn(&mut self, job: JobIx, event: Event) {
+        if !self.job(job).is_up() {
+            return;
+        }
+        let now = self.now;
+        self.job_mut(job).turn_at = now;
+        self.job_mut(job).triggered = true;
+        self.set_turn(job);
+        self.start(job, Some(event));
+    }
+
+    /// Sets the next turn, if there is one; missed ones are not made up, and nothing drifts.
+    fn set_turn(&mut self, job: JobIx) {
+        let Trigger::Interval(interval) = self.planned(job).when.trigger else { return };
+        if !self.may_restart(job) {
+            return;
+        }
+        let mut at = self.job(job).turn_at + interval;
+        if at <= self.now {
+            // After a long pause (a stopped supervisor) the next turn is the next multiple that is ahead.
+            let behind = self.now.since(at).as_nanos() / interval.as_nanos().max(1);
+            let turns = u32::try_from(behind).unwrap_or(u32::MAX).saturating_add(1);
+            at = at + interval.saturating_mul(turns);
+        }
+        let timer = self.timers.set(at, Alarm::Turn(job));
+        let state = self.job_mut(job);
+        state.turn_at = at;
+        state.turn = Some(timer);
+    }
+
+    /// A periodic job's turn has come.
+    pub(crate) fn turn(&mut self, job: JobIx) {
+        self.job_mut(job).turn = None;
+        if !self.job(job).is_up() || self.phase != Phase::Running {
+            return;
+        }
+        let Trigger::Interval(interval) = self.planned(job).when.trigger else { return };
+        match self.job(job).state() {
+            State::Waiting => {
+                self.job_mut(job).restarts += 1;
+                self.set_turn(job);
+                self.start(job, None);
+            }
+            State::Starting | State::Running => {
+                // A run that may take no longer than its interval has met its timeout, and this turn follows it. A run
+                // that may take longer goes on, and the turn is skipped.
+                let met = self.planned(job).timeout.is_some_and(|timeout| timeout <= interval);
+                if met && self.job(job).state() == State::Running {
+                    self.job_mut(job).restarts += 1;
+                    self.job_mut(job).remembered = self.job(job).cause.map(|event| event.id);
+                    let state = &mut self.jobs[job.index()];
+                    self.timers.cancel(&mut state.run_timeout);
+                    self.run_timeout(job);
+                }
+                self.set_turn(job);
+            }
+            State::Delaying | State::Complete => {}
+        }
+    }
+
+    /// H8: a run that has become unhealthy makes way for another.
+    pub(crate) fn replace(&mut self, job: JobIx) {
+        let Some(run) = self.job(job).run else { return };
+        let signal = self.planned(job).stop.signal;
+        self.log(Level::Info, Some(job), "is unhealthy, and is restarted".into());
+        self.effects.push(Effect::Kill { run, signal });
+        let timer = self.timers.set(self.now + self.plan.stop_timeout, Alarm::Stubborn(job));
+        let state = &mut self.jobs[job.index()];
+        self.timers.cancel(&mut state.stop_timer);
+        state.stop_timer = Some(timer);
+    }
+
+    /// The wanted status while a job is not healthy: critical, if it is in the catalog at all (H6, H7).
+    pub(crate) fn advertise_critical(&mut self, job: JobIx) {
+        if matches!(self.job(job).wanted, Wanted::Present(_)) {
+            self.advertise(job, Wanted::Present(Status::Critical));
+        }
+    }
+}
+
+/// A duration in words.
+pub(crate) fn spoken(duration: Duration) -> String {
+    let (seconds, nanoseconds) = (duration.as_secs(), duration.subsec_nanos());
+    match (seconds, nanoseconds) {
+        (0, 0) => "0s".into(),
+        (0, nanoseconds) if nanoseconds < 1_000_000 => format!("{}µs", nanoseconds / 1_000),
+        (0, nanoseconds) => format!("{}ms", nanoseconds / 1_000_000),
+        (seconds, nanoseconds) if seconds < 60 && nanoseconds >= 1_000_000 => {
+            let fraction = format!("{:03}", nanoseconds / 1_000_000);
+            format!("{seconds}.{}s", fraction.trim_end_matches('0'))
+        }
+        (seconds, _) if seconds < 60 => format!("{seconds}s"),
+        (seconds, _) if seconds < 3_600 => format!("{}m{}s", seconds / 60, seconds % 60),
+        (seconds, _) => format!("{}h{}m{}s", seconds / 3_600, seconds / 60 % 60, seconds % 60),
+    }
+}

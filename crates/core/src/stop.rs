@@ -1,0 +1,291 @@
+//! Stopping: one job, all jobs, and everything that is left (S1–S5, W5, W9, W10).
+
+use alloc::format;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use crate::core::{Core, Phase, is_farewell};
+use crate::effect::{Effect, Wanted};
+use crate::event::Code;
+use crate::ids::JobIx;
+use crate::job::{Aim, State};
+use crate::journal::Origin;
+use crate::plan::{AtEnd, Level, Role, Signal};
+use crate::run::spoken;
+use crate::timers::Alarm;
+
+/// How long the supervisor waits for what it has killed. A process that cannot be killed must not hold it for ever.
+const LAST_WAIT: Duration = Duration::from_secs(2);
+
+impl Core {
+    /// A job begins to stop: it says so, and waits for the jobs that run at that (S2).
+    pub(crate) fn begin_stop(&mut self, job: JobIx) {
+        if !self.job(job).is_up() {
+            return;
+        }
+        let state = &mut self.jobs[job.index()];
+        self.timers.cancel(&mut state.give_up);
+        self.timers.cancel(&mut state.turn);
+        self.timers.cancel(&mut state.delay);
+        self.timers.cancel(&mut state.stop_timer);
+        state.remembered = None;
+        let after = if state.state() == State::Delaying { State::Waiting } else { state.state() };
+        self.change(job, after, Aim::Hooks);
+        self.send(Origin::Job(job), Code::Stopping, None);
+        self.look_at_dependents(job);
+        if self.hooks_of(job).is_empty() {
+            return self.leave_catalog(job);
+        }
+        if let Some(timeout) = self.planned(job).stop.timeout {
+            let timer = self.timers.set(self.now + timeout, Alarm::Hooks(job));
+            self.job_mut(job).stop_timer = Some(timer);
+        }
+        self.look_again(job);
+    }
+
+    /// Goes on with a job that waits for its hooks, if they are done. Only called when no event is queued.
+    pub(crate) fn hooks_progress(&mut self, job: JobIx) {
+        if self.job(job).aim() != Aim::Hooks || self.job(job).state() == State::Complete {
+            return;
+        }
+        // A hook that waits for hooks of its own, and has no process, is not waited for: it may be waiting for this job.
+        let outstanding = self.hooks_of(job).iter().any(|hook| {
+            let state = self.job(*hook);
+            let idle = state.aim() == Aim::Hooks && !state.has_process();
+            *hook != job && state.state() != State::Complete && !idle
+        });
+        if !outstanding {
+            self.leave_catalog(job);
+        }
+    }
+
+    /// A job has waited long enough for its hooks.
+    pub(crate) fn hooks_late(&mut self, job: JobIx) {
+        self.job_mut(job).stop_timer = None;
+        if self.job(job).aim() == Aim::Hooks {
+            let waited = self.planned(job).stop.timeout.unwrap_or_default();
+            let message =
+                format!("does not wait any longer for what runs before it stops ({})", spoken(waited));
+            self.log(Level::Warn, Some(job), message);
+            self.leave_catalog(job);
+        }
+    }
+
+    /// The hooks are done: the service leaves the catalog, and the process drains or is asked to end.
+    fn leave_catalog(&mut self, job: JobIx) {
+        let state = &mut self.jobs[job.index()];
+        self.timers.cancel(&mut state.stop_timer);
+        self.stop_checks(job);
+        self.advertise(job, Wanted::Absent);
+        if !self.job(job).has_process() {
+            return self.finish(job);
+        }
+        let drain = self.planned(job).stop.drain;
+        if drain.is_zero() {
+            return self.terminate(job);
+        }
+        let state = self.job(job).state();
+        self.change(job, state, Aim::Drain);
+        self.log(Level::Info, Some(job), format!("drains for {}", spoken(drain)));
+        let timer = self.timers.set(self.now + drain, Alarm::Drained(job));
+        self.job_mut(job).stop_timer = Some(timer);
+    }
+
+    /// The process is asked to end.
+    pub(crate) fn terminate(&mut self, job: JobIx) {
+        self.job_mut(job).stop_timer = None;
+        let state = self.job(job).state();
+        if state == State::Complete {
+            return;
+        }
+        self.change(job, state, Aim::Term);
+        let signal = self.planned(job).stop.signal;
+        self.signal_job(job, signal);
+        if self.phase == Phase::Running {
+            let timer = self.timers.set(self.now + self.plan.stop_timeout, Alarm::Stubborn(job));
+            self.job_mut(job).stop_timer = Some(timer);
+        }
+    }
+
+    /// Sends a signal to a job's process, or keeps it until there is one.
+    fn signal_job(&mut self, job: JobIx, signal: Signal) {
+        let Some(run) = self.job(job).run else { return };
+        if self.job(job).state() == State::Starting {
+            // The stronger one wins: nothing comes after SIGKILL.
+            let waiting = &mut self.job_mut(job).signal_at_start;
+            if *waiting != Some(Signal::KILL) {
+                *waiting = Some(signal);
+            }
+            return;
+        }
+        if signal != Signal::KILL {
+            self.log(Level::Info, Some(job), format!("is asked to end with signal {}", signal.0));
+        }
+        self.effects.push(Effect::Kill { run, signal });
+    }
+
+    /// A single job was asked to end, and has not.
+    pub(crate) fn stubborn(&mut self, job: JobIx) {
+        self.job_mut(job).stop_timer = None;
+        if self.job(job).has_process() {
+            self.log(Level::Warn, Some(job), "does not end, and is killed".into());
+            self.signal_job(job, Signal::KILL);
+        }
+    }
+
+    /// W9: a job is complete.
+    pub(crate) fn finish(&mut self, job: JobIx) {
+        let aim = self.job(job).aim();
+        self.change(job, State::Complete, aim);
+        self.advertise(job, Wanted::Absent);
+        self.send(Origin::Job(job), Code::Stopped, None);
+        self.count_complete(job);
+        self.look_at_dependents(job);
+        if matches!(self.phase, Phase::Beginning | Phase::Running) {
+            self.log(Level::Info, Some(job), "is complete".into());
+            self.consequences(job);
+        }
+    }
+
+    /// S5, S7: what the end of a job means for the container.
+    fn consequences(&mut self, job: JobIx) {
+        let planned = self.planned(job);
+        let (on_failure, on_success) = (planned.on_failure, planned.on_success);
+        let state = self.job(job);
+        let (failure, has_run) = (state.failure, state.has_run);
+        self.first_failure = self.first_failure.or(failure);
+        let ends = match failure {
+            Some(_) => on_failure == AtEnd::Shutdown,
+            None => has_run && on_success == AtEnd::Shutdown,
+        };
+        if ends {
+            self.exit_code = Some(failure.unwrap_or(0));
+            let how = if failure.is_some() { "failure" } else { "success" };
+            self.log(
+                Level::Info,
+                Some(job),
+                format!("has ended in {how}, and with it everything is stopped"),
+            );
+            self.shut_down();
+        }
+    }
+
+    /// W5: a job has waited long enough to be started.
+    pub(crate) fn give_up(&mut self, job: JobIx) {
+        self.job_mut(job).give_up = None;
+        if self.job(job).has_run || !self.job(job).is_up() {
+            return;
+        }
+        let waited = self.planned(job).when.timeout.unwrap_or_default();
+        self.log(Level::Warn, Some(job), format!("gives up: it was not started within {}", spoken(waited)));
+        self.send(Origin::Job(job), Code::TimerExpired, None);
+        self.begin_stop(job);
+    }
+
+    /// W10: nothing that could start this job can come any more.
+    pub(crate) fn give_up_hope(&mut self, job: JobIx) {
+        let waited = !self.job(job).triggered && self.phase == Phase::Running;
+        if waited {
+            let sources: Vec<_> = self
+                .planned(job)
+                .when
+                .patterns()
+                .iter()
+                .map(|event| format!("`{} {}`", event.source, event.code))
+                .collect();
+            let what = if sources.is_empty() { "any event".into() } else { sources.join(", ") };
+            self.log(
+                Level::Warn,
+                Some(job),
+                format!("will never run: it waits for {what}, which cannot come any more"),
+            );
+        }
+        self.begin_stop(job);
+    }
+
+    /// S1: everything is stopped.
+    pub(crate) fn shut_down(&mut self) {
+        if matches!(self.phase, Phase::Stopping | Phase::Killing | Phase::Left) {
+            return;
+        }
+        self.phase = Phase::Stopping;
+        self.stop_time = Some(self.timers.set(self.now + self.plan.stop_timeout, Alarm::StopTime));
+        self.send(Origin::Global, Code::Shutdown, None);
+        for job in self.all_jobs() {
+            if self.stays_for_the_end(job) {
+                let state = &mut self.jobs[job.index()];
+                self.timers.cancel(&mut state.give_up);
+                self.timers.cancel(&mut state.delay);
+                if self.job(job).state() == State::Delaying {
+                    self.change(job, State::Waiting, Aim::Up);
+                }
+                self.look_again(job);
+            } else {
+                self.begin_stop(job);
+            }
+        }
+    }
+
+    /// S3: a job that is triggered by an end still runs; one that runs for another reason is stopped as any.
+    fn stays_for_the_end(&self, job: JobIx) -> bool {
+        let state = self.job(job);
+        if !state.is_up() || !self.planned(job).when.patterns().iter().any(|event| is_farewell(event.code)) {
+            return false;
+        }
+        !state.has_process() || state.cause.is_some_and(|event| is_farewell(event.code))
+    }
+
+    /// S4: whatever is left is killed, hooks included.
+    pub(crate) fn kill_everything(&mut self, why: &str) {
+        if matches!(self.phase, Phase::Killing | Phase::Left) {
+            return;
+        }
+        let left = self.jobs.iter().filter(|state| state.state() != State::Complete).count();
+        self.log(Level::Warn, None, format!("{why}: what is left is killed ({left} jobs)"));
+        self.phase = Phase::Killing;
+        self.timers.cancel(&mut self.stop_time);
+        for job in self.all_jobs() {
+            self.kill(job);
+        }
+        let timer = self.timers.set(self.now + LAST_WAIT, Alarm::LastWait);
+        self.stop_time = Some(timer);
+    }
+
+    fn kill(&mut self, job: JobIx) {
+        if self.job(job).state() == State::Complete {
+            return;
+        }
+        if self.job(job).is_up() {
+            let state = &mut self.jobs[job.index()];
+            state.remembered = None;
+            self.timers.cancel(&mut state.give_up);
+            self.timers.cancel(&mut state.turn);
+            self.timers.cancel(&mut state.delay);
+            let after = if state.state() == State::Delaying { State::Waiting } else { state.state() };
+            self.change(job, after, Aim::Hooks);
+            self.send(Origin::Job(job), Code::Stopping, None);
+        }
+        let state = &mut self.jobs[job.index()];
+        self.timers.cancel(&mut state.stop_timer);
+        self.stop_checks(job);
+        self.advertise(job, Wanted::Absent);
+        if !self.job(job).has_process() {
+            return self.finish(job);
+        }
+        let state = self.job(job).state();
+        self.change(job, state, Aim::Term);
+        self.signal_job(job, Signal::KILL);
+    }
+
+    /// S7: a signal goes on to the main program.
+    pub(crate) fn pass_on(&mut self, signal: Signal) {
+        let main = self.all_jobs().find(|job| self.planned(*job).role == Role::Main);
+        let Some(job) = main else { return };
+        match self.job(job).run {
+            Some(run) if self.job(job).state() == State::Running => {
+                self.effects.push(Effect::Kill { run, signal })
+            }
+            _ => self.job_mut(job).signal_at_start = Some(signal),
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Watches: what the catalog says of a service, and what that means (E6).
+
+use alloc::vec::Vec;
+
+use crate::core::{Core, Phase};
+use crate::event::Code;
+use crate::ids::WatchIx;
+use crate::input::Instance;
+use crate::journal::Origin;
+
+/// What is known of a watched service.
+#[derive(Debug, Default)]
+pub(crate) struct WatchState {
+    /// The healthy instances, in order; none, and no answer yet, are the same to whoever waits.
+    instances: Vec<Instance>,
+}
+
+impl Core {
+    /// The catalog's answer: a change of the set is `changed`, and from none to some or back is more than that.
+    pub(crate) fn instances(&mut self, watch: WatchIx, mut instances: Vec<Instance>) {
+        instances.sort();
+        instances.dedup();
+        if self.phase != Phase::Running {
+            return;
+        }
+        let Some(state) = self.watches.get_mut(watch.index()) else { return };
+        if state.instances == instances {
+            return;
+        }
+        let (before, after) = (!state.instances.is_empty(), !instances.is_empty());
+        state.instances = instances;
+        self.send(Origin::Watch(watch), Code::Changed, None);
+        match (before, after) {
+            (false, true) => self.send(Origin::Watch(watch), Code::Healthy, None),
+            (true, false) => self.send(Origin::Watch(watch), Code::Unhealthy, None),
+            _ => {}
+        }
+    }
+}
