@@ -422,7 +422,9 @@ impl LineView {
         let marked = expand(piece(start..end.clamp(start, line_end)).trim_end_matches('\r'));
         let after = expand(piece(end.clamp(start, line_end)..line_end).trim_end_matches('\r'));
 
-        let (lead, cut) = last_columns(&before, LEAD);
+        // A line that fits is shown whole; of a longer one, more is shown after the place than before it.
+        let whole = columns(&before) + columns(&marked) + columns(&after);
+        let (lead, cut) = last_columns(&before, if whole <= VIEW { VIEW } else { LEAD });
         let mut text = String::new();
         if cut {
             text.push('…');
