@@ -174,3 +174,11 @@ fn a_field_that_is_not_built_is_refused_not_ignored() {
         assert!(load_files(&[text], &host()).plan.is_some(), "{text} is understood");
     }
 }
+
+#[test]
+fn c5_a_text_in_place_of_a_list_of_objects_is_not_put_into_a_list() {
+    let loaded = crate::support::load_files(&["{ watches: 'db' }"], &crate::support::host());
+    let shown = crate::support::shown(&loaded);
+    assert!(shown.contains("`watches` must be a list, not the text \"db\""), "{shown}");
+    assert!(shown.contains("put it in brackets: watches: [ { … } ]"), "{shown}");
+}
