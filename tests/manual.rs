@@ -8,6 +8,7 @@
 //!   anything within a line, and alone on a line for any lines.
 //! - ```` ```template ```` holds variables, a text and what it renders to, with `---` between them; the variables may
 //!   be left out. A result `error: …` is the message of a text that cannot be rendered.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test stops at what it does not expect")]
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -202,7 +203,7 @@ fn template(folder: &Path, text: &str) -> Result<(), String> {
     };
     let mut render = command(folder, BINARY);
     render.args(["render", "-"]).env_clear();
-    render.envs(variables.lines().map(|line| line.split_once('=').expect("NAME=VALUE")));
+    render.envs(variables.lines().map(|line| line.split_once('=').unwrap()));
     let Output { stdout, stderr, .. } = fed(render, source.strip_suffix('\n').unwrap_or(source));
     let (stdout, stderr) = (String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap());
     let found = if stderr.is_empty() { stdout } else { stderr.lines().next().unwrap().to_owned() };
