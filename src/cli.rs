@@ -117,12 +117,14 @@ fn subcommand(name: &str, main: &Arguments) -> Result<(), Failure> {
     own.inherit(main);
     let allowed = match command.name {
         "check" | "render" | "help" | "completions" => 1,
-        "run" => usize::MAX,
+        "run" if own.dashes => usize::MAX,
         _ => 0,
     };
     if own.rest.len() > allowed {
         let extra = own.rest.get(allowed).map(|arg| arg.to_string_lossy().into_owned()).unwrap_or_default();
-        return Err(Failure::Usage(format!("`{name}` does not know what to do with `{extra}`")));
+        let hint =
+            if name == "run" { ": name a configuration with -config, a program after `--`" } else { "" };
+        return Err(Failure::Usage(format!("`{name}` does not know what to do with `{extra}`{hint}")));
     }
     match command.name {
         "check" => check::check(&own),
@@ -176,7 +178,7 @@ fn run(args: &Arguments) -> Result<(), Failure> {
 
 /// The configuration's path from the command line or the environment; `None` for the usual places.
 fn config_path(args: &Arguments) -> Option<PathBuf> {
-    let positional = args.rest.first().filter(|_| !args.dashes).map(PathBuf::from);
+    let positional = args.rest.first().map(PathBuf::from);
     let flag = Some(args.text("config")).filter(|path| !path.is_empty()).map(PathBuf::from);
     let variable = || std::env::var_os("CONTAINERPILOT").filter(|path| !path.is_empty()).map(PathBuf::from);
     positional.or(flag).or_else(variable)

@@ -56,7 +56,9 @@ fn files_of(directory: &Path) -> Result<Vec<PathBuf>, String> {
         let path = entry.map_err(|error| unreadable(directory, &error))?.path();
         let named = path.extension().is_some_and(|extension| extension == "json5" || extension == "json");
         let hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
-        if named && !hidden && path.is_file() {
+        // A link that leads nowhere is not passed over: reading it says what is wrong.
+        let readable = std::fs::metadata(&path).map_or(true, |about| about.is_file());
+        if named && !hidden && readable {
             files.push(path);
         }
     }
@@ -78,5 +80,8 @@ fn limited(from: impl Read, path: &Path) -> Result<Vec<u8>, String> {
 }
 
 fn unreadable(path: &Path, error: &std::io::Error) -> String {
+    if path.as_os_str().is_empty() {
+        return "the path of the configuration is empty".to_owned();
+    }
     format!("{} cannot be read: {error}", path.display())
 }

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use containerpilot_config::diagnose::{Report, Severity, Style};
+use containerpilot_config::diagnose::{Problem, Report, Severity, Style};
 use containerpilot_config::{Input, Loaded, Options, load};
 use containerpilot_core::plan::Plan;
 
@@ -19,7 +19,17 @@ pub(super) fn check(args: &Arguments) -> Result<(), Failure> {
     if !matches!(format, "" | "human" | "json") {
         return Err(Failure::Usage(format!("there is no format `{format}`; there are `human` and `json`")));
     }
-    let read = files::read(config_path(args).as_deref()).map_err(Failure::Failed)?;
+    let read = match files::read(config_path(args).as_deref()) {
+        Ok(read) => read,
+        Err(message) => {
+            // A program that asks for JSON gets JSON, whatever happened.
+            if format == "json" {
+                let problems = vec![Problem::nowhere(Severity::Error, &message)];
+                print(&summary::json(None, false, &Report::new(Vec::new(), problems)))?;
+            }
+            return Err(Failure::Failed(message));
+        }
+    };
     let names: Vec<String> = read.iter().map(|input| input.name.clone()).collect();
     let Loaded { plan, report } = loaded(read);
     let good = plan.is_some() && report.count(Severity::Fault) == 0;

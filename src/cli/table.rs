@@ -131,6 +131,10 @@ pub(crate) const MAN: Command = Command {
     flags: &[],
 };
 
+/// What this version can and cannot do, for help and man page; remove it when it can do everything.
+pub(crate) const STATE: &str =
+    "This version reads, renders and checks configurations. It cannot supervise jobs yet.";
+
 /// All subcommands.
 pub(crate) const COMMANDS: [&Command; 8] =
     [&RUN, &CHECK, &RENDER, &SCHEMA, &VERSION, &HELP, &COMPLETIONS, &MAN];

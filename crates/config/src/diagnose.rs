@@ -341,7 +341,10 @@ fn trace(file: &SourceFile, span: Span) -> (Span, Option<Produced>) {
         Origin::Produced(action) => (action, true),
     };
     if after {
-        return (Span::at(start.end as usize), None);
+        return match silent_action(file, span.start, start.end) {
+            Some(action) => (action, Some(Produced { rendered: "nothing".to_owned() })),
+            None => (Span::at(start.end as usize), None),
+        };
     }
     let end = match file.map.origin(last) {
         Origin::Copied(offset) => Span::new(offset as usize, offset as usize + 1),
@@ -356,6 +359,37 @@ fn trace(file: &SourceFile, span: Span) -> (Span, Option<Produced>) {
     let rendered = file.rendered.get(span.range()).unwrap_or_default();
     made |= source != rendered;
     (whole, made.then(|| Produced { rendered: shown(source, rendered) }))
+}
+
+/// An action that rendered nothing, with blanks at most before it: most likely what is missing there is its value.
+/// `rendered` and `source` are the positions behind what stands before.
+fn silent_action(file: &SourceFile, rendered: u32, source: u32) -> Option<Span> {
+    let blanks = file.rendered.get(rendered as usize..)?.iter().take_while(|byte| byte.is_ascii_whitespace());
+    let mut expected = source;
+    for at in (rendered..).take(blanks.count() + 1) {
+        let Origin::Copied(offset) = file.map.origin(at) else { return None };
+        if offset > expected {
+            let skipped = file.source.get(expected as usize..offset as usize)?;
+            let text = String::from_utf8_lossy(skipped);
+            let (action, base) = (text.trim_ascii(), expected as usize);
+            let start = base + text.len() - text.trim_ascii_start().len();
+            let is_whole = text.len() == skipped.len() && action.matches("{{").count() == 1;
+            return (is_whole && is_value(action)).then(|| Span::new(start, start + action.len()));
+        }
+        expected = offset + 1;
+    }
+    None
+}
+
+/// Whether an action stands for a value; comments, control structures and assignments never print anything.
+fn is_value(action: &str) -> bool {
+    let Some(inside) = action.strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}")) else {
+        return false;
+    };
+    let inside = inside.trim_matches(|c: char| c == '-' || c.is_ascii_whitespace());
+    let word = inside.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
+    let control = ["if", "else", "end", "range", "with", "define", "block", "template", "break", "continue"];
+    !inside.starts_with("/*") && !inside.contains(":=") && !control.contains(&word)
 }
 
 /// The rendered text for a note, unless it may be a secret (L5).
@@ -422,7 +456,9 @@ impl LineView {
         let marked = expand(piece(start..end.clamp(start, line_end)).trim_end_matches('\r'));
         let after = expand(piece(end.clamp(start, line_end)..line_end).trim_end_matches('\r'));
 
-        let (lead, cut) = last_columns(&before, LEAD);
+        // A line that fits is shown whole; of a longer one, more is shown after the place than before it.
+        let whole = columns(&before) + columns(&marked) + columns(&after);
+        let (lead, cut) = last_columns(&before, if whole <= VIEW { VIEW } else { LEAD });
         let mut text = String::new();
         if cut {
             text.push('…');

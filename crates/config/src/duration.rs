@@ -89,7 +89,8 @@ fn meaning(unit: &str) -> String {
         lower if known(lower) => lower,
         _ => return "the units are h, m, s, ms, us (or µs) and ns".to_owned(),
     };
-    format!("write {nearest} instead of {word}")
+    let blank = if word == unit { "" } else { ", and no blank before it" };
+    format!("write {nearest} instead of {word}{blank}")
 }
 
 /// Nanoseconds of a duration as ContainerPilot reads it: an empty text is 0, digits are seconds, the rest is
@@ -282,5 +283,13 @@ mod tests {
             assert_eq!(display(ns), text);
             assert_eq!(parse(text), Ok(ns));
         }
+    }
+
+    #[test]
+    fn c5_a_blank_before_a_wrong_unit_is_named_too() {
+        let help = |text: &str| parse(text).map_err(|error| error.help());
+        assert_eq!(help("5min"), Err("write m instead of min".to_owned()));
+        assert_eq!(help("5 min"), Err("write m instead of min, and no blank before it".to_owned()));
+        assert_eq!(help("5 m"), Err("write numbers and units without blanks, such as 1h30m".to_owned()));
     }
 }

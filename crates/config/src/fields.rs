@@ -24,7 +24,7 @@ section! {
         logging: Object<LoggingFields> = "logging", Is("{}"), Built, "L1",
             "How and where the log is written.";
         stop_timeout: SecondsOrUnset = "stopTimeout", Is("5"), Built, "S4",
-            "How long a shutdown may take before what is left is killed.";
+            "How long a shutdown may take before what is left is killed; 0 is the default.";
         control: Object<ControlFields> = "control", Is("{}"), Built, "X1",
             "The control socket.";
         jobs: ListOf<JobFields> = "jobs", Nothing, Built, "W1",
@@ -49,7 +49,7 @@ section! {
         token: TextOrUnset = "token", Nothing, Built, "D1, L5",
             "The ACL token. It never appears in a log.";
         tls: Object<TlsFields> = "tls", Is("{}"), Built, "D1",
-            "The encryption's settings.";
+            "Settings of the encrypted connection.";
     }
 }
 
@@ -77,7 +77,7 @@ section! {
     pub struct LoggingFields = "`logging`", "`logging`", any_case,
         "How and where the log is written." {
         level: OneOf<Level> = "level", Is("\"info\""), Built, "L1",
-            "The least level that is written.";
+            "The lowest level that is written.";
         format: OneOf<Format> = "format", Is("\"default\""), Built, "L1",
             "The form of a line: `default` (time, job, pid, text), `text` (logfmt) or `json`.";
         output: LogOutput = "output", Is("\"stdout\""), Built, "L1",
@@ -109,9 +109,9 @@ section! {
         when: Object<WhenFields> = "when", Says("at startup, once"), Built, "W1",
             "What starts the job.";
         timeout: DurationOrNever = "timeout", Says("none; with `when.interval`, that interval"), Built, "P5",
-            "How long one run may take before it is killed; at least 1 ms.";
+            "How long one run may take before it is killed; at least 1 ms, or (not yet) `never`.";
         restarts: RestartLimit = "restarts", Says("\"never\"; with `when.interval`, \"unlimited\""), Built, "W6, W4",
-            "How often the job runs again after a run has ended, well or badly.";
+            "How often the job runs again after a run has ended, well or badly. `unlimited` cannot stand beside `when.each`.";
         restart_backoff: ObjectOrFalse<BackoffFields> = "restartBackoff", Is("{}"), Planned, "W8",
             "How restarts are spaced; `false` restarts without delay, as 3.8 does.";
         stop_timeout: DurationText = "stopTimeout", Says("until the global `stopTimeout`"), Built, "S2",
@@ -127,7 +127,7 @@ section! {
         port: Port = "port", Nothing, Built, "D3, H1",
             "The port the job listens on. With it the job is advertised in the catalog; it then needs `health`.";
         interfaces: Interfaces = "interfaces", Is("[\"eth0:inet\", \"inet\"]"), Built, "D6",
-            "Where the advertised address is taken from; the first match wins.";
+            "Where the advertised address is taken from: `eth0`, `eth0:inet6`, `eth0[1]`, `10.0.0.0/8`, `inet`, `inet6` or `static:IP`; the first match wins.";
         tags: Words = "tags", Nothing, Built, "D3",
             "The service's tags in the catalog.";
         meta: TextMap = "meta", Nothing, Planned, "D3",
@@ -135,9 +135,9 @@ section! {
         initial_status: OneOf<Status> = "initial_status", Nothing, Built, "D4",
             "Registers the service at once with this status, before its health is known.";
         consul: Object<JobConsulFields> = "consul", Nothing, Built, "D3",
-            "What only Consul knows of.";
+            "Settings of the service that only Consul has.";
         health: OneOrMany<HealthFields> = "health", Nothing, Built, "H1, H2",
-            "How the job's health is found out: one check, or a list of which all must pass.";
+            "How the job's health is found out: one check, or (not yet) a list of which all must pass.";
         logging: Object<JobLoggingFields> = "logging", Nothing, Built, "L2",
             "What happens with the job's output.";
         user: Account = "user", Nothing, Planned, "P9",
@@ -151,7 +151,7 @@ section! {
         umask: Mode = "umask", Nothing, Planned, "P9",
             "The mask for the permissions of new files, in octal digits.";
         limits: Limits = "limits", Nothing, Planned, "P9",
-            "Resource limits by name: one for soft and hard, or `[soft, hard]`.";
+            "Resource limits by name, such as `nofile` or `core`: a number or `unlimited` for soft and hard, or `[soft, hard]`.";
         no_new_privileges: Flag = "noNewPrivileges", Is("false"), Planned, "P9",
             "Whether the process and its children can never gain privileges.";
     }
@@ -245,7 +245,7 @@ section! {
 section! {
     /// `consul` of a job.
     pub struct JobConsulFields = "`consul` of a job", "`consul` of a job", any_case,
-        "What only Consul knows of." {
+        "Settings of the service that only Consul has." {
         enable_tag_override: Flag = "enableTagOverride", Is("false"), Built, "D3",
             "Whether others may change the service's tags.";
         deregister_after: DurationWithUnit = "deregisterCriticalServiceAfter", Nothing, Built, "D3",
@@ -275,7 +275,7 @@ section! {
         port: Port = "port", Is("9090"), Built, "T1",
             "The port it listens on; with 0 any free port, and then it is not advertised.";
         interfaces: Interfaces = "interfaces", Is("[\"eth0:inet\", \"inet\"]"), Built, "T1, D6",
-            "Where its address is taken from; the first match wins.";
+            "Where its address is taken from, as for a job; the first match wins.";
         tags: Words = "tags", Nothing, Built, "T1",
             "Its tags in the catalog; the version is added.";
         metrics: ListOf<MetricFields> = "metrics", Nothing, Built, "T2",

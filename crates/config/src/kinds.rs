@@ -917,10 +917,15 @@ impl<S: Section> Kind for ListOf<S> {
     type Value = Vec<S>;
     const SHAPE: Shape = Shape::List(&S::INFO);
     fn read(cx: &mut Cx<'_>, key: &'static str, node: &Node) -> Option<Vec<S>> {
-        if let Value::Object(members) = &node.value
-            && (!members.is_empty() || matches!(key, "jobs" | "watches" | "coprocesses"))
-        {
-            let message = format!("`{key}` must be a list, not an object");
+        let passes = match &node.value {
+            Value::List(_) => true,
+            Value::Object(members) => {
+                members.is_empty() && !matches!(key, "jobs" | "watches" | "coprocesses")
+            }
+            _ => false,
+        };
+        if !passes {
+            let message = format!("`{key}` must be a list, not {}", found(node));
             cx.error(node.span, message, format!("put it in brackets: {key}: [ {{ … }} ]"));
             return None;
         }

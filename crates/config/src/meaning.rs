@@ -150,6 +150,17 @@ impl<H: Host> Checker<'_, H> {
     /// A `when` that names no event which could come.
     fn never(&mut self, fields: &JobFields) {
         let Some(when) = &fields.when else { return };
+        // An event that is misspelt has been complained about; it is not missing.
+        let inside = |place: Place| {
+            place.file == when.place.file
+                && when.place.span.start <= place.span.start
+                && place.span.end <= when.place.span.end
+        };
+        let told =
+            |problem: &Problem| problem.severity == Severity::Error && problem.place.is_some_and(inside);
+        if self.problems.iter().any(told) {
+            return;
+        }
         let source = when.value.source.as_ref().filter(|given| !given.value.is_empty());
         let sent = |given: &Option<Given<EventOrFlag>>| {
             matches!(given, Some(Given { value: EventOrFlag::Event(EventName::NeverSent), .. }))

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::decode::{DefaultValue, Section, SectionInfo, Shape, State};
 use crate::fields::ConfigFields;
-use crate::kinds::listed;
+use crate::kinds::{EVENT_NAMES, listed};
 use crate::schema::{collect, section_of};
 
 /// The page, in Markdown.
@@ -17,7 +17,8 @@ pub fn markdown() -> String {
          This page is made from the program's own table of fields, and a test keeps it true. Rules such as W6 are \
          the names under which the behaviour is tested.\n\n\
          A key marked *(not yet)* is understood and checked, but refused until the program acts on it.\n\n\
-         Wherever a key is allowed, keys that begin with `x-` and the key `$schema` are left alone.\n",
+         Wherever a key is allowed, keys that begin with `x-` and the key `$schema` are left alone. How values are \
+         read, durations and commands among them, is told in [configuration](configuration.md#generous-values).\n",
     );
     for info in sections {
         let _ = write!(out, "\n## {}\n\n{}\n\n", info.title, info.help);
@@ -40,8 +41,39 @@ pub fn markdown() -> String {
             );
         }
     }
+    out.push_str(
+        "\n## Events\n\nWhat a `when` can wait for.\n\n| event | source | it comes |\n| --- | --- | --- |\n",
+    );
+    for (event, source, meaning) in EVENTS {
+        let _ = writeln!(out, "| `{event}` | {source} | {meaning} |");
+    }
+    out.push_str(
+        "\nThe signals `SIGHUP` and `SIGUSR2` are sources too; they need no event: `when: { source: \"SIGHUP\" }`.\n",
+    );
     out
 }
+
+const EVENT: &str = "[event](#events)";
+
+/// The events, where they come from and when (E1).
+const EVENTS: [(&str, &str, &str); 12] = [
+    ("startup", "none", "once, when the supervisor is ready"),
+    ("shutdown", "none", "when the supervisor is told to stop"),
+    ("enterMaintenance", "none", "when maintenance begins"),
+    ("exitMaintenance", "none", "when maintenance ends"),
+    ("exitSuccess", "a job", "when its process exits with 0"),
+    ("exitFailed", "a job", "when its process exits otherwise, or cannot be started"),
+    ("stopping", "a job", "when the job begins to stop"),
+    ("stopped", "a job", "when the job is finished and will not run again"),
+    ("healthy", "a job with `health`, or a watch", "when it becomes healthy"),
+    (
+        "unhealthy",
+        "a job with `health`, or a watch",
+        "when it becomes unhealthy; from a job, at every further failed check too",
+    ),
+    ("changed", "a watch", "when the healthy instances of the service change"),
+    ("timerExpired", "a job with `when.timeout`", "when that time passes before the job has started"),
+];
 
 /// A type in words.
 fn words(shape: Shape) -> String {
@@ -62,8 +94,9 @@ fn words(shape: Shape) -> String {
         Shape::Words => "list of texts".to_owned(),
         Shape::Numbers => "list of numbers".to_owned(),
         Shape::WordOrWords => "text or list of texts".to_owned(),
+        Shape::OneOf(names) if names == EVENT_NAMES => EVENT.to_owned(),
         Shape::OneOf(names) => listed(names),
-        Shape::EventOrFlag(_) => "event, or true or false".to_owned(),
+        Shape::EventOrFlag(_) => format!("{EVENT}, or true or false"),
         Shape::Map => "object of texts".to_owned(),
         Shape::Restarts => "number, \"never\" or \"unlimited\"".to_owned(),
         Shape::Principal => "name or number".to_owned(),
@@ -74,5 +107,15 @@ fn words(shape: Shape) -> String {
         Shape::OneOrMany(_) => format!("object or list of objects: {section}"),
         Shape::ObjectOrFalse(_) => format!("object or false: {section}"),
         Shape::ObjectOrText(_) => format!("text or object: {section}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn e1_every_event_is_explained() {
+        assert_eq!(EVENTS.map(|(event, _, _)| event), EVENT_NAMES);
     }
 }

@@ -174,3 +174,30 @@ fn a_field_that_is_not_built_is_refused_not_ignored() {
         assert!(load_files(&[text], &host()).plan.is_some(), "{text} is understood");
     }
 }
+
+#[test]
+fn c5_a_text_in_place_of_a_list_of_objects_is_not_put_into_a_list() {
+    let loaded = crate::support::load_files(&["{ watches: 'db' }"], &crate::support::host());
+    let shown = crate::support::shown(&loaded);
+    assert!(shown.contains("`watches` must be a list, not the text \"db\""), "{shown}");
+    assert!(shown.contains("put it in brackets: watches: [ { … } ]"), "{shown}");
+}
+
+#[test]
+fn c5_an_action_that_renders_nothing_is_shown_where_a_value_is_missing() {
+    let shown =
+        |text: &str| crate::support::shown(&crate::support::load_files(&[text], &crate::support::host()));
+    let missing = shown("{ jobs: [{ exec: 'x', port: {{ .PORT }}, restarts: 1 }] }");
+    assert!(missing.contains(":1:29\n"), "{missing}");
+    assert!(missing.contains("^^^^^^^^^^^\n  = rendered: nothing\n"), "{missing}");
+    let same_line = shown("{ stopTimeout:{{ .GRACE }} }");
+    assert!(same_line.contains("rendered: nothing"), "{same_line}");
+    for other in [
+        "{ jobs: [{ exec: 'x' {{/* a note */}} restarts: 1 }] }",
+        "{ jobs: [{ exec: 'x' {{ if .A }}, port: 1{{ end }} restarts: 1 }] }",
+        "{ jobs: [{ exec: 'x' {{ $n := 1 }} restarts: 1 }] }",
+        "{ jobs: [{ exec: 'x' restarts: 1 }], {{ .NOTHING }} }",
+    ] {
+        assert!(!shown(other).contains("rendered"), "{}", shown(other));
+    }
+}

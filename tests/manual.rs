@@ -1,0 +1,294 @@
+//! The manual is replayed: what it shows is what the program does.
+//!
+//! Each page of `docs/` gets a folder of its own, in which its blocks happen one after the other:
+//!
+//! - ```` ```json5 ```` is a configuration that `check` finds good. One that begins with `// NAME` is also saved under
+//!   that name. With `broken` behind it, `check` must refuse it; with `fragment`, it need only be part of one.
+//! - ```` ```console ```` holds commands (`$ …`, continued by `> …`) and everything they print. A `…` stands for
+//!   anything within a line, and alone on a line for any lines.
+//! - ```` ```template ```` holds variables, a text and what it renders to, with `---` between them; the variables may
+//!   be left out. A result `error: …` is the message of a text that cannot be rendered.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test stops at what it does not expect")]
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_containerpilot");
+/// Programs that examples speak of and that need not be installed where the tests run.
+const PROGRAMS: [&str; 6] = ["nginx", "curl", "node", "consul-template", "backup", "pg_isready"];
+
+#[derive(Debug)]
+struct Block {
+    line: usize,
+    language: String,
+    text: String,
+}
+
+fn docs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("docs")
+}
+
+/// All pages, with their path below `docs/`.
+fn pages() -> Vec<(String, String)> {
+    let mut pages = Vec::new();
+    for folder in [docs(), docs().join("how-to")] {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|extension| extension == "md") {
+                let name = path.strip_prefix(docs()).unwrap().to_str().unwrap().to_owned();
+                pages.push((name, std::fs::read_to_string(&path).unwrap()));
+            }
+        }
+    }
+    pages.sort();
+    assert!(!pages.is_empty());
+    pages
+}
+
+fn blocks(page: &str) -> Vec<Block> {
+    let mut blocks: Vec<Block> = Vec::new();
+    let mut open = false;
+    for (nth, line) in page.lines().enumerate() {
+        match (line.strip_prefix("```"), open) {
+            (Some(_), true) => open = false,
+            (Some(language), false) => {
+                open = true;
+                blocks.push(Block {
+                    line: nth + 1,
+                    language: language.trim().to_owned(),
+                    text: String::new(),
+                });
+            }
+            (None, true) => {
+                if let Some(block) = blocks.last_mut() {
+                    block.text += line;
+                    block.text.push('\n');
+                }
+            }
+            (None, false) => {}
+        }
+    }
+    assert!(!open, "a block is not closed");
+    blocks
+}
+
+/// A folder for one page, and beside it one with the programs its examples name.
+fn folder(page: &str) -> PathBuf {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("manual").join(page.replace('/', "-"));
+    let _ = std::fs::remove_dir_all(&path);
+    std::fs::create_dir_all(path.join("here")).unwrap();
+    std::fs::create_dir_all(path.join("bin")).unwrap();
+    std::os::unix::fs::symlink(BINARY, path.join("bin/containerpilot")).unwrap();
+    for program in PROGRAMS {
+        std::os::unix::fs::symlink("/bin/true", path.join("bin").join(program)).unwrap();
+    }
+    path
+}
+
+/// A command in the page's folder, with nothing in its environment but PATH.
+fn command(folder: &Path, program: &str) -> Command {
+    let mut command = Command::new(program);
+    let path = format!("{}:/usr/local/bin:/usr/bin:/bin", folder.join("bin").display());
+    command.env_clear().env("PATH", path).current_dir(folder.join("here"));
+    command
+}
+
+fn fed(mut command: Command, input: &str) -> Output {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+/// Whether a text is as expected, where `…` stands for anything.
+fn fits(expected: &[&str], found: &[&str]) -> bool {
+    match expected {
+        [] => found.is_empty(),
+        ["…", rest @ ..] => (0..=found.len()).any(|skipped| fits(rest, &found[skipped..])),
+        [first, rest @ ..] => {
+            found.first().is_some_and(|line| line_fits(first, line)) && fits(rest, &found[1..])
+        }
+    }
+}
+
+fn line_fits(expected: &str, found: &str) -> bool {
+    let mut parts = expected.split('…');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = found.strip_prefix(first) else { return false };
+    let parts: Vec<&str> = parts.collect();
+    let Some((last, middle)) = parts.split_last() else { return rest.is_empty() };
+    for part in middle {
+        let Some(at) = rest.find(part) else { return false };
+        rest = &rest[at + part.len()..];
+    }
+    rest.ends_with(last)
+}
+
+/// The commands of a console block, each with what it is to print.
+fn commands(text: &str) -> Vec<(String, Vec<&str>)> {
+    let mut commands: Vec<(String, Vec<&str>)> = Vec::new();
+    for line in text.lines() {
+        match (line.strip_prefix("$ "), line.strip_prefix("> "), commands.last_mut()) {
+            (Some(command), _, _) => commands.push((command.to_owned(), Vec::new())),
+            (None, Some(more), Some((command, printed))) if printed.is_empty() => {
+                command.push('\n');
+                command.push_str(more);
+            }
+            (None, _, Some((_, printed))) => printed.push(line),
+            (None, _, None) => panic!("output without a command: {line}"),
+        }
+    }
+    commands
+}
+
+/// Runs the commands of a block in one shell, and compares what each prints.
+fn replay(folder: &Path, text: &str) -> Result<(), String> {
+    const MARK: &str = "--- the next command ---";
+    let commands = commands(text);
+    let mut script = "exec 2>&1\n".to_owned();
+    for (command, _) in &commands {
+        script += &format!("{command}\nstatus=$?; printf '%s\\n' '{MARK}'; (exit $status)\n");
+    }
+    let mut shell = command(folder, "sh");
+    shell.arg("-c").arg(script);
+    let printed = String::from_utf8(fed(shell, "").stdout).unwrap();
+    let mark = format!("{MARK}\n");
+    let mut printed = printed.split(&mark);
+    for (command, expected) in commands {
+        let found = printed.next().unwrap_or_default();
+        if !fits(&expected, &found.lines().collect::<Vec<_>>()) {
+            return Err(format!("`{command}` prints\n{found}"));
+        }
+    }
+    Ok(())
+}
+
+fn configuration(folder: &Path, language: &str, text: &str) -> Result<(), String> {
+    if let Some(name) = text.lines().next().and_then(|line| line.strip_prefix("// "))
+        && (name.ends_with(".json5") || name.ends_with(".json"))
+        && !name.contains(' ')
+    {
+        let path = folder.join("here").join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    if language == "json5 fragment" {
+        let environment = Default::default();
+        let wrapped = [format!("{{{text}}}"), format!("{{ list: [{text}] }}")];
+        let parses = |text: &String| {
+            let rendered = containerpilot_config::template::render(text.as_bytes(), &environment);
+            rendered
+                .is_ok_and(|rendered| containerpilot_config::json5::parse(&rendered.text).errors.is_empty())
+        };
+        return if wrapped.iter().any(parses) { Ok(()) } else { Err("is no part of a file".to_owned()) };
+    }
+    let mut check = command(folder, BINARY);
+    check.args(["check", "-"]);
+    let Output { status, stderr, .. } = fed(check, text);
+    let refused = language == "json5 broken";
+    if status.code() == Some(i32::from(refused)) {
+        Ok(())
+    } else {
+        Err(format!("check says\n{}", String::from_utf8_lossy(&stderr)))
+    }
+}
+
+fn template(folder: &Path, text: &str) -> Result<(), String> {
+    let parts: Vec<&str> = text.split("---\n").collect();
+    let (variables, source, expected) = match parts[..] {
+        [variables, source, expected] => (variables, source, expected),
+        [source, expected] => ("", source, expected),
+        _ => return Err("two or three parts are expected".to_owned()),
+    };
+    let mut render = command(folder, BINARY);
+    render.args(["render", "-"]).env_clear();
+    render.envs(variables.lines().map(|line| line.split_once('=').unwrap()));
+    let Output { stdout, stderr, .. } = fed(render, source.strip_suffix('\n').unwrap_or(source));
+    let (stdout, stderr) = (String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap());
+    let found = if stderr.is_empty() { stdout } else { stderr.lines().next().unwrap().to_owned() };
+    let expected = expected.strip_suffix('\n').unwrap_or(expected);
+    if found == expected { Ok(()) } else { Err(format!("renders to\n{found}")) }
+}
+
+#[test]
+fn the_manual_shows_what_the_program_does() {
+    let (mut counts, mut wrong) = ([0; 3], Vec::new());
+    for (page, text) in pages() {
+        let folder = folder(&page);
+        for Block { line, language, text } in blocks(&text) {
+            let (kind, answer) = match language.as_str() {
+                "console" => (0, replay(&folder, &text)),
+                "json5" | "json5 broken" | "json5 fragment" => (1, configuration(&folder, &language, &text)),
+                "template" => (2, template(&folder, &text)),
+                other if other.starts_with("json5") || other.is_empty() => {
+                    (1, Err(format!("a block cannot be `{other}`")))
+                }
+                _ => continue,
+            };
+            counts[kind] += 1;
+            if let Err(why) = answer {
+                wrong.push(format!("docs/{page}:{line}: {why}"));
+            }
+        }
+    }
+    let [consoles, configurations, templates] = counts;
+    println!("{consoles} console blocks, {configurations} configurations, {templates} templates");
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n\n"));
+    assert!(counts.iter().all(|count| *count > 0));
+}
+
+/// The anchor that a heading gets where the pages are shown.
+fn anchor(heading: &str) -> String {
+    let kept = heading.trim_start_matches('#').trim().to_lowercase().replace(' ', "-");
+    kept.chars().filter(|c| c.is_alphanumeric() || matches!(c, '-' | '_')).collect()
+}
+
+#[test]
+fn every_link_of_the_manual_leads_somewhere() {
+    let mut wrong = Vec::new();
+    for (page, text) in pages() {
+        let path = docs().join(&page);
+        let targets = text.split("](").skip(1).filter_map(|after| after.split(')').next());
+        for target in targets.filter(|target| !target.contains("://")) {
+            let (file, heading) = target.split_once('#').unwrap_or((target, ""));
+            let file = if file.is_empty() { path.clone() } else { path.parent().unwrap().join(file) };
+            let found = std::fs::read_to_string(&file).is_ok_and(|text| {
+                heading.is_empty()
+                    || text.lines().any(|line| line.starts_with('#') && anchor(line) == heading)
+            });
+            if !found {
+                wrong.push(format!("docs/{page}: {target}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "these links lead nowhere: {wrong:#?}");
+}
+
+#[test]
+fn every_page_is_in_the_table_of_contents() {
+    let contents = std::fs::read_to_string(docs().join("README.md")).unwrap();
+    for (page, _) in pages().into_iter().filter(|(page, _)| page != "README.md") {
+        assert!(contents.contains(&format!("]({page})")), "docs/README.md does not name {page}");
+    }
+}
+
+#[test]
+fn c2_every_function_of_templates_has_an_example() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/config/src/template/funcs.rs");
+    let source = std::fs::read_to_string(source).unwrap();
+    let page = std::fs::read_to_string(docs().join("templates.md")).unwrap();
+    let examples: String = blocks(&page)
+        .into_iter()
+        .filter(|block| block.language == "template")
+        .map(|block| block.text)
+        .collect();
+    let table = source.split("FUNCTIONS: [").nth(1).unwrap();
+    let names = table.split("entry(").skip(1).filter_map(|row| row.split('"').nth(1));
+    // `call` needs a function as a value, and no template of ours ever has one.
+    let names: Vec<&str> = names.filter(|name| *name != "call").collect();
+    assert!(names.len() > 20, "{names:?}");
+    let used = |name: &&str| examples.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == *name);
+    let missing: Vec<_> = names.iter().filter(|name| !used(name)).collect();
+    assert!(missing.is_empty(), "docs/templates.md has no example of {missing:?}");
+}
