@@ -1,0 +1,9 @@
+//! What is decided, rule by rule, in virtual time: no process, no clock, no waiting.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test stops at what it does not expect")]
+
+mod events;
+mod health;
+mod processes;
+mod stage;
+mod stopping;
+mod when;

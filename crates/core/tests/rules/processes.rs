@@ -1,0 +1,56 @@
+//! P3–P6: starts, exits and timeouts.
+
+use containerpilot_core::Input;
+use containerpilot_core::ids::RunId;
+use containerpilot_core::input::{ExitStatus, StartErrorKind};
+
+use crate::stage::Stage;
+
+#[test]
+fn p3_codes_signals_and_failed_starts() {
+    let mut stage = Stage::running("{ name: 'a', exec: 'x', restarts: 4, restartBackoff: false }");
+    stage.willing = false;
+    stage.look();
+    stage.exit("a", 0);
+    stage.exit("a", 1);
+    stage.killed("a", 9);
+    stage.fails_to_start("a", StartErrorKind::NoResources);
+    assert_eq!(stage.events(), ["a exitSuccess", "a exitFailed", "a exitFailed", "a exitFailed"]);
+    assert!(stage.log.iter().any(|line| line.contains("/bin/x: no such thing")), "{:?}", stage.log);
+}
+
+#[test]
+fn p4_what_is_left_of_a_group_is_killed_after_the_stop_time() {
+    let mut stage = Stage::running("{ name: 'a', exec: 'x', restarts: 1 }");
+    stage.look();
+    stage.exit_with_leftovers("a");
+    stage.look();
+    stage.millis(4_999);
+    assert!(!stage.acts().contains(&"kill remains".to_owned()));
+    stage.millis(1);
+    assert_eq!(stage.acts(), ["kill remains"]);
+}
+
+#[test]
+fn p5_a_run_that_takes_too_long_is_killed_and_has_failed() {
+    let mut stage = Stage::running("{ name: 'a', exec: 'x', timeout: '2s' }");
+    stage.look();
+    stage.seconds(2);
+    assert_eq!(stage.acts(), ["kill a 9"]);
+    assert!(stage.log.iter().any(|line| line == "a timeout after 2s"), "{:?}", stage.log);
+    // Even one that exits with 0 at that very moment has used up its time.
+    stage.exit("a", 0);
+    assert_eq!(stage.events().first().map(String::as_str), Some("a exitFailed"));
+    assert_eq!(stage.exit, Some(1));
+}
+
+#[test]
+fn p6_news_of_a_run_that_is_over_means_nothing() {
+    let mut stage = Stage::running("{ name: 'a', exec: 'x', restarts: 3, restartBackoff: false }");
+    stage.exit("a", 0);
+    stage.look();
+    stage.input(Input::Exited { run: RunId(1), status: ExitStatus::Code(9), leftovers: false });
+    stage.input(Input::Started { run: RunId(1), pid: 7 });
+    stage.input(Input::Exited { run: RunId(99), status: ExitStatus::Code(9), leftovers: false });
+    assert!(stage.look().is_empty());
+}
