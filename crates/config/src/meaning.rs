@@ -14,7 +14,7 @@ use crate::diagnose::{Place, Problem, Severity};
 use crate::fields::{ConfigFields, JobFields, WhenFields};
 use crate::host::{Host, ProgramState};
 use crate::kinds::{EventName, EventOrFlag};
-use crate::lower::{Draft, opening};
+use crate::lower::{Draft, opening, told};
 use crate::suggest;
 
 /// Checks what was read, and says what it found.
@@ -150,24 +150,47 @@ impl<H: Host> Checker<'_, H> {
     /// A `when` that names no event which could come.
     fn never(&mut self, fields: &JobFields) {
         let Some(when) = &fields.when else { return };
-        let source = when.value.source.as_ref().filter(|given| !given.value.is_empty());
-        let sent = |given: &Option<Given<EventOrFlag>>| {
-            matches!(given, Some(Given { value: EventOrFlag::Event(EventName::NeverSent), .. }))
+        // What was wrong in it has been said, and is the reason why it names no event.
+        let inside = |place: Place| {
+            let (outer, inner) = (when.place.span, place.span);
+            place.file == when.place.file && outer.start <= inner.start && inner.end <= outer.end
         };
-        if sent(&when.value.once) || sent(&when.value.each) {
+        let wrong =
+            |problem: &Problem| problem.severity == Severity::Error && problem.place.is_some_and(inside);
+        if self.problems.iter().any(wrong) {
+            return;
+        }
+        let source = when.value.source.as_ref().filter(|given| !given.value.is_empty());
+        let never = |given: &Option<Given<EventOrFlag>>| match given {
+            Some(Given { value: EventOrFlag::Event(EventName::NeverSent(word)), .. }) => Some(*word),
+            _ => None,
+        };
+        if let Some(word) = never(&when.value.once).or(never(&when.value.each)) {
             let place = event_place(&when.value).unwrap_or(when.key);
-            let help = "for a signal write when: { source: \"SIGHUP\" }; for the end, once: \"shutdown\"";
-            return self.fault(
-                place,
-                "no such event is ever sent, so the job can never run".to_owned(),
-                help,
-            );
+            let (message, help) = if word.starts_with("SIG") {
+                let message = format!("`{word}` is a source and not an event, so the job can never run");
+                (message, format!("write when: {{ source: \"{word}\" }}"))
+            } else {
+                let message = format!("the event `{word}` is never sent, so the job can never run");
+                (
+                    message,
+                    "for the end write once: \"shutdown\", for a failure once: \"exitFailed\"".to_owned(),
+                )
+            };
+            return self.fault(place, message, help);
         }
         match source {
-            Some(source) if source.value.starts_with("SIG") => {
+            Some(source) if is_signal(&source.value) => {
                 let message = format!("a job cannot wait for {}, so it can never run", source.value);
-                let help =
-                    "jobs can wait for SIGHUP and SIGUSR2; for SIGTERM write when: { once: \"shutdown\" }";
+                let name = source.value.to_ascii_uppercase();
+                let name = name.strip_prefix("SIG").unwrap_or(&name);
+                let help = match name {
+                    "HUP" | "USR2" => format!("write source: \"SIG{name}\""),
+                    "TERM" | "INT" => {
+                        "write when: { once: \"shutdown\" }, which both SIGTERM and SIGINT cause".to_owned()
+                    }
+                    _ => "the signals that a job can wait for are SIGHUP and SIGUSR2".to_owned(),
+                };
                 self.fault(source.place, message, help);
             }
             Some(source) => {
@@ -214,9 +237,18 @@ impl<H: Host> Checker<'_, H> {
     }
 
     fn unknown(&mut self, place: Place, name: &str, message: &str) {
-        let all = self.names.all();
+        // A name that was not understood may be the very one that is missed here.
+        if ["name", "jobs", "watches"].iter().any(|key| told(self.problems, None, key)) {
+            return;
+        }
+        let mut all = self.names.all();
+        if name.starts_with("watch.") {
+            all.retain(|name| name.starts_with("watch."));
+        }
         let help = match suggest::nearest(name, all.iter().map(String::as_str)) {
             Some(near) => format!("did you mean \"{near}\"?"),
+            None if all.len() == 1 => format!("did you mean \"{}\"?", all.concat()),
+            None if all.is_empty() && name.starts_with("watch.") => "add it to `watches`".to_owned(),
             None if all.is_empty() => "there is nothing else in the file to wait for".to_owned(),
             None if all.len() > 20 => "a source is the name of a job, or watch.NAME".to_owned(),
             None => format!("there are: {}", all.join(", ")),
@@ -228,6 +260,9 @@ impl<H: Host> Checker<'_, H> {
     fn sent_by(&mut self, wait: &Wait<'_>, name: &str, senders: &[usize]) {
         let code = wait.event.code;
         let senders: Vec<_> = senders.iter().filter_map(|nth| self.pairs.get(*nth)).copied().collect();
+        // A key that was not understood may be the very one that is missed here.
+        let unclear =
+            |key: &str| senders.iter().any(|(fields, _)| told(self.problems, Some(fields.place), key));
         let all = |lacks: fn(&JobFields) -> bool| {
             !senders.is_empty() && senders.iter().all(|(fields, _)| lacks(fields))
         };
@@ -241,13 +276,17 @@ impl<H: Host> Checker<'_, H> {
                 ("it is a job, not a watch", help)
             }
             code if code.is_global() => ("the supervisor sends it", "remove `source`".to_owned()),
-            Code::ExitSuccess | Code::ExitFailed if all(|fields| fields.exec.is_none()) => {
+            Code::ExitSuccess | Code::ExitFailed
+                if all(|fields| fields.exec.is_none()) && !unclear("exec") =>
+            {
                 ("it has no `exec`", "wait for healthy, stopping or stopped".to_owned())
             }
-            Code::Healthy | Code::Unhealthy if all(|fields| fields.health.is_none()) => {
+            Code::Healthy | Code::Unhealthy
+                if all(|fields| fields.health.is_none()) && !unclear("health") =>
+            {
                 ("it has no `health`", format!("add `health` to the job `{name}`, or wait for another event"))
             }
-            Code::TimerExpired if all(no_start_timeout) => {
+            Code::TimerExpired if all(no_start_timeout) && !unclear("timeout") => {
                 ("it has no `when.timeout`", format!("add when: {{ timeout: … }} to the job `{name}`"))
             }
             _ => return,
@@ -299,12 +338,14 @@ impl<H: Host> Checker<'_, H> {
             .and_then(|(fields, _)| fields.when.as_ref())
             .map(|when| when.value.source.as_ref().map_or(when.key, |given| given.place));
         let Some(place) = place else { return };
-        let message = if let [only, _] = names.as_slice() {
-            format!("the job `{only}` waits for itself, so it can never run")
+        let (message, help) = if let [only, _] = names.as_slice() {
+            let message = format!("the job `{only}` waits for itself, so it can never run");
+            (message, "without `when` it runs at startup; to run it again when it has ended, use `restarts`")
         } else {
-            format!("these jobs wait for one another and can never run: {}", names.join(" → "))
+            let message = format!("these jobs wait for one another and can never run: {}", names.join(" → "));
+            (message, "let one of them start at another event")
         };
-        self.fault(place, message, "let one of them start at another event");
+        self.fault(place, message, help);
     }
 
     /// For each job that can never be started because of another job: that other job.
@@ -489,6 +530,12 @@ impl<H: Host> Checker<'_, H> {
             self.say(Severity::Warning, place, message, "add consul: \"localhost:8500\" to advertise them");
         }
     }
+}
+
+/// Whether a source is meant to be a signal: `SIGTERM`, `sighup`.
+fn is_signal(source: &str) -> bool {
+    let sig = source.get(..3).is_some_and(|start| start.eq_ignore_ascii_case("sig"));
+    source.starts_with("SIG") || sig && crate::kinds::signal_named(source).is_some()
 }
 
 fn no_start_timeout(fields: &JobFields) -> bool {

@@ -68,7 +68,7 @@ pub(super) fn unknown_variable(span: Span, text: &[u8]) -> Mistake {
 /// `'localhost'`
 pub(super) fn not_one_character(span: Span, text: &[u8]) -> Mistake {
     let inner = text.get(1..text.len().saturating_sub(1)).unwrap_or_default();
-    Mistake::new(span, "a single-quoted constant holds one character")
+    Mistake::new(span, "text inside {{ }} stands in double quotes, not in single ones")
         .help(format!("write \"{}\"", shown(inner).replace('"', "\\\"")))
 }
 
@@ -117,7 +117,10 @@ pub(super) fn unexpected(words: &Words<'_>, token: Token, before: Option<Span>) 
 fn symbol(words: &Words<'_>, span: Span, text: &[u8], before: Option<Span>) -> Mistake {
     let left = before.map_or_else(|| ".A".to_owned(), |before| shown(words.text(before)));
     let after = words.tail(span.end as usize).get(..1).unwrap_or_default();
-    let sign = shown(text);
+    // People write operators of two signs; the words of a template are single ones.
+    let two = matches!((text, after), (b"!" | b"=" | b"<" | b">", b"=") | (b"&", b"&") | (b"|", b"|"));
+    let span = if two { Span::new(span.start as usize, span.end as usize + 1) } else { span };
+    let sign = if two { shown(text) + &shown(after) } else { shown(text) };
     let operator = |function: &str| {
         Mistake::new(span, format!("there is no operator `{sign}`"))
             .help(format!("write the function in front: {function} {left} …"))
@@ -206,6 +209,24 @@ fn broken(words: &Words<'_>, span: Span, flaw: Flaw, before: Option<Span>) -> Mi
 /// An action that the text ends in.
 pub(super) fn unclosed(span: Span) -> Mistake {
     Mistake::new(span, "this action is not closed").help("write the missing `}}`")
+}
+
+/// An action at `open` that the text ends in. A lone `}` on its line was most likely meant to close it, unless
+/// the quotes before it say that it stands outside of the text around the action.
+pub(super) fn unclosed_at(source: &[u8], open: usize) -> Mistake {
+    let rest = source.get(open..).unwrap_or_default();
+    let line = rest.split(|byte| matches!(byte, b'\n' | b'\r')).next().unwrap_or_default();
+    let brace = line.iter().position(|byte| *byte == b'}').filter(|end| {
+        let inside = line.iter().take(*end);
+        inside.filter(|byte| **byte == b'"').count() % 2 == 0
+    });
+    match brace {
+        Some(brace) => {
+            Mistake::new(Span::new(open + brace, open + brace + 1), "an action ends with two braces")
+                .help("write `}}`")
+        }
+        None => unclosed(Span::new(open, open + 2)),
+    }
 }
 
 /// A name with something in it that names cannot have, such as `.WITH-DASH`.
