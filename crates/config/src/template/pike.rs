@@ -290,15 +290,13 @@ impl Machine<'_> {
                     slots = saved.into();
                     stack.push(Work::Visit(counter + 1));
                 }
-                Some(Instruction::Assert(assertion)) => {
-                    if asserts(*assertion, self.subject, at) {
-                        stack.push(Work::Visit(counter + 1));
-                    }
+                Some(Instruction::Assert(assertion)) if asserts(*assertion, self.subject, at) => {
+                    stack.push(Work::Visit(counter + 1));
                 }
                 Some(Instruction::Class(_) | Instruction::Match) => {
                     threads.list.push((counter, Rc::clone(&slots)))
                 }
-                None => {}
+                Some(Instruction::Assert(_)) | None => {}
             }
         }
         self.stack = stack;

@@ -4,6 +4,8 @@
 //! and failed, and how many differ on purpose: every such departure has a name here, is recognised by what the
 //! case holds (never by its id), and is listed in `docs/compat.md`.
 
+#![cfg(test)]
+
 mod decode;
 mod duration;
 mod exec;

@@ -1,5 +1,7 @@
 //! What a configuration means, rule by rule. Each test is named after the rule it proves.
 
+#![cfg(test)]
+
 mod catalog;
 mod files;
 mod keys;
