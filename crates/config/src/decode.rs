@@ -239,6 +239,10 @@ impl<'a> Cx<'a> {
 
     /// Says that a key is not known, with the nearest one that is (C4).
     pub fn unknown_key(&mut self, info: &SectionInfo, member: &Member) {
+        // Advice costs more than a message that nobody will read is worth.
+        if self.problems.len() >= limits::PROBLEMS {
+            return;
+        }
         let message = format!("unknown key `{}` in {}", member.key, info.name);
         self.error(member.key_span, message, advice(info, &member.key));
     }

@@ -525,6 +525,8 @@ struct LineView {
 
 const VIEW: usize = 100;
 const LEAD: usize = 60;
+/// How many bytes around a place are looked at: enough for a line of the widest characters.
+const NEAR: usize = 1000;
 
 impl LineView {
     fn new(source: &[u8], span: Span) -> Self {
@@ -537,9 +539,11 @@ impl LineView {
         let piece = |range: std::ops::Range<usize>| {
             String::from_utf8_lossy(source.get(range).unwrap_or_default()).into_owned()
         };
-        let before = expand(&piece(line_start..start));
-        let marked = expand(piece(start..end.clamp(start, line_end)).trim_end_matches('\r'));
-        let after = expand(piece(end.clamp(start, line_end)..line_end).trim_end_matches('\r'));
+        // Of a line of a megabyte only what is near can be shown, and only that is worth looking at.
+        let marked_end = end.clamp(start, line_end);
+        let before = expand(&piece(line_start.max(start.saturating_sub(NEAR))..start));
+        let marked = expand(piece(start..marked_end.min(start + NEAR)).trim_end_matches('\r'));
+        let after = expand(piece(marked_end..line_end.min(marked_end + NEAR)).trim_end_matches('\r'));
 
         // A line that fits is shown as it is; of a longer one, what is around the place.
         let fits = columns(&before) + columns(&marked) + columns(&after) <= VIEW;

@@ -113,8 +113,7 @@ fn whole(cx: &mut Cx<'_>, node: &Node) -> Option<i64> {
             }
             // The bounds are exact powers of two, so the comparison is exact too, and NaN fails it.
             #[expect(clippy::cast_possible_truncation, reason = "the guard holds it within 64 bits")]
-            ((-9.223_372_036_854_775_808e18..9.223_372_036_854_775_808e18).contains(&cut))
-                .then_some(cut as i64)
+            ((-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&cut)).then_some(cut as i64)
         }
         Value::Bool(flag) => {
             let number = i64::from(*flag);

@@ -22,7 +22,8 @@ pub(crate) fn check<H: Host>(fields: &ConfigFields, draft: &Draft, host: &H, pro
     let jobs = fields.jobs.as_ref().map(|given| given.value.as_slice()).unwrap_or_default();
     let drafts = draft.jobs.iter().map(Option::as_ref);
     let pairs: Vec<(&JobFields, Option<&Job>)> = jobs.iter().zip(drafts).collect();
-    let mut checker = Checker { host, problems, names: Names::new(fields), pairs };
+    let names_unclear = ["name", "jobs", "watches"].iter().any(|key| told(problems, None, key));
+    let mut checker = Checker { host, problems, names: Names::new(fields), names_unclear, pairs };
     checker.events();
     checker.cycles();
     checker.times();
@@ -120,6 +121,8 @@ struct Checker<'a, H: Host> {
     host: &'a H,
     problems: &'a mut Vec<Problem>,
     names: Names,
+    /// Some name was not understood: it may be the very one that is missed elsewhere.
+    names_unclear: bool,
     pairs: Vec<(&'a JobFields, Option<&'a Job>)>,
 }
 
@@ -237,8 +240,7 @@ impl<H: Host> Checker<'_, H> {
     }
 
     fn unknown(&mut self, place: Place, name: &str, message: &str) {
-        // A name that was not understood may be the very one that is missed here.
-        if ["name", "jobs", "watches"].iter().any(|key| told(self.problems, None, key)) {
+        if self.names_unclear {
             return;
         }
         let mut all = self.names.all();
@@ -275,7 +277,7 @@ impl<H: Host> Checker<'_, H> {
                 };
                 ("it is a job, not a watch", help)
             }
-            code if code.is_global() => ("the supervisor sends it", "remove `source`".to_owned()),
+            code if code.is_global() => ("containerpilot itself sends it", "remove `source`".to_owned()),
             Code::ExitSuccess | Code::ExitFailed
                 if all(|fields| fields.exec.is_none()) && !unclear("exec") =>
             {

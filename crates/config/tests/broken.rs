@@ -5,6 +5,8 @@
 //! mistakes a person would count in it (`// mistakes: 2`): one more in the report is a consequence that was not
 //! kept back, one less a mistake that was not found. `BLESS=1` writes the reports anew; read them before you commit.
 
+#![cfg(test)]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -76,6 +78,25 @@ fn c5_every_error_says_where_it_is_and_nothing_else_can_get_into_a_report() {
     }
 }
 
+/// What keeps consequences back must not keep back the only message: whatever is left of a broken file when a line is
+/// lost or its end is, it is either good or has a reason.
+#[test]
+fn c5_whatever_is_not_started_has_a_reason() {
+    for path in files() {
+        let source = fs::read(&path).unwrap();
+        let lines: Vec<&[u8]> = source.split_inclusive(|byte| *byte == b'\n').collect();
+        for lost in 2..lines.len() {
+            let without: Vec<u8> = [&lines[..lost], &lines[lost + 1..]].concat().concat();
+            for text in [without, lines[..lost].concat()] {
+                let Loaded { plan, report } = loaded_text(&path, text);
+                let reason = report.count(Severity::Error) > 0;
+                assert!(plan.is_some() != reason, "{} without line {}", name(&path), lost + 1);
+                assert!(!shown(&report).contains("cannot say why"), "{} line {}", name(&path), lost + 1);
+            }
+        }
+    }
+}
+
 #[test]
 fn l5_no_report_shows_a_secret() {
     for path in files() {
@@ -122,7 +143,11 @@ fn environment(path: &Path) -> Vec<(String, String)> {
 }
 
 fn loaded(path: &Path) -> Loaded {
-    let input = Input { name: name(path).to_owned(), text: fs::read(path).unwrap() };
+    loaded_text(path, fs::read(path).unwrap())
+}
+
+fn loaded_text(path: &Path, text: Vec<u8>) -> Loaded {
+    let input = Input { name: name(path).to_owned(), text };
     load(vec![input], &host(path), Options { version: "1.2.3", refuse_planned: true })
 }
 

@@ -159,8 +159,13 @@ impl Parser<'_> {
             let help = "write `}` where it ends, as far right as its line";
             self.report_always(open, "this `{` is never closed", help);
         } else {
+            let message = if self.step == Step::Key {
+                "expected a key, or `}` before the next object"
+            } else {
+                "expected a comma or `}` after this value"
+            };
             let help = "close this object with `}` and put a comma before the next one";
-            self.report_always(Span::at(self.end), "expected a comma or `}` after this value", help);
+            self.report_always(Span::at(self.end), message, help);
         }
         self.close(Span::at(self.end));
     }

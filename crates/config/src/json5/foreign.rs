@@ -30,7 +30,7 @@ fn bytes(text: &[u8]) -> Option<SyntaxError> {
     let odd = |byte: &u8| byte.is_ascii_control() && !matches!(byte, b'\t' | b'\n' | b'\r' | 0x0c);
     let count = head.iter().filter(|byte| odd(byte)).count();
     if count * 10 > head.len() && count > 4 {
-        let first = head.iter().position(|byte| odd(byte)).unwrap_or_default();
+        let first = head.iter().position(odd).unwrap_or_default();
         let help = "is it really the configuration? The program is written in `exec`";
         return Some(error(first, first + 1, "this file is not text", help));
     }
@@ -61,7 +61,7 @@ fn other_format(text: &[u8]) -> Option<SyntaxError> {
         return None;
     }
     let all = || lines(text).map(|(_, line)| line);
-    let assigns = all().any(|line| assignment(line));
+    let assigns = all().any(assignment);
     if all().any(|line| line.starts_with(b"[") && line.ends_with(b"]") && section(line)) && assigns {
         return Some(error(at, at + first.len(), "this looks like TOML, not JSON5", BEGINS));
     }

@@ -38,8 +38,13 @@ pub(super) fn missing_value(token: Token, context: Context, pipe: &Pipe) -> Mist
 }
 
 /// A function nobody knows.
-pub(super) fn unknown_function(span: Span, text: &[u8]) -> Mistake {
+pub(super) fn unknown_function(words: &Words<'_>, span: Span, text: &[u8]) -> Mistake {
     let name = shown(text);
+    // `{{ name: "x" }}`: an object that was opened twice.
+    if words.tail(span.end as usize).starts_with(b":") && Function::named(text).is_none() {
+        return Mistake::new(span, format!("`{name}:` cannot stand inside {{{{ }}}}"))
+            .help("two braces begin a template action; an object has one: { key: value }");
+    }
     let mistake = Mistake::new(span, format!("unknown function `{name}`"));
     if let Some(near) =
         suggest::nearest(&name, Function::names().chain(["true", "false", "nil", "end", "else"]))
@@ -216,10 +221,18 @@ pub(super) fn unclosed(span: Span) -> Mistake {
 pub(super) fn unclosed_at(source: &[u8], open: usize) -> Mistake {
     let rest = source.get(open..).unwrap_or_default();
     let line = rest.split(|byte| matches!(byte, b'\n' | b'\r')).next().unwrap_or_default();
-    let brace = line.iter().position(|byte| *byte == b'}').filter(|end| {
-        let inside = line.iter().take(*end);
-        inside.filter(|byte| **byte == b'"').count() % 2 == 0
-    });
+    // `default "localhost }}`: the closing braces are there, but in a text that has not ended before them.
+    let close = line.windows(2).position(|pair| pair == b"}}");
+    let quotes = |end: usize| line.iter().take(end).filter(|byte| **byte == b'"').count();
+    if let Some(quote) = close
+        .filter(|close| quotes(*close) % 2 == 1)
+        .and_then(|close| line.get(..close)?.iter().rposition(|byte| *byte == b'"'))
+    {
+        let span = Span::new(open + quote, open + quote + 1);
+        return Mistake::new(span, "this quote is not closed before the action ends")
+            .help("write the closing \" before the `}}`");
+    }
+    let brace = line.iter().position(|byte| *byte == b'}').filter(|end| quotes(*end) % 2 == 0);
     match brace {
         Some(brace) => {
             Mistake::new(Span::new(open + brace, open + brace + 1), "an action ends with two braces")
