@@ -146,6 +146,21 @@ pub enum Shape {
     EventOrFlag(&'static [&'static str]),
 }
 
+impl Shape {
+    /// The section that a value of this type is, or is made of.
+    #[must_use]
+    pub fn section(&self) -> Option<&'static SectionInfo> {
+        match self {
+            Self::Object(inner)
+            | Self::List(inner)
+            | Self::OneOrMany(inner)
+            | Self::ObjectOrFalse(inner)
+            | Self::ObjectOrText(inner) => Some(inner),
+            _ => None,
+        }
+    }
+}
+
 /// What reading needs to know, and where it says what it found.
 pub struct Cx<'a> {
     /// The file that is read.
@@ -187,7 +202,9 @@ impl<'a> Cx<'a> {
     /// Reads the value of a member for a row of the table.
     pub fn field<K: Kind>(&mut self, field: &Field, member: &Member) -> Option<Given<K::Value>> {
         if field.state == State::Planned && self.refuse_planned && member.value.value != Value::Null {
+            // It has to go, so whatever may be wrong with its value is not worth a word.
             self.not_yet(member.key_span, &format!("`{}`", field.key));
+            return None;
         }
         self.value::<K>(field.key, &member.value, member.key_span)
     }
@@ -222,22 +239,21 @@ impl<'a> Cx<'a> {
 
     /// Says that a key is not known, with the nearest one that is (C4).
     pub fn unknown_key(&mut self, info: &SectionInfo, member: &Member) {
-        let known = || info.fields.iter().map(|field| field.key);
+        // Advice costs more than a message that nobody will read is worth.
+        if self.problems.len() >= limits::PROBLEMS {
+            return;
+        }
         let message = format!("unknown key `{}` in {}", member.key, info.name);
-        let help = match suggest::nearest(&member.key, known()) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => format!("{} knows: {}", info.name, known().collect::<Vec<_>>().join(", ")),
-        };
-        self.error(member.key_span, message, help);
+        self.error(member.key_span, message, advice(info, &member.key));
     }
 
     /// The members of an object, or a complaint that it is none.
-    pub fn members<'n>(&mut self, key: &str, node: &'n Node) -> Option<&'n [Member]> {
+    pub fn members<'n>(&mut self, key: &str, node: &'n Node, example: &str) -> Option<&'n [Member]> {
         if let Value::Object(members) = &node.value {
             return Some(members);
         }
         let message = format!("`{key}` must be an object, not {}", found(node));
-        self.error(node.span, message, format!("write {key}: {{ … }}"));
+        self.error(node.span, message, format!("write for example {key}: {example}"));
         None
     }
 
@@ -245,9 +261,98 @@ impl<'a> Cx<'a> {
     pub fn text(&mut self, key: &str, node: &Node) -> Option<String> {
         let text = generous_text(&node.value);
         if text.is_none() {
-            self.error(node.span, format!("`{key}` must be text, not {}", found(node)), "");
+            let help = match &node.value {
+                Value::List(items) => match items.as_slice() {
+                    [Node { value: Value::String(only), .. }] => {
+                        format!("write {key}: \"{}\"", shortened(only))
+                    }
+                    _ => format!("write one text: {key}: \"…\""),
+                },
+                _ => format!("write {key}: \"…\""),
+            };
+            self.error(node.span, format!("`{key}` must be text, not {}", found(node)), help);
         }
         text
+    }
+}
+
+/// What other programs, and older versions of this one, call a key.
+const OTHER_NAMES: [(&str, &str); 22] = [
+    ("command", "exec"),
+    ("cmd", "exec"),
+    ("run", "exec"),
+    ("program", "exec"),
+    ("entrypoint", "exec"),
+    ("healthcheck", "health"),
+    ("check", "health"),
+    ("depends_on", "when"),
+    ("dependsOn", "when"),
+    ("after", "when"),
+    ("src", "source"),
+    ("from", "source"),
+    ("poll", "interval"),
+    ("period", "interval"),
+    ("every", "interval"),
+    ("workdir", "cwd"),
+    ("working_dir", "cwd"),
+    ("host", "address"),
+    ("url", "address"),
+    ("labels", "tags"),
+    ("datacenter", "dc"),
+    ("sensors", "metrics"),
+];
+
+/// What to do about a key that a section does not know.
+fn advice(info: &SectionInfo, key: &str) -> String {
+    let known: Vec<&str> = info.fields.iter().map(|field| field.key).collect();
+    if let Some(same) = known.iter().find(|known| known.eq_ignore_ascii_case(key)) {
+        return format!("did you mean `{same}`?");
+    }
+    let has = |inner: &SectionInfo| inner.fields.iter().any(|field| field.key.eq_ignore_ascii_case(key));
+    let inner = info.fields.iter().filter(|field| field.shape.section().is_some_and(has));
+    let inner: Vec<String> = inner.map(|field| format!("`{}`", field.key)).collect();
+    if let [first, ..] = inner.as_slice() {
+        let first = first.trim_matches('`');
+        return format!("it belongs inside {}: write {first}: {{ {key}: … }}", alternatives(&inner));
+    }
+    if let Some(meant) = suggest::meant(key, &known, &OTHER_NAMES) {
+        return format!("did you mean `{meant}`?");
+    }
+    let akin = known.iter().filter(|known| is_prefix(key, known) || is_prefix(known, key));
+    let akin: Vec<String> = akin.map(|known| format!("`{known}`")).collect();
+    if !akin.is_empty() {
+        return format!("did you mean {}?", alternatives(&akin));
+    }
+    let mut elsewhere = Vec::new();
+    owners(&crate::fields::ConfigFields::INFO, key, true, &mut elsewhere);
+    let known = format!("{} knows: {}", info.name, known.join(", "));
+    if elsewhere.is_empty() { known } else { format!("it is a key of {}; {known}", alternatives(&elsewhere)) }
+}
+
+/// Whether a word is the beginning of another one, and long enough for that to mean something.
+fn is_prefix(short: &str, long: &str) -> bool {
+    short.len() >= 2 && long.get(..short.len()).is_some_and(|start| start.eq_ignore_ascii_case(short))
+}
+
+/// The sections that know a key.
+fn owners(info: &SectionInfo, key: &str, top: bool, found: &mut Vec<String>) {
+    for (field, inner) in info.fields.iter().filter_map(|field| Some((field, field.shape.section()?))) {
+        let alone = top && matches!(field.shape, Shape::Object(_) | Shape::ObjectOrText(_));
+        let name = format!("{}{}", inner.name, if alone { " at the top of the file" } else { "" });
+        let has = inner.fields.iter().any(|field| field.key.eq_ignore_ascii_case(key));
+        if has && !found.contains(&name) {
+            found.push(name);
+        }
+        owners(inner, key, false, found);
+    }
+}
+
+/// Words as alternatives: `a, b or c`.
+#[must_use]
+pub fn alternatives(words: &[String]) -> String {
+    match words.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        _ => words.concat(),
     }
 }
 

@@ -65,19 +65,21 @@ pub struct Problem {
     pub label: Option<String>,
     /// What to do.
     pub help: Option<String>,
+    /// Where a text was cut off before its end. If that came out of a template, it is the place to show.
+    pub cut: Option<Place>,
 }
 
 impl Problem {
     /// A problem at a place.
     #[must_use]
     pub fn new(severity: Severity, place: Place, message: impl Into<String>) -> Self {
-        Self { severity, message: message.into(), place: Some(place), label: None, help: None }
+        Self { severity, message: message.into(), place: Some(place), label: None, help: None, cut: None }
     }
 
     /// A problem that is not in any file.
     #[must_use]
     pub fn nowhere(severity: Severity, message: impl Into<String>) -> Self {
-        Self { severity, message: message.into(), place: None, label: None, help: None }
+        Self { severity, message: message.into(), place: None, label: None, help: None, cut: None }
     }
 
     /// With words beside the caret.
@@ -154,10 +156,13 @@ impl Report {
         let lines: Vec<LineIndex> = files.iter().map(|file| LineIndex::new(&file.source)).collect();
         let mut located: Vec<Located> = problems
             .into_iter()
-            .map(|problem| {
+            .map(|mut problem| {
                 let location = problem.place.and_then(|place| {
                     let index = usize::from(place.file.0);
-                    Some(locate(files.get(index)?, lines.get(index)?, place))
+                    let file = files.get(index)?;
+                    let traced = trace(file, place, problem.cut.filter(|cut| cut.file == place.file));
+                    settle(&mut problem, file, &traced);
+                    Some(locate(file, lines.get(index)?, place.file, traced))
                 });
                 Located { problem, location }
             })
@@ -233,7 +238,7 @@ impl Display<'_> {
         };
         let (colour, bold, blue, cyan) =
             (self.paint(colour), self.paint(BOLD), self.paint(BLUE), self.paint(CYAN));
-        writeln!(out, "{colour}{word}{plain}{bold}: {}{plain}", printable(&problem.message))?;
+        writeln!(out, "{colour}{word}{plain}{bold}: {}{plain}", one_line(&problem.message))?;
         let mut margin = 1;
         if let Some(at) = location
             && let Some(file) = self.report.files.get(usize::from(at.file.0))
@@ -245,7 +250,7 @@ impl Display<'_> {
                 out,
                 "{:margin$}{blue}-->{plain} {}:{}:{}",
                 "",
-                printable(&file.name),
+                one_line(&file.name),
                 at.line,
                 at.column
             )?;
@@ -259,19 +264,19 @@ impl Display<'_> {
                 "^".repeat(view.width)
             )?;
             match &problem.label {
-                Some(label) => writeln!(out, " {colour}{}{plain}", printable(label))?,
+                Some(label) => writeln!(out, " {colour}{}{plain}", one_line(label))?,
                 None => writeln!(out)?,
             }
             if let Some(produced) = &at.produced {
-                let note = printable(&produced.rendered);
+                let note = one_line(&produced.rendered);
                 writeln!(out, "{:margin$} {blue}={plain} {cyan}rendered{plain}: {note}", "")?;
             }
         }
         if let Some(help) = &problem.help {
             let help = printable(help);
-            for (nth, line) in help.split('\n').enumerate() {
-                let word = if nth == 0 { "help: " } else { "      " };
-                writeln!(out, "{:margin$} {blue}={plain} {cyan}{word}{plain}{line}", "")?;
+            for (nth, line) in help.split('\n').flat_map(wrapped).enumerate() {
+                let (sign, word) = if nth == 0 { ("=", "help: ") } else { (" ", "      ") };
+                writeln!(out, "{:margin$} {blue}{sign}{plain} {cyan}{word}{plain}{line}", "")?;
             }
         }
         Ok(())
@@ -315,21 +320,130 @@ impl LineIndex {
     }
 }
 
-/// Traces a place back to the source.
-fn locate(file: &SourceFile, lines: &LineIndex, place: Place) -> Location {
-    let (span, produced) = if place.in_source { (place.span, None) } else { trace(file, place.span) };
+/// A place in the source, and what it has to do with the template.
+struct Traced {
+    span: Span,
+    /// What the text there became, where that is something else.
+    rendered: Option<Span>,
+    kind: Trace,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Trace {
+    /// The text was copied, or it came out of an action as a whole.
+    Plain,
+    /// It is in the middle of what an action printed, inside of a text.
+    Breaks,
+    /// An action printed nothing where something was expected.
+    Nothing,
+}
+
+/// Finds the place in the source as people count.
+fn locate(file: &SourceFile, lines: &LineIndex, id: FileId, traced: Traced) -> Location {
+    let produced = traced.rendered.map(|rendered| {
+        let source = file.source.get(traced.span.range()).unwrap_or_default();
+        Produced { rendered: shown(source, file.rendered.get(rendered.range()).unwrap_or_default()) }
+    });
     let end = Span::at(file.source.len()).start;
-    let mut span = Span { start: span.start.min(end), end: span.end.min(end) };
+    let mut span = Span { start: traced.span.start.min(end), end: traced.span.end.min(end) };
     // "At the end of the file" is of no use behind a last newline: point after the last thing written.
     if span.start == end {
         let written = file.source.trim_ascii_end().len();
         span = Span::at(written);
     }
     let (line, column) = lines.position(&file.source, span.start);
-    Location { file: place.file, span, line, column, produced }
+    Location { file: id, span, line, column, produced }
 }
 
-fn trace(file: &SourceFile, span: Span) -> (Span, Option<Produced>) {
+/// Traces a place back to the source.
+fn trace(file: &SourceFile, place: Place, cut: Option<Place>) -> Traced {
+    let span = place.span;
+    if place.in_source {
+        return Traced { span, rendered: None, kind: Trace::Plain };
+    }
+    // A line break or a quotation mark in a value ends the text around it: then the value is the place.
+    let cut = cut.and_then(|cut| file.map.printed_at(cut.span.start, file.rendered.len()));
+    let inside = file.map.printed_around(span.start, file.rendered.len());
+    let inside = inside.filter(|(_, printed)| span.is_empty() && in_a_text(file, *printed));
+    if let Some((action, printed)) = cut.or(inside) {
+        return Traced { span: action, rendered: Some(printed), kind: Trace::Breaks };
+    }
+    if let Some(action) = nothing_printed(file, span) {
+        return Traced { span: action, rendered: Some(Span::at(span.start as usize)), kind: Trace::Nothing };
+    }
+    let (span, rendered) = trace_back(file, span);
+    Traced { span, rendered, kind: Trace::Plain }
+}
+
+/// The action that printed nothing where something is missing: around an empty place, or before a comma.
+fn nothing_printed(file: &SourceFile, span: Span) -> Option<Span> {
+    let rendered = &file.rendered;
+    if !span.is_empty() && rendered.get(span.range()) != Some(b",") {
+        return None;
+    }
+    let blanks = |bytes: &[u8]| bytes.len() - bytes.trim_ascii_start().len();
+    let before = rendered.get(..span.start as usize).unwrap_or_default();
+    let start = before.trim_ascii_end().len();
+    let end = span.start as usize + blanks(rendered.get(span.start as usize..).unwrap_or_default());
+    file.map.silent_between(Span::at(start).start, Span::at(end).start)
+}
+
+/// Whether what was printed stands inside of a quoted text: then the quotes before it on its line are odd.
+fn in_a_text(file: &SourceFile, printed: Span) -> bool {
+    let before = file.rendered.get(..printed.start as usize).unwrap_or_default();
+    let line = before.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
+    line.iter().filter(|byte| **byte == b'"').count() % 2 == 1
+}
+
+/// What only the way back to the source can tell: advice about the action, and that a secret must not be shown.
+fn settle(problem: &mut Problem, file: &SourceFile, traced: &Traced) {
+    let source = String::from_utf8_lossy(file.source.get(traced.span.range()).unwrap_or_default());
+    match traced.kind {
+        Trace::Plain => {}
+        Trace::Nothing => {
+            let help =
+                "the value is empty: is the variable set? A default is written {{ .NAME | default \"…\" }}";
+            problem.help = Some(help.to_owned());
+        }
+        Trace::Breaks => {
+            let inside = source.trim_start_matches("{{").trim_end_matches("}}");
+            let inside = inside.trim_start_matches("- ").trim_end_matches(" -").trim();
+            problem.help = Some(format!(
+                "a quotation mark or a line break in the value ends the text around it; \
+                 write {{{{ {inside} | js }}}} to escape them"
+            ));
+        }
+    }
+    if let Some(rendered) = traced.rendered.filter(|_| looks_secret(&source)) {
+        let rendered = file.rendered.get(rendered.range()).unwrap_or_default();
+        let value = String::from_utf8_lossy(rendered);
+        problem.message = without(&problem.message, &value);
+        problem.help = problem.help.take().map(|help| without(&help, &value));
+    }
+}
+
+/// A message without any part of a value. What a message takes from a value it shows in quotes, or whole.
+fn without(text: &str, value: &str) -> String {
+    const HIDDEN: &str = "…";
+    let value = value.trim_matches(['"', '\'']);
+    // A value this short is in every other word; in quotes it is still found below.
+    let text = if value.len() > 3 { text.replace(value, HIDDEN) } else { text.to_owned() };
+    let mut out = String::with_capacity(text.len());
+    for (nth, part) in text.split_inclusive(['"', '`']).enumerate() {
+        let inner = part.trim_end_matches(['"', '`']);
+        let quoted = nth % 2 == 1 && !inner.is_empty();
+        if quoted && value.contains(inner.trim_end_matches('…')) {
+            out.push_str(HIDDEN);
+            out.push_str(part.get(inner.len()..).unwrap_or_default());
+        } else {
+            out.push_str(part);
+        }
+    }
+    out
+}
+
+/// Traces a range that came out of the template as a whole; the second is what it became, if that differs.
+fn trace_back(file: &SourceFile, span: Span) -> (Span, Option<Span>) {
     let last = if span.is_empty() { span.start } else { span.end - 1 };
     // Right after something is a better place than right before the next thing, and it is on the same line.
     let (first, after) = match (span.is_empty(), span.start.checked_sub(1)) {
@@ -341,10 +455,7 @@ fn trace(file: &SourceFile, span: Span) -> (Span, Option<Produced>) {
         Origin::Produced(action) => (action, true),
     };
     if after {
-        return match silent_action(file, span.start, start.end) {
-            Some(action) => (action, Some(Produced { rendered: "nothing".to_owned() })),
-            None => (Span::at(start.end as usize), None),
-        };
+        return (Span::at(start.end as usize), None);
     }
     let end = match file.map.origin(last) {
         Origin::Copied(offset) => Span::new(offset as usize, offset as usize + 1),
@@ -358,38 +469,7 @@ fn trace(file: &SourceFile, span: Span) -> (Span, Option<Produced>) {
     let source = file.source.get(whole.range()).unwrap_or_default();
     let rendered = file.rendered.get(span.range()).unwrap_or_default();
     made |= source != rendered;
-    (whole, made.then(|| Produced { rendered: shown(source, rendered) }))
-}
-
-/// An action that rendered nothing, with blanks at most before it: most likely what is missing there is its value.
-/// `rendered` and `source` are the positions behind what stands before.
-fn silent_action(file: &SourceFile, rendered: u32, source: u32) -> Option<Span> {
-    let blanks = file.rendered.get(rendered as usize..)?.iter().take_while(|byte| byte.is_ascii_whitespace());
-    let mut expected = source;
-    for at in (rendered..).take(blanks.count() + 1) {
-        let Origin::Copied(offset) = file.map.origin(at) else { return None };
-        if offset > expected {
-            let skipped = file.source.get(expected as usize..offset as usize)?;
-            let text = String::from_utf8_lossy(skipped);
-            let (action, base) = (text.trim_ascii(), expected as usize);
-            let start = base + text.len() - text.trim_ascii_start().len();
-            let is_whole = text.len() == skipped.len() && action.matches("{{").count() == 1;
-            return (is_whole && is_value(action)).then(|| Span::new(start, start + action.len()));
-        }
-        expected = offset + 1;
-    }
-    None
-}
-
-/// Whether an action stands for a value; comments, control structures and assignments never print anything.
-fn is_value(action: &str) -> bool {
-    let Some(inside) = action.strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}")) else {
-        return false;
-    };
-    let inside = inside.trim_matches(|c: char| c == '-' || c.is_ascii_whitespace());
-    let word = inside.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
-    let control = ["if", "else", "end", "range", "with", "define", "block", "template", "break", "continue"];
-    !inside.starts_with("/*") && !inside.contains(":=") && !control.contains(&word)
+    (whole, made.then_some(span))
 }
 
 /// The rendered text for a note, unless it may be a secret (L5).
@@ -418,6 +498,11 @@ pub fn looks_secret(text: &str) -> bool {
 }
 
 /// Control characters as pictures, so that no text can play tricks on a terminal or forge lines of a log.
+fn one_line(text: &str) -> String {
+    text.chars().map(picture).collect()
+}
+
+/// The same for advice, which may have several lines.
 fn printable(text: &str) -> String {
     text.chars().map(|c| if c == '\n' { c } else { picture(c) }).collect()
 }
@@ -440,6 +525,8 @@ struct LineView {
 
 const VIEW: usize = 100;
 const LEAD: usize = 60;
+/// How many bytes around a place are looked at: enough for a line of the widest characters.
+const NEAR: usize = 1000;
 
 impl LineView {
     fn new(source: &[u8], span: Span) -> Self {
@@ -452,13 +539,15 @@ impl LineView {
         let piece = |range: std::ops::Range<usize>| {
             String::from_utf8_lossy(source.get(range).unwrap_or_default()).into_owned()
         };
-        let before = expand(&piece(line_start..start));
-        let marked = expand(piece(start..end.clamp(start, line_end)).trim_end_matches('\r'));
-        let after = expand(piece(end.clamp(start, line_end)..line_end).trim_end_matches('\r'));
+        // Of a line of a megabyte only what is near can be shown, and only that is worth looking at.
+        let marked_end = end.clamp(start, line_end);
+        let before = expand(&piece(line_start.max(start.saturating_sub(NEAR))..start));
+        let marked = expand(piece(start..marked_end.min(start + NEAR)).trim_end_matches('\r'));
+        let after = expand(piece(marked_end..line_end.min(marked_end + NEAR)).trim_end_matches('\r'));
 
-        // A line that fits is shown whole; of a longer one, more is shown after the place than before it.
-        let whole = columns(&before) + columns(&marked) + columns(&after);
-        let (lead, cut) = last_columns(&before, if whole <= VIEW { VIEW } else { LEAD });
+        // A line that fits is shown as it is; of a longer one, what is around the place.
+        let fits = columns(&before) + columns(&marked) + columns(&after) <= VIEW;
+        let (lead, cut) = last_columns(&before, if fits { VIEW } else { LEAD });
         let mut text = String::new();
         if cut {
             text.push('…');
@@ -480,6 +569,19 @@ impl LineView {
         }
         Self { text: text.trim_end().to_owned(), before: column, width }
     }
+}
+
+/// A line of help, in pieces that fit on a screen.
+fn wrapped(line: &str) -> Vec<String> {
+    let mut pieces: Vec<String> = vec![String::new()];
+    for word in line.split_inclusive(' ') {
+        let room = pieces.last().is_none_or(|piece| columns(piece) + columns(word.trim_end()) <= VIEW);
+        match pieces.last_mut().filter(|_| room) {
+            Some(piece) => piece.push_str(word),
+            None => pieces.push(word.to_owned()),
+        }
+    }
+    pieces.into_iter().map(|piece| piece.trim_end().to_owned()).collect()
 }
 
 /// Tabs as four spaces, control characters as pictures.
@@ -569,6 +671,13 @@ mod tests {
     }
 
     #[test]
+    fn c5_a_message_has_one_line_whatever_it_quotes() {
+        let place = Place::rendered(FileId(0), Span::new(0, 1));
+        let text = report("a", Problem::new(Severity::Error, place, "wrong: \"x\nerror: forged\""));
+        assert_eq!(text.lines().filter(|line| line.starts_with("error")).count(), 1, "{text}");
+    }
+
+    #[test]
     fn c5_control_characters_cannot_play_tricks() {
         let text = report("a\u{1b}[2Jb \u{202e}c", at(0, 1).help("x\u{7}y"));
         assert!(
@@ -594,6 +703,20 @@ mod tests {
         assert!(text.contains("--> a:1:9"), "{text}");
         assert!(text.contains("|         ^^^^^^^^^^^\n"), "{text}");
         assert!(text.contains("= rendered: `abc`"), "{text}");
+    }
+
+    #[test]
+    fn l5_no_part_of_a_secret_is_left_in_a_message() {
+        assert_eq!(
+            without("`a` must be b, not the text \"hunter2\"", "\"hunter2\""),
+            "`a` must be b, not the text \"…\""
+        );
+        assert_eq!(without("\"nter\" is no unit", "\"3hunter2\""), "\"…\" is no unit");
+        assert_eq!(without("the number 12345 is too large", "12345"), "the number … is too large");
+        assert_eq!(
+            without("`port` must be 1, not the text \"x\"", "x"),
+            "`port` must be 1, not the text \"…\""
+        );
     }
 
     #[test]

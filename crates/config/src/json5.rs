@@ -2,7 +2,7 @@
 //!
 //! The reader is three layers. [`lexer`] cuts the text into tokens; [`parser`] is a loop over an explicit
 //! stack, so that depth costs no machine stack; [`bare`] knows what people write when they forget the
-//! quotes. A mistake is reported once, at the narrowest place, and the reader then goes on from the nearest
+//! quotes, [`foreign`] what is no JSON5 at all. A mistake is reported once, at the narrowest place, and the reader then goes on from the nearest
 //! point where it is sure again: a comma, a closing bracket or the next line. What it skips on the way it
 //! skips in silence, because a second message about the same slip only hides the first.
 //!
@@ -10,6 +10,7 @@
 
 mod bare;
 mod bracket;
+mod foreign;
 mod lexer;
 mod number;
 mod parser;
@@ -85,11 +86,13 @@ pub struct SyntaxError {
     pub message: String,
     /// What to do about it.
     pub help: Option<String>,
+    /// Where a text was cut off before its end.
+    pub cut: Option<Span>,
 }
 
 impl SyntaxError {
     fn new(span: Span, message: impl Into<String>, help: Option<String>) -> Self {
-        Self { kind: SyntaxKind::Syntax, span, message: message.into(), help }
+        Self { kind: SyntaxKind::Syntax, span, message: message.into(), help, cut: None }
     }
 }
 

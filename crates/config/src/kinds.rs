@@ -11,8 +11,8 @@ use containerpilot_core::plan::{
 };
 
 use crate::command;
-use crate::decode::{Cx, Given, Kind, Section, Shape, found, generous_text, shortened};
-use crate::duration;
+use crate::decode::{Cx, Given, Kind, Section, SectionInfo, Shape, found, generous_text, shortened};
+use crate::duration::{self, DurationError};
 use crate::json5::{Node, Value};
 
 /// Text; numbers and booleans are taken as text (C3).
@@ -55,7 +55,12 @@ impl Kind for Flag {
             },
             _ => {}
         }
-        cx.error(node.span, format!("`{key}` must be true or false, not {}", found(node)), "");
+        let help = match &node.value {
+            Value::String(text) if matches!(text.to_lowercase().as_str(), "yes" | "on") => "write true",
+            Value::String(text) if matches!(text.to_lowercase().as_str(), "no" | "off") => "write false",
+            _ => "",
+        };
+        cx.error(node.span, format!("`{key}` must be true or false, not {}", found(node)), help);
         None
     }
 }
@@ -84,7 +89,14 @@ impl<const MIN: i64, const MAX: i64> Kind for Whole<MIN, MAX> {
         match whole(cx, node) {
             Some(number) if (MIN..=MAX).contains(&number) => Some(number),
             _ => {
-                cx.error(node.span, format!("`{key}` must be {}, not {}", bounds(), found(node)), "");
+                let help = match &node.value {
+                    Value::List(_) if key == "port" => {
+                        "write one number; another port needs a job of its own"
+                    }
+                    Value::String(_) if key == "port" => "write the port's number, for example port: 8000",
+                    _ => "",
+                };
+                cx.error(node.span, format!("`{key}` must be {}, not {}", bounds(), found(node)), help);
                 None
             }
         }
@@ -204,13 +216,27 @@ fn duration_of(
     key: &str,
     node: &Node,
     text: &str,
-    parse: impl Fn(&str) -> Result<i64, duration::DurationError>,
+    parse: impl Fn(&str) -> Result<i64, DurationError>,
 ) -> Option<i64> {
     match parse(text) {
         Ok(nanoseconds) => Some(nanoseconds),
         Err(error) => {
-            let message = format!("`{key}` is not a duration: {error}");
-            cx.error(node.span, message, error.help());
+            let message = match &error {
+                DurationError::NotADuration => {
+                    format!("`{key}` must be a number of seconds or a duration, not {}", found(node))
+                }
+                _ => format!("`{key}` is not a duration: {error}"),
+            };
+            let help = match &error {
+                DurationError::NotADuration => "write for example 5, \"5s\" or \"1m30s\"".to_owned(),
+                // What is missing at the end is the next smaller unit: `1h30` is `1h30m`.
+                DurationError::MissingUnit { number } if text.ends_with(number.as_str()) => {
+                    let unit = if text.contains('h') { "m" } else { "s" };
+                    format!("write \"{text}{unit}\"")
+                }
+                _ => error.help(),
+            };
+            cx.error(node.span, message, help);
             None
         }
     }
@@ -299,7 +325,12 @@ fn argument(cx: &mut Cx<'_>, key: &str, item: &Node) -> Option<String> {
         Value::Bool(flag) => Some(flag.to_string()),
         Value::Null | Value::List(_) | Value::Object(_) => {
             let message = format!("an argument in `{key}` must be text, not {}", found(item));
-            cx.error(item.span, message, "put it in quotes");
+            let help = match item.value {
+                Value::Null => "remove it, or write \"\" for an empty argument",
+                Value::List(_) => "write the program and all its arguments as one list",
+                _ => "write each argument as a text in quotes",
+            };
+            cx.error(item.span, message, help);
             None
         }
     }
@@ -393,7 +424,7 @@ impl Kind for TextMap {
     const SHAPE: Shape = Shape::Map;
     fn read(cx: &mut Cx<'_>, key: &'static str, node: &Node) -> Option<Self::Value> {
         let mut map = BTreeMap::new();
-        for member in cx.members(key, node)? {
+        for member in cx.members(key, node, "{ NAME: \"value\" }")? {
             if member.key.is_empty() || member.key.contains(['=', '\0']) {
                 cx.error(member.key_span, format!("a name in `{key}` may not be empty or hold `=`"), "");
                 continue;
@@ -412,7 +443,6 @@ impl Kind for RestartLimit {
     type Value = Restarts;
     const SHAPE: Shape = Shape::Restarts;
     fn read(cx: &mut Cx<'_>, key: &'static str, node: &Node) -> Option<Restarts> {
-        const HELP: &str = "write \"never\", \"unlimited\" or how many times";
         let count = match &node.value {
             Value::String(text) if text == "never" => Some(0),
             Value::String(text) if text == "unlimited" => return Some(Restarts::Unlimited),
@@ -422,8 +452,31 @@ impl Kind for RestartLimit {
         };
         let limit = count.and_then(|count| u64::try_from(count).ok()).map(Restarts::Limited);
         if limit.is_none() {
-            let message = format!("`{key}` must be a count, \"never\" or \"unlimited\", not {}", found(node));
-            cx.error(node.span, message, HELP);
+            let message =
+                format!("`{key}` must be a whole number, \"never\" or \"unlimited\", not {}", found(node));
+            let others = [
+                ("always", "unlimited"),
+                ("forever", "unlimited"),
+                ("infinite", "unlimited"),
+                ("infinity", "unlimited"),
+                ("unless-stopped", "unlimited"),
+                ("on-failure", "unlimited"),
+                ("yes", "unlimited"),
+                ("no", "never"),
+                ("none", "never"),
+            ];
+            let near = match &node.value {
+                Value::String(text) => crate::suggest::meant(text, &["never", "unlimited"], &others),
+                Value::Bool(true) => Some("unlimited"),
+                Value::Bool(false) => Some("never"),
+                Value::Number(number) if number.value < 0.0 => Some("unlimited"),
+                _ => None,
+            };
+            let help = match near {
+                Some(near) => format!("did you mean \"{near}\"?"),
+                None => "the number is how many times the job runs again after its first run".to_owned(),
+            };
+            cx.error(node.span, message, help);
         }
         limit
     }
@@ -501,7 +554,7 @@ impl Kind for Limits {
     const SHAPE: Shape = Shape::Limits;
     fn read(cx: &mut Cx<'_>, key: &'static str, node: &Node) -> Option<Vec<Limit>> {
         let mut limits: Vec<Limit> = Vec::new();
-        for member in cx.members(key, node)? {
+        for member in cx.members(key, node, "{ nofile: 1024 }")? {
             let known = RESOURCES.iter().find(|(name, _)| name.eq_ignore_ascii_case(&member.key));
             let Some((_, resource)) = known else {
                 let names = || RESOURCES.iter().map(|(name, _)| *name);
@@ -632,6 +685,8 @@ pub trait Choice: Sized + Copy + 'static {
     const VALUES: &'static [Self];
     /// Whether capital letters make no difference (3.8's logging).
     const ANY_CASE: bool = false;
+    /// What other programs call them.
+    const OTHERS: &'static [(&'static str, &'static str)] = &[];
 }
 
 /// One of a few texts. An empty text is as good as nothing.
@@ -649,7 +704,7 @@ impl<C: Choice> Kind for OneOf<C> {
         let chosen = C::NAMES.iter().position(|name| same(name)).and_then(|at| C::VALUES.get(at));
         if chosen.is_none() {
             let message = format!("`{key}` must be {}, not {}", listed(C::NAMES), found(node));
-            let near = crate::suggest::nearest(&text, C::NAMES.iter().copied());
+            let near = crate::suggest::meant(&text, C::NAMES, C::OTHERS);
             cx.error(
                 node.span,
                 message,
@@ -675,6 +730,14 @@ impl Choice for Level {
     const VALUES: &'static [Self] =
         &[Self::Debug, Self::Info, Self::Warn, Self::Warn, Self::Error, Self::Fatal, Self::Panic];
     const ANY_CASE: bool = true;
+    const OTHERS: &'static [(&'static str, &'static str)] = &[
+        ("trace", "debug"),
+        ("verbose", "debug"),
+        ("all", "debug"),
+        ("notice", "info"),
+        ("critical", "fatal"),
+        ("quiet", "error"),
+    ];
 }
 
 impl Choice for Format {
@@ -749,8 +812,8 @@ impl Kind for LogOutput {
 pub enum EventName {
     /// A code that can come.
     Code(Code),
-    /// 3.8 takes these words too, but no job ever sees such an event.
-    NeverSent,
+    /// 3.8 takes this word too, but no job ever sees such an event.
+    NeverSent(&'static str),
 }
 
 /// What `once` and `each` hold: an event's name, or whether each one counts (W12).
@@ -773,6 +836,28 @@ pub const EVENT_NAMES: [&str; 12] = {
     names
 };
 
+/// What people call the events.
+const OTHER_EVENTS: [(&str, &str); 18] = [
+    ("exit", "exitSuccess"),
+    ("exited", "exitSuccess"),
+    ("done", "exitSuccess"),
+    ("finished", "exitSuccess"),
+    ("complete", "exitSuccess"),
+    ("completed", "exitSuccess"),
+    ("success", "exitSuccess"),
+    ("succeeded", "exitSuccess"),
+    ("fail", "exitFailed"),
+    ("failed", "exitFailed"),
+    ("failure", "exitFailed"),
+    ("crashed", "exitFailed"),
+    ("start", "startup"),
+    ("stop", "stopping"),
+    ("end", "stopped"),
+    ("ready", "healthy"),
+    ("up", "healthy"),
+    ("down", "unhealthy"),
+];
+
 /// An event's name.
 pub struct Event;
 
@@ -792,14 +877,19 @@ fn event_named(cx: &mut Cx<'_>, key: &str, node: &Node, text: &str) -> Option<Ev
     if let Some(code) = Code::from_name(text) {
         return Some(EventName::Code(code));
     }
-    if matches!(text, "SIGHUP" | "SIGUSR2" | "quit" | "error") {
-        return Some(EventName::NeverSent);
+    if let Some(word) = ["SIGHUP", "SIGUSR2", "quit", "error"].into_iter().find(|word| *word == text) {
+        return Some(EventName::NeverSent(word));
     }
-    let help = match crate::suggest::nearest(text, EVENT_NAMES) {
+    let lower = text.to_lowercase();
+    let help = match crate::suggest::meant(text, &EVENT_NAMES, &OTHER_EVENTS) {
+        _ if matches!(lower.as_str(), "started" | "running") => {
+            "no event tells that a job has started; \"healthy\" tells that its health check has passed"
+                .to_owned()
+        }
         Some(near) => format!("did you mean \"{near}\"?"),
         None => format!("the events are {}", EVENT_NAMES.join(", ")),
     };
-    cx.error(node.span, format!("`{key}` names no event: {}", found(node)), help);
+    cx.error(node.span, format!("`{key}` must be the name of an event, not {}", found(node)), help);
     None
 }
 
@@ -905,8 +995,28 @@ impl<S: Section> Kind for Object<S> {
     type Value = S;
     const SHAPE: Shape = Shape::Object(&S::INFO);
     fn read(cx: &mut Cx<'_>, key: &'static str, node: &Node) -> Option<S> {
-        let members = cx.members(key, node)?;
+        let members = cx.members(key, node, example(&S::INFO))?;
         Some(S::from_members(cx, node.span, members))
+    }
+}
+
+/// A section as one would write it, for messages.
+fn example(info: &SectionInfo) -> &'static str {
+    match info.name {
+        "a job" => "{ name: \"server\", exec: \"/bin/server\" }",
+        "a watch" => "{ name: \"database\", interval: 5 }",
+        "a metric" => "{ name: \"requests\", help: \"…\", type: \"counter\" }",
+        "a coprocess" => "{ command: \"/bin/helper\" }",
+        "a condition" => "{ source: \"setup\", event: \"exitSuccess\" }",
+        "`when`" => "{ source: \"setup\", once: \"exitSuccess\" }",
+        "`health`" => "{ exec: \"curl --fail http://localhost:8000/\", interval: 10, ttl: 30 }",
+        "`logging`" => "{ level: \"debug\" }",
+        "`logging` of a job" => "{ raw: true }",
+        "`consul` of a job" => "{ enableTagOverride: true }",
+        "`control`" => "{ socket: \"/var/run/containerpilot.socket\" }",
+        "`telemetry`" => "{ port: 9090 }",
+        "`tls`" => "{ cafile: \"/etc/consul/ca.pem\" }",
+        _ => "{ … }",
     }
 }
 
@@ -937,7 +1047,7 @@ impl<S: Section> Kind for ListOf<S> {
             }
             let Value::Object(members) = &item.value else {
                 let message = format!("each of `{key}` must be an object, not {}", found(item));
-                cx.error(item.span, message, "write { … }");
+                cx.error(item.span, message, format!("write for example {}", example(&S::INFO)));
                 continue;
             };
             sections.push(S::from_members(cx, item.span, members));

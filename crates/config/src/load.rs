@@ -133,7 +133,8 @@ fn fields(
     let clean = parsed.errors.is_empty();
     for error in parsed.errors {
         let problem = Problem::new(Severity::Error, Place::rendered(id, error.span), error.message);
-        problems.push(Problem { help: error.help, ..problem });
+        let cut = error.cut.map(|cut| Place::rendered(id, cut));
+        problems.push(Problem { help: error.help, cut, ..problem });
     }
     let Some(root) = parsed.root else { return (None, false) };
     let members = match root.value {
@@ -148,8 +149,22 @@ fn fields(
             "`{}` belongs to ContainerPilot 2 files, which this version does not run yet",
             member.key
         );
-        let help = "in version 3, `services` and `tasks` are `jobs`, `backends` are `watches`, and `preStart`, \
-                    `preStop` and `postStop` are jobs with a `when`";
+        let help = match member.key.as_str() {
+            "services" => {
+                "in version 3 these are `jobs`, each with its `exec` and health: { exec: …, interval: …, ttl: … }"
+            }
+            "tasks" => "in version 3 these are `jobs` with when: { interval: … }",
+            "backends" => {
+                "in version 3 these are `watches`, and `onChange` is a job with when: { source: \"watch.NAME\", \
+                 each: \"changed\" }"
+            }
+            "preStart" => {
+                "in version 3 this is a job, and the others wait for it with when: { source: \"preStart\", once: \
+                 \"exitSuccess\" }"
+            }
+            "preStop" => "in version 3 this is a job with when: { source: \"NAME\", once: \"stopping\" }",
+            _ => "in version 3 this is a job with when: { source: \"NAME\", once: \"stopped\" }",
+        };
         cx.error(member.key_span, message, help);
     }
     (Some(ConfigFields::from_members(&mut cx, root.span, &members)), clean)

@@ -6,6 +6,8 @@ mod job;
 mod telemetry;
 mod when;
 
+pub(crate) use when::source_named;
+
 use std::collections::HashSet;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -15,7 +17,7 @@ use containerpilot_core::plan::{
     Catalog, Control, Coprocess, EventPattern, Job, Logging, Plan, Telemetry, Trigger, Watch,
 };
 
-use crate::decode::Given;
+use crate::decode::{Given, Section, SectionInfo, Shape};
 use crate::diagnose::{Place, Problem, Severity};
 use crate::fields::{ConfigFields, CoprocessFields};
 use crate::host::Host;
@@ -75,7 +77,7 @@ impl<H: Host> Lower<'_, H> {
 
     fn coprocess(&mut self, fields: &CoprocessFields) -> Option<Coprocess> {
         let Some(command) = value_of(&fields.command) else {
-            self.required(fields.place, "a coprocess", "command");
+            self.required(&CoprocessFields::INFO, fields.place, opening(fields.place), "command");
             return None;
         };
         let written =
@@ -87,27 +89,28 @@ impl<H: Host> Lower<'_, H> {
     }
 
     /// Says that a key is missing, unless a wrong one has been complained about already.
-    pub(crate) fn required(&mut self, section: Place, what: &str, key: &str) {
-        if !self.told(section, key) {
-            self.error(opening(section), format!("{what} needs `{key}`"), "");
+    pub(crate) fn required(&mut self, info: &SectionInfo, section: Place, at: Place, key: &str) {
+        if self.told(section, key) {
+            return;
         }
+        let field = info.fields.iter().find(|field| field.key == key);
+        // The first sentence of what the table says about the key.
+        let about = field.and_then(|field| field.help.split(['.', ';']).next()).unwrap_or_default();
+        let example = match field.map(|field| &field.shape) {
+            // It must be longer than `interval`, which has the other example.
+            Some(Shape::Duration) if key == "ttl" => "30".to_owned(),
+            Some(Shape::Duration) => "10".to_owned(),
+            Some(Shape::OneOf(names)) => format!("\"{}\"", names.first().copied().unwrap_or("…")),
+            _ => "\"…\"".to_owned(),
+        };
+        let help = format!("add for example {key}: {example} ({})", uncapitalised(about));
+        self.error(at, format!("{} needs `{key}`", info.name), &help);
     }
 
     /// Whether an error inside a section speaks of a key already, so that nothing more need be said of it: the
     /// key itself was wrong, or an unknown one was probably meant to be it.
     pub(crate) fn told(&self, section: Place, key: &str) -> bool {
-        let quoted = format!("`{key}`");
-        let speaks = |problem: &Problem| {
-            problem.message.contains(&quoted)
-                || problem.help.as_ref().is_some_and(|help| help.contains(&quoted))
-        };
-        let inside = |place: Place| {
-            place.file == section.file
-                && place.span.start >= section.span.start
-                && place.span.end <= section.span.end
-        };
-        let errors = self.problems.iter().filter(|problem| problem.severity == Severity::Error);
-        errors.into_iter().any(|problem| problem.place.is_some_and(inside) && speaks(problem))
+        told(self.problems, Some(section), key)
     }
 
     /// The address of a service: the first match of its `interfaces` (D6).
@@ -118,7 +121,7 @@ impl<H: Host> Lower<'_, H> {
             match InterfaceSpec::parse(&one.value) {
                 Ok(spec) => specs.push(spec),
                 Err(error) => {
-                    self.error(one.place, error.to_string(), &error.help);
+                    self.error(part(one, &error.place), error.to_string(), &error.help);
                     return None;
                 }
             }
@@ -137,6 +140,23 @@ impl<H: Host> Lower<'_, H> {
         }
         chosen
     }
+}
+
+/// Whether an error inside a section, or anywhere, speaks of a key already.
+pub(crate) fn told(problems: &[Problem], section: Option<Place>, key: &str) -> bool {
+    let quoted = format!("`{key}`");
+    let speaks = |problem: &Problem| {
+        problem.message.contains(&quoted) || problem.help.as_ref().is_some_and(|help| help.contains(&quoted))
+    };
+    let inside = |place: Place| {
+        section.is_none_or(|section| {
+            place.file == section.file
+                && place.span.start >= section.span.start
+                && place.span.end <= section.span.end
+        })
+    };
+    let mut errors = problems.iter().filter(|problem| problem.severity == Severity::Error);
+    errors.any(|problem| problem.place.is_some_and(inside) && speaks(problem))
 }
 
 /// A plan in the making.
@@ -206,6 +226,30 @@ fn settle_sources(jobs: &mut [Option<Job>], fields: &ConfigFields) {
 pub(crate) fn opening(place: Place) -> Place {
     let start = place.span.start as usize;
     Place { span: Span::new(start, start + 1), ..place }
+}
+
+/// The place of a part of a text. With escapes in it nothing is known but the place of the whole.
+fn part(given: &Given<String>, range: &std::ops::Range<usize>) -> Place {
+    let whole = given.place.span;
+    if whole.range().len() != given.value.len() + 2 {
+        return given.place;
+    }
+    let start = whole.start as usize + 1;
+    Place { span: Span::new(start + range.start, start + range.end), ..given.place }
+}
+
+fn uncapitalised(text: &str) -> String {
+    let mut characters = text.chars();
+    characters.next().map(|first| first.to_lowercase().chain(characters).collect()).unwrap_or_default()
+}
+
+/// A name that could stand in the catalog, made of one that cannot.
+pub(crate) fn service_name_like(name: &str) -> Option<String> {
+    let last = name.rsplit('/').next().unwrap_or_default();
+    let tame: String =
+        last.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect();
+    let tame = tame.trim_matches(|c: char| !c.is_ascii_alphabetic()).to_owned();
+    is_service_name(&tame).then_some(tame)
 }
 
 /// Whether a name can stand in the catalog (D9).

@@ -14,7 +14,7 @@ use crate::diagnose::{Place, Problem, Severity};
 use crate::fields::{ConfigFields, JobFields, WhenFields};
 use crate::host::{Host, ProgramState};
 use crate::kinds::{EventName, EventOrFlag};
-use crate::lower::{Draft, opening};
+use crate::lower::{Draft, opening, source_named, told};
 use crate::suggest;
 
 /// Checks what was read, and says what it found.
@@ -22,7 +22,8 @@ pub(crate) fn check<H: Host>(fields: &ConfigFields, draft: &Draft, host: &H, pro
     let jobs = fields.jobs.as_ref().map(|given| given.value.as_slice()).unwrap_or_default();
     let drafts = draft.jobs.iter().map(Option::as_ref);
     let pairs: Vec<(&JobFields, Option<&Job>)> = jobs.iter().zip(drafts).collect();
-    let mut checker = Checker { host, problems, names: Names::new(fields), pairs };
+    let names_unclear = ["name", "jobs", "watches"].iter().any(|key| told(problems, None, key));
+    let mut checker = Checker { host, problems, names: Names::new(fields), names_unclear, pairs };
     checker.events();
     checker.cycles();
     checker.times();
@@ -120,6 +121,8 @@ struct Checker<'a, H: Host> {
     host: &'a H,
     problems: &'a mut Vec<Problem>,
     names: Names,
+    /// Some name was not understood: it may be the very one that is missed elsewhere.
+    names_unclear: bool,
     pairs: Vec<(&'a JobFields, Option<&'a Job>)>,
 }
 
@@ -137,7 +140,10 @@ impl<H: Host> Checker<'_, H> {
     /// Sources that do not exist, and events that their source never sends.
     fn events(&mut self) {
         for (fields, job) in self.pairs.clone() {
-            let Some(job) = job else { continue };
+            let Some(job) = job else {
+                self.lone_source(fields);
+                continue;
+            };
             if job.when.trigger == Trigger::Never {
                 self.never(fields);
             }
@@ -150,35 +156,47 @@ impl<H: Host> Checker<'_, H> {
     /// A `when` that names no event which could come.
     fn never(&mut self, fields: &JobFields) {
         let Some(when) = &fields.when else { return };
-        // An event that is misspelt has been complained about; it is not missing.
+        // What was wrong in it has been said, and is the reason why it names no event.
         let inside = |place: Place| {
-            place.file == when.place.file
-                && when.place.span.start <= place.span.start
-                && place.span.end <= when.place.span.end
+            let (outer, inner) = (when.place.span, place.span);
+            place.file == when.place.file && outer.start <= inner.start && inner.end <= outer.end
         };
-        let told =
+        let wrong =
             |problem: &Problem| problem.severity == Severity::Error && problem.place.is_some_and(inside);
-        if self.problems.iter().any(told) {
-            return;
+        if self.problems.iter().any(wrong) {
+            return self.lone_source(fields);
         }
         let source = when.value.source.as_ref().filter(|given| !given.value.is_empty());
-        let sent = |given: &Option<Given<EventOrFlag>>| {
-            matches!(given, Some(Given { value: EventOrFlag::Event(EventName::NeverSent), .. }))
+        let never = |given: &Option<Given<EventOrFlag>>| match given {
+            Some(Given { value: EventOrFlag::Event(EventName::NeverSent(word)), .. }) => Some(*word),
+            _ => None,
         };
-        if sent(&when.value.once) || sent(&when.value.each) {
+        if let Some(word) = never(&when.value.once).or(never(&when.value.each)) {
             let place = event_place(&when.value).unwrap_or(when.key);
-            let help = "for a signal write when: { source: \"SIGHUP\" }; for the end, once: \"shutdown\"";
-            return self.fault(
-                place,
-                "no such event is ever sent, so the job can never run".to_owned(),
-                help,
-            );
+            let (message, help) = if word.starts_with("SIG") {
+                let message = format!("`{word}` is a source and not an event, so the job can never run");
+                (message, format!("write when: {{ source: \"{word}\" }}"))
+            } else {
+                let message = format!("the event `{word}` is never sent, so the job can never run");
+                (
+                    message,
+                    "for the end write once: \"shutdown\", for a failure once: \"exitFailed\"".to_owned(),
+                )
+            };
+            return self.fault(place, message, help);
         }
         match source {
-            Some(source) if source.value.starts_with("SIG") => {
+            Some(source) if is_signal(&source.value) => {
                 let message = format!("a job cannot wait for {}, so it can never run", source.value);
-                let help =
-                    "jobs can wait for SIGHUP and SIGUSR2; for SIGTERM write when: { once: \"shutdown\" }";
+                let name = source.value.to_ascii_uppercase();
+                let name = name.strip_prefix("SIG").unwrap_or(&name);
+                let help = match name {
+                    "HUP" | "USR2" => format!("write source: \"SIG{name}\""),
+                    "TERM" | "INT" => {
+                        "write when: { once: \"shutdown\" }, which both SIGTERM and SIGINT cause".to_owned()
+                    }
+                    _ => "the signals that a job can wait for are SIGHUP and SIGUSR2".to_owned(),
+                };
                 self.fault(source.place, message, help);
             }
             Some(source) => {
@@ -189,6 +207,26 @@ impl<H: Host> Checker<'_, H> {
                 let message = "`when` names no event, so the job can never run".to_owned();
                 self.fault(when.key, message, "remove it to run the job at startup");
             }
+        }
+    }
+
+    /// A source beside an event that could not be understood, or in a job with another mistake: whether it exists can be
+    /// said all the same.
+    fn lone_source(&mut self, fields: &JobFields) {
+        let source = fields.when.as_ref().and_then(|when| when.value.source.as_ref());
+        let Some(Given { value, place, .. }) = source.filter(|given| !is_signal(&given.value)) else {
+            return;
+        };
+        match source_named(value) {
+            Source::Watch(name) if !self.names.watches.contains(&name) => {
+                self.unknown(*place, value, &format!("there is no watch `{name}`"));
+            }
+            Source::Job(name)
+                if !self.names.jobs.contains_key(&name) && !self.names.watches.contains(&name) =>
+            {
+                self.unknown(*place, value, &format!("there is no job or watch `{name}`"));
+            }
+            _ => {}
         }
     }
 
@@ -225,9 +263,17 @@ impl<H: Host> Checker<'_, H> {
     }
 
     fn unknown(&mut self, place: Place, name: &str, message: &str) {
-        let all = self.names.all();
+        if self.names_unclear {
+            return;
+        }
+        let mut all = self.names.all();
+        if name.starts_with("watch.") {
+            all.retain(|name| name.starts_with("watch."));
+        }
         let help = match suggest::nearest(name, all.iter().map(String::as_str)) {
             Some(near) => format!("did you mean \"{near}\"?"),
+            None if all.len() == 1 => format!("did you mean \"{}\"?", all.concat()),
+            None if all.is_empty() && name.starts_with("watch.") => "add it to `watches`".to_owned(),
             None if all.is_empty() => "there is nothing else in the file to wait for".to_owned(),
             None if all.len() > 20 => "a source is the name of a job, or watch.NAME".to_owned(),
             None => format!("there are: {}", all.join(", ")),
@@ -239,6 +285,9 @@ impl<H: Host> Checker<'_, H> {
     fn sent_by(&mut self, wait: &Wait<'_>, name: &str, senders: &[usize]) {
         let code = wait.event.code;
         let senders: Vec<_> = senders.iter().filter_map(|nth| self.pairs.get(*nth)).copied().collect();
+        // A key that was not understood may be the very one that is missed here.
+        let unclear =
+            |key: &str| senders.iter().any(|(fields, _)| told(self.problems, Some(fields.place), key));
         let all = |lacks: fn(&JobFields) -> bool| {
             !senders.is_empty() && senders.iter().all(|(fields, _)| lacks(fields))
         };
@@ -251,14 +300,18 @@ impl<H: Host> Checker<'_, H> {
                 };
                 ("it is a job, not a watch", help)
             }
-            code if code.is_global() => ("the supervisor sends it", "remove `source`".to_owned()),
-            Code::ExitSuccess | Code::ExitFailed if all(|fields| fields.exec.is_none()) => {
+            code if code.is_global() => ("containerpilot itself sends it", "remove `source`".to_owned()),
+            Code::ExitSuccess | Code::ExitFailed
+                if all(|fields| fields.exec.is_none()) && !unclear("exec") =>
+            {
                 ("it has no `exec`", "wait for healthy, stopping or stopped".to_owned())
             }
-            Code::Healthy | Code::Unhealthy if all(|fields| fields.health.is_none()) => {
+            Code::Healthy | Code::Unhealthy
+                if all(|fields| fields.health.is_none()) && !unclear("health") =>
+            {
                 ("it has no `health`", format!("add `health` to the job `{name}`, or wait for another event"))
             }
-            Code::TimerExpired if all(no_start_timeout) => {
+            Code::TimerExpired if all(no_start_timeout) && !unclear("timeout") => {
                 ("it has no `when.timeout`", format!("add when: {{ timeout: … }} to the job `{name}`"))
             }
             _ => return,
@@ -310,12 +363,14 @@ impl<H: Host> Checker<'_, H> {
             .and_then(|(fields, _)| fields.when.as_ref())
             .map(|when| when.value.source.as_ref().map_or(when.key, |given| given.place));
         let Some(place) = place else { return };
-        let message = if let [only, _] = names.as_slice() {
-            format!("the job `{only}` waits for itself, so it can never run")
+        let (message, help) = if let [only, _] = names.as_slice() {
+            let message = format!("the job `{only}` waits for itself, so it can never run");
+            (message, "without `when` it runs at startup; to run it again when it has ended, use `restarts`")
         } else {
-            format!("these jobs wait for one another and can never run: {}", names.join(" → "))
+            let message = format!("these jobs wait for one another and can never run: {}", names.join(" → "));
+            (message, "let one of them start at another event")
         };
-        self.fault(place, message, "let one of them start at another event");
+        self.fault(place, message, help);
     }
 
     /// For each job that can never be started because of another job: that other job.
@@ -500,6 +555,12 @@ impl<H: Host> Checker<'_, H> {
             self.say(Severity::Warning, place, message, "add consul: \"localhost:8500\" to advertise them");
         }
     }
+}
+
+/// Whether a source is meant to be a signal: `SIGTERM`, `sighup`.
+fn is_signal(source: &str) -> bool {
+    let sig = source.get(..3).is_some_and(|start| start.eq_ignore_ascii_case("sig"));
+    source.starts_with("SIG") || sig && crate::kinds::signal_named(source).is_some()
 }
 
 fn no_start_timeout(fields: &JobFields) -> bool {

@@ -67,7 +67,13 @@ struct Piece {
 #[derive(Clone, Debug, Default)]
 pub struct SourceMap {
     pieces: Vec<Piece>,
+    /// Actions that printed nothing, by the place where their text would stand.
+    silent: Vec<(u32, Span)>,
 }
+
+/// How many actions that print nothing are remembered: enough for any file that people write, and no more, because
+/// a loop can run through millions of them.
+const MOST_SILENT: usize = 10_000;
 
 impl SourceMap {
     /// The map of a text that was not rendered at all.
@@ -95,6 +101,36 @@ impl SourceMap {
             self.pieces.pop();
         }
         self.pieces.push(Piece { rendered, source, copied });
+    }
+
+    /// The action at `source` printed nothing at `rendered`.
+    pub fn silent(&mut self, rendered: usize, source: Span) {
+        if self.silent.len() < MOST_SILENT {
+            self.silent.push((Span::at(rendered).start, source));
+        }
+    }
+
+    /// The first action that printed nothing between two rendered offsets, both included.
+    #[must_use]
+    pub fn silent_between(&self, start: u32, end: u32) -> Option<Span> {
+        let first = self.silent.partition_point(|(offset, _)| *offset < start);
+        self.silent.get(first).filter(|(offset, _)| *offset <= end).map(|(_, source)| *source)
+    }
+
+    /// The action that printed the byte at `offset`, and all that it printed there; `length` is that of the text.
+    #[must_use]
+    pub fn printed_at(&self, offset: u32, length: usize) -> Option<(Span, Span)> {
+        let after = self.pieces.partition_point(|piece| piece.rendered <= offset);
+        let piece = after.checked_sub(1).and_then(|index| self.pieces.get(index))?;
+        let end = self.pieces.get(after).map_or(length, |next| next.rendered as usize);
+        let printed = !piece.copied && (offset as usize) < end;
+        printed.then(|| (piece.source, Span::new(piece.rendered as usize, end)))
+    }
+
+    /// The same, if the byte before was printed with it.
+    #[must_use]
+    pub fn printed_around(&self, offset: u32, length: usize) -> Option<(Span, Span)> {
+        self.printed_at(offset, length).filter(|(_, printed)| printed.start < offset)
     }
 
     /// The origin of the rendered byte at `offset`. An offset at the very end belongs to the last byte's piece.
@@ -129,6 +165,25 @@ mod tests {
         assert_eq!(map.origin(4), Origin::Produced(Span::new(2, 10)));
         assert_eq!(map.origin(5), Origin::Copied(10));
         assert_eq!(map.origin(7), Origin::Copied(12));
+    }
+
+    #[test]
+    fn c5_the_inside_of_what_an_action_printed_is_not_its_edges() {
+        // `ab{{ .X }}cd` with X = "123"
+        let mut map = SourceMap::default();
+        map.copied(0, Span::new(0, 2));
+        map.produced(2, Span::new(2, 10));
+        map.copied(5, Span::new(10, 12));
+        let inside = Some((Span::new(2, 10), Span::new(2, 5)));
+        assert_eq!([2, 3, 4, 5].map(|at| map.printed_around(at, 7)), [None, inside, inside, None]);
+    }
+
+    #[test]
+    fn c5_an_action_that_prints_nothing_is_found_where_it_would_have() {
+        let mut map = SourceMap::default();
+        map.silent(3, Span::new(3, 9));
+        assert_eq!(map.silent_between(2, 3), Some(Span::new(3, 9)));
+        assert_eq!(map.silent_between(4, 9), None);
     }
 
     #[test]

@@ -28,6 +28,15 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     best.map(|(_, candidate)| candidate)
 }
 
+/// What a word was meant to be: one that is called otherwise elsewhere (`others` has the word and what it is called
+/// here), or the nearest of the known ones.
+#[must_use]
+pub fn meant<'a>(word: &str, known: &[&'a str], others: &[(&str, &'a str)]) -> Option<&'a str> {
+    let other = others.iter().find(|(other, _)| other.eq_ignore_ascii_case(word));
+    let other = other.map(|(_, here)| *here).filter(|here| known.contains(here));
+    other.or_else(|| nearest(word, known.iter().copied()))
+}
+
 /// The number of insertions, deletions, replacements and swaps of neighbours between two words.
 fn distance(from: &[char], to: &[char]) -> usize {
     let mut before: Vec<usize> = Vec::new();
@@ -78,6 +87,14 @@ mod tests {
         assert_eq!(nearest("", KNOWN), None);
         assert_eq!(nearest("x", KNOWN), None);
         assert_eq!(nearest(&"x".repeat(100_000), KNOWN), None);
+    }
+
+    #[test]
+    fn c5_a_word_from_elsewhere_is_known_by_what_it_is_called_here() {
+        let others = [("always", "unlimited"), ("cmd", "exec")];
+        assert_eq!(meant("Always", &["never", "unlimited"], &others), Some("unlimited"));
+        assert_eq!(meant("nevr", &["never", "unlimited"], &others), Some("never"));
+        assert_eq!(meant("cmd", &["never", "unlimited"], &others), None);
     }
 
     #[test]

@@ -84,6 +84,3 @@ pub fn render(source: &[u8], env: &Environment) -> Result<Rendered, Vec<Template
     let program = parse::parse(source)?;
     exec::render(source, &program, env)
 }
-
-#[cfg(test)]
-mod tests;

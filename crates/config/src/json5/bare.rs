@@ -106,6 +106,13 @@ pub(super) fn guess(bytes: &[u8]) -> Guess {
             value: number::parse(plain).map_or(Value::Null, Value::Number),
         };
     }
+    if let Some(rest) = only_closed(&text) {
+        return Guess {
+            message: "this text has no quotation mark at its beginning".to_owned(),
+            help: format!("write {}", quoted(rest)),
+            value: Value::String(rest.to_owned()),
+        };
+    }
     let number_like =
         text.trim_start_matches(['+', '-', '.']).starts_with(|char: char| char.is_ascii_digit());
     let message = if number_like && !text.contains(' ') {
@@ -118,6 +125,12 @@ pub(super) fn guess(bytes: &[u8]) -> Guess {
         help: format!("write {}", quoted(&text)),
         value: Value::String(text),
     }
+}
+
+/// The text without the quotation mark at its end, if that is its only one.
+fn only_closed(text: &str) -> Option<&str> {
+    let quote = text.chars().last().filter(|last| matches!(last, '"' | '\''))?;
+    text.strip_suffix(quote).filter(|rest| !rest.contains(['"', '\'']))
 }
 
 /// The text as it would have to be written.

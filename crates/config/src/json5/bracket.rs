@@ -94,7 +94,11 @@ impl Parser<'_> {
             _ if surplus && !slip => {
                 if self.surplus != Some(previous) {
                     let message = format!("this `{}` closes nothing", bracket.close());
-                    self.report_always(span, message, "delete it");
+                    self.report_always(span, message, "delete it, or one too many before it");
+                }
+                // The comma behind it goes with it, unless one is due.
+                if self.token.kind == Kind::Comma && self.step != Step::After {
+                    self.skip();
                 }
                 self.surplus = Some(self.end);
             }
@@ -144,6 +148,35 @@ impl Parser<'_> {
             Some(line.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count())
         };
         matches!((indent(open.start), indent(close.start)), (Some(open), Some(close)) if close < open)
+    }
+
+    /// An object in a list is followed by another one before its own end. Indentation often tells which bracket it
+    /// is that was forgotten: not the object's own, but one inside of it, which took the object's for its own.
+    pub(super) fn object_without_end(&mut self) {
+        let inner = self.misindented.filter(|(bracket, _)| *bracket == Bracket::Object).map(|(_, open)| open);
+        let within = |open: &Span| self.stack.last().is_some_and(|frame| frame.open.start <= open.start);
+        if let Some(open) = inner.filter(within) {
+            let help = "write `}` where it ends, as far right as its line";
+            self.report_always(open, "this `{` is never closed", help);
+        } else {
+            let message = if self.step == Step::Key {
+                "expected a key, or `}` before the next object"
+            } else {
+                "expected a comma or `}` after this value"
+            };
+            let help = "close this object with `}` and put a comma before the next one";
+            self.report_always(Span::at(self.end), message, help);
+        }
+        self.close(Span::at(self.end));
+    }
+
+    /// A list in an object is followed by the object's next key before its own end.
+    pub(super) fn list_without_end(&mut self) {
+        let Some(open) = self.stack.last().map(|frame| frame.open) else { return };
+        let help = format!("write `]` before `{}`", self.written());
+        self.report_always(open, "this `[` is never closed", help);
+        self.close(Span::at(self.end));
+        self.step = Step::Key;
     }
 
     /// The text ends with brackets open.

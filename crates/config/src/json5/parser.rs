@@ -13,7 +13,7 @@
 //! comma or a sound `key:`, so nothing more is reported before that.
 
 use super::lexer::{Bracket, Kind, Lexer, Token};
-use super::{Member, Node, Parsed, SyntaxError, SyntaxKind, Value, bare};
+use super::{Member, Node, Parsed, SyntaxError, SyntaxKind, Value, bare, foreign};
 use crate::limits;
 use crate::span::Span;
 
@@ -93,6 +93,10 @@ impl<'a> Parser<'a> {
         if self.step == Step::Done {
             self.trailing();
         }
+        // What is no JSON5 at all has one mistake, whatever was tripped over on the way.
+        if let Some(error) = self.errors.first().and_then(|_| foreign::recognise(self.lexer.text)) {
+            return Parsed { root: None, errors: vec![error] };
+        }
         self.errors.truncate(limits::ERRORS);
         self.errors.sort_by_key(|error| error.span.start);
         Parsed { root: self.root, errors: self.errors }
@@ -107,7 +111,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Takes the token and keeps silent about it.
-    fn skip(&mut self) {
+    pub(super) fn skip(&mut self) {
         self.lexer.pending.clear();
         self.advance();
     }
@@ -153,7 +157,7 @@ impl<'a> Parser<'a> {
     }
 
     /// The written form of the present token.
-    fn written(&self) -> String {
+    pub(super) fn written(&self) -> String {
         String::from_utf8_lossy(self.lexer.text.get(self.token.span.range()).unwrap_or_default()).into_owned()
     }
 
@@ -196,7 +200,7 @@ impl<'a> Parser<'a> {
                 Kind::End => {
                     if !reported {
                         let help = "a configuration is an object: `{ jobs: [ … ] }`";
-                        self.report_always(self.token.span, "there is nothing here", help);
+                        self.report_always(self.token.span, "the configuration is empty", help);
                     }
                     self.errors.append(&mut self.lexer.pending);
                     self.step = Step::Done;
@@ -228,7 +232,7 @@ impl<'a> Parser<'a> {
     fn trailing(&mut self) {
         if self.token.kind != Kind::End {
             if !self.wrapped {
-                let help = "the configuration has ended: check the brackets before, or delete this";
+                let help = "the last `}` before has ended it: delete this, or a bracket too many before it";
                 self.report_always(self.token.span, "nothing may follow the end of the configuration", help);
             }
             self.lexer.pending.truncate(usize::from(self.token.junk));
@@ -246,12 +250,10 @@ impl<'a> Parser<'a> {
         let start = root.span.start as usize;
         let list = matches!(root.value, Value::List(_));
         let span = if list { Span::new(start, start + 1) } else { root.span };
-        self.errors.push(SyntaxError {
-            kind: SyntaxKind::NotObject,
-            span,
-            message: format!("a configuration is an object, not {what}"),
-            help: Some("begin it with `{` and end it with `}`".to_owned()),
-        });
+        let help = if list { "write `{ jobs: [ … ] }`" } else { "begin it with `{` and end it with `}`" };
+        let message = format!("a configuration is an object, not {what}");
+        let error = SyntaxError::new(span, message, Some(help.to_owned()));
+        self.errors.push(SyntaxError { kind: SyntaxKind::NotObject, ..error });
         self.root = None;
     }
 
@@ -259,6 +261,7 @@ impl<'a> Parser<'a> {
 
     fn key(&mut self) {
         let span = self.token.span;
+        let lacks_end = matches!(self.token.kind, Kind::Open(Bracket::Object)) && self.object_lacks_its_end();
         match self.token.kind {
             Kind::Close(bracket) => self.closer(bracket),
             Kind::End => self.unclosed(),
@@ -306,6 +309,10 @@ impl<'a> Parser<'a> {
             Kind::Template => {
                 self.template();
                 self.step = if matches!(self.token.kind, Kind::Colon) { Step::Colon } else { Step::After };
+            }
+            Kind::Open(Bracket::Object) if lacks_end => {
+                self.object_without_end();
+                self.step = Step::Value;
             }
             Kind::Open(bracket) => {
                 let what = if bracket == Bracket::List { "a list" } else { "an object" };
@@ -365,6 +372,9 @@ impl<'a> Parser<'a> {
     fn value(&mut self) {
         let span = self.token.span;
         let list = self.stack.last().is_some_and(|frame| frame.bracket == Bracket::List);
+        if list && self.list_lacks_its_end() {
+            return self.list_without_end();
+        }
         match &self.token.kind {
             Kind::Close(bracket) if list => self.closer(*bracket),
             Kind::End => self.unclosed(),
@@ -452,9 +462,7 @@ impl<'a> Parser<'a> {
             }
             Kind::Template => self.template(),
             Kind::Open(Bracket::Object) if lacks_end => {
-                let help = "close this object with `}` and put a comma before the next one";
-                self.report(Span::at(self.end), "expected a comma or `}` after this value", help);
-                self.close(Span::at(self.end));
+                self.object_without_end();
                 self.set_quiet(true);
             }
             Kind::Open(_) if !list => {
@@ -462,8 +470,13 @@ impl<'a> Parser<'a> {
                 self.synchronise();
             }
             _ => {
+                let within = self.quotes_within();
                 self.missing_comma(bracket);
-                self.step = next;
+                if within {
+                    self.synchronise();
+                } else {
+                    self.step = next;
+                }
             }
         }
     }
@@ -471,22 +484,42 @@ impl<'a> Parser<'a> {
     // ---- the slips that several steps share
 
     fn missing_comma(&mut self, bracket: Bracket) {
-        let message = format!("expected a comma or `{}` after this value", bracket.close());
-        let string = matches!(self.token.kind, Kind::Word(_) | Kind::Text | Kind::String { .. });
-        let after_quote = self.end.checked_sub(1).and_then(|last| self.lexer.text.get(last));
-        // `"say "hello""`: the text ended earlier than its writer thinks.
-        let help = if string && after_quote == Some(&b'"') && self.token.span.start as usize == self.end {
-            "write \\\" for a quotation mark inside a text"
-        } else {
-            "put a comma here"
+        let comma = format!("expected a comma or `{}` after this value", bracket.close());
+        let (message, help) = match self.token.kind {
+            _ if !self.quotes_within() => (comma, "put a comma here"),
+            Kind::String { .. } => {
+                (comma, "put a comma here, or write \\\" for a quotation mark inside a text")
+            }
+            _ => {
+                let message = "the text ends with the quotation mark before this".to_owned();
+                (message, "write \\\" for a quotation mark inside a text")
+            }
         };
         self.report(Span::at(self.end), message, help);
+    }
+
+    /// Whether a text ended earlier than its writer thinks: `"say "hello""`.
+    fn quotes_within(&self) -> bool {
+        let value =
+            matches!(self.token.kind, Kind::Word(_) | Kind::Text | Kind::String { .. } | Kind::Number(_));
+        let after_quote = self.end.checked_sub(1).and_then(|last| self.lexer.text.get(last));
+        value && after_quote == Some(&b'"') && self.token.span.start as usize == self.end
     }
 
     /// Whether an object in a list is followed by `{` because its own `}` was forgotten.
     fn object_lacks_its_end(&mut self) -> bool {
         let parent = self.stack.len().checked_sub(2).and_then(|parent| self.stack.get(parent));
         parent.is_some_and(|parent| parent.bracket == Bracket::List) && self.remaining() < self.stack.len()
+    }
+
+    /// Whether a list in an object is followed by `key:` because its `]` was forgotten.
+    fn list_lacks_its_end(&mut self) -> bool {
+        let parent = self.stack.len().checked_sub(2).and_then(|parent| self.stack.get(parent));
+        self.token.newline
+            && matches!(self.token.kind, Kind::Word(_) | Kind::String { .. })
+            && parent.is_some_and(|parent| parent.bracket == Bracket::Object)
+            && self.colon_follows()
+            && self.remaining() < self.stack.len()
     }
 
     /// A run of commas with nothing between them: one message.

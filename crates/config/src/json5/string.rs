@@ -53,12 +53,13 @@ fn unclosed(text: &[u8], start: usize, end: usize, errors: &mut Vec<SyntaxError>
     let line = text.get(start + 1..end).unwrap_or_default();
     let kept = line.iter().rposition(|byte| !b" \t,}]".contains(byte)).map_or(0, |last| last + 1);
     let quote = char::from(text.get(start).copied().unwrap_or(b'"'));
-    error(
-        errors,
-        Span::new(start, start + 1),
-        "this text is not closed before the end of the line",
-        format!("put {quote} after the text's last character; a line break inside a text is written \\n"),
-    );
+    if errors.len() < limits::ERRORS {
+        let help =
+            format!("put {quote} after the text's last character; a line break inside a text is written \\n");
+        let message = "this text is not closed before the end of the line";
+        let error = SyntaxError::new(Span::new(start, start + 1), message, Some(help));
+        errors.push(SyntaxError { cut: Some(Span::at(end)), ..error });
+    }
     let mut out = String::new();
     push_lossy(&mut out, line.get(..kept).unwrap_or_default());
     Quoted { text: out, end: start + 1 + kept, broken: true }

@@ -89,7 +89,8 @@ fn c5_one_slip_is_one_message_at_its_place() {
         ("{a:\n b: 2}", "@3: expected a value after the colon"),
         ("{a: \"x,\n b: 2}", "\": this text is not closed before the end of the line"),
         ("{a: \"one\n two\",\n b: 2}", "\": this text is not closed before the end of the line"),
-        ("{a: \"say \"hi\"!\", b: 2}", "@10: expected a comma or `}` after this value"),
+        ("{a: \"say \"hi\"!\", b: 2}", "@10: the text ends with the quotation mark before this"),
+        ("{a: [\"b\"\"c\"]}", "@8: expected a comma or `]` after this value"),
         ("{a: “x”, b: 2}", "“: “ is not a quotation mark that JSON5 knows"),
         ("{a: {{ .X }}}", "{{ .X }}: `{{` cannot stand here"),
         ("{# c\na: 1}", "#: a comment does not begin with `#`"),
@@ -100,8 +101,9 @@ fn c5_one_slip_is_one_message_at_its_place() {
         ("{a", "{: this `{` is never closed"),
         ("{a: 1} b", "b: nothing may follow the end of the configuration"),
         ("a: 1", "@0: expected `{` here"),
-        ("- a: 1\n- b: 2", "-: expected `{` here"),
-        ("", "@0: there is nothing here"),
+        ("- a: 1\n- b: 2", "- a: 1: this looks like YAML, not JSON5"),
+        ("- a", "-: expected `{` here"),
+        ("", "@0: the configuration is empty"),
         ("[]", "[: a configuration is an object, not a list"),
     ] {
         assert_eq!(mistakes(text), [expected], "{text:?}");

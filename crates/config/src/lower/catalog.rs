@@ -118,7 +118,10 @@ impl<H: Host> Lower<'_, H> {
         let Err(why) = self.host.readable(path) else { return };
         let message = format!("`{path}` cannot be read: {why}");
         match place {
-            Some(place) => self.error(*place, message, ""),
+            Some(place) => {
+                let help = "is the path right, and is the file there when containerpilot starts?";
+                self.error(*place, message, help);
+            }
             None => self.problems.push(Problem::nowhere(Severity::Error, format!("{variable}: {message}"))),
         }
     }

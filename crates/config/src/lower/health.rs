@@ -2,8 +2,9 @@
 
 use containerpilot_core::plan::{Check, Health, OnUnhealthy, Probe};
 
-use super::Lower;
-use crate::decode::Given;
+use super::{Lower, opening};
+use crate::decode::{Given, Section};
+use crate::diagnose::Place;
 use crate::fields::HealthFields;
 use crate::host::Host;
 use crate::kinds::{Several, span_of, value_of};
@@ -15,23 +16,26 @@ impl<H: Host> Lower<'_, H> {
             let message = "a list of checks is not carried out by this version yet";
             self.error(given.key, message, "write one check: health: { … }");
         }
+        // Of one check the key tells best where it is; of several, their own beginnings do.
+        let at = |fields: &HealthFields| if *listed { opening(fields.place) } else { given.key };
         let checks: Vec<_> = items
             .iter()
             .enumerate()
-            .map(|(nth, fields)| self.check(job, fields, listed.then_some(nth + 1)))
+            .map(|(nth, fields)| self.check(job, fields, at(fields), listed.then_some(nth + 1)))
             .collect();
         // Each check may say how long it is to be trusted; the service has one ttl, the longest of them.
         let mut ttl = None;
         for fields in items.iter().filter(|fields| !listed || fields.ttl.is_some()) {
-            let time = self.positive(fields.place, fields.ttl.as_ref(), "`health`", "ttl")?;
+            let time =
+                self.positive(&HealthFields::INFO, fields.place, at(fields), fields.ttl.as_ref(), "ttl")?;
             ttl = ttl.max(Some(time));
         }
         if ttl.is_none() {
-            self.required(given.place, "`health`", "ttl");
+            self.required(&HealthFields::INFO, given.place, given.key, "ttl");
         }
         let heartbeats: Vec<_> = items.iter().filter_map(|fields| fields.heartbeat.as_ref()).collect();
         if let Some(wrong) = heartbeats.iter().find(|heartbeat| heartbeat.value <= 0) {
-            self.error(wrong.place, "`heartbeat` must be longer than nothing", "");
+            self.error(wrong.place, "`heartbeat` must be longer than 0", "");
             return None;
         }
         let restart = items.iter().any(|fields| value_of(&fields.on_unhealthy) == Some(OnUnhealthy::Restart));
@@ -43,8 +47,9 @@ impl<H: Host> Lower<'_, H> {
         })
     }
 
-    fn check(&mut self, job: &str, fields: &HealthFields, nth: Option<usize>) -> Option<Check> {
-        let interval = self.positive(fields.place, fields.interval.as_ref(), "`health`", "interval");
+    fn check(&mut self, job: &str, fields: &HealthFields, at: Place, nth: Option<usize>) -> Option<Check> {
+        let interval =
+            self.positive(&HealthFields::INFO, fields.place, at, fields.interval.as_ref(), "interval");
         let probe = self.probe(fields)?;
         let name = value_of(&fields.name).filter(|name| !name.is_empty()).unwrap_or_else(|| match nth {
             Some(nth) => format!("check.{job}.{nth}"),

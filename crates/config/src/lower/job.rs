@@ -7,8 +7,8 @@ use containerpilot_core::plan::{
 };
 
 use super::when::SHORTEST;
-use super::{Lower, is_service_name, opening};
-use crate::decode::Given;
+use super::{Lower, is_service_name, opening, service_name_like};
+use crate::decode::{Given, Section, SectionInfo};
 use crate::diagnose::{Place, Severity};
 use crate::duration;
 use crate::fields::{BackoffFields, JobFields, WatchFields};
@@ -79,7 +79,11 @@ impl<H: Host> Lower<'_, H> {
             None => {
                 let program = fields.exec.as_ref().map(|exec| exec.value.program.clone());
                 if program.is_none() && !self.told(fields.place, "exec") {
-                    self.error(opening(fields.place), "a job needs `name` or `exec`", "");
+                    self.error(
+                        opening(fields.place),
+                        "a job needs `name` or `exec`",
+                        "write for example exec: \"/bin/server\"",
+                    );
                 }
                 program
             }
@@ -200,10 +204,21 @@ impl<H: Host> Lower<'_, H> {
             self.idle_fields(fields);
             return Some(None);
         };
-        let name_place = fields.name.as_ref().map_or(opening(fields.place), |given| given.place);
         if let Some(name) = name.filter(|name| !is_service_name(name)) {
-            let help = "the catalog wants a small letter first, then letters, digits and dashes, at least two in all";
-            self.error(name_place, format!("`{name}` cannot be the name of a job with a `port`"), help);
+            match (&fields.name, &fields.port) {
+                (Some(given), _) => {
+                    let message = format!("`{name}` cannot be the name of a job with a `port`");
+                    self.error(given.place, message, &wanted(name));
+                }
+                (None, port) => {
+                    let place = port.as_ref().map_or(opening(fields.place), |given| given.key);
+                    let like = service_name_like(name).unwrap_or_else(|| "server".to_owned());
+                    let help = format!(
+                        "add for example name: \"{like}\"; that of its program, `{name}`, cannot stand in the catalog"
+                    );
+                    self.error(place, "a job with a `port` needs a `name` of its own", &help);
+                }
+            }
         }
         let address = self.address(fields.interfaces.as_ref());
         let extras = fields.consul.as_ref().map(|given| &given.value);
@@ -265,38 +280,54 @@ impl<H: Host> Lower<'_, H> {
     pub(super) fn watch(&mut self, fields: &WatchFields) -> Option<Watch> {
         let name = match &fields.name {
             None => {
-                self.required(fields.place, "a watch", "name");
+                self.required(&WatchFields::INFO, fields.place, opening(fields.place), "name");
                 None
             }
             Some(given) if !is_service_name(&given.value) => {
-                let help = "the catalog wants a small letter first, then letters, digits and dashes, at least two in all";
-                self.error(given.place, format!("`{}` cannot be the name of a service", given.value), help);
+                let help = wanted(&given.value);
+                self.error(given.place, format!("`{}` cannot be the name of a service", given.value), &help);
                 None
             }
             Some(given) => Some(given.value.clone()),
         };
-        let interval = self.positive(fields.place, fields.interval.as_ref(), "a watch", "interval");
+        let at = fields.name.as_ref().map_or(opening(fields.place), |given| given.place);
+        let interval =
+            self.positive(&WatchFields::INFO, fields.place, at, fields.interval.as_ref(), "interval");
         Some(Watch { name: name?, interval: interval?, tag: value_of(&fields.tag), dc: value_of(&fields.dc) })
     }
 
-    /// A time that must be there and be longer than nothing.
+    /// A time that must be there and be longer than 0.
     pub(super) fn positive(
         &mut self,
+        info: &SectionInfo,
         section: Place,
+        at: Place,
         given: Option<&Given<i64>>,
-        what: &str,
         key: &str,
     ) -> Option<Duration> {
         match given {
             None => {
-                self.required(section, what, key);
+                self.required(info, section, at, key);
                 None
             }
             Some(given) if given.value <= 0 => {
-                self.error(given.place, format!("`{key}` must be longer than nothing"), "");
+                self.error(
+                    given.place,
+                    format!("`{key}` must be longer than 0"),
+                    "write for example 5 or \"500ms\"",
+                );
                 None
             }
             Some(given) => Some(span_of(given.value)),
         }
+    }
+}
+
+/// What a name in the catalog looks like.
+fn wanted(name: &str) -> String {
+    let rule = "a small letter first, then letters, digits and dashes, at least two in all";
+    match service_name_like(name) {
+        Some(like) => format!("write for example \"{like}\": {rule}"),
+        None => format!("the catalog wants {rule}"),
     }
 }

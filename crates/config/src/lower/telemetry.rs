@@ -10,6 +10,7 @@ use containerpilot_core::plan::{
 };
 
 use super::Lower;
+use crate::decode::Section;
 use crate::diagnose::{Place, Severity};
 use crate::fields::{MetricFields, TelemetryFields};
 use crate::host::Host;
@@ -104,16 +105,20 @@ impl<H: Host> Lower<'_, H> {
         // Prometheus' client library calls a metric without a `name` by nothing at all.
         if parts[2].is_empty() || !is_metric_name(&name) {
             let message = format!("`{name}` cannot be the name of a metric");
-            let help = "a name begins with a letter or `_`, and goes on with letters, digits, `_` and `:`";
-            self.error(
-                place,
-                if parts[2].is_empty() { "a metric needs `name`".to_owned() } else { message },
-                help,
-            );
+            let rule = "a name begins with a letter or `_`, and goes on with letters, digits, `_` and `:`";
+            let tame: String =
+                parts[2].chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+            if parts[2].is_empty() {
+                self.required(&MetricFields::INFO, fields.place, place, "name");
+            } else if is_metric_name(&tame) && !name.is_empty() {
+                self.error(place, message, &format!("write for example \"{tame}\": {rule}"));
+            } else {
+                self.error(place, message, rule);
+            }
             return None;
         }
         let Some(kind) = value_of(&fields.kind) else {
-            self.required(fields.place, "a metric", "type");
+            self.required(&MetricFields::INFO, fields.place, place, "type");
             return None;
         };
         let buckets = self.buckets(fields, kind)?;

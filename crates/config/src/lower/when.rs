@@ -4,7 +4,7 @@ use containerpilot_core::event::{Code, Source, UserSignal};
 use containerpilot_core::plan::{EventPattern, Repeat, Trigger, When};
 
 use super::{Lower, opening};
-use crate::decode::Given;
+use crate::decode::{Given, Section};
 use crate::fields::{ConditionFields, JobFields, WhenFields};
 use crate::host::Host;
 use crate::kinds::{EventName, EventOrFlag, span_of};
@@ -60,7 +60,7 @@ impl<H: Host> Lower<'_, H> {
 
     fn interval(&mut self, interval: &Given<i64>) -> Option<Trigger> {
         if interval.value < SHORTEST {
-            self.error(interval.place, "`interval` must be at least 1ms", "");
+            self.error(interval.place, "`interval` must be at least 1ms", "write for example 5 or \"500ms\"");
             return None;
         }
         Some(Trigger::Interval(span_of(interval.value)))
@@ -89,9 +89,9 @@ impl<H: Host> Lower<'_, H> {
             }
             Ok(_) => Some(Trigger::Never),
             Err(place) => {
-                let message =
-                    "true and false belong beside `all` or `any`; here the event's name is expected";
-                self.error(place, message, "write for example once: \"healthy\"");
+                let key = if fields.once.is_some() { "once" } else { "each" };
+                let message = format!("`{key}` must be the name of an event here, not true or false");
+                self.error(place, message, &format!("write for example {key}: \"exitSuccess\""));
                 None
             }
         }
@@ -112,12 +112,13 @@ impl<H: Host> Lower<'_, H> {
         }
         match fields.event.as_ref().map(|given| (given.value, given.place)) {
             Some((EventName::Code(code), _)) => Some(EventPattern { source: source_named(source), code }),
-            Some((EventName::NeverSent, place)) => {
+            Some((EventName::NeverSent(_), place)) => {
                 self.error(place, "no such event is ever sent", "");
                 None
             }
             None => {
-                self.required(fields.place, "a condition", "event");
+                let at = opening(fields.place);
+                self.required(&ConditionFields::INFO, fields.place, at, "event");
                 None
             }
         }

@@ -322,7 +322,9 @@ impl<'t> Writer<'t> {
                 &made
             }
         };
-        if !bytes.is_empty() && self.room(bytes.len(), span) {
+        if bytes.is_empty() {
+            self.map.silent(self.text.len(), span);
+        } else if self.room(bytes.len(), span) {
             self.map.produced(self.text.len(), span);
             self.text.extend_from_slice(bytes);
         }

@@ -42,8 +42,13 @@ const KEYWORDS: [&str; 10] =
     ["true", "false", "end", "else", "range", "with", "define", "template", "block", "continue"];
 
 /// A function nobody knows.
-pub(super) fn unknown_function(span: Span, text: &[u8]) -> Mistake {
+pub(super) fn unknown_function(words: &Words<'_>, span: Span, text: &[u8]) -> Mistake {
     let name = shown(text);
+    // `{{ name: "x" }}`: an object that was opened twice.
+    if words.tail(span.end as usize).starts_with(b":") && Function::named(text).is_none() {
+        return Mistake::new(span, format!("`{name}:` cannot stand inside {{{{ }}}}"))
+            .help("two braces begin a template action; an object has one: { key: value }");
+    }
     let mistake = Mistake::new(span, format!("unknown function `{name}`"));
     if let Some(near) = suggest::nearest(&name, Function::names().chain(KEYWORDS)) {
         return mistake.help(format!("did you mean `{near}`?"));
@@ -70,7 +75,7 @@ pub(super) fn unknown_variable(span: Span, text: &[u8]) -> Mistake {
 /// `'localhost'`
 pub(super) fn not_one_character(span: Span, text: &[u8]) -> Mistake {
     let inner = text.get(1..text.len().saturating_sub(1)).unwrap_or_default();
-    Mistake::new(span, "a single-quoted constant holds one character")
+    Mistake::new(span, "text inside {{ }} stands in double quotes, not in single ones")
         .help(format!("write \"{}\"", shown(inner).replace('"', "\\\"")))
 }
 
@@ -230,6 +235,32 @@ fn broken(words: &Words<'_>, span: Span, flaw: Flaw, before: Option<Span>) -> Mi
 /// An action that the text ends in.
 pub(super) fn unclosed(span: Span) -> Mistake {
     Mistake::new(span, "this action is not closed").help("write the missing `}}`")
+}
+
+/// An action at `open` that the text ends in. A lone `}` on its line was most likely meant to close it, unless
+/// the quotes before it say that it stands outside of the text around the action.
+pub(super) fn unclosed_at(source: &[u8], open: usize) -> Mistake {
+    let rest = source.get(open..).unwrap_or_default();
+    let line = rest.split(|byte| matches!(byte, b'\n' | b'\r')).next().unwrap_or_default();
+    // `default "localhost }}`: the closing braces are there, but in a text that has not ended before them.
+    let close = line.windows(2).position(|pair| pair == b"}}");
+    let quotes = |end: usize| line.iter().take(end).filter(|byte| **byte == b'"').count();
+    if let Some(quote) = close
+        .filter(|close| quotes(*close) % 2 == 1)
+        .and_then(|close| line.get(..close)?.iter().rposition(|byte| *byte == b'"'))
+    {
+        let span = Span::new(open + quote, open + quote + 1);
+        return Mistake::new(span, "this quote is not closed before the action ends")
+            .help("write the closing \" before the `}}`");
+    }
+    let brace = line.iter().position(|byte| *byte == b'}').filter(|end| quotes(*end) % 2 == 0);
+    match brace {
+        Some(brace) => {
+            Mistake::new(Span::new(open + brace, open + brace + 1), "an action ends with two braces")
+                .help("write `}}`")
+        }
+        None => unclosed(Span::new(open, open + 2)),
+    }
 }
 
 /// A name with something in it that names cannot have, such as `.WITH-DASH`.

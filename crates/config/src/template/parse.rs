@@ -25,6 +25,7 @@ pub(super) fn parse(source: &[u8]) -> Result<Program, Vec<TemplateError>> {
         list: Vec::new(),
         templates: BTreeMap::new(),
         ranges: 0,
+        stray_else: false,
     };
     parser.text_and_actions();
     let main = std::mem::take(&mut parser.list);
@@ -71,6 +72,8 @@ struct Parser<'s> {
     templates: BTreeMap<Vec<u8>, Vec<Node>>,
     /// How many `range` blocks are open in this template.
     ranges: usize,
+    /// An `else` without a block was reported; the `end` that goes with it is no second mistake.
+    stray_else: bool,
 }
 
 impl<'s> Parser<'s> {
@@ -200,7 +203,7 @@ impl<'s> Parser<'s> {
             let at = (mistake.span.start as usize).max(inside);
             let last = words.last;
             if words.lexer.closed.is_none() && pipe::smells_unclosed(last) && self.never_closed(at) {
-                self.report(hint::unclosed(Span::new(open, open + 2)));
+                self.report(hint::unclosed_at(self.source, open));
             } else {
                 self.report(mistake);
             }
@@ -371,6 +374,7 @@ impl<'s> Parser<'s> {
         let list = std::mem::take(&mut self.list);
         let Some(block) = self.open.last_mut() else {
             self.list = list;
+            self.stray_else = true;
             return Err(Mistake::new(first.span, "`else` belongs to no block")
                 .help("it stands between {{ if … }} and its {{ end }}"));
         };
@@ -409,6 +413,9 @@ impl<'s> Parser<'s> {
         let list = std::mem::take(&mut self.list);
         let Some(mut block) = self.open.pop() else {
             self.list = list;
+            if std::mem::take(&mut self.stray_else) {
+                return Ok(());
+            }
             return Err(Mistake::new(first.span, "`end` closes nothing")
                 .help("delete it, or write the {{ if … }}, {{ range … }} or {{ with … }} it belongs to"));
         };

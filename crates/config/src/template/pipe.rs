@@ -350,7 +350,7 @@ impl<'s> Reader<'_, 's> {
         let kind = match token.kind {
             Word::Identifier => match Function::named(text) {
                 Some(function) => Kind::Function(function),
-                None => return Err(hint::unknown_function(span, text)),
+                None => return Err(hint::unknown_function(self.words, span, text)),
             },
             Word::Dot => Kind::Dot,
             Word::Nil => Kind::Nil,

@@ -8,7 +8,7 @@ use containerpilot_config::interfaces::HostAddress;
 use containerpilot_config::{Input, Loaded, Options, load};
 use serde_json::Value;
 
-use crate::harness::{environment, text};
+use crate::harness::{environment, say, text};
 
 fn folder() -> PathBuf {
     let copy = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/realworld");
@@ -72,7 +72,7 @@ fn c3_every_public_file_gets_the_verdict_of_3_8() {
             println!("    {}: never works: {}", text(case, "file"), fault.problem.message);
         }
     }
-    println!("realworld: {passed} passed, {failed} failed");
+    say(&format!("realworld: {passed} passed, {failed} failed"));
     assert_eq!(failed, 0);
 }
 

@@ -156,6 +156,9 @@ fn c7_a_program_that_is_not_there_is_a_warning() {
 fn c5_a_misspelt_event_is_not_called_missing_too() {
     let text =
         "{ jobs: [{ name: 'b', exec: 'y' }, { exec: 'x', when: { source: 'b', once: 'exitSucess' } }] }";
-    assert_eq!(messages(text, Severity::Error), ["`once` names no event: the text \"exitSucess\""]);
+    assert_eq!(
+        messages(text, Severity::Error),
+        ["`once` must be the name of an event, not the text \"exitSucess\""]
+    );
     assert_eq!(messages(text, Severity::Fault), [""; 0]);
 }

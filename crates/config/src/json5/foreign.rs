@@ -1,0 +1,104 @@
+//! Files that are no JSON5 at all: another format, another encoding, two versions in one.
+//!
+//! A person who hands over YAML does not want to hear about each of its lines. This is asked only of texts that
+//! have mistakes, so it can never refuse anything.
+
+use super::SyntaxError;
+use crate::span::Span;
+
+const BEGINS: &str =
+    "a configuration is JSON5 and begins with `{`, for example { jobs: [ { exec: \"…\" } ] }";
+/// How much of a file is looked at.
+const REACH: usize = 64 * 1024;
+
+/// The one mistake of a file that is something else.
+pub(super) fn recognise(text: &[u8]) -> Option<SyntaxError> {
+    let text = text.get(..REACH).unwrap_or(text);
+    bytes(text).or_else(|| conflict(text)).or_else(|| other_format(text))
+}
+
+/// Bytes that are not the text of a program: another encoding, or no text.
+fn bytes(text: &[u8]) -> Option<SyntaxError> {
+    let head = text.get(..1024).unwrap_or(text);
+    let marked = head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff");
+    let nul = head.iter().filter(|byte| **byte == 0).count();
+    let half = nul * 3 > head.len() && nul > 4;
+    if marked || half {
+        let message = "this file is not UTF-8: it looks like UTF-16";
+        return Some(error(0, 2.min(text.len()), message, "save it as UTF-8 in your editor"));
+    }
+    let odd = |byte: &u8| byte.is_ascii_control() && !matches!(byte, b'\t' | b'\n' | b'\r' | 0x0c);
+    let count = head.iter().filter(|byte| odd(byte)).count();
+    if count * 10 > head.len() && count > 4 {
+        let first = head.iter().position(odd).unwrap_or_default();
+        let help = "is it really the configuration? The program is written in `exec`";
+        return Some(error(first, first + 1, "this file is not text", help));
+    }
+    None
+}
+
+/// What a version control system leaves behind.
+fn conflict(text: &[u8]) -> Option<SyntaxError> {
+    let (at, _) = lines(text).find(|(_, line)| line.starts_with(b"<<<<<<< "))?;
+    lines(text).find(|(other, line)| *other > at && line.starts_with(b">>>>>>> "))?;
+    let help =
+        "keep one of the two versions, and delete the lines that begin with <<<<<<<, ======= and >>>>>>>";
+    Some(error(at, at + 7, "this is a merge conflict that was not resolved", help))
+}
+
+/// Formats that people take for this one. All of them are told by their first line, or by lines JSON5 never has.
+fn other_format(text: &[u8]) -> Option<SyntaxError> {
+    let (at, first) = lines(text).find(|(_, line)| !line.is_empty() && !line.starts_with(b"//"))?;
+    if first.starts_with(b"#!") {
+        let help = "give the configuration, not the program: a program is written in `exec`";
+        return Some(error(at, at + 2, "this is a script, not a configuration", help));
+    }
+    if first.starts_with(b"<") {
+        let help = "is it really the configuration, or an error page that was downloaded in its place?";
+        return Some(error(at, at + 1, "this is HTML or XML, not a configuration", help));
+    }
+    if matches!(first.first(), None | Some(b'{' | b'/')) {
+        return None;
+    }
+    let all = || lines(text).map(|(_, line)| line);
+    let assigns = all().any(assignment);
+    if all().any(|line| line.starts_with(b"[") && line.ends_with(b"]") && section(line)) && assigns {
+        return Some(error(at, at + first.len(), "this looks like TOML, not JSON5", BEGINS));
+    }
+    let item = all().any(|line| line.starts_with(b"- ") || line == b"---");
+    let nested = all().any(|line| line.ends_with(b":"));
+    let brackets = all().any(|line| line.ends_with(b"{") || line.ends_with(b"["));
+    (item && (nested || colon(first)) && !brackets)
+        .then(|| error(at, at + first.len(), "this looks like YAML, not JSON5", BEGINS))
+}
+
+fn assignment(line: &[u8]) -> bool {
+    let word = line.iter().position(|byte| !(byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')));
+    let rest = word.and_then(|end| line.get(end..)).unwrap_or_default().trim_ascii_start();
+    rest.starts_with(b"=")
+}
+
+/// `[name]` and `[[name]]`
+fn section(line: &[u8]) -> bool {
+    let name = line.iter().filter(|byte| !matches!(byte, b'[' | b']'));
+    name.clone().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'))
+        && name.clone().next().is_some_and(u8::is_ascii_alphabetic)
+}
+
+fn colon(line: &[u8]) -> bool {
+    line.contains(&b':')
+}
+
+/// The lines without blanks around them, each with the offset of its first byte.
+fn lines(text: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
+    let mut start = 0;
+    text.split(|byte| *byte == b'\n').map(move |line| {
+        let at = start + (line.len() - line.trim_ascii_start().len());
+        start += line.len() + 1;
+        (at, line.trim_ascii())
+    })
+}
+
+fn error(start: usize, end: usize, message: &str, help: &str) -> SyntaxError {
+    SyntaxError::new(Span::new(start, end), message, Some(help.to_owned()))
+}
