@@ -1,5 +1,7 @@
 //! The way from files to a plan: render, parse, decode, merge, lower, check.
 
+use std::collections::BTreeMap;
+
 use containerpilot_core::plan::Plan;
 
 use crate::decode::{Cx, Section};
@@ -130,6 +132,7 @@ fn fields(
         return (None, false);
     }
     let parsed = json5::parse(text);
+    let before = problems.len();
     let clean = parsed.errors.is_empty();
     for error in parsed.errors {
         let problem = Problem::new(Severity::Error, Place::rendered(id, error.span), error.message);
@@ -167,7 +170,32 @@ fn fields(
         };
         cx.error(member.key_span, message, help);
     }
-    (Some(ConfigFields::from_members(&mut cx, root.span, &members)), clean)
+    let fields = ConfigFields::from_members(&mut cx, root.span, &members);
+    prefer_later(problems, before);
+    (Some(fields), clean)
+}
+
+/// Of two errors at the very same place, the later one knows more: that `abc` must stand in quotes is of no use where
+/// a number is wanted.
+fn prefer_later(problems: &mut Vec<Problem>, from: usize) {
+    let errors = problems.iter().skip(from).filter(|problem| is_error(problem));
+    let mut last: BTreeMap<Span, usize> = BTreeMap::new();
+    for (nth, problem) in errors.enumerate() {
+        if let Some(place) = problem.place.filter(|place| !place.in_source && !place.span.is_empty()) {
+            last.insert(place.span, nth);
+        }
+    }
+    let mut nth = 0;
+    let mut skipped = 0;
+    problems.retain(|problem| {
+        skipped += 1;
+        if skipped <= from || !is_error(problem) {
+            return true;
+        }
+        nth += 1;
+        let latest = problem.place.and_then(|place| last.get(&place.span).copied());
+        latest.is_none_or(|latest| latest == nth - 1)
+    });
 }
 
 /// Keys that only a ContainerPilot 2 file has (C8).
