@@ -1,7 +1,7 @@
 //! The core: one queue of events, one way in, one way out.
 //!
-//! A step takes one input. Deadlines that have passed come first, then the input; each may queue events, and the queue
-//! is drained before the next. When it is empty, whatever has become hopeless is given up (W10), jobs that wait for
+//! A step takes one input, and then the deadlines that have passed: whoever is late must not kill a process whose end
+//! it is just being told. Each may queue events, and the queue is drained before the next. When it is empty, whatever has become hopeless is given up (W10), jobs that wait for
 //! hooks go on (S2), and the whole ends when the last job is complete. Nothing waits for anything outside.
 
 use alloc::collections::{BTreeMap, VecDeque};
@@ -273,17 +273,14 @@ impl Core {
         }
         core::mem::swap(&mut self.effects, effects);
         self.now = self.now.max(now);
-        while let Some(alarm) = self.timers.due(self.now) {
+        self.handling = None;
+        self.input(input);
+        self.drain();
+        while self.phase != Phase::Left
+            && let Some(alarm) = self.timers.due(self.now)
+        {
             self.handling = None;
             self.alarm(alarm);
-            self.drain();
-            if self.phase == Phase::Left {
-                break;
-            }
-        }
-        if self.phase != Phase::Left {
-            self.handling = None;
-            self.input(input);
             self.drain();
         }
         core::mem::swap(&mut self.effects, effects);
