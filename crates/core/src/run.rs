@@ -48,8 +48,12 @@ impl Core {
         self.begin_service(job);
     }
 
-    /// D4, H3: what begins with a process: the first registration, and the checks.
+    /// D4, H3: what begins with a process: the first registration, and the checks. A process that was asked to end
+    /// before it was there (S2) begins nothing.
     fn begin_service(&mut self, job: JobIx) {
+        if self.job(job).aim() > Aim::Hooks {
+            return;
+        }
         let status = self.planned(job).service.as_ref().and_then(|service| service.initial_status);
         if let Some(status) = status
             && self.job(job).wanted == Wanted::Absent
