@@ -135,6 +135,8 @@ impl Core {
 
     /// W9: a job is complete.
     pub(crate) fn finish(&mut self, job: JobIx) {
+        // A job without a process (W11) has been checked until now.
+        self.end_checks(job);
         let aim = self.job(job).aim();
         self.change(job, State::Complete, aim);
         self.advertise(job, Wanted::Absent);
