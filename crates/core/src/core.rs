@@ -92,6 +92,8 @@ pub struct Core {
     pub(crate) stop_time: Option<TimerId>,
     pub(crate) effects: Vec<Effect>,
     pub(crate) runs: BTreeMap<RunId, JobIx>,
+    /// The runs that are over and have left something of their process group behind (P4).
+    pub(crate) remains: BTreeMap<RunId, TimerId>,
     pub(crate) check_runs: BTreeMap<CheckRun, (JobIx, CheckIx)>,
     /// The code to leave with, where a job has said so.
     pub(crate) exit_code: Option<u8>,
@@ -197,6 +199,7 @@ impl Core {
             stop_time: None,
             effects: Vec::new(),
             runs: BTreeMap::new(),
+            remains: BTreeMap::new(),
             check_runs: BTreeMap::new(),
             exit_code: None,
             first_failure: None,
@@ -312,7 +315,7 @@ impl Core {
             Alarm::Check(job, check) => self.check_due(job, check),
             Alarm::CheckTimeout(job, check) => self.check_timeout(job, check),
             Alarm::Heartbeat(job) => self.heartbeat_due(job),
-            Alarm::Remains(run) => self.effects.push(Effect::KillRemains { run }),
+            Alarm::Remains(run) => self.kill_remains(run),
             Alarm::StopTime => self.kill_everything("the stop time has passed"),
             Alarm::LastWait => self.leave(),
         }
@@ -541,6 +544,7 @@ impl Core {
 
     /// Leaves.
     pub(crate) fn leave(&mut self) {
+        self.kill_all_remains();
         let code = self.exit_code.or(self.first_failure).unwrap_or(0);
         self.phase = Phase::Left;
         self.effects.push(Effect::Exit { code });

@@ -116,7 +116,8 @@ impl Core {
     pub(crate) fn exited(&mut self, run: RunId, status: ExitStatus, leftovers: bool) {
         let Some(job) = self.forget(run) else { return };
         if leftovers {
-            self.timers.set(self.now + self.plan.stop_timeout, Alarm::Remains(run));
+            let timer = self.timers.set(self.now + self.plan.stop_timeout, Alarm::Remains(run));
+            self.remains.insert(run, timer);
         }
         let timed_out = self.job(job).timed_out;
         let success = status.is_success() && !timed_out;

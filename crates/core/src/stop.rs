@@ -7,7 +7,7 @@ use core::time::Duration;
 use crate::core::{Core, Phase, is_farewell};
 use crate::effect::{Effect, Wanted};
 use crate::event::Code;
-use crate::ids::JobIx;
+use crate::ids::{JobIx, RunId};
 use crate::job::{Aim, State};
 use crate::journal::Origin;
 use crate::plan::{AtEnd, Level, Role, Signal};
@@ -249,8 +249,25 @@ impl Core {
         for job in self.all_jobs() {
             self.kill(job);
         }
+        self.kill_all_remains();
         let timer = self.timers.set(self.now + LAST_WAIT, Alarm::LastWait);
         self.stop_time = Some(timer);
+    }
+
+    /// P4: what is left of a run's process group has had its time.
+    pub(crate) fn kill_remains(&mut self, run: RunId) {
+        let mut timer = self.remains.remove(&run);
+        if timer.is_some() {
+            self.timers.cancel(&mut timer);
+            self.effects.push(Effect::KillRemains { run });
+        }
+    }
+
+    /// P4, S4: nothing outlives the supervisor.
+    pub(crate) fn kill_all_remains(&mut self) {
+        while let Some(run) = self.remains.keys().next().copied() {
+            self.kill_remains(run);
+        }
     }
 
     fn kill(&mut self, job: JobIx) {
