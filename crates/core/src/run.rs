@@ -260,6 +260,9 @@ impl Core {
     pub(crate) fn run_timeout(&mut self, job: JobIx) {
         self.job_mut(job).run_timeout = None;
         let Some(run) = self.job(job).run else { return };
+        if self.job(job).timed_out {
+            return;
+        }
         let timeout = self.planned(job).timeout.unwrap_or_default();
         let name = self.planned(job).name.clone();
         self.log(Level::Warn, Some(job), format!("{name} timeout after {}", spoken(timeout)));
@@ -315,7 +318,9 @@ impl Core {
                 // A run that may take no longer than its interval has met its timeout, and this turn follows it. A run
                 // that may take longer goes on, and the turn is skipped.
                 let met = self.planned(job).timeout.is_some_and(|timeout| timeout <= interval);
-                if met && self.job(job).state() == State::Running {
+                // Of several turns that come while it dies, one is kept (W7) and counted.
+                let kept = self.job(job).remembered.is_some();
+                if met && !kept && self.job(job).state() == State::Running {
                     self.job_mut(job).restarts += 1;
                     self.job_mut(job).remembered = self.job(job).cause.map(|event| event.id);
                     let state = &mut self.jobs[job.index()];
@@ -331,13 +336,15 @@ impl Core {
     /// H8: a run that has become unhealthy makes way for another.
     pub(crate) fn replace(&mut self, job: JobIx) {
         let Some(run) = self.job(job).run else { return };
+        // One that flaps while it ends was asked already, and gains no time by it.
+        if self.job(job).stop_timer.is_some() {
+            return;
+        }
         let signal = self.planned(job).stop.signal;
         self.log(Level::Info, Some(job), "is unhealthy, and is restarted".into());
         self.effects.push(Effect::Kill { run, signal });
         let timer = self.timers.set(self.now + self.plan.stop_timeout, Alarm::Stubborn(job));
-        let state = &mut self.jobs[job.index()];
-        self.timers.cancel(&mut state.stop_timer);
-        state.stop_timer = Some(timer);
+        self.job_mut(job).stop_timer = Some(timer);
     }
 
     /// The wanted status while a job is not healthy: critical, if it is in the catalog at all (H6, H7).
