@@ -98,6 +98,8 @@ pub(crate) struct JobState {
     pub(crate) failure: Option<u8>,
     /// Whether the present run has met its timeout.
     pub(crate) timed_out: bool,
+    /// Whether the present run was asked to make way for another (H8).
+    pub(crate) replaced: bool,
     /// A signal that waits for the process to be there.
     pub(crate) signal_at_start: Option<Signal>,
     pub(crate) health: Option<HealthState>,
@@ -136,6 +138,7 @@ impl JobState {
             last_exit: None,
             failure: None,
             timed_out: false,
+            replaced: false,
             signal_at_start: None,
             health: job.health.as_ref().map(HealthState::new),
             wanted: Wanted::Absent,

@@ -22,7 +22,7 @@ impl Core {
         self.timers.cancel(&mut state.delay);
         state.cause = cause.or(state.cause);
         state.has_run = true;
-        state.timed_out = false;
+        (state.timed_out, state.replaced) = (false, false);
         state.signal_at_start = None;
         let aim = state.aim();
         if self.planned(job).exec.is_none() {
@@ -337,7 +337,7 @@ impl Core {
     pub(crate) fn replace(&mut self, job: JobIx) {
         let Some(run) = self.job(job).run else { return };
         // One that flaps while it ends was asked already, and gains no time by it.
-        if self.job(job).stop_timer.is_some() {
+        if core::mem::replace(&mut self.job_mut(job).replaced, true) {
             return;
         }
         let signal = self.planned(job).stop.signal;
