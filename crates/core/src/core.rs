@@ -166,10 +166,15 @@ impl Core {
             for (condition, event) in planned.when.patterns().iter().enumerate() {
                 let key = key(&event.source);
                 let subscription = Subscription { job, condition, undoes: false };
-                subscriptions.entry((key, event.code)).or_default().push(subscription);
+                let list = subscriptions.entry((key, event.code)).or_default();
+                // Whoever names an event twice still runs once for it; a condition of `all` is each its own.
+                if lasting || list.last().is_none_or(|last| last.job != job) {
+                    list.push(subscription);
+                }
                 if lasting && event.code == Code::Healthy {
+                    // What comes to an end with an event does so before anything begins with it.
                     let undoing = Subscription { undoes: true, ..subscription };
-                    subscriptions.entry((key, Code::Unhealthy)).or_default().push(undoing);
+                    subscriptions.entry((key, Code::Unhealthy)).or_default().insert(0, undoing);
                 }
                 if let Key::Name(id) = key {
                     let add = |lists: &mut Vec<Vec<JobIx>>| {
