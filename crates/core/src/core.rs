@@ -489,6 +489,12 @@ impl Core {
                 !events.any(|(event, key)| self.can_come(*key, event.code))
             }
             Trigger::All { .. } => {
+                if state.holds.iter().all(|holds| *holds) {
+                    // They come to hold again only where one of them can end.
+                    return !events.any(|(event, key)| {
+                        event.code == Code::Healthy && self.can_come(*key, Code::Healthy)
+                    });
+                }
                 let mut missing = events.zip(&state.holds).filter(|(_, holds)| !**holds);
                 missing.any(|((event, key), _)| !self.can_come(*key, event.code))
             }
