@@ -541,6 +541,7 @@ impl Core {
                 self.leave();
                 false
             }
+            Phase::Stopping if self.runs.is_empty() => self.let_go(),
             _ => false,
         }
     }

@@ -1,6 +1,7 @@
 //! Stopping: one job, all jobs, and everything that is left (S1–S5, W5, W9, W10).
 
 use alloc::format;
+use alloc::vec;
 use alloc::vec::Vec;
 use core::time::Duration;
 
@@ -48,15 +49,43 @@ impl Core {
         if self.job(job).aim() != Aim::Hooks || self.job(job).state() == State::Complete {
             return;
         }
-        // A hook that waits for hooks of its own, and has no process, is not waited for: it may be waiting for this job.
+        // A hook that itself waits for this job, directly or by others, would wait for ever.
         let outstanding = self.hooks_of(job).iter().any(|hook| {
-            let state = self.job(*hook);
-            let idle = state.aim() == Aim::Hooks && !state.has_process();
-            *hook != job && state.state() != State::Complete && !idle
+            let complete = self.job(*hook).state() == State::Complete;
+            *hook != job && !complete && !self.waits_for(*hook, job)
         });
         if !outstanding {
             self.leave_catalog(job);
         }
+    }
+
+    /// Whether a job that has nothing else to do waits for the end of another, as its hook or as a hook's hook.
+    fn waits_for(&self, from: JobIx, target: JobIx) -> bool {
+        let mut seen = vec![false; self.jobs.len()];
+        let mut open = vec![from];
+        while let Some(job) = open.pop() {
+            if job == target {
+                return true;
+            }
+            let state = self.job(job);
+            let waits = state.aim() == Aim::Hooks && state.state() != State::Complete && !state.has_process();
+            match seen.get_mut(job.index()) {
+                Some(seen) if waits && !*seen => *seen = true,
+                _ => continue,
+            }
+            open.extend(self.hooks_of(job));
+        }
+        false
+    }
+
+    /// S4: no process is left, so nothing can happen any more that anybody waits for. Whoever still waits for an end
+    /// waits in a ring; the first of them is let go. Says whether there was one.
+    pub(crate) fn let_go(&mut self) -> bool {
+        let waiting = self.all_jobs().find(|job| self.job(*job).is_up());
+        if let Some(job) = waiting {
+            self.begin_stop(job);
+        }
+        waiting.is_some()
     }
 
     /// A job has waited long enough for its hooks.
