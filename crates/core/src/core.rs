@@ -446,7 +446,7 @@ impl Core {
         match busy {
             State::Waiting => self.start(job, Some(event)),
             State::Delaying => self.restart_for(job, event),
-            State::Starting | State::Running => self.job_mut(job).remembered = Some(event.id),
+            State::Starting | State::Running => self.job_mut(job).remembered = Some(event),
             State::Complete => {}
         }
     }

@@ -32,7 +32,7 @@ use alloc::vec::Vec;
 
 use crate::effect::Wanted;
 use crate::health::HealthState;
-use crate::ids::{EventId, RunId};
+use crate::ids::RunId;
 use crate::input::ExitStatus;
 use crate::journal::Event;
 use crate::plan::{Job, Signal, Trigger};
@@ -83,7 +83,7 @@ pub(crate) struct JobState {
     /// Whether it was started for the shutdown (S3).
     pub(crate) ran_at_shutdown: bool,
     /// An event or a turn that came while it ran (W7, W4).
-    pub(crate) remembered: Option<EventId>,
+    pub(crate) remembered: Option<Event>,
     /// Which conditions of `all` hold (W12).
     pub(crate) holds: Vec<bool>,
     /// How often it was restarted; for a periodic job, how often its turn has come again.

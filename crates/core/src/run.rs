@@ -176,10 +176,23 @@ impl Core {
         let state = &mut self.jobs[job.index()];
         self.timers.cancel(&mut state.stop_timer);
         if self.phase != Phase::Running {
-            self.change(job, State::Waiting, Aim::Up);
-            return self.begin_stop(job);
+            return self.run_again_at_the_end(job);
         }
         self.run_again(job);
+    }
+
+    /// S3: a job that stays for the end runs once for it, also if it was busy when that came (W7).
+    fn run_again_at_the_end(&mut self, job: JobIx) {
+        self.change(job, State::Waiting, Aim::Up);
+        let state = self.job_mut(job);
+        match state.remembered.take() {
+            Some(event) => {
+                state.ran_at_shutdown = true;
+                self.start(job, Some(event));
+            }
+            None if state.ran_at_shutdown => self.begin_stop(job),
+            None => self.look_again(job),
+        }
     }
 
     /// Whether, when and why a job that has ended runs again (W4, W6, W7, W8, W9).
@@ -187,8 +200,7 @@ impl Core {
         let periodic = matches!(self.planned(job).when.trigger, Trigger::Interval(_));
         if let Some(event) = self.job_mut(job).remembered.take() {
             self.change(job, State::Waiting, Aim::Up);
-            let event = self.journal().event(event).copied();
-            return self.start(job, event);
+            return self.start(job, Some(event));
         }
         if periodic {
             self.change(job, State::Waiting, Aim::Up);
@@ -322,7 +334,7 @@ impl Core {
                 let kept = self.job(job).remembered.is_some();
                 if met && !kept && self.job(job).state() == State::Running {
                     self.job_mut(job).restarts += 1;
-                    self.job_mut(job).remembered = self.job(job).cause.map(|event| event.id);
+                    self.job_mut(job).remembered = self.job(job).cause;
                     let state = &mut self.jobs[job.index()];
                     self.timers.cancel(&mut state.run_timeout);
                     self.run_timeout(job);

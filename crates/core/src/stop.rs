@@ -247,6 +247,7 @@ impl Core {
                 let state = &mut self.jobs[job.index()];
                 self.timers.cancel(&mut state.give_up);
                 self.timers.cancel(&mut state.delay);
+                state.remembered = state.remembered.filter(|event| is_farewell(event.code));
                 if self.job(job).state() == State::Delaying {
                     self.change(job, State::Waiting, Aim::Up);
                 }
