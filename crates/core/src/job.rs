@@ -100,8 +100,8 @@ pub(crate) struct JobState {
     pub(crate) timed_out: bool,
     /// Whether the present run was asked to make way for another (H8).
     pub(crate) replaced: bool,
-    /// A signal that waits for the process to be there.
-    pub(crate) signal_at_start: Option<Signal>,
+    /// The signals that wait for the process to be there.
+    pub(crate) signals_at_start: Vec<Signal>,
     pub(crate) health: Option<HealthState>,
     /// What the catalog was last told to want.
     pub(crate) wanted: Wanted,
@@ -139,7 +139,7 @@ impl JobState {
             failure: None,
             timed_out: false,
             replaced: false,
-            signal_at_start: None,
+            signals_at_start: Vec::new(),
             health: job.health.as_ref().map(HealthState::new),
             wanted: Wanted::Absent,
             turn_at: Time::ZERO,

@@ -23,7 +23,6 @@ impl Core {
         state.cause = cause.or(state.cause);
         state.has_run = true;
         (state.timed_out, state.replaced) = (false, false);
-        state.signal_at_start = None;
         let aim = state.aim();
         if self.planned(job).exec.is_none() {
             return self.begin_without_process(job);
@@ -73,11 +72,11 @@ impl Core {
         self.change(job, State::Running, aim);
         let state = self.job_mut(job);
         state.pid = Some(pid);
-        let signal = state.signal_at_start.take();
+        let signals = core::mem::take(&mut state.signals_at_start);
         let now = self.now;
         self.job_mut(job).started_at = now;
         self.log(Level::Info, Some(job), format!("started, pid {pid}{}", self.because(job)));
-        if let Some(signal) = signal {
+        for signal in signals {
             self.effects.push(Effect::Kill { run, signal });
         }
         if let Some(timeout) = self.planned(job).timeout {
@@ -149,7 +148,7 @@ impl Core {
         let state = &mut self.jobs[job.index()];
         state.run = None;
         state.pid = None;
-        state.signal_at_start = None;
+        state.signals_at_start.clear();
         self.timers.cancel(&mut state.run_timeout);
         Some(job)
     }

@@ -140,10 +140,13 @@ impl Core {
     fn signal_job(&mut self, job: JobIx, signal: Signal) {
         let Some(run) = self.job(job).run else { return };
         if self.job(job).state() == State::Starting {
-            // The stronger one wins: nothing comes after SIGKILL.
-            let waiting = &mut self.job_mut(job).signal_at_start;
-            if *waiting != Some(Signal::KILL) {
-                *waiting = Some(signal);
+            // The stronger one wins: nothing comes beside SIGKILL.
+            let waiting = &mut self.job_mut(job).signals_at_start;
+            if signal == Signal::KILL {
+                waiting.clear();
+            }
+            if !waiting.contains(&Signal::KILL) {
+                waiting.push(signal);
             }
             return;
         }
@@ -326,7 +329,7 @@ impl Core {
         self.signal_job(job, Signal::KILL);
     }
 
-    /// S7: a signal goes on to the main program.
+    /// S7: a signal goes on to the main program; one that comes before there is a process waits for it.
     pub(crate) fn pass_on(&mut self, signal: Signal) {
         let main = self.all_jobs().find(|job| self.planned(*job).role == Role::Main);
         let Some(job) = main else { return };
@@ -334,7 +337,8 @@ impl Core {
             Some(run) if self.job(job).state() == State::Running => {
                 self.effects.push(Effect::Kill { run, signal })
             }
-            _ => self.job_mut(job).signal_at_start = Some(signal),
+            _ if self.job(job).state() == State::Complete => {}
+            _ => self.job_mut(job).signals_at_start.push(signal),
         }
     }
 }
