@@ -99,6 +99,8 @@ pub struct Core {
     pub(crate) exit_code: Option<u8>,
     /// The code of the first job that ended in failure for good (S5).
     pub(crate) first_failure: Option<u8>,
+    /// What came before the startup, and counts after it (E7).
+    early: Vec<Input>,
     journal: Journal,
     queue: VecDeque<Event>,
     /// The event that is being handled, which causes whatever follows.
@@ -208,6 +210,7 @@ impl Core {
             check_runs: BTreeMap::new(),
             exit_code: None,
             first_failure: None,
+            early: Vec::new(),
             journal: Journal::default(),
             queue: VecDeque::new(),
             handling: None,
@@ -282,8 +285,19 @@ impl Core {
         core::mem::swap(&mut self.effects, effects);
         self.now = self.now.max(now);
         self.handling = None;
-        self.input(input);
-        self.drain();
+        if self.phase == Phase::Beginning && self.can_wait(&input) {
+            self.early.push(input);
+        } else {
+            self.input(input);
+            self.drain();
+        }
+        if self.phase != Phase::Beginning {
+            for input in core::mem::take(&mut self.early) {
+                self.handling = None;
+                self.input(input);
+                self.drain();
+            }
+        }
         while self.phase != Phase::Left
             && let Some(alarm) = self.timers.due(self.now)
         {
@@ -292,6 +306,20 @@ impl Core {
             self.drain();
         }
         core::mem::swap(&mut self.effects, effects);
+    }
+
+    /// Whether an input means something only after the startup.
+    fn can_wait(&self, input: &Input) -> bool {
+        match input {
+            Input::Instances { .. } | Input::Maintenance(_) => true,
+            Input::Signal(signal) => !self.plan.pass_signals && matches!(signal.0, 1 | 12),
+            Input::Ready
+            | Input::Started { .. }
+            | Input::StartFailed { .. }
+            | Input::Exited { .. }
+            | Input::CheckDone { .. }
+            | Input::Tick => false,
+        }
     }
 
     fn input(&mut self, input: Input) {
