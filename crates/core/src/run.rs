@@ -97,13 +97,7 @@ impl Core {
 
     pub(crate) fn start_failed(&mut self, run: RunId, why: &StartError) {
         let Some(job) = self.forget(run) else { return };
-        let message = format!("could not be started: {}", why.message);
-        self.effects.push(Effect::Log(Entry {
-            level: Level::Error,
-            job: Some(job),
-            message,
-            with_output: false,
-        }));
+        self.log(Level::Error, Some(job), format!("could not be started: {}", why.message));
         let now = self.now;
         let state = self.job_mut(job);
         state.failure = Some(why.kind.code());
