@@ -110,6 +110,8 @@ struct JobModel {
     early: u32,
     restart_due: Option<Time>,
     begun: Time,
+    /// Whether it has begun without a process (W11).
+    has_begun: bool,
     active: bool,
     verdict: Option<bool>,
     wanted: Wanted,
@@ -226,7 +228,7 @@ impl<'a> Witness<'a> {
         self.end_epochs(&after);
         self.begin_epochs(input, &after);
         for (nth, effect) in effects.iter().enumerate() {
-            self.see_effect(effect, &after, core.phase())?;
+            self.see_effect(effect, core.phase())?;
             if matches!(effect, Effect::Exit { .. }) && nth + 1 != effects.len() {
                 return Err(self.says("S4", "something comes after the exit"));
             }
@@ -418,14 +420,14 @@ impl<'a> Witness<'a> {
         }
     }
 
-    fn see_effect(&mut self, effect: &Effect, after: &[JobStatus], phase: Phase) -> Check {
+    fn see_effect(&mut self, effect: &Effect, phase: Phase) -> Check {
         match effect {
             Effect::Spawn { job, run, environment } => self.see_spawn(job.index(), *run, environment),
             Effect::Kill { run, signal } => self.see_signal(*run, *signal, phase),
             Effect::KillRemains { run } => self.see_kill_remains(*run, phase),
             Effect::RunCheck { job, check, run, .. } => self.see_check(job.index(), check.index(), *run),
             Effect::CancelCheck { run } => self.see_cancel(*run),
-            Effect::Advertise { job, wanted } => self.see_advertise(job.index(), *wanted, after),
+            Effect::Advertise { job, wanted } => self.see_advertise(job.index(), *wanted),
             Effect::Heartbeat { job } => self.see_heartbeat(job.index()),
             Effect::Log(entry) => {
                 if entry.message.contains("defect") {
@@ -522,6 +524,7 @@ impl JobModel {
             early: 0,
             restart_due: None,
             begun: Time::ZERO,
+            has_begun: false,
             active: false,
             verdict: None,
             wanted: Wanted::Absent,

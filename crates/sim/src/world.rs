@@ -211,7 +211,11 @@ impl<'a> World<'a> {
             (deadline + late).max(self.now)
         });
         match (coming, deadline) {
-            (Some(place), Some(deadline)) if place.0 < deadline => Some(Next::Coming(place)),
+            (Some(place), Some(deadline))
+                if place.0 < deadline || (self.scenario.late && place.0 == deadline) =>
+            {
+                Some(Next::Coming(place))
+            }
             (_, Some(deadline)) => Some(Next::Deadline(deadline)),
             (Some(place), None) => Some(Next::Coming(place)),
             (None, None) => None,

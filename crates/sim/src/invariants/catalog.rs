@@ -7,7 +7,7 @@ use containerpilot_core::{Aim, JobStatus, Phase, State};
 use super::{Check, Witness};
 
 impl Witness<'_> {
-    pub(super) fn see_advertise(&mut self, job: usize, wanted: Wanted, after: &[JobStatus]) -> Check {
+    pub(super) fn see_advertise(&mut self, job: usize, wanted: Wanted) -> Check {
         let Some(service) = &self.plan.jobs[job].service else {
             return self.broken("D3", job, "it is no service");
         };
@@ -16,7 +16,7 @@ impl Witness<'_> {
             return self.broken("D5", job, "the catalog is told twice");
         }
         let Wanted::Present(status) = wanted else { return Ok(()) };
-        if self.maintenance {
+        if self.maintenance && self.phase_before != Phase::Beginning {
             return self.broken("D8", job, "it enters the catalog in maintenance");
         }
         let left = self.before[job].aim > Aim::Hooks || self.before[job].state == State::Complete;
@@ -37,7 +37,6 @@ impl Witness<'_> {
         if self.jobs[job].run.is_none() && self.plan.jobs[job].exec.is_some() && status != Status::Critical {
             return self.broken("D4", job, "it enters the catalog without a process");
         }
-        let _ = after;
         Ok(())
     }
 

@@ -113,6 +113,7 @@ impl Witness<'_> {
                 && self.before[job].state != State::Running
                 && status.state == State::Running;
             if begun {
+                self.jobs[job].has_begun = true;
                 self.jobs[job].begun = self.now;
             }
             let resumed = matches!(input, Input::Maintenance(false))
@@ -142,7 +143,9 @@ impl Witness<'_> {
         if model.running.is_some() {
             return self.broken("H4", job, "two of the same check at a time");
         }
-        if self.maintenance || !active || idle {
+        // What came before the startup counts right after it, so that a check may be made and cut short at once.
+        let beginning = self.phase_before == Phase::Beginning;
+        if ((self.maintenance || !active) && !beginning) || idle {
             return self.broken("H4", job, "a check in maintenance, or while it does not run");
         }
         if exact && model.due.is_none_or(|due| due > now) {
@@ -173,7 +176,7 @@ impl Witness<'_> {
         let Some(health) = &self.plan.jobs[job].health else { return Ok(()) };
         let timeout = began + health.checks[check].timeout;
         if self.jobs[job].active {
-            if self.exact && timeout != self.now {
+            if self.exact && timeout != self.now && self.phase_before != Phase::Beginning {
                 return self.broken("P5", job, "a check is cut short for no reason");
             }
             self.count(job, check, false);
@@ -207,10 +210,10 @@ impl Witness<'_> {
             if planned.probe == Probe::Running || !model.active {
                 continue;
             }
-            if check.running.is_none() && check.due.is_none_or(|due| due <= self.now) {
+            if check.running.is_none() && check.due.is_none_or(|due| due < self.now) {
                 return self.broken("H3", job, &format!("{} is due, and is not made", planned.name));
             }
-            let over = check.began + planned.timeout <= self.now;
+            let over = check.began + planned.timeout < self.now;
             if check.running.is_some() && !check.cut_short && over {
                 return self.broken("P5", job, &format!("{} has used up its time", planned.name));
             }

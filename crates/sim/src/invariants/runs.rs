@@ -112,23 +112,23 @@ impl Witness<'_> {
             return self.broken("P4", job, "a signal to a process that has not started");
         };
         let same = |due: Time| if exact { due == now } else { due <= now };
-        if plan.pass_signals {
-            return Ok(());
-        }
-        if signal == stop && (stopping || unhealthy) && model.asked.is_none() {
+        let timed_out = planned.timeout.is_some_and(|timeout| same(started + timeout)) && !model.timed_out;
+        let met = met_at(planned, self.startup, runs, model).is_some_and(same) && !model.timed_out;
+        let stubborn = model.asked.is_some_and(|asked| same(asked + plan.stop_timeout));
+        let everybody = phase == Phase::Killing && (self.killing == Some(now) || model.started == Some(now));
+        let reason = signal == Signal::KILL && (timed_out || met || stubborn || everybody);
+        if signal == stop && (stopping || unhealthy) && model.asked.is_none() && !reason {
             model.asked = Some(now);
             model.killed = if signal == Signal::KILL { Some(now) } else { model.killed };
             self.seen[job].asked = true;
             return Ok(());
         }
         if signal != Signal::KILL {
-            return self.broken("S2", job, &format!("signal {} for no reason, or twice", signal.0));
+            let passed_on = plan.pass_signals;
+            let what = format!("signal {} for no reason, or twice", signal.0);
+            return if passed_on { Ok(()) } else { self.broken("S2", job, &what) };
         }
-        let timed_out = planned.timeout.is_some_and(|timeout| same(started + timeout)) && !model.timed_out;
-        let met = met_at(planned, self.startup, runs, model).is_some_and(same) && !model.timed_out;
-        let stubborn = model.asked.is_some_and(|asked| same(asked + plan.stop_timeout));
-        let everybody = phase == Phase::Killing && (self.killing == Some(now) || model.started == Some(now));
-        if !(timed_out || met || stubborn || everybody) {
+        if !reason {
             return self.broken("P5", job, "SIGKILL for no reason");
         }
         model.killed = Some(now);
@@ -152,7 +152,7 @@ impl Witness<'_> {
         if !self.exact {
             return Ok(());
         }
-        if let Some((run, due)) = self.remains.iter().find(|(_, due)| **due <= self.now)
+        if let Some((run, due)) = self.remains.iter().find(|(_, due)| **due < self.now)
             && phase != Phase::Left
         {
             return Err(self.says("P4", format!("what is left of run {} should be dead, {due:?}", run.0)));
@@ -167,7 +167,7 @@ impl Witness<'_> {
         if let (Some(startup), Some(timeout)) = (self.startup, planned.when.timeout)
             && self.jobs[job].runs == 0
             && status.state == State::Waiting
-            && startup + timeout <= self.now
+            && startup + timeout < self.now
         {
             return self.broken("W5", job, "it should have given up");
         }
@@ -194,14 +194,14 @@ impl Witness<'_> {
         let Some(run) = &self.jobs[job].run else { return Ok(()) };
         let planned = &self.plan.jobs[job];
         if let (Some(started), Some(timeout)) = (run.started, planned.timeout)
-            && started + timeout <= self.now
+            && started + timeout < self.now
             && run.killed.is_none()
         {
             return self.broken("P5", job, "its time is up, and it was not killed");
         }
         if let Some(asked) = run.asked
             && self.shutdown.is_none()
-            && asked + self.plan.stop_timeout <= self.now
+            && asked + self.plan.stop_timeout < self.now
             && run.killed.is_none()
         {
             return self.broken("H8", job, "it was asked to end long ago, and was not killed");
@@ -249,7 +249,7 @@ impl Witness<'_> {
         if seen.spawned > 0 {
             model.restart_due = None;
         }
-        if model.restart_due.is_some_and(|due| due <= now) {
+        if model.restart_due.is_some_and(|due| due < now) {
             return self.broken("W8", job, "it is not restarted");
         }
         if model.runs > 0 && model.run.is_none() && model.restart_due.is_none() {
@@ -294,7 +294,7 @@ impl Witness<'_> {
         let planned = &self.plan.jobs[job];
         let model = &self.jobs[job];
         if let Some(run) = &model.run {
-            if met_at(planned, self.startup, model.runs, run).is_some_and(|met| met <= self.now)
+            if met_at(planned, self.startup, model.runs, run).is_some_and(|met| met < self.now)
                 && run.killed.is_none()
             {
                 return self.broken("W4", job, "its turn has come, and the run before was not killed");

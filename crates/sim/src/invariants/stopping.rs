@@ -27,7 +27,7 @@ impl Witness<'_> {
         let model = &self.jobs[job];
         let failure = model.last_failure;
         self.first_failure = self.first_failure.or(failure);
-        let has_run = model.runs > 0 || planned.exec.is_none();
+        let has_run = model.runs > 0 || model.has_begun;
         let (at_end, code) = match failure {
             Some(code) => (planned.on_failure, code),
             None if has_run => (planned.on_success, 0),
@@ -92,10 +92,10 @@ impl Witness<'_> {
         }
         if let (Some((at, _)), true) = (self.shutdown, self.exact) {
             let due = at + self.plan.stop_timeout;
-            if phase == Phase::Stopping && due <= self.now {
+            if phase == Phase::Stopping && due < self.now {
                 return Err(self.says("S4", "the stop time has passed, and nothing is killed"));
             }
-            if phase == Phase::Killing && due + LAST_WAIT <= self.now {
+            if phase == Phase::Killing && due + LAST_WAIT < self.now {
                 return Err(self.says("S4", "it does not leave"));
             }
         }
@@ -158,7 +158,8 @@ impl Witness<'_> {
         }
         if !left {
             let done = self.hooks(job).all(|hook| after[hook].state == State::Complete);
-            if done || (late && self.exact) {
+            let overdue = planned.stop.timeout.is_some_and(|timeout| stopping + timeout < self.now);
+            if done || (overdue && self.exact) {
                 return self.broken("S2", job, "it waits for hooks, and need not");
             }
         }
@@ -166,7 +167,7 @@ impl Witness<'_> {
         let Some(left_at) = self.jobs[job].left_at else { return Ok(()) };
         let drained = left_at + planned.stop.drain;
         if run.started.is_some() && self.exact && phase == Phase::Stopping {
-            if run.asked.is_none() && drained <= self.now && !self.plan.pass_signals {
+            if run.asked.is_none() && drained < self.now && !self.plan.pass_signals {
                 return self.broken("S2", job, "it has drained, and is not asked to end");
             }
             if self.seen[job].asked && drained > self.now {
