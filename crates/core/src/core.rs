@@ -311,13 +311,14 @@ impl Core {
     /// Whether an input means something only after the startup.
     fn can_wait(&self, input: &Input) -> bool {
         match input {
-            Input::Instances { .. } | Input::Maintenance(_) => true,
+            Input::Instances { .. } => true,
             Input::Signal(signal) => !self.plan.pass_signals && matches!(signal.0, 1 | 12),
             Input::Ready
             | Input::Started { .. }
             | Input::StartFailed { .. }
             | Input::Exited { .. }
             | Input::CheckDone { .. }
+            | Input::Maintenance(_)
             | Input::Tick => false,
         }
     }
@@ -369,6 +370,9 @@ impl Core {
             self.look_again(job);
         }
         self.send(Origin::Global, Code::Startup, None);
+        if self.maintenance {
+            self.send(Origin::Global, Code::EnterMaintenance, None);
+        }
     }
 
     fn signal(&mut self, signal: Signal) {

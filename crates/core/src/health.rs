@@ -333,6 +333,11 @@ impl Core {
 
     /// D8: services leave the catalog and checks stop; or both come back. Jobs go on.
     pub(crate) fn set_maintenance(&mut self, on: bool) {
+        if self.phase == Phase::Beginning {
+            // Nothing runs yet, so nothing changes; that it is so is said after the startup.
+            self.maintenance = on;
+            return;
+        }
         if self.maintenance == on || self.phase != Phase::Running {
             return;
         }

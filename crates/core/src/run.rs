@@ -36,6 +36,10 @@ impl Core {
 
     /// W11: a job without `exec` only advertises and checks. One that does not even that has nothing to do.
     fn begin_without_process(&mut self, job: JobIx) {
+        if self.phase != Phase::Running {
+            // There is nothing to run for the end (S3), and this is no time to enter the catalog.
+            return self.begin_stop(job);
+        }
         let aim = self.job(job).aim();
         self.change(job, State::Running, aim);
         self.job_mut(job).started_at = self.now;

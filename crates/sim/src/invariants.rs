@@ -77,6 +77,8 @@ struct RunModel {
     started: Option<Time>,
     /// When it was asked to end.
     asked: Option<Time>,
+    /// Whether that was to stop the job, not only to replace the run (H8).
+    asked_to_stop: bool,
     killed: Option<Time>,
     timed_out: bool,
 }
@@ -465,11 +467,16 @@ impl<'a> Witness<'a> {
 
     fn check_watch(&mut self, input: &Input, events: &[Event]) -> Check {
         let Input::Instances { watch, instances } = input else { return Ok(()) };
+        let mut instances = instances.clone();
+        instances.sort();
+        if self.phase_before == Phase::Beginning {
+            // It counts after the startup.
+            self.watches[watch.index()] = instances;
+            return Ok(());
+        }
         if self.phase_before != Phase::Running || !self.exact {
             return Ok(());
         }
-        let mut instances = instances.clone();
-        instances.sort();
         let known = &mut self.watches[watch.index()];
         let mut expected = Vec::new();
         if *known != instances {

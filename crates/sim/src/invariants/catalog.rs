@@ -16,7 +16,7 @@ impl Witness<'_> {
             return self.broken("D5", job, "the catalog is told twice");
         }
         let Wanted::Present(status) = wanted else { return Ok(()) };
-        if self.maintenance && self.phase_before != Phase::Beginning {
+        if self.maintenance {
             return self.broken("D8", job, "it enters the catalog in maintenance");
         }
         let left = self.before[job].aim > Aim::Hooks || self.before[job].state == State::Complete;

@@ -87,7 +87,8 @@ impl Witness<'_> {
             if !ended && !left && !paused {
                 continue;
             }
-            if self.jobs[job].active {
+            let short = self.plan.jobs[job].exec.is_none() && self.before[job].state == State::Waiting;
+            if self.jobs[job].active || short {
                 self.jobs[job].active = false;
                 self.seen[job].blurred = true;
             }
@@ -143,9 +144,12 @@ impl Witness<'_> {
         if model.running.is_some() {
             return self.broken("H4", job, "two of the same check at a time");
         }
-        // What came before the startup counts right after it, so that a check may be made and cut short at once.
-        let beginning = self.phase_before == Phase::Beginning;
-        if ((self.maintenance || !active) && !beginning) || idle {
+        if self.seen[job].blurred && self.plan.jobs[job].exec.is_none() {
+            // It began and ended in one step.
+            model.running = Some(run);
+            return Ok(());
+        }
+        if self.maintenance || !active || idle {
             return self.broken("H4", job, "a check in maintenance, or while it does not run");
         }
         if exact && model.due.is_none_or(|due| due > now) {
@@ -176,7 +180,7 @@ impl Witness<'_> {
         let Some(health) = &self.plan.jobs[job].health else { return Ok(()) };
         let timeout = began + health.checks[check].timeout;
         if self.jobs[job].active {
-            if self.exact && timeout != self.now && self.phase_before != Phase::Beginning {
+            if self.exact && timeout != self.now {
                 return self.broken("P5", job, "a check is cut short for no reason");
             }
             self.count(job, check, false);

@@ -24,7 +24,7 @@ impl Witness<'_> {
         if self.phase_before == Phase::Beginning && self.startup.is_none() && self.shutdown.is_none() {
             return self.broken("E4", job, "it runs before the startup");
         }
-        if self.killing.is_some() {
+        if self.killing.is_some() && (self.exact || self.phase_before == Phase::Killing) {
             return self.broken("S4", job, "it is started after everything was killed");
         }
         self.check_environment(job, environment)?;
@@ -35,7 +35,14 @@ impl Witness<'_> {
         let model = &mut self.jobs[job];
         model.runs += 1;
         model.runs_at_shutdown += u64::from(in_shutdown);
-        model.run = Some(RunModel { run, started: None, asked: None, killed: None, timed_out: false });
+        model.run = Some(RunModel {
+            run,
+            started: None,
+            asked: None,
+            asked_to_stop: false,
+            killed: None,
+            timed_out: false,
+        });
         self.seen[job].spawned += 1;
         if in_shutdown && (!farewell || self.jobs[job].runs_at_shutdown > 1) {
             return self.broken(
@@ -117,8 +124,12 @@ impl Witness<'_> {
         let stubborn = model.asked.is_some_and(|asked| same(asked + plan.stop_timeout));
         let everybody = phase == Phase::Killing && (self.killing == Some(now) || model.started == Some(now));
         let reason = signal == Signal::KILL && (timed_out || met || stubborn || everybody);
-        if signal == stop && (stopping || unhealthy) && model.asked.is_none() && !reason {
-            model.asked = Some(now);
+        if signal == stop
+            && (stopping || unhealthy)
+            && !(model.asked.is_some() && (!stopping || model.asked_to_stop))
+            && !reason
+        {
+            (model.asked, model.asked_to_stop) = (Some(now), stopping);
             model.killed = if signal == Signal::KILL { Some(now) } else { model.killed };
             self.seen[job].asked = true;
             return Ok(());
@@ -128,7 +139,7 @@ impl Witness<'_> {
             let what = format!("signal {} for no reason, or twice", signal.0);
             return if passed_on { Ok(()) } else { self.broken("S2", job, &what) };
         }
-        if !reason {
+        if !reason && exact {
             return self.broken("P5", job, "SIGKILL for no reason");
         }
         model.killed = Some(now);
