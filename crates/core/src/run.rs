@@ -83,7 +83,7 @@ impl Core {
         for signal in signals {
             self.effects.push(Effect::Kill { run, signal });
         }
-        if let Some(timeout) = self.planned(job).timeout {
+        if let Some(timeout) = self.planned(job).timeout.filter(|_| self.phase != Phase::Killing) {
             let timer = self.timers.set(self.now + timeout, Alarm::RunTimeout(job));
             self.job_mut(job).run_timeout = Some(timer);
         }

@@ -319,6 +319,7 @@ impl Core {
         }
         let state = &mut self.jobs[job.index()];
         self.timers.cancel(&mut state.stop_timer);
+        self.timers.cancel(&mut state.run_timeout);
         self.stop_checks(job);
         self.advertise(job, Wanted::Absent);
         if !self.job(job).has_process() {

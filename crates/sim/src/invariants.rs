@@ -81,6 +81,8 @@ struct RunModel {
     asked_to_stop: bool,
     killed: Option<Time>,
     timed_out: bool,
+    /// In a late world it cannot be seen whether it was killed for its time.
+    kill_is_unclear: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -126,6 +128,7 @@ struct JobModel {
 struct Seen {
     had_run: bool,
     ended: bool,
+    unclear: bool,
     ended_started: Option<Time>,
     spawned: u32,
     fired: u32,
@@ -289,6 +292,7 @@ impl<'a> Witness<'a> {
             }
             Input::Exited { run, status, leftovers } => self.see_end(*run, *status, *leftovers, true),
             Input::CheckDone { check, result } => self.see_check_done(*check, result.is_ok()),
+            Input::Maintenance(on) if self.phase_before == Phase::Beginning => self.maintenance = *on,
             Input::Maintenance(_)
             | Input::Ready
             | Input::Instances { .. }
@@ -314,11 +318,13 @@ impl<'a> Witness<'a> {
         let model = &mut self.jobs[job];
         let ended = model.run.take();
         let timed_out = ended.as_ref().is_some_and(|run| run.timed_out);
+        let unclear = ended.as_ref().is_some_and(|run| run.kill_is_unclear);
         let failed = !status.is_success() || timed_out;
         model.last_failure = if failed { Some(status.code().max(1)) } else { None };
         model.ended_at = Some(now);
         let began = ended.and_then(|run| run.started).filter(|_| started).unwrap_or(now);
         self.seen[job].ended = true;
+        self.seen[job].unclear = unclear;
         self.seen[job].ended_started = Some(began);
     }
 
@@ -337,7 +343,8 @@ impl<'a> Witness<'a> {
             }
             (Origin::Global, code) => {
                 let on = code == Code::EnterMaintenance;
-                if self.maintenance == on {
+                // Before the startup it begins without a word.
+                if self.maintenance == on && self.phase_before != Phase::Beginning {
                     return Err(self.says("D8", "maintenance begins or ends twice"));
                 }
                 self.maintenance = on;
@@ -379,7 +386,7 @@ impl<'a> Witness<'a> {
                     return self.broken("E3", job, "an exit event without an exit");
                 }
                 let failed = self.jobs[job].last_failure.is_some();
-                if failed != (code == Code::ExitFailed) {
+                if failed != (code == Code::ExitFailed) && !self.seen[job].unclear {
                     return self.broken("P3", job, &format!("{code} is not how it ended"));
                 }
             }

@@ -42,6 +42,7 @@ impl Witness<'_> {
             asked_to_stop: false,
             killed: None,
             timed_out: false,
+            kill_is_unclear: false,
         });
         self.seen[job].spawned += 1;
         if in_shutdown && (!farewell || self.jobs[job].runs_at_shutdown > 1) {
@@ -143,6 +144,7 @@ impl Witness<'_> {
             return self.broken("P5", job, "SIGKILL for no reason");
         }
         model.killed = Some(now);
+        model.kill_is_unclear = !exact;
         model.timed_out |= timed_out || met;
         Ok(())
     }

@@ -27,7 +27,9 @@ impl Witness<'_> {
         let model = &self.jobs[job];
         let failure = model.last_failure;
         self.first_failure = self.first_failure.or(failure);
-        let has_run = model.runs > 0 || model.has_begun;
+        let has_run = model.runs > 0
+            || model.has_begun
+            || (planned.exec.is_none() && planned.health.is_none() && model.fires > 0);
         let (at_end, code) = match failure {
             Some(code) => (planned.on_failure, code),
             None if has_run => (planned.on_success, 0),
