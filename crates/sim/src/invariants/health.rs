@@ -149,7 +149,7 @@ impl Witness<'_> {
             model.running = Some(run);
             return Ok(());
         }
-        if self.maintenance || !active || idle {
+        if self.maintenance || (!active && exact) || idle {
             return self.broken("H4", job, "a check in maintenance, or while it does not run");
         }
         if exact && model.due.is_none_or(|due| due > now) {

@@ -130,7 +130,8 @@ impl Witness<'_> {
             && !(model.asked.is_some() && (!stopping || model.asked_to_stop))
             && !reason
         {
-            (model.asked, model.asked_to_stop) = (Some(now), stopping);
+            let replaced = unhealthy && !self.seen[job].asked;
+            (model.asked, model.asked_to_stop) = (Some(now), stopping && !replaced);
             model.killed = if signal == Signal::KILL { Some(now) } else { model.killed };
             self.seen[job].asked = true;
             return Ok(());
@@ -144,7 +145,7 @@ impl Witness<'_> {
             return self.broken("P5", job, "SIGKILL for no reason");
         }
         model.killed = Some(now);
-        model.kill_is_unclear = !exact;
+        model.kill_is_unclear = !exact || (everybody && (timed_out || met));
         model.timed_out |= timed_out || met;
         Ok(())
     }
