@@ -1,7 +1,7 @@
 //! The core: one queue of events, one way in, one way out.
 //!
-//! A step takes one input. Deadlines that have passed come first, then the input; each may queue events, and the queue
-//! is drained before the next. When it is empty, whatever has become hopeless is given up (W10), jobs that wait for
+//! A step takes one input, and then the deadlines that have passed: whoever is late must not kill a process whose end
+//! it is just being told. Each may queue events, and the queue is drained before the next. When it is empty, whatever has become hopeless is given up (W10), jobs that wait for
 //! hooks go on (S2), and the whole ends when the last job is complete. Nothing waits for anything outside.
 
 use alloc::collections::{BTreeMap, VecDeque};
@@ -92,11 +92,15 @@ pub struct Core {
     pub(crate) stop_time: Option<TimerId>,
     pub(crate) effects: Vec<Effect>,
     pub(crate) runs: BTreeMap<RunId, JobIx>,
+    /// The runs that are over and have left something of their process group behind (P4).
+    pub(crate) remains: BTreeMap<RunId, TimerId>,
     pub(crate) check_runs: BTreeMap<CheckRun, (JobIx, CheckIx)>,
     /// The code to leave with, where a job has said so.
     pub(crate) exit_code: Option<u8>,
     /// The code of the first job that ended in failure for good (S5).
     pub(crate) first_failure: Option<u8>,
+    /// What came before the startup, and counts after it (E7).
+    early: Vec<Input>,
     journal: Journal,
     queue: VecDeque<Event>,
     /// The event that is being handled, which causes whatever follows.
@@ -164,10 +168,15 @@ impl Core {
             for (condition, event) in planned.when.patterns().iter().enumerate() {
                 let key = key(&event.source);
                 let subscription = Subscription { job, condition, undoes: false };
-                subscriptions.entry((key, event.code)).or_default().push(subscription);
+                let list = subscriptions.entry((key, event.code)).or_default();
+                // Whoever names an event twice still runs once for it; a condition of `all` is each its own.
+                if lasting || list.last().is_none_or(|last| last.job != job) {
+                    list.push(subscription);
+                }
                 if lasting && event.code == Code::Healthy {
+                    // What comes to an end with an event does so before anything begins with it.
                     let undoing = Subscription { undoes: true, ..subscription };
-                    subscriptions.entry((key, Code::Unhealthy)).or_default().push(undoing);
+                    subscriptions.entry((key, Code::Unhealthy)).or_default().insert(0, undoing);
                 }
                 if let Key::Name(id) = key {
                     let add = |lists: &mut Vec<Vec<JobIx>>| {
@@ -197,9 +206,11 @@ impl Core {
             stop_time: None,
             effects: Vec::new(),
             runs: BTreeMap::new(),
+            remains: BTreeMap::new(),
             check_runs: BTreeMap::new(),
             exit_code: None,
             first_failure: None,
+            early: Vec::new(),
             journal: Journal::default(),
             queue: VecDeque::new(),
             handling: None,
@@ -273,20 +284,43 @@ impl Core {
         }
         core::mem::swap(&mut self.effects, effects);
         self.now = self.now.max(now);
-        while let Some(alarm) = self.timers.due(self.now) {
-            self.handling = None;
-            self.alarm(alarm);
-            self.drain();
-            if self.phase == Phase::Left {
-                break;
-            }
-        }
-        if self.phase != Phase::Left {
-            self.handling = None;
+        self.handling = None;
+        if self.phase == Phase::Beginning && self.can_wait(&input) {
+            self.early.push(input);
+        } else {
             self.input(input);
             self.drain();
         }
+        if self.phase != Phase::Beginning {
+            for input in core::mem::take(&mut self.early) {
+                self.handling = None;
+                self.input(input);
+                self.drain();
+            }
+        }
+        while self.phase != Phase::Left
+            && let Some(alarm) = self.timers.due(self.now)
+        {
+            self.handling = None;
+            self.alarm(alarm);
+            self.drain();
+        }
         core::mem::swap(&mut self.effects, effects);
+    }
+
+    /// Whether an input means something only after the startup.
+    fn can_wait(&self, input: &Input) -> bool {
+        match input {
+            Input::Instances { .. } => true,
+            Input::Signal(signal) => !self.plan.pass_signals && matches!(signal.0, 1 | 12),
+            Input::Ready
+            | Input::Started { .. }
+            | Input::StartFailed { .. }
+            | Input::Exited { .. }
+            | Input::CheckDone { .. }
+            | Input::Maintenance(_)
+            | Input::Tick => false,
+        }
     }
 
     fn input(&mut self, input: Input) {
@@ -315,7 +349,7 @@ impl Core {
             Alarm::Check(job, check) => self.check_due(job, check),
             Alarm::CheckTimeout(job, check) => self.check_timeout(job, check),
             Alarm::Heartbeat(job) => self.heartbeat_due(job),
-            Alarm::Remains(run) => self.effects.push(Effect::KillRemains { run }),
+            Alarm::Remains(run) => self.kill_remains(run),
             Alarm::StopTime => self.kill_everything("the stop time has passed"),
             Alarm::LastWait => self.leave(),
         }
@@ -336,6 +370,9 @@ impl Core {
             self.look_again(job);
         }
         self.send(Origin::Global, Code::Startup, None);
+        if self.maintenance {
+            self.send(Origin::Global, Code::EnterMaintenance, None);
+        }
     }
 
     fn signal(&mut self, signal: Signal) {
@@ -441,7 +478,7 @@ impl Core {
         match busy {
             State::Waiting => self.start(job, Some(event)),
             State::Delaying => self.restart_for(job, event),
-            State::Starting | State::Running => self.job_mut(job).remembered = Some(event.id),
+            State::Starting | State::Running => self.job_mut(job).remembered = Some(event),
             State::Complete => {}
         }
     }
@@ -484,6 +521,12 @@ impl Core {
                 !events.any(|(event, key)| self.can_come(*key, event.code))
             }
             Trigger::All { .. } => {
+                if state.holds.iter().all(|holds| *holds) {
+                    // They come to hold again only where one of them can end.
+                    return !events.any(|(event, key)| {
+                        event.code == Code::Healthy && self.can_come(*key, Code::Healthy)
+                    });
+                }
                 let mut missing = events.zip(&state.holds).filter(|(_, holds)| !**holds);
                 missing.any(|((event, key), _)| !self.can_come(*key, event.code))
             }
@@ -530,6 +573,7 @@ impl Core {
                 self.leave();
                 false
             }
+            Phase::Stopping if self.runs.is_empty() => self.let_go(),
             _ => false,
         }
     }
@@ -544,6 +588,7 @@ impl Core {
 
     /// Leaves.
     pub(crate) fn leave(&mut self) {
+        self.kill_all_remains();
         let code = self.exit_code.or(self.first_failure).unwrap_or(0);
         self.phase = Phase::Left;
         self.effects.push(Effect::Exit { code });

@@ -101,13 +101,16 @@ impl Core {
             return;
         }
         match &mut self.job_mut(job).health {
-            Some(health) if !health.active => health.active = true,
+            Some(health) if !health.active => {
+                health.active = true;
+                // All of them first: a check that passes at once must not meet what was known of the run before.
+                for state in &mut health.checks {
+                    (state.passes, state.failures, state.pace) = (None, 0, FIRST_PACE);
+                }
+            }
             _ => return,
         }
         for check in self.checks_of(job) {
-            if let Some(state) = self.check_state(job, check) {
-                (state.passes, state.failures, state.pace) = (None, 0, FIRST_PACE);
-            }
             self.make_check(job, check);
         }
     }
@@ -330,6 +333,11 @@ impl Core {
 
     /// D8: services leave the catalog and checks stop; or both come back. Jobs go on.
     pub(crate) fn set_maintenance(&mut self, on: bool) {
+        if self.phase == Phase::Beginning {
+            // Nothing runs yet, so nothing changes; that it is so is said after the startup.
+            self.maintenance = on;
+            return;
+        }
         if self.maintenance == on || self.phase != Phase::Running {
             return;
         }

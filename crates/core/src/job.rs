@@ -32,7 +32,7 @@ use alloc::vec::Vec;
 
 use crate::effect::Wanted;
 use crate::health::HealthState;
-use crate::ids::{EventId, RunId};
+use crate::ids::RunId;
 use crate::input::ExitStatus;
 use crate::journal::Event;
 use crate::plan::{Job, Signal, Trigger};
@@ -83,7 +83,7 @@ pub(crate) struct JobState {
     /// Whether it was started for the shutdown (S3).
     pub(crate) ran_at_shutdown: bool,
     /// An event or a turn that came while it ran (W7, W4).
-    pub(crate) remembered: Option<EventId>,
+    pub(crate) remembered: Option<Event>,
     /// Which conditions of `all` hold (W12).
     pub(crate) holds: Vec<bool>,
     /// How often it was restarted; for a periodic job, how often its turn has come again.
@@ -98,8 +98,10 @@ pub(crate) struct JobState {
     pub(crate) failure: Option<u8>,
     /// Whether the present run has met its timeout.
     pub(crate) timed_out: bool,
-    /// A signal that waits for the process to be there.
-    pub(crate) signal_at_start: Option<Signal>,
+    /// Whether the present run was asked to make way for another (H8).
+    pub(crate) replaced: bool,
+    /// The signals that wait for the process to be there.
+    pub(crate) signals_at_start: Vec<Signal>,
     pub(crate) health: Option<HealthState>,
     /// What the catalog was last told to want.
     pub(crate) wanted: Wanted,
@@ -136,7 +138,8 @@ impl JobState {
             last_exit: None,
             failure: None,
             timed_out: false,
-            signal_at_start: None,
+            replaced: false,
+            signals_at_start: Vec::new(),
             health: job.health.as_ref().map(HealthState::new),
             wanted: Wanted::Absent,
             turn_at: Time::ZERO,

@@ -22,8 +22,7 @@ impl Core {
         self.timers.cancel(&mut state.delay);
         state.cause = cause.or(state.cause);
         state.has_run = true;
-        state.timed_out = false;
-        state.signal_at_start = None;
+        (state.timed_out, state.replaced) = (false, false);
         let aim = state.aim();
         if self.planned(job).exec.is_none() {
             return self.begin_without_process(job);
@@ -37,6 +36,10 @@ impl Core {
 
     /// W11: a job without `exec` only advertises and checks. One that does not even that has nothing to do.
     fn begin_without_process(&mut self, job: JobIx) {
+        if self.phase != Phase::Running {
+            // There is nothing to run for the end (S3), and this is no time to enter the catalog.
+            return self.begin_stop(job);
+        }
         let aim = self.job(job).aim();
         self.change(job, State::Running, aim);
         self.job_mut(job).started_at = self.now;
@@ -48,8 +51,12 @@ impl Core {
         self.begin_service(job);
     }
 
-    /// D4, H3: what begins with a process: the first registration, and the checks.
+    /// D4, H3: what begins with a process: the first registration, and the checks. A process that was asked to end
+    /// before it was there (S2) begins nothing.
     fn begin_service(&mut self, job: JobIx) {
+        if self.job(job).aim() > Aim::Hooks {
+            return;
+        }
         let status = self.planned(job).service.as_ref().and_then(|service| service.initial_status);
         if let Some(status) = status
             && self.job(job).wanted == Wanted::Absent
@@ -69,14 +76,14 @@ impl Core {
         self.change(job, State::Running, aim);
         let state = self.job_mut(job);
         state.pid = Some(pid);
-        let signal = state.signal_at_start.take();
+        let signals = core::mem::take(&mut state.signals_at_start);
         let now = self.now;
         self.job_mut(job).started_at = now;
         self.log(Level::Info, Some(job), format!("started, pid {pid}{}", self.because(job)));
-        if let Some(signal) = signal {
+        for signal in signals {
             self.effects.push(Effect::Kill { run, signal });
         }
-        if let Some(timeout) = self.planned(job).timeout {
+        if let Some(timeout) = self.planned(job).timeout.filter(|_| self.phase != Phase::Killing) {
             let timer = self.timers.set(self.now + timeout, Alarm::RunTimeout(job));
             self.job_mut(job).run_timeout = Some(timer);
         }
@@ -94,13 +101,7 @@ impl Core {
 
     pub(crate) fn start_failed(&mut self, run: RunId, why: &StartError) {
         let Some(job) = self.forget(run) else { return };
-        let message = format!("could not be started: {}", why.message);
-        self.effects.push(Effect::Log(Entry {
-            level: Level::Error,
-            job: Some(job),
-            message,
-            with_output: false,
-        }));
+        self.log(Level::Error, Some(job), format!("could not be started: {}", why.message));
         let now = self.now;
         let state = self.job_mut(job);
         state.failure = Some(why.kind.code());
@@ -112,7 +113,8 @@ impl Core {
     pub(crate) fn exited(&mut self, run: RunId, status: ExitStatus, leftovers: bool) {
         let Some(job) = self.forget(run) else { return };
         if leftovers {
-            self.timers.set(self.now + self.plan.stop_timeout, Alarm::Remains(run));
+            let timer = self.timers.set(self.now + self.plan.stop_timeout, Alarm::Remains(run));
+            self.remains.insert(run, timer);
         }
         let timed_out = self.job(job).timed_out;
         let success = status.is_success() && !timed_out;
@@ -144,7 +146,7 @@ impl Core {
         let state = &mut self.jobs[job.index()];
         state.run = None;
         state.pid = None;
-        state.signal_at_start = None;
+        state.signals_at_start.clear();
         self.timers.cancel(&mut state.run_timeout);
         Some(job)
     }
@@ -171,10 +173,23 @@ impl Core {
         let state = &mut self.jobs[job.index()];
         self.timers.cancel(&mut state.stop_timer);
         if self.phase != Phase::Running {
-            self.change(job, State::Waiting, Aim::Up);
-            return self.begin_stop(job);
+            return self.run_again_at_the_end(job);
         }
         self.run_again(job);
+    }
+
+    /// S3: a job that stays for the end runs once for it, also if it was busy when that came (W7).
+    fn run_again_at_the_end(&mut self, job: JobIx) {
+        self.change(job, State::Waiting, Aim::Up);
+        let state = self.job_mut(job);
+        match state.remembered.take() {
+            Some(event) => {
+                state.ran_at_shutdown = true;
+                self.start(job, Some(event));
+            }
+            None if state.ran_at_shutdown => self.begin_stop(job),
+            None => self.look_again(job),
+        }
     }
 
     /// Whether, when and why a job that has ended runs again (W4, W6, W7, W8, W9).
@@ -182,8 +197,7 @@ impl Core {
         let periodic = matches!(self.planned(job).when.trigger, Trigger::Interval(_));
         if let Some(event) = self.job_mut(job).remembered.take() {
             self.change(job, State::Waiting, Aim::Up);
-            let event = self.journal().event(event).copied();
-            return self.start(job, event);
+            return self.start(job, Some(event));
         }
         if periodic {
             self.change(job, State::Waiting, Aim::Up);
@@ -255,6 +269,9 @@ impl Core {
     pub(crate) fn run_timeout(&mut self, job: JobIx) {
         self.job_mut(job).run_timeout = None;
         let Some(run) = self.job(job).run else { return };
+        if self.job(job).timed_out {
+            return;
+        }
         let timeout = self.planned(job).timeout.unwrap_or_default();
         let name = self.planned(job).name.clone();
         self.log(Level::Warn, Some(job), format!("{name} timeout after {}", spoken(timeout)));
@@ -310,9 +327,11 @@ impl Core {
                 // A run that may take no longer than its interval has met its timeout, and this turn follows it. A run
                 // that may take longer goes on, and the turn is skipped.
                 let met = self.planned(job).timeout.is_some_and(|timeout| timeout <= interval);
-                if met && self.job(job).state() == State::Running {
+                // Of several turns that come while it dies, one is kept (W7) and counted.
+                let kept = self.job(job).remembered.is_some();
+                if met && !kept && self.job(job).state() == State::Running {
                     self.job_mut(job).restarts += 1;
-                    self.job_mut(job).remembered = self.job(job).cause.map(|event| event.id);
+                    self.job_mut(job).remembered = self.job(job).cause;
                     let state = &mut self.jobs[job.index()];
                     self.timers.cancel(&mut state.run_timeout);
                     self.run_timeout(job);
@@ -326,13 +345,15 @@ impl Core {
     /// H8: a run that has become unhealthy makes way for another.
     pub(crate) fn replace(&mut self, job: JobIx) {
         let Some(run) = self.job(job).run else { return };
+        // One that flaps while it ends was asked already, and gains no time by it.
+        if core::mem::replace(&mut self.job_mut(job).replaced, true) {
+            return;
+        }
         let signal = self.planned(job).stop.signal;
         self.log(Level::Info, Some(job), "is unhealthy, and is restarted".into());
         self.effects.push(Effect::Kill { run, signal });
         let timer = self.timers.set(self.now + self.plan.stop_timeout, Alarm::Stubborn(job));
-        let state = &mut self.jobs[job.index()];
-        self.timers.cancel(&mut state.stop_timer);
-        state.stop_timer = Some(timer);
+        self.job_mut(job).stop_timer = Some(timer);
     }
 
     /// The wanted status while a job is not healthy: critical, if it is in the catalog at all (H6, H7).

@@ -1,13 +1,14 @@
 //! Stopping: one job, all jobs, and everything that is left (S1–S5, W5, W9, W10).
 
 use alloc::format;
+use alloc::vec;
 use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::core::{Core, Phase, is_farewell};
 use crate::effect::{Effect, Wanted};
 use crate::event::Code;
-use crate::ids::JobIx;
+use crate::ids::{JobIx, RunId};
 use crate::job::{Aim, State};
 use crate::journal::Origin;
 use crate::plan::{AtEnd, Level, Role, Signal};
@@ -48,15 +49,43 @@ impl Core {
         if self.job(job).aim() != Aim::Hooks || self.job(job).state() == State::Complete {
             return;
         }
-        // A hook that waits for hooks of its own, and has no process, is not waited for: it may be waiting for this job.
+        // A hook that itself waits for this job, directly or by others, would wait for ever.
         let outstanding = self.hooks_of(job).iter().any(|hook| {
-            let state = self.job(*hook);
-            let idle = state.aim() == Aim::Hooks && !state.has_process();
-            *hook != job && state.state() != State::Complete && !idle
+            let complete = self.job(*hook).state() == State::Complete;
+            *hook != job && !complete && !self.waits_for(*hook, job)
         });
         if !outstanding {
             self.leave_catalog(job);
         }
+    }
+
+    /// Whether a job that has nothing else to do waits for the end of another, as its hook or as a hook's hook.
+    fn waits_for(&self, from: JobIx, target: JobIx) -> bool {
+        let mut seen = vec![false; self.jobs.len()];
+        let mut open = vec![from];
+        while let Some(job) = open.pop() {
+            if job == target {
+                return true;
+            }
+            let state = self.job(job);
+            let waits = state.aim() == Aim::Hooks && state.state() != State::Complete && !state.has_process();
+            match seen.get_mut(job.index()) {
+                Some(seen) if waits && !*seen => *seen = true,
+                _ => continue,
+            }
+            open.extend(self.hooks_of(job));
+        }
+        false
+    }
+
+    /// S4: no process is left, so nothing can happen any more that anybody waits for. Whoever still waits for an end
+    /// waits in a ring; the first of them is let go. Says whether there was one.
+    pub(crate) fn let_go(&mut self) -> bool {
+        let waiting = self.all_jobs().find(|job| self.job(*job).is_up());
+        if let Some(job) = waiting {
+            self.begin_stop(job);
+        }
+        waiting.is_some()
     }
 
     /// A job has waited long enough for its hooks.
@@ -111,10 +140,13 @@ impl Core {
     fn signal_job(&mut self, job: JobIx, signal: Signal) {
         let Some(run) = self.job(job).run else { return };
         if self.job(job).state() == State::Starting {
-            // The stronger one wins: nothing comes after SIGKILL.
-            let waiting = &mut self.job_mut(job).signal_at_start;
-            if *waiting != Some(Signal::KILL) {
-                *waiting = Some(signal);
+            // The stronger one wins: nothing comes beside SIGKILL.
+            let waiting = &mut self.job_mut(job).signals_at_start;
+            if signal == Signal::KILL {
+                waiting.clear();
+            }
+            if !waiting.contains(&Signal::KILL) {
+                waiting.push(signal);
             }
             return;
         }
@@ -135,6 +167,8 @@ impl Core {
 
     /// W9: a job is complete.
     pub(crate) fn finish(&mut self, job: JobIx) {
+        // A job without a process (W11) has been checked until now.
+        self.end_checks(job);
         let aim = self.job(job).aim();
         self.change(job, State::Complete, aim);
         self.advertise(job, Wanted::Absent);
@@ -216,6 +250,7 @@ impl Core {
                 let state = &mut self.jobs[job.index()];
                 self.timers.cancel(&mut state.give_up);
                 self.timers.cancel(&mut state.delay);
+                state.remembered = state.remembered.filter(|event| is_farewell(event.code));
                 if self.job(job).state() == State::Delaying {
                     self.change(job, State::Waiting, Aim::Up);
                 }
@@ -247,8 +282,25 @@ impl Core {
         for job in self.all_jobs() {
             self.kill(job);
         }
+        self.kill_all_remains();
         let timer = self.timers.set(self.now + LAST_WAIT, Alarm::LastWait);
         self.stop_time = Some(timer);
+    }
+
+    /// P4: what is left of a run's process group has had its time.
+    pub(crate) fn kill_remains(&mut self, run: RunId) {
+        let mut timer = self.remains.remove(&run);
+        if timer.is_some() {
+            self.timers.cancel(&mut timer);
+            self.effects.push(Effect::KillRemains { run });
+        }
+    }
+
+    /// P4, S4: nothing outlives the supervisor.
+    pub(crate) fn kill_all_remains(&mut self) {
+        while let Some(run) = self.remains.keys().next().copied() {
+            self.kill_remains(run);
+        }
     }
 
     fn kill(&mut self, job: JobIx) {
@@ -267,6 +319,7 @@ impl Core {
         }
         let state = &mut self.jobs[job.index()];
         self.timers.cancel(&mut state.stop_timer);
+        self.timers.cancel(&mut state.run_timeout);
         self.stop_checks(job);
         self.advertise(job, Wanted::Absent);
         if !self.job(job).has_process() {
@@ -277,7 +330,7 @@ impl Core {
         self.signal_job(job, Signal::KILL);
     }
 
-    /// S7: a signal goes on to the main program.
+    /// S7: a signal goes on to the main program; one that comes before there is a process waits for it.
     pub(crate) fn pass_on(&mut self, signal: Signal) {
         let main = self.all_jobs().find(|job| self.planned(*job).role == Role::Main);
         let Some(job) = main else { return };
@@ -285,7 +338,8 @@ impl Core {
             Some(run) if self.job(job).state() == State::Running => {
                 self.effects.push(Effect::Kill { run, signal })
             }
-            _ => self.job_mut(job).signal_at_start = Some(signal),
+            _ if self.job(job).state() == State::Complete => {}
+            _ => self.job_mut(job).signals_at_start.push(signal),
         }
     }
 }

@@ -1,0 +1,85 @@
+//! D4, D8, H6: what is wanted in the catalog.
+
+use containerpilot_core::effect::Wanted;
+use containerpilot_core::plan::Status;
+use containerpilot_core::{Aim, JobStatus, Phase, State};
+
+use super::{Check, Witness};
+
+impl Witness<'_> {
+    pub(super) fn see_advertise(&mut self, job: usize, wanted: Wanted) -> Check {
+        let Some(service) = &self.plan.jobs[job].service else {
+            return self.broken("D3", job, "it is no service");
+        };
+        let before = std::mem::replace(&mut self.jobs[job].wanted, wanted);
+        if before == wanted {
+            return self.broken("D5", job, "the catalog is told twice");
+        }
+        let Wanted::Present(status) = wanted else { return Ok(()) };
+        if self.maintenance {
+            return self.broken("D8", job, "it enters the catalog in maintenance");
+        }
+        let left = self.before[job].aim > Aim::Hooks || self.before[job].state == State::Complete;
+        if left {
+            return self.broken("S2", job, "it comes back to the catalog after it has left");
+        }
+        let begins = before == Wanted::Absent;
+        let initial = begins && service.initial_status == Some(status);
+        let healthy = self.seen[job].healthy > 0;
+        let allowed = match status {
+            Status::Passing => healthy || initial,
+            Status::Warning => initial,
+            Status::Critical => initial || !begins,
+        };
+        if !allowed {
+            return self.broken("D4", job, &format!("it is {status:?} in the catalog for no reason"));
+        }
+        if self.jobs[job].run.is_none() && self.plan.jobs[job].exec.is_some() && status != Status::Critical {
+            return self.broken("D4", job, "it enters the catalog without a process");
+        }
+        Ok(())
+    }
+
+    pub(super) fn see_heartbeat(&mut self, job: usize) -> Check {
+        let passing = Wanted::Present(Status::Passing);
+        if self.jobs[job].wanted != passing {
+            return self.broken("H6", job, "a heartbeat of a service that is not healthy");
+        }
+        let pace = self.plan.jobs[job].health.as_ref().and_then(|health| health.heartbeat);
+        if let Some(pace) = pace {
+            let due = self.jobs[job].beat + pace;
+            if self.exact && due != self.now {
+                return self.broken("H6", job, &format!("a heartbeat at the wrong time, due {due:?}"));
+            }
+            self.jobs[job].beat = self.now;
+        }
+        Ok(())
+    }
+
+    pub(super) fn check_catalog(&self, job: usize, status: &JobStatus, phase: Phase) -> Check {
+        if status.wanted != self.jobs[job].wanted {
+            return self.broken("D5", job, "what is wanted was not told");
+        }
+        let Some(service) = &self.plan.jobs[job].service else { return Ok(()) };
+        let left = status.aim > Aim::Hooks || status.state == State::Complete;
+        if status.wanted != Wanted::Absent && (left || self.maintenance || phase == Phase::Left) {
+            return self.broken(if left { "S2" } else { "D8" }, job, "it is still in the catalog");
+        }
+        if left || self.maintenance {
+            return Ok(());
+        }
+        let running = status.state == State::Running;
+        match (status.healthy, status.wanted) {
+            (Some(true), Wanted::Present(Status::Passing)) => Ok(()),
+            (Some(true), _) => self.broken("H6", job, "it is healthy, and the catalog does not know"),
+            (Some(false), Wanted::Absent | Wanted::Present(Status::Critical)) => Ok(()),
+            (Some(false), _) => self.broken("H6", job, "it is unhealthy, and the catalog does not know"),
+            (None, Wanted::Absent)
+                if running && service.initial_status.is_some() && self.jobs[job].active =>
+            {
+                self.broken("D4", job, "it is not registered with its first status")
+            }
+            (None, _) => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! H2–H4, H7, H8, E5: checks and what they come to.
+//!
+//! An *epoch* is the time in which a job is checked: while its process runs (W11: while it has begun), outside
+//! maintenance, and until it leaves the catalog. Nothing of one epoch counts in the next.
+
+use std::time::Duration;
+
+use containerpilot_core::ids::CheckRun;
+use containerpilot_core::input::Input;
+use containerpilot_core::plan::{OnUnhealthy, Probe};
+use containerpilot_core::{Aim, JobStatus, Phase, State};
+
+use super::{Check, Witness};
+
+impl Witness<'_> {
+    fn is_idle(&self, job: usize, check: usize) -> bool {
+        let health = self.plan.jobs[job].health.as_ref();
+        health.is_none_or(|health| health.checks[check].probe == Probe::Running)
+    }
+
+    pub(super) fn see_check_done(&mut self, run: CheckRun, passes: bool) {
+        let place = self.jobs.iter().enumerate().find_map(|(job, model)| {
+            let check = model.checks.iter().position(|check| check.running == Some(run))?;
+            Some((job, check))
+        });
+        let Some((job, check)) = place else { return };
+        let model = &mut self.jobs[job].checks[check];
+        model.running = None;
+        if std::mem::take(&mut model.cut_short) {
+            // Whoever waited for it may go on now.
+            return;
+        }
+        self.count(job, check, passes);
+    }
+
+    /// A result that counts.
+    fn count(&mut self, job: usize, check: usize, passes: bool) {
+        let Some(health) = &self.plan.jobs[job].health else { return };
+        let (planned, now) = (&health.checks[check], self.now);
+        let begun = self.jobs[job].begun;
+        let model = &mut self.jobs[job].checks[check];
+        let next = model.began + planned.interval;
+        if passes {
+            (model.passed, model.fails, model.due) = (true, 0, Some(next.max(now)));
+            self.all_pass(job);
+            return;
+        }
+        model.fails += 1;
+        if model.passed {
+            model.due = Some(next.max(now));
+        } else {
+            let pace = Duration::from_millis(100) * (1 << model.early_fails.min(20));
+            model.early_fails += 1;
+            model.due = Some(now + pace.min(planned.interval));
+        }
+        let young = !model.passed && now.since(begun) < planned.interval;
+        if model.fails >= planned.failures && !young {
+            let news = self.jobs[job].verdict != Some(false);
+            self.jobs[job].verdict = Some(false);
+            self.seen[job].expected_unhealthy += 1;
+            self.seen[job].news |= news;
+        }
+    }
+
+    fn all_pass(&mut self, job: usize) {
+        let Some(health) = &self.plan.jobs[job].health else { return };
+        let model = &mut self.jobs[job];
+        let all = model
+            .checks
+            .iter()
+            .zip(&health.checks)
+            .all(|(model, check)| model.passed && model.fails < check.failures);
+        if all && model.verdict != Some(true) {
+            model.verdict = Some(true);
+            model.beat = self.now;
+            self.seen[job].expected_healthy += 1;
+        }
+    }
+
+    /// Epochs that end in this step: the process has ended, it leaves the catalog, or maintenance begins.
+    pub(super) fn end_epochs(&mut self, after: &[JobStatus]) {
+        for (job, status) in after.iter().enumerate() {
+            let left = status.aim > Aim::Hooks || status.state == State::Complete;
+            let paused = self.maintenance && self.jobs[job].active;
+            let ended = self.seen[job].ended;
+            let was = self.jobs[job].verdict;
+            if !ended && !left && !paused {
+                continue;
+            }
+            let short = self.plan.jobs[job].exec.is_none() && self.before[job].state == State::Waiting;
+            if self.jobs[job].active || short {
+                self.jobs[job].active = false;
+                self.seen[job].blurred = true;
+            }
+            if (ended || status.state == State::Complete) && was == Some(true) {
+                self.seen[job].expected_unhealthy += 1;
+            }
+            if ended || paused || status.state == State::Complete {
+                self.jobs[job].verdict = None;
+            }
+        }
+    }
+
+    /// Epochs that begin in this step.
+    pub(super) fn begin_epochs(&mut self, input: &Input, after: &[JobStatus]) {
+        for (job, status) in after.iter().enumerate() {
+            let planned = &self.plan.jobs[job];
+            let Some(health) = &planned.health else { continue };
+            let started = match input {
+                Input::Started { run, .. } => status.run == Some(*run),
+                _ => false,
+            };
+            let begun = planned.exec.is_none()
+                && self.before[job].state != State::Running
+                && status.state == State::Running;
+            if begun {
+                self.jobs[job].has_begun = true;
+                self.jobs[job].begun = self.now;
+            }
+            let resumed = matches!(input, Input::Maintenance(false))
+                && !self.maintenance
+                && self.phase_before == Phase::Running
+                && status.aim == Aim::Up
+                && status.state == State::Running;
+            let may = status.state == State::Running && status.aim <= Aim::Hooks && !self.maintenance;
+            if self.jobs[job].active || !may || !(started || begun || resumed) {
+                continue;
+            }
+            self.jobs[job].active = true;
+            for (model, check) in self.jobs[job].checks.iter_mut().zip(&health.checks) {
+                let idle = check.probe == Probe::Running;
+                (model.passed, model.fails, model.early_fails) = (idle, 0, 0);
+                model.due = Some(self.now);
+            }
+            self.all_pass(job);
+        }
+    }
+
+    pub(super) fn see_check(&mut self, job: usize, check: usize, run: CheckRun) -> Check {
+        let active = self.jobs[job].active;
+        let idle = self.is_idle(job, check);
+        let (now, exact) = (self.now, self.exact);
+        let model = &mut self.jobs[job].checks[check];
+        if model.running.is_some() {
+            return self.broken("H4", job, "two of the same check at a time");
+        }
+        if self.seen[job].blurred {
+            // The epoch has ended in this step, a moment later.
+            model.running = Some(run);
+            return Ok(());
+        }
+        if self.maintenance || (!active && exact) || idle {
+            return self.broken("H4", job, "a check in maintenance, or while it does not run");
+        }
+        if exact && model.due.is_none_or(|due| due > now) {
+            let due = model.due;
+            return self.broken("H3", job, &format!("a check too early, due {due:?}"));
+        }
+        (model.running, model.began, model.due, model.cut_short) = (Some(run), now, None, false);
+        Ok(())
+    }
+
+    pub(super) fn see_cancel(&mut self, run: CheckRun) -> Check {
+        let place = self.jobs.iter().enumerate().find_map(|(job, model)| {
+            let check = model.checks.iter().position(|check| check.running == Some(run))?;
+            Some((job, check))
+        });
+        let Some((job, check)) = place else {
+            return if self.exact {
+                Err(self.says("H4", "a check is cut short that does not run"))
+            } else {
+                Ok(())
+            };
+        };
+        let model = &mut self.jobs[job].checks[check];
+        if std::mem::replace(&mut model.cut_short, true) {
+            return self.broken("H4", job, "a check is cut short twice");
+        }
+        let began = model.began;
+        let Some(health) = &self.plan.jobs[job].health else { return Ok(()) };
+        let timeout = began + health.checks[check].timeout;
+        if self.jobs[job].active {
+            if self.exact && timeout != self.now {
+                return self.broken("P5", job, "a check is cut short for no reason");
+            }
+            self.count(job, check, false);
+        }
+        Ok(())
+    }
+
+    pub(super) fn check_health(&mut self, job: usize, status: &JobStatus, phase: Phase) -> Check {
+        let Some(health) = &self.plan.jobs[job].health else { return Ok(()) };
+        let (model, seen) = (&self.jobs[job], &self.seen[job]);
+        if !self.exact || phase == Phase::Left {
+            return Ok(());
+        }
+        if status.healthy != model.verdict && !(seen.blurred && status.aim > Aim::Hooks) {
+            let what = format!("healthy is {:?} and should be {:?}", status.healthy, model.verdict);
+            return self.broken("H2", job, &what);
+        }
+        self.jobs[job].verdict = status.healthy;
+        let (model, seen) = (&self.jobs[job], &self.seen[job]);
+        if !seen.blurred || seen.ended {
+            if seen.unhealthy != seen.expected_unhealthy {
+                let what = format!("{} times unhealthy, not {}", seen.unhealthy, seen.expected_unhealthy);
+                return self.broken(if seen.ended { "H7" } else { "E5" }, job, &what);
+            }
+            if seen.healthy != seen.expected_healthy {
+                let what = format!("{} times healthy, not {}", seen.healthy, seen.expected_healthy);
+                return self.broken("E5", job, &what);
+            }
+        }
+        for (check, planned) in model.checks.iter().zip(&health.checks) {
+            if planned.probe == Probe::Running || !model.active {
+                continue;
+            }
+            if check.running.is_none() && check.due.is_none_or(|due| due < self.now) {
+                return self.broken("H3", job, &format!("{} is due, and is not made", planned.name));
+            }
+            let over = check.began + planned.timeout < self.now;
+            if check.running.is_some() && !check.cut_short && over {
+                return self.broken("P5", job, &format!("{} has used up its time", planned.name));
+            }
+        }
+        let asked = model.run.as_ref().is_none_or(|run| run.asked.is_some());
+        if seen.news
+            && health.on_unhealthy == OnUnhealthy::Restart
+            && phase == Phase::Running
+            && status.aim == Aim::Up
+            && !asked
+        {
+            return self.broken("H8", job, "it is unhealthy, and is not restarted");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,349 @@
+//! P4–P7, W2, W4–W8: runs, and what leads to them.
+
+use std::time::Duration;
+
+use containerpilot_core::ids::RunId;
+use containerpilot_core::plan::{Job, OnUnhealthy, Repeat, Restarts, Signal, Trigger};
+use containerpilot_core::{JobStatus, Phase, State, Time};
+
+use super::{Check, Pending, RunModel, Witness};
+use crate::world::pid_of;
+
+impl Witness<'_> {
+    pub(super) fn see_spawn(&mut self, job: usize, run: RunId, environment: &[(String, String)]) -> Check {
+        let planned = &self.plan.jobs[job];
+        if self.jobs[job].run.is_some() {
+            return self.broken("P6", job, "a second process at once");
+        }
+        if self.jobs[job].stopped.is_some() {
+            return self.broken("W9", job, "it runs though it is complete");
+        }
+        if planned.exec.is_none() {
+            return self.broken("W11", job, "it has nothing to run");
+        }
+        if self.phase_before == Phase::Beginning && self.startup.is_none() && self.shutdown.is_none() {
+            return self.broken("E4", job, "it runs before the startup");
+        }
+        if self.killing.is_some() && (self.exact || self.phase_before == Phase::Killing) {
+            return self.broken("S4", job, "it is started after everything was killed");
+        }
+        self.check_environment(job, environment)?;
+        // What was decided in the step of the shutdown, before it, is none of the shutdown's.
+        let in_shutdown = self.shutdown.is_some() && self.phase_before == Phase::Stopping;
+        let why = environment.iter().find(|(name, _)| name == "CONTAINERPILOT_EVENT").map(|(_, why)| why);
+        let farewell = why.is_some_and(|why| matches!(why.as_str(), "stopping" | "stopped" | "shutdown"));
+        let model = &mut self.jobs[job];
+        model.runs += 1;
+        model.runs_at_shutdown += u64::from(in_shutdown);
+        model.run = Some(RunModel {
+            run,
+            started: None,
+            asked: None,
+            asked_to_stop: false,
+            killed: None,
+            timed_out: false,
+            kill_is_unclear: false,
+        });
+        self.seen[job].spawned += 1;
+        if in_shutdown && (!farewell || self.jobs[job].runs_at_shutdown > 1) {
+            return self.broken(
+                "S3",
+                job,
+                "it is started in the shutdown, and not for the shutdown or twice",
+            );
+        }
+        let most = match planned.when.repeat() {
+            _ if matches!(planned.when.trigger, Trigger::Interval(_)) => 1,
+            Repeat::Once => 1,
+            Repeat::Each => self.jobs[job].fires,
+        };
+        if let Restarts::Limited(restarts) = planned.restarts
+            && self.jobs[job].runs > most + restarts
+        {
+            return self.broken("W6", job, &format!("it runs the {}th time", self.jobs[job].runs));
+        }
+        if matches!(planned.when.trigger, Trigger::Interval(_)) { self.check_turn(job) } else { Ok(()) }
+    }
+
+    /// P7: exactly the processes that run, and why this one does.
+    fn check_environment(&self, job: usize, environment: &[(String, String)]) -> Check {
+        if !self.exact {
+            return Ok(());
+        }
+        let mut told: Vec<i32> = environment
+            .iter()
+            .filter(|(name, _)| name.ends_with("_PID"))
+            .filter_map(|(_, pid)| pid.parse().ok())
+            .collect();
+        let running = self.jobs.iter().filter_map(|job| job.run.as_ref());
+        let mut known: Vec<i32> =
+            running.filter(|run| run.started.is_some()).map(|run| pid_of(run.run)).collect();
+        told.sort_unstable();
+        known.sort_unstable();
+        if told != known {
+            return self.broken("P7", job, &format!("it is told of {told:?} instead of {known:?}"));
+        }
+        let name = environment.iter().find(|(name, _)| name == "CONTAINERPILOT_JOB");
+        if name.is_none_or(|(_, name)| *name != self.plan.jobs[job].name) {
+            return self.broken("P7", job, "it is not told its name");
+        }
+        Ok(())
+    }
+
+    /// W4: a turn is a multiple of the interval after the startup; one that had to wait follows an exit.
+    fn check_turn(&self, job: usize) -> Check {
+        let Trigger::Interval(interval) = self.plan.jobs[job].when.trigger else { return Ok(()) };
+        let Some(startup) = self.startup else { return self.broken("W4", job, "it runs before startup") };
+        let since = self.now.since(startup);
+        let on_time = since.as_nanos() % interval.as_nanos() == 0;
+        let followed = self.seen[job].ended;
+        if self.exact && !on_time && !followed {
+            return self.broken("W4", job, &format!("its turn comes {since:?} after the startup"));
+        }
+        Ok(())
+    }
+
+    pub(super) fn see_signal(&mut self, run: RunId, signal: Signal, phase: Phase) -> Check {
+        let Some(job) = self.job_of(run) else {
+            // In a late step, a process may end in the moment in which its time is up.
+            return if self.exact { Err(self.says("P4", "a signal to a run that is over")) } else { Ok(()) };
+        };
+        let (plan, now, exact) = (self.plan, self.now, self.exact);
+        let planned = &plan.jobs[job];
+        let stop = planned.stop.signal;
+        let stopping = self.jobs[job].stopping.is_some();
+        let unhealthy = self.seen[job].unhealthy > 0
+            && planned.health.as_ref().is_some_and(|health| health.on_unhealthy == OnUnhealthy::Restart);
+        let runs = self.jobs[job].runs;
+        let Some(model) = &mut self.jobs[job].run else { return Ok(()) };
+        let Some(started) = model.started else {
+            return self.broken("P4", job, "a signal to a process that has not started");
+        };
+        let same = |due: Time| if exact { due == now } else { due <= now };
+        let timed_out = planned.timeout.is_some_and(|timeout| same(started + timeout)) && !model.timed_out;
+        let met = met_at(planned, self.startup, runs, model).is_some_and(same) && !model.timed_out;
+        let stubborn = model.asked.is_some_and(|asked| same(asked + plan.stop_timeout));
+        let everybody = phase == Phase::Killing && (self.killing == Some(now) || model.started == Some(now));
+        let reason = signal == Signal::KILL && (timed_out || met || stubborn || everybody);
+        if signal == stop
+            && (stopping || unhealthy)
+            && !(model.asked.is_some() && (!stopping || model.asked_to_stop))
+            && !reason
+        {
+            let replaced = unhealthy && !self.seen[job].asked;
+            (model.asked, model.asked_to_stop) = (Some(now), stopping && !replaced);
+            model.killed = if signal == Signal::KILL { Some(now) } else { model.killed };
+            self.seen[job].asked = true;
+            return Ok(());
+        }
+        if signal != Signal::KILL {
+            let passed_on = plan.pass_signals;
+            let what = format!("signal {} for no reason, or twice", signal.0);
+            return if passed_on { Ok(()) } else { self.broken("S2", job, &what) };
+        }
+        if !reason && exact {
+            return self.broken("P5", job, "SIGKILL for no reason");
+        }
+        model.killed = Some(now);
+        model.kill_is_unclear = !exact || (everybody && (timed_out || met));
+        model.timed_out |= timed_out || met;
+        Ok(())
+    }
+
+    pub(super) fn see_kill_remains(&mut self, run: RunId, phase: Phase) -> Check {
+        let Some(due) = self.remains.remove(&run) else {
+            return Err(self.says("P4", format!("run {} has left nothing, or it was killed already", run.0)));
+        };
+        let ending = matches!(phase, Phase::Killing | Phase::Left);
+        if due > self.now && !ending {
+            return Err(self.says("P4", format!("what is left of run {} is killed too early", run.0)));
+        }
+        Ok(())
+    }
+
+    pub(super) fn check_runs(&mut self, job: usize, status: &JobStatus, phase: Phase) -> Check {
+        self.check_limits(job, status)?;
+        if !self.exact {
+            return Ok(());
+        }
+        if let Some((run, due)) = self.remains.iter().find(|(_, due)| **due < self.now)
+            && phase != Phase::Left
+        {
+            return Err(self.says("P4", format!("what is left of run {} should be dead, {due:?}", run.0)));
+        }
+        self.check_timeouts(job)?;
+        let up = phase == Phase::Running && self.jobs[job].stopping.is_none();
+        if !up {
+            (self.jobs[job].restart_due, self.jobs[job].pending) = (None, Pending::No);
+            return Ok(());
+        }
+        let planned = &self.plan.jobs[job];
+        if let (Some(startup), Some(timeout)) = (self.startup, planned.when.timeout)
+            && self.jobs[job].runs == 0
+            && status.state == State::Waiting
+            && startup + timeout < self.now
+        {
+            return self.broken("W5", job, "it should have given up");
+        }
+        if planned.exec.is_none() {
+            return Ok(());
+        }
+        match (&planned.when.trigger, planned.when.repeat()) {
+            (Trigger::Interval(interval), _) => self.check_turns(job, *interval),
+            (_, Repeat::Once) => self.check_once(job, status),
+            (_, Repeat::Each) => self.check_each(job, status),
+        }
+    }
+
+    fn check_limits(&self, job: usize, status: &JobStatus) -> Check {
+        match self.plan.jobs[job].restarts {
+            Restarts::Limited(most) if status.restarts > most => {
+                self.broken("W6", job, &format!("it was restarted {} times", status.restarts))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_timeouts(&self, job: usize) -> Check {
+        let Some(run) = &self.jobs[job].run else { return Ok(()) };
+        let planned = &self.plan.jobs[job];
+        if let (Some(started), Some(timeout)) = (run.started, planned.timeout)
+            && started + timeout < self.now
+            && run.killed.is_none()
+        {
+            return self.broken("P5", job, "its time is up, and it was not killed");
+        }
+        if let Some(asked) = run.asked
+            && self.shutdown.is_none()
+            && asked + self.plan.stop_timeout < self.now
+            && run.killed.is_none()
+        {
+            return self.broken("H8", job, "it was asked to end long ago, and was not killed");
+        }
+        Ok(())
+    }
+
+    /// W2, W8: the first event starts it, at once; and then only restarts do.
+    fn check_once(&mut self, job: usize, status: &JobStatus) -> Check {
+        let planned = &self.plan.jobs[job];
+        let (seen, now) = (self.seen[job].clone(), self.now);
+        let model = &mut self.jobs[job];
+        if model.fires > 0 && model.runs == 0 {
+            return self.broken("W2", job, "the first event does not start it");
+        }
+        if seen.spawned > 0 && model.runs > 1 && model.restart_due != Some(now) && !seen.ended {
+            return self.broken("W8", job, "it is restarted at the wrong time");
+        }
+        if seen.ended {
+            let more = match planned.restarts {
+                Restarts::Unlimited => true,
+                Restarts::Limited(most) => model.runs - u64::from(seen.spawned) <= most,
+            };
+            let ran = now.since(seen.ended_started.unwrap_or(now));
+            let delay = match &planned.backoff {
+                None => Duration::ZERO,
+                Some(backoff) => {
+                    if ran > backoff.reset {
+                        model.early = 0;
+                    }
+                    model.early += 1;
+                    let mut delay = backoff.initial;
+                    for _ in 2..model.early {
+                        delay = (delay * 2).min(backoff.max);
+                    }
+                    if model.early == 1 { Duration::ZERO } else { delay.min(backoff.max) }
+                }
+            };
+            model.restart_due = more.then(|| now + delay);
+            if seen.spawned > 0 && model.restart_due != Some(now) {
+                return self.broken("W8", job, &format!("it is restarted at once, and not after {delay:?}"));
+            }
+        }
+        let model = &mut self.jobs[job];
+        if seen.spawned > 0 {
+            model.restart_due = None;
+        }
+        if model.restart_due.is_some_and(|due| due < now) {
+            return self.broken("W8", job, "it is not restarted");
+        }
+        if model.runs > 0 && model.run.is_none() && model.restart_due.is_none() {
+            return self.broken("W9", job, &format!("it can never run again, and is {:?}", status.state));
+        }
+        Ok(())
+    }
+
+    /// W7: no event is lost, and none counts twice.
+    fn check_each(&mut self, job: usize, status: &JobStatus) -> Check {
+        let (seen, before) = (self.seen[job].clone(), self.before[job]);
+        let pending = self.jobs[job].pending;
+        let restarted = status.restarts > before.restarts || before.state == State::Delaying;
+        let owed = match (seen.had_run, seen.ended) {
+            (false, _) => seen.fired > 0,
+            (true, true) => seen.fired > 0 || pending == Pending::Yes,
+            (true, false) => false,
+        };
+        if owed && seen.spawned == 0 {
+            return self.broken("W7", job, "an event is lost");
+        }
+        let remembered = seen.ended && pending != Pending::No;
+        if seen.spawned > 0 && seen.fired == 0 && !remembered && !restarted {
+            return self.broken("W7", job, "it runs without an event");
+        }
+        self.jobs[job].pending = match (seen.had_run, seen.ended) {
+            (true, false) if seen.fired > 0 => Pending::Yes,
+            (true, false) => pending,
+            (true, true) if seen.fired == 0 => Pending::No,
+            (true, true) if seen.fired > 1 || pending == Pending::Yes => Pending::Yes,
+            (false, _) if seen.fired > 1 => Pending::Yes,
+            _ if seen.fired == 1 && restarted => Pending::Perhaps,
+            (true, true) if pending == Pending::Perhaps => Pending::Perhaps,
+            _ => Pending::No,
+        };
+        Ok(())
+    }
+
+    /// W4: no turn is missed while it waits, and a run that is still going then has met its timeout.
+    fn check_turns(&self, job: usize, interval: Duration) -> Check {
+        let Some(startup) = self.startup else { return Ok(()) };
+        let planned = &self.plan.jobs[job];
+        let model = &self.jobs[job];
+        if let Some(run) = &model.run {
+            if met_at(planned, self.startup, model.runs, run).is_some_and(|met| met < self.now)
+                && run.killed.is_none()
+            {
+                return self.broken("W4", job, "its turn has come, and the run before was not killed");
+            }
+            return Ok(());
+        }
+        let turns = self.now.since(startup).as_nanos() / interval.as_nanos();
+        let last = startup + interval * u32::try_from(turns).unwrap_or(u32::MAX);
+        let idle_since = model.ended_at.unwrap_or(startup);
+        if model.runs == 0 || idle_since < last {
+            return self.broken("W4", job, "its turn has passed");
+        }
+        if let Restarts::Limited(most) = planned.restarts
+            && model.runs > most
+        {
+            return self.broken("W9", job, "it has had its turns, and is not complete");
+        }
+        Ok(())
+    }
+}
+
+/// When a run of a periodic job meets the next turn, if that ends it (W4).
+fn met_at(planned: &Job, startup: Option<Time>, runs: u64, run: &RunModel) -> Option<Time> {
+    let Trigger::Interval(interval) = planned.when.trigger else { return None };
+    if planned.timeout.is_none_or(|timeout| timeout > interval) {
+        return None;
+    }
+    let startup = startup?;
+    let started = run.started?;
+    if let Restarts::Limited(most) = planned.restarts
+        && runs > most
+    {
+        return None;
+    }
+    // The first turn after its start; a start that falls on a turn is that turn's, or has missed it.
+    let turns = started.since(startup).as_nanos() / interval.as_nanos() + 1;
+    Some(startup + interval * u32::try_from(turns).unwrap_or(u32::MAX))
+}

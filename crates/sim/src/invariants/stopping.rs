@@ -1,0 +1,219 @@
+//! S1–S5: how one job stops, and how everything does.
+
+use containerpilot_core::event::{Code, Source};
+use containerpilot_core::input::Input;
+use containerpilot_core::plan::{AtEnd, Repeat, Role, Trigger};
+use containerpilot_core::{Aim, Core, JobStatus, Phase, State};
+
+use super::{Check, LAST_WAIT, Witness, asks_to_stop};
+
+impl Witness<'_> {
+    /// S5: the code that is to come, as far as it is known when the shutdown begins.
+    pub(super) fn see_shutdown(&mut self, input: &Input) {
+        let by_signal = asks_to_stop(input) && !self.plan.pass_signals;
+        if by_signal && (self.exact || self.expected_code.is_none()) {
+            self.expected_code = Some(0);
+        } else if self.expected_code.is_none() {
+            self.expected_code = self.first_failure.or(Some(0));
+        }
+    }
+
+    /// A job has completed: what that means for the exit code.
+    pub(super) fn see_complete(&mut self, job: usize) {
+        if self.shutdown.is_some() {
+            return;
+        }
+        let planned = &self.plan.jobs[job];
+        let model = &self.jobs[job];
+        let failure = model.last_failure;
+        self.first_failure = self.first_failure.or(failure);
+        let has_run = model.runs > 0
+            || model.has_begun
+            || (planned.exec.is_none() && planned.health.is_none() && model.fires > 0);
+        let (at_end, code) = match failure {
+            Some(code) => (planned.on_failure, code),
+            None if has_run => (planned.on_success, 0),
+            None => (AtEnd::Continue, 0),
+        };
+        if at_end == AtEnd::Shutdown && self.expected_code.is_none() {
+            self.expected_code = Some(code);
+        }
+    }
+
+    pub(super) fn see_exit(&mut self, code: u8) -> Check {
+        let Some((at, _)) = self.shutdown else {
+            return Err(self.says("S1", "it leaves without a shutdown"));
+        };
+        if self.exact && self.expected_code.is_some_and(|expected| expected != code) {
+            let what = format!("it leaves with {code} instead of {:?}", self.expected_code);
+            return Err(self.says("S5", what));
+        }
+        let waited = self.killing.is_some_and(|killing| killing + LAST_WAIT <= self.now);
+        let alive = self.jobs.iter().position(|job| job.run.is_some());
+        if let Some(job) = alive {
+            if !waited {
+                return self.broken("S4", job, "it is left behind");
+            }
+            let killed = self.jobs[job].run.as_ref().is_some_and(|run| run.killed.is_some());
+            let started = self.jobs[job].run.as_ref().is_some_and(|run| run.started.is_some());
+            if started && !killed {
+                return self.broken("S4", job, "it is left behind and was not even killed");
+            }
+        }
+        if !self.remains.is_empty() {
+            return Err(self.says("P4", "what is left of a process group is left behind"));
+        }
+        if self.exact && self.now > at + self.plan.stop_timeout + LAST_WAIT {
+            return Err(self.says("S4", "it took too long to leave"));
+        }
+        Ok(())
+    }
+
+    /// The shutdown as a whole.
+    pub(super) fn check_shutdown(&mut self, input: &Input, phase: Phase, after: &[JobStatus]) -> Check {
+        let asked = asks_to_stop(input) && !self.plan.pass_signals;
+        match self.phase_before {
+            Phase::Beginning | Phase::Running if asked && self.shutdown.is_none() => {
+                return Err(self.says("S1", "nothing is stopped"));
+            }
+            Phase::Stopping if asked && phase == Phase::Stopping => {
+                return Err(self.says("S1", "the second request does not cut it short"));
+            }
+            _ => {}
+        }
+        if phase == Phase::Killing {
+            for (job, status) in after.iter().enumerate() {
+                let alive = self.jobs[job].run.as_ref();
+                if status.state != State::Complete && alive.is_none() {
+                    return self.broken("S4", job, "it has no process, and is not complete");
+                }
+                if alive.is_some_and(|run| run.started.is_some() && run.killed.is_none()) {
+                    return self.broken("S4", job, "it was not killed");
+                }
+            }
+        }
+        if let (Some((at, _)), true) = (self.shutdown, self.exact) {
+            let due = at + self.plan.stop_timeout;
+            if phase == Phase::Stopping && due < self.now {
+                return Err(self.says("S4", "the stop time has passed, and nothing is killed"));
+            }
+            if phase == Phase::Killing && due + LAST_WAIT < self.now {
+                return Err(self.says("S4", "it does not leave"));
+            }
+        }
+        let ending = matches!(phase, Phase::Stopping | Phase::Killing);
+        if ending && after.iter().all(|status| status.state == State::Complete) {
+            return Err(self.says("S4", "everything is complete, and it does not leave"));
+        }
+        if phase == Phase::Stopping && self.jobs.iter().all(|job| job.run.is_none()) {
+            return Err(self.says("S4", "no process is left, and it sits the time out"));
+        }
+        Ok(())
+    }
+
+    /// The jobs that run at the `stopping` of another.
+    fn hooks(&self, job: usize) -> impl Iterator<Item = usize> + '_ {
+        let name = &self.plan.jobs[job].name;
+        self.plan
+            .jobs
+            .iter()
+            .enumerate()
+            .filter(move |(nth, hook)| {
+                let mut patterns = hook.when.patterns().iter();
+                *nth != job
+                    && patterns.any(|event| {
+                        event.code == Code::Stopping
+                            && matches!(&event.source, Source::Job(source) if source == name)
+                    })
+            })
+            .map(|(nth, _)| nth)
+    }
+
+    /// Whether a job that waits for hooks is waited for by one of them, directly or by others (S2).
+    fn in_a_ring(&self, from: usize, target: usize, after: &[JobStatus], seen: &mut Vec<usize>) -> bool {
+        let waits = after[from].aim == Aim::Hooks && after[from].run.is_none();
+        if after[from].state == State::Complete || !waits || seen.contains(&from) {
+            return false;
+        }
+        seen.push(from);
+        self.hooks(from).any(|hook| hook == target || self.in_a_ring(hook, target, after, seen))
+    }
+
+    /// S2: the order, for one job.
+    pub(super) fn check_stop(&mut self, job: usize, after: &[JobStatus], phase: Phase) -> Check {
+        let status = &after[job];
+        let Some((stopping, _)) = self.jobs[job].stopping else { return Ok(()) };
+        let planned = &self.plan.jobs[job];
+        let left = status.aim > Aim::Hooks || status.state == State::Complete;
+        let late = planned.stop.timeout.is_some_and(|timeout| stopping + timeout <= self.now);
+        if left && self.jobs[job].left_at.is_none() {
+            self.jobs[job].left_at = Some(self.now);
+            let outstanding = self.hooks(job).find(|hook| {
+                after[*hook].state != State::Complete && !self.in_a_ring(*hook, job, after, &mut Vec::new())
+            });
+            if let Some(hook) = outstanding
+                && !late
+                && matches!(phase, Phase::Beginning | Phase::Running | Phase::Stopping)
+            {
+                return self.broken("S2", job, &format!("it does not wait for {}", self.name(hook)));
+            }
+        }
+        if !left {
+            let done = self.hooks(job).all(|hook| after[hook].state == State::Complete);
+            let overdue = planned.stop.timeout.is_some_and(|timeout| stopping + timeout < self.now);
+            if done || (overdue && self.exact) {
+                return self.broken("S2", job, "it waits for hooks, and need not");
+            }
+        }
+        let Some(run) = &self.jobs[job].run else { return Ok(()) };
+        let Some(left_at) = self.jobs[job].left_at else { return Ok(()) };
+        let drained = left_at + planned.stop.drain;
+        if run.started.is_some() && self.exact && phase == Phase::Stopping {
+            if run.asked.is_none() && drained < self.now && !self.plan.pass_signals {
+                return self.broken("S2", job, "it has drained, and is not asked to end");
+            }
+            if self.seen[job].asked && drained > self.now {
+                return self.broken("S2", job, "it is asked to end before it has drained");
+            }
+        }
+        Ok(())
+    }
+
+    /// S3: what waited for the end has run.
+    pub(crate) fn at_the_end(&self, core: &Core) -> Check {
+        if core.phase() != Phase::Left {
+            return Ok(());
+        }
+        let Some((_, shutdown)) = self.shutdown else { return Ok(()) };
+        for (job, planned) in self.plan.jobs.iter().enumerate() {
+            let Trigger::Event { event, .. } = &planned.when.trigger else { continue };
+            let farewell = matches!(event.code, Code::Stopping | Code::Stopped | Code::Shutdown);
+            let model = &self.jobs[job];
+            let before = model.stopping.is_none_or(|(_, id)| id < shutdown);
+            if !farewell || planned.exec.is_none() || before || self.killing.is_some() || model.runs > 0 {
+                continue;
+            }
+            let fired = model.first_fire.zip(model.stopping).is_some_and(|(fire, (_, stop))| fire < stop);
+            if fired && planned.role == Role::User {
+                return self.broken("S3", job, "it waited for the end, and was not run");
+            }
+        }
+        Ok(())
+    }
+
+    /// When nothing is left to happen, the supervisor has left, or somebody waits with good reason.
+    pub(crate) fn quiet(&self, core: &Core) -> Check {
+        match core.phase() {
+            Phase::Beginning => Err(self.says("E4", "nothing ever began")),
+            Phase::Stopping | Phase::Killing => {
+                Err(self.says("S4", "it is stopping, and nothing is left to happen"))
+            }
+            Phase::Running | Phase::Left => Ok(()),
+        }
+    }
+
+    /// Whether a job's trigger can only come once.
+    pub(super) fn is_once(&self, job: usize) -> bool {
+        self.plan.jobs[job].when.repeat() == Repeat::Once
+    }
+}

@@ -1,0 +1,421 @@
+//! Scenarios made up from a number.
+//!
+//! Times are mostly taken from a few round ones, so that things happen in the same instant far more often than they
+//! would by chance; most plans are small, because most defects need few jobs and many orders.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
+
+use containerpilot_core::event::{Code, Source, UserSignal};
+use containerpilot_core::input::{ExitStatus, Instance, StartErrorKind};
+use containerpilot_core::plan::{
+    AtEnd, Backoff, Catalog, Check, Command, Control, EventPattern, Format, Health, Job, Level, Logging,
+    OnUnhealthy, Output, Plan, Probe, Process, Repeat, Restarts, Role, Service, Signal, Status, Stop,
+    Trigger, Watch, When,
+};
+
+use crate::chance::Chance;
+use crate::scenario::{CheckScript, Happening, Reaction, RunScript, Scenario, Script};
+
+const SHORT: [u64; 6] = [0, 1, 5, 10, 50, 100];
+const LONG: [u64; 8] = [0, 10, 100, 200, 500, 1_000, 2_000, 5_000];
+const SPAN: [u64; 6] = [10, 50, 100, 200, 500, 1_000];
+const NAMES: [&str; 12] =
+    ["main", "db", "app", "web", "cron", "backup", "log", "queue", "proxy", "sync", "mail", "cache"];
+
+/// A scenario that belongs to a seed.
+#[must_use]
+pub fn scenario(seed: u64) -> Scenario {
+    let mut chance = Chance::new(seed);
+    let most = chance.pick(&[1, 2, 2, 3, 3, 4, 5, 6, 8, 12]);
+    let count = 1 + chance.index(most);
+    let mut names: Vec<String> = NAMES.iter().take(count).map(|name| (*name).to_owned()).collect();
+    if count > 1 && chance.percent(6) {
+        let from = chance.index(count);
+        let to = chance.index(count);
+        names[to] = names[from].clone();
+    }
+    let watches = chance.pick(&[0, 0, 1, 2]);
+    let watches: Vec<Watch> = ["redis", "etcd"]
+        .into_iter()
+        .take(watches)
+        .map(|name| Watch { name: name.into(), interval: Duration::from_secs(1), tag: None, dc: None })
+        .collect();
+    let mut maker = Maker { chance: &mut chance, names: &names, watches: &watches };
+    let mut jobs: Vec<Job> = (0..count).map(|nth| maker.job(nth)).collect();
+    let main = chance.percent(8);
+    let pass_signals = main && count == 1 && chance.percent(70);
+    if main && let Some(job) = jobs.first_mut() {
+        job.role = Role::Main;
+        job.exec = Some(command("main"));
+        job.when.trigger = at_startup();
+        job.when.timeout = None;
+        job.restarts = Restarts::Limited(0);
+        (job.on_failure, job.on_success) = (AtEnd::Shutdown, AtEnd::Shutdown);
+    }
+    if chance.percent(10) {
+        jobs.push(telemetry_job());
+    }
+    let scripts = jobs.iter().map(|job| script(&mut chance, job)).collect();
+    let happenings = happenings(&mut chance, &watches);
+    let plan = Plan {
+        jobs,
+        watches,
+        coprocesses: Vec::new(),
+        catalog: Catalog::Embedded,
+        control: Control { socket: "/run/containerpilot.socket".into(), mode: 0o600, group: None },
+        logging: Logging {
+            level: if chance.percent(5) { Level::Debug } else { Level::Warn },
+            format: Format::Default,
+            output: Output::Stdout,
+        },
+        telemetry: None,
+        stop_timeout: chance.time(&[100, 500, 1_000, 5_000]).max(Duration::from_millis(1)),
+        pass_signals,
+    };
+    Scenario {
+        plan,
+        scripts,
+        happenings,
+        ready_at: chance.time(&SHORT),
+        order: chance.number(),
+        late: chance.percent(10),
+        patience: chance.pick(&[30, 60, 100, 150, 300]),
+    }
+}
+
+fn command(program: &str) -> Command {
+    Command { program: program.into(), arguments: Vec::new() }
+}
+
+/// W1: at startup, once.
+#[must_use]
+pub fn at_startup() -> Trigger {
+    let event = EventPattern { source: Source::Global, code: Code::Startup };
+    Trigger::Event { event, repeat: Repeat::Once }
+}
+
+/// A job of no particular kind: it runs at startup, once.
+#[must_use]
+pub fn plain_job(name: &str) -> Job {
+    Job {
+        name: name.into(),
+        role: Role::User,
+        exec: Some(command(name)),
+        when: When { trigger: at_startup(), timeout: None },
+        timeout: None,
+        restarts: Restarts::Limited(0),
+        backoff: Some(Backoff {
+            initial: Duration::from_millis(100),
+            max: Duration::from_secs(10),
+            reset: Duration::from_secs(10),
+        }),
+        stop: Stop { signal: Signal::TERM, timeout: None, drain: Duration::ZERO },
+        on_failure: AtEnd::Continue,
+        on_success: AtEnd::Continue,
+        health: None,
+        service: None,
+        process: Process::default(),
+        raw_output: false,
+    }
+}
+
+fn telemetry_job() -> Job {
+    let five = Duration::from_secs(5);
+    let check = Check {
+        name: "running".into(),
+        probe: Probe::Running,
+        interval: five,
+        timeout: five,
+        failures: 1,
+        raw_output: false,
+    };
+    Job {
+        role: Role::Telemetry,
+        exec: None,
+        health: Some(Health {
+            checks: vec![check],
+            ttl: 3 * five,
+            heartbeat: None,
+            on_unhealthy: OnUnhealthy::Report,
+        }),
+        service: Some(service("containerpilot", None)),
+        ..plain_job("containerpilot")
+    }
+}
+
+fn service(name: &str, initial_status: Option<Status>) -> Service {
+    Service {
+        name: name.into(),
+        id: format!("{name}-host"),
+        address: IpAddr::V4(Ipv4Addr::LOCALHOST),
+        port: 80,
+        tags: Vec::new(),
+        meta: BTreeMap::new(),
+        ttl: Duration::from_secs(15),
+        initial_status,
+        enable_tag_override: false,
+        deregister_critical_after: None,
+    }
+}
+
+struct Maker<'a> {
+    chance: &'a mut Chance,
+    names: &'a [String],
+    watches: &'a [Watch],
+}
+
+impl Maker<'_> {
+    fn job(&mut self, nth: usize) -> Job {
+        let mut job = plain_job(&self.names[nth]);
+        job.when.trigger = self.trigger();
+        if self.chance.percent(20) {
+            job.when.timeout = Some(self.chance.time(&LONG));
+        }
+        job.timeout = self.run_timeout(&job.when.trigger);
+        job.restarts = self.restarts(&job.when);
+        if self.chance.percent(50) {
+            job.backoff = self.backoff();
+        }
+        job.stop = self.stop();
+        if self.chance.percent(10) {
+            job.on_failure = AtEnd::Shutdown;
+        }
+        if self.chance.percent(5) {
+            job.on_success = AtEnd::Shutdown;
+        }
+        if self.chance.percent(35) {
+            job.health = Some(self.health());
+            if self.chance.percent(70) {
+                let status = if self.chance.percent(40) {
+                    Some(self.chance.pick(&[Status::Passing, Status::Warning, Status::Critical]))
+                } else {
+                    None
+                };
+                job.service = Some(service(&job.name, status));
+            }
+        }
+        let advertises = job.service.is_some();
+        if self.chance.percent(if advertises { 20 } else { 1 }) {
+            job.exec = None;
+        }
+        job
+    }
+
+    fn trigger(&mut self) -> Trigger {
+        match self.chance.below(100) {
+            0..30 => at_startup(),
+            30..40 => Trigger::Interval(self.chance.time(&SPAN).max(Duration::from_millis(1))),
+            40..66 => Trigger::Event { event: self.event(), repeat: self.repeat() },
+            66..80 => {
+                let code = self.chance.pick(&[Code::Stopping, Code::Stopping, Code::Stopped, Code::Shutdown]);
+                let source = if code == Code::Shutdown { Source::Global } else { self.job_source() };
+                Trigger::Event { event: EventPattern { source, code }, repeat: self.repeat() }
+            }
+            80..88 => Trigger::All { conditions: self.events(), repeat: self.repeat() },
+            88..98 => Trigger::Any { conditions: self.events(), repeat: self.repeat() },
+            _ => Trigger::Never,
+        }
+    }
+
+    fn repeat(&mut self) -> Repeat {
+        self.chance.pick(&[Repeat::Once, Repeat::Each])
+    }
+
+    fn events(&mut self) -> Vec<EventPattern> {
+        let count = self.chance.pick(&[1, 2, 2, 3]);
+        (0..count).map(|_| self.event()).collect()
+    }
+
+    fn job_source(&mut self) -> Source {
+        if self.chance.percent(4) {
+            return Source::Job("ghost".into());
+        }
+        Source::Job(self.names[self.chance.index(self.names.len())].clone())
+    }
+
+    fn event(&mut self) -> EventPattern {
+        let (source, code) = match self.chance.below(100) {
+            0..60 => {
+                let code = self.chance.pick(&[
+                    Code::ExitSuccess,
+                    Code::ExitSuccess,
+                    Code::ExitFailed,
+                    Code::ExitFailed,
+                    Code::Stopping,
+                    Code::Stopped,
+                    Code::Healthy,
+                    Code::Healthy,
+                    Code::Unhealthy,
+                    Code::TimerExpired,
+                ]);
+                (self.job_source(), code)
+            }
+            60..75 => {
+                let code = self.chance.pick(&[
+                    Code::Startup,
+                    Code::Startup,
+                    Code::Shutdown,
+                    Code::EnterMaintenance,
+                    Code::ExitMaintenance,
+                ]);
+                (Source::Global, code)
+            }
+            75..88 if !self.watches.is_empty() => {
+                let watch = &self.watches[self.chance.index(self.watches.len())];
+                let code = self.chance.pick(&[Code::Changed, Code::Healthy, Code::Unhealthy]);
+                (Source::Watch(watch.name.clone()), code)
+            }
+            75..78 => (Source::Watch("ghost".into()), Code::Changed),
+            _ => (Source::Signal(self.chance.pick(&[UserSignal::Hup, UserSignal::Usr2])), Code::Signal),
+        };
+        EventPattern { source, code }
+    }
+
+    fn run_timeout(&mut self, trigger: &Trigger) -> Option<Duration> {
+        let some = self.chance.percent(25);
+        match trigger {
+            Trigger::Interval(interval) => match self.chance.below(4) {
+                0 => None,
+                1 => Some(*interval * 3),
+                2 => Some(self.chance.time(&SPAN).max(Duration::from_millis(1))),
+                _ => Some(*interval),
+            },
+            _ if some => Some(self.chance.time(&LONG).max(Duration::from_millis(1))),
+            _ => None,
+        }
+    }
+
+    fn restarts(&mut self, when: &When) -> Restarts {
+        let each = when.repeat() == Repeat::Each && !matches!(when.trigger, Trigger::Interval(_));
+        match self.chance.below(10) {
+            0..4 => Restarts::Limited(0),
+            4..7 => Restarts::Limited(1 + self.chance.below(5)),
+            // With `each` that is an error of the configuration (W6).
+            _ if each => Restarts::Limited(self.chance.below(2)),
+            _ => Restarts::Unlimited,
+        }
+    }
+
+    fn backoff(&mut self) -> Option<Backoff> {
+        if self.chance.percent(30) {
+            return None;
+        }
+        let initial = self.chance.time(&[1, 10, 100]).max(Duration::from_millis(1));
+        Some(Backoff {
+            initial,
+            max: initial.max(self.chance.time(&[10, 100, 1_000, 10_000])),
+            reset: self.chance.time(&[10, 100, 1_000, 10_000]),
+        })
+    }
+
+    fn stop(&mut self) -> Stop {
+        Stop {
+            signal: self.chance.pick(&[Signal::TERM, Signal::TERM, Signal::TERM, Signal(2), Signal::KILL]),
+            timeout: if self.chance.percent(25) { Some(self.chance.time(&LONG)) } else { None },
+            drain: if self.chance.percent(25) { self.chance.time(&LONG) } else { Duration::ZERO },
+        }
+    }
+
+    fn health(&mut self) -> Health {
+        let count = self.chance.pick(&[1, 1, 1, 2, 3]);
+        let checks = (0..count).map(|nth| self.check(nth)).collect();
+        Health {
+            checks,
+            ttl: Duration::from_secs(15),
+            heartbeat: if self.chance.percent(15) {
+                Some(self.chance.time(&SPAN).max(Duration::from_millis(1)))
+            } else {
+                None
+            },
+            on_unhealthy: self.chance.pick(&[OnUnhealthy::Report, OnUnhealthy::Report, OnUnhealthy::Restart]),
+        }
+    }
+
+    fn check(&mut self, nth: usize) -> Check {
+        let interval = self.chance.time(&[50, 100, 500, 1_000, 5_000]).max(Duration::from_millis(1));
+        let timeout = if self.chance.percent(40) {
+            self.chance.time(&LONG).max(Duration::from_millis(1))
+        } else {
+            interval
+        };
+        let probe = if self.chance.percent(6) { Probe::Running } else { Probe::Exec(command("check")) };
+        let failures = self.chance.pick(&[1, 1, 1, 2, 3]);
+        Check { name: format!("check{nth}"), probe, interval, timeout, failures, raw_output: false }
+    }
+}
+
+fn script(chance: &mut Chance, job: &Job) -> Script {
+    let count = chance.pick(&[1, 1, 2, 3, 4]);
+    let runs = (0..count).map(|_| run_script(chance)).collect();
+    let checks = job.health.iter().flat_map(|health| &health.checks).map(|_| check_scripts(chance)).collect();
+    Script { runs, checks }
+}
+
+fn run_script(chance: &mut Chance) -> RunScript {
+    let kinds = [
+        StartErrorKind::NotFound,
+        StartErrorKind::NotExecutable,
+        StartErrorKind::NoResources,
+        StartErrorKind::Other,
+    ];
+    RunScript {
+        latency: if chance.percent(50) { Duration::ZERO } else { chance.time(&SHORT) },
+        fails: if chance.percent(10) { Some(chance.pick(&kinds)) } else { None },
+        ends_after: if chance.percent(25) { None } else { Some(chance.time(&LONG)) },
+        status: match chance.below(10) {
+            0..6 => ExitStatus::Code(0),
+            6..9 => ExitStatus::Code(1 + u8::try_from(chance.below(9)).unwrap_or(0)),
+            _ => ExitStatus::Signal(Signal(11)),
+        },
+        asked: if chance.percent(20) {
+            Reaction::Ignores
+        } else {
+            let code = if chance.percent(50) { Some(chance.pick(&[0, 0, 3])) } else { None };
+            Reaction::Ends(chance.time(&SHORT), code)
+        },
+        dies_after: if chance.percent(4) { None } else { Some(chance.time(&SHORT)) },
+        leftovers: chance.percent(10),
+    }
+}
+
+fn check_scripts(chance: &mut Chance) -> Vec<CheckScript> {
+    let mood = chance.pick(&[5, 50, 80, 95]);
+    let count = 1 + chance.index(6);
+    let one = |chance: &mut Chance| CheckScript {
+        takes: if chance.percent(8) { None } else { Some(chance.time(&SHORT)) },
+        passes: chance.percent(mood),
+        cancel: if chance.percent(70) { Duration::ZERO } else { chance.time(&LONG) },
+    };
+    (0..count).map(|_| one(chance)).collect()
+}
+
+fn happenings(chance: &mut Chance, watches: &[Watch]) -> Vec<(Duration, Happening)> {
+    let count = chance.pick(&[0, 1, 2, 4, 8]);
+    let mut list = Vec::new();
+    for _ in 0..count {
+        let at = chance.time(&[0, 1, 10, 50, 100, 200, 500, 1_000, 1_500, 2_000, 3_000, 5_000]);
+        let what = match chance.below(100) {
+            0..30 => Happening::Signal(chance.pick(&[Signal(1), Signal(12)])),
+            30..50 => Happening::Signal(chance.pick(&[Signal(2), Signal::TERM])),
+            50..75 => Happening::Maintenance(chance.percent(50)),
+            75..95 if !watches.is_empty() => {
+                let count = chance.below(3);
+                let one = |nth: u64| Instance {
+                    id: format!("i{nth}"),
+                    address: IpAddr::V4(Ipv4Addr::LOCALHOST),
+                    port: 80,
+                };
+                let first = chance.below(2);
+                Happening::Instances(
+                    chance.index(watches.len()),
+                    (first..first + count).rev().map(one).collect(),
+                )
+            }
+            _ => Happening::Nothing,
+        };
+        list.push((at, what));
+    }
+    list
+}
