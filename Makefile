@@ -17,7 +17,7 @@ docs:
 	BLESS=1 cargo test --workspace --quiet
 
 bench:
-	cargo bench --bench load
+	cargo bench --bench load --bench logs
 
 # A minute for each target, with the corpus that is kept. Needs a nightly toolchain and cargo-fuzz.
 FUZZ_SECONDS ?= 60

@@ -5,6 +5,8 @@
 mod cli;
 mod files;
 mod host;
+#[cfg_attr(not(test), expect(dead_code, reason = "the runtime that will use it is not here yet"))]
+mod logs;
 mod sys;
 
 use std::process::ExitCode;

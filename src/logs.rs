@@ -1,0 +1,202 @@
+//! The log: lines of children and entries of the supervisor, on a thread of their own.
+//!
+//! # How it works
+//!
+//! The supervisor's thread holds a [`Logs`] and never waits for anything in it: what it says goes into a bounded queue.
+//! The log's thread reads the children's pipes, cuts lines, formats and writes them. It waits in two ways only (see
+//! `plane`): for the pipes while the output takes what it is given, and for the output while it does not. So a reader
+//! who stops reading slows the children who write, and nobody else (L4).
+//!
+//! ```text
+//! children ── pipes ──▶ stream (lines) ──▶ writer (form) ──▶ output
+//!                          │                  ▲
+//! supervisor ── queue ─────┼── entries ───────┘
+//!                          └──▶ tail (last lines, L6)
+//! ```
+//!
+//! What is kept in memory, at most: one read (256 KiB), one batch that could not be written (some 256 KiB), the
+//! beginnings of lines (16 MiB for all children together), one long line under way (16 MiB), 1 MiB of entries, and
+//! the last 16 KiB of each job that has written any.
+//!
+//! * A line of up to 16 MiB is one entry. A longer one, or a shorter one (of 64 KiB at least) while others hold as
+//!   much, becomes several, and each but the last says that it goes on.
+//! * A full disk, or any other error of a log file, is retried every second; meanwhile children wait.
+//! * Standard output whose reader has left for good is not waited for: the log is dropped, the last lines are kept,
+//!   and standard error is told.
+//!
+//! The log never prints an environment or a value of the configuration by itself; what an entry says is its caller's
+//! duty (L5).
+
+mod clock;
+mod escape;
+mod format;
+mod output;
+mod plane;
+mod queue;
+mod stream;
+mod tail;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use containerpilot_core::plan::{Level, Logging};
+
+use self::output::{Output, complain};
+use self::plane::Plane;
+use self::queue::{Entry, Queue, Work};
+use self::tail::Tail;
+use crate::sys::Waker;
+
+/// After so many panics the log's thread gives up; each is a bug, and there is no use in endless ones.
+const MAX_PANICS: u32 = 100;
+/// How much longer than its own deadline the end of the log's thread is waited for.
+const GRACE: Duration = Duration::from_millis(100);
+
+/// Who writes to a pipe.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Source {
+    /// The job's name.
+    pub(crate) job: String,
+    /// The process.
+    pub(crate) pid: u32,
+    /// The check's name, if it is one of the job's checks.
+    pub(crate) check: Option<String>,
+}
+
+/// The supervisor's end of the log. Nothing here waits, but for [`Logs::finish`].
+#[derive(Debug)]
+pub(crate) struct Logs {
+    shared: Arc<Shared>,
+}
+
+/// What both threads hold.
+#[derive(Debug)]
+struct Shared {
+    queue: Queue,
+    /// The least level that is written.
+    level: AtomicU8,
+    /// The last lines of each job.
+    tails: Mutex<HashMap<Box<str>, Arc<Mutex<Tail>>>>,
+}
+
+impl Shared {
+    /// The last lines of a job; made when first asked for.
+    fn tail(&self, job: &str) -> Arc<Mutex<Tail>> {
+        let mut tails = self.tails.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(tail) = tails.get(job) {
+            return Arc::clone(tail);
+        }
+        Arc::clone(tails.entry(job.into()).or_default())
+    }
+}
+
+impl Logs {
+    /// Opens the output and starts the log's thread.
+    pub(crate) fn start(logging: &Logging) -> io::Result<Self> {
+        Self::start_on(Output::open(&logging.output)?, logging)
+    }
+
+    fn start_on(output: Output, logging: &Logging) -> io::Result<Self> {
+        let shared = Arc::new(Shared {
+            queue: Queue::new(Waker::new()?),
+            level: AtomicU8::new(logging.level as u8),
+            tails: Mutex::default(),
+        });
+        let mut plane = Plane::new(Arc::clone(&shared), output, logging)?;
+        let logs = Self { shared: Arc::clone(&shared) };
+        std::thread::Builder::new().name("logs".into()).spawn(move || {
+            for _ in 0..MAX_PANICS {
+                // A panic is a bug, but not one that children should die of, as they would when their pipes close.
+                match catch_unwind(AssertUnwindSafe(|| plane.run())) {
+                    Ok(all_written) => return shared.queue.set_end(all_written),
+                    Err(_) => complain("a bug in the log: some lines may be lost; please report it"),
+                }
+            }
+            shared.queue.set_end(false);
+        })?;
+        Ok(logs)
+    }
+
+    /// Reads two pipes of a process from now on, until they are closed.
+    pub(crate) fn attach(&self, stdout: OwnedFd, stderr: OwnedFd, source: Source) {
+        self.shared.queue.push_work(Work::Attach { stdout, stderr, source });
+    }
+
+    /// A process has ended. All that it has written is forwarded, also a last line without a newline (P4), before any
+    /// entry that comes after this.
+    pub(crate) fn run_ended(&self, pid: u32) {
+        self.shared.queue.push_work(Work::Ended(pid));
+    }
+
+    /// Writes an entry of the supervisor's own, about a job or not.
+    pub(crate) fn entry(&self, level: Level, job: Option<&str>, message: &str) {
+        self.push(level, job, message, None);
+    }
+
+    /// Writes an entry about a job together with the last lines of one of its processes (L6). If that was told to have
+    /// ended before, these are the last that it wrote.
+    pub(crate) fn entry_with_output(&self, level: Level, job: &str, pid: u32, message: &str) {
+        self.push(level, Some(job), message, Some(pid));
+    }
+
+    fn push(&self, level: Level, job: Option<&str>, message: &str, output_of: Option<u32>) {
+        if (level as u8) < self.shared.level.load(Ordering::Relaxed) {
+            return;
+        }
+        let entry = Entry {
+            time: SystemTime::now(),
+            level,
+            job: job.map(Into::into),
+            message: message.into(),
+            output_of,
+        };
+        self.shared.queue.push_entry(entry);
+    }
+
+    /// The last lines of a job, of this run and former ones, as far as they have been read.
+    pub(crate) fn last_lines(&self, job: &str) -> Vec<String> {
+        let tails = self.shared.tails.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(tail) = tails.get(job).cloned() else { return Vec::new() };
+        drop(tails);
+        tail.lock().unwrap_or_else(PoisonError::into_inner).lines()
+    }
+
+    /// Forgets the last lines of a job that is no more.
+    pub(crate) fn forget(&self, job: &str) {
+        self.shared.tails.lock().unwrap_or_else(PoisonError::into_inner).remove(job);
+    }
+
+    /// Changes level, form and output, after a reload. If the new output cannot be opened, the old one is kept and
+    /// the log says so.
+    pub(crate) fn configure(&self, logging: &Logging) {
+        self.shared.level.store(logging.level as u8, Ordering::Relaxed);
+        self.shared.queue.push_work(Work::Configure(logging.clone()));
+    }
+
+    /// Opens the log file again, after a rotation (L1).
+    pub(crate) fn reopen(&self) {
+        self.shared.queue.push_work(Work::Reopen);
+    }
+
+    /// Writes everything that has been written and said by now, ends the log's thread, and waits for that, until the
+    /// deadline (S6). Whether everything was written.
+    pub(crate) fn finish(self, deadline: Instant) -> bool {
+        self.shared.queue.push_work(Work::Finish(deadline));
+        self.shared.queue.wait_end(deadline + GRACE)
+    }
+}
+
+impl Drop for Logs {
+    /// Nobody can speak any more: the thread ends too.
+    fn drop(&mut self) {
+        self.shared.queue.push_work(Work::Finish(Instant::now()));
+    }
+}

@@ -1,0 +1,174 @@
+//! Text of any bytes inside JSON, inside logfmt, and inside a plain line.
+
+/// Appends text as the inside of a JSON string; what is no UTF-8 becomes U+FFFD.
+pub(super) fn json(text: &[u8], out: &mut Vec<u8>) {
+    if is_clean(text) {
+        out.extend_from_slice(text);
+        return;
+    }
+    for chunk in text.utf8_chunks() {
+        json_valid(chunk.valid().as_bytes(), out);
+        if !chunk.invalid().is_empty() {
+            out.extend_from_slice("\u{fffd}".as_bytes());
+        }
+    }
+}
+
+/// Appends bytes that are UTF-8 as the inside of a JSON string.
+fn json_valid(text: &[u8], out: &mut Vec<u8>) {
+    let mut rest = text;
+    while let Some(at) = rest.iter().position(|&byte| byte < 0x20 || byte == b'"' || byte == b'\\') {
+        let (plain, special) = rest.split_at(at);
+        out.extend_from_slice(plain);
+        let Some((&byte, after)) = special.split_first() else { return };
+        match byte {
+            b'"' => out.extend_from_slice(b"\\\""),
+            b'\\' => out.extend_from_slice(b"\\\\"),
+            b'\t' => out.extend_from_slice(b"\\t"),
+            b'\r' => out.extend_from_slice(b"\\r"),
+            b'\n' => out.extend_from_slice(b"\\n"),
+            _ => unicode(u32::from(byte), out),
+        }
+        rest = after;
+    }
+    out.extend_from_slice(rest);
+}
+
+/// Whether text can stand between quotes as it is: printable ASCII without quotes and backslashes.
+///
+/// The blocks have no early exit inside, so that the compiler compares 16 bytes at a time.
+fn is_clean(text: &[u8]) -> bool {
+    let (blocks, rest) = text.as_chunks::<32>();
+    let special = |byte: u8| !matches!(byte, b' '..=b'~') | (byte == b'"') | (byte == b'\\');
+    blocks.iter().all(|block| !block.iter().fold(false, |found, &byte| found | special(byte)))
+        && !rest.iter().any(|&byte| special(byte))
+}
+
+/// Whether logrus would write a value without quotes.
+pub(super) fn is_bare(text: &[u8]) -> bool {
+    !text.is_empty()
+        && text.iter().all(|&byte| {
+            byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'/' | b'@' | b'^' | b'+')
+        })
+}
+
+/// Appends text as the inside of a Go string: what cannot be seen is escaped, bytes that are no UTF-8 as `\xNN`.
+pub(super) fn quoted(text: &[u8], out: &mut Vec<u8>) {
+    if is_clean(text) {
+        out.extend_from_slice(text);
+        return;
+    }
+    for chunk in text.utf8_chunks() {
+        for letter in chunk.valid().chars() {
+            match letter {
+                '"' => out.extend_from_slice(b"\\\""),
+                '\\' => out.extend_from_slice(b"\\\\"),
+                _ => visible(letter, out),
+            }
+        }
+        for &byte in chunk.invalid() {
+            hexadecimal(byte, out);
+        }
+    }
+}
+
+/// Appends text of our own to a plain line, so that nothing in it can begin another line or hide.
+pub(super) fn plain(text: &[u8], out: &mut Vec<u8>) {
+    for chunk in text.utf8_chunks() {
+        for letter in chunk.valid().chars() {
+            visible(letter, out);
+        }
+        for &byte in chunk.invalid() {
+            hexadecimal(byte, out);
+        }
+    }
+}
+
+/// Appends a letter, escaped as in Go if it cannot be seen or turns the direction of the text.
+fn visible(letter: char, out: &mut Vec<u8>) {
+    match letter {
+        ' '..='~' => out.push(letter as u8),
+        '\u{7}' => out.extend_from_slice(b"\\a"),
+        '\u{8}' => out.extend_from_slice(b"\\b"),
+        '\u{c}' => out.extend_from_slice(b"\\f"),
+        '\n' => out.extend_from_slice(b"\\n"),
+        '\r' => out.extend_from_slice(b"\\r"),
+        '\t' => out.extend_from_slice(b"\\t"),
+        '\u{b}' => out.extend_from_slice(b"\\v"),
+        '\0'..='\u{1f}' | '\u{7f}' => hexadecimal(letter as u8, out),
+        '\u{80}'..='\u{a0}'
+        | '\u{ad}'
+        | '\u{200b}'..='\u{200f}'
+        | '\u{2028}'..='\u{202f}'
+        | '\u{205f}'..='\u{206f}'
+        | '\u{feff}' => unicode(u32::from(letter), out),
+        _ => out.extend_from_slice(letter.encode_utf8(&mut [0; 4]).as_bytes()),
+    }
+}
+
+/// `\xNN`
+fn hexadecimal(byte: u8, out: &mut Vec<u8>) {
+    out.extend_from_slice(&[b'\\', b'x', digit(u32::from(byte) >> 4), digit(u32::from(byte))]);
+}
+
+/// `\uNNNN`
+fn unicode(code: u32, out: &mut Vec<u8>) {
+    out.extend_from_slice(&[b'\\', b'u', digit(code >> 12), digit(code >> 8), digit(code >> 4), digit(code)]);
+}
+
+/// The hexadecimal digit of the last four bits.
+fn digit(bits: u32) -> u8 {
+    match (bits & 15) as u8 {
+        small @ 0..=9 => b'0' + small,
+        large => b'a' + large - 10,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(write: fn(&[u8], &mut Vec<u8>), text: &[u8]) -> String {
+        let mut out = Vec::new();
+        write(text, &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn l3_json_holds_any_bytes() {
+        let mut every: Vec<u8> = (0..=255).collect();
+        every.extend("åß∂ \u{2028} 🦀".bytes());
+        let text = format!("\"{}\"", with(json, &every));
+        let read: String = serde_json::from_str(&text).unwrap();
+        assert_eq!(read, String::from_utf8_lossy(&every));
+    }
+
+    #[test]
+    fn l3_json_escapes_wherever_the_special_byte_stands() {
+        for length in 0..100 {
+            for at in 0..length {
+                for byte in *b"\"\\\n\0\xff" {
+                    let mut text = vec![b'a'; length];
+                    text[at] = byte;
+                    let read: String = serde_json::from_str(&format!("\"{}\"", with(json, &text))).unwrap();
+                    assert_eq!(read, String::from_utf8_lossy(&text));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn l1_logfmt_quotes_as_go_does() {
+        assert_eq!(with(quoted, b"a \"b\" \\ \n\r\t\0\x1b\x7f"), r#"a \"b\" \\ \n\r\t\x00\x1b\x7f"#);
+        assert_eq!(with(quoted, b"\xff\xc3\xa9\xc3"), "\\xff\u{e9}\\xc3");
+        assert_eq!(with(quoted, "\u{85}\u{202e}".as_bytes()), r"\u0085\u202e");
+        assert!(is_bare(b"main-1.2_x/@^+"));
+        assert!(!is_bare(b"") && !is_bare(b"a b") && !is_bare(b"a=b") && !is_bare(b"\xc3\xa9"));
+    }
+
+    #[test]
+    fn l3_plain_text_is_one_line() {
+        assert_eq!(with(plain, b"a\nb\x1b[31m"), r"a\nb\x1b[31m");
+        assert_eq!(with(plain, "naïve 🦀".as_bytes()), "naïve 🦀");
+    }
+}

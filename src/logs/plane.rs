@@ -1,0 +1,328 @@
+//! The log's thread: waits, reads, writes.
+//!
+//! There are two ways to wait. While the output takes what it is given, all streams are waited for. While it does
+//! not, no stream is, only the output and the supervisor: the pipes fill up and the children who write wait (L4).
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use containerpilot_core::plan::{Level, Logging};
+
+use super::output::Output;
+use super::queue::{Entry, Work};
+use super::stream::{Context, MAX_HELD, Stream};
+use super::writer::Writer;
+use super::{Shared, Source};
+use crate::sys::Readable;
+
+/// The number under which the supervisor's wake-ups come; streams count from 1.
+const WAKER: u64 = 0;
+/// How much is read at a time, and how many streams are looked at in one turn.
+const READ: usize = 256 * 1024;
+const AT_A_TIME: usize = 64;
+const LITTLE: usize = 4096;
+/// At most so many streams of ended processes wait until the log can be written. Without a bound, a job that restarts
+/// quickly would use up all descriptors while nobody reads the log.
+const MAX_LEFT: usize = 256;
+/// A child that writes line by line is read in batches: after so many turns in a row without a wait, and as long as a
+/// turn brings less than this, the thread sleeps a moment. It halves the cost for the child, which then has nobody to
+/// wake with every line.
+const BUSY_TURNS: u32 = 4;
+const SMALL_TURN: usize = 32 * 1024;
+const MOMENT: Duration = Duration::from_micros(100);
+/// The last lines that are shown with an entry (L6).
+const OUTPUT_LINES: usize = 5;
+const OUTPUT_BYTES: usize = 1024;
+
+/// Everything the log's thread knows.
+pub(super) struct Plane {
+    shared: Arc<Shared>,
+    readable: Readable,
+    streams: BTreeMap<u64, Stream>,
+    next_stream: u64,
+    /// The streams of each process that has not ended.
+    runs: HashMap<u32, [u64; 2]>,
+    writer: Writer,
+    /// How many bytes the streams hold.
+    held: usize,
+    /// Streams that hold lines which could not be written, in the order of their turns.
+    backlog: VecDeque<u64>,
+    /// Streams of ended processes that could not even be read, for want of room.
+    left: VecDeque<u64>,
+    /// How many of these were given up.
+    given_up: u64,
+    buffer: Vec<u8>,
+    ready: Vec<u64>,
+    /// How many turns had something to do at once.
+    busy: u32,
+    /// How much the last turn has read.
+    read: usize,
+}
+
+impl Plane {
+    pub(super) fn new(shared: Arc<Shared>, output: Output, logging: &Logging) -> std::io::Result<Self> {
+        let readable = Readable::new(AT_A_TIME)?;
+        readable.add(&shared.queue.waker, WAKER)?;
+        Ok(Self {
+            shared,
+            readable,
+            streams: BTreeMap::new(),
+            next_stream: WAKER + 1,
+            runs: HashMap::new(),
+            writer: Writer::new(output, logging.format),
+            held: 0,
+            backlog: VecDeque::new(),
+            left: VecDeque::new(),
+            given_up: 0,
+            buffer: Vec::new(),
+            ready: Vec::new(),
+            busy: 0,
+            read: 0,
+        })
+    }
+
+    /// Works until it is told to finish; returns whether everything was written.
+    pub(super) fn run(&mut self) -> bool {
+        // Not touched before the first output comes, and so not in memory either.
+        self.buffer = vec![0; READ];
+        loop {
+            self.wait();
+            if let Some(deadline) = self.work() {
+                return self.finish(deadline);
+            }
+            self.write_on();
+            self.read_ready();
+            self.flush();
+        }
+    }
+
+    /// Waits until there is something to do. Idle, this is one system call without a timeout.
+    fn wait(&mut self) {
+        if self.writer.is_blocked() {
+            let (output, limit) = self.writer.awaited();
+            crate::sys::wait_read_or_write(self.shared.queue.waker.as_fd(), output, limit);
+            self.ready.clear();
+            self.ready.push(WAKER);
+            return;
+        }
+        if self.busy >= BUSY_TURNS && self.read > 0 && self.read < SMALL_TURN {
+            std::thread::sleep(MOMENT);
+        }
+        let before = Instant::now();
+        self.readable.wait(&mut self.ready);
+        self.busy = if before.elapsed() < MOMENT { self.busy.saturating_add(1) } else { 0 };
+        self.read = 0;
+    }
+
+    /// Writes the batch of this turn. Not if the writer was blocked already: what waits for it is written by
+    /// [`Plane::write_on`] only, which leaves nothing behind.
+    fn flush(&mut self) {
+        if !self.writer.is_blocked() {
+            self.writer.flush();
+        }
+    }
+
+    /// Does what the supervisor has asked for, or tells that it wants the end.
+    fn work(&mut self) -> Option<Instant> {
+        if !self.ready.contains(&WAKER) {
+            return None;
+        }
+        for work in self.shared.queue.take_work() {
+            match work {
+                Work::Attach { stdout, stderr, source } => self.attach(stdout, stderr, source),
+                Work::Ended(pid) => {
+                    for number in self.runs.remove(&pid).unwrap_or_default() {
+                        self.drain(number);
+                    }
+                }
+                Work::Configure(logging) => match Output::open(&logging.output) {
+                    Ok(output) => self.writer.change(output, logging.format),
+                    Err(error) => self.trouble(&format!("the log's new output cannot be opened: {error}")),
+                },
+                Work::Reopen => {
+                    if let Err(error) = self.writer.reopen() {
+                        self.trouble(&format!("the log file cannot be opened again: {error}"));
+                    }
+                }
+                Work::Finish(deadline) => return Some(deadline),
+            }
+        }
+        None
+    }
+
+    /// Logs a trouble of the log's own.
+    fn trouble(&self, message: &str) {
+        self.shared.queue.push_entry(Entry {
+            time: SystemTime::now(),
+            level: Level::Error,
+            job: None,
+            message: message.into(),
+            output_of: None,
+        });
+    }
+
+    fn attach(&mut self, stdout: OwnedFd, stderr: OwnedFd, source: Source) {
+        let tail = source.check.is_none().then(|| self.shared.tail(&source.job));
+        let source = Arc::new(source);
+        let numbers = [stdout, stderr].map(|fd| {
+            let number = self.next_stream;
+            self.next_stream += 1;
+            let added = Stream::new(fd, Arc::clone(&source), tail.clone()).and_then(|stream| {
+                // Even if it cannot be waited for, it is read when its process ends.
+                let added = stream.fd().map_or(Ok(()), |fd| self.readable.add(fd, number));
+                self.streams.insert(number, stream);
+                added
+            });
+            if let Err(error) = added {
+                self.trouble(&format!("the output of {} cannot be followed: {error}", source.job));
+            }
+            number
+        });
+        self.runs.insert(source.pid, numbers);
+    }
+
+    /// Reads all that is in a pipe at this moment, for the process that could write to it has ended. Someone else may
+    /// hold it still (a grandchild): then it is read on, but nobody waits for that.
+    fn drain(&mut self, number: u64) {
+        let Some(stream) = self.streams.get_mut(&number) else { return };
+        let mut context = context(&mut self.writer, &mut self.held, &self.shared);
+        let mut budget = stream.size();
+        let mut is_left = false;
+        while budget > 0 && !stream.is_at_end() {
+            // Without room, only a little is read, to find out whether there is anything at all.
+            let no_room = context.writer.is_blocked() && *context.held > MAX_HELD;
+            let buffer = self.buffer.get_mut(..if no_room { LITTLE } else { READ }).unwrap_or_default();
+            let Some(count) = stream.read(buffer) else { break };
+            stream.feed(self.buffer.get(..count).unwrap_or_default(), &mut context);
+            budget = budget.saturating_sub(count);
+            if no_room && count > 0 {
+                self.left.push_back(number);
+                is_left = true;
+                break;
+            }
+        }
+        if !is_left {
+            stream.cut();
+        }
+        self.settle(number);
+        self.give_up();
+    }
+
+    /// Does what follows from a stream's state: a turn in the backlog, or its end.
+    fn settle(&mut self, number: u64) {
+        let Some(stream) = self.streams.get_mut(&number) else { return };
+        let was_queued = self.backlog.contains(&number);
+        stream.settle(&mut context(&mut self.writer, &mut self.held, &self.shared));
+        if stream.queued {
+            if !was_queued {
+                self.backlog.push_back(number);
+            }
+        } else if stream.is_at_end() {
+            self.streams.remove(&number);
+        }
+    }
+
+    /// Keeps the number of unread streams bounded while nobody reads the log.
+    fn give_up(&mut self) {
+        while self.left.len() > MAX_LEFT {
+            let Some(number) = self.left.pop_front() else { return };
+            if let Some(mut stream) = self.streams.remove(&number) {
+                stream.discard(&mut self.held);
+                self.given_up += 1;
+            }
+        }
+    }
+
+    /// Writes what has waited: what was begun, then lines, then entries; each only if nothing before it is stuck.
+    fn write_on(&mut self) {
+        if self.writer.is_blocked() {
+            self.writer.retry();
+        }
+        while !self.writer.is_blocked() {
+            if let Some(number) = self.backlog.pop_front() {
+                if let Some(stream) = self.streams.get_mut(&number) {
+                    stream.resume(&mut context(&mut self.writer, &mut self.held, &self.shared));
+                }
+                self.settle(number);
+            } else if let Some(number) = self.left.pop_front() {
+                self.drain(number);
+            } else if self.given_up > 0 {
+                let given_up = std::mem::take(&mut self.given_up);
+                let message =
+                    format!("the log was not read: {given_up} streams of ended processes were given up");
+                self.writer.entry(SystemTime::now(), Level::Warn, None, &message, &[]);
+            } else if let Some((entry, dropped)) = self.shared.queue.take_entry() {
+                self.write_entry(&entry, dropped);
+            } else {
+                return;
+            }
+        }
+    }
+
+    fn write_entry(&mut self, entry: &Entry, dropped: u64) {
+        if dropped > 0 {
+            let message = format!("the log was not read: {dropped} entries were dropped");
+            self.writer.entry(SystemTime::now(), Level::Warn, None, &message, &[]);
+        }
+        let job = entry.job.as_deref();
+        let output = match (job, entry.output_of) {
+            (Some(job), Some(pid)) => {
+                let tail = self.shared.tail(job);
+                tail.lock().unwrap_or_else(PoisonError::into_inner).of_run(pid, OUTPUT_LINES, OUTPUT_BYTES)
+            }
+            _ => Vec::new(),
+        };
+        self.writer.entry(entry.time, entry.level, job, &entry.message, &output);
+    }
+
+    /// Reads each stream that has something, once, so that none waits for another.
+    fn read_ready(&mut self) {
+        let ready = std::mem::take(&mut self.ready);
+        for &number in &ready {
+            if self.writer.is_blocked() {
+                break;
+            }
+            let Some(stream) = self.streams.get_mut(&number) else { continue };
+            let Some(count) = stream.read(&mut self.buffer) else { continue };
+            self.read += count;
+            let mut context = context(&mut self.writer, &mut self.held, &self.shared);
+            stream.feed(self.buffer.get(..count).unwrap_or_default(), &mut context);
+            if stream.queued || stream.is_at_end() {
+                self.settle(number);
+            }
+        }
+        self.ready = ready;
+    }
+
+    /// Writes everything that is there by now, in the time that is left (S6).
+    fn finish(&mut self, deadline: Instant) -> bool {
+        let numbers: Vec<u64> = self.streams.keys().copied().collect();
+        for number in numbers {
+            self.drain(number);
+        }
+        loop {
+            self.shared.queue.take_work();
+            self.write_on();
+            self.flush();
+            if !self.writer.is_blocked() {
+                return true;
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            let (output, limit) = self.writer.awaited();
+            let limit = limit.map_or(left, |limit| limit.min(left));
+            crate::sys::wait_read_or_write(self.shared.queue.waker.as_fd(), output, Some(limit));
+        }
+    }
+}
+
+/// What goes with every operation on a stream; a function of fields, so that the streams stay free to be borrowed.
+fn context<'a>(writer: &'a mut Writer, held: &'a mut usize, shared: &Shared) -> Context<'a> {
+    let quiet = writer.is_gone() || shared.level.load(Ordering::Relaxed) > Level::Info as u8;
+    Context { writer, held, quiet }
+}

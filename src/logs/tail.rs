@@ -1,0 +1,132 @@
+//! The last lines of a job, kept for `logs` and for the message of a failed exit (L6).
+
+use std::collections::VecDeque;
+
+/// How many bytes are kept of each job.
+const KEPT: usize = 8 * 1024;
+
+/// The end of a job's output, whole lines only. Costs nothing until the job has written something.
+#[derive(Debug, Default)]
+pub(super) struct Tail {
+    /// Lines, each with its newline; the first may have lost its beginning.
+    bytes: Vec<u8>,
+    /// Whether something was cut off in front.
+    cut: bool,
+    /// Whose the lines are: a process, and where lines of it begin. Those of one run need not stand together, and a
+    /// run's last lines may come after the next one has begun, if the log is slow.
+    runs: VecDeque<(u32, usize)>,
+}
+
+impl Tail {
+    /// Adds whole lines of a process, each with its newline.
+    pub(super) fn push(&mut self, pid: u32, lines: &[u8]) {
+        if lines.len() >= KEPT {
+            self.cut |= !self.bytes.is_empty() || lines.len() > KEPT;
+            self.bytes.clear();
+            self.runs.clear();
+        }
+        if self.runs.back().is_none_or(|&(last, _)| last != pid) {
+            self.runs.push_back((pid, self.bytes.len()));
+        }
+        let last = lines.get(lines.len().saturating_sub(KEPT)..).unwrap_or_default();
+        self.bytes.extend_from_slice(last);
+        // Twice the size before anything moves, so that short lines are not each paid for with a move of all.
+        if self.bytes.len() > 2 * KEPT {
+            let excess = self.bytes.len() - KEPT;
+            self.bytes.drain(..excess);
+            self.cut = true;
+            while self.runs.get(1).is_some_and(|&(_, next)| next <= excess) {
+                self.runs.pop_front();
+            }
+            for (_, start) in &mut self.runs {
+                *start = start.saturating_sub(excess);
+            }
+        }
+    }
+
+    /// Adds one line that has no newline.
+    pub(super) fn push_line(&mut self, pid: u32, line: &[u8]) {
+        self.push(pid, line.get(line.len().saturating_sub(KEPT)..).unwrap_or_default());
+        self.push(pid, b"\n");
+    }
+
+    /// All lines that are kept, the oldest first.
+    pub(super) fn lines(&self) -> Vec<String> {
+        let mut lines = split(&self.bytes);
+        // The first may be the rest of a line: left out, unless it is all there is.
+        if self.cut && lines.len() > 1 {
+            lines.remove(0);
+        }
+        lines
+    }
+
+    /// The last lines of one run, at most so many and so many bytes.
+    pub(super) fn of_run(&self, pid: u32, lines: usize, bytes: usize) -> Vec<String> {
+        let ends = self.runs.iter().skip(1).map(|&(_, start)| start).chain([self.bytes.len()]);
+        let own = self.runs.iter().zip(ends).filter(|((run, _), _)| *run == pid);
+        let own = own.flat_map(|(&(_, start), end)| split(self.bytes.get(start..end).unwrap_or_default()));
+        let mut last: VecDeque<String> = VecDeque::new();
+        let mut size = 0;
+        for line in own {
+            size += line.len();
+            last.push_back(line);
+            while last.len() > lines || size > bytes {
+                let Some(oldest) = last.pop_front() else { break };
+                size = size.saturating_sub(oldest.len());
+            }
+        }
+        last.into()
+    }
+}
+
+/// Lines, each of which has a newline.
+fn split(text: &[u8]) -> Vec<String> {
+    let lines = text.split_inclusive(|&byte| byte == b'\n');
+    lines.map(|line| String::from_utf8_lossy(line.strip_suffix(b"\n").unwrap_or(line)).into_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn l6_the_last_lines_are_kept_and_bounded() {
+        let mut tail = Tail::default();
+        assert!(tail.lines().is_empty());
+        for nth in 0..100_000 {
+            tail.push(nth / 1_000, format!("line {nth}\n").as_bytes());
+        }
+        let lines = tail.lines();
+        assert_eq!(lines.last().unwrap(), "line 99999");
+        assert!(lines.iter().all(|line| line.starts_with("line ")), "no line without its beginning");
+        assert!(lines.len() > 500 && tail.bytes.capacity() <= 4 * KEPT && tail.runs.len() < 10);
+        assert_eq!(tail.of_run(99, 2, 100), ["line 99998", "line 99999"]);
+    }
+
+    #[test]
+    fn l6_a_batch_larger_than_what_is_kept() {
+        let mut tail = Tail::default();
+        tail.push(1, b"first\n");
+        tail.push(2, "0123456789\n".repeat(10_000).as_bytes());
+        assert!(tail.lines().iter().all(|line| line == "0123456789"));
+        assert!(tail.of_run(1, 5, 1000).is_empty());
+        tail.push_line(3, &vec![b'x'; 1 << 20]);
+        assert_eq!(tail.lines().len(), 1);
+        assert!(tail.bytes.len() <= 2 * KEPT);
+    }
+
+    #[test]
+    fn l6_a_run_shows_only_its_own_lines() {
+        let mut tail = Tail::default();
+        tail.push(1, b"one\ntwo\n");
+        assert!(tail.of_run(2, 5, 1000).is_empty());
+        tail.push(2, b"three\n\n");
+        tail.push_line(1, b"late");
+        tail.push_line(2, b"four");
+        assert_eq!(tail.of_run(2, 5, 1000), ["three", "", "four"]);
+        assert_eq!(tail.of_run(2, 2, 1000), ["", "four"]);
+        assert_eq!(tail.of_run(2, 5, 5), ["", "four"]);
+        assert_eq!(tail.of_run(1, 5, 1000), ["one", "two", "late"]);
+        assert_eq!(tail.lines(), ["one", "two", "three", "", "late", "four"]);
+    }
+}
