@@ -172,6 +172,7 @@ impl Draft {
             logging: self.logging?,
             telemetry,
             stop_timeout: self.stop_timeout?,
+            pass_signals: false,
         })
     }
 }

@@ -32,6 +32,8 @@ pub enum Input {
         run: RunId,
         /// How.
         status: ExitStatus,
+        /// Whether something is left of its process group. It was sent SIGTERM already.
+        leftovers: bool,
     },
     /// A check has ended, or was cut short.
     CheckDone {

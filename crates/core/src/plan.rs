@@ -30,6 +30,8 @@ pub struct Plan {
     pub telemetry: Option<Telemetry>,
     /// How long a shutdown may take before what is left is killed (S4).
     pub stop_timeout: Duration,
+    /// Whether every signal goes on to the main program instead of meaning something here (S7).
+    pub pass_signals: bool,
 }
 
 /// A process with rules for when it runs, how it is checked and how it is advertised.
@@ -70,6 +72,8 @@ pub struct Job {
 pub enum Role {
     /// One that the configuration lists.
     User,
+    /// The program of the command line, with whose end everything ends (S7).
+    Main,
     /// The one that advertises the telemetry server.
     Telemetry,
 }
@@ -90,6 +94,30 @@ pub struct When {
     pub trigger: Trigger,
     /// How long it waits for the trigger before it gives up (W5).
     pub timeout: Option<Duration>,
+}
+
+impl When {
+    /// The events that count for it.
+    #[must_use]
+    pub fn patterns(&self) -> &[EventPattern] {
+        match &self.trigger {
+            Trigger::Event { event, .. } => core::slice::from_ref(event),
+            Trigger::All { conditions, .. } | Trigger::Any { conditions, .. } => conditions,
+            Trigger::Interval(_) | Trigger::Never => &[],
+        }
+    }
+
+    /// How often they count. A turn of a periodic job counts every time.
+    #[must_use]
+    pub fn repeat(&self) -> Repeat {
+        match &self.trigger {
+            Trigger::Event { repeat, .. } | Trigger::All { repeat, .. } | Trigger::Any { repeat, .. } => {
+                *repeat
+            }
+            Trigger::Interval(_) => Repeat::Each,
+            Trigger::Never => Repeat::Once,
+        }
+    }
 }
 
 /// What starts a job.
@@ -176,6 +204,8 @@ pub struct Stop {
 pub struct Signal(pub u8);
 
 impl Signal {
+    /// The signal that nothing can ignore.
+    pub const KILL: Self = Self(9);
     /// The signal that asks a process to end.
     pub const TERM: Self = Self(15);
 }
