@@ -6,8 +6,9 @@ use std::path::Path;
 use containerpilot_config::host::{Host, ProgramState};
 use containerpilot_config::interfaces::HostAddress;
 use containerpilot_config::template::Environment;
+use containerpilot_core::plan::Principal;
 
-use crate::sys;
+use crate::{sys, users};
 
 /// This machine, as it was when it was looked at.
 pub(crate) struct ThisHost {
@@ -72,11 +73,11 @@ impl Host for ThisHost {
     }
 
     fn has_user(&self, name: &str) -> bool {
-        sys::has_user(name)
+        users::user(&Principal::Name(name.to_owned())).is_some()
     }
 
     fn has_group(&self, name: &str) -> bool {
-        sys::has_group(name)
+        users::group(&Principal::Name(name.to_owned())).is_some()
     }
 }
 
