@@ -143,6 +143,7 @@ pub(crate) fn parse_mixed(flags: &[&'static Flag], args: &[OsString]) -> Result<
         all.given.extend(found.given);
         rest = found.rest;
         if found.dashes || rest.is_empty() {
+            all.dashes |= found.dashes && all.rest.is_empty();
             all.rest.extend(rest);
             return Ok(all);
         }
