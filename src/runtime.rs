@@ -106,7 +106,13 @@ impl<D: Decide> Runtime<D> {
     pub(crate) fn run(mut self) -> u8 {
         self.answers.push_back(Input::Ready);
         let mut more = false;
+        let mut begun = false;
         loop {
+            if !more && self.answers.is_empty() && !begun {
+                // Everything is started, and now there is time.
+                begun = true;
+                sys::release_code();
+            }
             let fds = self.wait(more);
             let mut turn = Turn { more: false };
             match self.turn(&fds, &mut turn) {

@@ -226,6 +226,25 @@ pub(crate) fn set_name(name: &std::ffi::CStr) -> Result<(), Errno> {
     checked(unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr(), 0, 0, 0) }.into()).map(drop)
 }
 
+/// Gives back the pages of our own code and constants. Most of them were needed to understand the configuration and
+/// never again; those that are needed come back from the file by themselves.
+pub(crate) fn release_code() {
+    unsafe extern "C" {
+        static __executable_start: u8;
+        static _etext: u8;
+    }
+    const PAGE: usize = 4096;
+    let start = (&raw const __executable_start).addr().next_multiple_of(PAGE);
+    let end = (&raw const _etext).addr() / PAGE * PAGE;
+    if end > start {
+        // SAFETY: what the linker puts between these two is read-only and backed by the file, so that giving a page
+        // back changes nothing but where it is found next time. If the kernel refuses, all stays as it was.
+        unsafe {
+            libc::madvise(std::ptr::with_exposed_provenance_mut(start), end - start, libc::MADV_DONTNEED)
+        };
+    }
+}
+
 /// What there is to collect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Look {
