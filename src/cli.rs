@@ -6,6 +6,7 @@ mod flags;
 mod help;
 mod man;
 mod render;
+mod run;
 mod summary;
 mod table;
 
@@ -47,7 +48,7 @@ impl fmt::Display for Failure {
 /// Does what the arguments ask for, and says how it went.
 pub(crate) fn main(args: &[OsString]) -> ExitCode {
     let (code, message) = match dispatch(args) {
-        Ok(()) => return ExitCode::SUCCESS,
+        Ok(code) => return code,
         Err(failure @ Failure::Failed(_)) => (1, failure.to_string()),
         Err(failure @ Failure::Usage(_)) => (2, failure.to_string()),
     };
@@ -58,19 +59,19 @@ pub(crate) fn main(args: &[OsString]) -> ExitCode {
     ExitCode::from(code)
 }
 
-fn dispatch(args: &[OsString]) -> Result<(), Failure> {
+fn dispatch(args: &[OsString]) -> Result<ExitCode, Failure> {
     let main = match flags::parse(MAIN_FLAGS, args) {
         Ok(main) => main,
-        Err(error) => return asked_for_help(&error, None),
+        Err(error) => return asked_for_help(&error, None).map(done),
     };
     match action(&main) {
-        Action::Version => print(&version()),
-        Action::Template => render::template(&main),
+        Action::Version => print(&version()).map(done),
+        Action::Template => render::template(&main).map(done),
         Action::Control(flag) => Err(Failure::Failed(format!(
             "-{flag} speaks to a running supervisor, which this version does not have yet"
         ))),
         Action::Run => {
-            let Some(first) = main.rest.first().filter(|_| !main.dashes) else { return run(&main) };
+            let Some(first) = main.rest.first().filter(|_| !main.dashes) else { return run::run(&main) };
             subcommand(&first.to_string_lossy(), &main)
         }
     }
@@ -103,7 +104,12 @@ fn action(flags: &Arguments) -> Action {
     control.map_or(Action::Run, Action::Control)
 }
 
-fn subcommand(name: &str, main: &Arguments) -> Result<(), Failure> {
+/// Every command but `run` has nothing to say but that it is done.
+fn done((): ()) -> ExitCode {
+    ExitCode::SUCCESS
+}
+
+fn subcommand(name: &str, main: &Arguments) -> Result<ExitCode, Failure> {
     let Some(command) = COMMANDS.into_iter().find(|command| command.name == name) else {
         return Err(unknown_command(name));
     };
@@ -112,9 +118,11 @@ fn subcommand(name: &str, main: &Arguments) -> Result<(), Failure> {
     let args = main.rest.get(1..).unwrap_or_default();
     let mut own = match flags::parse_mixed(&known, args) {
         Ok(own) => own,
-        Err(error) => return asked_for_help(&error, Some(command)),
+        Err(error) => return asked_for_help(&error, Some(command)).map(done),
     };
     own.inherit(main);
+    // For others than `run`, what stands behind `--` is an argument like any other.
+    own.dashes &= command.name == "run";
     let allowed = match command.name {
         "check" | "render" | "help" | "completions" => 1,
         "run" if own.dashes => usize::MAX,
@@ -126,7 +134,7 @@ fn subcommand(name: &str, main: &Arguments) -> Result<(), Failure> {
             if name == "run" { ": name a configuration with -config, a program after `--`" } else { "" };
         return Err(Failure::Usage(format!("`{name}` does not know what to do with `{extra}`{hint}")));
     }
-    match command.name {
+    let answered = match command.name {
         "check" => check::check(&own),
         "render" => render::render(&own),
         "schema" => print(&containerpilot_config::schema::json_schema()),
@@ -140,8 +148,9 @@ fn subcommand(name: &str, main: &Arguments) -> Result<(), Failure> {
         },
         "completions" => completions::completions(&own),
         "man" => print(&man::page()),
-        _ => run(&own),
-    }
+        _ => return run::run(&own),
+    };
+    answered.map(done)
 }
 
 fn unknown_command(name: &str) -> Failure {
@@ -162,18 +171,6 @@ fn asked_for_help(error: &FlagError, command: Option<&Command>) -> Result<(), Fa
         (FlagErrorKind::Help, Some(command)) => print(&help::command(command)),
         _ => Err(Failure::Usage(error.to_string())),
     }
-}
-
-/// The configuration is read and checked as the supervisor will do it; then the truth is told.
-fn run(args: &Arguments) -> Result<(), Failure> {
-    if !args.rest.is_empty() {
-        let message = "running a program with `--` is not carried out by this version yet";
-        return Err(Failure::Failed(message.to_owned()));
-    }
-    check::loads(args)?;
-    let message = "the configuration is good, but this version cannot supervise jobs yet: \
-                   it checks, renders and describes configurations";
-    Err(Failure::Failed(message.to_owned()))
 }
 
 /// The configuration's path from the command line or the environment; `None` for the usual places.

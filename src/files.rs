@@ -37,6 +37,11 @@ fn without_scheme(path: &Path) -> PathBuf {
     path.to_str().and_then(|text| text.strip_prefix("file://")).map_or_else(|| path.to_owned(), PathBuf::from)
 }
 
+/// Whether there is a configuration that nobody has to name.
+pub(crate) fn usual_place_exists() -> bool {
+    usual_place().is_ok()
+}
+
 fn usual_place() -> Result<PathBuf, String> {
     let place = USUAL_PLACES.iter().map(PathBuf::from).find(|place| place.exists());
     place.ok_or_else(|| {

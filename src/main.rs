@@ -2,12 +2,22 @@
 //!
 //! The binary is the thinnest of the three floors: it reads files, asks the system, prints, and decides nothing.
 
+mod catalog;
 mod cli;
+mod effects;
 mod files;
 mod host;
-#[cfg_attr(not(test), expect(dead_code, reason = "the runtime that will use it is not here yet"))]
 mod logs;
+mod mailbox;
+mod probe;
+mod reaper;
+mod runtime;
+mod signals;
+mod spawn;
 mod sys;
+#[cfg(test)]
+mod testing;
+mod users;
 
 use std::process::ExitCode;
 

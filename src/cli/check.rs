@@ -12,7 +12,7 @@ use crate::files;
 use crate::host::ThisHost;
 
 /// The version that telemetry advertises.
-const VERSION: &str = env!("CARGO_PKG_VERSION");
+pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 pub(super) fn check(args: &Arguments) -> Result<(), Failure> {
     let format = args.text("format");
@@ -59,13 +59,17 @@ fn loaded(inputs: Vec<Input>) -> Loaded {
 
 /// Prints what was found to standard error.
 fn complain(report: &Report, faults_are_errors: bool) {
-    let style = Style { faults_are_errors, colour: colour() };
-    let mut text = report.display(style).to_string();
+    let mut text = report.display(style(faults_are_errors)).to_string();
     if !text.is_empty() {
         text.push('\n');
         // Without standard error there is nobody to tell; the exit code still does.
         let _ = std::io::stderr().write_all(text.as_bytes());
     }
+}
+
+/// How problems are shown on standard error.
+pub(super) fn style(faults_are_errors: bool) -> Style {
+    Style { faults_are_errors, colour: colour() }
 }
 
 fn tally(report: &Report) {

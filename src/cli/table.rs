@@ -65,7 +65,8 @@ pub(crate) const RUN: Command = Command {
     about: "supervise the jobs of the configuration (the default)",
     details: "Reads the configuration named by -config, by the environment's CONTAINERPILOT, or else \
               /etc/containerpilot.json5 or the directory /etc/containerpilot.d, and runs its jobs.\n\n\
-              This version reads and checks configurations; it cannot supervise jobs yet, and says so.",
+              PROGRAM runs as the main job beside them: its end ends the container with its code. Without a \
+              configuration it runs alone, with every signal and standard input passed on to it.",
     flags: &[&CONFIG],
 };
 
@@ -133,7 +134,7 @@ pub(crate) const MAN: Command = Command {
 
 /// What this version can and cannot do, for help and man page; remove it when it can do everything.
 pub(crate) const STATE: &str =
-    "This version reads, renders and checks configurations. It cannot supervise jobs yet.";
+    "This version does not speak to Consul yet, and has no control socket and no telemetry server.";
 
 /// All subcommands.
 pub(crate) const COMMANDS: [&Command; 8] =

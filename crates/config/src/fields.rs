@@ -112,17 +112,17 @@ section! {
             "How long one run may take before it is killed; at least 1 ms, or (not yet) `never`.";
         restarts: RestartLimit = "restarts", Says("\"never\"; with `when.interval`, \"unlimited\""), Built, "W6, W4",
             "How often the job runs again after a run has ended, well or badly. `unlimited` cannot stand beside `when.each`.";
-        restart_backoff: ObjectOrFalse<BackoffFields> = "restartBackoff", Is("{}"), Planned, "W8",
+        restart_backoff: ObjectOrFalse<BackoffFields> = "restartBackoff", Is("{}"), Built, "W8",
             "How restarts are spaced; `false` restarts without delay, as 3.8 does.";
         stop_timeout: DurationText = "stopTimeout", Says("until the global `stopTimeout`"), Built, "S2",
             "How long the job waits, when it stops, for the jobs that run at its `stopping`.";
-        stop_signal: SignalName = "stopSignal", Is("\"SIGTERM\""), Planned, "S2",
+        stop_signal: SignalName = "stopSignal", Is("\"SIGTERM\""), Built, "S2",
             "The signal that asks the job to end.";
-        drain: DurationText = "drain", Is("0"), Planned, "S2",
+        drain: DurationText = "drain", Is("0"), Built, "S2",
             "How long the job goes on after its service has left the catalog and before it is signalled.";
-        on_failure: OneOf<AtEnd> = "onFailure", Is("\"continue\""), Planned, "S5",
+        on_failure: OneOf<AtEnd> = "onFailure", Is("\"continue\""), Built, "S5",
             "`shutdown` stops the container when the job ends in failure for good.";
-        on_success: OneOf<AtEnd> = "onSuccess", Is("\"continue\""), Planned, "S5",
+        on_success: OneOf<AtEnd> = "onSuccess", Is("\"continue\""), Built, "S5",
             "`shutdown` stops the container when the job ends in success for good.";
         port: Port = "port", Nothing, Built, "D3, H1",
             "The port the job listens on. With it the job is advertised in the catalog; it then needs `health`.";
@@ -140,19 +140,19 @@ section! {
             "How the job's health is found out: one check, or (not yet) a list of which all must pass.";
         logging: Object<JobLoggingFields> = "logging", Nothing, Built, "L2",
             "What happens with the job's output.";
-        user: Account = "user", Nothing, Planned, "P9",
+        user: Account = "user", Nothing, Built, "P9",
             "The user the process runs as, by name or number.";
-        group: Account = "group", Nothing, Planned, "P9",
+        group: Account = "group", Nothing, Built, "P9",
             "The group the process runs as, by name or number.";
-        cwd: Text = "cwd", Nothing, Planned, "P9",
+        cwd: Text = "cwd", Nothing, Built, "P9",
             "The directory the process starts in.";
-        env: TextMap = "env", Nothing, Planned, "P9",
+        env: TextMap = "env", Nothing, Built, "P9",
             "Variables for the process beside the supervisor's own.";
-        umask: Mode = "umask", Nothing, Planned, "P9",
+        umask: Mode = "umask", Nothing, Built, "P9",
             "The mask for the permissions of new files, in octal digits.";
-        limits: Limits = "limits", Nothing, Planned, "P9",
+        limits: Limits = "limits", Nothing, Built, "P9",
             "Resource limits by name, such as `nofile` or `core`: a number or `unlimited` for soft and hard, or `[soft, hard]`.";
-        no_new_privileges: Flag = "noNewPrivileges", Is("false"), Planned, "P9",
+        no_new_privileges: Flag = "noNewPrivileges", Is("false"), Built, "P9",
             "Whether the process and its children can never gain privileges.";
     }
 }
@@ -167,15 +167,15 @@ section! {
             "The event at which the job runs, the first time only. Beside `all` or `any`: true, the default.";
         each: EventOrBool = "each", Nothing, Built, "W2, W7, W12",
             "The event at which the job runs, every time. Beside `all` or `any`: true.";
-        event: Event = "event", Nothing, Planned, "W2",
+        event: Event = "event", Nothing, Built, "W2",
             "Another way to write `once` for a global event.";
         interval: DurationText = "interval", Nothing, Built, "W4",
             "Runs the job at startup and then at every interval; at least 1 ms.";
         timeout: DurationText = "timeout", Nothing, Built, "W5",
             "How long the job waits to be started before it gives up.";
-        all: ListOf<ConditionFields> = "all", Nothing, Planned, "W12",
+        all: ListOf<ConditionFields> = "all", Nothing, Built, "W12",
             "Runs the job when all of these hold.";
-        any: ListOf<ConditionFields> = "any", Nothing, Planned, "W12",
+        any: ListOf<ConditionFields> = "any", Nothing, Built, "W12",
             "Runs the job at any of these.";
     }
 }
@@ -208,13 +208,13 @@ section! {
     /// A check of a job's health.
     pub struct HealthFields = "`health`", "`health`", any_case,
         "A check of a job's health. Without `exec`, `http` and `tcp` the job counts as healthy while it runs." {
-        name: Text = "name", Says("`check.JOB`"), Planned, "H2",
+        name: Text = "name", Says("`check.JOB`"), Built, "H2",
             "The check's name in logs.";
         exec: Exec = "exec", Nothing, Built, "H1",
             "A program that exits with 0 when the job is healthy.";
-        http: HttpUrl = "http", Nothing, Planned, "H5",
+        http: HttpUrl = "http", Nothing, Built, "H5",
             "A URL that answers with 2xx or 3xx when the job is healthy.";
-        tcp: TcpAddress = "tcp", Nothing, Planned, "H5",
+        tcp: TcpAddress = "tcp", Nothing, Built, "H5",
             "An address that accepts a connection when the job is healthy.";
         interval: Seconds = "interval", Required, Built, "H1, H3",
             "The time between two checks.";
@@ -222,11 +222,11 @@ section! {
             "How long the catalog trusts a passed check; longer than `interval`.";
         timeout: DurationText = "timeout", Says("`interval`"), Built, "H1, P5",
             "How long one check may take.";
-        heartbeat: Seconds = "heartbeat", Says("`interval`"), Planned, "H6",
+        heartbeat: Seconds = "heartbeat", Says("`interval`"), Built, "H6",
             "The pace of heartbeats to the catalog while the job is healthy.";
-        failures: Whole<1, 1_000_000> = "failures", Is("1"), Planned, "H8",
+        failures: Whole<1, 1_000_000> = "failures", Is("1"), Built, "H8",
             "How many failed checks in a row make the job unhealthy.";
-        on_unhealthy: OneOf<OnUnhealthy> = "onUnhealthy", Is("\"report\""), Planned, "H8",
+        on_unhealthy: OneOf<OnUnhealthy> = "onUnhealthy", Is("\"report\""), Built, "H8",
             "`restart` restarts the job when it becomes unhealthy.";
         logging: Object<JobLoggingFields> = "logging", Nothing, Built, "L2",
             "What happens with the check's output.";

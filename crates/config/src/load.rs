@@ -62,8 +62,7 @@ pub fn load<H: Host>(inputs: Vec<Input>, host: &H, options: Options<'_>) -> Load
     let mut plan = None;
     // What follows from a file that could not be read to its end would only mislead.
     if well_formed && let Some(fields) = merged {
-        let Options { version, refuse_planned } = options;
-        let mut lower = Lower { host, version, refuse_planned, problems: &mut problems };
+        let mut lower = Lower { host, version: options.version, problems: &mut problems };
         let draft = lower.draft(&fields);
         meaning::check(&fields, &draft, host, &mut problems);
         plan = draft.finish();

@@ -30,7 +30,6 @@ use crate::span::Span;
 pub(crate) struct Lower<'a, H: Host> {
     pub(crate) host: &'a H,
     pub(crate) version: &'a str,
-    pub(crate) refuse_planned: bool,
     pub(crate) problems: &'a mut Vec<Problem>,
 }
 

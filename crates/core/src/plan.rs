@@ -204,6 +204,8 @@ pub struct Stop {
 pub struct Signal(pub u8);
 
 impl Signal {
+    /// The signal at which a log file is opened anew.
+    pub const USR1: Self = Self(10);
     /// The signal that nothing can ignore.
     pub const KILL: Self = Self(9);
     /// The signal that asks a process to end.

@@ -97,16 +97,7 @@ impl<H: Host> Lower<'_, H> {
         });
         match &fields.timeout {
             None => Some(interval),
-            Some(Given { value: Patience::Forever, place, .. }) => {
-                if self.refuse_planned {
-                    self.error(
-                        *place,
-                        "`timeout: \"never\"` is not carried out by this version yet",
-                        "remove it",
-                    );
-                }
-                Some(None)
-            }
+            Some(Given { value: Patience::Forever, .. }) => Some(None),
             Some(Given { value: Patience::For(time), place, .. }) if *time < SHORTEST => {
                 self.error(*place, "`timeout` must be at least 1ms", "leave it out to have none");
                 None

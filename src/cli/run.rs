@@ -1,0 +1,153 @@
+//! `run`: supervising (the default), and `-- PROGRAM` (S7).
+
+use std::ffi::OsString;
+use std::fmt::Write;
+use std::process::ExitCode;
+
+use containerpilot_config::{Input, Loaded, Options, load};
+use containerpilot_core::Core;
+use containerpilot_core::plan::{Catalog, Plan, Role};
+
+use super::flags::Arguments;
+use super::{Failure, check, config_path};
+use crate::files;
+use crate::host::{self, ThisHost};
+use crate::runtime::Runtime;
+use crate::signals::{self, Taken};
+
+/// Supervises what the configuration and the command line ask for; the code to exit with.
+pub(super) fn run(args: &Arguments) -> Result<ExitCode, Failure> {
+    let program = program(args)?;
+    let configured = program.is_none() || config_path(args).is_some() || files::usual_place_exists();
+    let taken = if configured { Taken::Meant } else { Taken::Every };
+    // Before anything that takes time: to PID 1 a signal that is not held is lost.
+    signals::hold(taken).map_err(|error| cannot("signals cannot be held", &error))?;
+    let plan = configured.then(|| check::loads(args)).transpose()?;
+    let plan = match (plan, program) {
+        (Some(plan), None) => plan,
+        (plan, Some((program, arguments))) => main_program(plan, program, arguments)?,
+        (None, None) => return Err(Failure::Failed("there is nothing to run".to_owned())),
+    };
+    for missing in not_yet(&plan) {
+        // Standard error may be gone; then there is nobody to tell.
+        let line = format!("containerpilot: warning: {missing}\n");
+        let _ = std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes());
+    }
+    let runtime = Runtime::new(Core::new(plan), taken, host::environment())
+        .map_err(|error| cannot("the supervisor cannot begin", &error))?;
+    Ok(ExitCode::from(runtime.run()))
+}
+
+/// What the plan asks for and this version does not do. The jobs run all the same, and whoever looks is told.
+fn not_yet(plan: &Plan) -> Vec<&'static str> {
+    let mut missing = Vec::new();
+    if matches!(plan.catalog, Catalog::Consul(_)) {
+        missing.push(
+            "Consul is not spoken to by this version yet: services and watches live in this container only",
+        );
+    }
+    if plan.telemetry.is_some() {
+        missing.push("there is no telemetry server in this version yet: nothing listens on its port");
+    }
+    missing
+}
+
+fn cannot(what: &str, error: &std::io::Error) -> Failure {
+    Failure::Failed(format!("{what}: {error}"))
+}
+
+/// The program of the command line and its arguments.
+fn program(args: &Arguments) -> Result<Option<(&OsString, &[OsString])>, Failure> {
+    match args.rest.split_first() {
+        None if args.dashes => Err(Failure::Usage("there is no program after `--`".to_owned())),
+        None => Ok(None),
+        Some(_) if args.dashes => Ok(args.rest.split_first()),
+        Some((first, _)) => Err(Failure::Usage(format!(
+            "to run the program `{}`, put `--` before it",
+            first.to_string_lossy()
+        ))),
+    }
+}
+
+/// A plan in which the program of the command line is the main job, with whose end everything ends (S7): beside the
+/// jobs of a configuration; or, without one, alone, with our own streams and every signal passed on to it.
+///
+/// The job is written as a configuration and loaded as one, so that defaults stay in their one place.
+fn main_program(plan: Option<Plan>, program: &OsString, arguments: &[OsString]) -> Result<Plan, Failure> {
+    let alone = plan.is_none();
+    let mut text = "{ jobs: [{ name: ".to_owned();
+    let utf8 = |word: &OsString| {
+        let refusal = || Failure::Usage(format!("`{}` is not UTF-8", word.to_string_lossy()));
+        word.to_str().map(str::to_owned).ok_or_else(refusal)
+    };
+    quote(&mut text, &utf8(program)?);
+    text.push_str(", exec: [");
+    for word in std::iter::once(program).chain(arguments) {
+        quote(&mut text, &utf8(word)?);
+        text.push(',');
+    }
+    text.push_str("], onSuccess: 'shutdown', onFailure: 'shutdown'");
+    // Alone it has our streams for itself; what we have to say stays out of its output.
+    text.push_str(if alone {
+        ", logging: { raw: true } }], logging: { level: 'WARN', output: 'stderr' } }"
+    } else {
+        " }] }"
+    });
+    let input = Input { name: "<command line>".to_owned(), text: text.into_bytes() };
+    let options = Options { version: check::VERSION, refuse_planned: false };
+    let Loaded { plan: made, report } = load(vec![input], &ThisHost::look(), options);
+    let mut made = made.ok_or_else(|| {
+        Failure::Failed(format!("the program cannot be a job:\n{}", report.display(check::style(false))))
+    })?;
+    for job in &mut made.jobs {
+        job.role = Role::Main;
+    }
+    let Some(mut plan) = plan else {
+        made.pass_signals = true;
+        return Ok(made);
+    };
+    // The telemetry job stays the last.
+    let place = plan.jobs.iter().position(|job| job.role == Role::Telemetry).unwrap_or(plan.jobs.len());
+    plan.jobs.splice(place..place, made.jobs);
+    Ok(plan)
+}
+
+/// A JSON5 string without a character that means anything to JSON5 or to the template.
+fn quote(text: &mut String, word: &str) {
+    text.push('"');
+    for unit in word.encode_utf16() {
+        match u8::try_from(unit) {
+            Ok(byte) if byte.is_ascii_alphanumeric() => text.push(byte.into()),
+            // Writing to a string cannot fail.
+            _ => drop(write!(text, "\\u{unit:04x}")),
+        }
+    }
+    text.push('"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn s7_a_program_alone_gets_every_signal_and_our_streams() {
+        let words = ["/bin/{{ .X }}", "a b", "'\"\\\n", "ä😀", "", "-1"].map(OsString::from);
+        let plan = main_program(None, &words[0], &words[1..]).unwrap();
+        assert!(plan.pass_signals);
+        let job = &plan.jobs[0];
+        assert_eq!((job.role, job.raw_output, plan.jobs.len()), (Role::Main, true, 1));
+        let exec = job.exec.as_ref().unwrap();
+        assert_eq!(exec.program, "/bin/{{ .X }}");
+        assert_eq!(exec.arguments, ["a b", "'\"\\\n", "ä😀", "", "-1"]);
+    }
+
+    #[test]
+    fn s7_a_program_beside_a_configuration_is_a_job_like_any_other() {
+        let word = OsString::from("app");
+        let plan = main_program(None, &OsString::from("first"), &[]).unwrap();
+        let plan = main_program(Some(Plan { pass_signals: false, ..plan }), &word, &[]).unwrap();
+        assert!(!plan.pass_signals);
+        let last = plan.jobs.last().unwrap();
+        assert_eq!((last.name.as_str(), last.role, last.raw_output), ("app", Role::Main, false));
+    }
+}

@@ -1,0 +1,184 @@
+//! Carrying out what the core wants.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::ControlFlow;
+
+use containerpilot_core::effect::{Effect, Entry};
+use containerpilot_core::ids::{CheckIx, CheckRun, JobIx, RunId};
+use containerpilot_core::input::{ExitStatus, Input, StartError, StartErrorKind};
+use containerpilot_core::plan::{Check, Command, Job, Level, Plan, Probe, Role, Signal};
+
+use crate::catalog::Catalog;
+use crate::logs::{Logs, Source};
+use crate::probe::{Probes, Target};
+use crate::reaper::{Ended, Owner, Reaper};
+use crate::spawn::{Request, Spawner};
+
+/// What the supervisor acts with.
+pub(crate) struct Hands {
+    pub(crate) spawner: Spawner,
+    pub(crate) reaper: Reaper,
+    pub(crate) probes: Probes,
+    pub(crate) catalog: Catalog,
+    pub(crate) logs: Logs,
+    /// The process of each job's last run, whose output belongs to what is told of its end.
+    pub(crate) pids: BTreeMap<JobIx, i32>,
+}
+
+impl Hands {
+    /// Does what is wanted. Answers are queued, never acted upon at once, so that a job which fails to start in no
+    /// time cannot keep the supervisor from everything else. Breaks with the exit code when it is time to leave.
+    pub(crate) fn carry_out(
+        &mut self,
+        plan: &Plan,
+        effect: Effect,
+        answers: &mut VecDeque<Input>,
+    ) -> ControlFlow<u8> {
+        match effect {
+            Effect::Spawn { job, run, environment } => {
+                answers.push_back(self.spawn(plan, job, run, &environment));
+            }
+            Effect::Kill { run, signal } => self.kill(Owner::Run(run), signal),
+            Effect::KillRemains { run } => self.reaper.kill_remains(run),
+            Effect::RunCheck { job, check, run, environment } => {
+                if let Some(result) = self.check(plan, (job, check), run, &environment) {
+                    answers.push_back(Input::CheckDone { check: run, result });
+                }
+            }
+            Effect::CancelCheck { run } => {
+                if self.probes.cancel(run) {
+                    let result = Err("it was cut short".to_owned());
+                    answers.push_back(Input::CheckDone { check: run, result });
+                } else {
+                    // The answer comes when it has been reaped.
+                    self.kill(Owner::Check(run), Signal::KILL);
+                }
+            }
+            Effect::Advertise { job, wanted } => answers.extend(self.catalog.advertise(plan, job, wanted)),
+            // The embedded catalog believes in a service until it is told otherwise.
+            Effect::Heartbeat { job: _ } => {}
+            Effect::Log(entry) => self.log(plan, &entry),
+            Effect::Exit { code } => return ControlFlow::Break(code),
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Writes an entry; with the last lines of the run it speaks of, if it is about a failure (L6).
+    fn log(&self, plan: &Plan, entry: &Entry) {
+        let Entry { level, job, message, with_output } = entry;
+        let name = job.and_then(|job| plan.jobs.get(job.index())).map(|job| job.name.as_str());
+        let pid = job.and_then(|job| self.pids.get(&job));
+        match (name, pid) {
+            (Some(name), Some(pid)) if *with_output => {
+                self.logs.entry_with_output(*level, name, pid.unsigned_abs(), message);
+            }
+            _ => self.logs.entry(*level, name, message),
+        }
+    }
+
+    /// What the end of a child means to the core.
+    pub(crate) fn ended(&mut self, ended: Ended) -> Input {
+        let Ended { owner, pid, status, leftovers } = ended;
+        self.logs.run_ended(pid.unsigned_abs());
+        match owner {
+            Owner::Run(run) => Input::Exited { run, status, leftovers },
+            Owner::Check(check) => Input::CheckDone { check, result: passed(status) },
+        }
+    }
+
+    fn spawn(&mut self, plan: &Plan, ix: JobIx, run: RunId, environment: &[(String, String)]) -> Input {
+        let wanted = plan.jobs.get(ix.index()).and_then(|job| Some((job, job.exec.as_ref()?)));
+        let Some((job, command)) = wanted else {
+            let message = format!("job {} has nothing to run; this is a fault of containerpilot", ix.index());
+            return Input::StartFailed { run, why: StartError { kind: StartErrorKind::Other, message } };
+        };
+        let request = Request {
+            command,
+            environment,
+            process: &job.process,
+            own_stdin: plan.pass_signals && job.role == Role::Main,
+            raw_output: job.raw_output,
+        };
+        match self.start(&request, Owner::Run(run), &job.name, None) {
+            Ok(pid) => {
+                self.pids.insert(ix, pid);
+                Input::Started { run, pid }
+            }
+            Err(why) => Input::StartFailed { run, why },
+        }
+    }
+
+    /// Begins a check. Says how it came out if that is known at once.
+    fn check(
+        &mut self,
+        plan: &Plan,
+        (job, check): (JobIx, CheckIx),
+        run: CheckRun,
+        environment: &[(String, String)],
+    ) -> Option<Result<(), String>> {
+        let find = |job: &'_ Job| job.health.as_ref()?.checks.get(check.index()).cloned();
+        let Some(job) = plan.jobs.get(job.index()) else {
+            return Some(Err("there is no such job".to_owned()));
+        };
+        let Some(check) = find(job) else {
+            return Some(Err("there is no such check".to_owned()));
+        };
+        match check.probe {
+            Probe::Running => Some(Ok(())),
+            Probe::Tcp { host, port } => self.probes.begin(run, Target::Tcp { host, port }),
+            Probe::Http(http) => self.probes.begin(run, Target::Http(http)),
+            Probe::Exec(ref command) => self.exec_check(job, &check, command, run, environment),
+        }
+    }
+
+    fn exec_check(
+        &mut self,
+        job: &Job,
+        check: &Check,
+        command: &Command,
+        run: CheckRun,
+        environment: &[(String, String)],
+    ) -> Option<Result<(), String>> {
+        let request = Request {
+            command,
+            environment,
+            process: &job.process,
+            own_stdin: false,
+            raw_output: check.raw_output,
+        };
+        let started = self.start(&request, Owner::Check(run), &job.name, Some(&check.name));
+        started.err().map(|why| Err(why.message))
+    }
+
+    fn start(
+        &mut self,
+        request: &Request<'_>,
+        owner: Owner,
+        job: &str,
+        check: Option<&str>,
+    ) -> Result<i32, StartError> {
+        let spawned = self.spawner.spawn(request)?;
+        self.reaper.started(spawned.pid, owner);
+        if let Some((stdout, stderr)) = spawned.output {
+            let pid = spawned.pid.unsigned_abs();
+            let source = Source { job: job.to_owned(), pid, check: check.map(str::to_owned) };
+            self.logs.attach(stdout, stderr, source);
+        }
+        Ok(spawned.pid)
+    }
+
+    fn kill(&self, owner: Owner, signal: Signal) {
+        if let Err(errno) = self.reaper.kill(owner, signal) {
+            let message = format!("signal {} could not be sent: {}", signal.0, errno.desc());
+            self.logs.entry(Level::Warn, None, &message);
+        }
+    }
+}
+
+fn passed(status: ExitStatus) -> Result<(), String> {
+    match status {
+        ExitStatus::Code(0) => Ok(()),
+        ExitStatus::Code(code) => Err(format!("it exited with code {code}")),
+        ExitStatus::Signal(Signal(number)) => Err(format!("it was killed by signal {number}")),
+    }
+}

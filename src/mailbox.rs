@@ -1,0 +1,68 @@
+//! What other threads have to say to the loop.
+//!
+//! This is the seam for everything that waits on the network: it lives on threads of its own, with whatever
+//! machinery it likes, and sends what it has found out.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, Sender};
+
+use containerpilot_core::ids::CheckRun;
+
+use crate::sys::Waker;
+
+/// News from another thread.
+#[derive(Debug)]
+pub(crate) enum News {
+    /// The addresses of a check's host, or why there are none.
+    Resolved(CheckRun, Result<Vec<SocketAddr>, String>),
+}
+
+/// The loop's end.
+#[derive(Debug)]
+pub(crate) struct Mailbox {
+    receiver: Receiver<News>,
+    sender: Sender<News>,
+    waker: Arc<Waker>,
+}
+
+/// The other threads' end.
+#[derive(Clone, Debug)]
+pub(crate) struct Letterbox {
+    sender: Sender<News>,
+    waker: Arc<Waker>,
+}
+
+impl Mailbox {
+    pub(crate) fn new() -> io::Result<Self> {
+        let (sender, receiver) = mpsc::channel();
+        Ok(Self { receiver, sender, waker: Arc::new(Waker::new()?) })
+    }
+
+    /// An end for another thread.
+    pub(crate) fn letterbox(&self) -> Letterbox {
+        Letterbox { sender: self.sender.clone(), waker: Arc::clone(&self.waker) }
+    }
+
+    /// Ready when there is news.
+    pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
+        self.waker.as_fd()
+    }
+
+    /// The news that have come.
+    pub(crate) fn take(&self) -> impl Iterator<Item = News> {
+        self.waker.clear();
+        self.receiver.try_iter()
+    }
+}
+
+impl Letterbox {
+    pub(crate) fn send(&self, news: News) {
+        // Nobody reads any more when the supervisor is leaving.
+        if self.sender.send(news).is_ok() {
+            self.waker.wake();
+        }
+    }
+}

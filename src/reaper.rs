@@ -1,0 +1,117 @@
+//! The only place that collects exit statuses (P1, P4).
+//!
+//! An ended child is first looked at and only then reaped. In between its number is still taken, so what is left
+//! of its process group can be signalled without ever hitting somebody else.
+
+use std::collections::HashMap;
+
+use containerpilot_core::ids::{CheckRun, RunId};
+use containerpilot_core::input::ExitStatus;
+use containerpilot_core::plan::Signal;
+use nix::errno::Errno;
+
+use crate::sys::{self, Look};
+
+/// How many ended processes are collected in one turn; then other news gets its chance.
+const MOST_AT_ONCE: usize = 4096;
+
+/// Whose process it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Owner {
+    /// A run of a job.
+    Run(RunId),
+    /// A run of a check.
+    Check(CheckRun),
+}
+
+/// A child that we started and that has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ended {
+    /// Whose it was.
+    pub(crate) owner: Owner,
+    /// Its number.
+    pub(crate) pid: i32,
+    /// How it ended.
+    pub(crate) status: ExitStatus,
+    /// Whether anybody is left in its process group.
+    pub(crate) leftovers: bool,
+}
+
+/// What a round of collecting has come to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Round {
+    /// How many processes were collected that nobody here had started.
+    pub(crate) orphans: usize,
+    /// Whether there may be more to collect at once.
+    pub(crate) more: bool,
+}
+
+/// Knows the processes that we started.
+#[derive(Debug, Default)]
+pub(crate) struct Reaper {
+    living: HashMap<i32, Owner>,
+    pids: HashMap<Owner, i32>,
+    /// The groups of ended runs in which somebody was left.
+    remains: HashMap<RunId, i32>,
+}
+
+impl Reaper {
+    /// Takes note of a process that was started.
+    pub(crate) fn started(&mut self, pid: i32, owner: Owner) {
+        self.living.insert(pid, owner);
+        self.pids.insert(owner, pid);
+    }
+
+    /// Collects every process that has ended.
+    pub(crate) fn collect(&mut self, ended: &mut Vec<Ended>) -> Round {
+        let mut round = Round::default();
+        for _ in 0..MOST_AT_ONCE {
+            let Ok(Look::Ended(pid, status)) = sys::look() else { return round };
+            let Some(owner) = self.living.remove(&pid) else {
+                round.orphans += 1;
+                if sys::reap(pid).is_err() {
+                    return round;
+                }
+                continue;
+            };
+            self.pids.remove(&owner);
+            // Its own process is a zombie that holds the number; whoever else is there is what is left.
+            let _ = sys::kill_group(pid, Signal::TERM);
+            let reaped = sys::reap(pid);
+            let leftovers = sys::group_exists(pid);
+            if let (Owner::Run(run), true) = (owner, leftovers) {
+                self.remains.insert(run, pid);
+            }
+            ended.push(Ended { owner, pid, status, leftovers });
+            if reaped.is_err() {
+                return round;
+            }
+        }
+        Round { more: true, ..round }
+    }
+
+    /// Sends a signal to the process group of a process that has not been reaped. One that has been needs none.
+    pub(crate) fn kill(&self, owner: Owner, signal: Signal) -> Result<(), Errno> {
+        self.pids.get(&owner).map_or(Ok(()), |pid| sys::kill_group(*pid, signal))
+    }
+
+    /// Kills what is left of the process group of a run that has ended.
+    ///
+    /// While anybody of the group lives, its number is given to no new process. So if there is a process of that
+    /// number, the group is gone; and if there is none, but a child of ours (an orphan of that run) is in the group,
+    /// it is the old group, and stays so until we reap that child, which we do not do in between.
+    pub(crate) fn kill_remains(&mut self, run: RunId) {
+        let Some(group) = self.remains.remove(&run) else { return };
+        if !sys::process_exists(group) && sys::has_child_in_group(group) {
+            let _ = sys::kill_group(group, Signal::KILL);
+        }
+    }
+}
+
+/// Reaps a process that never became a program; its start has already been reported as failed.
+pub(crate) fn discard(pid: i32) {
+    let _ = sys::reap(pid);
+}
+
+#[cfg(test)]
+mod tests;

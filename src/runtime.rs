@@ -1,0 +1,294 @@
+//! The one loop: source → [`Input`] → core → [`Effect`]s. It decides nothing and never blocks.
+//!
+//! It waits in one `ppoll` for signals, for children, for other threads' mail, for the connections of checks, and
+//! for the core's next deadline; when nothing of that comes, it does not wake up. There is no asynchronous runtime
+//! here: the loop has five sources and needs none, and whatever is built on one later (the control socket,
+//! telemetry, Consul) stays on a thread of its own, where it can neither delay nor break what reaps and signals.
+//!
+//! Answers to effects (a process was started, or could not be) are handed to the core in the next turn. Between any
+//! two turns all sources are asked, so nothing a job does can make the supervisor deaf.
+
+use std::any::Any;
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::ops::ControlFlow;
+use std::os::fd::AsRawFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use containerpilot_config::template::Environment;
+use containerpilot_core::plan::{Level, Plan, Signal};
+use containerpilot_core::{Core, Effect, Input, Time};
+
+use crate::catalog::Catalog;
+use crate::effects::Hands;
+use crate::logs::Logs;
+use crate::mailbox::{Mailbox, News};
+use crate::probe::Probes;
+use crate::reaper::{Ended, Reaper};
+use crate::signals::{Signals, Taken};
+use crate::spawn::Spawner;
+use crate::sys;
+
+/// When so many orphans end at once, more are on their way: it is cheaper to let them gather, because the kernel
+/// walks over all living children at every look.
+const STORM: usize = 16;
+/// For how long they gather. No job's end is noticed later than that.
+const GATHERING: Duration = Duration::from_millis(5);
+/// After a fault of the core, how long its deadlines have to wait, lest it fails without a pause.
+const RECOVERY: Duration = Duration::from_secs(1);
+
+/// How long the last lines of the log may take at least, however short the stop time is.
+const LAST_LINES: Duration = Duration::from_secs(1);
+
+/// Who decides: the core. Tests put a script in its place.
+pub(crate) trait Decide {
+    fn plan(&self) -> &Plan;
+    fn step(&mut self, now: Time, input: Input, effects: &mut Vec<Effect>);
+    fn next_deadline(&self) -> Option<Time>;
+}
+
+impl Decide for Core {
+    fn plan(&self) -> &Plan {
+        self.plan()
+    }
+
+    fn step(&mut self, now: Time, input: Input, effects: &mut Vec<Effect>) {
+        self.step(now, input, effects);
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        self.next_deadline()
+    }
+}
+
+/// The supervisor.
+pub(crate) struct Runtime<D> {
+    core: D,
+    began: Instant,
+    signals: Signals,
+    mailbox: Mailbox,
+    hands: Hands,
+    answers: VecDeque<Input>,
+    effects: Vec<Effect>,
+    /// When ended children are looked for again, if they are being left to gather.
+    gathering_until: Option<Instant>,
+    /// Before this moment no deadline of the core counts.
+    recovering_until: Option<Instant>,
+}
+
+impl<D: Decide> Runtime<D> {
+    /// Prepares everything. The signals must be held already.
+    pub(crate) fn new(core: D, taken: Taken, environment: Environment) -> io::Result<Self> {
+        let spawner = Spawner::new(environment)?;
+        sys::set_name(c"containerpilot")?;
+        if std::process::id() != 1 {
+            sys::become_subreaper()?;
+        }
+        let signals = Signals::open(taken)?;
+        let mailbox = Mailbox::new()?;
+        let probes = Probes::new(mailbox.letterbox());
+        let logs = Logs::start(&core.plan().logging)?;
+        let loop_thread = std::thread::current().id();
+        std::panic::set_hook(Box::new(move |about| remember_panic(about, loop_thread)));
+        Ok(Self {
+            core,
+            began: Instant::now(),
+            signals,
+            mailbox,
+            hands: Hands {
+                spawner,
+                reaper: Reaper::default(),
+                probes,
+                catalog: Catalog::default(),
+                logs,
+                pids: BTreeMap::new(),
+            },
+            answers: VecDeque::new(),
+            effects: Vec::new(),
+            gathering_until: None,
+            recovering_until: None,
+        })
+    }
+
+    /// Runs until the core wants to leave; the exit code it leaves with.
+    pub(crate) fn run(mut self) -> u8 {
+        self.answers.push_back(Input::Ready);
+        let mut more = false;
+        let mut begun = false;
+        loop {
+            if !more && self.answers.is_empty() && !begun {
+                // Everything is started, and now there is time.
+                begun = true;
+                sys::release_code();
+            }
+            let fds = self.wait(more);
+            let mut turn = Turn { more: false };
+            match self.turn(&fds, &mut turn) {
+                ControlFlow::Break(code) => return self.leave(code),
+                ControlFlow::Continue(()) => more = turn.more,
+            }
+        }
+    }
+
+    /// S6: before the process leaves, the whole log is written, if whoever reads it takes it in time.
+    fn leave(self, code: u8) -> u8 {
+        let patience = self.core.plan().stop_timeout.max(LAST_LINES);
+        self.hands.logs.finish(Instant::now() + patience);
+        code
+    }
+
+    /// Waits for news; what there is to look at afterwards. The first three are signals, mail and children.
+    fn wait(&self, more: bool) -> Vec<sys::Awaited> {
+        let mut fds = vec![
+            sys::awaited(self.signals.news().as_raw_fd(), sys::POLLIN),
+            sys::awaited(self.mailbox.as_fd().as_raw_fd(), sys::POLLIN),
+            // A negative number is passed over.
+            sys::awaited(
+                if self.gathering_until.is_none() { self.signals.children().as_raw_fd() } else { -1 },
+                sys::POLLIN,
+            ),
+        ];
+        self.hands.probes.await_all(&mut fds);
+        let timeout = if more || !self.answers.is_empty() { Some(Duration::ZERO) } else { self.until_next() };
+        if sys::poll(&mut fds, timeout).is_err() {
+            // Interrupted, or out of memory: nothing is known to be ready.
+            fds.iter_mut().for_each(|fd| fd.revents = 0);
+        }
+        fds
+    }
+
+    /// How long nothing has to be done unless something happens.
+    fn until_next(&self) -> Option<Duration> {
+        let deadline = self.core.next_deadline().map(|deadline| {
+            let due = self.began.checked_add(Duration::from_nanos(deadline.as_nanos()));
+            // Sooner than a moment too far away to be named.
+            let due = due.unwrap_or_else(|| Instant::now() + Duration::from_secs(86_400));
+            self.recovering_until.map_or(due, |recovered| recovered.max(due))
+        });
+        let next = [deadline, self.gathering_until].into_iter().flatten().min()?;
+        Some(next.saturating_duration_since(Instant::now()))
+    }
+
+    fn turn(&mut self, fds: &[sys::Awaited], turn: &mut Turn) -> ControlFlow<u8> {
+        let ready = |place: usize| fds.get(place).is_some_and(|fd| fd.revents != 0);
+        // What was answered while the last turn was carried out comes first: a start before its end (E3).
+        for _ in 0..self.answers.len() {
+            let Some(input) = self.answers.pop_front() else { break };
+            self.tell(input)?;
+        }
+        if ready(0) {
+            while let Some(signal) = self.signals.next() {
+                // L1: whoever has moved the log's file away says so with SIGUSR1.
+                if signal == Signal::USR1 {
+                    self.hands.logs.reopen();
+                }
+                self.tell(Input::Signal(signal))?;
+            }
+        }
+        if ready(1) {
+            let all: Vec<News> = self.mailbox.take().collect();
+            for News::Resolved(run, found) in all {
+                let outcome = self.hands.probes.resolved(run, found);
+                self.answers.extend(outcome.map(|result| Input::CheckDone { check: run, result }));
+            }
+        }
+        if ready(2) || self.gathering_until.is_some_and(|until| until <= Instant::now()) {
+            self.collect(turn)?;
+        }
+        for (check, result) in self.hands.probes.ready(fds.get(3..).unwrap_or_default()) {
+            self.tell(Input::CheckDone { check, result })?;
+        }
+        let recovering = self.recovering_until.is_some_and(|until| until > Instant::now());
+        if !recovering && self.core.next_deadline().is_some_and(|deadline| deadline <= self.now()) {
+            self.tell(Input::Tick)?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Collects the children that have ended.
+    fn collect(&mut self, turn: &mut Turn) -> ControlFlow<u8> {
+        // First the note and then the look, so that an end in between is noted again.
+        self.signals.children_seen();
+        let mut ended: Vec<Ended> = Vec::new();
+        let round = self.hands.reaper.collect(&mut ended);
+        self.gathering_until = (round.orphans >= STORM).then(|| Instant::now() + GATHERING);
+        if round.more {
+            self.gathering_until = Some(Instant::now());
+            turn.more = true;
+        }
+        for ended in ended {
+            let input = self.hands.ended(ended);
+            self.tell(input)?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Tells the core what has happened, and does what it wants.
+    ///
+    /// A panic is a fault of ours that must not end the container: it is logged, what was wanted before it is done,
+    /// and life goes on.
+    fn tell(&mut self, input: Input) -> ControlFlow<u8> {
+        let now = self.now();
+        let mut effects = std::mem::take(&mut self.effects);
+        let told = catch_unwind(AssertUnwindSafe(|| self.core.step(now, input, &mut effects)));
+        if let Err(panic) = told {
+            self.survive("deciding", panic.as_ref());
+        }
+        for effect in effects.drain(..) {
+            let done = catch_unwind(AssertUnwindSafe(|| {
+                self.hands.carry_out(self.core.plan(), effect, &mut self.answers)
+            }));
+            match done {
+                Ok(flow) => flow?,
+                Err(panic) => self.survive("carrying out a decision", panic.as_ref()),
+            }
+        }
+        self.effects = effects;
+        ControlFlow::Continue(())
+    }
+
+    fn survive(&mut self, during: &str, panic: &(dyn Any + Send)) {
+        let known = PANIC.lock().ok().and_then(|mut message| message.take());
+        let words = known.unwrap_or_else(|| words_of(panic));
+        let message = format!("a fault of containerpilot while {during}: {words}; please report it");
+        self.hands.logs.entry(Level::Panic, None, &message);
+        self.recovering_until = Some(Instant::now() + RECOVERY);
+    }
+
+    /// Now, on a clock that neither jumps nor goes back.
+    fn now(&self) -> Time {
+        Time::from_nanos(u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+/// What a turn found out about the next one.
+struct Turn {
+    /// Whether the next must not wait.
+    more: bool,
+}
+
+/// The last panic of the loop, with its place, until it is logged.
+static PANIC: Mutex<Option<String>> = Mutex::new(None);
+
+/// Keeps the loop's panics for the log; those of other threads have no log but standard error.
+fn remember_panic(about: &std::panic::PanicHookInfo<'_>, loop_thread: std::thread::ThreadId) {
+    let place = about.location().map(|place| format!(" at {}:{}", place.file(), place.line()));
+    let message = format!("{}{}", words_of(about.payload()), place.unwrap_or_default());
+    if std::thread::current().id() == loop_thread {
+        if let Ok(mut last) = PANIC.lock() {
+            *last = Some(message);
+        }
+    } else {
+        eprintln!("containerpilot: a fault in a helper thread: {message}");
+    }
+}
+
+fn words_of(payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no words".to_owned())
+}
+
+#[cfg(test)]
+mod tests;

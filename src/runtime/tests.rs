@@ -1,0 +1,112 @@
+use std::process::Command as Tool;
+use std::thread;
+
+use containerpilot_config::host::Described;
+use containerpilot_config::{Input as Text, Options, load};
+use containerpilot_core::ids::{JobIx, RunId};
+use containerpilot_core::plan::Signal;
+
+use super::*;
+use crate::testing::isolated;
+use crate::{host, signals};
+
+/// A decider that is a function.
+struct Script<F>(Plan, F);
+
+impl<F: FnMut(Input, &mut Vec<Effect>)> Decide for Script<F> {
+    fn plan(&self) -> &Plan {
+        &self.0
+    }
+
+    fn step(&mut self, _: Time, input: Input, effects: &mut Vec<Effect>) {
+        (self.1)(input, effects);
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        None
+    }
+}
+
+fn plan(text: &str) -> Plan {
+    let input = Text { name: "test".to_owned(), text: text.as_bytes().to_vec() };
+    load(vec![input], &Described::default(), Options { version: "0", refuse_planned: false }).plan.unwrap()
+}
+
+fn run(text: &str, script: impl FnMut(Input, &mut Vec<Effect>)) -> u8 {
+    signals::hold(Taken::Meant).unwrap();
+    let runtime = Runtime::new(Script(plan(text), script), Taken::Meant, host::environment()).unwrap();
+    runtime.run()
+}
+
+fn signal_ourselves(name: &str) {
+    let me = std::process::id().to_string();
+    assert!(Tool::new("kill").args([name, &me]).status().unwrap().success());
+}
+
+fn spawn(run: u64) -> Effect {
+    Effect::Spawn { job: JobIx(0), run: RunId(run), environment: Vec::new() }
+}
+
+isolated! {
+    fn a_signal_that_comes_before_the_loop_is_not_lost() {
+        signals::hold(Taken::Meant).unwrap();
+        signal_ourselves("-HUP");
+        let code = run("{ jobs: [{ name: 'a', exec: 'true' }] }", |input, effects| {
+            if input == Input::Signal(Signal(1)) {
+                effects.push(Effect::Exit { code: 5 });
+            }
+        });
+        assert_eq!(code, 5);
+    }
+
+    fn e3_a_run_has_started_before_it_ends() {
+        let mut seen = Vec::new();
+        let code = run("{ jobs: [{ name: 'a', exec: 'true' }] }", |input, effects| {
+            match &input {
+                Input::Ready => effects.extend([spawn(1), spawn(2)]),
+                Input::Exited { .. } if seen.len() == 4 => effects.push(Effect::Exit { code: 0 }),
+                _ => {}
+            }
+            seen.push(match input {
+                Input::Started { run, .. } => ("started", run.0),
+                Input::Exited { run, .. } => ("exited", run.0),
+                _ => ("other", 0),
+            });
+        });
+        assert_eq!(code, 0);
+        assert_eq!(seen[..3], [("other", 0), ("started", 1), ("started", 2)]);
+    }
+
+    fn e7_a_job_that_fails_to_start_without_a_pause_does_not_make_deaf() {
+        let mut failures = 0_u64;
+        let code = run("{ jobs: [{ name: 'a', exec: '/no/such' }] }", |input, effects| match input {
+            Input::Ready => effects.push(spawn(0)),
+            Input::StartFailed { .. } => {
+                failures += 1;
+                if failures == 100 {
+                    thread::spawn(|| signal_ourselves("-TERM"));
+                }
+                effects.push(spawn(failures));
+            }
+            Input::Signal(Signal::TERM) => effects.push(Effect::Exit { code: 9 }),
+            _ => {}
+        });
+        assert_eq!(code, 9);
+    }
+
+    fn a_panic_is_survived() {
+        let mut inputs = 0;
+        let code = run("{ jobs: [{ name: 'a', exec: 'true' }] }", |input, effects| {
+            inputs += 1;
+            match input {
+                Input::Ready => {
+                    effects.push(spawn(1));
+                    panic!("on purpose");
+                }
+                Input::Exited { .. } => effects.push(Effect::Exit { code: 3 }),
+                _ => {}
+            }
+        });
+        assert_eq!((code, inputs), (3, 3));
+    }
+}

@@ -1,0 +1,112 @@
+//! Users and groups, as `/etc/passwd` and `/etc/group` list them.
+//!
+//! The C library's own look-up would load plug-ins of whatever library the container happens to hold into this
+//! static binary, and may ask the network. A supervisor can afford neither; the two files are what an image has.
+
+use std::fs;
+
+use containerpilot_core::plan::Principal;
+
+/// A user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct User {
+    pub(crate) name: Vec<u8>,
+    pub(crate) id: u32,
+    pub(crate) group: u32,
+}
+
+/// The user of a name or number. A number needs no entry, so only a name can be missing.
+pub(crate) fn user(who: &Principal) -> Option<User> {
+    user_in(&fs::read("/etc/passwd").unwrap_or_default(), who)
+}
+
+/// The number of a group.
+pub(crate) fn group(which: &Principal) -> Option<u32> {
+    group_in(&fs::read("/etc/group").unwrap_or_default(), which)
+}
+
+/// The groups a user belongs to, the given one first.
+pub(crate) fn groups_of(user: &User, group: u32) -> Vec<u32> {
+    groups_in(&fs::read("/etc/group").unwrap_or_default(), user, group)
+}
+
+/// The fields of each line that is an entry.
+fn entries(text: &[u8]) -> impl Iterator<Item = Vec<&[u8]>> {
+    text.split(|byte| *byte == b'\n').map(|line| line.split(|byte| *byte == b':').collect())
+}
+
+fn number(field: &[u8]) -> Option<u32> {
+    std::str::from_utf8(field).ok()?.parse().ok()
+}
+
+fn user_in(text: &[u8], who: &Principal) -> Option<User> {
+    entries(text).find_map(|entry| match *entry.as_slice() {
+        [name, _, id, group, ..] => {
+            let id = number(id)?;
+            let is_it = match who {
+                Principal::Name(wanted) => wanted.as_bytes() == name,
+                Principal::Id(wanted) => *wanted == id,
+            };
+            is_it.then(|| Some(User { name: name.to_owned(), id, group: number(group)? }))?
+        }
+        _ => None,
+    })
+}
+
+fn group_in(text: &[u8], which: &Principal) -> Option<u32> {
+    match which {
+        Principal::Id(id) => Some(*id),
+        Principal::Name(wanted) => entries(text).find_map(|entry| match *entry.as_slice() {
+            [name, _, id, ..] if name == wanted.as_bytes() => number(id),
+            _ => None,
+        }),
+    }
+}
+
+fn groups_in(text: &[u8], user: &User, group: u32) -> Vec<u32> {
+    let mut groups = vec![group];
+    // A user without an entry has no name, which is not to be mistaken for an empty list of members.
+    if user.name.is_empty() {
+        return groups;
+    }
+    for entry in entries(text) {
+        let [_, _, id, members] = *entry.as_slice() else { continue };
+        let Some(id) = number(id) else { continue };
+        if members.split(|byte| *byte == b',').any(|member| member == user.name) && !groups.contains(&id) {
+            groups.push(id);
+        }
+    }
+    groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PASSWD: &[u8] = b"root:x:0:0:root:/root:/bin/sh\nbroken\n:x:y\nweb:x:33:34::/:/x\n";
+    const GROUP: &[u8] = b"root:x:0:\nweb:x:34:\nlogs:x:7:adm,web\nadm:x:8:webby\nagain:x:7:web\n\n";
+
+    fn name(name: &str) -> Principal {
+        Principal::Name(name.to_owned())
+    }
+
+    #[test]
+    fn p9_a_user_is_found_by_name_and_by_number() {
+        let web = User { name: b"web".to_vec(), id: 33, group: 34 };
+        assert_eq!(user_in(PASSWD, &name("web")), Some(web.clone()));
+        assert_eq!(user_in(PASSWD, &Principal::Id(33)), Some(web));
+        assert_eq!(user_in(PASSWD, &name("nobody")), None);
+        assert_eq!(user_in(PASSWD, &name("")), None);
+    }
+
+    #[test]
+    fn p9_supplementary_groups_come_once_each_after_the_first() {
+        let web = User { name: b"web".to_vec(), id: 33, group: 34 };
+        assert_eq!(groups_in(GROUP, &web, 34), [34, 7]);
+        let stranger = User { name: Vec::new(), id: 99, group: 0 };
+        assert_eq!(groups_in(GROUP, &stranger, 5), [5]);
+        assert_eq!(group_in(GROUP, &name("logs")), Some(7));
+        assert_eq!(group_in(GROUP, &Principal::Id(99)), Some(99));
+        assert_eq!(group_in(GROUP, &name("log")), None);
+    }
+}
