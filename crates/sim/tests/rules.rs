@@ -12,6 +12,7 @@ use containerpilot_core::plan::{
 };
 use containerpilot_core::{Core, Phase, State, Time};
 use containerpilot_sim::random::{plain_job, plain_plan, service};
+use containerpilot_sim::world::pid_of;
 
 /// A core, and the names of the events that it has sent.
 struct Bench {
@@ -37,8 +38,7 @@ impl Bench {
     }
 
     fn started(&mut self, run: u64) -> Vec<Effect> {
-        let pid = 1_000 + i32::try_from(run).unwrap();
-        self.at(self.now, Input::Started { run: RunId(run), pid })
+        self.at(self.now, Input::Started { run: RunId(run), pid: pid_of(RunId(run)) })
     }
 
     fn exited(&mut self, now: u64, run: u64, code: u8) -> Vec<Effect> {
