@@ -24,7 +24,7 @@ impl Witness<'_> {
         if self.phase_before == Phase::Beginning && self.startup.is_none() && self.shutdown.is_none() {
             return self.broken("E4", job, "it runs before the startup");
         }
-        if self.killing.is_some() && (self.exact || self.phase_before == Phase::Killing) {
+        if self.phase_before == Phase::Killing {
             return self.broken("S4", job, "it is started after everything was killed");
         }
         self.check_environment(job, environment)?;

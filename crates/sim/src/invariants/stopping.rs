@@ -28,7 +28,8 @@ impl Witness<'_> {
         let failure = model.last_failure;
         self.first_failure = self.first_failure.or(failure);
         let periodic = matches!(planned.when.trigger, Trigger::Interval(_));
-        let triggered = model.fires > 0 || periodic;
+        let in_time = model.first_fire.zip(model.stopping).is_some_and(|(fire, (_, stop))| fire < stop);
+        let triggered = in_time || periodic;
         let has_run = model.runs > 0
             || model.has_begun
             || (planned.exec.is_none() && planned.health.is_none() && triggered);
