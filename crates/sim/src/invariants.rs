@@ -238,8 +238,9 @@ impl<'a> Witness<'a> {
                 return Err(self.says("S4", "something comes after the exit"));
             }
         }
-        let most = 60 + 40 * self.plan.jobs.len() + 2 * self.remains.len();
-        if effects.len() > most {
+        let most = 60 + 40 * self.plan.jobs.len();
+        let remains = effects.iter().filter(|effect| matches!(effect, Effect::KillRemains { .. })).count();
+        if effects.len() - remains > most {
             return Err(self.says("core", format!("{} effects in one step", effects.len())));
         }
         let deadlines = core.deadlines();

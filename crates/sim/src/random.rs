@@ -59,20 +59,13 @@ pub fn scenario(seed: u64) -> Scenario {
     }
     let scripts = jobs.iter().map(|job| script(&mut chance, job)).collect();
     let happenings = happenings(&mut chance, &watches);
+    let level = if chance.percent(5) { Level::Debug } else { Level::Warn };
     let plan = Plan {
-        jobs,
         watches,
-        coprocesses: Vec::new(),
-        catalog: Catalog::Embedded,
-        control: Control { socket: "/run/containerpilot.socket".into(), mode: 0o600, group: None },
-        logging: Logging {
-            level: if chance.percent(5) { Level::Debug } else { Level::Warn },
-            format: Format::Default,
-            output: Output::Stdout,
-        },
-        telemetry: None,
+        logging: Logging { level, format: Format::Default, output: Output::Stdout },
         stop_timeout: chance.time(&[100, 500, 1_000, 5_000]).max(Duration::from_millis(1)),
         pass_signals,
+        ..plain_plan(jobs)
     };
     Scenario {
         plan,
@@ -94,6 +87,22 @@ fn command(program: &str) -> Command {
 pub fn at_startup() -> Trigger {
     let event = EventPattern { source: Source::Global, code: Code::Startup };
     Trigger::Event { event, repeat: Repeat::Once }
+}
+
+/// A plan of no particular kind: jobs, five seconds to stop, and warnings.
+#[must_use]
+pub fn plain_plan(jobs: Vec<Job>) -> Plan {
+    Plan {
+        jobs,
+        watches: Vec::new(),
+        coprocesses: Vec::new(),
+        catalog: Catalog::Embedded,
+        control: Control { socket: "/run/containerpilot.socket".into(), mode: 0o600, group: None },
+        logging: Logging { level: Level::Warn, format: Format::Default, output: Output::Stdout },
+        telemetry: None,
+        stop_timeout: Duration::from_secs(5),
+        pass_signals: false,
+    }
 }
 
 /// A job of no particular kind: it runs at startup, once.
@@ -145,7 +154,9 @@ fn telemetry_job() -> Job {
     }
 }
 
-fn service(name: &str, initial_status: Option<Status>) -> Service {
+/// A service of no particular kind.
+#[must_use]
+pub fn service(name: &str, initial_status: Option<Status>) -> Service {
     Service {
         name: name.into(),
         id: format!("{name}-host"),

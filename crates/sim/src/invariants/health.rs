@@ -88,7 +88,8 @@ impl Witness<'_> {
                 continue;
             }
             let short = self.plan.jobs[job].exec.is_none() && self.before[job].state == State::Waiting;
-            if self.jobs[job].active || short {
+            let leaves = left && self.before[job].aim <= Aim::Hooks;
+            if self.jobs[job].active || short || leaves {
                 self.jobs[job].active = false;
                 self.seen[job].blurred = true;
             }

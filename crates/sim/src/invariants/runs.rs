@@ -24,7 +24,7 @@ impl Witness<'_> {
         if self.phase_before == Phase::Beginning && self.startup.is_none() && self.shutdown.is_none() {
             return self.broken("E4", job, "it runs before the startup");
         }
-        if self.killing.is_some() && (self.exact || self.phase_before == Phase::Killing) {
+        if self.phase_before == Phase::Killing {
             return self.broken("S4", job, "it is started after everything was killed");
         }
         self.check_environment(job, environment)?;
@@ -95,7 +95,7 @@ impl Witness<'_> {
         let Trigger::Interval(interval) = self.plan.jobs[job].when.trigger else { return Ok(()) };
         let Some(startup) = self.startup else { return self.broken("W4", job, "it runs before startup") };
         let since = self.now.since(startup);
-        let on_time = since.as_nanos() % interval.as_nanos() == 0;
+        let on_time = since.as_nanos().is_multiple_of(interval.as_nanos());
         let followed = self.seen[job].ended;
         if self.exact && !on_time && !followed {
             return self.broken("W4", job, &format!("its turn comes {since:?} after the startup"));

@@ -27,9 +27,12 @@ impl Witness<'_> {
         let model = &self.jobs[job];
         let failure = model.last_failure;
         self.first_failure = self.first_failure.or(failure);
+        let periodic = matches!(planned.when.trigger, Trigger::Interval(_));
+        let in_time = model.first_fire.zip(model.stopping).is_some_and(|(fire, (_, stop))| fire < stop);
+        let triggered = in_time || periodic;
         let has_run = model.runs > 0
             || model.has_begun
-            || (planned.exec.is_none() && planned.health.is_none() && model.fires > 0);
+            || (planned.exec.is_none() && planned.health.is_none() && triggered);
         let (at_end, code) = match failure {
             Some(code) => (planned.on_failure, code),
             None if has_run => (planned.on_success, 0),
