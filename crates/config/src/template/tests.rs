@@ -97,6 +97,8 @@ fn c2_printf_follows_go() {
         (r#"printf "%5t|%08.3f|%+d" true -3.14159 5"#, " true|-003.142|+5"),
         (r#"printf "%x %X" "héllo" (split "," "a,b")"#, "68c3a96c6c6f [61 62]"),
         (r#"printf "%5d" "x""#, "%!d(string=    x)"),
+        (r#"printf "%." 1 | print (printf "%.")"#, "%!.(MISSING)%!.(int=1)"),
+        (r#"printf "%-3." (loop 2)"#, "[%!.(int=0  ) %!.(int=1  )]"),
         (r#"printf "%!" 1"#, "%!!(int=1)"),
         (r#"printf "%é" 1"#, "%!é(int=1)"),
         (r#"printf "%.2v|%.1q" "abc" "abc""#, r#"ab|"a""#),
