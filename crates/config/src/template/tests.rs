@@ -75,7 +75,8 @@ fn c2_bytes_that_are_no_text_pass_through() {
     assert_eq!(render(b"\xfe{{ .B }}"), b"\xfe\xff\xc3");
     assert_eq!(render(b"{{ printf \"%q\" .B }}"), b"\"\\xff\\xc3\"");
     assert_eq!(render(b"{{ len .B }}{{ regexReplaceAll \".\" \"x\" .B }}"), b"2xx");
-    assert_eq!(render(b"{{ join \"-\" (split \"\" .B) }}"), b"\xff-\xc3");
+    // Go 1.19 replaces what is no UTF-8 when it splits into characters, but not the last part.
+    assert_eq!(render(b"{{ join \"-\" (split \"\" .B) }}"), b"\xef\xbf\xbd-\xc3");
 }
 
 #[test]
