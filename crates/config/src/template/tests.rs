@@ -110,6 +110,28 @@ fn c2_printf_follows_go() {
 }
 
 #[test]
+fn c2_characters_are_those_of_unicode_13() {
+    // Go 1.19 knows no later ones: each of these came or changed with a later version.
+    for (call, expected) in [
+        (r#"printf "%q %q" "\u061d" "\U0001FAE0""#, r#""\u061d" "\U0001fae0""#),
+        (r#"js "\u061d""#, r"\u061D"),
+        (r#"regexReplaceAll `\pL` "x" "a\u0870\u9ffd""#, "x\u{870}\u{9ffd}"),
+        (r#"regexReplaceAll `\p{Mn}` "x" "\u1734" "#, "x"),
+        (r#"regexReplaceAll `\p{Mc}|\p{Han}` "x" "\U0001171E\U00016FE2""#, "\u{1171e}\u{16fe2}"),
+        (r#"regexReplaceAll `\p{Common}` "x" "\U00016FE3" "#, "x"),
+        (r#"regexReplaceAll `(?i)\x{264}` "x" "\u0264\ua7cb""#, "x\u{a7cb}"),
+        (r#"regexReplaceAll `(?i)[\x{a7cb}]` "x" "\u0264\ua7cb""#, "\u{264}x"),
+        (r#"regexReplaceAll `(?i)\x{390}|\x{fb06}` "x" "\u1fd3\ufb05\u0390""#, "\u{1fd3}\u{fb05}x"),
+    ] {
+        assert_eq!(rendered(&format!("{{{{ {call} }}}}")), expected, "{call}");
+    }
+    for source in ["{{ .\u{870} }}", "{{ $\u{9ffd} := 1 }}"] {
+        assert_eq!(errors(source).len(), 1, "{source}");
+    }
+    assert!(errors(r#"{{ regexReplaceAll `\p{Kawi}` "" .A }}"#).iter().all(|error| error.0 == Stage::Exec));
+}
+
+#[test]
 fn c2_lists_can_be_cut_up_to_their_capacity() {
     assert_eq!(rendered("{{ slice (loop 3) 0 4 }}"), "[0 1 2 0]");
     assert_eq!(rendered("{{ slice (slice (loop 6) 0 2) 0 4 }}"), "[0 1 2 3]");
