@@ -35,10 +35,19 @@ const MOST_DIGITS: usize = 1100;
 fn digits(size: f64, precision: Option<usize>) -> (Vec<u8>, i32) {
     let text = match precision {
         Some(precision) => format!("{:.*e}", precision.min(MOST_DIGITS), size),
-        None => format!("{size:e}"),
+        None => shortest(size),
     };
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
     (mantissa.bytes().filter(u8::is_ascii_digit).collect(), exponent.parse().unwrap_or(0))
+}
+
+/// The fewest digits that read back as `size`. Of two that are equally near, Go takes the one that ends in an even
+/// digit and Rust the larger one.
+fn shortest(size: f64) -> String {
+    let text = format!("{size:e}");
+    let count = text.bytes().take_while(|&byte| byte != b'e').filter(u8::is_ascii_digit).count();
+    let even = format!("{size:.*e}", count.saturating_sub(1));
+    if even.parse() == Ok(size) { even } else { text }
 }
 
 fn zeros(out: &mut Vec<u8>, count: usize) {
@@ -193,6 +202,9 @@ mod tests {
             (1.0, 'X', Some(2), "+0X1.00P+00"),
             (0.5, 'g', Some(0), "+0.5"),
             (5e-324, 'x', None, "+0x1p-1074"),
+            (4_906_038_066_044_913.0 / 4.0, 'g', None, "+1.2265095165112282e+15"),
+            (4_906_038_066_044_915.0 / 4.0, 'g', None, "+1.2265095165112288e+15"),
+            (5e-324, 'g', None, "+5e-324"),
         ] {
             assert_eq!(String::from_utf8_lossy(&format(value, verb, precision)), expected, "{value} {verb}");
         }

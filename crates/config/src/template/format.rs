@@ -120,7 +120,8 @@ pub(super) fn printf(out: &mut Output, format: &[u8], values: &[Value]) {
                 place.good = false;
             }
         }
-        if eat(&mut rest, b'.') {
+        // A point that ends the format is the verb itself: Go 1.19 wants something after it.
+        if rest.len() > 1 && eat(&mut rest, b'.') {
             if place.after_index {
                 place.good = false;
             }

@@ -259,11 +259,15 @@ fn split(context: &mut Context<'_>, arguments: &[Value]) -> Result<Value, Proble
     if subject.is_empty() {
         // Nothing, not one empty part: this is how 3.8 splits.
     } else if separator.is_empty() {
+        let replacement = Text::from("\u{fffd}".as_bytes());
         let mut at = 0;
         while at < subject.len() {
-            let (_, width) = letters::decode(subject.get(at..).unwrap_or_default());
-            add(context, subject.cut(at, at + width))?;
-            at += width;
+            let (rune, width) = letters::decode(subject.get(at..).unwrap_or_default());
+            let end = at + width;
+            // Go 1.19 replaces bytes that are no UTF-8, but keeps the last part as it is.
+            let kept = end == subject.len() || !letters::is_invalid(rune, width);
+            add(context, if kept { subject.cut(at, end) } else { replacement.clone() })?;
+            at = end;
         }
     } else {
         let mut at = 0;

@@ -163,8 +163,7 @@ impl<'p> Reader<'p> {
 
     fn fold(&self, class: &mut ClassUnicode) {
         if self.flags.fold {
-            // The tables are compiled in, so this does not fail.
-            let _ = class.try_case_fold_simple();
+            letters::fold(class);
         }
     }
 
@@ -631,7 +630,17 @@ fn unicode(name: &str) -> Option<ClassUnicode> {
         _ if SCRIPTS.contains(&name) => format!(r"[\p{{Script={name}}}]"),
         _ => return None,
     };
-    letters::class(&category)
+    let mut class = letters::known_class(&category)?;
+    // What has another category or script now than in Unicode 13.
+    let (marks, signs) = (['\u{1734}', '\u{1171e}'], ['\u{16fe2}', '\u{16fe3}']);
+    match name {
+        "Mn" => class.union(&letters::members(marks)),
+        "Mc" => class.difference(&letters::members(marks)),
+        "Common" => class.union(&letters::members(signs)),
+        "Han" => class.difference(&letters::members(signs)),
+        _ => {}
+    }
+    Some(class)
 }
 
 const CATEGORIES: [&str; 35] = [
