@@ -162,6 +162,10 @@ impl Logs {
     }
 
     /// The last lines of a job, of this run and former ones, as far as they have been read.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "for the control socket and for reloads, which come next")
+    )]
     pub(crate) fn last_lines(&self, job: &str) -> Vec<String> {
         let tails = self.shared.tails.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(tail) = tails.get(job).cloned() else { return Vec::new() };
@@ -170,12 +174,20 @@ impl Logs {
     }
 
     /// Forgets the last lines of a job that is no more.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "for the control socket and for reloads, which come next")
+    )]
     pub(crate) fn forget(&self, job: &str) {
         self.shared.tails.lock().unwrap_or_else(PoisonError::into_inner).remove(job);
     }
 
     /// Changes level, form and output, after a reload. If the new output cannot be opened, the old one is kept and
     /// the log says so.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "for the control socket and for reloads, which come next")
+    )]
     pub(crate) fn configure(&self, logging: &Logging) {
         self.shared.level.store(logging.level as u8, Ordering::Relaxed);
         self.shared.queue.push_work(Work::Configure(logging.clone()));

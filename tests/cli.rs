@@ -91,7 +91,6 @@ fn c7_check_refuses_what_can_never_work() {
 }
 
 #[test]
-#[ignore = "needs the core"]
 fn c7_the_supervisor_only_warns_of_what_can_never_work() {
     let folder = Folder::new("fault-run");
     let file = folder.file("a.json5", GHOST);

@@ -64,6 +64,11 @@ impl Arguments {
         self.given = given;
     }
 
+    /// The same flags without the arguments behind them.
+    pub(crate) fn flags_only(&self) -> Self {
+        Self { given: self.given.clone(), ..Self::default() }
+    }
+
     /// The pairs that were given; of one key, the last wins.
     pub(crate) fn pairs(&self, name: &str) -> BTreeMap<&str, &str> {
         self.given

@@ -34,9 +34,7 @@ pub(super) fn render(args: &Arguments) -> Result<(), Failure> {
 
 /// `-template`, whose other arguments 3.8 ignores.
 pub(super) fn template(args: &Arguments) -> Result<(), Failure> {
-    let mut args = args.clone();
-    args.rest.clear();
-    render(&args)
+    render(&args.flags_only())
 }
 
 fn write(out: &str, text: &[u8]) -> Result<(), Failure> {

@@ -18,6 +18,8 @@ use crate::signals::{self, Taken};
 /// Supervises what the configuration and the command line ask for; the code to exit with.
 pub(super) fn run(args: &Arguments) -> Result<ExitCode, Failure> {
     let program = program(args)?;
+    // What stands behind `--` is the program's, and no path.
+    let args = &args.flags_only();
     let configured = program.is_none() || config_path(args).is_some() || files::usual_place_exists();
     let taken = if configured { Taken::Meant } else { Taken::Every };
     // Before anything that takes time: to PID 1 a signal that is not held is lost.

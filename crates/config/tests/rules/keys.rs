@@ -161,11 +161,11 @@ fn every_row_of_the_table_has_help_and_a_rule() {
 fn a_field_that_is_not_built_is_refused_not_ignored() {
     use containerpilot_config::{Input, Options, load};
     for text in [
-        "{ jobs: [{ exec: 'x', user: 'app' }] }",
-        "{ jobs: [{ exec: 'x', timeout: 'never' }] }",
-        "{ jobs: [{ exec: 'x', health: [{ interval: 1, ttl: 2 }] }] }",
         "{ coprocesses: [{ command: 'x' }] }",
-        "{ jobs: [{ exec: 'x', when: { any: [{ event: 'startup' }] } }] }",
+        "{ control: { mode: '0660' } }",
+        "{ control: { group: 'app' } }",
+        "{ jobs: [{ exec: 'x', meta: { a: 'b' } }] }",
+        "{ telemetry: { metrics: [{ name: 'h', type: 'histogram', buckets: [1, 2] }] } }",
     ] {
         let input = Input { name: "a".into(), text: text.into() };
         let loaded = load(vec![input], &host(), Options { version: "", refuse_planned: true });
