@@ -2,6 +2,7 @@
 
 use containerpilot_core::plan::{Check, Health, OnUnhealthy, Probe};
 
+use super::when::SHORTEST;
 use super::{Lower, opening};
 use crate::decode::{Given, Section};
 use crate::diagnose::Place;
@@ -30,8 +31,8 @@ impl<H: Host> Lower<'_, H> {
             self.required(&HealthFields::INFO, given.place, given.key, "ttl");
         }
         let heartbeats: Vec<_> = items.iter().filter_map(|fields| fields.heartbeat.as_ref()).collect();
-        if let Some(wrong) = heartbeats.iter().find(|heartbeat| heartbeat.value <= 0) {
-            self.error(wrong.place, "`heartbeat` must be longer than 0", "");
+        if let Some(wrong) = heartbeats.iter().find(|heartbeat| heartbeat.value < SHORTEST) {
+            self.error(wrong.place, "`heartbeat` must be at least 1ms", "");
             return None;
         }
         let restart = items.iter().any(|fields| value_of(&fields.on_unhealthy) == Some(OnUnhealthy::Restart));

@@ -309,6 +309,11 @@ impl<H: Host> Lower<'_, H> {
                 );
                 None
             }
+            // Whatever comes more often than that would leave no time for anything else.
+            Some(given) if given.value < SHORTEST => {
+                self.error(given.place, format!("`{key}` must be at least 1ms"), "");
+                None
+            }
             Some(given) => Some(span_of(given.value)),
         }
     }

@@ -256,6 +256,7 @@ fn h1_a_check_with_its_defaults() {
         "{ ttl: 5 }",
         "{ interval: 0, ttl: 5 }",
         "{ interval: 5, ttl: -1 }",
+        "{ interval: '1us', ttl: 5 }",
         "[]",
         "'x'",
     ] {
