@@ -120,6 +120,9 @@ fn subcommand(name: &str, main: &Arguments) -> Result<ExitCode, Failure> {
         Ok(own) => own,
         Err(error) => return asked_for_help(&error, Some(command)).map(done),
     };
+    if let Some(flag) = main.names().find(|name| !command.flags.iter().any(|flag| flag.name == *name)) {
+        return Err(Failure::Usage(format!("`{name}` does not know the flag -{flag}")));
+    }
     own.inherit(main);
     // For others than `run`, what stands behind `--` is an argument like any other.
     own.dashes &= command.name == "run";

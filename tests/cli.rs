@@ -157,6 +157,11 @@ fn c1_a_directory_is_read_in_lexical_order_and_merged() {
     let output = run(&[OsStr::new("render"), directory.as_os_str()]);
     let text = out(&output);
     assert!(text.find("echo first").unwrap() < text.find("echo second").unwrap(), "{text}");
+    folder.file("broken/1.json5", "{{ if }}");
+    folder.file("broken/2.json5", "{{ nosuch }}");
+    let output = run(&[OsStr::new("render"), folder.0.join("broken").as_os_str()]);
+    assert_eq!((code(&output), out(&output).as_str()), (1, ""));
+    assert!(err(&output).contains("1.json5:1:") && err(&output).contains("2.json5:1:"), "{}", err(&output));
     let empty = folder.0.join("empty");
     fs::create_dir(&empty).unwrap();
     let output = run(&[OsStr::new("check"), empty.as_os_str()]);
@@ -207,6 +212,8 @@ fn x6_wrong_usage_exits_with_2() {
         &["completions", "tcsh"],
         &["help", "nope"],
         &["-version=maybe"],
+        &["-out", "x", "check"],
+        &["-config", "x", "schema"],
         &["-putenv", "x"],
     ] {
         let output = run(args);

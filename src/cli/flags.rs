@@ -57,6 +57,11 @@ impl Arguments {
         self.text(name) == "true"
     }
 
+    /// The names of the flags that were given.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.given.iter().map(|(name, _)| *name)
+    }
+
     /// Takes over what was given before the subcommand, where the subcommand's own flags do not say otherwise.
     pub(crate) fn inherit(&mut self, main: &Self) {
         let mut given = main.given.clone();

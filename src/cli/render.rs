@@ -12,20 +12,20 @@ use crate::host;
 
 pub(super) fn render(args: &Arguments) -> Result<(), Failure> {
     let inputs = files::read(config_path(args).as_deref()).map_err(Failure::Failed)?;
-    let several = inputs.len() > 1;
-    let environment = host::environment();
+    let names: Vec<String> = inputs.iter().map(|input| input.name.clone()).collect();
+    let rendered = containerpilot_config::render(inputs, &host::environment()).map_err(|report| {
+        let style = Style { faults_are_errors: true, colour: colour() };
+        let _ = write!(std::io::stderr(), "{}", report.display(style));
+        Failure::Failed(String::new())
+    })?;
+    if let [only] = rendered.as_slice() {
+        return write(args.text("out"), only);
+    }
     let mut text = Vec::new();
-    for input in inputs {
-        if several {
-            text.extend_from_slice(format!("// {}\n", input.name).as_bytes());
-        }
-        let rendered = containerpilot_config::render(input, &environment).map_err(|report| {
-            let style = Style { faults_are_errors: true, colour: colour() };
-            let _ = write!(std::io::stderr(), "{}", report.display(style));
-            Failure::Failed(String::new())
-        })?;
+    for (name, rendered) in names.iter().zip(rendered) {
+        text.extend_from_slice(format!("// {name}\n").as_bytes());
         text.extend_from_slice(&rendered);
-        if several && !text.ends_with(b"\n") {
+        if !text.ends_with(b"\n") {
             text.push(b'\n');
         }
     }

@@ -48,7 +48,7 @@ pub fn load<H: Host>(inputs: Vec<Input>, host: &H, options: Options<'_>) -> Load
     let mut merged: Option<ConfigFields> = None;
     let mut well_formed = true;
     for (nth, input) in inputs.into_iter().enumerate() {
-        let id = FileId(u16::try_from(nth).unwrap_or(u16::MAX));
+        let id = FileId::at(nth);
         let file = rendered(id, input, host.environment(), &mut problems);
         let (fields, clean) = fields(id, &file.rendered, options, &mut problems);
         well_formed &= clean;
@@ -82,14 +82,22 @@ fn is_error(problem: &Problem) -> bool {
     problem.severity == Severity::Error
 }
 
-/// Renders one file as a template, or says what is wrong with it.
+/// Renders files as templates, each by itself, or says what is wrong with all of them.
 ///
 /// # Errors
-/// The problems of the template.
-pub fn render(input: Input, environment: &Environment) -> Result<Vec<u8>, Report> {
+/// The problems of the templates.
+pub fn render(inputs: Vec<Input>, environment: &Environment) -> Result<Vec<Vec<u8>>, Report> {
     let mut problems = Vec::new();
-    let file = rendered(FileId(0), input, environment, &mut problems);
-    if problems.is_empty() { Ok(file.rendered) } else { Err(Report::new(vec![file], problems)) }
+    let files: Vec<SourceFile> = inputs
+        .into_iter()
+        .enumerate()
+        .map(|(nth, input)| rendered(FileId::at(nth), input, environment, &mut problems))
+        .collect();
+    if problems.is_empty() {
+        Ok(files.into_iter().map(|file| file.rendered).collect())
+    } else {
+        Err(Report::new(files, problems))
+    }
 }
 
 fn rendered(id: FileId, input: Input, environment: &Environment, problems: &mut Vec<Problem>) -> SourceFile {
