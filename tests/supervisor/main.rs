@@ -2,6 +2,10 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test stops at what it does not expect")]
 
 mod badluck;
+mod events;
+mod health;
+mod jobs;
 mod processes;
+mod quickstart;
 mod stopping;
 mod support;
