@@ -5,6 +5,7 @@ mod badluck;
 mod events;
 mod health;
 mod jobs;
+mod logging;
 mod processes;
 mod quickstart;
 mod stopping;

@@ -68,6 +68,15 @@ impl Supervisor {
         Self::spawn(how, folder(), "", args, Reader::All)
     }
 
+    /// Starts it with arguments and something to read.
+    pub(crate) fn fed(how: As, input: &str, args: &[&str]) -> Self {
+        let folder = folder();
+        let file = folder.join("input");
+        fs::write(&file, input).unwrap();
+        let script = format!("exec < {}", file.display());
+        Self::spawn(how, folder, &script, args, Reader::All)
+    }
+
     fn spawn(how: As, folder: PathBuf, script: &str, args: &[&str], reader: Reader) -> Self {
         let pilot = env!("CARGO_BIN_EXE_containerpilot");
         let shell = format!("{script}\nexec \"$@\"");
