@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
@@ -26,48 +26,107 @@ pub(crate) struct Supervisor {
     lines: Receiver<String>,
     seen: Vec<String>,
     folder: PathBuf,
+    /// An output that nobody reads, but nobody closes either.
+    _unread: Option<ChildStdout>,
+}
+
+/// Who reads the output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reader {
+    /// This test, all of it.
+    All,
+    /// Nobody, although it could be read.
+    Asleep,
+    /// Nobody, for good.
+    Gone,
 }
 
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
 impl Supervisor {
-    /// Starts it with a configuration, in which `@` stands for a folder of its own.
+    /// Starts it with a configuration, in which `@/` stands for a folder of its own.
     pub(crate) fn start(how: As, config: &str) -> Self {
-        let folder = folder();
-        let config = config.replace('@', folder.to_str().unwrap());
-        let file = folder.join("config.json5");
-        fs::write(&file, config).unwrap();
-        Self::spawn(how, folder, &["-config", file.to_str().unwrap()])
+        Self::behind(how, "", config)
+    }
+
+    /// Starts it with a configuration behind a shell script, which may take something away from it first. In both, `@/`
+    /// stands for a folder of its own.
+    pub(crate) fn behind(how: As, script: &str, config: &str) -> Self {
+        let (folder, file) = written(config);
+        let script = script.replace("@/", &format!("{}/", folder.display()));
+        Self::spawn(how, folder, &script, &["-config", &file], Reader::All)
+    }
+
+    /// Starts it with a configuration, and does with its output what is said.
+    pub(crate) fn read_by(how: As, reader: Reader, config: &str) -> Self {
+        let (folder, file) = written(config);
+        Self::spawn(how, folder, "", &["-config", &file], reader)
     }
 
     /// Starts it with arguments.
     pub(crate) fn with(how: As, args: &[&str]) -> Self {
-        Self::spawn(how, folder(), args)
+        Self::spawn(how, folder(), "", args, Reader::All)
     }
 
-    fn spawn(how: As, folder: PathBuf, args: &[&str]) -> Self {
+    /// Starts it with arguments and something to read.
+    pub(crate) fn fed(how: As, input: &str, args: &[&str]) -> Self {
+        let folder = folder();
+        let file = folder.join("input");
+        fs::write(&file, input).unwrap();
+        let script = format!("exec < {}", file.display());
+        Self::spawn(how, folder, &script, args, Reader::All)
+    }
+
+    fn spawn(how: As, folder: PathBuf, script: &str, args: &[&str], reader: Reader) -> Self {
         let pilot = env!("CARGO_BIN_EXE_containerpilot");
-        let mut command = match how {
-            As::Plain => Command::new(pilot),
-            As::Init => {
-                let mut command = Command::new("unshare");
-                command.args(["--pid", "--fork", "--kill-child", "--mount-proc", pilot]);
-                command
-            }
+        let shell = format!("{script}\nexec \"$@\"");
+        let mut words = match how {
+            As::Plain => vec![],
+            As::Init => vec!["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"],
         };
-        command.args(args).env_remove("CONTAINERPILOT");
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        if !script.is_empty() {
+            words.extend(["sh", "-c", &shell, "sh"]);
+        }
+        words.push(pilot);
+        let mut command = Command::new(words[0]);
+        command.args(&words[1..]).args(args).env_remove("CONTAINERPILOT");
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        // What it says of itself before it has a log.
+        command.stderr(fs::File::create(folder.join("stderr")).unwrap());
         let mut child = command.spawn().unwrap();
-        let stdout = BufReader::new(child.stdout.take().unwrap());
+        let stdout = child.stdout.take().unwrap();
         let (sender, lines) = mpsc::channel();
-        std::thread::spawn(move || {
-            stdout.lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
-        });
-        Self { child, lines, seen: Vec::new(), folder }
+        let mut unread = None;
+        match reader {
+            Reader::All => drop(std::thread::spawn(move || {
+                let text = |line: Vec<u8>| String::from_utf8_lossy(&line).into_owned();
+                let lines = BufReader::new(stdout).split(b'\n').map_while(Result::ok);
+                lines.map(text).try_for_each(|line| sender.send(line))
+            })),
+            Reader::Asleep => unread = Some(stdout),
+            Reader::Gone => {}
+        }
+        Self { child, lines, seen: Vec::new(), folder, _unread: unread }
     }
 
     pub(crate) fn folder(&self) -> &str {
         self.folder.to_str().unwrap()
+    }
+
+    /// A file in its folder.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// What is in a file of its folder, as the supervisor sees it: it may have mounted something there.
+    pub(crate) fn read(&self, name: &str) -> String {
+        let path = format!("/proc/{}/root{}", self.pid(), self.file(name).display());
+        String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned()
+    }
+
+    /// How many bytes a file in its folder has; none if it is not there.
+    pub(crate) fn size(&self, name: &str) -> u64 {
+        fs::metadata(self.file(name)).map_or(0, |data| data.len())
     }
 
     /// The supervisor's own process, as this namespace numbers it.
@@ -88,7 +147,7 @@ impl Supervisor {
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             let Ok(line) = self.lines.recv_timeout(left) else {
-                panic!("no line with `{text}` came; there were:\n{}", self.seen.join("\n"));
+                panic!("no line with `{text}` came; there were:\n{}{}", self.seen(), self.stderr());
             };
             self.seen.push(line.clone());
             if line.contains(text) {
@@ -100,6 +159,23 @@ impl Supervisor {
     pub(crate) fn signal(&self, name: &str) {
         let pid = self.pid().to_string();
         assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
+    }
+
+    /// How much processor time it has used, in hundredths of a second.
+    pub(crate) fn ticks(&self) -> u64 {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap();
+        let fields: Vec<&str> = stat.rsplit_once(") ").unwrap().1.split(' ').collect();
+        fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
+    }
+
+    /// What it has written to standard error by now.
+    pub(crate) fn stderr(&self) -> String {
+        fs::read_to_string(self.file("stderr")).unwrap_or_default()
+    }
+
+    /// What it has written by now.
+    pub(crate) fn seen(&self) -> String {
+        self.seen.join("\n")
     }
 
     /// Waits for its end: the exit code, or 128 and the signal; and everything it wrote.
@@ -125,11 +201,22 @@ impl Supervisor {
 
 impl Drop for Supervisor {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("its standard error: {}", self.stderr());
+        }
         // By the id of what was started; `unshare` takes its namespace along.
         let _ = self.child.kill();
         let _ = self.child.wait();
         let _ = fs::remove_dir_all(&self.folder);
     }
+}
+
+/// A folder with a configuration in it.
+fn written(config: &str) -> (PathBuf, String) {
+    let folder = folder();
+    let file = folder.join("config.json5");
+    fs::write(&file, config.replace("@/", &format!("{}/", folder.display()))).unwrap();
+    (folder, file.to_str().unwrap().to_owned())
 }
 
 fn folder() -> PathBuf {
@@ -143,6 +230,11 @@ fn folder() -> PathBuf {
 pub(crate) fn ways() -> Vec<As> {
     let may = Command::new("unshare").args(["--pid", "--fork", "--mount-proc", "true"]).output();
     if may.is_ok_and(|output| output.status.success()) { vec![As::Plain, As::Init] } else { vec![As::Plain] }
+}
+
+/// Whether this test may do what root may.
+pub(crate) fn is_root() -> bool {
+    Command::new("id").arg("-u").output().unwrap().stdout == b"0\n"
 }
 
 /// Waits until something holds.

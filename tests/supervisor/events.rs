@@ -1,0 +1,102 @@
+//! Events (E1–E4, E7, E8), as the log at `debug` tells them.
+
+use crate::support::{Supervisor, ways};
+
+fn place(log: &str, text: &str) -> usize {
+    log.lines().position(|line| line.contains(text)).unwrap_or_else(|| panic!("no `{text}` in\n{log}"))
+}
+
+#[test]
+fn e1_every_event_of_a_job_can_start_another() {
+    let codes = ["exitSuccess", "exitFailed", "stopping", "stopped", "healthy", "unhealthy"];
+    let mut jobs = vec![
+        "{ name: 'good', exec: 'sleep 0.2', health: { interval: 1, ttl: 5 } }".to_owned(),
+        "{ name: 'exitbad', exec: 'false' }".to_owned(),
+        "{ name: 'late', exec: 'true', when: { source: 'good', once: 'unhealthy', timeout: '10ms' } }"
+            .to_owned(),
+        "{ name: 'on-timerExpired', exec: 'true', when: { source: 'late', once: 'timerExpired' } }"
+            .to_owned(),
+    ];
+    jobs.extend(codes.map(|code| {
+        let source = if code == "exitFailed" { "exitbad" } else { "good" };
+        format!("{{ name: 'on-{code}', exec: 'true', when: {{ source: '{source}', once: '{code}' }} }}")
+    }));
+    jobs.extend(
+        ["startup", "shutdown"]
+            .map(|code| format!("{{ name: 'on-{code}', exec: 'true', when: {{ once: '{code}' }} }}")),
+    );
+    let config = format!("{{ jobs: [{}] }}", jobs.join(","));
+    for how in ways() {
+        let (code, log) = Supervisor::start(how, &config).end();
+        assert_eq!(code, 1, "{log}");
+        for code in codes.iter().chain(&["startup", "shutdown", "timerExpired"]) {
+            assert!(log.contains(&format!("on-{code} exited with code 0")), "{code}\n{log}");
+        }
+    }
+}
+
+#[test]
+fn e2_e3_e8_events_come_in_order_and_stopped_only_at_the_very_end() {
+    let config = "{ logging: { level: 'debug' }, jobs: [
+        { name: 'a', exec: 'true', restarts: 2, restartBackoff: false } ] }";
+    for how in ways() {
+        let (code, log) = Supervisor::start(how, config).end();
+        assert_eq!(code, 0, "{log}");
+        let exits: Vec<usize> = log
+            .lines()
+            .enumerate()
+            .filter(|(_, line)| line.contains("a exitSuccess"))
+            .map(|(nth, _)| nth)
+            .collect();
+        assert_eq!(exits.len(), 3, "{log}");
+        assert!(place(&log, "startup") < place(&log, "a started"), "{log}");
+        assert!(exits[2] < place(&log, "a stopping"), "{log}");
+        assert!(place(&log, "a stopping") < place(&log, "a stopped"), "{log}");
+        assert!(place(&log, "a stopped") < place(&log, "shutdown"), "{log}");
+    }
+}
+
+#[test]
+fn e7_no_event_is_lost_in_a_crowd() {
+    // Two hundred exits at once, and every one has somebody who waits for it.
+    let jobs: Vec<String> = (0..200)
+        .map(|n| {
+            format!(
+                "{{ name: 's{n}', exec: 'true' }}, {{ name: 't{n}', exec: 'true', when: {{ source: 's{n}', once: 'exitSuccess' }} }}"
+            )
+        })
+        .collect();
+    let (code, log) = Supervisor::start(ways()[0], &format!("{{ jobs: [{}] }}", jobs.join(","))).end();
+    assert_eq!(code, 0, "{log}");
+    assert!((0..200).all(|n| log.contains(&format!(" t{n} exited with code 0 "))), "{log}");
+}
+
+#[test]
+fn e7_sigterm_during_a_storm_of_restarts_is_heard() {
+    let jobs: Vec<String> = (0..10)
+        .map(|n| format!("{{ name: 'j{n}', exec: 'true', restarts: 'unlimited', restartBackoff: false }}"))
+        .collect();
+    for how in ways() {
+        let mut run = Supervisor::start(how, &format!("{{ jobs: [{}] }}", jobs.join(",")));
+        for _ in 0..50 {
+            run.line("j9 is restarted");
+        }
+        run.signal("-TERM");
+        assert_eq!(run.end().0, 0);
+    }
+}
+
+#[test]
+fn e7_a_storm_of_programs_that_cannot_start_leaves_room_for_signals() {
+    for how in ways() {
+        let mut run = Supervisor::start(
+            how,
+            "{ jobs: [{ name: 'bad', exec: '/no/such', restarts: 'unlimited', restartBackoff: false }] }",
+        );
+        for _ in 0..50 {
+            run.line("bad could not be started");
+        }
+        run.signal("-TERM");
+        assert_eq!(run.end().0, 0);
+    }
+}

@@ -1,0 +1,209 @@
+//! Health (H2–H5, H7, H8) and what comes of it (E5, E7).
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::support::{Supervisor, until, ways};
+
+/// A server that answers every request with a status that can be changed; 0 does not answer at all.
+struct Server {
+    port: u16,
+    status: Arc<AtomicU16>,
+    asked: Arc<AtomicUsize>,
+}
+
+fn server(status: u16) -> Server {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let (status, asked) = (Arc::new(AtomicU16::new(status)), Arc::new(AtomicUsize::new(0)));
+    let server = Server { port, status: Arc::clone(&status), asked: Arc::clone(&asked) };
+    std::thread::spawn(move || {
+        let mut hung = Vec::new();
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { continue };
+            asked.fetch_add(1, Ordering::SeqCst);
+            let status = status.load(Ordering::SeqCst);
+            if status == 0 {
+                hung.push(stream);
+                continue;
+            }
+            let _ = stream.read(&mut [0; 1024]);
+            let _ = write!(stream, "HTTP/1.1 {status} Word\r\nContent-Length: 2\r\nLocation: /x\r\n\r\nok");
+        }
+    });
+    server
+}
+
+fn count(log: &str, text: &str) -> usize {
+    log.lines().filter(|line| line.contains(text)).count()
+}
+
+#[test]
+fn h3_checks_come_soon_until_the_first_success_and_early_failures_are_not_told() {
+    let config = "{ jobs: [
+        { name: 'server', exec: ['sh', '-c', 'sleep 0.3; touch @/up; exec sleep 1000'],
+          health: { exec: ['sh', '-c', 'echo x >> @/checks; test -e @/up'], interval: 30, ttl: 60 } },
+        { name: 'bad', exec: 'echo too early', when: { source: 'server', each: 'unhealthy' } },
+        { name: 'good', exec: 'echo it is well', when: { source: 'server', each: 'healthy' } } ] }";
+    for how in ways() {
+        let began = Instant::now();
+        let mut run = Supervisor::start(how, config);
+        run.line("it is well");
+        assert!(began.elapsed() < Duration::from_secs(5), "not one interval later");
+        // At 0, 100, 300 ms, and perhaps at 700.
+        assert!((3..=5).contains(&(run.size("checks") / 2)), "{}", run.size("checks"));
+        assert!(!run.seen().contains("too early"), "{}", run.seen());
+        run.signal("-TERM");
+        assert_eq!(run.end().0, 0);
+    }
+}
+
+#[test]
+fn h5_http_is_well_with_2xx_and_3xx_only() {
+    let server = server(500);
+    let config = format!(
+        "{{ jobs: [
+        {{ name: 'web', exec: 'sleep 1000', health: {{ http: 'http://127.0.0.1:{}/health', interval: '200ms', ttl: 5 }} }},
+        {{ name: 'good', exec: 'echo well', when: {{ source: 'web', each: 'healthy' }} }},
+        {{ name: 'bad', exec: 'echo ill', when: {{ source: 'web', each: 'unhealthy' }} }} ] }}",
+        server.port
+    );
+    let mut run = Supervisor::start(ways()[0], &config);
+    run.line("web is unhealthy: check.web: ");
+    for status in [200, 404, 302, 503, 204, 0, 200] {
+        server.status.store(status, Ordering::SeqCst);
+        let well = (200..400).contains(&status);
+        run.line(if well { "web is healthy" } else { "web is unhealthy" });
+    }
+    run.signal("-TERM");
+    assert_eq!(run.end().0, 0);
+}
+
+#[test]
+fn h5_tcp_is_well_while_somebody_listens() {
+    let server = server(0);
+    let config = |port: u16| {
+        format!(
+            "{{ jobs: [{{ name: 'db', exec: 'sleep 1000', health: {{ tcp: '127.0.0.1:{port}', interval: '100ms', ttl: 5 }} }}] }}"
+        )
+    };
+    for how in ways() {
+        let mut run = Supervisor::start(how, &config(server.port));
+        run.line("db is healthy");
+        until("it is asked again", || server.asked.load(Ordering::SeqCst) > 3);
+        run.signal("-TERM");
+        assert_eq!(run.end().0, 0);
+        let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let mut run = Supervisor::start(how, &config(closed));
+        assert!(run.line("db is unhealthy").contains("Connection refused"), "{}", run.seen());
+        run.signal("-TERM");
+        assert_eq!(run.end().0, 0);
+    }
+}
+
+#[test]
+fn e5_healthy_is_told_once_and_unhealthy_at_every_failed_check() {
+    let config = "{ jobs: [
+        { name: 'server', exec: 'sleep 1000', health: { exec: ['sh', '-c', 'echo x >> @/checks; test ! -e @/ill'], interval: '100ms', ttl: 5 } },
+        { name: 'good', exec: ['sh', '-c', 'echo x >> @/good'], when: { source: 'server', each: 'healthy' } },
+        { name: 'bad', exec: ['sh', '-c', 'echo x >> @/bad'], when: { source: 'server', each: 'unhealthy' } } ] }";
+    let run = Supervisor::start(ways()[0], config);
+    until("it is checked", || run.size("checks") / 2 >= 6);
+    assert_eq!((run.size("good") / 2, run.size("bad")), (1, 0));
+    std::fs::write(run.file("ill"), "").unwrap();
+    until("every failure is told", || run.size("bad") / 2 >= 4);
+    std::fs::remove_file(run.file("ill")).unwrap();
+    until("it is told that it is well again", || run.size("good") / 2 == 2);
+    run.signal("-TERM");
+    let (code, log) = run.end();
+    assert_eq!(
+        (code, count(&log, "server is healthy"), count(&log, "server is unhealthy")),
+        (0, 2, 1),
+        "{log}"
+    );
+}
+
+#[test]
+fn e7_a_check_that_outlives_its_interval_wedges_nothing() {
+    let server = server(0);
+    let config = format!(
+        "{{ stopTimeout: 10, jobs: [
+        {{ name: 'exec', exec: 'sleep 1000', health: {{ exec: ['sh', '-c', 'trap \"\" TERM; echo x >> @/checks; sleep 1000'],
+           interval: '50ms', ttl: 5, timeout: '1h' }} }},
+        {{ name: 'short', exec: 'sleep 1000', health: {{ exec: 'sleep 1000', interval: '50ms', ttl: 5 }} }},
+        {{ name: 'web', exec: 'sleep 1000', health: {{ http: 'http://127.0.0.1:{}/', interval: '50ms', ttl: 5, timeout: '1h' }} }},
+        {{ name: 'tick', exec: ['sh', '-c', 'echo x >> @/ticks'], when: {{ interval: '20ms' }} }} ] }}",
+        server.port
+    );
+    for how in ways() {
+        let mut run = Supervisor::start(how, &config);
+        run.line("short is unhealthy");
+        until("the rest does not go on", || run.size("ticks") / 2 > 25);
+        // H4: never two of the same check at a time.
+        assert_eq!(run.size("checks") / 2, 1);
+        let began = Instant::now();
+        run.signal("-TERM");
+        let (code, log) = run.end();
+        assert_eq!(code, 0, "{log}");
+        assert!(began.elapsed() < Duration::from_secs(3), "{:?}\n{log}", began.elapsed());
+    }
+    assert_eq!(server.asked.load(Ordering::SeqCst), ways().len());
+}
+
+#[test]
+fn h2_all_checks_must_pass() {
+    let config = "{ jobs: [{ name: 'server', exec: 'sleep 1000', health: [
+        { name: 'first', exec: 'test -e @/first', interval: '50ms', ttl: 5 },
+        { name: 'second', exec: 'test -e @/second', interval: '50ms', ttl: 5 } ] }] }";
+    let mut run = Supervisor::start(ways()[0], config);
+    std::fs::write(run.file("first"), "").unwrap();
+    run.line("server is unhealthy: second: it exited with code 1");
+    assert!(!run.seen().contains("is healthy"));
+    std::fs::write(run.file("second"), "").unwrap();
+    run.line("server is healthy");
+    std::fs::remove_file(run.file("first")).unwrap();
+    run.line("server is unhealthy: first: it exited with code 1");
+    run.signal("-TERM");
+    assert_eq!(run.end().0, 0);
+}
+
+#[test]
+fn h7_after_the_exit_the_health_is_unknown_and_that_is_told() {
+    let config = "{ jobs: [
+        { name: 'server', exec: ['sh', '-c', 'touch @/up; while [ -e @/up ]; do sleep 0.02; done'], restarts: 1, restartBackoff: false,
+          health: { exec: 'test -e @/up', interval: 30, ttl: 60 } },
+        { name: 'good', exec: 'echo well', when: { source: 'server', each: 'healthy' } },
+        { name: 'bad', exec: 'echo ill', when: { source: 'server', each: 'unhealthy' } } ] }";
+    for how in ways() {
+        let mut run = Supervisor::start(how, config);
+        for _ in 0..2 {
+            run.line(" well");
+            std::fs::remove_file(run.file("up")).unwrap();
+            run.line(" ill");
+        }
+        assert_eq!(run.end().0, 0);
+    }
+}
+
+#[test]
+fn h8_failures_in_a_row_make_it_unhealthy_and_a_restart_mends_it() {
+    let config = "{ jobs: [
+        { name: 'server', exec: ['sh', '-c', 'rm -f @/ill; touch @/up; exec sleep 1000'], restarts: 'unlimited',
+          health: { exec: ['sh', '-c', 'test -e @/ill && echo x >> @/failures; test ! -e @/ill'],
+                    interval: '100ms', ttl: 5, failures: 3, onUnhealthy: 'restart' } } ] }";
+    for how in ways() {
+        let mut run = Supervisor::start(how, config);
+        run.line("server is healthy");
+        std::fs::write(run.file("ill"), "").unwrap();
+        run.line("server is unhealthy, and is restarted");
+        assert_eq!(run.size("failures") / 2, 3);
+        run.line("server was ended by signal 15");
+        run.line("server started");
+        run.line("server is healthy");
+        run.signal("-TERM");
+        assert_eq!(run.end().0, 0);
+    }
+}

@@ -1,0 +1,184 @@
+//! Logging (L1–L6).
+
+use std::fs;
+
+use crate::support::{Supervisor, until, ways};
+
+/// The texts that a job wrote, in the format `default`.
+fn said(log: &str, job: &str) -> Vec<String> {
+    let parts = log.lines().map(|line| line.splitn(4, ' ').collect::<Vec<_>>());
+    let own = parts.filter(|parts| parts.len() == 4 && parts[1] == job && parts[2].parse::<u32>().is_ok());
+    own.map(|parts| parts[3].to_owned()).collect()
+}
+
+#[test]
+fn l1_the_formats() {
+    let config = |format: &str| {
+        format!(
+            "{{ logging: {{ format: '{format}' }}, jobs: [{{ name: 'a', exec: ['sh', '-c',
+              'printf \"one \\\\\"two\\\\\" \\\\\\\\ three\\\\n\"; echo err >&2'] }}] }}"
+        )
+        .replace("',\n              '", "', '")
+    };
+    for how in ways() {
+        let (_, log) = Supervisor::start(how, &config("default")).end();
+        let line = log.lines().find(|line| line.contains("two")).unwrap();
+        let parts: Vec<&str> = line.splitn(4, ' ').collect();
+        assert!(parts[0].ends_with('Z') && parts[0].contains('T'), "{line}");
+        assert_eq!(
+            (parts[1], parts[2].parse::<u32>().is_ok(), parts[3]),
+            ("a", true, "one \"two\" \\ three")
+        );
+
+        let (_, log) = Supervisor::start(how, &config("text")).end();
+        let line = log.lines().find(|line| line.contains("two")).unwrap();
+        assert!(line.starts_with("time=\"") && line.contains(" level=info "), "{line}");
+        assert!(line.contains(r#" msg="one \"two\" \\ three" job=a pid="#), "{line}");
+
+        let (_, log) = Supervisor::start(how, &config("json")).end();
+        let entries: Vec<serde_json::Value> =
+            log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let entry = entries.iter().find(|entry| entry["msg"] == "one \"two\" \\ three").unwrap();
+        assert_eq!((&entry["level"], &entry["job"]), (&"info".into(), &"a".into()));
+        assert!(entry["pid"].is_u64() && entry["time"].is_string(), "{entry}");
+        assert!(entries.iter().any(|entry| entry["msg"] == "err"), "{log}");
+    }
+}
+
+#[test]
+fn l1_a_file_is_reopened_at_sigusr1_and_no_line_is_lost() {
+    let config = "{ logging: { output: '@/log' }, jobs: [{ name: 'a', exec: ['sh', '-c',
+        'i=0; while [ ! -e @/stop ]; do echo line $i; i=$((i+1)); sleep 0.005; done; echo the end'] }] }"
+        .replace("',\n        '", "', '");
+    for how in ways() {
+        let run = Supervisor::start(how, &config);
+        until("it does not write", || run.size("log") > 500);
+        fs::rename(run.file("log"), run.file("log.1")).unwrap();
+        let old = run.size("log.1");
+        until("the old file is written on", || run.size("log.1") > old);
+        run.signal("-USR1");
+        until("it is not reopened", || run.size("log") > 500);
+        fs::write(run.file("stop"), "").unwrap();
+        until("it does not end", || {
+            fs::read_to_string(run.file("log")).is_ok_and(|log| log.contains("all jobs are complete"))
+        });
+        let all =
+            fs::read_to_string(run.file("log.1")).unwrap() + &fs::read_to_string(run.file("log")).unwrap();
+        let lines = said(&all, "a");
+        assert_eq!(lines.last().unwrap(), "the end");
+        for (nth, line) in lines[..lines.len() - 1].iter().enumerate() {
+            assert_eq!(*line, format!("line {nth}"));
+        }
+        assert_eq!(run.end(), (0, String::new()));
+    }
+}
+
+#[test]
+fn l1_levels_and_standard_error() {
+    let run = Supervisor::start(
+        ways()[0],
+        "{ logging: { level: 'warn', output: 'stderr' }, jobs: [{ name: 'a', exec: 'echo quiet' }, { name: 'b', exec: '/no/such' }] }",
+    );
+    let file = run.file("stderr");
+    until("nothing is said", || {
+        fs::read_to_string(&file).is_ok_and(|text| text.contains("b could not be started"))
+    });
+    assert_eq!(said(&run.stderr(), "a"), [""; 0], "what jobs write has the level info");
+    assert_eq!(run.end(), (127, String::new()));
+}
+
+#[test]
+fn l2_raw_output_goes_straight_to_our_own_streams() {
+    for how in ways() {
+        let config = "{ logging: { output: '@/log' }, jobs: [
+            { name: 'raw', exec: ['sh', '-c', 'echo out; echo err >&2'], logging: { raw: true } },
+            { name: 'cooked', exec: 'echo logged' },
+            { name: 'rest', exec: 'sleep 1000', when: { all: [{ source: 'raw', event: 'exitSuccess' },
+              { source: 'cooked', event: 'exitSuccess' }] } } ] }";
+        let mut run = Supervisor::start(how, config);
+        assert_eq!(run.line("out"), "out");
+        until("it is not logged", || run.read("log").contains("rest started"));
+        assert_eq!(run.stderr(), "err\n");
+        let log = run.read("log");
+        assert!(log.contains("logged") && !log.contains(" out") && !log.contains(" err"), "{log}");
+        run.signal("-TERM");
+        assert_eq!(run.end(), (0, "out".to_owned()));
+    }
+}
+
+#[test]
+fn l3_lines_of_any_length_and_any_bytes() {
+    let config = "{ jobs: [
+        { name: 'long', exec: ['sh', '-c', 'head -c 1048576 /dev/zero | tr \"\\\\000\" x; echo; echo after'] },
+        { name: 'nul', exec: ['printf', 'a\\\\000b\\\\377c\\\\n'] },
+        { name: 'cut', exec: ['printf', 'first\\\\nno newline'] },
+        { name: 'empty', exec: ['printf', '\\\\n\\\\n'] } ] }";
+    for how in ways() {
+        let (code, log) = Supervisor::start(how, config).end();
+        assert_eq!(code, 0);
+        let long = said(&log, "long");
+        assert_eq!(long.iter().map(String::len).collect::<Vec<_>>(), [1_048_576, 5]);
+        assert!(long[0].bytes().all(|byte| byte == b'x'));
+        assert_eq!(said(&log, "nul"), ["a\0b\u{fffd}c"], "as they are, but for this reader");
+        assert_eq!(said(&log, "cut"), ["first", "no newline"]);
+        assert_eq!(said(&log, "empty"), ["", ""]);
+        let json = config.replacen('{', "{ logging: { format: 'json' },", 1);
+        let (_, log) = Supervisor::start(how, &json).end();
+        for line in log.lines() {
+            let entry: serde_json::Value = serde_json::from_str(line).unwrap();
+            assert!(entry["msg"].is_string());
+        }
+    }
+}
+
+#[test]
+fn l3_the_lines_of_many_writers_are_never_mixed() {
+    let jobs: Vec<String> = (0..8)
+        .map(|n| {
+            let word = n.to_string().repeat(300);
+            format!("{{ name: 'w{n}', exec: ['sh', '-c', 'i=0; while [ $i -lt 300 ]; do echo {word}; echo {word} >&2; i=$((i+1)); done'] }}")
+        })
+        .collect();
+    let (code, log) = Supervisor::start(ways()[0], &format!("{{ jobs: [{}] }}", jobs.join(","))).end();
+    assert_eq!(code, 0);
+    for n in 0..8 {
+        let lines = said(&log, &format!("w{n}"));
+        assert_eq!(lines.len(), 600);
+        assert!(lines.iter().all(|line| *line == n.to_string().repeat(300)));
+    }
+}
+
+#[test]
+fn l4_memory_stays_bounded_while_nobody_reads() {
+    for how in ways() {
+        let config = "{ stopTimeout: 1, jobs: [
+            { name: 'noisy', exec: 'yes' }, { name: 'long', exec: 'cat /dev/zero' },
+            { name: 'tick', exec: ['sh', '-c', 'echo x >> @/ticks'], when: { interval: '20ms' } } ] }";
+        let run = Supervisor::read_by(how, crate::support::Reader::Asleep, config);
+        until("nothing happens", || run.size("ticks") / 2 > 50);
+        let status = fs::read_to_string(format!("/proc/{}/status", run.pid())).unwrap();
+        let memory = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        let kilobytes: u64 = memory.trim().trim_end_matches(" kB").parse().unwrap();
+        assert!(kilobytes < 64 * 1024, "{kilobytes} kB");
+        run.signal("-TERM");
+        assert_eq!(run.end().0, 0);
+    }
+}
+
+#[test]
+fn l6_a_failed_exit_shows_the_last_lines() {
+    for how in ways() {
+        let config = "{ jobs: [
+            { name: 'bad', exec: ['sh', '-c', 'for i in 1 2 3 4 5 6 7 8; do echo said $i; done; printf last >&2; exit 3'] },
+            { name: 'good', exec: ['sh', '-c', 'echo all is well; exit 0'] } ] }";
+        let (code, log) = Supervisor::start(how, config).end();
+        assert_eq!(code, 3);
+        let exit = log.lines().find(|line| line.contains("bad exited with code 3")).unwrap();
+        assert!(
+            exit.contains("last") && exit.contains("said 8") && !exit.contains("said 1"),
+            "{exit}\n{log}"
+        );
+        let exit = log.lines().find(|line| line.contains("good exited with code 0")).unwrap();
+        assert!(!exit.contains("well"), "{exit}");
+    }
+}
