@@ -16,7 +16,8 @@ use std::process::{Command, Output, Stdio};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_containerpilot");
 /// Programs that examples speak of and that need not be installed where the tests run.
-const PROGRAMS: [&str; 6] = ["nginx", "curl", "node", "consul-template", "backup", "pg_isready"];
+const PROGRAMS: [&str; 7] =
+    ["nginx", "curl", "node", "consul-template", "backup", "pg_isready", "pkill"];
 
 #[derive(Debug)]
 struct Block {
@@ -150,8 +151,9 @@ fn replay(folder: &Path, text: &str) -> Result<(), String> {
     for (command, _) in &commands {
         script += &format!("{command}\nstatus=$?; printf '%s\\n' '{MARK}'; (exit $status)\n");
     }
-    let mut shell = command(folder, "sh");
-    shell.arg("-c").arg(script);
+    // What never ends is a failure too, and leaves nothing behind.
+    let mut shell = command(folder, "timeout");
+    shell.args(["--kill-after=10", "120", "sh", "-c"]).arg(script);
     let printed = String::from_utf8(fed(shell, "").stdout).unwrap();
     let mark = format!("{MARK}\n");
     let mut printed = printed.split(&mark);
