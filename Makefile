@@ -1,6 +1,6 @@
 # `make test` is all a contributor needs; the others are its parts and some tools.
 
-.PHONY: test deps lint bench docs fuzz static
+.PHONY: test deps lint sim bench docs fuzz static
 
 test: deps lint
 	cargo test --workspace --no-fail-fast
@@ -15,6 +15,12 @@ lint:
 # Writes the generated pages (reference, manual page, schema) and the expected messages anew. Look at the difference!
 docs:
 	BLESS=1 cargo test --workspace --quiet
+
+# Made-up schedules against the core, from a series of their own if SIM_SERIES says so.
+SIM_SCHEDULES ?= 1000000
+SIM_SERIES ?= 0
+sim:
+	cargo run --release -p containerpilot-sim -- --schedules $(SIM_SCHEDULES) --seed $(SIM_SERIES)
 
 bench:
 	cargo bench --bench load --bench logs

@@ -68,7 +68,7 @@ fn dispatch(args: &[OsString]) -> Result<ExitCode, Failure> {
         Action::Version => print(&version()).map(done),
         Action::Template => render::template(&main).map(done),
         Action::Control(flag) => Err(Failure::Failed(format!(
-            "-{flag} speaks to a running supervisor, which this version does not have yet"
+            "-{flag} speaks to a running supervisor, and this version has no control socket for that yet"
         ))),
         Action::Run => {
             let Some(first) = main.rest.first().filter(|_| !main.dashes) else { return run::run(&main) };

@@ -8,6 +8,8 @@
 //!   anything within a line, and alone on a line for any lines.
 //! - ```` ```template ```` holds variables, a text and what it renders to, with `---` between them; the variables may
 //!   be left out. A result `error: …` is the message of a text that cannot be rendered.
+//!
+//! The examples are tried too.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test stops at what it does not expect")]
 
 use std::io::Write;
@@ -16,7 +18,7 @@ use std::process::{Command, Output, Stdio};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_containerpilot");
 /// Programs that examples speak of and that need not be installed where the tests run.
-const PROGRAMS: [&str; 6] = ["nginx", "curl", "node", "consul-template", "backup", "pg_isready"];
+const PROGRAMS: [&str; 7] = ["nginx", "curl", "node", "consul-template", "backup", "pg_isready", "pkill"];
 
 #[derive(Debug)]
 struct Block {
@@ -150,8 +152,9 @@ fn replay(folder: &Path, text: &str) -> Result<(), String> {
     for (command, _) in &commands {
         script += &format!("{command}\nstatus=$?; printf '%s\\n' '{MARK}'; (exit $status)\n");
     }
-    let mut shell = command(folder, "sh");
-    shell.arg("-c").arg(script);
+    // What never ends is a failure too, and leaves nothing behind.
+    let mut shell = command(folder, "timeout");
+    shell.args(["--kill-after=10", "120", "sh", "-c"]).arg(script);
     let printed = String::from_utf8(fed(shell, "").stdout).unwrap();
     let mark = format!("{MARK}\n");
     let mut printed = printed.split(&mark);
@@ -291,4 +294,29 @@ fn c2_every_function_of_templates_has_an_example() {
     let used = |name: &&str| examples.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == *name);
     let missing: Vec<_> = names.iter().filter(|name| !used(name)).collect();
     assert!(missing.is_empty(), "docs/templates.md has no example of {missing:?}");
+}
+
+#[test]
+fn the_examples_are_good() {
+    let folder = folder("examples");
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+    for entry in std::fs::read_dir(examples).unwrap() {
+        let path = entry.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let answer = configuration(&folder, "json5", &text);
+        assert!(answer.is_ok(), "{}: {answer:?}", path.display());
+    }
+}
+
+#[test]
+fn the_example_of_hooks_runs_them_in_order() {
+    let folder = folder("hooks");
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/hooks.json5");
+    let mut supervisor = command(&folder, "containerpilot");
+    supervisor.arg("-config").arg(example).env("LIFE", "0.1");
+    let Output { status, stdout, .. } = fed(supervisor, "");
+    let printed = String::from_utf8(stdout).unwrap();
+    assert_eq!(status.code(), Some(3), "{printed}");
+    let places = ["serving", "the server goes", "the server is gone"].map(|text| printed.find(text));
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{printed}");
 }

@@ -66,7 +66,12 @@ pub(crate) const RUN: Command = Command {
     details: "Reads the configuration named by -config, by the environment's CONTAINERPILOT, or else \
               /etc/containerpilot.json5 or the directory /etc/containerpilot.d, and runs its jobs.\n\n\
               PROGRAM runs as the main job beside them: its end ends the container with its code. Without a \
-              configuration it runs alone, with every signal and standard input passed on to it.",
+              configuration it runs alone, with every signal and standard input passed on to it.\n\n\
+              SIGTERM and SIGINT stop everything; a second one kills what is left. SIGHUP and SIGUSR2 are events that jobs \
+              may wait for. SIGUSR1 opens the log's file anew.\n\n\
+              Exits with 0 after SIGTERM or SIGINT, and when all jobs are complete and none has failed; otherwise with \
+              the code of the first job that failed for good: its own, 128 and the number of the signal that ended it, \
+              127 if the program was not found, 126 if it may not be executed.",
     flags: &[&CONFIG],
 };
 
@@ -133,8 +138,9 @@ pub(crate) const MAN: Command = Command {
 };
 
 /// What this version can and cannot do, for help and man page; remove it when it can do everything.
-pub(crate) const STATE: &str =
-    "This version does not speak to Consul yet, and has no control socket and no telemetry server.";
+pub(crate) const STATE: &str = "This version supervises jobs. It does not speak to Consul yet: services and watches live in a catalog inside the \
+     container. It has no control socket, so -reload, -maintenance, -putenv, -putmetric and -ping are refused, and no \
+     telemetry server.";
 
 /// All subcommands.
 pub(crate) const COMMANDS: [&Command; 8] =

@@ -109,7 +109,7 @@ section! {
         when: Object<WhenFields> = "when", Says("at startup, once"), Built, "W1",
             "What starts the job.";
         timeout: DurationOrNever = "timeout", Says("none; with `when.interval`, that interval"), Built, "P5",
-            "How long one run may take before it is killed; at least 1 ms, or (not yet) `never`.";
+            "How long one run may take before it is killed; at least 1 ms, or `never`.";
         restarts: RestartLimit = "restarts", Says("\"never\"; with `when.interval`, \"unlimited\""), Built, "W6, W4",
             "How often the job runs again after a run has ended, well or badly. `unlimited` cannot stand beside `when.each`.";
         restart_backoff: ObjectOrFalse<BackoffFields> = "restartBackoff", Is("{}"), Built, "W8",
@@ -137,7 +137,7 @@ section! {
         consul: Object<JobConsulFields> = "consul", Nothing, Built, "D3",
             "Settings of the service that only Consul has.";
         health: OneOrMany<HealthFields> = "health", Nothing, Built, "H1, H2",
-            "How the job's health is found out: one check, or (not yet) a list of which all must pass.";
+            "How the job's health is found out: one check, or a list of which all must pass.";
         logging: Object<JobLoggingFields> = "logging", Nothing, Built, "L2",
             "What happens with the job's output.";
         user: Account = "user", Nothing, Built, "P9",
