@@ -276,7 +276,8 @@ impl Core {
             return;
         }
         let left = self.jobs.iter().filter(|state| state.state() != State::Complete).count();
-        self.log(Level::Warn, None, format!("{why}: what is left is killed ({left} jobs)"));
+        let jobs = if left == 1 { "job" } else { "jobs" };
+        self.log(Level::Warn, None, format!("{why}: what is left is killed ({left} {jobs})"));
         self.phase = Phase::Killing;
         self.timers.cancel(&mut self.stop_time);
         for job in self.all_jobs() {
