@@ -107,7 +107,7 @@ fn h5_tcp_is_well_while_somebody_listens() {
 #[test]
 fn e5_healthy_is_told_once_and_unhealthy_at_every_failed_check() {
     let config = "{ jobs: [
-        { name: 'server', exec: 'sleep 1000', health: { exec: ['sh', '-c', 'echo x >> @/checks; test ! -e @/ill'], interval: '100ms', ttl: 5 } },
+        { name: 'server', exec: 'sleep 1000', health: { exec: ['sh', '-c', 'echo x >> @/checks; test ! -e @/ill'], interval: '100ms', ttl: 5, timeout: '10s' } },
         { name: 'good', exec: ['sh', '-c', 'echo x >> @/good'], when: { source: 'server', each: 'healthy' } },
         { name: 'bad', exec: ['sh', '-c', 'echo x >> @/bad'], when: { source: 'server', each: 'unhealthy' } } ] }";
     let run = Supervisor::start(ways()[0], config);
@@ -156,8 +156,8 @@ fn e7_a_check_that_outlives_its_interval_wedges_nothing() {
 #[test]
 fn h2_all_checks_must_pass() {
     let config = "{ jobs: [{ name: 'server', exec: 'sleep 1000', health: [
-        { name: 'first', exec: 'test -e @/first', interval: '50ms', ttl: 5 },
-        { name: 'second', exec: 'test -e @/second', interval: '50ms', ttl: 5 } ] }] }";
+        { name: 'first', exec: 'test -e @/first', interval: '100ms', ttl: 5, timeout: '10s' },
+        { name: 'second', exec: 'test -e @/second', interval: '100ms', ttl: 5, timeout: '10s' } ] }] }";
     let mut run = Supervisor::start(ways()[0], config);
     std::fs::write(run.file("first"), "").unwrap();
     run.line("server is unhealthy: second: it exited with code 1");
@@ -192,8 +192,8 @@ fn h7_after_the_exit_the_health_is_unknown_and_that_is_told() {
 fn h8_failures_in_a_row_make_it_unhealthy_and_a_restart_mends_it() {
     let config = "{ jobs: [
         { name: 'server', exec: ['sh', '-c', 'rm -f @/ill; touch @/up; exec sleep 1000'], restarts: 'unlimited',
-          health: { exec: ['sh', '-c', 'test -e @/ill && echo x >> @/failures; test ! -e @/ill'],
-                    interval: '100ms', ttl: 5, failures: 3, onUnhealthy: 'restart' } } ] }";
+          health: { exec: ['sh', '-c', 'test -e @/ill && echo x >> @/failures; test -e @/up && test ! -e @/ill'],
+                    interval: '100ms', ttl: 5, timeout: '10s', failures: 3, onUnhealthy: 'restart' } } ] }";
     for how in ways() {
         let mut run = Supervisor::start(how, config);
         run.line("server is healthy");

@@ -10,7 +10,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
 /// How long anything may take before the test has failed.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How the supervisor runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,13 +132,18 @@ impl Supervisor {
     /// The supervisor's own process, as this namespace numbers it.
     pub(crate) fn pid(&self) -> u32 {
         let own = self.child.id();
-        let children = fs::read_to_string(format!("/proc/{own}/task/{own}/children")).unwrap_or_default();
-        let name = fs::read_to_string(format!("/proc/{own}/comm")).unwrap_or_default();
-        if name.trim() == "unshare" {
-            children.split_whitespace().next().unwrap().parse().unwrap()
-        } else {
-            own
-        }
+        let mut found = None;
+        until("there is no supervisor", || {
+            let name = fs::read_to_string(format!("/proc/{own}/comm")).unwrap_or_default();
+            found = if name.trim() == "unshare" {
+                let list = fs::read_to_string(format!("/proc/{own}/task/{own}/children")).unwrap_or_default();
+                list.split_whitespace().next().map(|child| child.parse().unwrap())
+            } else {
+                Some(own)
+            };
+            found.is_some()
+        });
+        found.unwrap()
     }
 
     /// Waits for a line of the log that contains a text.
