@@ -146,6 +146,13 @@ impl Supervisor {
         found.unwrap()
     }
 
+    /// Waits until so many lines with a text have come in all, whatever stands between them.
+    pub(crate) fn lines(&mut self, text: &str, count: usize) {
+        while self.seen.iter().filter(|line| line.contains(text)).count() < count {
+            self.line(text);
+        }
+    }
+
     /// Waits for a line of the log that contains a text.
     pub(crate) fn line(&mut self, text: &str) -> String {
         let deadline = Instant::now() + PATIENCE;
