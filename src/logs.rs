@@ -47,7 +47,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use containerpilot_core::plan::{Level, Logging};
+use containerpilot_core::plan::{self, Level, Logging};
 
 use self::output::{Output, complain};
 use self::plane::Plane;
@@ -101,7 +101,13 @@ impl Shared {
 impl Logs {
     /// Opens the output and starts the log's thread.
     pub(crate) fn start(logging: &Logging) -> io::Result<Self> {
-        Self::start_on(Output::open(&logging.output)?, logging)
+        let output = Output::open(&logging.output).map_err(|error| match &logging.output {
+            plan::Output::File(path) => {
+                io::Error::new(error.kind(), format!("the log file {path} cannot be opened: {error}"))
+            }
+            plan::Output::Stdout | plan::Output::Stderr => error,
+        })?;
+        Self::start_on(output, logging)
     }
 
     fn start_on(output: Output, logging: &Logging) -> io::Result<Self> {

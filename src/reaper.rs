@@ -76,7 +76,13 @@ impl Reaper {
             };
             self.pids.remove(&owner);
             // Its own process is a zombie that holds the number; whoever else is there is what is left.
-            let _ = sys::kill_group(pid, Signal::TERM);
+            // A check's answer is there, and nobody looks after what it leaves behind: it is not asked, or each check
+            // could leave one more.
+            let signal = match owner {
+                Owner::Run(_) => Signal::TERM,
+                Owner::Check(_) => Signal::KILL,
+            };
+            let _ = sys::kill_group(pid, signal);
             let reaped = sys::reap(pid);
             let leftovers = sys::group_exists(pid);
             if let (Owner::Run(run), true) = (owner, leftovers) {

@@ -42,7 +42,10 @@ impl Taken {
 
 /// Keeps the signals until they are read. To be called first of all, before any thread is started.
 pub(crate) fn hold(taken: Taken) -> io::Result<()> {
-    Ok(sys::block_signals(taken.set().with(CHLD))?)
+    sys::block_signals(taken.set().with(CHLD))?;
+    // Whoever started us may have ignored it, and that is inherited: then the kernel would throw every exit status
+    // away, and no job would ever end.
+    Ok(sys::restore_default(CHLD)?)
 }
 
 /// The signals that are held.

@@ -105,6 +105,23 @@ pub(crate) fn block_signals(set: SignalSet) -> Result<(), Errno> {
     checked(result).map(drop)
 }
 
+/// Lets a signal do again what it does by default.
+pub(crate) fn restore_default(signal: u8) -> Result<(), Errno> {
+    // All zero: the default handler, no flags, an empty mask.
+    let action: KernelAction = [0; 8];
+    // SAFETY: the kernel reads at most a `struct sigaction`, which is there; the old one is not asked for.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_rt_sigaction,
+            c_int::from(signal),
+            &raw const action,
+            std::ptr::null_mut::<KernelAction>(),
+            SET_SIZE,
+        )
+    };
+    checked(result).map(drop)
+}
+
 /// The signals that this process ignores.
 pub(crate) fn ignored_signals() -> SignalSet {
     let ignored = |signal: &u8| {

@@ -73,6 +73,15 @@ isolated! {
         until(|| childless(&mut reaper));
     }
 
+    fn p4_what_a_check_leaves_behind_is_killed_at_once() {
+        let (mut spawner, mut reaper) = (spawner(), Reaper::default());
+        let spawned = shell(&mut spawner, "trap '' TERM; sleep 1000 & exit 0");
+        reaper.started(spawned.pid, Owner::Check(CheckRun(1)));
+        collect(&mut reaper, 1);
+        until(|| childless(&mut reaper));
+        assert!(reaper.remains.is_empty());
+    }
+
     fn p4_a_number_that_was_reused_is_not_killed() {
         let (mut spawner, mut reaper) = (spawner(), Reaper::default());
         let spawned = shell(&mut spawner, "sleep 1000 & exec sleep 1000");

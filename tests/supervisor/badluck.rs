@@ -290,6 +290,70 @@ fn w4_e7_a_supervisor_that_was_stopped_makes_no_turn_up_and_hears_what_came_mean
     }
 }
 
+#[test]
+fn p1_ignored_and_blocked_signals_that_were_inherited_cost_no_exit() {
+    let probe = Command::new("env").args(["--ignore-signal=CHLD", "--block-signal=CHLD", "true"]).output();
+    if !probe.is_ok_and(|output| output.status.success()) {
+        return;
+    }
+    let script = "set -- env --ignore-signal=CHLD,TERM,HUP --block-signal=CHLD,TERM,USR2,HUP \"$@\"";
+    for how in ways() {
+        let (code, log) = Supervisor::behind(
+            how,
+            script,
+            "{ jobs: [{ name: 'a', exec: ['sh', '-c', 'exit 2'] },
+              { name: 'b', exec: 'grep -E ^Sig(Blk|Ign) /proc/self/status' }] }",
+        )
+        .end();
+        assert_eq!((code, log.matches("\t0000000000000000").count()), (2, 2), "{log}");
+        let mut run = Supervisor::behind(how, script, "{ jobs: [{ name: 'a', exec: 'sleep 1000' }] }");
+        run.line("a started");
+        stops(run);
+    }
+}
+
+#[test]
+fn h4_what_a_check_leaves_behind_does_not_pile_up() {
+    let config =
+        "{ jobs: [{ name: 'a', exec: 'sleep 1000', health: { interval: '50ms', ttl: 5, timeout: '10s',
+        exec: ['sh', '-c', 'trap \"\" TERM; echo x >> @/checks; sleep 1000 & exit 0'] } }] }";
+    for how in ways() {
+        let run = Supervisor::start(how, config);
+        until("it is not checked", || run.size("checks") / 2 >= 10);
+        // The job, a check, and what that one has just left.
+        assert!(children(run.pid()).iter().filter(|state| **state != 'Z').count() <= 3);
+        stops(run);
+    }
+}
+
+#[test]
+fn s4_a_job_that_is_stopped_is_not_taken_for_ended_and_is_killed_at_the_end() {
+    let config =
+        "{ stopTimeout: 1, jobs: [{ name: 'a', exec: ['sh', '-c', 'echo ready; kill -STOP $$; echo on'] }] }";
+    for how in ways() {
+        let mut run = Supervisor::start(how, config);
+        run.line("ready");
+        let pid = run.pid();
+        until("it does not stop", || children(pid) == ['T']);
+        let log = stops(run);
+        assert!(log.contains("a was ended by signal 9"), "{log}");
+    }
+}
+
+#[test]
+fn l1_a_log_file_that_cannot_be_opened_is_named() {
+    let run = Supervisor::start(
+        As::Plain,
+        "{ logging: { output: '@/no/such/log' }, jobs: [{ name: 'a', exec: 'true' }] }",
+    );
+    let stderr = run.file("stderr");
+    until("it says nothing", || {
+        let text = fs::read_to_string(&stderr).unwrap_or_default();
+        text.contains("/no/such/log cannot be opened: No such file or directory")
+    });
+    assert_eq!(run.end().0, 1);
+}
+
 /// A library that lets the clock of the day jump by days, back and forth, at every look.
 const JUMPS: &str = r#"
 #define _GNU_SOURCE

@@ -1,6 +1,6 @@
 //! Processes (P1–P4, P9).
 
-use crate::support::{Supervisor, children, until, ways};
+use crate::support::{Supervisor, children, children_of, until, ways};
 
 #[test]
 fn p1_orphans_are_reaped_and_the_name_is_right() {
@@ -73,5 +73,35 @@ fn p9_a_job_runs_as_its_user_in_its_directory() {
         cwd: '/usr', env: { K: 'v' } }] }";
     for how in ways() {
         assert!(Supervisor::start(how, config).end().1.contains("daemon /usr v"));
+    }
+}
+
+#[test]
+fn p1_s1_a_job_can_stop_the_supervisor_as_scripts_do() {
+    for how in ways() {
+        let script = "kill -TERM $CONTAINERPILOT_PID; exec sleep 1000";
+        let config = format!("{{ jobs: [{{ name: 'a', exec: ['sh', '-c', '{script}'] }}] }}");
+        let (code, log) = Supervisor::start(how, &config).end();
+        assert_eq!(code, 0, "{log}");
+        assert!(log.contains("SIGTERM: everything is stopped"), "{log}");
+    }
+}
+
+#[test]
+fn p1_s4_nothing_of_a_jobs_group_outlives_a_plain_supervisor() {
+    let config = "{ stopTimeout: 1, jobs: [{ name: 'a', exec: ['sh', '-c',
+        'trap \"\" TERM; sh -c \"echo child \\\\$\\\\$; while :; do sleep 0.05; done\" & wait; sleep 1000'] }] }"
+        .replace("',\n        '", "', '");
+    for how in ways() {
+        let mut run = Supervisor::start(how, &config);
+        run.line("child ");
+        let job = children_of(run.pid())[0];
+        let child = children_of(job)[0];
+        run.signal("-TERM");
+        assert_eq!(run.end().0, 0);
+        until("the child is still there", || {
+            let stat = std::fs::read_to_string(format!("/proc/{child}/stat"));
+            !stat.is_ok_and(|stat| stat.contains("(sh) S") || stat.contains("(sh) R"))
+        });
     }
 }

@@ -258,12 +258,17 @@ pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
+/// The numbers of the children of a process, as this namespace counts.
+pub(crate) fn children_of(pid: u32) -> Vec<u32> {
+    let list = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    list.split_whitespace().filter_map(|child| child.parse().ok()).collect()
+}
+
 /// The states of the children of a process, such as `S` or `Z`.
 pub(crate) fn children(pid: u32) -> Vec<char> {
-    let list = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
-    let state = |child: &str| {
+    let state = |child: u32| {
         let stat = fs::read_to_string(format!("/proc/{child}/stat")).ok()?;
         stat.rsplit_once(") ")?.1.chars().next()
     };
-    list.split_whitespace().filter_map(state).collect()
+    children_of(pid).into_iter().filter_map(state).collect()
 }
