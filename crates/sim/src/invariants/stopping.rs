@@ -135,7 +135,10 @@ impl Witness<'_> {
     /// Whether a job that waits for hooks is waited for by one of them, directly or by others (S2).
     fn in_a_ring(&self, from: usize, target: usize, after: &[JobStatus], seen: &mut Vec<usize>) -> bool {
         let waits = after[from].aim == Aim::Hooks && after[from].run.is_none();
-        if after[from].state == State::Complete || !waits || seen.contains(&from) {
+        // One that has become complete in this very step was part of the ring until it was broken.
+        let gone = after[from].state == State::Complete
+            && self.jobs[from].left_at.is_some_and(|left_at| left_at < self.now);
+        if gone || !waits || seen.contains(&from) {
             return false;
         }
         seen.push(from);
@@ -172,7 +175,9 @@ impl Witness<'_> {
         let Some(left_at) = self.jobs[job].left_at else { return Ok(()) };
         let drained = left_at + planned.stop.drain;
         if run.started.is_some() && self.exact && phase == Phase::Stopping {
-            if run.asked.is_none() && drained < self.now && !self.plan.pass_signals {
+            // Nobody need ask what was killed for its time at that very moment.
+            let signalled = run.asked.is_some() || run.killed.is_some();
+            if !signalled && drained < self.now && !self.plan.pass_signals {
                 return self.broken("S2", job, "it has drained, and is not asked to end");
             }
             if self.seen[job].asked && drained > self.now {
