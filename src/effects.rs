@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::ControlFlow;
 
 use containerpilot_core::effect::{Effect, Entry};
+use containerpilot_core::environment::Environment;
 use containerpilot_core::ids::{CheckIx, CheckRun, JobIx, RunId};
 use containerpilot_core::input::{ExitStatus, Input, StartError, StartErrorKind};
 use containerpilot_core::plan::{Check, Command, Job, Level, Plan, Probe, Role, Signal};
@@ -86,7 +87,7 @@ impl Hands {
         }
     }
 
-    fn spawn(&mut self, plan: &Plan, ix: JobIx, run: RunId, environment: &[(String, String)]) -> Input {
+    fn spawn(&mut self, plan: &Plan, ix: JobIx, run: RunId, environment: &Environment) -> Input {
         let wanted = plan.jobs.get(ix.index()).and_then(|job| Some((job, job.exec.as_ref()?)));
         let Some((job, command)) = wanted else {
             let message = format!("job {} has nothing to run; this is a fault of containerpilot", ix.index());
@@ -114,7 +115,7 @@ impl Hands {
         plan: &Plan,
         (job, check): (JobIx, CheckIx),
         run: CheckRun,
-        environment: &[(String, String)],
+        environment: &Environment,
     ) -> Option<Result<(), String>> {
         let find = |job: &'_ Job| job.health.as_ref()?.checks.get(check.index()).cloned();
         let Some(job) = plan.jobs.get(job.index()) else {
@@ -137,7 +138,7 @@ impl Hands {
         check: &Check,
         command: &Command,
         run: CheckRun,
-        environment: &[(String, String)],
+        environment: &Environment,
     ) -> Option<Result<(), String>> {
         let request = Request {
             command,
@@ -159,6 +160,8 @@ impl Hands {
     ) -> Result<i32, StartError> {
         let spawned = self.spawner.spawn(request)?;
         self.reaper.started(spawned.pid, owner);
+        // If there can be no thread now, it is tried again before the loop rests.
+        let _ = self.logs.begin();
         if let Some((stdout, stderr)) = spawned.output {
             let pid = spawned.pid.unsigned_abs();
             let source = Source { job: job.to_owned(), pid, check: check.map(str::to_owned) };

@@ -91,6 +91,7 @@ impl Signals {
 
     /// Takes note that children have ended.
     pub(crate) fn children_seen(&self) {
-        while let Ok(Some(_)) = sys::read_signal(self.children()) {}
+        // However many have ended, the signal is pending once.
+        let _ = sys::read_signal(self.children());
     }
 }

@@ -5,19 +5,21 @@
 //! asked for, it copies the whole process with `fork`, which is slow for a supervisor with threads and memory, and
 //! it cannot say at which step a start failed.
 
-use std::collections::HashSet;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
+use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use containerpilot_config::template::Environment;
+use containerpilot_core::environment::{self, JobVariables};
 use containerpilot_core::input::{StartError, StartErrorKind};
 use containerpilot_core::plan::{Command, Process};
 use nix::errno::Errno;
 
-use crate::sys::{self, CStrings, Failed, Image, Step};
+use crate::sys::{self, CStrings, Failed, Image, Step, Variables};
 use crate::{reaper, users};
 
 /// Where a program is looked for when the environment has no `PATH`, as `execvp` does.
@@ -29,7 +31,7 @@ pub(crate) struct Request<'a> {
     /// The program and its arguments.
     pub(crate) command: &'a Command,
     /// Variables beside the supervisor's own; of two with one name, the later counts.
-    pub(crate) environment: &'a [(String, String)],
+    pub(crate) environment: &'a environment::Environment,
     /// Whom and how it runs as.
     pub(crate) process: &'a Process,
     /// Whether it has our own standard input (S7), and not `/dev/null`.
@@ -50,6 +52,9 @@ pub(crate) struct Spawned {
 /// Starts processes.
 pub(crate) struct Spawner {
     environment: Environment,
+    /// The same for the kernel; made when the first process is started.
+    ours: Block,
+    jobs: Told,
     ignored: sys::SignalSet,
     descriptors: Option<sys::RawLimit>,
     null: OwnedFd,
@@ -58,6 +63,43 @@ pub(crate) struct Spawner {
     /// two thousand.
     slots: Slots,
     stack: sys::Stack,
+}
+
+/// What processes are told of all jobs, as of some version; the next one is mostly told the same.
+#[derive(Default)]
+struct Told {
+    version: Option<u64>,
+    block: Block,
+    /// Which of our own variables do not count because of these.
+    hidden: Vec<usize>,
+}
+
+/// Variables for the kernel, in the order of their names, of which no two are alike.
+#[derive(Debug, Default)]
+struct Block {
+    strings: CStrings,
+    names: Vec<Range<usize>>,
+}
+
+impl Block {
+    /// To be called in the order of the names.
+    fn push(&mut self, name: &[u8], value: &[u8]) -> Result<(), Errno> {
+        let start = self.strings.bytes().len();
+        self.strings.push(&[name, b"=", value])?;
+        self.names.push(start..start + name.len());
+        Ok(())
+    }
+
+    fn clear(&mut self) {
+        self.strings.clear();
+        self.names.clear();
+    }
+
+    /// Where a variable stands.
+    fn find(&self, name: &[u8]) -> Option<usize> {
+        let bytes = self.strings.bytes();
+        self.names.binary_search_by(|range| bytes.get(range.clone()).unwrap_or_default().cmp(name)).ok()
+    }
 }
 
 struct Slots {
@@ -82,6 +124,8 @@ impl Spawner {
         environment.insert(b"CONTAINERPILOT_PID".to_vec(), std::process::id().to_string().into_bytes());
         Ok(Self {
             environment,
+            ours: Block::default(),
+            jobs: Told::default(),
             ignored: sys::ignored_signals(),
             descriptors: sys::raise_descriptor_limit(),
             null,
@@ -128,7 +172,8 @@ impl Spawner {
             message: format!("{program}: a zero byte stands in its arguments, environment or directory"),
         };
 
-        let environment = self.variables(request).map_err(zero)?;
+        self.tell(&request.environment.jobs).map_err(zero)?;
+        let (own, hidden_ours, hidden_jobs) = self.variables(request).map_err(zero)?;
         let mut arguments = CStrings::default();
         for argument in std::iter::once(&command.program).chain(&command.arguments) {
             arguments.push(&[argument.as_bytes()]).map_err(zero)?;
@@ -150,7 +195,11 @@ impl Spawner {
         let image = Image {
             files: &files,
             arguments: &arguments,
-            environment: &environment,
+            environment: Variables([
+                (&own, &[]),
+                (&self.jobs.block.strings, &hidden_jobs),
+                (&self.ours.strings, &hidden_ours),
+            ]),
             cwd: &cwd,
             stdin: (!request.own_stdin).then(|| self.slots.null.as_fd()),
             output: (!request.raw_output).then(|| (self.slots.out.as_fd(), self.slots.err.as_fd())),
@@ -172,19 +221,51 @@ impl Spawner {
         })
     }
 
-    /// The child's variables: ours, those of its trigger, and those of its configuration (P7, P9).
-    fn variables(&self, request: &Request<'_>) -> Result<CStrings, Errno> {
-        let ours = self.environment.iter().map(|(name, value)| (name.as_slice(), value.as_slice()));
-        let trigger = request.environment.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
-        let own = request.process.env.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
-        let mut seen = HashSet::new();
-        let mut all = CStrings::default();
-        for (name, value) in own.rev().chain(trigger.rev()).chain(ours) {
-            if seen.insert(name) {
-                all.push(&[name, b"=", value])?;
+    /// Puts what all processes are told into the kernel's form, if it is not there already.
+    fn tell(&mut self, jobs: &JobVariables) -> Result<(), Errno> {
+        if self.ours.names.is_empty() {
+            for (name, value) in &self.environment {
+                self.ours.push(name, value)?;
             }
         }
-        Ok(all)
+        if self.jobs.version == Some(jobs.version()) {
+            return Ok(());
+        }
+        let told = &mut self.jobs;
+        told.version = None;
+        told.block.clear();
+        told.hidden.clear();
+        // Of two with one name, the later counts.
+        let sorted: BTreeMap<&str, &str> = jobs.iter().collect();
+        for (name, value) in sorted {
+            told.block.push(name.as_bytes(), value.as_bytes())?;
+            told.hidden.extend(self.ours.find(name.as_bytes()));
+        }
+        told.version = Some(jobs.version());
+        Ok(())
+    }
+
+    /// The child's variables (P7, P9): those of its configuration and of its trigger; and which of ours and of those
+    /// that all are told do not count because of them.
+    fn variables(&self, request: &Request<'_>) -> Result<(CStrings, Vec<usize>, Vec<usize>), Errno> {
+        let own = &request.process.env;
+        let why = &request.environment.why;
+        let trigger = why.iter().enumerate().filter(|(nth, (name, _))| {
+            let later = why.iter().skip(nth + 1).any(|(other, _)| other == name);
+            !later && !own.contains_key(*name)
+        });
+        let own = own.iter().map(|(name, value)| (name.as_str(), value));
+        let mut strings = CStrings::default();
+        let (mut ours, mut jobs) = (self.jobs.hidden.clone(), Vec::new());
+        for (name, value) in own.chain(trigger.map(|(_, (name, value))| (*name, value))) {
+            let name = name.as_bytes();
+            strings.push(&[name, b"=", value.as_bytes()])?;
+            ours.extend(self.ours.find(name));
+            jobs.extend(self.jobs.block.find(name));
+        }
+        ours.sort_unstable();
+        jobs.sort_unstable();
+        Ok((strings, ours, jobs))
     }
 
     /// The files that may be the program: itself, or one in each directory of the child's `PATH` (P8).
@@ -194,7 +275,7 @@ impl Spawner {
             return vec![PathBuf::from(program)];
         }
         let own = request.process.env.get("PATH").map(String::as_bytes);
-        let trigger = || request.environment.iter().rev().find(|(name, _)| name == "PATH");
+        let trigger = || request.environment.why.iter().rfind(|(name, _)| *name == "PATH");
         let ours = || self.environment.get(&b"PATH"[..]).map(Vec::as_slice);
         let path = own.or_else(|| trigger().map(|(_, value)| value.as_bytes())).or_else(ours);
         let path = path.unwrap_or(USUAL_PATH);
@@ -231,7 +312,6 @@ struct Identity {
 /// Looks the user and the group up. A user that has come to be missing is a failed start, in words.
 fn identity(process: &Process) -> Result<Identity, String> {
     use containerpilot_core::plan::Principal;
-    let (our_user, our_group) = sys::effective_ids();
     let named = |who: &Principal| match who {
         Principal::Name(name) => name.clone(),
         Principal::Id(id) => id.to_string(),
@@ -243,6 +323,7 @@ fn identity(process: &Process) -> Result<Identity, String> {
         }
     };
     let Some(who) = &process.user else { return Ok(Identity { user: None, group, groups: None }) };
+    let (our_user, our_group) = sys::effective_ids();
     let user = match (users::user(who), who) {
         (Some(user), _) => user,
         // A number needs no entry; such a user has the group we have, and no others.

@@ -15,7 +15,13 @@ fn shell(spawner: &mut Spawner, script: &str) -> Spawned {
         Command { program: "/bin/sh".to_owned(), arguments: vec!["-c".to_owned(), script.to_owned()] };
     let process = Process::default();
     let (own_stdin, raw_output) = (false, true);
-    let request = Request { command: &command, environment: &[], process: &process, own_stdin, raw_output };
+    let request = Request {
+        command: &command,
+        environment: &containerpilot_core::environment::Environment::default(),
+        process: &process,
+        own_stdin,
+        raw_output,
+    };
     spawner.spawn(&request).unwrap()
 }
 

@@ -3,6 +3,7 @@ use std::thread;
 
 use containerpilot_config::host::Described;
 use containerpilot_config::{Input as Text, Options, load};
+use containerpilot_core::environment::Environment;
 use containerpilot_core::ids::{JobIx, RunId};
 use containerpilot_core::plan::Signal;
 
@@ -44,7 +45,7 @@ fn signal_ourselves(name: &str) {
 }
 
 fn spawn(run: u64) -> Effect {
-    Effect::Spawn { job: JobIx(0), run: RunId(run), environment: Vec::new() }
+    Effect::Spawn { job: JobIx(0), run: RunId(run), environment: Environment::default() }
 }
 
 isolated! {

@@ -24,7 +24,13 @@ fn spawner() -> Spawner {
 fn spawn(spawner: &mut Spawner, words: &[&str], process: &Process) -> Result<Spawned, StartError> {
     let command = command(words);
     let (own_stdin, raw_output) = (false, false);
-    spawner.spawn(&Request { command: &command, environment: &[], process, own_stdin, raw_output })
+    spawner.spawn(&Request {
+        command: &command,
+        environment: &environment::Environment::default(),
+        process,
+        own_stdin,
+        raw_output,
+    })
 }
 
 /// The standard output of a shell script, and how it ended.
@@ -173,8 +179,9 @@ isolated! {
         let process =
             Process { env: BTreeMap::from([("OWN".to_owned(), "own".to_owned())]), ..Process::default() };
         let command = command(&["/bin/sh", "-c", "env | grep -aE '^(BOTH|OWN|X|CONTAINERPILOT_PID)=' | sort; exit 0"]);
-        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        let environment = [pair("BOTH", "trigger"), pair("X", "1"), pair("X", "2"), pair("OWN", "trigger")];
+        let pair = |name, value: &str| (name, value.to_owned());
+        let why = vec![pair("BOTH", "trigger"), pair("X", "1"), pair("X", "2"), pair("OWN", "trigger")];
+        let environment = environment::Environment { why, ..Default::default() };
         let (own_stdin, raw_output) = (false, false);
         let request = Request { command: &command, environment: &environment, process: &process, own_stdin, raw_output };
         let spawned = spawner.spawn(&request).unwrap();

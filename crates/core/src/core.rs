@@ -7,10 +7,12 @@
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::format;
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::effect::{Effect, Entry, Wanted};
+use crate::environment::JobVariables;
 use crate::event::{Code, Source, UserSignal};
 use crate::ids::{CheckIx, CheckRun, EventId, JobIx, RunId, WatchIx};
 use crate::input::{ExitStatus, Input};
@@ -87,6 +89,8 @@ pub struct Core {
     pub(crate) phase: Phase,
     pub(crate) maintenance: bool,
     pub(crate) jobs: Vec<JobState>,
+    /// What every process is told of all jobs (P7).
+    pub(crate) variables: Arc<JobVariables>,
     pub(crate) watches: Vec<WatchState>,
     pub(crate) timers: Timers,
     pub(crate) stop_time: Option<TimerId>,
@@ -201,6 +205,7 @@ impl Core {
             phase: Phase::Beginning,
             maintenance: false,
             jobs: plan.jobs.iter().map(JobState::new).collect(),
+            variables: Arc::new(JobVariables::new(&plan.jobs)),
             watches: plan.watches.iter().map(|_| WatchState::default()).collect(),
             timers: Timers::default(),
             stop_time: None,

@@ -1,8 +1,8 @@
 //! Everything the core can want.
 
 use alloc::string::String;
-use alloc::vec::Vec;
 
+use crate::environment::Environment;
 use crate::ids::{CheckIx, CheckRun, JobIx, RunId};
 use crate::plan::{Level, Signal, Status};
 
@@ -16,7 +16,7 @@ pub enum Effect {
         /// The run that this begins.
         run: RunId,
         /// Variables for the process beside the supervisor's own (P7), in the order in which they count.
-        environment: Vec<(String, String)>,
+        environment: Environment,
     },
     /// Send a signal to the process group of a run.
     Kill {
@@ -39,7 +39,7 @@ pub enum Effect {
         /// The run that this begins.
         run: CheckRun,
         /// Variables for its process, if it has one.
-        environment: Vec<(String, String)>,
+        environment: Environment,
     },
     /// Cut a check short. The answer is `CheckDone` all the same.
     CancelCheck {

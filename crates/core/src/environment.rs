@@ -1,6 +1,10 @@
 //! The variables a process gets beside the supervisor's own (P7).
+//!
+//! What all jobs are told alike (where services and processes are) is kept as it changes, and shared: if it were put
+//! together for every process anew, starting all jobs would cost the square of their number.
 
 use alloc::string::{String, ToString};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use alloc::{format, vec};
 
@@ -9,40 +13,97 @@ use crate::ids::JobIx;
 use crate::input::ExitStatus;
 use crate::plan::Job;
 
+/// The variables of one process.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Environment {
+    /// What every process started at this moment is told.
+    pub jobs: Arc<JobVariables>,
+    /// Why this one runs; these count before the others.
+    pub why: Vec<(&'static str, String)>,
+}
+
+impl Environment {
+    /// All variables, in the order in which they count: of two with one name, the later.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&str, &str)> {
+        self.jobs.iter().chain(self.why.iter().map(|(name, value)| (*name, value.as_str())))
+    }
+}
+
+/// The addresses of services, and the processes of running jobs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JobVariables {
+    version: u64,
+    /// In the order of the jobs. Those of jobs without a process have no value.
+    variables: Vec<(String, Option<String>)>,
+    /// Where the process of each job stands.
+    processes: Vec<usize>,
+}
+
+impl JobVariables {
+    /// Those of jobs that do not run yet.
+    pub(crate) fn new(jobs: &[Job]) -> Self {
+        let mut new = Self::default();
+        for job in jobs {
+            if let Some(service) = &job.service {
+                let name = format!("CONTAINERPILOT_{}_IP", variable_name(&job.name));
+                new.variables.push((name, Some(service.address.to_string())));
+            }
+            new.processes.push(new.variables.len());
+            let name = format!("CONTAINERPILOT_{}_PID", variable_name(short_name(job)));
+            new.variables.push((name, None));
+        }
+        new
+    }
+
+    /// Another number means that something has changed, of those that one core has given.
+    #[must_use]
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// The variables, in the order in which they count.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&str, &str)> {
+        self.variables.iter().filter_map(|(name, value)| Some((name.as_str(), value.as_deref()?)))
+    }
+
+    fn set_process(&mut self, job: JobIx, pid: Option<i32>) {
+        self.version += 1;
+        let place = self.processes.get(job.index()).and_then(|place| self.variables.get_mut(*place));
+        if let Some((_, value)) = place {
+            *value = pid.map(|pid| pid.to_string());
+        }
+    }
+}
+
 impl Core {
     /// The variables for a process of a job: the addresses of services, the processes of running jobs, and why it runs.
-    pub(crate) fn environment(&self, job: JobIx) -> Vec<(String, String)> {
-        let mut variables = Vec::new();
-        for (planned, state) in self.plan.jobs.iter().zip(&self.jobs) {
-            if let Some(service) = &planned.service {
-                let name = format!("CONTAINERPILOT_{}_IP", variable_name(&planned.name));
-                variables.push((name, service.address.to_string()));
-            }
-            if let Some(pid) = state.pid {
-                let name = format!("CONTAINERPILOT_{}_PID", variable_name(short_name(planned)));
-                variables.push((name, pid.to_string()));
-            }
+    pub(crate) fn environment(&self, job: JobIx) -> Environment {
+        Environment { jobs: Arc::clone(&self.variables), why: self.why(job) }
+    }
+
+    /// A job has another process, or none any more. Copies the variables only if somebody holds the old ones still,
+    /// which nobody does who carries effects out at once.
+    pub(crate) fn set_process(&mut self, job: JobIx, pid: Option<i32>) {
+        if self.job(job).pid != pid {
+            self.job_mut(job).pid = pid;
+            Arc::make_mut(&mut self.variables).set_process(job, pid);
         }
-        variables.extend(self.why(job));
-        variables
     }
 
     /// What the trigger of the present run was.
-    fn why(&self, job: JobIx) -> Vec<(String, String)> {
+    fn why(&self, job: JobIx) -> Vec<(&'static str, String)> {
         let (planned, state) = (self.planned(job), self.job(job));
         let mut why = vec![
-            ("CONTAINERPILOT_JOB".to_string(), planned.name.clone()),
-            ("CONTAINERPILOT_RESTARTS".to_string(), state.restarts.to_string()),
+            ("CONTAINERPILOT_JOB", planned.name.clone()),
+            ("CONTAINERPILOT_RESTARTS", state.restarts.to_string()),
         ];
         let Some(event) = state.cause else { return why };
-        why.push(("CONTAINERPILOT_EVENT".to_string(), event.code.name().to_string()));
-        why.push(("CONTAINERPILOT_EVENT_SOURCE".to_string(), self.origin_name(event.origin)));
+        why.push(("CONTAINERPILOT_EVENT", event.code.name().to_string()));
+        why.push(("CONTAINERPILOT_EVENT_SOURCE", self.origin_name(event.origin)));
         match event.exit {
-            Some(ExitStatus::Code(code)) => {
-                why.push(("CONTAINERPILOT_EXIT_CODE".to_string(), code.to_string()));
-            }
+            Some(ExitStatus::Code(code)) => why.push(("CONTAINERPILOT_EXIT_CODE", code.to_string())),
             Some(ExitStatus::Signal(signal)) => {
-                why.push(("CONTAINERPILOT_EXIT_SIGNAL".to_string(), signal.0.to_string()));
+                why.push(("CONTAINERPILOT_EXIT_SIGNAL", signal.0.to_string()))
             }
             None => {}
         }

@@ -74,9 +74,8 @@ impl Core {
         };
         let aim = self.job(job).aim();
         self.change(job, State::Running, aim);
-        let state = self.job_mut(job);
-        state.pid = Some(pid);
-        let signals = core::mem::take(&mut state.signals_at_start);
+        self.set_process(job, Some(pid));
+        let signals = core::mem::take(&mut self.job_mut(job).signals_at_start);
         let now = self.now;
         self.job_mut(job).started_at = now;
         self.log(Level::Info, Some(job), format!("started, pid {pid}{}", self.because(job)));
@@ -143,9 +142,9 @@ impl Core {
     /// Takes note that a run is over; which job's it was.
     fn forget(&mut self, run: RunId) -> Option<JobIx> {
         let job = self.runs.remove(&run)?;
+        self.set_process(job, None);
         let state = &mut self.jobs[job.index()];
         state.run = None;
-        state.pid = None;
         state.signals_at_start.clear();
         self.timers.cancel(&mut state.run_timeout);
         Some(job)

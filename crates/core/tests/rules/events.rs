@@ -87,8 +87,8 @@ fn p7_a_process_knows_why_it_runs_and_where_the_others_are() {
          { name: 'after', exec: 'x', when: { source: '/opt/set.up.sh', once: 'exitFailed' } }",
     );
     let value = |stage: &Stage, name: &str| {
-        let found = stage.environment.iter().rfind(|(known, _)| known == name);
-        found.map(|(_, value)| value.clone()).unwrap_or_default()
+        let found = stage.environment.iter().rfind(|(known, _)| *known == name);
+        found.map(|(_, value)| value.to_owned()).unwrap_or_default()
     };
     assert_eq!(value(&stage, "CONTAINERPILOT_MY_DB_IP"), "10.0.0.1");
     stage.exit("/opt/set.up.sh", 7);

@@ -7,6 +7,7 @@ use containerpilot_config::host::Described;
 use containerpilot_config::interfaces::HostAddress;
 use containerpilot_config::{Input as File, Options, load};
 use containerpilot_core::effect::Wanted;
+use containerpilot_core::environment::Environment;
 use containerpilot_core::ids::{CheckRun, JobIx, RunId, WatchIx};
 use containerpilot_core::input::{ExitStatus, Instance, StartError, StartErrorKind};
 use containerpilot_core::plan::{Plan, Signal};
@@ -24,7 +25,7 @@ pub(crate) struct Stage {
     checks: VecDeque<(CheckRun, String)>,
     seen: u64,
     next_pid: i32,
-    pub(crate) environment: Vec<(String, String)>,
+    pub(crate) environment: Environment,
     pub(crate) exit: Option<u8>,
     pub(crate) log: Vec<String>,
 }
@@ -58,7 +59,7 @@ impl Stage {
             checks: VecDeque::new(),
             seen: 0,
             next_pid: 100,
-            environment: Vec::new(),
+            environment: Environment::default(),
             exit: None,
             log: Vec::new(),
         }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use containerpilot_core::environment::Environment;
 use containerpilot_core::ids::RunId;
 use containerpilot_core::plan::{Job, OnUnhealthy, Repeat, Restarts, Signal, Trigger};
 use containerpilot_core::{JobStatus, Phase, State, Time};
@@ -10,7 +11,7 @@ use super::{Check, Pending, RunModel, Witness};
 use crate::world::pid_of;
 
 impl Witness<'_> {
-    pub(super) fn see_spawn(&mut self, job: usize, run: RunId, environment: &[(String, String)]) -> Check {
+    pub(super) fn see_spawn(&mut self, job: usize, run: RunId, environment: &Environment) -> Check {
         let planned = &self.plan.jobs[job];
         if self.jobs[job].run.is_some() {
             return self.broken("P6", job, "a second process at once");
@@ -30,8 +31,8 @@ impl Witness<'_> {
         self.check_environment(job, environment)?;
         // What was decided in the step of the shutdown, before it, is none of the shutdown's.
         let in_shutdown = self.shutdown.is_some() && self.phase_before == Phase::Stopping;
-        let why = environment.iter().find(|(name, _)| name == "CONTAINERPILOT_EVENT").map(|(_, why)| why);
-        let farewell = why.is_some_and(|why| matches!(why.as_str(), "stopping" | "stopped" | "shutdown"));
+        let why = environment.iter().find(|(name, _)| *name == "CONTAINERPILOT_EVENT").map(|(_, why)| why);
+        let farewell = why.is_some_and(|why| matches!(why, "stopping" | "stopped" | "shutdown"));
         let model = &mut self.jobs[job];
         model.runs += 1;
         model.runs_at_shutdown += u64::from(in_shutdown);
@@ -66,7 +67,7 @@ impl Witness<'_> {
     }
 
     /// P7: exactly the processes that run, and why this one does.
-    fn check_environment(&self, job: usize, environment: &[(String, String)]) -> Check {
+    fn check_environment(&self, job: usize, environment: &Environment) -> Check {
         if !self.exact {
             return Ok(());
         }
@@ -83,8 +84,8 @@ impl Witness<'_> {
         if told != known {
             return self.broken("P7", job, &format!("it is told of {told:?} instead of {known:?}"));
         }
-        let name = environment.iter().find(|(name, _)| name == "CONTAINERPILOT_JOB");
-        if name.is_none_or(|(_, name)| *name != self.plan.jobs[job].name) {
+        let name = environment.iter().find(|(name, _)| *name == "CONTAINERPILOT_JOB");
+        if name.is_none_or(|(_, name)| name != self.plan.jobs[job].name) {
             return self.broken("P7", job, "it is not told its name");
         }
         Ok(())
