@@ -48,7 +48,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use containerpilot_core::plan::{self, Level, Logging};
+use containerpilot_core::plan::{Level, Logging};
 
 use self::output::{Output, complain};
 use self::plane::Plane;
