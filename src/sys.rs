@@ -252,7 +252,7 @@ pub(crate) fn set_name(name: &std::ffi::CStr) -> Result<(), Errno> {
 ///
 /// This frees no memory that the kernel could not have taken back by itself: it is the pages' owner and keeps them in
 /// its cache. But they do not count as ours any more (some 1.6 MiB), and are the first to go when memory is short. It
-/// costs a few page faults, some ten microseconds, when something happens for the first time after the start.
+/// costs page faults when something happens for the first time after the start.
 pub(crate) fn release_code() {
     unsafe extern "C" {
         static __executable_start: u8;
