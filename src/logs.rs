@@ -48,7 +48,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use containerpilot_core::plan::{Level, Logging};
+use containerpilot_core::plan::{self, Level, Logging};
 
 use self::output::{Output, complain};
 use self::plane::Plane;
@@ -100,17 +100,21 @@ impl Shared {
     }
 }
 
+/// Opens the output; an error names the file, because the system's words do not.
+fn open(logging: &Logging) -> io::Result<Output> {
+    Output::open(&logging.output).map_err(|error| match &logging.output {
+        plan::Output::File(path) => {
+            io::Error::new(error.kind(), format!("the log file {path} cannot be opened: {error}"))
+        }
+        plan::Output::Stdout | plan::Output::Stderr => error,
+    })
+}
+
 impl Logs {
     /// Opens the output and starts the log's thread.
     #[cfg(test)]
     pub(crate) fn start(logging: &Logging) -> io::Result<Self> {
-        let output = Output::open(&logging.output).map_err(|error| match &logging.output {
-            plan::Output::File(path) => {
-                io::Error::new(error.kind(), format!("the log file {path} cannot be opened: {error}"))
-            }
-            plan::Output::Stdout | plan::Output::Stderr => error,
-        })?;
-        Self::start_on(output, logging)
+        Self::start_on(open(logging)?, logging)
     }
 
     #[cfg(test)]
@@ -122,7 +126,7 @@ impl Logs {
 
     /// Opens the output. Whatever is said is kept until [`Logs::begin`].
     pub(crate) fn prepare(logging: &Logging) -> io::Result<Self> {
-        Self::prepare_on(Output::open(&logging.output)?, logging)
+        Self::prepare_on(open(logging)?, logging)
     }
 
     fn prepare_on(output: Output, logging: &Logging) -> io::Result<Self> {
