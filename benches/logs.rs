@@ -97,8 +97,7 @@ fn relay(format: &str, lines: &str, per_write: &str) -> io::Result<()> {
         "text" => Format::Text,
         _ => Format::Default,
     };
-    let logs = logs::Logs::prepare(&Logging { level: Level::Info, format, output: Output::Stdout })?;
-    logs.begin()?;
+    let logs = logs::Logs::start(&Logging { level: Level::Info, format, output: Output::Stdout })?;
     let mut child = writer(lines, per_write, Stdio::piped())?;
     let (stderr, _) = io::pipe()?;
     let stdout = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
@@ -163,12 +162,11 @@ fn compare(turns: usize) -> io::Result<()> {
 
 /// Memory and wake-ups with 1,000 children that have each said something and are silent now.
 fn idle() -> io::Result<()> {
-    let logs = logs::Logs::prepare(&Logging {
+    let logs = logs::Logs::start(&Logging {
         level: Level::Info,
         format: Format::Default,
         output: Output::File("/dev/null".into()),
     })?;
-    logs.begin()?;
     let memory = || std::fs::read_to_string("/proc/self/status").map(|text| field(&text, "VmRSS"));
     let before = memory()?;
     let mut kept = Vec::new();

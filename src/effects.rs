@@ -160,8 +160,6 @@ impl Hands {
     ) -> Result<i32, StartError> {
         let spawned = self.spawner.spawn(request)?;
         self.reaper.started(spawned.pid, owner);
-        // If there can be no thread now, it is tried again before the loop rests.
-        let _ = self.logs.begin();
         if let Some((stdout, stderr)) = spawned.output {
             let pid = spawned.pid.unsigned_abs();
             let source = Source { job: job.to_owned(), pid, check: check.map(str::to_owned) };

@@ -39,7 +39,6 @@ mod tail;
 mod tests;
 mod writer;
 
-use std::cell::Cell;
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -73,10 +72,9 @@ pub(crate) struct Source {
 }
 
 /// The supervisor's end of the log. Nothing here waits, but for [`Logs::finish`].
+#[derive(Debug)]
 pub(crate) struct Logs {
     shared: Arc<Shared>,
-    /// What the log's thread will work with, until it runs.
-    plane: Cell<Option<Box<Plane>>>,
 }
 
 /// What both threads hold.
@@ -112,43 +110,19 @@ fn open(logging: &Logging) -> io::Result<Output> {
 
 impl Logs {
     /// Opens the output and starts the log's thread.
-    #[cfg(test)]
     pub(crate) fn start(logging: &Logging) -> io::Result<Self> {
         Self::start_on(open(logging)?, logging)
     }
 
-    #[cfg(test)]
     fn start_on(output: Output, logging: &Logging) -> io::Result<Self> {
-        let logs = Self::prepare_on(output, logging)?;
-        logs.begin()?;
-        Ok(logs)
-    }
-
-    /// Opens the output. Whatever is said is kept until [`Logs::begin`].
-    pub(crate) fn prepare(logging: &Logging) -> io::Result<Self> {
-        Self::prepare_on(open(logging)?, logging)
-    }
-
-    fn prepare_on(output: Output, logging: &Logging) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             queue: Queue::new(Waker::new()?),
             level: AtomicU8::new(logging.level as u8),
             tails: Mutex::default(),
         });
-        let plane = Plane::new(Arc::clone(&shared), output, logging)?;
-        Ok(Self { shared, plane: Cell::new(Some(Box::new(plane))) })
-    }
-
-    /// Starts the log's thread, if it does not run. The first job is not made to wait for it: a thread costs as much
-    /// as half a process.
-    pub(crate) fn begin(&self) -> io::Result<()> {
-        let Some(plane) = self.plane.take() else { return Ok(()) };
-        // Handed over by way of a box that is still ours if there can be no thread.
-        let handover = Arc::new(Mutex::new(Some(plane)));
-        let taken = Arc::clone(&handover);
-        let shared = Arc::clone(&self.shared);
-        let started = std::thread::Builder::new().name("logs".into()).spawn(move || {
-            let Some(mut plane) = taken.lock().ok().and_then(|mut plane| plane.take()) else { return };
+        let mut plane = Plane::new(Arc::clone(&shared), output, logging)?;
+        let logs = Self { shared: Arc::clone(&shared) };
+        std::thread::Builder::new().name("logs".into()).spawn(move || {
             for _ in 0..MAX_PANICS {
                 // A panic is a bug, but not one that children should die of, as they would when their pipes close.
                 match catch_unwind(AssertUnwindSafe(|| plane.run())) {
@@ -157,23 +131,8 @@ impl Logs {
                 }
             }
             shared.queue.set_end(false);
-        });
-        if started.is_err() {
-            self.plane.set(handover.lock().ok().and_then(|mut plane| plane.take()));
-        }
-        started.map(drop)
-    }
-
-    /// More is about to be said: the log's thread is woken when that is enough, or at [`Logs::release`]. Each wake-up
-    /// costs as much as everything else about an entry, and delays what is done after it.
-    pub(crate) fn gather(&self) {
-        self.shared.queue.gather();
-    }
-
-    /// Nothing more is said for now. A thread that could not be started is tried again.
-    pub(crate) fn release(&self) {
-        let _ = self.begin();
-        self.shared.queue.release();
+        })?;
+        Ok(logs)
     }
 
     /// Reads two pipes of a process from now on, until they are closed.
@@ -252,9 +211,6 @@ impl Logs {
     /// Writes everything that has been written and said by now, ends the log's thread, and waits for that, until the
     /// deadline (S6). Whether everything was written.
     pub(crate) fn finish(self, deadline: Instant) -> bool {
-        if self.begin().is_err() {
-            return false;
-        }
         self.shared.queue.push_work(Work::Finish(deadline));
         self.shared.queue.wait_end(deadline + GRACE)
     }

@@ -89,8 +89,7 @@ impl<D: Decide> Runtime<D> {
         let signals = Signals::open(taken)?;
         let mailbox = Mailbox::new()?;
         let probes = Probes::new(mailbox.letterbox());
-        let logs = Logs::prepare(&core.plan().logging)?;
-        logs.gather();
+        let logs = Logs::start(&core.plan().logging)?;
         let loop_thread = std::thread::current().id();
         std::panic::set_hook(Box::new(move |about| remember_panic(about, loop_thread)));
         Ok(Self {
@@ -135,7 +134,6 @@ impl<D: Decide> Runtime<D> {
 
     /// S6: before the process leaves, the whole log is written, if whoever reads it takes it in time.
     fn leave(self, code: u8) -> u8 {
-        self.hands.logs.release();
         let patience = self.core.plan().stop_timeout.max(LAST_LINES);
         self.hands.logs.finish(Instant::now() + patience);
         code
@@ -154,15 +152,7 @@ impl<D: Decide> Runtime<D> {
         ];
         self.hands.probes.await_all(&mut fds);
         let timeout = if more || !self.answers.is_empty() { Some(Duration::ZERO) } else { self.until_next() };
-        let rests = timeout.is_none_or(|timeout| !timeout.is_zero());
-        if rests {
-            self.hands.logs.release();
-        }
-        let polled = sys::poll(&mut fds, timeout);
-        if rests {
-            self.hands.logs.gather();
-        }
-        if polled.is_err() {
+        if sys::poll(&mut fds, timeout).is_err() {
             // Interrupted, or out of memory: nothing is known to be ready.
             fds.iter_mut().for_each(|fd| fd.revents = 0);
         }

@@ -91,7 +91,6 @@ impl Signals {
 
     /// Takes note that children have ended.
     pub(crate) fn children_seen(&self) {
-        // However many have ended, the signal is pending once.
-        let _ = sys::read_signal(self.children());
+        while let Ok(Some(_)) = sys::read_signal(self.children()) {}
     }
 }

@@ -33,11 +33,6 @@ const MAX_LEFT: usize = 256;
 const BUSY_TURNS: u32 = 4;
 const SMALL_TURN: usize = 32 * 1024;
 const MOMENT: Duration = Duration::from_micros(100);
-/// So does one who only follows starts and ends, of a job that restarts without a pause, and for longer: each of its
-/// wake-ups takes the processor from the very processes that it is told of.
-const REST: Duration = Duration::from_millis(1);
-/// Not when many end at once: then there is enough to do.
-const FEW: usize = 8;
 /// The last lines that are shown with an entry (L6).
 const OUTPUT_LINES: usize = 5;
 const OUTPUT_BYTES: usize = 1024;
@@ -113,12 +108,8 @@ impl Plane {
             self.ready.push(WAKER);
             return;
         }
-        if self.busy >= BUSY_TURNS && self.read < SMALL_TURN {
-            if self.read > 0 {
-                std::thread::sleep(MOMENT);
-            } else if self.ready.len() < FEW {
-                std::thread::sleep(REST);
-            }
+        if self.busy >= BUSY_TURNS && self.read > 0 && self.read < SMALL_TURN {
+            std::thread::sleep(MOMENT);
         }
         let before = Instant::now();
         self.readable.wait(&mut self.ready);

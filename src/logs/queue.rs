@@ -17,8 +17,6 @@ use crate::sys::Waker;
 const MAX_ENTRIES: usize = 4096;
 /// … and so many bytes of them.
 const MAX_BYTES: usize = 1 << 20;
-/// So many are worth a wake-up while more are expected.
-const GATHERED: usize = 64;
 
 /// An entry of the supervisor's own.
 #[derive(Debug)]
@@ -71,8 +69,6 @@ struct Inner {
     dropped: u64,
     /// Whether the other thread has been woken and has not looked yet.
     woken: bool,
-    /// Whether a few more are expected, so that the other thread is not woken for each.
-    gathering: bool,
     /// How the log's thread ended: with everything written or not.
     end: Option<bool>,
 }
@@ -89,28 +85,11 @@ impl Queue {
     }
 
     fn wake(&self, mut inner: MutexGuard<'_, Inner>) {
-        if inner.gathering && inner.work.len() + inner.entries.len() < GATHERED {
-            return;
-        }
         let first = !inner.woken;
         inner.woken = true;
         drop(inner);
         if first {
             self.waker.wake();
-        }
-    }
-
-    /// From now on the other thread is woken for many only, until [`Queue::release`].
-    pub(super) fn gather(&self) {
-        self.lock().gathering = true;
-    }
-
-    /// Wakes the other thread if there is anything for it.
-    pub(super) fn release(&self) {
-        let mut inner = self.lock();
-        inner.gathering = false;
-        if !inner.work.is_empty() || !inner.entries.is_empty() {
-            self.wake(inner);
         }
     }
 

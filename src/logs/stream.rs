@@ -20,9 +20,6 @@ pub(super) const MAX_HELD: usize = 16 << 20;
 const KEPT_ROOM: usize = 4096;
 /// The size that a pipe gets which was found full: less turns between the child and us.
 const PIPE: usize = 256 * 1024;
-/// What a pipe holds at least, and what one holds that was not told otherwise.
-const SMALLEST: usize = 4096;
-const USUAL: usize = 64 * 1024;
 
 /// The read end of a child's pipe.
 #[derive(Debug)]
@@ -39,8 +36,8 @@ pub(super) struct Stream {
     pub(super) queued: bool,
     /// Whether what is held will not go on: a line without its newline is then a line.
     cut: bool,
-    /// How many bytes the pipe can hold, if that is known.
-    size: Option<usize>,
+    /// How many bytes the pipe can hold.
+    size: usize,
 }
 
 /// What goes with every operation on a stream.
@@ -56,16 +53,8 @@ impl Stream {
     /// Takes a pipe over.
     pub(super) fn new(fd: OwnedFd, source: Arc<Source>, tail: Option<Arc<Mutex<Tail>>>) -> io::Result<Self> {
         sys::set_nonblocking(fd.as_fd())?;
-        Ok(Self {
-            fd: Some(fd),
-            source,
-            tail,
-            held: Vec::new(),
-            done: 0,
-            queued: false,
-            cut: false,
-            size: None,
-        })
+        let size = sys::pipe_size(fd.as_fd()).unwrap_or(PIPE);
+        Ok(Self { fd: Some(fd), source, tail, held: Vec::new(), done: 0, queued: false, cut: false, size })
     }
 
     pub(super) fn fd(&self) -> Option<BorrowedFd<'_>> {
@@ -82,13 +71,9 @@ impl Stream {
         let fd = self.fd.as_ref()?.as_fd();
         match sys::read(fd, buffer) {
             Ok(count @ 1..) => {
-                // Most processes never write so much that the size of their pipe matters.
-                if count >= SMALLEST {
-                    let size = *self.size.get_or_insert_with(|| sys::pipe_size(fd).unwrap_or(PIPE));
-                    if count >= size && size < PIPE {
-                        // Refused when the user has too many large pipes; then it is not asked again.
-                        self.size = Some(sys::grow_pipe(fd, PIPE).unwrap_or(PIPE));
-                    }
+                if count >= self.size && self.size < PIPE {
+                    // Refused when the user has too many large pipes; then it is not asked again.
+                    self.size = sys::grow_pipe(fd, PIPE).unwrap_or(PIPE);
                 }
                 Some(count)
             }
@@ -103,9 +88,9 @@ impl Stream {
         }
     }
 
-    /// How much could be in the pipe: what pipes hold when they are made, if nothing else is known.
+    /// How much could be in the pipe.
     pub(super) fn size(&self) -> usize {
-        self.size.unwrap_or(USUAL)
+        self.size
     }
 
     /// Writes the lines that a piece of output completes, and keeps the rest.
