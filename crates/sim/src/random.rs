@@ -323,7 +323,8 @@ impl Maker<'_> {
 
     fn stop(&mut self) -> Stop {
         Stop {
-            signal: self.chance.pick(&[Signal::TERM, Signal::TERM, Signal::TERM, Signal(2), Signal::KILL]),
+            // Not SIGKILL: whether a run was killed for its time or asked so to end could not be told apart.
+            signal: self.chance.pick(&[Signal::TERM, Signal::TERM, Signal::TERM, Signal(2), Signal(3)]),
             timeout: if self.chance.percent(25) { Some(self.chance.time(&LONG)) } else { None },
             drain: if self.chance.percent(25) { self.chance.time(&LONG) } else { Duration::ZERO },
         }
