@@ -9,7 +9,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 
+use containerpilot_core::Input;
 use containerpilot_core::ids::CheckRun;
+use containerpilot_core::plan::Level;
 
 use crate::sys::Waker;
 
@@ -18,6 +20,10 @@ use crate::sys::Waker;
 pub(crate) enum News {
     /// The addresses of a check's host, or why there are none.
     Resolved(CheckRun, Result<Vec<SocketAddr>, String>),
+    /// Something that the core wants to know, such as a watch's answer.
+    Happened(Input),
+    /// Something for the log.
+    Said(Level, String),
 }
 
 /// The loop's end.

@@ -9,6 +9,7 @@ mod files;
 mod host;
 mod logs;
 mod mailbox;
+mod net;
 mod probe;
 mod reaper;
 mod runtime;

@@ -25,6 +25,7 @@ use crate::catalog::Catalog;
 use crate::effects::Hands;
 use crate::logs::Logs;
 use crate::mailbox::{Mailbox, News};
+use crate::net::Net;
 use crate::probe::Probes;
 use crate::reaper::{Ended, Reaper};
 use crate::signals::{Signals, Taken};
@@ -41,6 +42,9 @@ const RECOVERY: Duration = Duration::from_secs(1);
 
 /// How long the last lines of the log may take at least, however short the stop time is.
 const LAST_LINES: Duration = Duration::from_secs(1);
+
+/// How long the network's thread may take to put its things away.
+const LAST_WORDS: Duration = Duration::from_millis(100);
 
 /// Who decides: the core. Tests put a script in its place.
 pub(crate) trait Decide {
@@ -69,6 +73,8 @@ pub(crate) struct Runtime<D> {
     began: Instant,
     signals: Signals,
     mailbox: Mailbox,
+    /// The network's thread, once something has needed it.
+    net: Option<Net>,
     hands: Hands,
     answers: VecDeque<Input>,
     effects: Vec<Effect>,
@@ -97,6 +103,7 @@ impl<D: Decide> Runtime<D> {
             began: Instant::now(),
             signals,
             mailbox,
+            net: None,
             hands: Hands {
                 spawner,
                 reaper: Reaper::default(),
@@ -132,9 +139,20 @@ impl<D: Decide> Runtime<D> {
         }
     }
 
+    /// The network's thread; started when it is first asked for.
+    fn net(&mut self) -> io::Result<&Net> {
+        match &mut self.net {
+            Some(net) => Ok(net),
+            none => Ok(none.insert(Net::start()?)),
+        }
+    }
+
     /// S6: before the process leaves, the whole log is written, if whoever reads it takes it in time.
     fn leave(self, code: u8) -> u8 {
         let patience = self.core.plan().stop_timeout.max(LAST_LINES);
+        if let Some(net) = self.net {
+            net.finish(Instant::now() + LAST_WORDS);
+        }
         self.hands.logs.finish(Instant::now() + patience);
         code
     }
@@ -189,9 +207,8 @@ impl<D: Decide> Runtime<D> {
         }
         if ready(1) {
             let all: Vec<News> = self.mailbox.take().collect();
-            for News::Resolved(run, found) in all {
-                let outcome = self.hands.probes.resolved(run, found);
-                self.answers.extend(outcome.map(|result| Input::CheckDone { check: run, result }));
+            for news in all {
+                self.hear(news)?;
             }
         }
         if ready(2) || self.gathering_until.is_some_and(|until| until <= Instant::now()) {
@@ -203,6 +220,19 @@ impl<D: Decide> Runtime<D> {
         let recovering = self.recovering_until.is_some_and(|until| until > Instant::now());
         if !recovering && self.core.next_deadline().is_some_and(|deadline| deadline <= self.now()) {
             self.tell(Input::Tick)?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Takes what another thread has to say.
+    fn hear(&mut self, news: News) -> ControlFlow<u8> {
+        match news {
+            News::Resolved(run, found) => {
+                let outcome = self.hands.probes.resolved(run, found);
+                self.answers.extend(outcome.map(|result| Input::CheckDone { check: run, result }));
+            }
+            News::Happened(input) => self.tell(input)?,
+            News::Said(level, message) => self.hands.logs.entry(level, None, &message),
         }
         ControlFlow::Continue(())
     }
