@@ -5,6 +5,10 @@
 //! a slow or hostile peer can make them late, and never the loop. The thread is started when something first needs
 //! it, so a supervisor that speaks to nobody has none.
 
+mod body;
+mod patience;
+pub(crate) mod serve;
+
 use std::future::Future;
 use std::io;
 use std::sync::mpsc;
