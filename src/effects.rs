@@ -58,6 +58,8 @@ impl Hands {
             Effect::Advertise { job, wanted } => answers.extend(self.catalog.advertise(plan, job, wanted)),
             // The embedded catalog believes in a service until it is told otherwise.
             Effect::Heartbeat { job: _ } => {}
+            // Nobody can ask anything yet, so nobody waits for an answer.
+            Effect::Reply { id: _, answer: _ } => {}
             Effect::Log(entry) => self.log(plan, &entry),
             Effect::Exit { code } => return ControlFlow::Break(code),
         }

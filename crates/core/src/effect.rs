@@ -2,6 +2,7 @@
 
 use alloc::string::String;
 
+use crate::command::{Answer, RequestId};
 use crate::environment::Environment;
 use crate::ids::{CheckIx, CheckRun, JobIx, RunId};
 use crate::plan::{Level, Signal, Status};
@@ -46,7 +47,8 @@ pub enum Effect {
         /// The check's run.
         run: CheckRun,
     },
-    /// The wanted state of a job's service in the catalog has changed (D5).
+    /// The wanted state of a job's service in the catalog has changed (D5). If it is to be absent, the answer is
+    /// `Withdrawn`, as soon as that is so.
     Advertise {
         /// The job.
         job: JobIx,
@@ -57,6 +59,13 @@ pub enum Effect {
     Heartbeat {
         /// The job.
         job: JobIx,
+    },
+    /// Answer a command.
+    Reply {
+        /// The number of the request.
+        id: RequestId,
+        /// What became of it.
+        answer: Answer,
     },
     /// Write an entry of the log.
     Log(Entry),

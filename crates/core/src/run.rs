@@ -9,7 +9,7 @@ use crate::effect::{Effect, Entry, Wanted};
 use crate::event::Code;
 use crate::ids::{JobIx, RunId};
 use crate::input::{ExitStatus, StartError};
-use crate::job::{Aim, State};
+use crate::job::{Aim, Ending, State};
 use crate::journal::{Event, Origin};
 use crate::plan::{Level, Restarts, Signal, Status, Trigger};
 use crate::timers::Alarm;
@@ -38,7 +38,7 @@ impl Core {
     fn begin_without_process(&mut self, job: JobIx) {
         if self.phase != Phase::Running {
             // There is nothing to run for the end (S3), and this is no time to enter the catalog.
-            return self.begin_stop(job);
+            return self.begin_stop(job, Ending::Shutdown);
         }
         let aim = self.job(job).aim();
         self.change(job, State::Running, aim);
@@ -46,7 +46,7 @@ impl Core {
         if self.planned(job).health.is_none() {
             self.log(Level::Info, Some(job), "has nothing to run and nothing to check".into());
             self.change(job, State::Waiting, aim);
-            return self.begin_stop(job);
+            return self.begin_stop(job, Ending::Empty);
         }
         self.begin_service(job);
     }
@@ -143,7 +143,9 @@ impl Core {
     fn forget(&mut self, run: RunId) -> Option<JobIx> {
         let job = self.runs.remove(&run)?;
         self.set_process(job, None);
+        let now = self.now;
         let state = &mut self.jobs[job.index()];
+        state.ended_at = Some(now);
         state.run = None;
         state.signals_at_start.clear();
         self.timers.cancel(&mut state.run_timeout);
@@ -158,7 +160,7 @@ impl Core {
         let aim = self.job(job).aim();
         self.end_checks(job);
         match aim {
-            Aim::Drain | Aim::Term => {
+            Aim::Withdraw | Aim::Drain | Aim::Term => {
                 let state = &mut self.jobs[job.index()];
                 self.timers.cancel(&mut state.stop_timer);
                 return self.finish(job);
@@ -186,7 +188,7 @@ impl Core {
                 state.ran_at_shutdown = true;
                 self.start(job, Some(event));
             }
-            None if state.ran_at_shutdown => self.begin_stop(job),
+            None if state.ran_at_shutdown => self.begin_stop(job, Ending::Shutdown),
             None => self.look_again(job),
         }
     }
@@ -201,7 +203,8 @@ impl Core {
         if periodic {
             self.change(job, State::Waiting, Aim::Up);
             if self.job(job).turn.is_none() {
-                self.begin_stop(job);
+                let failed = self.job(job).failure.is_some();
+                self.begin_stop(job, if failed { Ending::Failed } else { Ending::Done });
             }
             return;
         }

@@ -39,6 +39,7 @@ mod waiting;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use containerpilot_core::command::Command;
 use containerpilot_core::effect::{Effect, Wanted};
 use containerpilot_core::event::{Code, Source, UserSignal};
 use containerpilot_core::ids::{CheckRun, JobIx, RunId};
@@ -109,6 +110,8 @@ struct JobModel {
     stopping: Option<(Time, u64)>,
     stopped: Option<u64>,
     left_at: Option<Time>,
+    /// Since when the catalog does not hold it, or was not waited for any longer.
+    free_at: Option<Time>,
     ended_at: Option<Time>,
     last_failure: Option<u8>,
     early: u32,
@@ -293,8 +296,13 @@ impl<'a> Witness<'a> {
             }
             Input::Exited { run, status, leftovers } => self.see_end(*run, *status, *leftovers, true),
             Input::CheckDone { check, result } => self.see_check_done(*check, result.is_ok()),
-            Input::Maintenance(on) if self.phase_before == Phase::Beginning => self.maintenance = *on,
-            Input::Maintenance(_)
+            Input::Command { command: Command::Maintenance(on), .. }
+                if self.phase_before == Phase::Beginning =>
+            {
+                self.maintenance = *on;
+            }
+            Input::Withdrawn { job } => self.see_withdrawn(job.index()),
+            Input::Command { .. }
             | Input::Ready
             | Input::Instances { .. }
             | Input::Signal(_)
@@ -439,6 +447,7 @@ impl<'a> Witness<'a> {
             Effect::CancelCheck { run } => self.see_cancel(*run),
             Effect::Advertise { job, wanted } => self.see_advertise(job.index(), *wanted),
             Effect::Heartbeat { job } => self.see_heartbeat(job.index()),
+            Effect::Reply { .. } => Ok(()),
             Effect::Log(entry) => {
                 if entry.message.contains("defect") {
                     return Err(self.says("core", entry.message.clone()));
@@ -534,6 +543,7 @@ impl JobModel {
             stopping: None,
             stopped: None,
             left_at: None,
+            free_at: None,
             ended_at: None,
             last_failure: None,
             early: 0,
@@ -563,6 +573,9 @@ fn matches(plan: &Plan, pattern: &EventPattern, origin: Origin, code: Code) -> b
         _ => false,
     }
 }
+
+/// How long a job may wait for the catalog (S2), unless a quarter of the stop time is less.
+const MOST_PATIENCE: Duration = Duration::from_secs(1);
 
 /// How long the supervisor may wait for what it has killed.
 const LAST_WAIT: Duration = Duration::from_secs(2);

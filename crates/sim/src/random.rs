@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
+use containerpilot_core::command::Command as CoreCommand;
 use containerpilot_core::event::{Code, Source, UserSignal};
 use containerpilot_core::input::{ExitStatus, Instance, StartErrorKind};
 use containerpilot_core::plan::{
@@ -362,7 +363,13 @@ fn script(chance: &mut Chance, job: &Job) -> Script {
     let count = chance.pick(&[1, 1, 2, 3, 4]);
     let runs = (0..count).map(|_| run_script(chance)).collect();
     let checks = job.health.iter().flat_map(|health| &health.checks).map(|_| check_scripts(chance)).collect();
-    Script { runs, checks }
+    // Most catalogs answer at once, some take a while, and some never do.
+    let withdrawal = match chance.below(10) {
+        0..6 => Some(Duration::ZERO),
+        6..9 => Some(chance.time(&LONG)),
+        _ => None,
+    };
+    Script { runs, checks, withdrawal }
 }
 
 fn run_script(chance: &mut Chance) -> RunScript {
@@ -411,7 +418,7 @@ fn happenings(chance: &mut Chance, watches: &[Watch]) -> Vec<(Duration, Happenin
         let what = match chance.below(100) {
             0..30 => Happening::Signal(chance.pick(&[Signal(1), Signal(12)])),
             30..50 => Happening::Signal(chance.pick(&[Signal(2), Signal::TERM])),
-            50..75 => Happening::Maintenance(chance.percent(50)),
+            50..75 => Happening::Command(CoreCommand::Maintenance(chance.percent(50))),
             75..95 if !watches.is_empty() => {
                 let count = chance.below(3);
                 let one = |nth: u64| Instance {

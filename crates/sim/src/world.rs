@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use containerpilot_core::effect::Effect;
+use containerpilot_core::command::RequestId;
+use containerpilot_core::effect::{Effect, Wanted};
 use containerpilot_core::ids::{CheckRun, JobIx, RunId, WatchIx};
 use containerpilot_core::input::{ExitStatus, Input, StartError};
 use containerpilot_core::plan::Signal;
@@ -65,6 +66,7 @@ struct World<'a> {
     probes: BTreeMap<CheckRun, Probe>,
     runs_of: Vec<usize>,
     checks_of: Vec<Vec<usize>>,
+    requests: u64,
     course: Course,
 }
 
@@ -174,13 +176,17 @@ impl<'a> World<'a> {
             probes: BTreeMap::new(),
             runs_of: vec![0; scenario.plan.jobs.len()],
             checks_of: scenario.scripts.iter().map(|script| vec![0; script.checks.len()]).collect(),
+            requests: 0,
             course: Course::default(),
         };
         world.add(scenario.ready_at, Coming::Input(Input::Ready));
         for (at, happening) in &scenario.happenings {
             let input = match happening {
                 Happening::Signal(signal) => Input::Signal(*signal),
-                Happening::Maintenance(on) => Input::Maintenance(*on),
+                Happening::Command(command) => {
+                    world.requests += 1;
+                    Input::Command { id: RequestId(world.requests), command: command.clone() }
+                }
                 Happening::Instances(watch, instances) => {
                     Input::Instances { watch: WatchIx::at(*watch), instances: instances.clone() }
                 }
@@ -290,8 +296,14 @@ impl<'a> World<'a> {
             }
             Effect::RunCheck { job, check, run, .. } => self.probe(job.index(), check.index(), *run),
             Effect::CancelCheck { run } => self.cancel(*run),
+            Effect::Advertise { job, wanted: Wanted::Absent } => {
+                if let Some(after) = self.scenario.scripts[job.index()].withdrawal {
+                    self.add(after, Coming::Input(Input::Withdrawn { job: *job }));
+                }
+            }
             Effect::KillRemains { .. }
             | Effect::Advertise { .. }
+            | Effect::Reply { .. }
             | Effect::Heartbeat { .. }
             | Effect::Log(_)
             | Effect::Exit { .. } => {}

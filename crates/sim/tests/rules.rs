@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use containerpilot_core::command::{Command as Order, RequestId};
 use containerpilot_core::effect::{Effect, Wanted};
 use containerpilot_core::event::{Code, Source, UserSignal};
 use containerpilot_core::ids::{CheckRun, JobIx, RunId, WatchIx};
@@ -108,6 +109,10 @@ fn exits(effects: &[Effect]) -> Option<u8> {
     })
 }
 
+fn maintenance(on: bool) -> Input {
+    Input::Command { id: RequestId(1), command: Order::Maintenance(on) }
+}
+
 const TERM: Input = Input::Signal(Signal::TERM);
 
 #[test]
@@ -184,11 +189,11 @@ fn d8_maintenance_before_the_startup_keeps_services_out() {
     let mut job = with_health(plain_job("a"), vec![check(exec())], OnUnhealthy::Report);
     job.service = Some(service("a", Some(Status::Passing)));
     let mut bench = Bench::new(vec![job]);
-    bench.at(0, Input::Maintenance(true));
+    bench.at(0, maintenance(true));
     bench.at(1, Input::Ready);
     assert_eq!(bench.count(Code::EnterMaintenance), 1);
     assert!(bench.started(1).is_empty());
-    let effects = bench.at(2, Input::Maintenance(false));
+    let effects = bench.at(2, maintenance(false));
     let present = Effect::Advertise { job: JobIx(0), wanted: Wanted::Present(Status::Passing) };
     assert!(effects.contains(&present));
 }

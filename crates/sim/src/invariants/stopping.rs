@@ -1,11 +1,12 @@
 //! S1–S5: how one job stops, and how everything does.
 
+use containerpilot_core::effect::Wanted;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::input::Input;
 use containerpilot_core::plan::{AtEnd, Repeat, Role, Trigger};
 use containerpilot_core::{Aim, Core, JobStatus, Phase, State};
 
-use super::{Check, LAST_WAIT, Witness, asks_to_stop};
+use super::{Check, LAST_WAIT, MOST_PATIENCE, Witness, asks_to_stop};
 
 impl Witness<'_> {
     /// S5: the code that is to come, as far as it is known when the shutdown begins.
@@ -114,6 +115,15 @@ impl Witness<'_> {
         Ok(())
     }
 
+    /// The catalog has let a service go.
+    pub(super) fn see_withdrawn(&mut self, job: usize) {
+        let now = self.now;
+        let model = &mut self.jobs[job];
+        if model.left_at.is_some() && model.free_at.is_none() {
+            model.free_at = Some(now);
+        }
+    }
+
     /// The jobs that run at the `stopping` of another.
     fn hooks(&self, job: usize) -> impl Iterator<Item = usize> + '_ {
         let name = &self.plan.jobs[job].name;
@@ -154,6 +164,10 @@ impl Witness<'_> {
         let late = planned.stop.timeout.is_some_and(|timeout| stopping + timeout <= self.now);
         if left && self.jobs[job].left_at.is_none() {
             self.jobs[job].left_at = Some(self.now);
+            // Who was in the catalog waits for it to let go; an answer, or its time, ends that.
+            if self.before[job].wanted == Wanted::Absent {
+                self.jobs[job].free_at = Some(self.now);
+            }
             let outstanding = self.hooks(job).find(|hook| {
                 after[*hook].state != State::Complete && !self.in_a_ring(*hook, job, after, &mut Vec::new())
             });
@@ -173,7 +187,9 @@ impl Witness<'_> {
         }
         let Some(run) = &self.jobs[job].run else { return Ok(()) };
         let Some(left_at) = self.jobs[job].left_at else { return Ok(()) };
-        let drained = left_at + planned.stop.drain;
+        let patience = left_at + MOST_PATIENCE.min(self.plan.stop_timeout / 4);
+        let free_at = self.jobs[job].free_at.map_or(patience, |free_at| free_at.min(patience));
+        let drained = free_at + planned.stop.drain;
         if run.started.is_some() && self.exact && phase == Phase::Stopping {
             // Nobody need ask what was killed for its time at that very moment.
             let signalled = run.asked.is_some() || run.killed.is_some();
