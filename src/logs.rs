@@ -60,6 +60,11 @@ const MAX_PANICS: u32 = 100;
 /// How much longer than its own deadline the end of the log's thread is waited for.
 const GRACE: Duration = Duration::from_millis(100);
 
+/// A time as the log writes it, as RFC 3339 wants it.
+pub(crate) fn rfc3339(time: SystemTime) -> String {
+    clock::stamp(time).iter().map(|byte| char::from(*byte)).collect()
+}
+
 /// Who writes to a pipe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Source {

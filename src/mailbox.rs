@@ -13,6 +13,7 @@ use containerpilot_core::Input;
 use containerpilot_core::ids::CheckRun;
 use containerpilot_core::plan::Level;
 
+use crate::inquiry::Question;
 use crate::sys::Waker;
 
 /// News from another thread.
@@ -24,6 +25,8 @@ pub(crate) enum News {
     Happened(Input),
     /// Something for the log.
     Said(Level, String),
+    /// A question, with the way back for its answer.
+    Inquiry(Question),
 }
 
 /// The loop's end.

@@ -7,6 +7,7 @@ mod cli;
 mod effects;
 mod files;
 mod host;
+mod inquiry;
 mod logs;
 mod mailbox;
 mod net;

@@ -15,7 +15,7 @@ use std::ops::ControlFlow;
 use std::os::fd::AsRawFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use containerpilot_config::template::Environment;
 use containerpilot_core::plan::{Level, Plan, Signal};
@@ -23,6 +23,7 @@ use containerpilot_core::{Core, Effect, Input, Time};
 
 use crate::catalog::Catalog;
 use crate::effects::Hands;
+use crate::inquiry::{Inquiries, Question};
 use crate::logs::Logs;
 use crate::mailbox::{Mailbox, News};
 use crate::net::Net;
@@ -51,6 +52,10 @@ pub(crate) trait Decide {
     fn plan(&self) -> &Plan;
     fn step(&mut self, now: Time, input: Input, effects: &mut Vec<Effect>);
     fn next_deadline(&self) -> Option<Time>;
+    /// Who knows the answers to questions; a script knows none.
+    fn core(&self) -> Option<&Core> {
+        None
+    }
 }
 
 impl Decide for Core {
@@ -64,6 +69,10 @@ impl Decide for Core {
 
     fn next_deadline(&self) -> Option<Time> {
         self.next_deadline()
+    }
+
+    fn core(&self) -> Option<&Core> {
+        Some(self)
     }
 }
 
@@ -110,6 +119,7 @@ impl<D: Decide> Runtime<D> {
                 probes,
                 catalog: Catalog::default(),
                 logs,
+                inquiries: Inquiries::new(SystemTime::now()),
                 pids: BTreeMap::new(),
             },
             answers: VecDeque::new(),
@@ -207,6 +217,10 @@ impl<D: Decide> Runtime<D> {
         }
         if ready(1) {
             let all: Vec<News> = self.mailbox.take().collect();
+            if all.iter().any(|news| matches!(news, News::Inquiry(_))) {
+                // What the core says is true of its last step, and that may be long ago. Once for all who ask now.
+                self.tell(Input::Tick)?;
+            }
             for news in all {
                 self.hear(news)?;
             }
@@ -233,8 +247,19 @@ impl<D: Decide> Runtime<D> {
             }
             News::Happened(input) => self.tell(input)?,
             News::Said(level, message) => self.hands.logs.entry(level, None, &message),
+            News::Inquiry(question) => self.asked(question)?,
         }
         ControlFlow::Continue(())
+    }
+
+    /// Answers a question, or has the core answer it.
+    fn asked(&mut self, question: Question) -> ControlFlow<u8> {
+        let now = self.now();
+        let Some(core) = self.core.core() else { return ControlFlow::Continue(()) };
+        match self.hands.inquiries.hear(core, now, question) {
+            Some(input) => self.tell(input),
+            None => ControlFlow::Continue(()),
+        }
     }
 
     /// Collects the children that have ended.
@@ -265,6 +290,9 @@ impl<D: Decide> Runtime<D> {
         let told = catch_unwind(AssertUnwindSafe(|| self.core.step(now, input, &mut effects)));
         if let Err(panic) = told {
             self.survive("deciding", panic.as_ref());
+        }
+        if let Some(core) = self.core.core() {
+            self.hands.inquiries.happened(core);
         }
         for effect in effects.drain(..) {
             let done = catch_unwind(AssertUnwindSafe(|| {

@@ -90,11 +90,11 @@ section! {
     pub struct ControlFields = "`control`", "`control`", any_case,
         "The unix socket through which a running supervisor is steered." {
         socket: TextOrUnset = "socket", Is("\"/var/run/containerpilot.socket\""), Built, "X1",
-            "The path of the socket.";
-        mode: Mode = "mode", Is("\"0600\""), Planned, "X1",
-            "The socket's permissions, in octal digits.";
-        group: Account = "group", Nothing, Planned, "X1",
-            "The group the socket belongs to.";
+            "The path of the socket, at most 107 bytes. Where it is not written, the environment's `CONTAINERPILOT_SOCKET` counts before the default.";
+        mode: Mode = "mode", Is("\"0600\""), Built, "X1",
+            "The socket's permissions, in octal digits. Whoever may write may steer.";
+        group: Account = "group", Nothing, Built, "X1",
+            "The group the socket belongs to, which `mode` lets in.";
     }
 }
 

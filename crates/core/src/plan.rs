@@ -475,6 +475,8 @@ pub struct Tls {
 pub struct Control {
     /// Its path.
     pub socket: String,
+    /// Whether nothing is to begin without it, because somebody has asked for this path.
+    pub required: bool,
     /// Its mode.
     pub mode: u16,
     /// The group it belongs to.

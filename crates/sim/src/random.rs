@@ -98,7 +98,12 @@ pub fn plain_plan(jobs: Vec<Job>) -> Plan {
         watches: Vec::new(),
         coprocesses: Vec::new(),
         catalog: Catalog::Embedded,
-        control: Control { socket: "/run/containerpilot.socket".into(), mode: 0o600, group: None },
+        control: Control {
+            socket: "/run/containerpilot.socket".into(),
+            required: false,
+            mode: 0o600,
+            group: None,
+        },
         logging: Logging { level: Level::Warn, format: Format::Default, output: Output::Stdout },
         telemetry: None,
         stop_timeout: Duration::from_secs(5),

@@ -162,8 +162,6 @@ fn a_field_that_is_not_built_is_refused_not_ignored() {
     use containerpilot_config::{Input, Options, load};
     for text in [
         "{ coprocesses: [{ command: 'x' }] }",
-        "{ control: { mode: '0660' } }",
-        "{ control: { group: 'app' } }",
         "{ jobs: [{ exec: 'x', meta: { a: 'b' } }] }",
         "{ telemetry: { metrics: [{ name: 'h', type: 'histogram', buckets: [1, 2] }] } }",
     ] {
