@@ -101,7 +101,7 @@ impl Stage {
                     self.environment = environment;
                     started.push(run);
                 }
-                Effect::Kill { run, signal } => {
+                Effect::Kill { run, signal, .. } => {
                     let name = self.runs.iter().find(|(id, _)| *id == run).map_or("gone", |(_, name)| name);
                     self.said.push(format!("kill {name} {}", signal.0));
                 }
