@@ -433,11 +433,8 @@ fn happenings(chance: &mut Chance, watches: &[Watch]) -> Vec<(Duration, Happenin
             50..75 => Happening::Command(CoreCommand::Maintenance(chance.percent(50))),
             75..95 if !watches.is_empty() => {
                 let count = chance.below(3);
-                let one = |nth: u64| Instance {
-                    id: format!("i{nth}"),
-                    address: IpAddr::V4(Ipv4Addr::LOCALHOST),
-                    port: 80,
-                };
+                let one =
+                    |nth: u64| Instance { id: format!("i{nth}"), address: "127.0.0.1".into(), port: 80 };
                 let first = chance.below(2);
                 Happening::Instances(
                     chance.index(watches.len()),

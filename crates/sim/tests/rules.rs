@@ -176,7 +176,7 @@ fn e7_what_comes_before_the_startup_counts_after_it() {
     let reload = with_trigger("b", Trigger::Event { event: hup, repeat: Repeat::Each });
     let plan = Plan { watches: vec![watch], ..plain_plan(vec![with_trigger("a", trigger), reload]) };
     let mut bench = Bench::of(plan);
-    let one = Instance { id: "db-1".into(), address: [10, 0, 0, 1].into(), port: 5432 };
+    let one = Instance { id: "db-1".into(), address: "10.0.0.1".into(), port: 5432 };
     bench.at(0, Input::Instances { watch: WatchIx(0), instances: vec![one] });
     bench.at(0, Input::Signal(Signal(1)));
     assert_eq!(spawned(&bench.at(1, Input::Ready)), 2);
