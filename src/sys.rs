@@ -857,8 +857,3 @@ pub(crate) fn peer_pid(stream: &UnixStream) -> Option<i32> {
     let credentials = nix::sys::socket::getsockopt(stream, nix::sys::socket::sockopt::PeerCredentials).ok()?;
     Some(credentials.pid()).filter(|pid| *pid > 0)
 }
-
-/// The user that this process acts as.
-pub(crate) fn own_user() -> u32 {
-    nix::unistd::geteuid().as_raw()
-}
