@@ -17,7 +17,6 @@ mod runtime;
 mod signals;
 mod spawn;
 mod sys;
-#[expect(dead_code, reason = "the server that shows them follows")]
 mod telemetry;
 #[cfg(test)]
 mod testing;

@@ -23,7 +23,7 @@ use containerpilot_core::{Core, Effect, Input, Time};
 
 use crate::catalog::Catalog;
 use crate::effects::Hands;
-use crate::inquiry::{Inquiries, Question};
+use crate::inquiry::{Desk, Inquiries, Question};
 use crate::logs::Logs;
 use crate::mailbox::{Mailbox, News};
 use crate::net::Net;
@@ -32,6 +32,7 @@ use crate::reaper::{Ended, Reaper};
 use crate::signals::{Signals, Taken};
 use crate::spawn::Spawner;
 use crate::sys;
+use crate::telemetry::{self, Metrics, Telemetry};
 
 /// When so many orphans end at once, more are on their way: it is cheaper to let them gather, because the kernel
 /// walks over all living children at every look.
@@ -84,6 +85,8 @@ pub(crate) struct Runtime<D> {
     mailbox: Mailbox,
     /// The network's thread, once something has needed it.
     net: Option<Net>,
+    metrics: Metrics,
+    telemetry: Option<Telemetry>,
     hands: Hands,
     answers: VecDeque<Input>,
     effects: Vec<Effect>,
@@ -104,6 +107,7 @@ impl<D: Decide> Runtime<D> {
         let signals = Signals::open(taken)?;
         let mailbox = Mailbox::new()?;
         let probes = Probes::new(mailbox.letterbox());
+        let metrics = Metrics::new(telemetry::definitions(core.plan()));
         let logs = Logs::start(&core.plan().logging)?;
         let loop_thread = std::thread::current().id();
         std::panic::set_hook(Box::new(move |about| remember_panic(about, loop_thread)));
@@ -113,6 +117,8 @@ impl<D: Decide> Runtime<D> {
             signals,
             mailbox,
             net: None,
+            metrics,
+            telemetry: None,
             hands: Hands {
                 spawner,
                 reaper: Reaper::default(),
@@ -127,6 +133,20 @@ impl<D: Decide> Runtime<D> {
             gathering_until: None,
             recovering_until: None,
         })
+    }
+
+    /// E4: whatever can be listened on is, before the startup. What stands in the way is told in words.
+    pub(crate) fn open(&mut self) -> Result<(), String> {
+        if let Some(wanted) = self.core.plan().telemetry.clone() {
+            let listener = telemetry::listen(&wanted)?;
+            let (metrics, desk) = (self.metrics.clone(), Desk::new(self.mailbox.letterbox()));
+            let net = self.net().map_err(|error| format!("the network's thread cannot begin: {error}"))?;
+            let telemetry = Telemetry::serve(net, listener, metrics, desk)?;
+            let message = format!("telemetry: serving at {}", telemetry.address());
+            self.hands.logs.entry(Level::Info, None, &message);
+            self.telemetry = Some(telemetry);
+        }
+        Ok(())
     }
 
     /// Runs until the core wants to leave; the exit code it leaves with.

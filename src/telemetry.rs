@@ -1,21 +1,35 @@
 //! Telemetry: what the outside may know (T1–T3).
 //!
 //! [`Metrics`] holds what is counted outside the core: the values that jobs send, and the requests to the control
-//! socket. It is shared by everybody on the network's thread; nobody waits with it in hand.
+//! socket. It is shared by everybody on the network's thread; nobody waits with it in hand. From that and
+//! from what the loop knows at one moment the server makes its pages.
 
 mod exposition;
+mod own;
+mod process;
 mod quantile;
+mod readiness;
+mod server;
+mod status;
 mod store;
 mod summary;
+#[cfg(test)]
+mod testing;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use containerpilot_core::plan::Metric;
+use containerpilot_core::plan::{Metric, Plan};
 
+pub(crate) use server::{Telemetry, listen};
 pub(crate) use store::Refusal;
 use store::Store;
+
+/// The metrics that a plan defines; without telemetry there are none.
+pub(crate) fn definitions(plan: &Plan) -> &[Metric] {
+    plan.telemetry.as_ref().map(|telemetry| telemetry.metrics.as_slice()).unwrap_or_default()
+}
 
 /// What is counted outside the core. A clone is another handle to the same.
 #[derive(Clone, Debug)]

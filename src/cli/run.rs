@@ -35,8 +35,9 @@ pub(super) fn run(args: &Arguments) -> Result<ExitCode, Failure> {
         let line = format!("containerpilot: warning: {missing}\n");
         let _ = std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes());
     }
-    let runtime = Runtime::new(Core::new(plan), taken, host::environment())
+    let mut runtime = Runtime::new(Core::new(plan), taken, host::environment())
         .map_err(|error| cannot("the supervisor cannot begin", &error))?;
+    runtime.open().map_err(Failure::Failed)?;
     Ok(ExitCode::from(runtime.run()))
 }
 
@@ -47,9 +48,6 @@ fn not_yet(plan: &Plan) -> Vec<&'static str> {
         missing.push(
             "Consul is not spoken to by this version yet: services and watches live in this container only",
         );
-    }
-    if plan.telemetry.is_some() {
-        missing.push("there is no telemetry server in this version yet: nothing listens on its port");
     }
     missing
 }

@@ -297,7 +297,7 @@ section! {
             "What the metric is about.";
         kind: OneOf<MetricType> = "type", Required, Built, "T2",
             "How values are kept: added, set, counted in buckets, or as quantiles.";
-        buckets: Numbers = "buckets", Says("Prometheus' own"), Planned, "T2",
+        buckets: Numbers = "buckets", Says("Prometheus' own"), Built, "T2",
             "The upper bounds of a histogram's buckets, rising.";
     }
 }
