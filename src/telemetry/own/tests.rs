@@ -79,3 +79,19 @@ fn t3_the_label_of_a_job_is_not_the_one_that_prometheus_renames() {
     let text = page(&stage, &Shared::default());
     assert!(!text.contains("job=\"") && text.contains("{name=\"a\"}"), "{text}");
 }
+
+#[test]
+fn t3_the_names_that_a_configuration_is_kept_from_are_ours() {
+    let mut stage = Stage::new(
+        "{ jobs: [{ name: 'a', exec: 'a', restarts: 1, health: { exec: 'b', interval: 1, ttl: 5 } }],
+           watches: [{ name: 'db', interval: 1 }] }",
+    );
+    stage.begin();
+    stage.check("a", Ok(()));
+    stage.exit("a", 0);
+    let mut shared = Shared::default();
+    shared.requests.insert((200, "/v3/ping"), 1);
+    let mut page = Page::default();
+    show(&mut page, &stage.snapshot(), &shared, "4.0", &Process::look());
+    assert_eq!(page.names().collect::<Vec<_>>(), containerpilot_config::metrics::OWN);
+}

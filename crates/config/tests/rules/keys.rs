@@ -163,7 +163,6 @@ fn a_field_that_is_not_built_is_refused_not_ignored() {
     for text in [
         "{ coprocesses: [{ command: 'x' }] }",
         "{ jobs: [{ exec: 'x', meta: { a: 'b' } }] }",
-        "{ telemetry: { metrics: [{ name: 'h', type: 'histogram', buckets: [1, 2] }] } }",
     ] {
         let input = Input { name: "a".into(), text: text.into() };
         let loaded = load(vec![input], &host(), Options { version: "", refuse_planned: true });
