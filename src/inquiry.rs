@@ -16,7 +16,7 @@ use containerpilot_core::explain::Explanation;
 use containerpilot_core::ids::{EventId, JobIx};
 use containerpilot_core::input::ExitStatus;
 use containerpilot_core::journal::Event;
-use containerpilot_core::plan::{Plan, Signal};
+use containerpilot_core::plan::{Level, Plan, Signal};
 use containerpilot_core::status::Overview;
 use containerpilot_core::{Core, Input, Time};
 use tokio::sync::{broadcast, oneshot};
@@ -162,6 +162,11 @@ impl Desk {
     /// Has something done.
     pub(crate) async fn wish(&self, wish: Wish) -> Result<Answer, Unclear> {
         self.ask(|answer| Question::Wish(wish, answer)).await.unwrap_or(Err(Unclear::Leaving))
+    }
+
+    /// Has something written to the log.
+    pub(crate) fn say(&self, level: Level, message: String) {
+        self.0.send(News::Said(level, message));
     }
 
     async fn ask<T>(&self, question: impl FnOnce(oneshot::Sender<T>) -> Question) -> Option<T> {
@@ -326,9 +331,9 @@ fn job_meant(plan: &Plan, name: &str) -> Result<JobIx, Unclear> {
     match named(name).count() {
         1 => named(name).next().ok_or(Unclear::Nobody(None)),
         0 => {
-            let numbered = name.rsplit_once(':').and_then(|(name, number)| {
-                named(name).nth(number.parse::<usize>().ok()?.checked_sub(1)?)
-            });
+            let numbered = name
+                .rsplit_once(':')
+                .and_then(|(name, number)| named(name).nth(number.parse::<usize>().ok()?.checked_sub(1)?));
             let near = || suggest::nearest(name, plan.jobs.iter().map(|job| job.name.as_str()));
             numbered.ok_or_else(|| Unclear::Nobody(near().map(str::to_owned)))
         }

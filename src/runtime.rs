@@ -22,8 +22,9 @@ use containerpilot_core::plan::{Level, Plan, Signal};
 use containerpilot_core::{Core, Effect, Input, Time};
 
 use crate::catalog::Catalog;
+use crate::control::{Control, Means};
 use crate::effects::Hands;
-use crate::inquiry::{Inquiries, Question};
+use crate::inquiry::{Desk, Inquiries, Question};
 use crate::logs::Logs;
 use crate::mailbox::{Mailbox, News};
 use crate::net::Net;
@@ -32,6 +33,7 @@ use crate::reaper::{Ended, Reaper};
 use crate::signals::{Signals, Taken};
 use crate::spawn::Spawner;
 use crate::sys;
+use crate::telemetry::Metrics;
 
 /// When so many orphans end at once, more are on their way: it is cheaper to let them gather, because the kernel
 /// walks over all living children at every look.
@@ -84,6 +86,8 @@ pub(crate) struct Runtime<D> {
     mailbox: Mailbox,
     /// The network's thread, once something has needed it.
     net: Option<Net>,
+    metrics: Metrics,
+    control: Option<Control>,
     hands: Hands,
     answers: VecDeque<Input>,
     effects: Vec<Effect>,
@@ -104,6 +108,8 @@ impl<D: Decide> Runtime<D> {
         let signals = Signals::open(taken)?;
         let mailbox = Mailbox::new()?;
         let probes = Probes::new(mailbox.letterbox());
+        let metrics =
+            Metrics::new(core.plan().telemetry.as_ref().map_or(&[], |telemetry| &telemetry.metrics));
         let logs = Logs::start(&core.plan().logging)?;
         let loop_thread = std::thread::current().id();
         std::panic::set_hook(Box::new(move |about| remember_panic(about, loop_thread)));
@@ -113,6 +119,8 @@ impl<D: Decide> Runtime<D> {
             signals,
             mailbox,
             net: None,
+            metrics,
+            control: None,
             hands: Hands {
                 spawner,
                 reaper: Reaper::default(),
@@ -127,6 +135,23 @@ impl<D: Decide> Runtime<D> {
             gathering_until: None,
             recovering_until: None,
         })
+    }
+
+    /// E4: whatever can be listened on is, before the startup. What stands in the way is told in words.
+    pub(crate) fn open(&mut self) -> Result<(), String> {
+        let plan = self.core.plan();
+        // S7: a program that runs alone is all there is, and nothing but it is steered.
+        if !plan.pass_signals {
+            match Control::open(&plan.control) {
+                Ok(control) => self.control = Some(control),
+                Err(why) if plan.control.required => return Err(why),
+                Err(why) => {
+                    let message = format!("there is no control socket: {why}");
+                    self.hands.logs.entry(Level::Warn, None, &message);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Runs until the core wants to leave; the exit code it leaves with.
@@ -159,15 +184,26 @@ impl<D: Decide> Runtime<D> {
 
     /// S6: before the process leaves, the whole log is written, if whoever reads it takes it in time.
     fn leave(self, code: u8) -> u8 {
-        let patience = self.core.plan().stop_timeout.max(LAST_LINES);
-        if let Some(net) = self.net {
-            net.finish(Instant::now() + LAST_WORDS);
+        let Self { core, mailbox, hands, control, net, .. } = self;
+        if let Some(control) = &control {
+            control.unlink();
         }
-        self.hands.logs.finish(Instant::now() + patience);
+        // Whoever waits for an answer or for the next event is told that there will be none.
+        drop(mailbox);
+        drop(hands.inquiries);
+        hands.logs.finish(Instant::now() + core.plan().stop_timeout.max(LAST_LINES));
+        let deadline = Instant::now() + LAST_WORDS;
+        if let Some(control) = control {
+            control.finish(deadline);
+        }
+        if let Some(net) = net {
+            net.finish(deadline);
+        }
         code
     }
 
-    /// Waits for news; what there is to look at afterwards. The first three are signals, mail and children.
+    /// Waits for news; what there is to look at afterwards. The first four are signals, mail, children and the control
+    /// socket.
     fn wait(&self, more: bool) -> Vec<sys::Awaited> {
         let mut fds = vec![
             sys::awaited(self.signals.news().as_raw_fd(), sys::POLLIN),
@@ -178,6 +214,7 @@ impl<D: Decide> Runtime<D> {
                 sys::POLLIN,
             ),
         ];
+        fds.push(sys::awaited(self.control.as_ref().map_or(-1, Control::awaited), sys::POLLIN));
         self.hands.probes.await_all(&mut fds);
         let timeout = if more || !self.answers.is_empty() { Some(Duration::ZERO) } else { self.until_next() };
         if sys::poll(&mut fds, timeout).is_err() {
@@ -228,7 +265,10 @@ impl<D: Decide> Runtime<D> {
         if ready(2) || self.gathering_until.is_some_and(|until| until <= Instant::now()) {
             self.collect(turn)?;
         }
-        for (check, result) in self.hands.probes.ready(fds.get(3..).unwrap_or_default()) {
+        if ready(3) {
+            self.serve_control();
+        }
+        for (check, result) in self.hands.probes.ready(fds.get(4..).unwrap_or_default()) {
             self.tell(Input::CheckDone { check, result })?;
         }
         let recovering = self.recovering_until.is_some_and(|until| until > Instant::now());
@@ -236,6 +276,21 @@ impl<D: Decide> Runtime<D> {
             self.tell(Input::Tick)?;
         }
         ControlFlow::Continue(())
+    }
+
+    /// Somebody has connected to the control socket for the first time.
+    fn serve_control(&mut self) {
+        let Some(mut control) = self.control.take() else { return };
+        let means = Means {
+            desk: Desk::new(self.mailbox.letterbox()),
+            metrics: self.metrics.clone(),
+            tails: self.hands.logs.tails(),
+        };
+        if let Err(error) = control.serve(self.net(), means) {
+            let message = format!("the control socket cannot be served: {error}");
+            self.hands.logs.entry(Level::Error, None, &message);
+        }
+        self.control = Some(control);
     }
 
     /// Takes what another thread has to say.

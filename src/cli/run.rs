@@ -35,8 +35,9 @@ pub(super) fn run(args: &Arguments) -> Result<ExitCode, Failure> {
         let line = format!("containerpilot: warning: {missing}\n");
         let _ = std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes());
     }
-    let runtime = Runtime::new(Core::new(plan), taken, host::environment())
+    let mut runtime = Runtime::new(Core::new(plan), taken, host::environment())
         .map_err(|error| cannot("the supervisor cannot begin", &error))?;
+    runtime.open().map_err(Failure::Failed)?;
     Ok(ExitCode::from(runtime.run()))
 }
 
