@@ -45,7 +45,7 @@ impl Catalog {
         };
         let instance = |service: &Service| Instance {
             id: service.id.clone(),
-            address: service.address,
+            address: service.address.to_string(),
             port: service.port,
         };
         services.filter(seen).map(instance).collect()

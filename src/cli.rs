@@ -3,6 +3,7 @@
 mod check;
 mod completions;
 mod flags;
+mod graph;
 mod help;
 mod man;
 mod render;
@@ -110,7 +111,7 @@ fn done((): ()) -> ExitCode {
 }
 
 fn subcommand(name: &str, main: &Arguments) -> Result<ExitCode, Failure> {
-    let Some(command) = COMMANDS.into_iter().find(|command| command.name == name) else {
+    let Some(command) = COMMANDS.iter().find(|command| command.name == name) else {
         return Err(unknown_command(name));
     };
     let mut known = command.flags.to_vec();
@@ -126,25 +127,16 @@ fn subcommand(name: &str, main: &Arguments) -> Result<ExitCode, Failure> {
     own.inherit(main);
     // For others than `run`, what stands behind `--` is an argument like any other.
     own.dashes &= command.name == "run";
-    let allowed = match command.name {
-        "check" | "render" | "help" | "completions" => 1,
-        "run" if own.dashes => usize::MAX,
-        _ => 0,
-    };
-    if own.rest.len() > allowed {
-        let extra = own.rest.get(allowed).map(|arg| arg.to_string_lossy().into_owned()).unwrap_or_default();
-        let hint =
-            if name == "run" { ": name a configuration with -config, a program after `--`" } else { "" };
-        return Err(Failure::Usage(format!("`{name}` does not know what to do with `{extra}`{hint}")));
-    }
+    count(command, &own)?;
     let answered = match command.name {
         "check" => check::check(&own),
         "render" => render::render(&own),
+        "graph" => graph::graph(&own),
         "schema" => print(&containerpilot_config::schema::json_schema()),
         "version" => print(&version()),
         "help" => match own.rest.first().map(|name| name.to_string_lossy().into_owned()) {
             None => print(&help::overview()),
-            Some(name) => match COMMANDS.into_iter().find(|command| command.name == name) {
+            Some(name) => match COMMANDS.iter().find(|command| command.name == name) {
                 Some(command) => print(&help::command(command)),
                 None => Err(unknown_command(&name)),
             },
@@ -154,6 +146,27 @@ fn subcommand(name: &str, main: &Arguments) -> Result<ExitCode, Failure> {
         _ => return run::run(&own),
     };
     answered.map(done)
+}
+
+/// Whether a command has got as many arguments as the table says it takes.
+fn count(command: &Command, given: &Arguments) -> Result<(), Failure> {
+    let name = command.name;
+    let words = || command.arguments.split(' ').filter(|word| !word.is_empty());
+    let (most, hint) = match name {
+        "run" if given.dashes => (usize::MAX, ""),
+        "run" => (0, ": name a configuration with -config, a program after `--`"),
+        _ if words().any(|word| word.ends_with(['…', ']']) && word.contains('…')) => (usize::MAX, ""),
+        _ => (words().count(), ""),
+    };
+    if let Some(extra) = given.rest.get(most) {
+        let extra = extra.to_string_lossy();
+        return Err(Failure::Usage(format!("`{name}` does not know what to do with `{extra}`{hint}")));
+    }
+    let least = words().filter(|word| !word.starts_with('[')).count();
+    if given.rest.len() < least && name != "run" {
+        return Err(Failure::Usage(format!("`{name}` needs {}", command.arguments)));
+    }
+    Ok(())
 }
 
 fn unknown_command(name: &str) -> Failure {

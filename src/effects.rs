@@ -41,7 +41,7 @@ impl Hands {
             Effect::Spawn { job, run, environment } => {
                 answers.push_back(self.spawn(plan, job, run, &environment));
             }
-            Effect::Kill { run, signal } => self.kill(Owner::Run(run), signal),
+            Effect::Kill { run, signal, purpose: _ } => self.kill(Owner::Run(run), signal),
             Effect::KillRemains { run } => self.reaper.kill_remains(run),
             Effect::RunCheck { job, check, run, environment } => {
                 if let Some(result) = self.check(plan, (job, check), run, &environment) {

@@ -858,9 +858,3 @@ pub(crate) fn peer_pid(stream: &UnixStream) -> Option<i32> {
         nix::sys::socket::getsockopt(stream, nix::sys::socket::sockopt::PeerCredentials).ok()?;
     Some(credentials.pid()).filter(|pid| *pid > 0)
 }
-
-/// The user that this process acts as.
-pub(crate) fn own_user() -> u32 {
-    // SAFETY: no memory is involved, and it cannot fail.
-    unsafe { libc::geteuid() }
-}

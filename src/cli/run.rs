@@ -24,7 +24,7 @@ pub(super) fn run(args: &Arguments) -> Result<ExitCode, Failure> {
     let taken = if configured { Taken::Meant } else { Taken::Every };
     // Before anything that takes time: to PID 1 a signal that is not held is lost.
     signals::hold(taken).map_err(|error| cannot("signals cannot be held", &error))?;
-    let plan = configured.then(|| check::loads(args)).transpose()?;
+    let plan = configured.then(|| check::loads(args, "nothing was started")).transpose()?;
     let plan = match (plan, program) {
         (Some(plan), None) => plan,
         (plan, Some((program, arguments))) => main_program(plan, program, arguments)?,

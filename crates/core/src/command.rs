@@ -8,7 +8,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::core::{Core, Phase};
-use crate::effect::Effect;
+use crate::effect::{Effect, Purpose};
 use crate::ids::JobIx;
 use crate::job::{Aim, Ending, State};
 use crate::plan::Signal;
@@ -77,7 +77,7 @@ impl Core {
     fn signal_by_hand(&mut self, job: JobIx, signal: Signal) -> Answer {
         match (self.job(job).run, self.job(job).pid) {
             (Some(run), Some(pid)) => {
-                self.effects.push(Effect::Kill { run, signal });
+                self.effects.push(Effect::Kill { run, signal, purpose: Purpose::ByHand });
                 Answer::Done(format!("signal {} was sent to process group {pid}", signal.0))
             }
             _ => Answer::Refused("it has no process".into()),

@@ -2,7 +2,6 @@
 
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::net::IpAddr;
 
 use crate::command::{Command, RequestId};
 use crate::ids::{CheckRun, JobIx, RunId, WatchIx};
@@ -134,8 +133,8 @@ impl StartErrorKind {
 pub struct Instance {
     /// Its id in the catalog.
     pub id: String,
-    /// Its address.
-    pub address: IpAddr,
+    /// Its address: mostly a number, but a catalog may hold any name.
+    pub address: String,
     /// Its port.
     pub port: u16,
 }

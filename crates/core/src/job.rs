@@ -31,7 +31,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::effect::Wanted;
+use crate::effect::{Purpose, Wanted};
 use crate::health::HealthState;
 use crate::ids::RunId;
 use crate::input::ExitStatus;
@@ -129,7 +129,7 @@ pub(crate) struct JobState {
     /// Whether the present run was asked to make way for another (H8).
     pub(crate) replaced: bool,
     /// The signals that wait for the process to be there.
-    pub(crate) signals_at_start: Vec<Signal>,
+    pub(crate) signals_at_start: Vec<(Signal, Purpose)>,
     pub(crate) health: Option<HealthState>,
     /// What the catalog was last told to want.
     pub(crate) wanted: Wanted,

@@ -19,6 +19,7 @@ pub mod input;
 mod job;
 pub mod journal;
 pub mod plan;
+pub mod reconcile;
 mod run;
 pub mod status;
 mod stop;

@@ -5,7 +5,7 @@ use alloc::string::String;
 use core::time::Duration;
 
 use crate::core::{Core, Phase};
-use crate::effect::{Effect, Entry, Wanted};
+use crate::effect::{Effect, Entry, Purpose, Wanted};
 use crate::event::Code;
 use crate::ids::{JobIx, RunId};
 use crate::input::{ExitStatus, StartError};
@@ -79,8 +79,8 @@ impl Core {
         let now = self.now;
         self.job_mut(job).started_at = now;
         self.log(Level::Info, Some(job), format!("started, pid {pid}{}", self.because(job)));
-        for signal in signals {
-            self.effects.push(Effect::Kill { run, signal });
+        for (signal, purpose) in signals {
+            self.effects.push(Effect::Kill { run, signal, purpose });
         }
         if let Some(timeout) = self.planned(job).timeout.filter(|_| self.phase != Phase::Killing) {
             let timer = self.timers.set(self.now + timeout, Alarm::RunTimeout(job));
@@ -278,7 +278,7 @@ impl Core {
         let name = self.planned(job).name.clone();
         self.log(Level::Warn, Some(job), format!("{name} timeout after {}", spoken(timeout)));
         self.job_mut(job).timed_out = true;
-        self.effects.push(Effect::Kill { run, signal: Signal::KILL });
+        self.effects.push(Effect::Kill { run, signal: Signal::KILL, purpose: Purpose::Timeout });
     }
 
     /// W4: a periodic job runs at startup, and from then on its turns are counted.
@@ -328,7 +328,10 @@ impl Core {
             State::Starting | State::Running => {
                 // A run that may take no longer than its interval has met its timeout, and this turn follows it. A run
                 // that may take longer goes on, and the turn is skipped.
-                let met = self.planned(job).timeout.is_some_and(|timeout| timeout <= interval);
+                // One that began after the turn was due, because this is told late, has met nothing.
+                let due = self.job(job).turn_at;
+                let met = self.planned(job).timeout.is_some_and(|timeout| timeout <= interval)
+                    && self.job(job).started_at < due;
                 // Of several turns that come while it dies, one is kept (W7) and counted.
                 let kept = self.job(job).remembered.is_some();
                 if met && !kept && self.job(job).state() == State::Running {
@@ -353,7 +356,7 @@ impl Core {
         }
         let signal = self.planned(job).stop.signal;
         self.log(Level::Info, Some(job), "is unhealthy, and is restarted".into());
-        self.effects.push(Effect::Kill { run, signal });
+        self.effects.push(Effect::Kill { run, signal, purpose: Purpose::Replace });
         let timer = self.timers.set(self.now + self.plan.stop_timeout, Alarm::Stubborn(job));
         self.job_mut(job).stop_timer = Some(timer);
     }

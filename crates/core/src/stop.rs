@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::core::{Core, Phase, is_farewell};
-use crate::effect::{Effect, Wanted};
+use crate::effect::{Effect, Purpose, Wanted};
 use crate::event::Code;
 use crate::ids::{JobIx, RunId};
 use crate::job::{Aim, Ending, State};
@@ -172,7 +172,7 @@ impl Core {
         }
         self.change(job, state, Aim::Term);
         let signal = self.planned(job).stop.signal;
-        self.signal_job(job, signal);
+        self.signal_job(job, signal, Purpose::Stop);
         if self.phase == Phase::Running {
             let timer = self.timers.set(self.now + self.plan.stop_timeout, Alarm::Stubborn(job));
             self.job_mut(job).stop_timer = Some(timer);
@@ -180,7 +180,7 @@ impl Core {
     }
 
     /// Sends a signal to a job's process, or keeps it until there is one.
-    fn signal_job(&mut self, job: JobIx, signal: Signal) {
+    fn signal_job(&mut self, job: JobIx, signal: Signal, purpose: Purpose) {
         let Some(run) = self.job(job).run else { return };
         if self.job(job).state() == State::Starting {
             // The stronger one wins: nothing comes beside SIGKILL.
@@ -188,15 +188,15 @@ impl Core {
             if signal == Signal::KILL {
                 waiting.clear();
             }
-            if !waiting.contains(&Signal::KILL) {
-                waiting.push(signal);
+            if !waiting.iter().any(|(waiting, _)| *waiting == Signal::KILL) {
+                waiting.push((signal, purpose));
             }
             return;
         }
         if signal != Signal::KILL {
             self.log(Level::Info, Some(job), format!("is asked to end with signal {}", signal.0));
         }
-        self.effects.push(Effect::Kill { run, signal });
+        self.effects.push(Effect::Kill { run, signal, purpose });
     }
 
     /// A single job was asked to end, and has not.
@@ -204,7 +204,7 @@ impl Core {
         self.job_mut(job).stop_timer = None;
         if self.job(job).has_process() {
             self.log(Level::Warn, Some(job), "does not end, and is killed".into());
-            self.signal_job(job, Signal::KILL);
+            self.signal_job(job, Signal::KILL, Purpose::Stubborn);
         }
     }
 
@@ -378,7 +378,7 @@ impl Core {
         }
         let state = self.job(job).state();
         self.change(job, state, Aim::Term);
-        self.signal_job(job, Signal::KILL);
+        self.signal_job(job, Signal::KILL, Purpose::Everything);
     }
 
     /// S7: a signal goes on to the main program; one that comes before there is a process waits for it.
@@ -387,10 +387,10 @@ impl Core {
         let Some(job) = main else { return };
         match self.job(job).run {
             Some(run) if self.job(job).state() == State::Running => {
-                self.effects.push(Effect::Kill { run, signal })
+                self.effects.push(Effect::Kill { run, signal, purpose: Purpose::PassedOn });
             }
             _ if self.job(job).state() == State::Complete => {}
-            _ => self.job_mut(job).signals_at_start.push(signal),
+            _ => self.job_mut(job).signals_at_start.push((signal, Purpose::PassedOn)),
         }
     }
 }

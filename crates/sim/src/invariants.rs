@@ -76,14 +76,14 @@ enum Pending {
 struct RunModel {
     run: RunId,
     started: Option<Time>,
-    /// When it was asked to end.
-    asked: Option<Time>,
-    /// Whether that was to stop the job, not only to replace the run (H8).
-    asked_to_stop: bool,
+    /// When it was asked to make way for another (H8).
+    replaced: Option<Time>,
+    /// When it was asked to end because the job stops (S2).
+    stopped: Option<Time>,
+    /// When it was last sent SIGKILL, for whatever reason.
     killed: Option<Time>,
+    /// Whether it was killed for its time (P5).
     timed_out: bool,
-    /// In a late world it cannot be seen whether it was killed for its time.
-    kill_is_unclear: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -131,11 +131,9 @@ struct JobModel {
 struct Seen {
     had_run: bool,
     ended: bool,
-    unclear: bool,
     ended_started: Option<Time>,
     spawned: u32,
     fired: u32,
-    asked: bool,
     exit_events: u32,
     healthy: u32,
     unhealthy: u32,
@@ -327,13 +325,11 @@ impl<'a> Witness<'a> {
         let model = &mut self.jobs[job];
         let ended = model.run.take();
         let timed_out = ended.as_ref().is_some_and(|run| run.timed_out);
-        let unclear = ended.as_ref().is_some_and(|run| run.kill_is_unclear);
         let failed = !status.is_success() || timed_out;
         model.last_failure = if failed { Some(status.code().max(1)) } else { None };
         model.ended_at = Some(now);
         let began = ended.and_then(|run| run.started).filter(|_| started).unwrap_or(now);
         self.seen[job].ended = true;
-        self.seen[job].unclear = unclear;
         self.seen[job].ended_started = Some(began);
     }
 
@@ -395,7 +391,7 @@ impl<'a> Witness<'a> {
                     return self.broken("E3", job, "an exit event without an exit");
                 }
                 let failed = self.jobs[job].last_failure.is_some();
-                if failed != (code == Code::ExitFailed) && !self.seen[job].unclear {
+                if failed != (code == Code::ExitFailed) {
                     return self.broken("P3", job, &format!("{code} is not how it ended"));
                 }
             }
@@ -441,7 +437,7 @@ impl<'a> Witness<'a> {
     fn see_effect(&mut self, effect: &Effect, phase: Phase) -> Check {
         match effect {
             Effect::Spawn { job, run, environment } => self.see_spawn(job.index(), *run, environment),
-            Effect::Kill { run, signal } => self.see_signal(*run, *signal, phase),
+            Effect::Kill { run, signal, purpose } => self.see_signal(*run, *signal, *purpose, phase),
             Effect::KillRemains { run } => self.see_kill_remains(*run, phase),
             Effect::RunCheck { job, check, run, .. } => self.see_check(job.index(), check.index(), *run),
             Effect::CancelCheck { run } => self.see_cancel(*run),

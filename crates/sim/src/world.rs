@@ -64,6 +64,7 @@ struct World<'a> {
     serial: u64,
     programs: BTreeMap<RunId, Program>,
     probes: BTreeMap<CheckRun, Probe>,
+    withdrawals: BTreeMap<JobIx, Place>,
     runs_of: Vec<usize>,
     checks_of: Vec<Vec<usize>>,
     requests: u64,
@@ -174,6 +175,7 @@ impl<'a> World<'a> {
             serial: 0,
             programs: BTreeMap::new(),
             probes: BTreeMap::new(),
+            withdrawals: BTreeMap::new(),
             runs_of: vec![0; scenario.plan.jobs.len()],
             checks_of: scenario.scripts.iter().map(|script| vec![0; script.checks.len()]).collect(),
             requests: 0,
@@ -288,7 +290,7 @@ impl<'a> World<'a> {
     fn carry_out(&mut self, effect: &Effect, witness: &Witness) -> Result<(), Violation> {
         match effect {
             Effect::Spawn { job, run, .. } => self.spawn(job.index(), *run),
-            Effect::Kill { run, signal } => {
+            Effect::Kill { run, signal, .. } => {
                 if !self.programs.get(run).is_some_and(|program| program.started) {
                     return Err(witness.says("P4", "a signal goes to a process that is not there"));
                 }
@@ -298,11 +300,17 @@ impl<'a> World<'a> {
             Effect::CancelCheck { run } => self.cancel(*run),
             Effect::Advertise { job, wanted: Wanted::Absent } => {
                 if let Some(after) = self.scenario.scripts[job.index()].withdrawal {
-                    self.add(after, Coming::Input(Input::Withdrawn { job: *job }));
+                    let place = self.add(after, Coming::Input(Input::Withdrawn { job: *job }));
+                    self.withdrawals.insert(*job, place);
+                }
+            }
+            Effect::Advertise { job, wanted: Wanted::Present(_) } => {
+                // What is not wanted any more is not told.
+                if let Some(place) = self.withdrawals.remove(job) {
+                    self.coming.remove(&place);
                 }
             }
             Effect::KillRemains { .. }
-            | Effect::Advertise { .. }
             | Effect::Reply { .. }
             | Effect::Heartbeat { .. }
             | Effect::Log(_)

@@ -101,7 +101,7 @@ impl Stage {
                     self.environment = environment;
                     started.push(run);
                 }
-                Effect::Kill { run, signal } => {
+                Effect::Kill { run, signal, .. } => {
                     let name = self.runs.iter().find(|(id, _)| *id == run).map_or("gone", |(_, name)| name);
                     self.said.push(format!("kill {name} {}", signal.0));
                 }
@@ -210,8 +210,8 @@ impl Stage {
 
     /// The healthy instances of the first watch are these many.
     pub(crate) fn instances(&mut self, count: u16) {
-        let address = "10.0.0.9".parse().unwrap();
-        let instances = (0..count).map(|nth| Instance { id: format!("i{nth}"), address, port: nth });
+        let instances =
+            (0..count).map(|nth| Instance { id: format!("i{nth}"), address: "10.0.0.9".into(), port: nth });
         self.input(Input::Instances { watch: WatchIx(0), instances: instances.collect() });
     }
 

@@ -224,7 +224,7 @@ impl Witness<'_> {
                 return self.broken("P5", job, &format!("{} has used up its time", planned.name));
             }
         }
-        let asked = model.run.as_ref().is_none_or(|run| run.asked.is_some());
+        let asked = model.run.as_ref().is_none_or(|run| run.replaced.is_some());
         if seen.news
             && health.on_unhealthy == OnUnhealthy::Restart
             && phase == Phase::Running

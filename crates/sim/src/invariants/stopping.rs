@@ -145,9 +145,13 @@ impl Witness<'_> {
     /// Whether a job that waits for hooks is waited for by one of them, directly or by others (S2).
     fn in_a_ring(&self, from: usize, target: usize, after: &[JobStatus], seen: &mut Vec<usize>) -> bool {
         let waits = after[from].aim == Aim::Hooks && after[from].run.is_none();
-        // One that has become complete in this very step was part of the ring until it was broken.
-        let gone = after[from].state == State::Complete
-            && self.jobs[from].left_at.is_some_and(|left_at| left_at < self.now);
+        // One that has become complete in this very step, and not before the one that was let go, was part of the ring
+        // until it was broken. Where that one goes on (it has a process), the order within the step cannot be seen.
+        let later = |(one, other)| one > other;
+        let before_it =
+            self.jobs[target].stopped.zip(self.jobs[from].stopped).is_some_and(|stopped| later(stopped));
+        let gone =
+            self.before[from].state == State::Complete || (after[from].state == State::Complete && before_it);
         if gone || !waits || seen.contains(&from) {
             return false;
         }
@@ -190,13 +194,11 @@ impl Witness<'_> {
         let patience = left_at + MOST_PATIENCE.min(self.plan.stop_timeout / 4);
         let free_at = self.jobs[job].free_at.map_or(patience, |free_at| free_at.min(patience));
         let drained = free_at + planned.stop.drain;
-        if run.started.is_some() && self.exact && phase == Phase::Stopping {
-            // Nobody need ask what was killed for its time at that very moment.
-            let signalled = run.asked.is_some() || run.killed.is_some();
-            if !signalled && drained < self.now && !self.plan.pass_signals {
+        if run.started.is_some() && self.exact && matches!(phase, Phase::Running | Phase::Stopping) {
+            if run.stopped.is_none() && drained < self.now {
                 return self.broken("S2", job, "it has drained, and is not asked to end");
             }
-            if self.seen[job].asked && drained > self.now {
+            if run.stopped == Some(self.now) && drained > self.now {
                 return self.broken("S2", job, "it is asked to end before it has drained");
             }
         }
