@@ -17,7 +17,7 @@ use containerpilot_core::explain::Explanation;
 use containerpilot_core::ids::{EventId, JobIx};
 use containerpilot_core::input::ExitStatus;
 use containerpilot_core::journal::Event;
-use containerpilot_core::plan::{Job, Plan, Repeat, Signal};
+use containerpilot_core::plan::{Job, Level, Plan, Repeat, Signal};
 use containerpilot_core::status::{JobOverview, Overview};
 use containerpilot_core::{Core, Input, Time};
 use tokio::sync::{broadcast, oneshot};
@@ -205,6 +205,11 @@ impl Desk {
     /// Has something done.
     pub(crate) async fn wish(&self, wish: Wish) -> Result<Answer, Unclear> {
         self.ask(|answer| Question::Wish(wish, answer)).await.unwrap_or(Err(Unclear::Leaving))
+    }
+
+    /// Has something written to the log.
+    pub(crate) fn say(&self, level: Level, message: String) {
+        self.0.send(News::Said(level, message));
     }
 
     async fn ask<T>(&self, question: impl FnOnce(oneshot::Sender<T>) -> Question) -> Option<T> {

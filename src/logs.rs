@@ -53,6 +53,7 @@ use self::output::{Output, complain};
 use self::plane::Plane;
 use self::queue::{Entry, Queue, Work};
 use self::tail::Tail;
+use crate::net::serve::Feed;
 use crate::sys::Waker;
 
 /// After so many panics the log's thread gives up; each is a bug, and there is no use in endless ones.
@@ -80,6 +81,29 @@ pub(crate) struct Source {
 #[derive(Debug)]
 pub(crate) struct Logs {
     shared: Arc<Shared>,
+}
+
+/// The last lines of jobs, for whoever asks, on any thread.
+#[derive(Clone, Debug)]
+pub(crate) struct Tails {
+    shared: Arc<Shared>,
+}
+
+impl Tails {
+    /// The last lines of a job, of this run and former ones, as far as they have been read.
+    pub(crate) fn last_lines(&self, job: &str) -> Vec<String> {
+        let tails = self.shared.tails.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(tail) = tails.get(job).cloned() else { return Vec::new() };
+        drop(tails);
+        tail.lock().unwrap_or_else(PoisonError::into_inner).lines()
+    }
+
+    /// Gives a reader the last lines of a job, at most so many, and then each that comes, until the log ends. A reader
+    /// that does not keep up is left behind.
+    pub(crate) fn follow(&self, job: &str, lines: usize, reader: Feed) {
+        let tail = self.shared.tail(job);
+        tail.lock().unwrap_or_else(PoisonError::into_inner).follow(lines, reader);
+    }
 }
 
 /// What both threads hold.
@@ -176,33 +200,20 @@ impl Logs {
         self.shared.queue.push_entry(entry);
     }
 
-    /// The last lines of a job, of this run and former ones, as far as they have been read.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "for the control socket and for reloads, which come next")
-    )]
-    pub(crate) fn last_lines(&self, job: &str) -> Vec<String> {
-        let tails = self.shared.tails.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(tail) = tails.get(job).cloned() else { return Vec::new() };
-        drop(tails);
-        tail.lock().unwrap_or_else(PoisonError::into_inner).lines()
+    /// The last lines of jobs, for whoever asks.
+    pub(crate) fn tails(&self) -> Tails {
+        Tails { shared: Arc::clone(&self.shared) }
     }
 
     /// Forgets the last lines of a job that is no more.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "for the control socket and for reloads, which come next")
-    )]
+    #[cfg_attr(not(test), expect(dead_code, reason = "for reloads, which come next"))]
     pub(crate) fn forget(&self, job: &str) {
         self.shared.tails.lock().unwrap_or_else(PoisonError::into_inner).remove(job);
     }
 
     /// Changes level, form and output, after a reload. If the new output cannot be opened, the old one is kept and
     /// the log says so.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "for the control socket and for reloads, which come next")
-    )]
+    #[cfg_attr(not(test), expect(dead_code, reason = "for reloads, which come next"))]
     pub(crate) fn configure(&self, logging: &Logging) {
         self.shared.level.store(logging.level as u8, Ordering::Relaxed);
         self.shared.queue.push_work(Work::Configure(logging.clone()));
@@ -217,7 +228,10 @@ impl Logs {
     /// deadline (S6). Whether everything was written.
     pub(crate) fn finish(self, deadline: Instant) -> bool {
         self.shared.queue.push_work(Work::Finish(deadline));
-        self.shared.queue.wait_end(deadline + GRACE)
+        let all_written = self.shared.queue.wait_end(deadline + GRACE);
+        // Those who follow a job have heard its last line.
+        self.shared.tails.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        all_written
     }
 }
 

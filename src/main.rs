@@ -4,10 +4,12 @@
 
 mod catalog;
 mod cli;
+mod control;
 mod effects;
 mod files;
 mod host;
 mod inquiry;
+mod json;
 mod logs;
 mod mailbox;
 mod net;

@@ -22,6 +22,7 @@ use containerpilot_core::plan::{Level, Plan, Signal};
 use containerpilot_core::{Core, Effect, Input, Time};
 
 use crate::catalog::Catalog;
+use crate::control::{Control, Means};
 use crate::effects::Hands;
 use crate::inquiry::{Desk, Inquiries, Question};
 use crate::logs::Logs;
@@ -87,6 +88,7 @@ pub(crate) struct Runtime<D> {
     net: Option<Net>,
     metrics: Metrics,
     telemetry: Option<Telemetry>,
+    control: Option<Control>,
     hands: Hands,
     answers: VecDeque<Input>,
     effects: Vec<Effect>,
@@ -119,6 +121,7 @@ impl<D: Decide> Runtime<D> {
             net: None,
             metrics,
             telemetry: None,
+            control: None,
             hands: Hands {
                 spawner,
                 reaper: Reaper::default(),
@@ -137,15 +140,32 @@ impl<D: Decide> Runtime<D> {
 
     /// E4: whatever can be listened on is, before the startup. What stands in the way is told in words.
     pub(crate) fn open(&mut self) -> Result<(), String> {
-        if let Some(wanted) = self.core.plan().telemetry.clone() {
-            let listener = telemetry::listen(&wanted)?;
-            let (metrics, desk) = (self.metrics.clone(), Desk::new(self.mailbox.letterbox()));
-            let net = self.net().map_err(|error| format!("the network's thread cannot begin: {error}"))?;
-            let telemetry = Telemetry::serve(net, listener, metrics, desk)?;
-            let message = format!("telemetry: serving at {}", telemetry.address());
-            self.hands.logs.entry(Level::Info, None, &message);
-            self.telemetry = Some(telemetry);
+        // First, because a port leaves nothing behind if the socket cannot be opened.
+        self.open_telemetry()?;
+        let plan = self.core.plan();
+        // S7: a program that runs alone is all there is, and nothing but it is steered.
+        if !plan.pass_signals {
+            match Control::open(&plan.control) {
+                Ok(control) => self.control = Some(control),
+                Err(why) if plan.control.required => return Err(why),
+                Err(why) => {
+                    let message = format!("there is no control socket: {why}");
+                    self.hands.logs.entry(Level::Warn, None, &message);
+                }
+            }
         }
+        Ok(())
+    }
+
+    fn open_telemetry(&mut self) -> Result<(), String> {
+        let Some(wanted) = self.core.plan().telemetry.clone() else { return Ok(()) };
+        let listener = telemetry::listen(&wanted)?;
+        let (metrics, desk) = (self.metrics.clone(), Desk::new(self.mailbox.letterbox()));
+        let net = self.net().map_err(|error| format!("the network's thread cannot begin: {error}"))?;
+        let telemetry = Telemetry::serve(net, listener, metrics, desk)?;
+        let message = format!("telemetry: serving at {}", telemetry.address());
+        self.hands.logs.entry(Level::Info, None, &message);
+        self.telemetry = Some(telemetry);
         Ok(())
     }
 
@@ -179,15 +199,26 @@ impl<D: Decide> Runtime<D> {
 
     /// S6: before the process leaves, the whole log is written, if whoever reads it takes it in time.
     fn leave(self, code: u8) -> u8 {
-        let patience = self.core.plan().stop_timeout.max(LAST_LINES);
-        if let Some(net) = self.net {
-            net.finish(Instant::now() + LAST_WORDS);
+        let Self { core, mailbox, hands, control, net, .. } = self;
+        if let Some(control) = &control {
+            control.unlink();
         }
-        self.hands.logs.finish(Instant::now() + patience);
+        // Whoever waits for an answer or for the next event is told that there will be none.
+        drop(mailbox);
+        drop(hands.inquiries);
+        hands.logs.finish(Instant::now() + core.plan().stop_timeout.max(LAST_LINES));
+        let deadline = Instant::now() + LAST_WORDS;
+        if let Some(control) = control {
+            control.finish(deadline);
+        }
+        if let Some(net) = net {
+            net.finish(deadline);
+        }
         code
     }
 
-    /// Waits for news; what there is to look at afterwards. The first three are signals, mail and children.
+    /// Waits for news; what there is to look at afterwards. The first four are signals, mail, children and the control
+    /// socket.
     fn wait(&self, more: bool) -> Vec<sys::Awaited> {
         let mut fds = vec![
             sys::awaited(self.signals.news().as_raw_fd(), sys::POLLIN),
@@ -198,6 +229,7 @@ impl<D: Decide> Runtime<D> {
                 sys::POLLIN,
             ),
         ];
+        fds.push(sys::awaited(self.control.as_ref().map_or(-1, Control::awaited), sys::POLLIN));
         self.hands.probes.await_all(&mut fds);
         let timeout = if more || !self.answers.is_empty() { Some(Duration::ZERO) } else { self.until_next() };
         if sys::poll(&mut fds, timeout).is_err() {
@@ -248,7 +280,10 @@ impl<D: Decide> Runtime<D> {
         if ready(2) || self.gathering_until.is_some_and(|until| until <= Instant::now()) {
             self.collect(turn)?;
         }
-        for (check, result) in self.hands.probes.ready(fds.get(3..).unwrap_or_default()) {
+        if ready(3) {
+            self.serve_control();
+        }
+        for (check, result) in self.hands.probes.ready(fds.get(4..).unwrap_or_default()) {
             self.tell(Input::CheckDone { check, result })?;
         }
         let recovering = self.recovering_until.is_some_and(|until| until > Instant::now());
@@ -256,6 +291,21 @@ impl<D: Decide> Runtime<D> {
             self.tell(Input::Tick)?;
         }
         ControlFlow::Continue(())
+    }
+
+    /// Somebody has connected to the control socket for the first time.
+    fn serve_control(&mut self) {
+        let Some(mut control) = self.control.take() else { return };
+        let means = Means {
+            desk: Desk::new(self.mailbox.letterbox()),
+            metrics: self.metrics.clone(),
+            tails: self.hands.logs.tails(),
+        };
+        if let Err(error) = control.serve(self.net(), means) {
+            let message = format!("the control socket cannot be served: {error}");
+            self.hands.logs.entry(Level::Error, None, &message);
+        }
+        self.control = Some(control);
     }
 
     /// Takes what another thread has to say.

@@ -160,10 +160,7 @@ fn every_row_of_the_table_has_help_and_a_rule() {
 #[test]
 fn a_field_that_is_not_built_is_refused_not_ignored() {
     use containerpilot_config::{Input, Options, load};
-    for text in [
-        "{ coprocesses: [{ command: 'x' }] }",
-        "{ jobs: [{ exec: 'x', meta: { a: 'b' } }] }",
-    ] {
+    for text in ["{ coprocesses: [{ command: 'x' }] }", "{ jobs: [{ exec: 'x', meta: { a: 'b' } }] }"] {
         let input = Input { name: "a".into(), text: text.into() };
         let loaded = load(vec![input], &host(), Options { version: "", refuse_planned: true });
         assert!(loaded.plan.is_none(), "{text}");
