@@ -159,13 +159,9 @@ impl<D: Decide> Runtime<D> {
 
     fn open_telemetry(&mut self) -> Result<(), String> {
         let Some(wanted) = self.core.plan().telemetry.clone() else { return Ok(()) };
-        let listener = telemetry::listen(&wanted)?;
         let (metrics, desk) = (self.metrics.clone(), Desk::new(self.mailbox.letterbox()));
         let net = self.net().map_err(|error| format!("the network's thread cannot begin: {error}"))?;
-        let telemetry = Telemetry::serve(net, listener, metrics, desk)?;
-        let message = format!("telemetry: serving at {}", telemetry.address());
-        self.hands.logs.entry(Level::Info, None, &message);
-        self.telemetry = Some(telemetry);
+        self.telemetry = Some(Telemetry::open(&wanted, net, metrics, desk)?);
         Ok(())
     }
 

@@ -22,7 +22,7 @@ use std::time::Instant;
 
 use containerpilot_core::plan::{Metric, Plan};
 
-pub(crate) use server::{Telemetry, listen};
+pub(crate) use server::Telemetry;
 pub(crate) use store::Refusal;
 use store::Store;
 
@@ -53,13 +53,8 @@ impl Metrics {
         Self { shared: Arc::new(Mutex::new(Shared { store, ..Shared::default() })), began }
     }
 
-    /// Takes a value by the name of its metric, or by 3.8's name for it. A JSON number is given as it is written.
-    pub(crate) fn put(&self, name: &str, value: &str) -> Result<(), Refusal> {
-        let refused = self.put_all(&[(name, value)]).err().unwrap_or_default();
-        refused.into_iter().next().map_or(Ok(()), Err)
-    }
-
-    /// Takes several values: all of them, or, if there is something wrong with any, none.
+    /// Takes values, each by the name of its metric or by 3.8's name for it: all of them, or, if there is something
+    /// wrong with any, none. A JSON number is given as it is written.
     pub(crate) fn put_all(&self, values: &[(&str, &str)]) -> Result<(), Vec<Refusal>> {
         self.shared().store.put_all(values, self.began.elapsed())
     }

@@ -7,18 +7,18 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
-use containerpilot_core::plan;
+use containerpilot_core::plan::{self, Level};
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Response, StatusCode};
 use tokio::sync::{Mutex, watch};
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::exposition::{self, Page};
 use super::process::Process;
 use super::{Metrics, own, readiness, status};
 use crate::inquiry::{Desk, Snapshot};
 use crate::net::Net;
-use crate::net::serve::{self, Answer, Asked, Body, Limits};
+use crate::net::serve::{self, Answer, Asked, Body, First, Limits};
 
 /// How long the loop may take to answer. It does so at once, unless something is very wrong.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -35,11 +35,15 @@ const LIMITS: Limits = Limits {
     persistent: true,
 };
 
+/// After a reload the old listener may need a moment to be gone: how often and how fast a new one is tried quietly.
+const FAST_TRIES: u32 = 10;
+const FAST: Duration = Duration::from_millis(50);
+
 /// The version on the pages.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// A listener where the plan wants one, or what stands in its way and what to do about it.
-pub(crate) fn listen(wanted: &plan::Telemetry) -> Result<TcpListener, String> {
+fn listen(wanted: &plan::Telemetry) -> Result<TcpListener, String> {
     let address = SocketAddr::new(wanted.address, wanted.port);
     let bound = TcpListener::bind(address).and_then(|listener| {
         listener.set_nonblocking(true)?;
@@ -64,34 +68,87 @@ pub(crate) fn listen(wanted: &plan::Telemetry) -> Result<TcpListener, String> {
 /// The server, as the loop holds it. Dropped, it takes no more connections.
 #[derive(Debug)]
 pub(crate) struct Telemetry {
-    address: SocketAddr,
+    /// Where the plan wants it; port 0 is any.
+    wanted: SocketAddr,
     /// Its end is the server's.
     _end: watch::Sender<()>,
 }
 
 impl Telemetry {
-    /// Serves on a listener.
-    pub(crate) fn serve(
+    /// Listens where the plan wants it, and serves. What stands in the way is told in words.
+    pub(crate) fn open(
+        wanted: &plan::Telemetry,
         net: &Net,
-        listener: TcpListener,
         metrics: Metrics,
         desk: Desk,
     ) -> Result<Self, String> {
-        let cannot = |error: std::io::Error| format!("telemetry cannot be served: {error}");
-        let address = listener.local_addr().map_err(cannot)?;
-        let listener = {
-            let _entered = net.handle().enter();
-            tokio::net::TcpListener::from_std(listener).map_err(cannot)?
-        };
+        let listener = listen(wanted)?;
         let (end, ended) = watch::channel(());
-        net.spawn(serve::serve(listener, LIMITS, Pages::new(metrics, desk), ended));
-        Ok(Self { address, _end: end })
+        let telemetry = Self { wanted: SocketAddr::new(wanted.address, wanted.port), _end: end };
+        let serving = {
+            // The listener must be made known to the thread's own poller.
+            let _entered = net.handle().enter();
+            serving(listener, metrics, desk, ended)?
+        };
+        net.spawn(serving);
+        Ok(telemetry)
     }
 
-    /// Where it listens.
-    pub(crate) fn address(&self) -> SocketAddr {
-        self.address
+    /// R3: what a server becomes with another plan. It stays if it is wanted where it is; otherwise it ends, and the new
+    /// one listens as soon as its address is free, which may take a moment or somebody's help, and never ends the reload.
+    pub(crate) fn follow(
+        now: Option<Self>,
+        wanted: Option<&plan::Telemetry>,
+        net: &Net,
+        metrics: Metrics,
+        desk: Desk,
+    ) -> Option<Self> {
+        metrics.replace(wanted.map(|wanted| wanted.metrics.as_slice()).unwrap_or_default());
+        let wanted = wanted?;
+        let address = SocketAddr::new(wanted.address, wanted.port);
+        if now.as_ref().is_some_and(|now| now.wanted == address) {
+            return now;
+        }
+        drop(now);
+        let (end, mut ended) = watch::channel(());
+        let wanted = wanted.clone();
+        net.spawn(async move {
+            let mut tries = 0_u32;
+            let listener = loop {
+                match listen(&wanted) {
+                    Ok(listener) => break listener,
+                    Err(why) if tries == FAST_TRIES => {
+                        desk.say(Level::Error, format!("{why}; until then it is tried every second"));
+                    }
+                    Err(_) => {}
+                }
+                let pause = if tries < FAST_TRIES { FAST } else { Duration::from_secs(1) };
+                tries = tries.saturating_add(1);
+                if let First::One(_) = serve::first(ended.changed(), sleep(pause)).await {
+                    return;
+                }
+            };
+            match serving(listener, metrics, desk.clone(), ended) {
+                Ok(serving) => serving.await,
+                Err(why) => desk.say(Level::Error, why),
+            }
+        });
+        Some(Self { wanted: address, _end: end })
     }
+}
+
+/// The server on a listener, which says where that is.
+fn serving(
+    listener: TcpListener,
+    metrics: Metrics,
+    desk: Desk,
+    ended: watch::Receiver<()>,
+) -> Result<impl Future<Output = ()> + Send + use<>, String> {
+    let cannot = |error: std::io::Error| format!("telemetry cannot be served: {error}");
+    let address = listener.local_addr().map_err(cannot)?;
+    let listener = tokio::net::TcpListener::from_std(listener).map_err(cannot)?;
+    desk.say(Level::Info, format!("telemetry: serving at {address}"));
+    Ok(serve::serve(listener, LIMITS, Pages::new(metrics, desk), ended))
 }
 
 /// Who answers.

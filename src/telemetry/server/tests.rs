@@ -2,6 +2,10 @@
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpStream};
+use std::os::fd::AsRawFd;
+use std::sync::mpsc;
+
+use containerpilot_core::plan::{Metric, MetricKind};
 
 use super::super::testing::Stage;
 use super::*;
@@ -16,36 +20,58 @@ const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 struct Served {
     net: Net,
-    telemetry: Telemetry,
+    telemetry: Option<Telemetry>,
     metrics: Metrics,
+    desk: Desk,
+    said: mpsc::Receiver<String>,
+    address: SocketAddr,
 }
 
 /// A server, and a loop that answers from a stage, if there is one.
 fn served(address: IpAddr, stage: Option<Stage>) -> Served {
     let mailbox = Mailbox::new().unwrap();
     let desk = Desk::new(mailbox.letterbox());
+    let (say, said) = mpsc::channel();
     std::thread::spawn(move || {
         loop {
-            let mut fds =
-                [crate::sys::awaited(std::os::fd::AsRawFd::as_raw_fd(&mailbox.as_fd()), crate::sys::POLLIN)];
+            let mut fds = [crate::sys::awaited(mailbox.as_fd().as_raw_fd(), crate::sys::POLLIN)];
             let _ = crate::sys::poll(&mut fds, None);
             for news in mailbox.take() {
-                if let (News::Inquiry(Question::Overview(asker)), Some(stage)) = (news, &stage) {
-                    let _ = asker.send(Arc::new(stage.snapshot()));
+                match (news, &stage) {
+                    (News::Inquiry(Question::Overview(asker)), Some(stage)) => {
+                        let _ = asker.send(Arc::new(stage.snapshot()));
+                    }
+                    (News::Said(_, words), _) => drop(say.send(words)),
+                    _ => {}
                 }
             }
         }
     });
     let net = Net::start().unwrap();
     let metrics = Metrics::new(&[]);
-    let listener = listen(&wanted(address, 0)).unwrap();
-    let telemetry = Telemetry::serve(&net, listener, metrics.clone(), desk).unwrap();
-    Served { net, telemetry, metrics }
+    let telemetry = Telemetry::open(&wanted(address, 0), &net, metrics.clone(), desk.clone()).unwrap();
+    let mut served =
+        Served { net, telemetry: Some(telemetry), metrics, desk, said, address: (HERE, 0).into() };
+    served.address = served.where_it_serves();
+    served
 }
 
 impl Served {
+    fn said(&self) -> String {
+        self.said.recv_timeout(Duration::from_secs(30)).unwrap()
+    }
+
+    fn where_it_serves(&self) -> SocketAddr {
+        self.said().strip_prefix("telemetry: serving at ").unwrap().parse().unwrap()
+    }
+
+    fn follow(&mut self, wanted: Option<&plan::Telemetry>) {
+        let now = self.telemetry.take();
+        self.telemetry = Telemetry::follow(now, wanted, &self.net, self.metrics.clone(), self.desk.clone());
+    }
+
     fn ask(&self, method: &str, path: &str) -> String {
-        let mut stream = TcpStream::connect(self.telemetry.address()).unwrap();
+        let mut stream = TcpStream::connect(self.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         write!(stream, "{method} {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").unwrap();
         let mut text = String::new();
@@ -106,7 +132,7 @@ fn t1_an_ipv6_address_is_listened_on() {
         return;
     }
     let served = served(IpAddr::V6(Ipv6Addr::LOCALHOST), Some(stage()));
-    assert!(served.telemetry.address().is_ipv6());
+    assert!(served.address.is_ipv6());
     assert!(served.ask("GET", "/livez").ends_with("alive\n"));
 }
 
@@ -131,4 +157,39 @@ fn t3_requests_to_the_control_socket_are_counted_by_route() {
     let text = served.ask("GET", "/metrics");
     let line = "containerpilot_control_http_requests{code=\"200\",path=\"/v3/ping\"} 2\n";
     assert!(text.contains(line), "{text}");
+}
+
+#[test]
+fn r3_a_reload_leaves_the_server_where_it_is_and_what_was_counted() {
+    let mut served = served(HERE, Some(stage()));
+    let hits = || Metric {
+        name: "hits_total".to_owned(),
+        legacy_key: "__hits_total".to_owned(),
+        help: String::new(),
+        kind: MetricKind::Counter,
+    };
+    let plan = plan::Telemetry { metrics: vec![hits()], ..wanted(HERE, 0) };
+    served.follow(Some(&plan));
+    served.metrics.put_all(&[("hits_total", "3")]).unwrap();
+    served.follow(Some(&plan));
+    assert!(served.ask("GET", "/metrics").contains("\nhits_total 3\n"));
+    served.follow(None);
+    crate::testing::until(|| TcpStream::connect(served.address).is_err());
+}
+
+#[test]
+fn r3_a_reload_to_a_port_in_use_waits_for_it() {
+    let mut served = served(HERE, Some(stage()));
+    let taken = TcpListener::bind((HERE, 0)).unwrap();
+    let address = taken.local_addr().unwrap();
+    served.follow(Some(&wanted(HERE, address.port())));
+    let words = served.said();
+    assert!(
+        words.starts_with(&format!("telemetry cannot listen on {address}: Address already in use")),
+        "{words}"
+    );
+    drop(taken);
+    assert_eq!(served.where_it_serves(), address);
+    served.address = address;
+    assert!(served.ask("GET", "/livez").ends_with("alive\n"));
 }
