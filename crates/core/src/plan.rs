@@ -428,6 +428,8 @@ pub struct Consul {
     pub https: bool,
     /// The ACL token.
     pub token: Option<String>,
+    /// The file that holds it, if it is not written out.
+    pub token_file: Option<String>,
     /// The encryption's settings.
     pub tls: Tls,
 }
@@ -439,6 +441,7 @@ impl core::fmt::Debug for Consul {
             .field("address", &self.address)
             .field("https", &self.https)
             .field("token", &self.token.as_ref().map(|_| "(hidden)"))
+            .field("token_file", &self.token_file)
             .field("tls", &self.tls)
             .finish()
     }
