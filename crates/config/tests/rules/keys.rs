@@ -161,7 +161,6 @@ fn every_row_of_the_table_has_help_and_a_rule() {
 fn a_field_that_is_not_built_is_refused_not_ignored() {
     use containerpilot_config::{Input, Options, load};
     for text in [
-        "{ coprocesses: [{ command: 'x' }] }",
         "{ control: { mode: '0660' } }",
         "{ control: { group: 'app' } }",
         "{ jobs: [{ exec: 'x', meta: { a: 'b' } }] }",
