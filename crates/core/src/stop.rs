@@ -329,7 +329,7 @@ impl Core {
         }
         let up: Vec<JobIx> = self.all_jobs().filter(|job| self.outlives_the_others(*job)).collect();
         for job in &up {
-            self.begin_stop(*job);
+            self.begin_stop(*job, Ending::Shutdown);
         }
         !up.is_empty()
     }
