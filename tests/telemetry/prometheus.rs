@@ -119,3 +119,33 @@ fn t1_a_real_prometheus_scrapes_the_page() {
     }
     drop(prometheus);
 }
+
+fn manual() -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/telemetry.md")).unwrap()
+}
+
+#[test]
+fn t1_what_the_manual_shows_of_prometheus_is_good() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let manual = manual();
+    let blocks = manual.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next());
+    // Debian's Prometheus is built without Consul.
+    let blocks = blocks.filter(|block| block.starts_with("scrape_configs:") && !block.contains("consul_sd"));
+    let blocks: Vec<&str> = blocks.collect();
+    assert_eq!(blocks.len(), 1);
+    for (nth, block) in blocks.into_iter().enumerate() {
+        let file = folder.join(format!("prometheus-{nth}.yml"));
+        fs::write(&file, block).unwrap();
+        let output =
+            Command::new(programs().join("promtool")).args(["check", "config"]).arg(&file).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+#[test]
+fn t3_the_manual_names_every_metric_of_ours() {
+    let manual = manual();
+    for name in containerpilot_config::metrics::OWN {
+        assert!(manual.contains(&format!("`{name}")), "docs/telemetry.md does not name {name}");
+    }
+}
