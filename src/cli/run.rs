@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::fmt::Write;
-use std::process::ExitCode;
 
 use containerpilot_config::{Input, Loaded, Options, load};
 use containerpilot_core::Core;
@@ -16,7 +15,7 @@ use crate::runtime::Runtime;
 use crate::signals::{self, Taken};
 
 /// Supervises what the configuration and the command line ask for; the code to exit with.
-pub(super) fn run(args: &Arguments) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: &Arguments) -> Result<u8, Failure> {
     let program = program(args)?;
     // What stands behind `--` is the program's, and no path.
     let args = &args.flags_only();
@@ -38,7 +37,7 @@ pub(super) fn run(args: &Arguments) -> Result<ExitCode, Failure> {
     let mut runtime = Runtime::new(Core::new(plan), taken, host::environment())
         .map_err(|error| cannot("the supervisor cannot begin", &error))?;
     runtime.open().map_err(Failure::Failed)?;
-    Ok(ExitCode::from(runtime.run()))
+    Ok(runtime.run())
 }
 
 /// What the plan asks for and this version does not do. The jobs run all the same, and whoever looks is told.
