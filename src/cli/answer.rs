@@ -57,6 +57,14 @@ pub(super) fn event(event: &Value) -> String {
     }
 }
 
+/// A moment as people read it: the supervisor's is exact to the nanosecond, and a thousandth of a second is enough.
+pub(super) fn moment(exact: &str) -> String {
+    match exact.strip_suffix('Z').and_then(|exact| exact.split_once('.')) {
+        Some((whole, part)) => format!("{whole}.{:0<3}Z", part.get(..3).unwrap_or(part)),
+        None => exact.to_owned(),
+    }
+}
+
 /// The seconds from a moment to another, both in RFC 3339 and UTC, as the supervisor writes them.
 pub(super) fn seconds_between(from: &str, to: &str) -> Option<f64> {
     Some(seconds(to)? - seconds(from)?)
@@ -80,6 +88,14 @@ fn seconds(moment: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn x4_moments_are_shown_to_the_millisecond() {
+        assert_eq!(moment("2026-11-15T06:07:23.276380614Z"), "2026-11-15T06:07:23.276Z");
+        assert_eq!(moment("2026-11-15T06:07:23.5Z"), "2026-11-15T06:07:23.500Z");
+        assert_eq!(moment("2026-11-15T06:07:23Z"), "2026-11-15T06:07:23Z");
+        assert_eq!(moment(""), "");
+    }
 
     #[test]
     fn x4_moments_are_told_apart_over_leap_days() {

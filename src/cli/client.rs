@@ -21,8 +21,7 @@ use nix::errno::Errno;
 use nix::sys::socket as net;
 
 use self::http::Body;
-pub(super) use self::stream::Message;
-use self::stream::Messages;
+pub(super) use self::stream::{Message, Messages};
 use super::Failure;
 use super::flags::Arguments;
 use crate::sys;

@@ -67,7 +67,7 @@ fn show(json: bool, message: &Message) -> Result<bool, Failure> {
 /// An event in a line: when, its number, what, how a process ended, and the number of what caused it.
 fn line(event: &Value) -> String {
     let id = event.whole("id").unwrap_or_default();
-    let mut line = format!("{} {id:>5}  {}", event.text("time"), answer::event(event));
+    let mut line = format!("{} {id:>5}  {}", answer::moment(event.text("time")), answer::event(event));
     if let Some(exit) = event.part("exit") {
         line += &format!(", {}", answer::exit(exit));
     }

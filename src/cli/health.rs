@@ -1,9 +1,14 @@
 //! `health`: one line and an exit code, for an image's HEALTHCHECK.
 
+use serde_json::Value;
+
 use super::answer::Look;
 use super::client::Client;
 use super::flags::Arguments;
 use super::{Failure, print, status, time_limit};
+
+/// How many jobs are named.
+const MOST: usize = 5;
 
 pub(super) fn health(args: &Arguments) -> Result<(), Failure> {
     let client = match time_limit(args)? {
@@ -18,7 +23,7 @@ pub(super) fn health(args: &Arguments) -> Result<(), Failure> {
                 answer.status = 200;
             }
             let health = answer.json()?;
-            (health.is("healthy") == Some(true), health.text("reason").to_owned())
+            (health.is("healthy") == Some(true), reason(&health))
         }
         Some(name) => {
             let name = name.to_string_lossy();
@@ -39,4 +44,39 @@ pub(super) fn health(args: &Arguments) -> Result<(), Failure> {
         }
     };
     if healthy { print(&format!("{reason}\n")) } else { Err(Failure::Failed(reason)) }
+}
+
+/// The supervisor's reason, with the jobs that are to blame.
+fn reason(health: &Value) -> String {
+    let bad = health.list("jobs").iter().filter(|job| job.text("health") != "healthy");
+    let mut bad: Vec<String> = bad
+        .map(|job| format!("{} is {} and {}", job.text("name"), job.text("state"), job.text("health")))
+        .collect();
+    if health.is("healthy") == Some(true) || bad.is_empty() {
+        return health.text("reason").to_owned();
+    }
+    if bad.len() > MOST {
+        let others = bad.len() - MOST;
+        bad.truncate(MOST);
+        bad.push(format!("and {others} others"));
+    }
+    format!("{}: {}", health.text("reason"), bad.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::reason;
+
+    #[test]
+    fn x4_health_names_whom_to_look_at() {
+        let job = |name: &str, health: &str| json!({ "name": name, "state": "running", "health": health });
+        let mut health = json!({ "healthy": false, "reason": "1 of 2 are healthy", "jobs": [job("a", "healthy"), job("b", "unhealthy")] });
+        assert_eq!(reason(&health), "1 of 2 are healthy: b is running and unhealthy");
+        health["jobs"] = (0..7).map(|nth| job(&format!("j{nth}"), "unknown")).collect();
+        assert!(reason(&health).ends_with("j4 is running and unknown, and 2 others"), "{}", reason(&health));
+        health["healthy"] = true.into();
+        assert_eq!(reason(&health), "1 of 2 are healthy");
+    }
 }

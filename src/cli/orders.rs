@@ -36,8 +36,10 @@ fn report(job: &str, done: Result<Value, Failure>) -> Result<u32, Failure> {
     match done {
         Ok(done) => print(&format!("{job}: {}\n", done.text("message"))).map(|()| 0),
         Err(failure) => {
+            let why = failure.to_string();
+            let why = why.strip_prefix(&format!("{job}: ")).unwrap_or(&why);
             // Standard error may be gone; the exit code tells.
-            let _ = writeln!(std::io::stderr(), "containerpilot: {job}: {failure}");
+            let _ = writeln!(std::io::stderr(), "containerpilot: {job}: {why}");
             Ok(1)
         }
     }

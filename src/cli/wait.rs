@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::answer::Look;
-use super::client::{Client, Late, PATIENCE, Trouble};
+use super::client::{Client, Late, Messages, PATIENCE, Trouble};
 use super::flags::Arguments;
 use super::{Failure, status, time_limit};
 
@@ -37,7 +37,9 @@ pub(super) fn wait(args: &Arguments) -> Result<(), Failure> {
     }
     let limit = time_limit(args)?;
     let until = limit.map(|limit| Instant::now() + limit);
-    let client = Client::of(args)?.patient(limit.map_or(PATIENCE, |limit| limit.min(PATIENCE)));
+    // However short the time is, it is enough for one look.
+    let patience = limit.map_or(PATIENCE, |limit| limit.clamp(CALM, PATIENCE));
+    let client = Client::of(args)?.patient(patience);
     let mut vigil = Vigil { client, jobs, state, until, last: "nothing was heard of it".to_owned() };
     vigil.keep()
 }
@@ -66,50 +68,54 @@ impl Vigil<'_> {
         let mut ends = Ends::default();
         loop {
             // First the stream and then a look, so that nothing happens unseen between them.
-            let mut stream = match self.client.messages("/v3/events") {
-                Ok(stream) => stream,
-                Err(trouble) => {
-                    if self.gone(&ends) {
-                        return Ok(());
+            let trouble = match self.client.messages("/v3/events") {
+                Ok(mut stream) => match self.watch(&mut stream, &mut ends)? {
+                    Some(trouble) => trouble,
+                    None => return Ok(()),
+                },
+                Err(trouble) => trouble,
+            };
+            if self.gone(&ends) {
+                return Ok(());
+            }
+            self.retry(trouble)?;
+        }
+    }
+
+    /// Looks at every event, until it is so; or until the supervisor does not answer any more, and why.
+    fn watch(&mut self, stream: &mut Messages, ends: &mut Ends) -> Result<Option<Trouble>, Failure> {
+        loop {
+            let known = match self.client.get("/v3/status") {
+                Ok(answer) if answer.is_good() => answer.json()?,
+                silent => {
+                    // It is leaving; what it has told before that may be the answer.
+                    while let Ok(Some(message)) = stream.next(Some(Instant::now() + CALM)) {
+                        ends.hear(&message.data);
                     }
-                    self.retry(trouble)?;
-                    continue;
+                    let said = silent.map(|answer| Trouble::Other(answer.reason()));
+                    return Ok(Some(said.unwrap_or_else(|trouble| trouble)));
                 }
             };
-            loop {
-                let soon = match self.client.get("/v3/status") {
-                    Ok(answer) => match verdict(&answer.json()?, self.jobs, self.state)? {
-                        Verdict::Yes => return Ok(()),
-                        Verdict::Never(why) => return Err(Failure::Failed(why)),
-                        Verdict::NotYet(why, soon) => {
-                            self.last = why;
-                            soon
-                        }
-                    },
-                    Err(trouble) => {
-                        if self.gone(&ends) {
-                            return Ok(());
-                        }
-                        self.retry(trouble)?;
-                        break;
-                    }
-                };
-                let look = Instant::now() + if soon { SOON } else { CALM };
-                let look = self.until.map_or(look, |until| until.min(look));
-                let mut heard = stream.next(Some(look));
-                // What comes together, such as all that is remembered, needs one look only.
-                while let Ok(Some(message)) = &heard
-                    && message.event != "end"
-                {
-                    ends.hear(&message.data);
-                    heard = stream.next(Some(Instant::now() + TOGETHER));
+            let soon = match verdict(&known, self.jobs, self.state)? {
+                Verdict::Yes => return Ok(None),
+                Verdict::Never(why) => return Err(Failure::Failed(why)),
+                Verdict::NotYet(why, soon) => {
+                    self.last = why;
+                    soon
                 }
-                if !matches!(heard, Err(Late::Time)) {
-                    break;
-                }
-                if self.until.is_some_and(|until| Instant::now() >= until) {
-                    return Err(self.late());
-                }
+            };
+            let look = Instant::now() + if soon { SOON } else { CALM };
+            let mut heard = stream.next(Some(self.until.map_or(look, |until| until.min(look))));
+            // What comes together, such as all that is remembered, needs one look only.
+            while let Ok(Some(message)) = &heard {
+                ends.hear(&message.data);
+                heard = stream.next(Some(Instant::now() + TOGETHER));
+            }
+            if self.until.is_some_and(|until| Instant::now() >= until) {
+                return Err(self.late());
+            }
+            if !matches!(heard, Err(Late::Time)) {
+                return Ok(Some(Trouble::Other("the supervisor has ended".to_owned())));
             }
         }
     }

@@ -30,7 +30,7 @@ pub(super) fn job(screen: Screen, status: &Value, job: &Value) -> String {
     }
     if let Some(pid) = job.whole("pid") {
         let up = job.number("uptimeSeconds").map_or_else(String::new, |up| format!(", up {}", span(up)));
-        let since = job.text("startedAt");
+        let since = answer::moment(job.text("startedAt"));
         let since = if since.is_empty() { String::new() } else { format!(", since {since}") };
         fact("process", format!("pid {pid}{up}{since}"));
     }
