@@ -326,9 +326,9 @@ fn job_meant(plan: &Plan, name: &str) -> Result<JobIx, Unclear> {
     match named(name).count() {
         1 => named(name).next().ok_or(Unclear::Nobody(None)),
         0 => {
-            let numbered = name.rsplit_once(':').and_then(|(name, number)| {
-                named(name).nth(number.parse::<usize>().ok()?.checked_sub(1)?)
-            });
+            let numbered = name
+                .rsplit_once(':')
+                .and_then(|(name, number)| named(name).nth(number.parse::<usize>().ok()?.checked_sub(1)?));
             let near = || suggest::nearest(name, plan.jobs.iter().map(|job| job.name.as_str()));
             numbered.ok_or_else(|| Unclear::Nobody(near().map(str::to_owned)))
         }

@@ -2,8 +2,8 @@
 //!
 //! The binary is the thinnest of the three floors: it reads files, asks the system, prints, and decides nothing.
 
-mod catalog;
 mod cli;
+mod discovery;
 mod effects;
 mod files;
 mod host;

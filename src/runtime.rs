@@ -21,7 +21,7 @@ use containerpilot_config::template::Environment;
 use containerpilot_core::plan::{Level, Plan, Signal};
 use containerpilot_core::{Core, Effect, Input, Time};
 
-use crate::catalog::Catalog;
+use crate::discovery::Discovery;
 use crate::effects::Hands;
 use crate::inquiry::{Inquiries, Question};
 use crate::logs::Logs;
@@ -105,6 +105,8 @@ impl<D: Decide> Runtime<D> {
         let mailbox = Mailbox::new()?;
         let probes = Probes::new(mailbox.letterbox());
         let logs = Logs::start(&core.plan().logging)?;
+        let net = Discovery::needs_network(core.plan()).then(Net::start).transpose()?;
+        let catalog = Discovery::new(core.plan(), net.as_ref().map(Net::handle), &mailbox.letterbox());
         let loop_thread = std::thread::current().id();
         std::panic::set_hook(Box::new(move |about| remember_panic(about, loop_thread)));
         Ok(Self {
@@ -112,12 +114,12 @@ impl<D: Decide> Runtime<D> {
             began: Instant::now(),
             signals,
             mailbox,
-            net: None,
+            net,
             hands: Hands {
                 spawner,
                 reaper: Reaper::default(),
                 probes,
-                catalog: Catalog::default(),
+                catalog,
                 logs,
                 inquiries: Inquiries::new(SystemTime::now()),
                 pids: BTreeMap::new(),
@@ -132,6 +134,7 @@ impl<D: Decide> Runtime<D> {
     /// Runs until the core wants to leave; the exit code it leaves with.
     pub(crate) fn run(mut self) -> u8 {
         self.answers.push_back(Input::Ready);
+        self.hands.catalog.follow(self.core.plan());
         let mut more = false;
         let mut begun = false;
         loop {
@@ -157,9 +160,18 @@ impl<D: Decide> Runtime<D> {
         }
     }
 
-    /// S6: before the process leaves, the whole log is written, if whoever reads it takes it in time.
+    /// S6: before the process leaves, all services are out of the catalog and the whole log is written, if Consul, and
+    /// whoever reads the log, do their part in time.
     fn leave(self, code: u8) -> u8 {
-        let patience = self.core.plan().stop_timeout.max(LAST_LINES);
+        let stop_timeout = self.core.plan().stop_timeout;
+        let patience = stop_timeout.max(LAST_LINES);
+        self.hands.catalog.leave(stop_timeout);
+        // The last that was said about it; nobody listens to anything else any more.
+        for news in self.mailbox.take() {
+            if let News::Said(level, message) = news {
+                self.hands.logs.entry(level, None, &message);
+            }
+        }
         if let Some(net) = self.net {
             net.finish(Instant::now() + LAST_WORDS);
         }

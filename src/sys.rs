@@ -854,6 +854,7 @@ pub(crate) fn connect_unix(path: &Path) -> io::Result<UnixStream> {
 
 /// The process at the other end of a connection.
 pub(crate) fn peer_pid(stream: &UnixStream) -> Option<i32> {
-    let credentials = nix::sys::socket::getsockopt(stream, nix::sys::socket::sockopt::PeerCredentials).ok()?;
+    let credentials =
+        nix::sys::socket::getsockopt(stream, nix::sys::socket::sockopt::PeerCredentials).ok()?;
     Some(credentials.pid()).filter(|pid| *pid > 0)
 }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use containerpilot_config::{Input, Loaded, Options, load};
 use containerpilot_core::Core;
-use containerpilot_core::plan::{Catalog, Plan, Role};
+use containerpilot_core::plan::{Plan, Role};
 
 use super::flags::Arguments;
 use super::{Failure, check, config_path};
@@ -43,11 +43,6 @@ pub(super) fn run(args: &Arguments) -> Result<ExitCode, Failure> {
 /// What the plan asks for and this version does not do. The jobs run all the same, and whoever looks is told.
 fn not_yet(plan: &Plan) -> Vec<&'static str> {
     let mut missing = Vec::new();
-    if matches!(plan.catalog, Catalog::Consul(_)) {
-        missing.push(
-            "Consul is not spoken to by this version yet: services and watches live in this container only",
-        );
-    }
     if plan.telemetry.is_some() {
         missing.push("there is no telemetry server in this version yet: nothing listens on its port");
     }
