@@ -15,7 +15,6 @@ use std::ffi::OsString;
 use std::fmt;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use containerpilot_config::suggest;
 
@@ -46,8 +45,8 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Does what the arguments ask for, and says how it went.
-pub(crate) fn main(args: &[OsString]) -> ExitCode {
+/// Does what the arguments ask for; the exit code says how it went.
+pub(crate) fn main(args: &[OsString]) -> u8 {
     let (code, message) = match dispatch(args) {
         Ok(code) => return code,
         Err(failure @ Failure::Failed(_)) => (1, failure.to_string()),
@@ -57,10 +56,10 @@ pub(crate) fn main(args: &[OsString]) -> ExitCode {
         // Nothing can be done if standard error is gone too; the exit code tells.
         let _ = writeln!(std::io::stderr(), "containerpilot: {message}");
     }
-    ExitCode::from(code)
+    code
 }
 
-fn dispatch(args: &[OsString]) -> Result<ExitCode, Failure> {
+fn dispatch(args: &[OsString]) -> Result<u8, Failure> {
     let main = match flags::parse(MAIN_FLAGS, args) {
         Ok(main) => main,
         Err(error) => return asked_for_help(&error, None).map(done),
@@ -106,11 +105,11 @@ fn action(flags: &Arguments) -> Action {
 }
 
 /// Every command but `run` has nothing to say but that it is done.
-fn done((): ()) -> ExitCode {
-    ExitCode::SUCCESS
+fn done((): ()) -> u8 {
+    0
 }
 
-fn subcommand(name: &str, main: &Arguments) -> Result<ExitCode, Failure> {
+fn subcommand(name: &str, main: &Arguments) -> Result<u8, Failure> {
     let Some(command) = COMMANDS.iter().find(|command| command.name == name) else {
         return Err(unknown_command(name));
     };

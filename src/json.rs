@@ -155,7 +155,9 @@ mod tests {
         let text = object(|out| {
             out.text("text", odd).plain("number", 1.5).plain("flag", true).plain_or_null("gone", None::<u8>);
             out.text_or_null(odd, None).text_or_null("there", Some("x"));
-            out.objects("list", [1, 2], |item, out| drop(out.plain("item", item).object("in", |_| {})));
+            out.objects("list", [1, 2], |item, out| {
+                out.plain("item", item).object("in", |_| {});
+            });
             out.texts("texts", [odd, ""]).object_or_null("none", None::<u8>, |_, _| {});
         });
         let read: serde_json::Value = serde_json::from_str(&text).unwrap();

@@ -21,9 +21,10 @@ use containerpilot_config::template::Environment;
 use containerpilot_core::plan::{Level, Plan, Signal};
 use containerpilot_core::{Core, Effect, Input, Time};
 
+use crate::control::{Control, Means};
 use crate::discovery::Discovery;
 use crate::effects::Hands;
-use crate::inquiry::{Inquiries, Question};
+use crate::inquiry::{Desk, Inquiries, Question};
 use crate::logs::Logs;
 use crate::mailbox::{Mailbox, News};
 use crate::net::Net;
@@ -32,6 +33,7 @@ use crate::reaper::{Ended, Reaper};
 use crate::signals::{Signals, Taken};
 use crate::spawn::Spawner;
 use crate::sys;
+use crate::telemetry::{self, Metrics, Telemetry};
 
 /// When so many orphans end at once, more are on their way: it is cheaper to let them gather, because the kernel
 /// walks over all living children at every look.
@@ -84,6 +86,9 @@ pub(crate) struct Runtime<D> {
     mailbox: Mailbox,
     /// The network's thread, once something has needed it.
     net: Option<Net>,
+    metrics: Metrics,
+    telemetry: Option<Telemetry>,
+    control: Option<Control>,
     hands: Hands,
     answers: VecDeque<Input>,
     effects: Vec<Effect>,
@@ -104,6 +109,7 @@ impl<D: Decide> Runtime<D> {
         let signals = Signals::open(taken)?;
         let mailbox = Mailbox::new()?;
         let probes = Probes::new(mailbox.letterbox());
+        let metrics = Metrics::new(telemetry::definitions(core.plan()));
         let logs = Logs::start(&core.plan().logging)?;
         let net = Discovery::needs_network(core.plan()).then(Net::start).transpose()?;
         let catalog = Discovery::new(core.plan(), net.as_ref().map(Net::handle), &mailbox.letterbox());
@@ -115,6 +121,9 @@ impl<D: Decide> Runtime<D> {
             signals,
             mailbox,
             net,
+            metrics,
+            telemetry: None,
+            control: None,
             hands: Hands {
                 spawner,
                 reaper: Reaper::default(),
@@ -129,6 +138,33 @@ impl<D: Decide> Runtime<D> {
             gathering_until: None,
             recovering_until: None,
         })
+    }
+
+    /// E4: whatever can be listened on is, before the startup. What stands in the way is told in words.
+    pub(crate) fn open(&mut self) -> Result<(), String> {
+        // First, because a port leaves nothing behind if the socket cannot be opened.
+        self.open_telemetry()?;
+        let plan = self.core.plan();
+        // S7: a program that runs alone is all there is, and nothing but it is steered.
+        if !plan.pass_signals {
+            match Control::open(&plan.control) {
+                Ok(control) => self.control = Some(control),
+                Err(why) if plan.control.required => return Err(why),
+                Err(why) => {
+                    let message = format!("there is no control socket: {why}");
+                    self.hands.logs.entry(Level::Warn, None, &message);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn open_telemetry(&mut self) -> Result<(), String> {
+        let Some(wanted) = self.core.plan().telemetry.clone() else { return Ok(()) };
+        let (metrics, desk) = (self.metrics.clone(), Desk::new(self.mailbox.letterbox()));
+        let net = self.net().map_err(|error| format!("the network's thread cannot begin: {error}"))?;
+        self.telemetry = Some(Telemetry::open(&wanted, net, metrics, desk)?);
+        Ok(())
     }
 
     /// Runs until the core wants to leave; the exit code it leaves with.
@@ -163,23 +199,35 @@ impl<D: Decide> Runtime<D> {
     /// S6: before the process leaves, all services are out of the catalog and the whole log is written, if Consul, and
     /// whoever reads the log, do their part in time.
     fn leave(self, code: u8) -> u8 {
-        let stop_timeout = self.core.plan().stop_timeout;
-        let patience = stop_timeout.max(LAST_LINES);
-        self.hands.catalog.leave(stop_timeout);
+        let Self { core, mailbox, hands, control, net, .. } = self;
+        if let Some(control) = &control {
+            control.unlink();
+        }
+        let Hands { catalog, logs, inquiries, .. } = hands;
+        let stop_timeout = core.plan().stop_timeout;
+        catalog.leave(stop_timeout);
         // The last that was said about it; nobody listens to anything else any more.
-        for news in self.mailbox.take() {
+        for news in mailbox.take() {
             if let News::Said(level, message) = news {
-                self.hands.logs.entry(level, None, &message);
+                logs.entry(level, None, &message);
             }
         }
-        if let Some(net) = self.net {
-            net.finish(Instant::now() + LAST_WORDS);
+        // Whoever waits for an answer or for the next event is told that there will be none.
+        drop(mailbox);
+        drop(inquiries);
+        logs.finish(Instant::now() + stop_timeout.max(LAST_LINES));
+        let deadline = Instant::now() + LAST_WORDS;
+        if let Some(control) = control {
+            control.finish(deadline);
         }
-        self.hands.logs.finish(Instant::now() + patience);
+        if let Some(net) = net {
+            net.finish(deadline);
+        }
         code
     }
 
-    /// Waits for news; what there is to look at afterwards. The first three are signals, mail and children.
+    /// Waits for news; what there is to look at afterwards. The first four are signals, mail, children and the control
+    /// socket.
     fn wait(&self, more: bool) -> Vec<sys::Awaited> {
         let mut fds = vec![
             sys::awaited(self.signals.news().as_raw_fd(), sys::POLLIN),
@@ -190,6 +238,7 @@ impl<D: Decide> Runtime<D> {
                 sys::POLLIN,
             ),
         ];
+        fds.push(sys::awaited(self.control.as_ref().map_or(-1, Control::awaited), sys::POLLIN));
         self.hands.probes.await_all(&mut fds);
         let timeout = if more || !self.answers.is_empty() { Some(Duration::ZERO) } else { self.until_next() };
         if sys::poll(&mut fds, timeout).is_err() {
@@ -240,7 +289,10 @@ impl<D: Decide> Runtime<D> {
         if ready(2) || self.gathering_until.is_some_and(|until| until <= Instant::now()) {
             self.collect(turn)?;
         }
-        for (check, result) in self.hands.probes.ready(fds.get(3..).unwrap_or_default()) {
+        if ready(3) {
+            self.serve_control();
+        }
+        for (check, result) in self.hands.probes.ready(fds.get(4..).unwrap_or_default()) {
             self.tell(Input::CheckDone { check, result })?;
         }
         let recovering = self.recovering_until.is_some_and(|until| until > Instant::now());
@@ -248,6 +300,21 @@ impl<D: Decide> Runtime<D> {
             self.tell(Input::Tick)?;
         }
         ControlFlow::Continue(())
+    }
+
+    /// Somebody has connected to the control socket for the first time.
+    fn serve_control(&mut self) {
+        let Some(mut control) = self.control.take() else { return };
+        let means = Means {
+            desk: Desk::new(self.mailbox.letterbox()),
+            metrics: self.metrics.clone(),
+            tails: self.hands.logs.tails(),
+        };
+        if let Err(error) = control.serve(self.net(), means) {
+            let message = format!("the control socket cannot be served: {error}");
+            self.hands.logs.entry(Level::Error, None, &message);
+        }
+        self.control = Some(control);
     }
 
     /// Takes what another thread has to say.

@@ -396,6 +396,24 @@ pub(crate) fn raise_descriptor_limit() -> Option<RawLimit> {
     }
 }
 
+/// How many descriptors this process may have.
+pub(crate) fn descriptor_limit() -> Option<u64> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the structure is there to be written.
+    let asked = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
+    (asked == 0).then_some(limit.rlim_cur)
+}
+
+/// How much processor time this process has used, all its threads together.
+pub(crate) fn processor_time() -> Option<Duration> {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the structure is there to be written.
+    let asked = unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
+    let seconds = u64::try_from(time.tv_sec).ok()?;
+    let nanoseconds = u32::try_from(time.tv_nsec).ok()?;
+    (asked == 0).then(|| Duration::new(seconds, nanoseconds))
+}
+
 /// A connection that is being made. It is ready to be written to when it stands or has failed.
 pub(crate) fn begin_connection(to: SocketAddr) -> Result<TcpStream, Errno> {
     use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrStorage, connect, socket};

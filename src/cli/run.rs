@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::fmt::Write;
-use std::process::ExitCode;
 
 use containerpilot_config::{Input, Loaded, Options, load};
 use containerpilot_core::Core;
@@ -16,7 +15,7 @@ use crate::runtime::Runtime;
 use crate::signals::{self, Taken};
 
 /// Supervises what the configuration and the command line ask for; the code to exit with.
-pub(super) fn run(args: &Arguments) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: &Arguments) -> Result<u8, Failure> {
     let program = program(args)?;
     // What stands behind `--` is the program's, and no path.
     let args = &args.flags_only();
@@ -30,23 +29,10 @@ pub(super) fn run(args: &Arguments) -> Result<ExitCode, Failure> {
         (plan, Some((program, arguments))) => main_program(plan, program, arguments)?,
         (None, None) => return Err(Failure::Failed("there is nothing to run".to_owned())),
     };
-    for missing in not_yet(&plan) {
-        // Standard error may be gone; then there is nobody to tell.
-        let line = format!("containerpilot: warning: {missing}\n");
-        let _ = std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes());
-    }
-    let runtime = Runtime::new(Core::new(plan), taken, host::environment())
+    let mut runtime = Runtime::new(Core::new(plan), taken, host::environment())
         .map_err(|error| cannot("the supervisor cannot begin", &error))?;
-    Ok(ExitCode::from(runtime.run()))
-}
-
-/// What the plan asks for and this version does not do. The jobs run all the same, and whoever looks is told.
-fn not_yet(plan: &Plan) -> Vec<&'static str> {
-    let mut missing = Vec::new();
-    if plan.telemetry.is_some() {
-        missing.push("there is no telemetry server in this version yet: nothing listens on its port");
-    }
-    missing
+    runtime.open().map_err(Failure::Failed)?;
+    Ok(runtime.run())
 }
 
 fn cannot(what: &str, error: &std::io::Error) -> Failure {

@@ -156,8 +156,8 @@ pub(crate) const MAN: Command = Command {
 };
 
 /// What this version can and cannot do, for help and man page; remove it when it can do everything.
-pub(crate) const STATE: &str = "This version supervises jobs. It has no control socket, so -reload, -maintenance, -putenv, -putmetric and -ping are refused, and no \
-     telemetry server.";
+pub(crate) const STATE: &str = "This version supervises jobs. It has no control socket, so -reload, -maintenance, -putenv, -putmetric and \
+     -ping are refused.";
 
 /// All subcommands.
 pub(crate) const COMMANDS: &[&Command] =

@@ -125,12 +125,12 @@ pub(super) fn health(snapshot: &Snapshot) -> (bool, String) {
     (good, text)
 }
 
-fn write_job(
+fn write_job<'n>(
     out: &mut Writer<'_>,
     job: &JobOverview,
     advertised: bool,
     clock: Clock,
-    name: &dyn Fn(JobIx) -> &str,
+    name: &dyn Fn(JobIx) -> &'n str,
     origin: &dyn Fn(Origin) -> String,
 ) {
     let status = &job.status;
@@ -140,6 +140,7 @@ fn write_job(
         match job.role {
             Role::User => "job",
             Role::Main => "main",
+            Role::Coprocess => "coprocess",
             Role::Telemetry => "telemetry",
         },
     );
@@ -204,12 +205,12 @@ fn write_awaited(out: &mut Writer<'_>, awaited: &Awaited) {
 fn write_watch(out: &mut Writer<'_>, watch: &WatchOverview) {
     out.text("name", &watch.name);
     match &watch.instances {
-        None => drop(out.plain("instances", "null")),
-        Some(instances) => drop(out.objects("instances", instances, |instance, out| {
+        None => out.plain("instances", "null"),
+        Some(instances) => out.objects("instances", instances, |instance, out| {
             out.text("id", &instance.id).text("address", &instance.address.to_string());
             out.plain("port", instance.port);
-        })),
-    }
+        }),
+    };
 }
 
 fn write_reasons(out: &mut Writer<'_>, key: &str, reasons: &[Reason]) {

@@ -16,7 +16,7 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 /// The most pieces that wait for one reader.
 const MOST_PIECES: usize = 2048;
 /// The most bytes that wait for one reader, beside the one piece that may be longer by itself.
-const MOST_BYTES: usize = 256 * 1024;
+const MOST_BYTES: usize = 1 << 20;
 
 /// What an answer says.
 #[derive(Debug)]
@@ -50,9 +50,27 @@ impl Body {
     }
 }
 
-impl<T: Into<Bytes>> From<T> for Body {
-    fn from(bytes: T) -> Self {
+impl From<String> for Body {
+    fn from(text: String) -> Self {
+        Self::Whole(text.into())
+    }
+}
+
+impl From<Vec<u8>> for Body {
+    fn from(bytes: Vec<u8>) -> Self {
         Self::Whole(bytes.into())
+    }
+}
+
+impl From<Bytes> for Body {
+    fn from(bytes: Bytes) -> Self {
+        Self::Whole(bytes)
+    }
+}
+
+impl From<&'static str> for Body {
+    fn from(text: &'static str) -> Self {
+        Self::Whole(Bytes::from_static(text.as_bytes()))
     }
 }
 
@@ -90,6 +108,16 @@ pub(crate) enum Taken {
     Never,
 }
 
+impl crate::logs::Reader for Feed {
+    fn offer(&mut self, lines: Bytes, too_slow: &'static str) -> bool {
+        Self::offer(self, lines, too_slow) == Taken::Yes
+    }
+
+    fn is_over(&self) -> bool {
+        Self::is_over(self)
+    }
+}
+
 impl Feed {
     /// Offers a piece, and waits for nobody. If the reader is too slow to take it, the stream ends with these words.
     pub(crate) fn offer(&mut self, piece: Bytes, too_slow: &'static str) -> Taken {
@@ -120,6 +148,13 @@ impl Feed {
         *place = Some(Bytes::from_static(last_words.as_bytes()));
         drop(place);
         self.pieces = None;
+    }
+
+    /// Waits until nobody reads any more.
+    pub(crate) async fn gone(&self) {
+        if let Some(pieces) = &self.pieces {
+            pieces.closed().await;
+        }
     }
 
     /// Whether nobody reads any more.

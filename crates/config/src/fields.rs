@@ -33,7 +33,7 @@ section! {
             "The services of the catalog to follow.";
         telemetry: Object<TelemetryFields> = "telemetry", Nothing, Built, "T1",
             "The telemetry server, which Prometheus can scrape.";
-        coprocesses: ListOf<CoprocessFields> = "coprocesses", Nothing, Planned, "C6",
+        coprocesses: ListOf<CoprocessFields> = "coprocesses", Nothing, Built, "C6",
             "Processes that run alongside the jobs and are secondary to them.";
     }
 }
@@ -299,7 +299,7 @@ section! {
             "What the metric is about.";
         kind: OneOf<MetricType> = "type", Required, Built, "T2",
             "How values are kept: added, set, counted in buckets, or as quantiles.";
-        buckets: Numbers = "buckets", Says("Prometheus' own"), Planned, "T2",
+        buckets: Numbers = "buckets", Says("Prometheus' own"), Built, "T2",
             "The upper bounds of a histogram's buckets, rising.";
     }
 }
@@ -307,10 +307,10 @@ section! {
 section! {
     /// A coprocess.
     pub struct CoprocessFields = "a coprocess", "A coprocess", any_case,
-        "A process that runs alongside the jobs and is secondary to them: it never ends the container." {
-        command: Exec = "command", Required, Built, "C6",
+        "A process that runs alongside the jobs and is secondary to them. It starts before them (if there is a job named `preStart`, when that has exited), is stopped after them, and never ends the container." {
+        command: Exec = "command", Required, Built, "C6, P8",
             "The program and its arguments.";
-        name: Text = "name", Says("the command"), Built, "C6",
+        name: TextOrUnset = "name", Says("the command"), Built, "C6",
             "A name for the log.";
         restarts: RestartLimit = "restarts", Is("\"never\""), Built, "C6",
             "How often it is started again when it exits.";

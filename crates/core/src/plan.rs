@@ -14,12 +14,11 @@ use crate::event::{Code, Source};
 /// Everything the supervisor is asked to do.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// The jobs, in the order they are written; the telemetry job, if any, is the last.
+    /// The coprocesses first, because they start before the others (C6); then the jobs in the order they are written;
+    /// the telemetry job, if any, is the last.
     pub jobs: Vec<Job>,
     /// The services of the catalog that are followed.
     pub watches: Vec<Watch>,
-    /// The secondary processes of C6.
-    pub coprocesses: Vec<Coprocess>,
     /// Where services are registered and looked up.
     pub catalog: Catalog,
     /// The control socket.
@@ -39,7 +38,7 @@ pub struct Plan {
 pub struct Job {
     /// The name, which is also the source of its events.
     pub name: String,
-    /// Whether the user wrote it or it stands for the telemetry server (W10).
+    /// What it is to the whole: work, the main program, or something that goes with them (W10).
     pub role: Role,
     /// What is run; a job without it only advertises and checks (W11).
     pub exec: Option<Command>,
@@ -74,6 +73,9 @@ pub enum Role {
     User,
     /// The program of the command line, with whose end everything ends (S7).
     Main,
+    /// One that runs alongside the others and is secondary to them: it starts before them, is stopped after them, and
+    /// neither holds the supervisor nor ends it (C6).
+    Coprocess,
     /// The one that advertises the telemetry server.
     Telemetry,
 }
@@ -397,17 +399,6 @@ pub struct Watch {
     pub tag: Option<String>,
     /// The data centre that is asked.
     pub dc: Option<String>,
-}
-
-/// A process that runs alongside the jobs and is secondary to them (C6).
-#[derive(Clone, Debug, PartialEq)]
-pub struct Coprocess {
-    /// The name in logs.
-    pub name: String,
-    /// What is run.
-    pub command: Command,
-    /// How often it is started again.
-    pub restarts: Restarts,
 }
 
 /// Where services are registered and looked up.

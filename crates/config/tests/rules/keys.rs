@@ -158,21 +158,6 @@ fn every_row_of_the_table_has_help_and_a_rule() {
 }
 
 #[test]
-fn a_field_that_is_not_built_is_refused_not_ignored() {
-    use containerpilot_config::{Input, Options, load};
-    for text in [
-        "{ coprocesses: [{ command: 'x' }] }",
-        "{ telemetry: { metrics: [{ name: 'h', type: 'histogram', buckets: [1, 2] }] } }",
-    ] {
-        let input = Input { name: "a".into(), text: text.into() };
-        let loaded = load(vec![input], &host(), Options { version: "", refuse_planned: true });
-        assert!(loaded.plan.is_none(), "{text}");
-        assert!(shown(&loaded).contains("is not carried out by this version yet"), "{}", shown(&loaded));
-        assert!(load_files(&[text], &host()).plan.is_some(), "{text} is understood");
-    }
-}
-
-#[test]
 fn c5_a_text_in_place_of_a_list_of_objects_is_not_put_into_a_list() {
     let loaded = crate::support::load_files(&["{ watches: 'db' }"], &crate::support::host());
     let shown = crate::support::shown(&loaded);
