@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use containerpilot_config::{Input, Loaded, Options, load};
 use containerpilot_core::Core;
-use containerpilot_core::plan::{Catalog, Plan, Role};
+use containerpilot_core::plan::{Plan, Role};
 
 use super::flags::Arguments;
 use super::{Failure, check, config_path};
@@ -29,26 +29,10 @@ pub(super) fn run(args: &Arguments) -> Result<u8, Failure> {
         (plan, Some((program, arguments))) => main_program(plan, program, arguments)?,
         (None, None) => return Err(Failure::Failed("there is nothing to run".to_owned())),
     };
-    for missing in not_yet(&plan) {
-        // Standard error may be gone; then there is nobody to tell.
-        let line = format!("containerpilot: warning: {missing}\n");
-        let _ = std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes());
-    }
     let mut runtime = Runtime::new(Core::new(plan), taken, host::environment())
         .map_err(|error| cannot("the supervisor cannot begin", &error))?;
     runtime.open().map_err(Failure::Failed)?;
     Ok(runtime.run())
-}
-
-/// What the plan asks for and this version does not do. The jobs run all the same, and whoever looks is told.
-fn not_yet(plan: &Plan) -> Vec<&'static str> {
-    let mut missing = Vec::new();
-    if matches!(plan.catalog, Catalog::Consul(_)) {
-        missing.push(
-            "Consul is not spoken to by this version yet: services and watches live in this container only",
-        );
-    }
-    missing
 }
 
 fn cannot(what: &str, error: &std::io::Error) -> Failure {

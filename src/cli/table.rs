@@ -316,8 +316,8 @@ pub(crate) const MAN: Command = Command {
 };
 
 /// What this version can and cannot do, for help and man page; remove it when it can do everything.
-pub(crate) const STATE: &str = "This version supervises jobs. It does not speak to Consul yet: services and watches live in a catalog inside the \
-     container. It has no control socket, so -reload, -maintenance, -putenv, -putmetric and -ping are refused.";
+pub(crate) const STATE: &str = "This version supervises jobs. It has no control socket, so -reload, -maintenance, -putenv, -putmetric and \
+     -ping are refused.";
 
 /// All subcommands.
 pub(crate) const COMMANDS: &[&Command] = &[
