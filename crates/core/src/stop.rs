@@ -221,6 +221,9 @@ impl Core {
         if matches!(self.phase, Phase::Beginning | Phase::Running) {
             self.log(Level::Info, Some(job), "is complete".into());
             self.consequences(job);
+        } else if self.exit_code.is_none() {
+            // What runs for the end of work that has ended by itself may still fail.
+            self.first_hook_failure = self.first_hook_failure.or(self.job(job).failure);
         }
     }
 
@@ -230,7 +233,12 @@ impl Core {
         let (on_failure, on_success) = (planned.on_failure, planned.on_success);
         let state = self.job(job);
         let (failure, has_run) = (state.failure, state.has_run);
-        self.first_failure = self.first_failure.or(failure);
+        // What only reacts to an end must not speak for the work that has ended.
+        if self.holds_open(job) {
+            self.first_failure = self.first_failure.or(failure);
+        } else {
+            self.first_hook_failure = self.first_hook_failure.or(failure);
+        }
         let ends = match failure {
             Some(_) => on_failure == AtEnd::Shutdown,
             None => has_run && on_success == AtEnd::Shutdown,
