@@ -33,7 +33,7 @@ use crate::reaper::{Ended, Reaper};
 use crate::signals::{Signals, Taken};
 use crate::spawn::Spawner;
 use crate::sys;
-use crate::telemetry::{self, Metrics, Telemetry};
+use crate::telemetry::{self, Metrics, Sensors, Telemetry};
 
 /// When so many orphans end at once, more are on their way: it is cheaper to let them gather, because the kernel
 /// walks over all living children at every look.
@@ -121,7 +121,7 @@ impl<D: Decide> Runtime<D> {
             signals,
             mailbox,
             net,
-            metrics,
+            metrics: metrics.clone(),
             telemetry: None,
             control: None,
             hands: Hands {
@@ -131,6 +131,7 @@ impl<D: Decide> Runtime<D> {
                 catalog,
                 logs,
                 inquiries: Inquiries::new(SystemTime::now()),
+                sensors: Sensors::new(metrics),
                 pids: BTreeMap::new(),
             },
             answers: VecDeque::new(),

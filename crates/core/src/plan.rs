@@ -78,6 +78,17 @@ pub enum Role {
     Coprocess,
     /// The one that advertises the telemetry server.
     Telemetry,
+    /// One whose output is a number: a value of the metric at this place of the telemetry's metrics (T2). It works for
+    /// whoever looks at the metrics, so it neither holds the supervisor open nor speaks for it at its end.
+    Sensor(u32),
+}
+
+impl Role {
+    /// Whether the container is there for something else.
+    #[must_use]
+    pub const fn is_secondary(self) -> bool {
+        matches!(self, Self::Coprocess | Self::Telemetry | Self::Sensor(_))
+    }
 }
 
 /// A program and its arguments (P8).

@@ -140,8 +140,11 @@ impl Core {
             ExitStatus::Signal(Signal(number)) => format!("was ended by signal {number}"),
         };
         let message = format!("{how} after {}", spoken(ran));
+        if expected {
+            return self.log(Level::Info, Some(job), message);
+        }
         if Level::Info >= self.plan.logging.level {
-            let entry = Entry { level: Level::Info, job: Some(job), message, with_output: !expected };
+            let entry = Entry { level: Level::Info, job: Some(job), message, with_output: true };
             self.effects.push(Effect::Log(entry));
         }
     }

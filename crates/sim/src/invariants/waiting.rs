@@ -147,6 +147,5 @@ pub(super) fn works(job: &Job) -> bool {
             )
     };
     let patterns = job.when.patterns();
-    let secondary = matches!(job.role, Role::Telemetry | Role::Coprocess);
-    !secondary && (patterns.is_empty() || !patterns.iter().all(only_reacts))
+    !job.role.is_secondary() && (patterns.is_empty() || !patterns.iter().all(only_reacts))
 }
