@@ -18,7 +18,7 @@ use std::process::{Command, Output, Stdio};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_containerpilot");
 /// Programs that examples speak of and that need not be installed where the tests run.
-const PROGRAMS: [&str; 7] = ["nginx", "curl", "node", "consul-template", "backup", "pg_isready", "pkill"];
+const PROGRAMS: [&str; 6] = ["nginx", "node", "consul-template", "backup", "pg_isready", "pkill"];
 
 #[derive(Debug)]
 struct Block {
@@ -93,6 +93,10 @@ fn command(folder: &Path, program: &str) -> Command {
     let mut command = Command::new(program);
     let path = format!("{}:/usr/local/bin:/usr/bin:/bin", folder.join("bin").display());
     command.env_clear().env("PATH", path).current_dir(folder.join("here"));
+    // Supervisors of other pages and other tests run at the same time. Not below the folder: its path may be too long.
+    let page = folder.file_name().unwrap_or_default().to_string_lossy();
+    let socket = format!("containerpilot-{}-{page}.socket", std::process::id());
+    command.env("CONTAINERPILOT_SOCKET", std::env::temp_dir().join(socket));
     command
 }
 
