@@ -6,6 +6,7 @@
 //! finds that something is missing.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -16,8 +17,8 @@ use containerpilot_core::explain::Explanation;
 use containerpilot_core::ids::{EventId, JobIx};
 use containerpilot_core::input::ExitStatus;
 use containerpilot_core::journal::Event;
-use containerpilot_core::plan::{Level, Plan, Signal};
-use containerpilot_core::status::Overview;
+use containerpilot_core::plan::{Job, Level, Plan, Repeat, Signal};
+use containerpilot_core::status::{JobOverview, Overview};
 use containerpilot_core::{Core, Input, Time};
 use tokio::sync::{broadcast, oneshot};
 
@@ -78,7 +79,49 @@ pub(crate) struct Snapshot {
     pub(crate) overview: Overview,
     /// Which jobs are advertised, in the order of the overview.
     pub(crate) advertised: Vec<bool>,
+    /// What the plan says of each job, in the same order.
+    pub(crate) planned: Vec<Planned>,
     pub(crate) wall: Wall,
+}
+
+/// What is to be known of a job besides what it is doing.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Planned {
+    /// Where it is advertised.
+    pub(crate) service: Option<(IpAddr, u16)>,
+    /// Whether it has checks.
+    pub(crate) has_health: bool,
+    /// Whether it runs now and then, so that it is in order when it does not.
+    pub(crate) now_and_then: bool,
+}
+
+impl Planned {
+    fn new(job: &Job) -> Self {
+        Self {
+            service: job.service.as_ref().map(|service| (service.address, service.port)),
+            has_health: job.health.is_some(),
+            now_and_then: job.when.repeat() == Repeat::Each,
+        }
+    }
+}
+
+impl Snapshot {
+    /// Everything that a core knows.
+    pub(crate) fn new(core: &Core, wall: Wall) -> Self {
+        let jobs = &core.plan().jobs;
+        Self {
+            overview: core.overview(),
+            advertised: jobs.iter().map(|job| job.service.is_some()).collect(),
+            planned: jobs.iter().map(Planned::new).collect(),
+            wall,
+        }
+    }
+
+    /// Each job, with what the plan says of it.
+    pub(crate) fn jobs(&self) -> impl Iterator<Item = (&JobOverview, Planned)> {
+        let planned = self.planned.iter().copied().chain(std::iter::repeat_with(Planned::default));
+        self.overview.jobs.iter().zip(planned)
+    }
 }
 
 /// Why a job runs, or does not, at a moment.
@@ -112,7 +155,7 @@ pub(crate) struct Told {
 
 /// The time on the wall at the beginning of the core's time.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Wall(SystemTime);
+pub(crate) struct Wall(pub(crate) SystemTime);
 
 impl Wall {
     /// The time on the wall at a moment of the core's.
@@ -262,11 +305,7 @@ impl Inquiries {
 
     fn overview(&mut self, core: &Core) -> Arc<Snapshot> {
         let wall = self.wall;
-        let make = || {
-            let advertised = core.plan().jobs.iter().map(|job| job.service.is_some()).collect();
-            Arc::new(Snapshot { overview: core.overview(), advertised, wall })
-        };
-        Arc::clone(self.snapshot.get_or_insert_with(make))
+        Arc::clone(self.snapshot.get_or_insert_with(|| Arc::new(Snapshot::new(core, wall))))
     }
 
     fn explain(&self, core: &Core, now: Time, job: JobIx) -> Explained {

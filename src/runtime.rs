@@ -21,8 +21,8 @@ use containerpilot_config::template::Environment;
 use containerpilot_core::plan::{Level, Plan, Signal};
 use containerpilot_core::{Core, Effect, Input, Time};
 
-use crate::catalog::Catalog;
 use crate::control::{Control, Means};
+use crate::discovery::Discovery;
 use crate::effects::Hands;
 use crate::inquiry::{Desk, Inquiries, Question};
 use crate::logs::Logs;
@@ -33,7 +33,7 @@ use crate::reaper::{Ended, Reaper};
 use crate::signals::{Signals, Taken};
 use crate::spawn::Spawner;
 use crate::sys;
-use crate::telemetry::Metrics;
+use crate::telemetry::{self, Metrics, Telemetry};
 
 /// When so many orphans end at once, more are on their way: it is cheaper to let them gather, because the kernel
 /// walks over all living children at every look.
@@ -87,6 +87,7 @@ pub(crate) struct Runtime<D> {
     /// The network's thread, once something has needed it.
     net: Option<Net>,
     metrics: Metrics,
+    telemetry: Option<Telemetry>,
     control: Option<Control>,
     hands: Hands,
     answers: VecDeque<Input>,
@@ -108,9 +109,10 @@ impl<D: Decide> Runtime<D> {
         let signals = Signals::open(taken)?;
         let mailbox = Mailbox::new()?;
         let probes = Probes::new(mailbox.letterbox());
-        let metrics =
-            Metrics::new(core.plan().telemetry.as_ref().map_or(&[], |telemetry| &telemetry.metrics));
+        let metrics = Metrics::new(telemetry::definitions(core.plan()));
         let logs = Logs::start(&core.plan().logging)?;
+        let net = Discovery::needs_network(core.plan()).then(Net::start).transpose()?;
+        let catalog = Discovery::new(core.plan(), net.as_ref().map(Net::handle), &mailbox.letterbox());
         let loop_thread = std::thread::current().id();
         std::panic::set_hook(Box::new(move |about| remember_panic(about, loop_thread)));
         Ok(Self {
@@ -118,14 +120,15 @@ impl<D: Decide> Runtime<D> {
             began: Instant::now(),
             signals,
             mailbox,
-            net: None,
+            net,
             metrics,
+            telemetry: None,
             control: None,
             hands: Hands {
                 spawner,
                 reaper: Reaper::default(),
                 probes,
-                catalog: Catalog::default(),
+                catalog,
                 logs,
                 inquiries: Inquiries::new(SystemTime::now()),
                 pids: BTreeMap::new(),
@@ -139,6 +142,8 @@ impl<D: Decide> Runtime<D> {
 
     /// E4: whatever can be listened on is, before the startup. What stands in the way is told in words.
     pub(crate) fn open(&mut self) -> Result<(), String> {
+        // First, because a port leaves nothing behind if the socket cannot be opened.
+        self.open_telemetry()?;
         let plan = self.core.plan();
         // S7: a program that runs alone is all there is, and nothing but it is steered.
         if !plan.pass_signals {
@@ -154,9 +159,18 @@ impl<D: Decide> Runtime<D> {
         Ok(())
     }
 
+    fn open_telemetry(&mut self) -> Result<(), String> {
+        let Some(wanted) = self.core.plan().telemetry.clone() else { return Ok(()) };
+        let (metrics, desk) = (self.metrics.clone(), Desk::new(self.mailbox.letterbox()));
+        let net = self.net().map_err(|error| format!("the network's thread cannot begin: {error}"))?;
+        self.telemetry = Some(Telemetry::open(&wanted, net, metrics, desk)?);
+        Ok(())
+    }
+
     /// Runs until the core wants to leave; the exit code it leaves with.
     pub(crate) fn run(mut self) -> u8 {
         self.answers.push_back(Input::Ready);
+        self.hands.catalog.follow(self.core.plan());
         let mut more = false;
         let mut begun = false;
         loop {
@@ -182,16 +196,26 @@ impl<D: Decide> Runtime<D> {
         }
     }
 
-    /// S6: before the process leaves, the whole log is written, if whoever reads it takes it in time.
+    /// S6: before the process leaves, all services are out of the catalog and the whole log is written, if Consul, and
+    /// whoever reads the log, do their part in time.
     fn leave(self, code: u8) -> u8 {
         let Self { core, mailbox, hands, control, net, .. } = self;
         if let Some(control) = &control {
             control.unlink();
         }
+        let Hands { catalog, logs, inquiries, .. } = hands;
+        let stop_timeout = core.plan().stop_timeout;
+        catalog.leave(stop_timeout);
+        // The last that was said about it; nobody listens to anything else any more.
+        for news in mailbox.take() {
+            if let News::Said(level, message) = news {
+                logs.entry(level, None, &message);
+            }
+        }
         // Whoever waits for an answer or for the next event is told that there will be none.
         drop(mailbox);
-        drop(hands.inquiries);
-        hands.logs.finish(Instant::now() + core.plan().stop_timeout.max(LAST_LINES));
+        drop(inquiries);
+        logs.finish(Instant::now() + stop_timeout.max(LAST_LINES));
         let deadline = Instant::now() + LAST_WORDS;
         if let Some(control) = control {
             control.finish(deadline);

@@ -396,6 +396,24 @@ pub(crate) fn raise_descriptor_limit() -> Option<RawLimit> {
     }
 }
 
+/// How many descriptors this process may have.
+pub(crate) fn descriptor_limit() -> Option<u64> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the structure is there to be written.
+    let asked = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
+    (asked == 0).then_some(limit.rlim_cur)
+}
+
+/// How much processor time this process has used, all its threads together.
+pub(crate) fn processor_time() -> Option<Duration> {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the structure is there to be written.
+    let asked = unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
+    let seconds = u64::try_from(time.tv_sec).ok()?;
+    let nanoseconds = u32::try_from(time.tv_nsec).ok()?;
+    (asked == 0).then(|| Duration::new(seconds, nanoseconds))
+}
+
 /// A connection that is being made. It is ready to be written to when it stands or has failed.
 pub(crate) fn begin_connection(to: SocketAddr) -> Result<TcpStream, Errno> {
     use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrStorage, connect, socket};
@@ -857,4 +875,15 @@ pub(crate) fn peer_pid(stream: &UnixStream) -> Option<i32> {
     let credentials =
         nix::sys::socket::getsockopt(stream, nix::sys::socket::sockopt::PeerCredentials).ok()?;
     Some(credentials.pid()).filter(|pid| *pid > 0)
+}
+
+/// How many columns a terminal has; nothing if that is none, or does not know.
+pub(crate) fn terminal_width(terminal: &impl AsFd) -> Option<usize> {
+    // SAFETY: the kernel writes a `winsize` at this address and nowhere else, and any bytes are a `winsize`.
+    let columns = unsafe {
+        let mut size: nix::libc::winsize = std::mem::zeroed();
+        let asked = nix::libc::ioctl(terminal.as_fd().as_raw_fd(), nix::libc::TIOCGWINSZ, &raw mut size);
+        (asked == 0).then_some(size.ws_col)
+    };
+    columns.map(usize::from).filter(|columns| *columns >= 20)
 }

@@ -82,6 +82,9 @@ fn folder(page: &str) -> PathBuf {
     std::fs::create_dir_all(path.join("here")).unwrap();
     std::fs::create_dir_all(path.join("bin")).unwrap();
     std::os::unix::fs::symlink(BINARY, path.join("bin/containerpilot")).unwrap();
+    // A port for the page's servers; others may run at the same time.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    std::fs::write(path.join("port"), port.to_string()).unwrap();
     for program in PROGRAMS {
         std::os::unix::fs::symlink("/bin/true", path.join("bin").join(program)).unwrap();
     }
@@ -97,6 +100,7 @@ fn command(folder: &Path, program: &str) -> Command {
     let page = folder.file_name().unwrap_or_default().to_string_lossy();
     let socket = format!("containerpilot-{}-{page}.socket", std::process::id());
     command.env("CONTAINERPILOT_SOCKET", std::env::temp_dir().join(socket));
+    command.env("TELEMETRY_PORT", std::fs::read_to_string(folder.join("port")).unwrap());
     command
 }
 

@@ -2,11 +2,10 @@
 
 use std::ffi::OsString;
 use std::fmt::Write;
-use std::process::ExitCode;
 
 use containerpilot_config::{Input, Loaded, Options, load};
 use containerpilot_core::Core;
-use containerpilot_core::plan::{Catalog, Plan, Role};
+use containerpilot_core::plan::{Plan, Role};
 
 use super::flags::Arguments;
 use super::{Failure, check, config_path};
@@ -16,7 +15,7 @@ use crate::runtime::Runtime;
 use crate::signals::{self, Taken};
 
 /// Supervises what the configuration and the command line ask for; the code to exit with.
-pub(super) fn run(args: &Arguments) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: &Arguments) -> Result<u8, Failure> {
     let program = program(args)?;
     // What stands behind `--` is the program's, and no path.
     let args = &args.flags_only();
@@ -30,29 +29,10 @@ pub(super) fn run(args: &Arguments) -> Result<ExitCode, Failure> {
         (plan, Some((program, arguments))) => main_program(plan, program, arguments)?,
         (None, None) => return Err(Failure::Failed("there is nothing to run".to_owned())),
     };
-    for missing in not_yet(&plan) {
-        // Standard error may be gone; then there is nobody to tell.
-        let line = format!("containerpilot: warning: {missing}\n");
-        let _ = std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes());
-    }
     let mut runtime = Runtime::new(Core::new(plan), taken, host::environment())
         .map_err(|error| cannot("the supervisor cannot begin", &error))?;
     runtime.open().map_err(Failure::Failed)?;
-    Ok(ExitCode::from(runtime.run()))
-}
-
-/// What the plan asks for and this version does not do. The jobs run all the same, and whoever looks is told.
-fn not_yet(plan: &Plan) -> Vec<&'static str> {
-    let mut missing = Vec::new();
-    if matches!(plan.catalog, Catalog::Consul(_)) {
-        missing.push(
-            "Consul is not spoken to by this version yet: services and watches live in this container only",
-        );
-    }
-    if plan.telemetry.is_some() {
-        missing.push("there is no telemetry server in this version yet: nothing listens on its port");
-    }
-    missing
+    Ok(runtime.run())
 }
 
 fn cannot(what: &str, error: &std::io::Error) -> Failure {

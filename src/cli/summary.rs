@@ -17,8 +17,12 @@ pub(super) fn human(names: &[String], plan: &Plan) -> String {
     let jobs: Vec<&Job> = plan.jobs.iter().filter(|job| job.role == Role::User).collect();
     let rows: Vec<(&str, String)> = jobs.iter().map(|job| (job.name.as_str(), job_line(job))).collect();
     section(&mut out, "job", &rows);
-    let rows: Vec<(&str, String)> =
-        plan.coprocesses.iter().map(|one| (one.name.as_str(), restarts(one.restarts))).collect();
+    let rows: Vec<(&str, String)> = plan
+        .jobs
+        .iter()
+        .filter(|job| job.role == Role::Coprocess)
+        .map(|job| (job.name.as_str(), restarts(job.restarts)))
+        .collect();
     section(&mut out, "coprocess", &rows);
     let rows: Vec<(&str, String)> =
         plan.watches.iter().map(|watch| (watch.name.as_str(), watch_line(watch))).collect();

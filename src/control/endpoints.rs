@@ -204,7 +204,7 @@ impl Plane {
         let job = self.desk.name(name.clone()).await.map_err(|unclear| refused(&name, &unclear))?;
         if follow {
             let (feed, body) = Body::stream();
-            self.tails.follow(&job, lines, feed);
+            self.tails.follow(&job, lines, Box::new(feed));
             return Ok(with_type(TEXT, body));
         }
         let all = self.tails.last_lines(&job);

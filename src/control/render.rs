@@ -140,6 +140,7 @@ fn write_job<'n>(
         match job.role {
             Role::User => "job",
             Role::Main => "main",
+            Role::Coprocess => "coprocess",
             Role::Telemetry => "telemetry",
         },
     );

@@ -4,7 +4,14 @@ use std::collections::VecDeque;
 
 use hyper::body::Bytes;
 
-use crate::net::serve::{Feed, Taken};
+/// Somebody who wants the lines of a job as they come. The log knows no more of them, and waits for none.
+pub(crate) trait Reader: std::fmt::Debug + Send {
+    /// Whether it has taken some lines. One that has not is left behind, and told with these words if that can be.
+    fn offer(&mut self, lines: Bytes, too_slow: &'static str) -> bool;
+
+    /// Whether it has left.
+    fn is_over(&self) -> bool;
+}
 
 /// How many bytes are kept of each job.
 const KEPT: usize = 8 * 1024;
@@ -20,7 +27,7 @@ pub(super) struct Tail {
     /// run's last lines may come after the next one has begun, if the log is slow.
     runs: VecDeque<(u32, usize)>,
     /// Who wants every line that comes.
-    readers: Vec<Feed>,
+    readers: Vec<Box<dyn Reader>>,
 }
 
 /// What a reader is told who does not keep up.
@@ -36,11 +43,11 @@ impl Tail {
     }
 
     /// Gives a reader the last lines that are kept, and then each that comes.
-    pub(super) fn follow(&mut self, lines: usize, mut reader: Feed) {
+    pub(super) fn follow(&mut self, lines: usize, mut reader: Box<dyn Reader>) {
         let all = self.lines();
         let last = all.get(all.len().saturating_sub(lines)..).unwrap_or_default();
         let text: String = last.iter().flat_map(|line| [line.as_str(), "\n"]).collect();
-        if text.is_empty() || reader.offer(text.into(), TOO_SLOW) == Taken::Yes {
+        if text.is_empty() || reader.offer(text.into(), TOO_SLOW) {
             // Those who have left are noticed when there is something to tell; a job may be silent for long.
             self.readers.retain(|reader| !reader.is_over());
             self.readers.push(reader);
@@ -48,7 +55,7 @@ impl Tail {
     }
 
     fn tell(&mut self, lines: Bytes) {
-        self.readers.retain_mut(|reader| reader.offer(lines.clone(), TOO_SLOW) == Taken::Yes);
+        self.readers.retain_mut(|reader| reader.offer(lines.clone(), TOO_SLOW));
     }
 
     fn keep(&mut self, pid: u32, lines: &[u8]) {
@@ -144,7 +151,7 @@ mod tests {
         let mut tail = Tail::default();
         tail.push(1, b"one\ntwo\n");
         let (feed, body) = crate::net::serve::Body::stream();
-        tail.follow(1, feed);
+        tail.follow(1, Box::new(feed));
         tail.push(1, b"three\n");
         tail.push_line(1, &[b'x'; 3 * KEPT]);
         drop(tail);

@@ -108,6 +108,16 @@ pub(crate) enum Taken {
     Never,
 }
 
+impl crate::logs::Reader for Feed {
+    fn offer(&mut self, lines: Bytes, too_slow: &'static str) -> bool {
+        Self::offer(self, lines, too_slow) == Taken::Yes
+    }
+
+    fn is_over(&self) -> bool {
+        Self::is_over(self)
+    }
+}
+
 impl Feed {
     /// Offers a piece, and waits for nobody. If the reader is too slow to take it, the stream ends with these words.
     pub(crate) fn offer(&mut self, piece: Bytes, too_slow: &'static str) -> Taken {

@@ -8,6 +8,7 @@ use containerpilot_config::suggest;
 use containerpilot_core::plan::{Metric, MetricKind};
 
 use super::exposition::{Kind, Page, number};
+use super::own::counted;
 use super::summary::Summary;
 
 /// The metrics of the plan, each with what it has come to.
@@ -203,11 +204,6 @@ impl Value {
             Self::Summary(summary) => summary.observe(value, now),
         }
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a count beyond 2^53 is never reached")]
-fn counted(count: u64) -> f64 {
-    count as f64
 }
 
 impl Kept {

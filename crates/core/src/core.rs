@@ -408,6 +408,12 @@ impl Core {
             Origin::Watch(watch) => Key::Watch(watch),
             Origin::Signal(number) => Key::Signal(number),
         };
+        let subscribers = self.subscriptions.get(&(key, event.code)).cloned().unwrap_or_default();
+        let is_first = |one: &Subscription| self.planned(one.job).role == Role::Coprocess;
+        let (first, then): (Vec<_>, Vec<_>) = subscribers.into_iter().partition(is_first);
+        for Subscription { job, condition, undoes } in first {
+            self.matched(job, condition, undoes, event);
+        }
         // Periodic jobs run at startup, too (W4), and are started with all the others.
         if event.code == Code::Startup {
             for job in self.all_jobs() {
@@ -416,8 +422,7 @@ impl Core {
                 }
             }
         }
-        let subscribers = self.subscriptions.get(&(key, event.code)).cloned().unwrap_or_default();
-        for Subscription { job, condition, undoes } in subscribers {
+        for Subscription { job, condition, undoes } in then {
             self.matched(job, condition, undoes, event);
         }
     }
@@ -577,7 +582,7 @@ impl Core {
                 self.leave();
                 false
             }
-            Phase::Stopping if self.runs.is_empty() => self.let_go(),
+            Phase::Stopping => self.stop_coprocesses() || (self.runs.is_empty() && self.let_go()),
             _ => false,
         }
     }
@@ -702,7 +707,8 @@ fn does_work(job: &Job) -> bool {
             || matches!(event.code, Code::EnterMaintenance | Code::ExitMaintenance)
     };
     let patterns = job.when.patterns();
-    job.role != Role::Telemetry && (patterns.is_empty() || !patterns.iter().all(reacts))
+    let secondary = matches!(job.role, Role::Telemetry | Role::Coprocess);
+    !secondary && (patterns.is_empty() || !patterns.iter().all(reacts))
 }
 
 /// Whether an event belongs to the end of something, so that jobs triggered by it still run during a shutdown (S3).

@@ -227,10 +227,13 @@ impl Core {
     /// S5, S7: what the end of a job means for the container.
     fn consequences(&mut self, job: JobIx) {
         let planned = self.planned(job);
-        let (on_failure, on_success) = (planned.on_failure, planned.on_success);
+        let (on_failure, on_success, planned_role) = (planned.on_failure, planned.on_success, planned.role);
         let state = self.job(job);
         let (failure, has_run) = (state.failure, state.has_run);
-        self.first_failure = self.first_failure.or(failure);
+        // C6: whatever happens to a coprocess says nothing about the whole.
+        if planned_role != Role::Coprocess {
+            self.first_failure = self.first_failure.or(failure);
+        }
         let ends = match failure {
             Some(_) => on_failure == AtEnd::Shutdown,
             None => has_run && on_success == AtEnd::Shutdown,
@@ -295,6 +298,9 @@ impl Core {
         self.stop_time = Some(self.timers.set(self.now + self.plan.stop_timeout, Alarm::StopTime));
         self.send(Origin::Global, Code::Shutdown, None);
         for job in self.all_jobs() {
+            if self.outlives_the_others(job) {
+                continue;
+            }
             if self.stays_for_the_end(job) {
                 let state = &mut self.jobs[job.index()];
                 self.timers.cancel(&mut state.give_up);
@@ -308,6 +314,24 @@ impl Core {
                 self.begin_stop(job, Ending::Shutdown);
             }
         }
+    }
+
+    /// C6: the others may need a coprocess to the last (an agent through which they leave the catalog), so that one that
+    /// runs goes on until they are done.
+    fn outlives_the_others(&self, job: JobIx) -> bool {
+        self.planned(job).role == Role::Coprocess && self.job(job).is_up() && self.job(job).has_process()
+    }
+
+    /// C6: once nothing but coprocesses runs, they are stopped too. Says whether there was one to stop.
+    pub(crate) fn stop_coprocesses(&mut self) -> bool {
+        if self.runs.values().any(|job| self.planned(*job).role != Role::Coprocess) {
+            return false;
+        }
+        let up: Vec<JobIx> = self.all_jobs().filter(|job| self.outlives_the_others(*job)).collect();
+        for job in &up {
+            self.begin_stop(*job, Ending::Shutdown);
+        }
+        !up.is_empty()
     }
 
     /// S3: a job that is triggered by an end still runs; one that runs for another reason is stopped as any.

@@ -28,6 +28,7 @@
 //! | H2–H4  | healthy if and only if all checks pass; checks come at their pace, never two, only while it runs    |
 //! | H7, H8 | the end of a process ends its health; who is to be restarted when unhealthy is asked to end         |
 //! | D4, D8 | what is wanted in the catalog follows from health, maintenance and stopping, and is told once       |
+//! | C6     | coprocesses are stopped when the others are done                                                    |
 //! | core   | no defect is reported, deadlines do not pile up, a step has few effects                             |
 
 mod catalog;

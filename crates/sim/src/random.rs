@@ -55,6 +55,12 @@ pub fn scenario(seed: u64) -> Scenario {
         job.restarts = Restarts::Limited(0);
         (job.on_failure, job.on_success) = (AtEnd::Shutdown, AtEnd::Shutdown);
     }
+    if chance.percent(15) {
+        let at = usize::from(main);
+        for job in jobs.iter_mut().skip(at).take(2) {
+            make_coprocess(job);
+        }
+    }
     if chance.percent(10) {
         jobs.push(telemetry_job());
     }
@@ -101,7 +107,6 @@ pub fn plain_plan(jobs: Vec<Job>) -> Plan {
     Plan {
         jobs,
         watches: Vec::new(),
-        coprocesses: Vec::new(),
         catalog: Catalog::Embedded,
         control: Control {
             socket: "/run/containerpilot.socket".into(),
@@ -139,6 +144,16 @@ pub fn plain_job(name: &str) -> Job {
         process: Process::default(),
         raw_output: false,
     }
+}
+
+/// C6: a coprocess starts at startup, and is neither checked nor advertised.
+fn make_coprocess(job: &mut Job) {
+    job.role = Role::Coprocess;
+    job.exec = Some(command("coprocess"));
+    job.when = When { trigger: at_startup(), timeout: None };
+    job.timeout = None;
+    (job.health, job.service) = (None, None);
+    (job.on_failure, job.on_success) = (AtEnd::Continue, AtEnd::Continue);
 }
 
 fn telemetry_job() -> Job {

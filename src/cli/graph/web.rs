@@ -72,7 +72,8 @@ impl Web {
         let mut maker = Maker { web: Self::default(), jobs: BTreeMap::new(), sources: BTreeMap::new() };
         let jobs: Vec<&Job> = plan.jobs.iter().filter(|job| job.role != Role::Telemetry).collect();
         for job in &jobs {
-            let at = maker.node(Kind::Job, &job.name, note(job));
+            let kind = if job.role == Role::Coprocess { Kind::Coprocess } else { Kind::Job };
+            let at = maker.node(kind, &job.name, note(job));
             maker.jobs.entry(&job.name).or_default().push(at);
         }
         for watch in &plan.watches {
@@ -86,7 +87,6 @@ impl Web {
             maker.ends(to, job);
             maker.service(to, job);
         }
-        maker.coprocesses(plan);
         maker.web
     }
 }
@@ -169,18 +169,6 @@ impl Maker<'_> {
             .and_then(|service| self.sources.get(&(Source::Watch(service.name.clone()), None)).copied());
         if let Some(watch) = watch {
             self.edge(from, watch, "advertised".to_owned(), Line::Effect);
-        }
-    }
-
-    /// Coprocesses begin when the job `preStart` has exited, if there is one (C6).
-    fn coprocesses(&mut self, plan: &Plan) {
-        let before = self.jobs.get("preStart").and_then(|jobs| jobs.first().copied());
-        for coprocess in &plan.coprocesses {
-            let note = restarts(coprocess.restarts);
-            let to = self.node(Kind::Coprocess, &coprocess.name, note);
-            let from = before.unwrap_or_else(|| self.global(Code::Startup));
-            let label = if before.is_some() { "exits" } else { "" };
-            self.edge(from, to, label.to_owned(), Line::Once);
         }
     }
 

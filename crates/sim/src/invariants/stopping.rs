@@ -3,10 +3,10 @@
 use containerpilot_core::effect::Wanted;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::input::Input;
-use containerpilot_core::plan::{AtEnd, Repeat, Role, Trigger};
+use containerpilot_core::plan::{AtEnd, Job, Repeat, Role, Trigger};
 use containerpilot_core::{Aim, Core, JobStatus, Phase, State};
 
-use super::{Check, LAST_WAIT, MOST_PATIENCE, Witness, asks_to_stop};
+use super::{Check, JobModel, LAST_WAIT, MOST_PATIENCE, RunModel, Witness, asks_to_stop};
 
 impl Witness<'_> {
     /// S5: the code that is to come, as far as it is known when the shutdown begins.
@@ -27,7 +27,9 @@ impl Witness<'_> {
         let planned = &self.plan.jobs[job];
         let model = &self.jobs[job];
         let failure = model.last_failure;
-        self.first_failure = self.first_failure.or(failure);
+        if planned.role != Role::Coprocess {
+            self.first_failure = self.first_failure.or(failure);
+        }
         let periodic = matches!(planned.when.trigger, Trigger::Interval(_));
         let in_time = model.first_fire.zip(model.stopping).is_some_and(|(fire, (_, stop))| fire < stop);
         let triggered = in_time || periodic;
@@ -190,6 +192,14 @@ impl Witness<'_> {
             }
         }
         let Some(run) = &self.jobs[job].run else { return Ok(()) };
+        let ran = |run: &RunModel| run.started.is_some_and(|started| started < self.now);
+        let busy = |(planned, model): (&Job, &JobModel)| {
+            planned.role != Role::Coprocess && model.run.as_ref().is_some_and(ran)
+        };
+        let begins = planned.role == Role::Coprocess && phase == Phase::Stopping && stopping == self.now;
+        if begins && self.plan.jobs.iter().zip(&self.jobs).any(busy) {
+            return self.broken("C6", job, "a coprocess is stopped while others still run");
+        }
         let Some(left_at) = self.jobs[job].left_at else { return Ok(()) };
         let patience = left_at + MOST_PATIENCE.min(self.plan.stop_timeout / 4);
         let free_at = self.jobs[job].free_at.map_or(patience, |free_at| free_at.min(patience));
