@@ -96,6 +96,10 @@ fn command(folder: &Path, program: &str) -> Command {
     let mut command = Command::new(program);
     let path = format!("{}:/usr/local/bin:/usr/bin:/bin", folder.join("bin").display());
     command.env_clear().env("PATH", path).current_dir(folder.join("here"));
+    // Supervisors of other pages and other tests run at the same time. Not below the folder: its path may be too long.
+    let page = folder.file_name().unwrap_or_default().to_string_lossy();
+    let socket = format!("containerpilot-{}-{page}.socket", std::process::id());
+    command.env("CONTAINERPILOT_SOCKET", std::env::temp_dir().join(socket));
     command.env("TELEMETRY_PORT", std::fs::read_to_string(folder.join("port")).unwrap());
     command
 }
