@@ -18,7 +18,8 @@ use std::process::{Command, Output, Stdio};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_containerpilot");
 /// Programs that examples speak of and that need not be installed where the tests run.
-const PROGRAMS: [&str; 7] = ["nginx", "curl", "node", "consul-template", "backup", "pg_isready", "pkill"];
+const PROGRAMS: [&str; 8] =
+    ["nginx", "consul", "curl", "node", "consul-template", "backup", "pg_isready", "pkill"];
 
 #[derive(Debug)]
 struct Block {
@@ -82,6 +83,8 @@ fn folder(page: &str) -> PathBuf {
     std::fs::create_dir_all(path.join("here")).unwrap();
     std::fs::create_dir_all(path.join("bin")).unwrap();
     std::os::unix::fs::symlink(BINARY, path.join("bin/containerpilot")).unwrap();
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+    std::os::unix::fs::symlink(examples, path.join("here/examples")).unwrap();
     for program in PROGRAMS {
         std::os::unix::fs::symlink("/bin/true", path.join("bin").join(program)).unwrap();
     }
