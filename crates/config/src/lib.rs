@@ -32,4 +32,4 @@ pub mod span;
 pub mod suggest;
 pub mod template;
 
-pub use load::{Input, Loaded, Options, load, render};
+pub use load::{Input, Loaded, Options, control_socket, load, render};
