@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_containerpilot");
 /// Programs that examples speak of and that need not be installed where the tests run.
-const PROGRAMS: [&str; 6] = ["nginx", "node", "consul-template", "backup", "pg_isready", "pkill"];
+const PROGRAMS: [&str; 7] = ["nginx", "consul", "node", "consul-template", "backup", "pg_isready", "pkill"];
 
 #[derive(Debug)]
 struct Block {
@@ -85,6 +85,8 @@ fn folder(page: &str) -> PathBuf {
     std::fs::create_dir_all(path.join("here")).unwrap();
     std::fs::create_dir_all(path.join("bin")).unwrap();
     std::os::unix::fs::symlink(BINARY, path.join("bin/containerpilot")).unwrap();
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+    std::os::unix::fs::symlink(examples, path.join("here/examples")).unwrap();
     // A port for the page's servers; others may run at the same time.
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     std::fs::write(path.join("port"), port.to_string()).unwrap();
