@@ -53,6 +53,7 @@ use containerpilot_core::plan::{self, Level, Logging};
 use self::output::{Output, complain};
 use self::plane::Plane;
 use self::queue::{Entry, Queue, Work};
+pub(crate) use self::tail::Reader;
 use self::tail::Tail;
 use crate::sys::Waker;
 
@@ -60,6 +61,11 @@ use crate::sys::Waker;
 const MAX_PANICS: u32 = 100;
 /// How much longer than its own deadline the end of the log's thread is waited for.
 const GRACE: Duration = Duration::from_millis(100);
+
+/// A time as the log writes it, as RFC 3339 wants it.
+pub(crate) fn rfc3339(time: SystemTime) -> String {
+    clock::stamp(time).iter().map(|byte| char::from(*byte)).collect()
+}
 
 /// Who writes to a pipe.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,6 +86,29 @@ pub(crate) struct Logs {
     plane: Mutex<Option<Plane>>,
     /// Whether nobody is woken for what is said, for the time being.
     held: AtomicBool,
+}
+
+/// The last lines of jobs, for whoever asks, on any thread.
+#[derive(Clone, Debug)]
+pub(crate) struct Tails {
+    shared: Arc<Shared>,
+}
+
+impl Tails {
+    /// The last lines of a job, of this run and former ones, as far as they have been read.
+    pub(crate) fn last_lines(&self, job: &str) -> Vec<String> {
+        let tails = self.shared.tails.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(tail) = tails.get(job).cloned() else { return Vec::new() };
+        drop(tails);
+        tail.lock().unwrap_or_else(PoisonError::into_inner).lines()
+    }
+
+    /// Gives a reader the last lines of a job, at most so many, and then each that comes, until the log ends. A reader
+    /// that does not keep up is left behind.
+    pub(crate) fn follow(&self, job: &str, lines: usize, reader: Box<dyn Reader>) {
+        let tail = self.shared.tail(job);
+        tail.lock().unwrap_or_else(PoisonError::into_inner).follow(lines, reader);
+    }
 }
 
 /// What both threads hold.
@@ -234,33 +263,20 @@ impl Logs {
         self.wake();
     }
 
-    /// The last lines of a job, of this run and former ones, as far as they have been read.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "for the control socket and for reloads, which come next")
-    )]
-    pub(crate) fn last_lines(&self, job: &str) -> Vec<String> {
-        let tails = self.shared.tails.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(tail) = tails.get(job).cloned() else { return Vec::new() };
-        drop(tails);
-        tail.lock().unwrap_or_else(PoisonError::into_inner).lines()
+    /// The last lines of jobs, for whoever asks.
+    pub(crate) fn tails(&self) -> Tails {
+        Tails { shared: Arc::clone(&self.shared) }
     }
 
     /// Forgets the last lines of a job that is no more.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "for the control socket and for reloads, which come next")
-    )]
+    #[cfg_attr(not(test), expect(dead_code, reason = "for reloads, which come next"))]
     pub(crate) fn forget(&self, job: &str) {
         self.shared.tails.lock().unwrap_or_else(PoisonError::into_inner).remove(job);
     }
 
     /// Changes level, form and output, after a reload. If the new output cannot be opened, the old one is kept and
     /// the log says so.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "for the control socket and for reloads, which come next")
-    )]
+    #[cfg_attr(not(test), expect(dead_code, reason = "for reloads, which come next"))]
     pub(crate) fn configure(&self, logging: &Logging) {
         self.shared.level.store(logging.level as u8, Ordering::Relaxed);
         self.push_work(Work::Configure(logging.clone()));
@@ -274,12 +290,16 @@ impl Logs {
     /// Writes everything that has been written and said by now, ends the log's thread, and waits for that, until the
     /// deadline (S6). Whether everything was written.
     pub(crate) fn finish(self, deadline: Instant) -> bool {
-        if self.is_silent() {
-            return true;
-        }
+        let all_written = self.is_silent() || self.write_all(deadline);
+        // Those who follow a job have heard its last line.
+        self.shared.tails.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        all_written
+    }
+
+    /// Has everything written, by the log's thread or, where there is none to the last, by ourselves.
+    fn write_all(&self, deadline: Instant) -> bool {
         self.push_work(Work::Finish(deadline));
         self.release();
-        // No thread to the last: then it is our own work, for there is no other left.
         let plane = self.plane.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(mut plane) = plane {
             run(&mut plane, &self.shared);

@@ -5,22 +5,27 @@
 //! The program's entry is in `sys`: what the standard library does before `main` costs a tenth of our start.
 #![cfg_attr(not(test), no_main)]
 
-mod catalog;
 mod cli;
+mod control;
+mod discovery;
 mod effects;
 #[cfg(not(test))]
 #[path = "sys/entry.rs"]
 mod entry;
 mod files;
 mod host;
+mod inquiry;
+mod json;
 mod logs;
 mod mailbox;
+mod net;
 mod probe;
 mod reaper;
 mod runtime;
 mod signals;
 mod spawn;
 mod sys;
+mod telemetry;
 #[cfg(test)]
 mod testing;
 mod users;

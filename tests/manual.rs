@@ -18,7 +18,7 @@ use std::process::{Command, Output, Stdio};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_containerpilot");
 /// Programs that examples speak of and that need not be installed where the tests run.
-const PROGRAMS: [&str; 7] = ["nginx", "curl", "node", "consul-template", "backup", "pg_isready", "pkill"];
+const PROGRAMS: [&str; 6] = ["nginx", "node", "consul-template", "backup", "pg_isready", "pkill"];
 
 #[derive(Debug)]
 struct Block {
@@ -82,6 +82,9 @@ fn folder(page: &str) -> PathBuf {
     std::fs::create_dir_all(path.join("here")).unwrap();
     std::fs::create_dir_all(path.join("bin")).unwrap();
     std::os::unix::fs::symlink(BINARY, path.join("bin/containerpilot")).unwrap();
+    // A port for the page's servers; others may run at the same time.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    std::fs::write(path.join("port"), port.to_string()).unwrap();
     for program in PROGRAMS {
         std::os::unix::fs::symlink("/bin/true", path.join("bin").join(program)).unwrap();
     }
@@ -93,6 +96,7 @@ fn command(folder: &Path, program: &str) -> Command {
     let mut command = Command::new(program);
     let path = format!("{}:/usr/local/bin:/usr/bin:/bin", folder.join("bin").display());
     command.env_clear().env("PATH", path).current_dir(folder.join("here"));
+    command.env("TELEMETRY_PORT", std::fs::read_to_string(folder.join("port")).unwrap());
     command
 }
 

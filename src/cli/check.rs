@@ -45,12 +45,13 @@ pub(super) fn check(args: &Arguments) -> Result<(), Failure> {
     if good { Ok(()) } else { Err(Failure::Failed(String::new())) }
 }
 
-/// Loads the configuration as the supervisor does: what can never work is only warned about.
-pub(super) fn loads(args: &Arguments) -> Result<Plan, Failure> {
+/// Loads the configuration as the supervisor does: what can never work is only warned about. `otherwise` says what does
+/// not happen if it has errors.
+pub(super) fn loads(args: &Arguments, otherwise: &str) -> Result<Plan, Failure> {
     let read = files::read(config_path(args).as_deref()).map_err(Failure::Failed)?;
     let Loaded { plan, report } = loaded(read);
     complain(&report, false);
-    plan.ok_or_else(|| Failure::Failed("the configuration has errors, so nothing was started".to_owned()))
+    plan.ok_or_else(|| Failure::Failed(format!("the configuration has errors, so {otherwise}")))
 }
 
 fn loaded(inputs: Vec<Input>) -> Loaded {

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use containerpilot_config::{Input, Loaded, Options, load};
 use containerpilot_core::Core;
-use containerpilot_core::plan::{Catalog, Plan, Role};
+use containerpilot_core::plan::{Plan, Role};
 
 use super::flags::Arguments;
 use super::{Failure, check, config_path};
@@ -23,34 +23,16 @@ pub(super) fn run(args: &Arguments) -> Result<u8, Failure> {
     let taken = if configured { Taken::Meant } else { Taken::Every };
     // Before anything that takes time: to PID 1 a signal that is not held is lost.
     signals::hold(taken).map_err(|error| cannot("signals cannot be held", &error))?;
-    let plan = configured.then(|| check::loads(args)).transpose()?;
+    let plan = configured.then(|| check::loads(args, "nothing was started")).transpose()?;
     let plan = match (plan, program) {
         (Some(plan), None) => plan,
         (plan, Some((program, arguments))) => main_program(plan, program, arguments)?,
         (None, None) => return Err(Failure::Failed("there is nothing to run".to_owned())),
     };
-    for missing in not_yet(&plan) {
-        // Standard error may be gone; then there is nobody to tell.
-        let line = format!("containerpilot: warning: {missing}\n");
-        let _ = std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes());
-    }
-    let runtime = Runtime::new(Core::new(plan), taken, host::environment())
+    let mut runtime = Runtime::new(Core::new(plan), taken, host::environment())
         .map_err(|error| cannot("the supervisor cannot begin", &error))?;
+    runtime.open().map_err(Failure::Failed)?;
     Ok(runtime.run())
-}
-
-/// What the plan asks for and this version does not do. The jobs run all the same, and whoever looks is told.
-fn not_yet(plan: &Plan) -> Vec<&'static str> {
-    let mut missing = Vec::new();
-    if matches!(plan.catalog, Catalog::Consul(_)) {
-        missing.push(
-            "Consul is not spoken to by this version yet: services and watches live in this container only",
-        );
-    }
-    if plan.telemetry.is_some() {
-        missing.push("there is no telemetry server in this version yet: nothing listens on its port");
-    }
-    missing
 }
 
 fn cannot(what: &str, error: &std::io::Error) -> Failure {

@@ -17,8 +17,12 @@ pub(super) fn human(names: &[String], plan: &Plan) -> String {
     let jobs: Vec<&Job> = plan.jobs.iter().filter(|job| job.role == Role::User).collect();
     let rows: Vec<(&str, String)> = jobs.iter().map(|job| (job.name.as_str(), job_line(job))).collect();
     section(&mut out, "job", &rows);
-    let rows: Vec<(&str, String)> =
-        plan.coprocesses.iter().map(|one| (one.name.as_str(), restarts(one.restarts))).collect();
+    let rows: Vec<(&str, String)> = plan
+        .jobs
+        .iter()
+        .filter(|job| job.role == Role::Coprocess)
+        .map(|job| (job.name.as_str(), restarts(job.restarts)))
+        .collect();
     section(&mut out, "coprocess", &rows);
     let rows: Vec<(&str, String)> =
         plan.watches.iter().map(|watch| (watch.name.as_str(), watch_line(watch))).collect();
@@ -66,7 +70,7 @@ fn section(out: &mut String, word: &str, rows: &[(&str, String)]) {
     }
 }
 
-fn time(time: Duration) -> String {
+pub(super) fn time(time: Duration) -> String {
     duration::display(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX))
 }
 
@@ -94,7 +98,7 @@ fn job_line(job: &Job) -> String {
     parts.join("; ")
 }
 
-fn restarts(restarts: Restarts) -> String {
+pub(super) fn restarts(restarts: Restarts) -> String {
     match restarts {
         Restarts::Limited(0) => "never restarted".to_owned(),
         Restarts::Limited(1) => "restarted once".to_owned(),

@@ -33,7 +33,7 @@ section! {
             "The services of the catalog to follow.";
         telemetry: Object<TelemetryFields> = "telemetry", Nothing, Built, "T1",
             "The telemetry server, which Prometheus can scrape.";
-        coprocesses: ListOf<CoprocessFields> = "coprocesses", Nothing, Planned, "C6",
+        coprocesses: ListOf<CoprocessFields> = "coprocesses", Nothing, Built, "C6",
             "Processes that run alongside the jobs and are secondary to them.";
     }
 }
@@ -41,13 +41,15 @@ section! {
 section! {
     /// `consul` as an object.
     pub struct ConsulFields = "`consul`", "`consul`", any_case,
-        "How the Consul agent is reached. The environment's `CONSUL_HTTP_TOKEN`, `CONSUL_HTTP_SSL`, `CONSUL_CACERT`, `CONSUL_CAPATH`, `CONSUL_CLIENT_CERT`, `CONSUL_CLIENT_KEY`, `CONSUL_TLS_SERVER_NAME` and `CONSUL_HTTP_SSL_VERIFY` override it; `CONSUL_HTTP_ADDR` counts where no address is written." {
+        "How the Consul agent is reached. The environment's `CONSUL_HTTP_TOKEN`, `CONSUL_HTTP_TOKEN_FILE`, `CONSUL_HTTP_SSL`, `CONSUL_CACERT`, `CONSUL_CAPATH`, `CONSUL_CLIENT_CERT`, `CONSUL_CLIENT_KEY`, `CONSUL_TLS_SERVER_NAME` and `CONSUL_HTTP_SSL_VERIFY` override it; `CONSUL_HTTP_ADDR` counts where no address is written." {
         address: TextOrUnset = "address", Says("`CONSUL_HTTP_ADDR`, else `127.0.0.1:8500`"), Built, "D1",
             "`host:port`, or a URL that begins with http://, https:// or unix://.";
         scheme: OneOf<Scheme> = "scheme", Is("\"http\""), Built, "D1",
             "Whether the connection is encrypted; a scheme in the address wins.";
         token: TextOrUnset = "token", Nothing, Built, "D1, L5",
             "The ACL token. It never appears in a log.";
+        token_file: TextOrUnset = "tokenfile", Nothing, Built, "D1, L5",
+            "File with the ACL token, read again whenever Consul refuses the one that is known. It wins over `token`.";
         tls: Object<TlsFields> = "tls", Is("{}"), Built, "D1",
             "Settings of the encrypted connection.";
     }
@@ -90,11 +92,11 @@ section! {
     pub struct ControlFields = "`control`", "`control`", any_case,
         "The unix socket through which a running supervisor is steered." {
         socket: TextOrUnset = "socket", Is("\"/var/run/containerpilot.socket\""), Built, "X1",
-            "The path of the socket.";
-        mode: Mode = "mode", Is("\"0600\""), Planned, "X1",
-            "The socket's permissions, in octal digits.";
-        group: Account = "group", Nothing, Planned, "X1",
-            "The group the socket belongs to.";
+            "The path of the socket, at most 107 bytes. Where it is not written, the environment's `CONTAINERPILOT_SOCKET` counts before the default.";
+        mode: Mode = "mode", Is("\"0600\""), Built, "X1",
+            "The socket's permissions, in octal digits. Whoever may write may steer.";
+        group: Account = "group", Nothing, Built, "X1",
+            "The group the socket belongs to, which `mode` lets in.";
     }
 }
 
@@ -130,7 +132,7 @@ section! {
             "Where the advertised address is taken from: `eth0`, `eth0:inet6`, `eth0[1]`, `10.0.0.0/8`, `inet`, `inet6` or `static:IP`; the first match wins.";
         tags: Words = "tags", Nothing, Built, "D3",
             "The service's tags in the catalog.";
-        meta: TextMap = "meta", Nothing, Planned, "D3",
+        meta: TextMap = "meta", Nothing, Built, "D3",
             "The service's metadata in the catalog.";
         initial_status: OneOf<Status> = "initial_status", Nothing, Built, "D4",
             "Registers the service at once with this status, before its health is known.";
@@ -297,7 +299,7 @@ section! {
             "What the metric is about.";
         kind: OneOf<MetricType> = "type", Required, Built, "T2",
             "How values are kept: added, set, counted in buckets, or as quantiles.";
-        buckets: Numbers = "buckets", Says("Prometheus' own"), Planned, "T2",
+        buckets: Numbers = "buckets", Says("Prometheus' own"), Built, "T2",
             "The upper bounds of a histogram's buckets, rising.";
     }
 }
@@ -305,10 +307,10 @@ section! {
 section! {
     /// A coprocess.
     pub struct CoprocessFields = "a coprocess", "A coprocess", any_case,
-        "A process that runs alongside the jobs and is secondary to them: it never ends the container." {
-        command: Exec = "command", Required, Built, "C6",
+        "A process that runs alongside the jobs and is secondary to them. It starts before them (if there is a job named `preStart`, when that has exited), is stopped after them, and never ends the container." {
+        command: Exec = "command", Required, Built, "C6, P8",
             "The program and its arguments.";
-        name: Text = "name", Says("the command"), Built, "C6",
+        name: TextOrUnset = "name", Says("the command"), Built, "C6",
             "A name for the log.";
         restarts: RestartLimit = "restarts", Is("\"never\""), Built, "C6",
             "How often it is started again when it exits.";

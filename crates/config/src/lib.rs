@@ -25,10 +25,11 @@ pub mod load;
 mod lower;
 mod meaning;
 mod merge;
+pub mod metrics;
 pub mod reference;
 pub mod schema;
 pub mod span;
 pub mod suggest;
 pub mod template;
 
-pub use load::{Input, Loaded, Options, load, render};
+pub use load::{Input, Loaded, Options, control_socket, load, render};

@@ -100,6 +100,30 @@ pub fn render(inputs: Vec<Input>, environment: &Environment) -> Result<Vec<Vec<u
     }
 }
 
+/// The path of the control socket that a configuration names, or the usual one. Whoever wants to speak to a running
+/// supervisor must find it, so a file that has become wrong since then is read as far as it goes.
+///
+/// # Errors
+/// What is wrong, where nothing of the configuration could be read.
+pub fn control_socket(inputs: Vec<Input>, environment: &Environment) -> Result<String, Report> {
+    let mut problems = Vec::new();
+    let mut files = Vec::new();
+    let mut merged: Option<ConfigFields> = None;
+    for (nth, input) in inputs.into_iter().enumerate() {
+        let id = FileId::at(nth);
+        let file = rendered(id, input, environment, &mut problems);
+        let options = Options { version: "", refuse_planned: false };
+        match (&mut merged, fields(id, &file.rendered, options, &mut problems).0) {
+            (Some(earlier), Some(later)) => merge::overlay(earlier, later),
+            (slot @ None, fields) => *slot = fields,
+            (Some(_), None) => {}
+        }
+        files.push(file);
+    }
+    let socket = merged.and_then(|fields| fields.control?.value.socket).map(|socket| socket.value);
+    socket.ok_or_else(|| Report::new(files, problems))
+}
+
 fn rendered(id: FileId, input: Input, environment: &Environment, problems: &mut Vec<Problem>) -> SourceFile {
     let Input { name, text: source } = input;
     let nothing =

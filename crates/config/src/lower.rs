@@ -12,19 +12,26 @@ use std::collections::HashSet;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use containerpilot_core::event::Source;
+use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{
-    Catalog, Control, Coprocess, EventPattern, Job, Logging, Plan, Telemetry, Trigger, Watch,
+    Catalog, Command, Control, EventPattern, Job, Logging, Plan, Repeat, Role, Telemetry, Trigger, Watch,
 };
 
-use crate::decode::{Given, Section, SectionInfo, Shape};
+use crate::decode::{Cx, Given, Section, SectionInfo, Shape};
 use crate::diagnose::{Place, Problem, Severity};
-use crate::fields::{ConfigFields, CoprocessFields};
+use crate::fields::{ConfigFields, CoprocessFields, JobFields};
 use crate::host::Host;
 use crate::interfaces::{self, InterfaceSpec};
 use crate::kinds::{span_of, value_of};
 use crate::limits;
 use crate::span::Span;
+
+/// The longest path that fits into a socket's address.
+const LONGEST_SOCKET: usize = 107;
+/// The path of the control socket where a configuration does not say.
+const SOCKET_VARIABLE: &str = "CONTAINERPILOT_SOCKET";
+/// The job after whose exit coprocesses start (C6).
+pub(crate) const PRE_START: &str = "preStart";
 
 /// What lowering needs to know, and where it says what it found.
 pub(crate) struct Lower<'a, H: Host> {
@@ -53,16 +60,44 @@ impl<H: Host> Lower<'_, H> {
         settle_sources(&mut jobs, fields);
         let watches = fields.watches.iter().flat_map(|watches| &watches.value);
         let coprocesses = fields.coprocesses.iter().flat_map(|list| &list.value);
+        let pre_start = jobs.iter().flatten().any(|job| job.name == PRE_START);
         Draft {
             jobs,
             watches: watches.map(|watch| self.watch(watch)).collect(),
-            coprocesses: coprocesses.map(|one| self.coprocess(one)).collect(),
+            coprocesses: coprocesses.map(|one| self.coprocess(one, pre_start)).collect(),
             catalog: self.catalog(fields.consul.as_ref()),
-            control: control(fields),
+            control: self.control(fields),
             logging: logging(fields),
             telemetry: fields.telemetry.as_ref().map(|given| self.telemetry(&given.value)),
             stop_timeout: self.stop_timeout(fields),
         }
+    }
+
+    fn control(&mut self, fields: &ConfigFields) -> Option<Control> {
+        let section = &fields.control.as_ref()?.value;
+        let mode = value_of(&section.mode)?;
+        let group = self.account(section.group.as_ref(), "group", H::has_group)?;
+        let given = section.socket.as_ref()?;
+        let variable = self.host.variable(SOCKET_VARIABLE).filter(|_| !given.written);
+        let help = "the system takes no longer path for a socket";
+        let too_long = |path: &str| {
+            let length = path.len();
+            format!("the path of the control socket has {length} bytes, which is more than {LONGEST_SOCKET}")
+        };
+        if let Some(socket) = variable {
+            if socket.len() > LONGEST_SOCKET {
+                let message = format!("{SOCKET_VARIABLE}: {}", too_long(&socket));
+                self.problems.push(Problem::nowhere(Severity::Error, message).help(help));
+                return None;
+            }
+            return Some(Control { socket, required: true, mode, group });
+        }
+        let socket = given.value.clone();
+        if socket.len() > LONGEST_SOCKET {
+            self.error(given.place, too_long(&socket), help);
+            return None;
+        }
+        Some(Control { socket, required: given.written, mode, group })
     }
 
     fn stop_timeout(&mut self, fields: &ConfigFields) -> Option<Duration> {
@@ -74,17 +109,34 @@ impl<H: Host> Lower<'_, H> {
         Some(span_of(given.value))
     }
 
-    fn coprocess(&mut self, fields: &CoprocessFields) -> Option<Coprocess> {
-        let Some(command) = value_of(&fields.command) else {
+    /// A coprocess is a job with a role of its own: everything that is known about starting, restarting and stopping a
+    /// process holds for it too (C6).
+    fn coprocess(&mut self, fields: &CoprocessFields, pre_start: bool) -> Option<Job> {
+        let Some(command) = &fields.command else {
             self.required(&CoprocessFields::INFO, fields.place, opening(fields.place), "command");
             return None;
         };
-        let written =
-            || std::iter::once(&command.program).chain(&command.arguments).cloned().collect::<Vec<_>>();
-        let name =
-            value_of(&fields.name).filter(|name| !name.is_empty()).unwrap_or_else(|| written().join(" "));
-        let restarts = value_of(&fields.restarts)?;
-        Some(Coprocess { name, command, restarts })
+        let mut plain = JobFields::from_members(
+            &mut Cx::new(fields.place.file, self.problems, false),
+            fields.place.span,
+            &[],
+        );
+        plain.name = Some(fields.name.clone().unwrap_or_else(|| Given {
+            value: written(&command.value),
+            place: command.place,
+            key: command.key,
+            written: false,
+        }));
+        plain.exec = Some(command.clone());
+        plain.restarts = fields.restarts.clone();
+        let mut job = self.job(&plain)?;
+        job.role = Role::Coprocess;
+        if pre_start {
+            let exit = |code| EventPattern { source: Source::Job(PRE_START.to_owned()), code };
+            let conditions = vec![exit(Code::ExitSuccess), exit(Code::ExitFailed)];
+            job.when.trigger = Trigger::Any { conditions, repeat: Repeat::Once };
+        }
+        Some(job)
     }
 
     /// Says that a key is missing, unless a wrong one has been complained about already.
@@ -162,7 +214,7 @@ pub(crate) fn told(problems: &[Problem], section: Option<Place>, key: &str) -> b
 pub(crate) struct Draft {
     pub(crate) jobs: Vec<Option<Job>>,
     watches: Vec<Option<Watch>>,
-    coprocesses: Vec<Option<Coprocess>>,
+    coprocesses: Vec<Option<Job>>,
     catalog: Option<Catalog>,
     control: Option<Control>,
     logging: Option<Logging>,
@@ -173,7 +225,8 @@ pub(crate) struct Draft {
 impl Draft {
     /// The plan, if nothing is missing in it.
     pub(crate) fn finish(self) -> Option<Plan> {
-        let mut jobs = self.jobs.into_iter().collect::<Option<Vec<Job>>>()?;
+        // Coprocesses come first, as they do when things are started.
+        let mut jobs = self.coprocesses.into_iter().chain(self.jobs).collect::<Option<Vec<Job>>>()?;
         let telemetry = match self.telemetry {
             None => None,
             Some(drafted) => {
@@ -185,7 +238,6 @@ impl Draft {
         Some(Plan {
             jobs,
             watches: self.watches.into_iter().collect::<Option<_>>()?,
-            coprocesses: self.coprocesses.into_iter().collect::<Option<_>>()?,
             catalog: self.catalog?,
             control: self.control?,
             logging: self.logging?,
@@ -194,6 +246,13 @@ impl Draft {
             pass_signals: false,
         })
     }
+}
+
+/// A command as one would write it, for a name.
+pub(crate) fn written(command: &Command) -> String {
+    let words: Vec<&str> =
+        std::iter::once(&command.program).chain(&command.arguments).map(String::as_str).collect();
+    words.join(" ")
 }
 
 /// A source that names no job but a watch means the watch (E1).
@@ -257,13 +316,6 @@ pub(crate) fn is_service_name(name: &str) -> bool {
     characters.next().is_some_and(|first| first.is_ascii_lowercase())
         && name.len() > 1
         && characters.all(|c| c.is_ascii_alphanumeric() || c == '-')
-}
-
-fn control(fields: &ConfigFields) -> Option<Control> {
-    let section = &fields.control.as_ref()?.value;
-    let (socket, mode, group) =
-        (value_of(&section.socket)?, value_of(&section.mode)?, value_of(&section.group));
-    Some(Control { socket, mode, group })
 }
 
 fn logging(fields: &ConfigFields) -> Option<Logging> {

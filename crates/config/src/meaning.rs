@@ -11,10 +11,10 @@ use containerpilot_core::plan::{Command, EventPattern, Job, Trigger};
 
 use crate::decode::Given;
 use crate::diagnose::{Place, Problem, Severity};
-use crate::fields::{ConfigFields, JobFields, WhenFields};
+use crate::fields::{ConfigFields, CoprocessFields, JobFields, WhenFields};
 use crate::host::{Host, ProgramState};
 use crate::kinds::{EventName, EventOrFlag};
-use crate::lower::{Draft, opening, source_named, told};
+use crate::lower::{Draft, opening, source_named, told, written};
 use crate::suggest;
 
 /// Checks what was read, and says what it found.
@@ -49,6 +49,12 @@ impl Names {
         let watches = fields.watches.iter().flat_map(|given| &given.value);
         let watches =
             watches.filter_map(|watch| watch.name.as_ref()).map(|given| given.value.clone()).collect();
+        // A coprocess sends what a job sends, but is none of those that are looked at here.
+        for one in fields.coprocesses.iter().flat_map(|given| &given.value) {
+            if let Some(name) = coprocess_name(one) {
+                jobs.entry(name).or_default();
+            }
+        }
         // Telemetry is advertised as a job of this name, and sends what a job sends.
         if fields.telemetry.is_some() {
             jobs.entry("containerpilot".to_owned()).or_default();
@@ -69,6 +75,12 @@ fn name_of(job: &JobFields) -> Option<&str> {
         Some(given) => Some(&given.value),
         None => job.exec.as_ref().map(|exec| exec.value.program.as_str()),
     }
+}
+
+/// What a coprocess is called.
+fn coprocess_name(one: &CoprocessFields) -> Option<String> {
+    let command = || one.command.as_ref().map(|command| written(&command.value));
+    one.name.as_ref().map(|given| given.value.clone()).or_else(command)
 }
 
 /// Whether an event comes only from a job that has been started.
@@ -483,6 +495,14 @@ impl<H: Host> Checker<'_, H> {
                     message,
                     "whoever waits for one of them cannot tell them apart",
                 );
+            }
+        }
+        for one in fields.coprocesses.iter().flat_map(|given| &given.value) {
+            if let Some(name) = coprocess_name(one).filter(|name| first.contains_key(name.as_str())) {
+                let place = one.name.as_ref().map_or(opening(one.place), |given| given.place);
+                let message = format!("a job and a coprocess are both named `{name}`");
+                let help = "whoever waits for one of them cannot tell them apart";
+                self.say(Severity::Warning, place, message, help);
             }
         }
         let mut seen = HashSet::new();

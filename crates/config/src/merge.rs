@@ -83,7 +83,7 @@ fn watch_name(watch: &WatchFields) -> Option<String> {
 }
 
 fn coprocess_name(one: &CoprocessFields) -> Option<String> {
-    text(&one.name).or_else(|| one.command.as_ref().map(|command| command.value.program.clone()))
+    text(&one.name).or_else(|| one.command.as_ref().map(|command| crate::lower::written(&command.value)))
 }
 
 fn metric_name(metric: &MetricFields) -> Option<String> {

@@ -14,12 +14,11 @@ use crate::event::{Code, Source};
 /// Everything the supervisor is asked to do.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// The jobs, in the order they are written; the telemetry job, if any, is the last.
+    /// The coprocesses first, because they start before the others (C6); then the jobs in the order they are written;
+    /// the telemetry job, if any, is the last.
     pub jobs: Vec<Job>,
     /// The services of the catalog that are followed.
     pub watches: Vec<Watch>,
-    /// The secondary processes of C6.
-    pub coprocesses: Vec<Coprocess>,
     /// Where services are registered and looked up.
     pub catalog: Catalog,
     /// The control socket.
@@ -39,7 +38,7 @@ pub struct Plan {
 pub struct Job {
     /// The name, which is also the source of its events.
     pub name: String,
-    /// Whether the user wrote it or it stands for the telemetry server (W10).
+    /// What it is to the whole: work, the main program, or something that goes with them (W10).
     pub role: Role,
     /// What is run; a job without it only advertises and checks (W11).
     pub exec: Option<Command>,
@@ -74,6 +73,9 @@ pub enum Role {
     User,
     /// The program of the command line, with whose end everything ends (S7).
     Main,
+    /// One that runs alongside the others and is secondary to them: it starts before them, is stopped after them, and
+    /// neither holds the supervisor nor ends it (C6).
+    Coprocess,
     /// The one that advertises the telemetry server.
     Telemetry,
 }
@@ -399,17 +401,6 @@ pub struct Watch {
     pub dc: Option<String>,
 }
 
-/// A process that runs alongside the jobs and is secondary to them (C6).
-#[derive(Clone, Debug, PartialEq)]
-pub struct Coprocess {
-    /// The name in logs.
-    pub name: String,
-    /// What is run.
-    pub command: Command,
-    /// How often it is started again.
-    pub restarts: Restarts,
-}
-
 /// Where services are registered and looked up.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Catalog {
@@ -428,6 +419,8 @@ pub struct Consul {
     pub https: bool,
     /// The ACL token.
     pub token: Option<String>,
+    /// The file that holds it, if it is not written out.
+    pub token_file: Option<String>,
     /// The encryption's settings.
     pub tls: Tls,
 }
@@ -439,6 +432,7 @@ impl core::fmt::Debug for Consul {
             .field("address", &self.address)
             .field("https", &self.https)
             .field("token", &self.token.as_ref().map(|_| "(hidden)"))
+            .field("token_file", &self.token_file)
             .field("tls", &self.tls)
             .finish()
     }
@@ -451,6 +445,44 @@ pub enum ConsulAddress {
     Network(String),
     /// The path of a unix socket.
     Unix(String),
+}
+
+/// The parts of an address on the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NetworkParts<'a> {
+    /// Host and port as they are written.
+    pub authority: &'a str,
+    /// Host name or address, without brackets.
+    pub host: &'a str,
+    /// Port.
+    pub port: u16,
+    /// What is put before every path; empty, or beginning with a slash.
+    pub prefix: &'a str,
+}
+
+impl ConsulAddress {
+    /// The parts of an address on the network, if it is one. Without a port, it is that of HTTP or HTTPS, as in Go.
+    #[must_use]
+    pub fn network_parts(&self, https: bool) -> Option<NetworkParts<'_>> {
+        let Self::Network(text) = self else { return None };
+        let (authority, prefix) = match text.find('/') {
+            Some(slash) => text.split_at(slash),
+            None => (text.as_str(), ""),
+        };
+        let usual = if https { 443 } else { 80 };
+        let (host, port) = match authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+            Some((host, "")) => (host, usual),
+            Some((host, port)) => (host, port.strip_prefix(':')?.parse().ok()?),
+            None => match authority.split_once(':') {
+                None => (authority, usual),
+                // More than one colon is an address of version 6, which needs brackets to have a port.
+                Some((_, rest)) if rest.contains(':') => (authority, usual),
+                Some((host, port)) => (host, port.parse().ok()?),
+            },
+        };
+        let good = !host.is_empty() && port != 0 && !text.contains(char::is_whitespace);
+        good.then_some(NetworkParts { authority, host, port, prefix })
+    }
 }
 
 /// Settings of an encrypted connection.
@@ -475,6 +507,8 @@ pub struct Tls {
 pub struct Control {
     /// Its path.
     pub socket: String,
+    /// Whether nothing is to begin without it, because somebody has asked for this path.
+    pub required: bool,
     /// Its mode.
     pub mode: u16,
     /// The group it belongs to.

@@ -142,7 +142,7 @@ fn accepted_departure(case: &Value) -> Option<&'static str> {
     {
         return Some("one-interface-for-telemetry");
     }
-    const NEW: [&str; 24] = [
+    const NEW: [&str; 25] = [
         "event",
         "all",
         "any",
@@ -167,6 +167,7 @@ fn accepted_departure(case: &Value) -> Option<&'static str> {
         "buckets",
         "mode",
         "coprocesses",
+        "tokenfile",
     ];
     let keys =
         || error.rsplit("keys: ").next().unwrap_or_default().trim_matches(['[', ']']).split([',', ' ']);

@@ -1,6 +1,6 @@
 //! C1: several files become one.
 
-use containerpilot_core::plan::{Catalog, Format, Level};
+use containerpilot_core::plan::{Catalog, Format, Level, Role};
 
 use crate::support::{host, load_files, shown};
 
@@ -34,8 +34,12 @@ fn c1_metrics_and_coprocesses_are_united_by_name() {
     let second = r#"{ coprocesses: [{ name: "x", command: "two" }, { command: "three" }],
         telemetry: { tags: ["t"], metrics: [{ name: "a", type: "counter" }] } }"#;
     let plan = load_files(&[first, second], &host()).plan.unwrap();
-    let coprocesses: Vec<_> =
-        plan.coprocesses.iter().map(|one| (&*one.name, &*one.command.program)).collect();
+    let coprocesses: Vec<_> = plan
+        .jobs
+        .iter()
+        .filter(|job| job.role == Role::Coprocess)
+        .map(|job| (&*job.name, &*job.exec.as_ref().unwrap().program))
+        .collect();
     assert_eq!(coprocesses, [("x", "two"), ("three", "three")]);
     let telemetry = plan.telemetry.unwrap();
     assert_eq!((telemetry.port, telemetry.tags), (1234, vec!["t".to_owned(), "1.2.3".to_owned()]));

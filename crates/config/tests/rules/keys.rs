@@ -33,7 +33,7 @@ fn c4_an_unknown_key_is_an_error_with_a_suggestion_at_every_level() {
 #[test]
 fn c4_an_unknown_key_like_no_other_is_answered_with_all_that_are_known() {
     let loaded = load_files(&["{ consul: { qqqqqq: 1 } }"], &host());
-    assert!(shown(&loaded).contains("knows: address, scheme, token, tls"), "{}", shown(&loaded));
+    assert!(shown(&loaded).contains("knows: address, scheme, token, tokenfile, tls"), "{}", shown(&loaded));
 }
 
 #[test]
@@ -158,24 +158,6 @@ fn every_row_of_the_table_has_help_and_a_rule() {
 }
 
 #[test]
-fn a_field_that_is_not_built_is_refused_not_ignored() {
-    use containerpilot_config::{Input, Options, load};
-    for text in [
-        "{ coprocesses: [{ command: 'x' }] }",
-        "{ control: { mode: '0660' } }",
-        "{ control: { group: 'app' } }",
-        "{ jobs: [{ exec: 'x', meta: { a: 'b' } }] }",
-        "{ telemetry: { metrics: [{ name: 'h', type: 'histogram', buckets: [1, 2] }] } }",
-    ] {
-        let input = Input { name: "a".into(), text: text.into() };
-        let loaded = load(vec![input], &host(), Options { version: "", refuse_planned: true });
-        assert!(loaded.plan.is_none(), "{text}");
-        assert!(shown(&loaded).contains("is not carried out by this version yet"), "{}", shown(&loaded));
-        assert!(load_files(&[text], &host()).plan.is_some(), "{text} is understood");
-    }
-}
-
-#[test]
 fn c5_a_text_in_place_of_a_list_of_objects_is_not_put_into_a_list() {
     let loaded = crate::support::load_files(&["{ watches: 'db' }"], &crate::support::host());
     let shown = crate::support::shown(&loaded);
@@ -200,4 +182,25 @@ fn c5_an_action_that_renders_nothing_is_shown_where_a_value_is_missing() {
     ] {
         assert!(!shown(other).contains("rendered"), "{}", shown(other));
     }
+}
+
+#[test]
+fn x4_the_control_socket_is_found_in_a_file_that_has_become_wrong() {
+    use containerpilot_config::{Input, control_socket};
+    let socket = |texts: &[&str]| {
+        let inputs = texts.iter().map(|text| Input { name: "a".to_owned(), text: text.as_bytes().to_vec() });
+        control_socket(inputs.collect(), &[("RUN".into(), "/run".into())].into_iter().collect()).ok()
+    };
+    let usual = Some("/var/run/containerpilot.socket".to_owned());
+    assert_eq!(socket(&["{}"]), usual);
+    assert_eq!(socket(&["{ control: { mode: 8 }, jobs: 7 }"]), usual);
+    let found = Some("/run/x.socket".to_owned());
+    assert_eq!(socket(&["{ control: { socket: '{{ .RUN }}/x.socket' } }"]), found);
+    assert_eq!(
+        socket(&["{ nope: 1, jobs: [{ exce: 2 }], control: { socket: '/run/x.socket' }, b: @ }"]),
+        found
+    );
+    assert_eq!(socket(&["{ control: { socket: '/a' } }", "{ control: { Socket: '/run/x.socket' } }"]), found);
+    assert_eq!(socket(&["{{ if }}"]), None);
+    assert_eq!(socket(&["["]), None);
 }

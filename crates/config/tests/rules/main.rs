@@ -2,6 +2,7 @@
 #![cfg(test)]
 
 mod catalog;
+mod coprocesses;
 mod files;
 mod keys;
 mod limits;

@@ -1,4 +1,4 @@
-//! P5, P8, P9, W1–W12, S1–S5, H1–H8, L1, C6: the typed plan of every field.
+//! P5, P8, P9, W1–W12, S1–S5, H1–H8, L1: the typed plan of every field.
 
 use std::time::Duration;
 
@@ -335,14 +335,4 @@ fn l1_l2_logging() {
     assert_eq!((logging.level, logging.output), (Level::Warn, Output::File("/var/log/cp.log".into())));
     assert_eq!(errors("{ logging: { level: 'trace' } }").len(), 1);
     assert!(job("exec: 'x', logging: { raw: 'true' }").raw_output);
-}
-
-#[test]
-fn c6_coprocesses() {
-    let plan = plan(
-        "{ coprocesses: [{ command: 'consul agent', restarts: 'unlimited' }, { command: ['a', 'b'], name: 'n' }] }",
-    );
-    let rows: Vec<_> = plan.coprocesses.iter().map(|one| (one.name.as_str(), one.restarts)).collect();
-    assert_eq!(rows, [("consul agent", Restarts::Unlimited), ("n", Restarts::Limited(0))]);
-    assert_eq!(errors("{ coprocesses: [{ name: 'n' }] }"), ["a coprocess needs `command`"]);
 }

@@ -77,5 +77,6 @@ fn works(job: &Job) -> bool {
             )
     };
     let patterns = job.when.patterns();
-    job.role != Role::Telemetry && (patterns.is_empty() || !patterns.iter().all(only_reacts))
+    let secondary = matches!(job.role, Role::Telemetry | Role::Coprocess);
+    !secondary && (patterns.is_empty() || !patterns.iter().all(only_reacts))
 }

@@ -1,0 +1,94 @@
+//! C6: what a configuration says of coprocesses.
+
+use std::time::Duration;
+
+use containerpilot_config::diagnose::Severity;
+use containerpilot_core::event::{Code, Source};
+use containerpilot_core::plan::{Backoff, Command, EventPattern, Job, Repeat, Restarts, Role, Trigger};
+
+use crate::support::{errors, faults, host_with, messages, plan, plan_on};
+
+fn coprocess(text: &str) -> Job {
+    let mut jobs = plan(&format!("{{ coprocesses: [{{ {text} }}] }}")).jobs;
+    assert_eq!(jobs.len(), 1);
+    jobs.remove(0)
+}
+
+#[test]
+fn c6_command_is_the_executable_and_its_arguments() {
+    let wanted = Command { program: "consul".into(), arguments: vec!["agent".into(), "-dev".into()] };
+    assert_eq!(coprocess("command: 'consul agent -dev'").exec.as_ref(), Some(&wanted));
+    assert_eq!(coprocess("command: ['consul', 'agent', '-dev']").exec, Some(wanted));
+    assert_eq!(errors("{ coprocesses: [{ name: 'n' }] }"), ["a coprocess needs `command`"]);
+}
+
+#[test]
+fn c6_name_is_optional_and_defaults_to_the_command() {
+    assert_eq!(coprocess("command: 'consul agent', name: 'catalog'").name, "catalog");
+    assert_eq!(coprocess("command: ['consul', 'agent']").name, "consul agent");
+    assert_eq!(coprocess("command: 'consul', name: ''").name, "consul");
+}
+
+#[test]
+fn c6_restarts_is_optional_and_defaults_to_never() {
+    for (restarts, limit) in [
+        ("", Restarts::Limited(0)),
+        ("restarts: 'never'", Restarts::Limited(0)),
+        ("restarts: 0", Restarts::Limited(0)),
+        ("restarts: 1", Restarts::Limited(1)),
+        ("restarts: '12'", Restarts::Limited(12)),
+        ("restarts: 'unlimited'", Restarts::Unlimited),
+    ] {
+        assert_eq!(coprocess(&format!("command: 'x', {restarts}")).restarts, limit, "{restarts}");
+    }
+    for wrong in ["-1", "'often'", "[]"] {
+        assert_eq!(errors(&format!("{{ coprocesses: [{{ command: 'x', restarts: {wrong} }}] }}")).len(), 1);
+    }
+}
+
+#[test]
+fn c6_a_coprocess_is_a_job_with_a_role_of_its_own() {
+    let job = coprocess("command: 'x'");
+    assert_eq!(job.role, Role::Coprocess);
+    assert!(job.health.is_none() && job.service.is_none(), "it is no part of the catalog");
+    assert!(!job.raw_output, "its output goes through the log");
+    let times = [100, 10_000, 10_000].map(Duration::from_millis);
+    let [initial, max, reset] = times;
+    assert_eq!(job.backoff, Some(Backoff { initial, max, reset }), "restarts are spaced as any job's");
+}
+
+#[test]
+fn c6_it_starts_at_startup_or_after_the_job_named_pre_start() {
+    let global = EventPattern { source: Source::Global, code: Code::Startup };
+    assert_eq!(
+        coprocess("command: 'x'").when.trigger,
+        Trigger::Event { event: global, repeat: Repeat::Once }
+    );
+    let plan = plan("{ jobs: [{ name: 'preStart', exec: 'x' }], coprocesses: [{ command: 'y' }] }");
+    let exit = |code| EventPattern { source: Source::Job("preStart".into()), code };
+    let wanted = Trigger::Any {
+        conditions: vec![exit(Code::ExitSuccess), exit(Code::ExitFailed)],
+        repeat: Repeat::Once,
+    };
+    assert_eq!((plan.jobs[0].role, &plan.jobs[0].when.trigger), (Role::Coprocess, &wanted));
+    assert_eq!(plan.jobs[1].name, "preStart");
+}
+
+#[test]
+fn c6_variables_of_the_environment_can_be_used_as_elsewhere() {
+    let text = "{ coprocesses: [{ command: 'consul agent -join {{ .CONSUL }}' }] }";
+    let plan = plan_on(text, &host_with(&[("CONSUL", "10.0.0.3")]));
+    assert_eq!(
+        plan.jobs[0].exec.as_ref().map(|exec| exec.arguments.join(" ")).unwrap(),
+        "agent -join 10.0.0.3"
+    );
+}
+
+#[test]
+fn c7_a_coprocess_can_be_waited_for_and_has_a_name_of_its_own() {
+    let waits = "{ jobs: [{ name: 'a', exec: 'x', when: { source: 'co', once: 'exitFailed' } }],
+                   coprocesses: [{ name: 'co', command: 'y' }] }";
+    assert_eq!(faults(waits), [""; 0]);
+    let twice = "{ jobs: [{ name: 'co', exec: 'x' }], coprocesses: [{ name: 'co', command: 'y' }] }";
+    assert_eq!(messages(twice, Severity::Warning), ["a job and a coprocess are both named `co`"]);
+}

@@ -1,0 +1,28 @@
+//! `graph`: the web of jobs, events and watches as a picture, or as the text of one.
+
+mod dot;
+mod layout;
+mod mermaid;
+mod svg;
+#[cfg(test)]
+mod tests;
+mod web;
+
+use self::web::Web;
+use super::flags::Arguments;
+use super::{Failure, check, render};
+
+pub(super) fn graph(args: &Arguments) -> Result<(), Failure> {
+    let draw = match args.text("format") {
+        "" | "mermaid" => mermaid::text,
+        "dot" => dot::text,
+        "svg" => svg::text,
+        other => {
+            return Err(Failure::Usage(format!(
+                "there is no format `{other}`; there are `mermaid`, `dot` and `svg`"
+            )));
+        }
+    };
+    let plan = check::loads(args, "there is nothing to draw")?;
+    render::write(args.text("out"), draw(&Web::of(&plan)).as_bytes())
+}
