@@ -9,7 +9,7 @@ use crate::diagnose::{FileId, Place, Problem, Report, Severity, SourceFile};
 use crate::fields::ConfigFields;
 use crate::host::Host;
 use crate::json5::{self, Member, Value};
-use crate::lower::Lower;
+use crate::lower::{Lower, SOCKET_VARIABLE};
 use crate::span::{SourceMap, Span};
 use crate::template::{self, Environment};
 use crate::{limits, meaning, merge};
@@ -234,9 +234,6 @@ fn prefer_later(problems: &mut Vec<Problem>, from: usize) {
         latest.is_none_or(|latest| latest == nth - 1)
     });
 }
-
-/// The variable that names the control socket where the configuration does not.
-const SOCKET_VARIABLE: &str = "CONTAINERPILOT_SOCKET";
 
 /// Keys that only a ContainerPilot 2 file has (C8).
 const LEGACY_KEYS: [&str; 6] = ["services", "backends", "tasks", "preStart", "preStop", "postStop"];

@@ -29,7 +29,7 @@ use crate::span::Span;
 /// The longest path that fits into a socket's address.
 const LONGEST_SOCKET: usize = 107;
 /// The path of the control socket where a configuration does not say.
-const SOCKET_VARIABLE: &str = "CONTAINERPILOT_SOCKET";
+pub(crate) const SOCKET_VARIABLE: &str = "CONTAINERPILOT_SOCKET";
 /// The job after whose exit coprocesses start (C6).
 pub(crate) const PRE_START: &str = "preStart";
 
