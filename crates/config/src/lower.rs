@@ -77,8 +77,15 @@ impl<H: Host> Lower<'_, H> {
         let section = &fields.control.as_ref()?.value;
         let group = self.account(section.group.as_ref(), "group", H::has_group);
         let socket = section.socket.as_ref().and_then(|given| self.socket(given));
+        let mode = value_of(&section.mode)?;
+        if let Some(group) = &section.group
+            && mode & 0o020 == 0
+        {
+            let message = "the control socket's `mode` does not let its `group` write, so `group` changes nothing";
+            self.say(Severity::Warning, group.key, message, "add mode: \"0660\"");
+        }
         let (socket, required) = socket?;
-        Some(Control { socket, required, mode: value_of(&section.mode)?, group: group? })
+        Some(Control { socket, required, mode, group: group? })
     }
 
     /// The path of the control socket, and whether somebody has asked for it.
