@@ -7,6 +7,7 @@ use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A directory that goes away with the test.
 struct Folder(PathBuf);
@@ -36,6 +37,9 @@ fn pilot<A: AsRef<OsStr>>(args: &[A]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_containerpilot"));
     command.args(args).env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
     command.stdin(Stdio::null());
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let socket = format!("cp-cli-{}-{}.socket", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+    command.env("CONTAINERPILOT_SOCKET", std::env::temp_dir().join(socket));
     command
 }
 

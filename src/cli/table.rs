@@ -316,8 +316,8 @@ pub(crate) const MAN: Command = Command {
 };
 
 /// What this version can and cannot do, for help and man page; remove it when it can do everything.
-pub(crate) const STATE: &str = "This version supervises jobs. It has no control socket, so -reload, -maintenance, -putenv, -putmetric and \
-     -ping are refused.";
+pub(crate) const STATE: &str =
+    "This version cannot read its configuration anew yet: reload and -reload are refused.";
 
 /// All subcommands.
 pub(crate) const COMMANDS: &[&Command] = &[
@@ -355,8 +355,9 @@ pub(crate) const EXIT_CODES: [(&str, &str); 3] =
     [("0", "done"), ("1", "it failed; standard error says why"), ("2", "the command line was wrong")];
 
 /// The environment variables that are read.
-pub(crate) const VARIABLES: [(&str, &str); 3] = [
+pub(crate) const VARIABLES: &[(&str, &str)] = &[
     ("CONTAINERPILOT", "the configuration's path, where -config is not given"),
+    ("CONTAINERPILOT_SOCKET", "the control socket's path, where the configuration names none"),
     ("NO_COLOR", "if set, nothing is printed in colour"),
     (
         "CONSUL_HTTP_ADDR, CONSUL_HTTP_TOKEN, …",

@@ -120,8 +120,14 @@ pub fn control_socket(inputs: Vec<Input>, environment: &Environment) -> Result<S
         }
         files.push(file);
     }
-    let socket = merged.and_then(|fields| fields.control?.value.socket).map(|socket| socket.value);
-    socket.ok_or_else(|| Report::new(files, problems))
+    let Some(socket) = merged.and_then(|fields| fields.control?.value.socket) else {
+        return Err(Report::new(files, problems));
+    };
+    let variable = environment.get(SOCKET_VARIABLE.as_bytes()).filter(|path| !path.is_empty());
+    Ok(match variable.filter(|_| !socket.written) {
+        Some(path) => String::from_utf8_lossy(path).into_owned(),
+        None => socket.value,
+    })
 }
 
 fn rendered(id: FileId, input: Input, environment: &Environment, problems: &mut Vec<Problem>) -> SourceFile {
@@ -228,6 +234,9 @@ fn prefer_later(problems: &mut Vec<Problem>, from: usize) {
         latest.is_none_or(|latest| latest == nth - 1)
     });
 }
+
+/// The variable that names the control socket where the configuration does not.
+const SOCKET_VARIABLE: &str = "CONTAINERPILOT_SOCKET";
 
 /// Keys that only a ContainerPilot 2 file has (C8).
 const LEGACY_KEYS: [&str; 6] = ["services", "backends", "tasks", "preStart", "preStop", "postStop"];
