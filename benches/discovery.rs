@@ -1,12 +1,7 @@
 //! What discovery costs, with a real Consul agent: how soon a change is acted upon, and what idling takes.
 //!
 //! `cargo bench --bench discovery`; `QUICK=1` makes fewer rounds. Figures are for docs/benchmarks.md.
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    missing_docs,
-    reason = "a measurement stops at what it does not expect"
-)]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a measurement stops at what it does not expect")]
 
 #[expect(dead_code, reason = "shared with the tests, which need more of it")]
 #[path = "../tests/discovery/agent.rs"]

@@ -173,7 +173,7 @@ impl<D: Decide> Runtime<D> {
     /// Runs until the core wants to leave; the exit code it leaves with.
     pub(crate) fn run(mut self) -> u8 {
         self.answers.push_back(Input::Ready);
-        self.hands.catalog.follow(self.core.plan());
+        self.adopt_catalog();
         let mut more = false;
         let mut begun = false;
         loop {
@@ -193,6 +193,25 @@ impl<D: Decide> Runtime<D> {
                 ControlFlow::Continue(()) => more = turn.more,
             }
         }
+    }
+
+    /// Follows the watches of the plan in its catalog; for every plan there is.
+    fn adopt_catalog(&mut self) {
+        let tasks = if Discovery::needs_network(self.core.plan()) {
+            match self.net() {
+                Ok(net) => Some(net.handle().clone()),
+                Err(error) => {
+                    let message =
+                        format!("Consul cannot be spoken to: the network's thread cannot begin: {error}");
+                    self.hands.logs.entry(Level::Error, None, &message);
+                    None
+                }
+            }
+        } else {
+            None
+        };
+        let known = self.hands.catalog.adopt(self.core.plan(), tasks.as_ref(), &self.mailbox.letterbox());
+        self.answers.extend(known);
     }
 
     /// The network's thread; started when it is first asked for.

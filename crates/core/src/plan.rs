@@ -403,6 +403,7 @@ pub struct Watch {
 
 /// Where services are registered and looked up.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "a plan has one of it")]
 pub enum Catalog {
     /// Inside this process (D2).
     Embedded,
