@@ -5,6 +5,7 @@ mod completions;
 mod flags;
 mod help;
 mod man;
+mod migrate;
 mod render;
 mod run;
 mod summary;
@@ -111,7 +112,8 @@ fn done((): ()) -> ExitCode {
 
 fn subcommand(name: &str, main: &Arguments) -> Result<ExitCode, Failure> {
     let Some(command) = COMMANDS.into_iter().find(|command| command.name == name) else {
-        return Err(unknown_command(name));
+        // Beside a ContainerPilot 2 file it is the main program.
+        return if PLANNED.contains(&name) { Err(unknown_command(name)) } else { run::run(main) };
     };
     let mut known = command.flags.to_vec();
     known.retain(|flag| flag.name != "help");
@@ -124,11 +126,12 @@ fn subcommand(name: &str, main: &Arguments) -> Result<ExitCode, Failure> {
         return Err(Failure::Usage(format!("`{name}` does not know the flag -{flag}")));
     }
     own.inherit(main);
-    // For others than `run`, what stands behind `--` is an argument like any other.
-    own.dashes &= command.name == "run";
+    // For others than these, what stands behind `--` is an argument like any other.
+    own.dashes &= matches!(command.name, "run" | "migrate");
     let allowed = match command.name {
         "check" | "render" | "help" | "completions" => 1,
         "run" if own.dashes => usize::MAX,
+        "migrate" => usize::MAX,
         _ => 0,
     };
     if own.rest.len() > allowed {
@@ -150,6 +153,7 @@ fn subcommand(name: &str, main: &Arguments) -> Result<ExitCode, Failure> {
             },
         },
         "completions" => completions::completions(&own),
+        "migrate" => migrate::migrate(&own),
         "man" => print(&man::page()),
         _ => return run::run(&own),
     };
