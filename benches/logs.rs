@@ -181,7 +181,7 @@ fn idle() -> io::Result<()> {
         writer.write_all(b"hello\nand the beginning of a line")?;
         kept.push((writer, other));
     }
-    while logs.last_lines("job-999").is_empty() {
+    while logs.tails().last_lines("job-999").is_empty() {
         std::thread::yield_now();
     }
     let switches = || -> io::Result<String> {

@@ -15,23 +15,26 @@ pub(crate) struct Catalog {
 }
 
 impl Catalog {
-    /// Makes a service as it is wanted. Answers every watch that follows it.
+    /// Makes a service as it is wanted. Answers every watch that follows it, and the job that waits to be let go (S2).
     pub(crate) fn advertise(&mut self, plan: &Plan, job: JobIx, wanted: Wanted) -> Vec<Input> {
         let before = match wanted {
             Wanted::Absent => self.present.remove(&job),
             Wanted::Present(status) => self.present.insert(job, status),
         };
-        let Some(service) = service(plan, job) else { return Vec::new() };
-        if before == self.present.get(&job).copied() {
-            return Vec::new();
-        }
-        let watches = plan.watches.iter().enumerate().filter(|(_, watch)| watch.name == service.name);
-        watches
-            .map(|(place, watch)| Input::Instances {
+        let mut answers = Vec::new();
+        if let Some(service) = service(plan, job)
+            && before != self.present.get(&job).copied()
+        {
+            let watches = plan.watches.iter().enumerate().filter(|(_, watch)| watch.name == service.name);
+            answers.extend(watches.map(|(place, watch)| Input::Instances {
                 watch: WatchIx::at(place),
                 instances: self.healthy(plan, watch),
-            })
-            .collect()
+            }));
+        }
+        if wanted == Wanted::Absent {
+            answers.push(Input::Withdrawn { job });
+        }
+        answers
     }
 
     fn healthy(&self, plan: &Plan, watch: &Watch) -> Vec<Instance> {
@@ -42,7 +45,7 @@ impl Catalog {
         };
         let instance = |service: &Service| Instance {
             id: service.id.clone(),
-            address: service.address,
+            address: service.address.to_string(),
             port: service.port,
         };
         services.filter(seen).map(instance).collect()

@@ -3,6 +3,7 @@
 mod check;
 mod completions;
 mod flags;
+mod graph;
 mod help;
 mod man;
 mod migrate;
@@ -15,7 +16,6 @@ use std::ffi::OsString;
 use std::fmt;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use containerpilot_config::suggest;
 
@@ -46,8 +46,8 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Does what the arguments ask for, and says how it went.
-pub(crate) fn main(args: &[OsString]) -> ExitCode {
+/// Does what the arguments ask for; the exit code says how it went.
+pub(crate) fn main(args: &[OsString]) -> u8 {
     let (code, message) = match dispatch(args) {
         Ok(code) => return code,
         Err(failure @ Failure::Failed(_)) => (1, failure.to_string()),
@@ -57,10 +57,10 @@ pub(crate) fn main(args: &[OsString]) -> ExitCode {
         // Nothing can be done if standard error is gone too; the exit code tells.
         let _ = writeln!(std::io::stderr(), "containerpilot: {message}");
     }
-    ExitCode::from(code)
+    code
 }
 
-fn dispatch(args: &[OsString]) -> Result<ExitCode, Failure> {
+fn dispatch(args: &[OsString]) -> Result<u8, Failure> {
     let main = match flags::parse(MAIN_FLAGS, args) {
         Ok(main) => main,
         Err(error) => return asked_for_help(&error, None).map(done),
@@ -106,12 +106,12 @@ fn action(flags: &Arguments) -> Action {
 }
 
 /// Every command but `run` has nothing to say but that it is done.
-fn done((): ()) -> ExitCode {
-    ExitCode::SUCCESS
+fn done((): ()) -> u8 {
+    0
 }
 
-fn subcommand(name: &str, main: &Arguments) -> Result<ExitCode, Failure> {
-    let Some(command) = COMMANDS.into_iter().find(|command| command.name == name) else {
+fn subcommand(name: &str, main: &Arguments) -> Result<u8, Failure> {
+    let Some(command) = COMMANDS.iter().find(|command| command.name == name) else {
         // Beside a ContainerPilot 2 file it is the main program.
         return if PLANNED.contains(&name) { Err(unknown_command(name)) } else { run::run(main) };
     };
@@ -128,26 +128,16 @@ fn subcommand(name: &str, main: &Arguments) -> Result<ExitCode, Failure> {
     own.inherit(main);
     // For others than these, what stands behind `--` is an argument like any other.
     own.dashes &= matches!(command.name, "run" | "migrate");
-    let allowed = match command.name {
-        "check" | "render" | "help" | "completions" => 1,
-        "run" if own.dashes => usize::MAX,
-        "migrate" => usize::MAX,
-        _ => 0,
-    };
-    if own.rest.len() > allowed {
-        let extra = own.rest.get(allowed).map(|arg| arg.to_string_lossy().into_owned()).unwrap_or_default();
-        let hint =
-            if name == "run" { ": name a configuration with -config, a program after `--`" } else { "" };
-        return Err(Failure::Usage(format!("`{name}` does not know what to do with `{extra}`{hint}")));
-    }
+    count(command, &own)?;
     let answered = match command.name {
         "check" => check::check(&own),
         "render" => render::render(&own),
+        "graph" => graph::graph(&own),
         "schema" => print(&containerpilot_config::schema::json_schema()),
         "version" => print(&version()),
         "help" => match own.rest.first().map(|name| name.to_string_lossy().into_owned()) {
             None => print(&help::overview()),
-            Some(name) => match COMMANDS.into_iter().find(|command| command.name == name) {
+            Some(name) => match COMMANDS.iter().find(|command| command.name == name) {
                 Some(command) => print(&help::command(command)),
                 None => Err(unknown_command(&name)),
             },
@@ -158,6 +148,27 @@ fn subcommand(name: &str, main: &Arguments) -> Result<ExitCode, Failure> {
         _ => return run::run(&own),
     };
     answered.map(done)
+}
+
+/// Whether a command has got as many arguments as the table says it takes.
+fn count(command: &Command, given: &Arguments) -> Result<(), Failure> {
+    let name = command.name;
+    let words = || command.arguments.split(' ').filter(|word| !word.is_empty());
+    let (most, hint) = match name {
+        "run" if given.dashes => (usize::MAX, ""),
+        "run" => (0, ": name a configuration with -config, a program after `--`"),
+        _ if words().any(|word| word.ends_with(['…', ']']) && word.contains('…')) => (usize::MAX, ""),
+        _ => (words().count(), ""),
+    };
+    if let Some(extra) = given.rest.get(most) {
+        let extra = extra.to_string_lossy();
+        return Err(Failure::Usage(format!("`{name}` does not know what to do with `{extra}`{hint}")));
+    }
+    let least = words().filter(|word| !word.starts_with('[')).count();
+    if given.rest.len() < least && !matches!(name, "run" | "migrate") {
+        return Err(Failure::Usage(format!("`{name}` needs {}", command.arguments)));
+    }
+    Ok(())
 }
 
 fn unknown_command(name: &str) -> Failure {

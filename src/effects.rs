@@ -10,6 +10,7 @@ use containerpilot_core::input::{ExitStatus, Input, StartError, StartErrorKind};
 use containerpilot_core::plan::{Check, Command, Job, Level, Plan, Probe, Role, Signal};
 
 use crate::catalog::Catalog;
+use crate::inquiry::Inquiries;
 use crate::logs::{Logs, Source};
 use crate::probe::{Probes, Target};
 use crate::reaper::{Ended, Owner, Reaper};
@@ -22,6 +23,7 @@ pub(crate) struct Hands {
     pub(crate) probes: Probes,
     pub(crate) catalog: Catalog,
     pub(crate) logs: Logs,
+    pub(crate) inquiries: Inquiries,
     /// The process of each job's last run, whose output belongs to what is told of its end.
     pub(crate) pids: BTreeMap<JobIx, i32>,
 }
@@ -39,7 +41,7 @@ impl Hands {
             Effect::Spawn { job, run, environment } => {
                 answers.push_back(self.spawn(plan, job, run, &environment));
             }
-            Effect::Kill { run, signal } => self.kill(Owner::Run(run), signal),
+            Effect::Kill { run, signal, purpose: _ } => self.kill(Owner::Run(run), signal),
             Effect::KillRemains { run } => self.reaper.kill_remains(run),
             Effect::RunCheck { job, check, run, environment } => {
                 if let Some(result) = self.check(plan, (job, check), run, &environment) {
@@ -58,6 +60,7 @@ impl Hands {
             Effect::Advertise { job, wanted } => answers.extend(self.catalog.advertise(plan, job, wanted)),
             // The embedded catalog believes in a service until it is told otherwise.
             Effect::Heartbeat { job: _ } => {}
+            Effect::Reply { id, answer } => self.inquiries.reply(id, answer),
             Effect::Log(entry) => self.log(plan, &entry),
             Effect::Exit { code } => return ControlFlow::Break(code),
         }

@@ -3,7 +3,8 @@
 //! # How it works
 //!
 //! The supervisor's thread holds a [`Logs`] and never waits for anything in it: what it says goes into a bounded queue.
-//! The log's thread reads the children's pipes, cuts lines, formats and writes them. It waits in two ways only (see
+//! The log's thread starts with the first thing that is said, so that a program with our own streams comes without it; it
+//! reads the children's pipes, cuts lines, formats and writes them. It waits in two ways only (see
 //! `plane`): for the pipes while the output takes what it is given, and for the output while it does not. So a reader
 //! who stops reading slows the children who write, and nobody else (L4).
 //!
@@ -52,6 +53,7 @@ use containerpilot_core::plan::{self, Level, Logging};
 use self::output::{Output, complain};
 use self::plane::Plane;
 use self::queue::{Entry, Queue, Work};
+pub(crate) use self::tail::Reader;
 use self::tail::Tail;
 use crate::sys::Waker;
 
@@ -59,6 +61,11 @@ use crate::sys::Waker;
 const MAX_PANICS: u32 = 100;
 /// How much longer than its own deadline the end of the log's thread is waited for.
 const GRACE: Duration = Duration::from_millis(100);
+
+/// A time as the log writes it, as RFC 3339 wants it.
+pub(crate) fn rfc3339(time: SystemTime) -> String {
+    clock::stamp(time).iter().map(|byte| char::from(*byte)).collect()
+}
 
 /// Who writes to a pipe.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,6 +82,31 @@ pub(crate) struct Source {
 #[derive(Debug)]
 pub(crate) struct Logs {
     shared: Arc<Shared>,
+    /// What the log's thread will be made of, until it is.
+    plane: Mutex<Option<Plane>>,
+}
+
+/// The last lines of jobs, for whoever asks, on any thread.
+#[derive(Clone, Debug)]
+pub(crate) struct Tails {
+    shared: Arc<Shared>,
+}
+
+impl Tails {
+    /// The last lines of a job, of this run and former ones, as far as they have been read.
+    pub(crate) fn last_lines(&self, job: &str) -> Vec<String> {
+        let tails = self.shared.tails.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(tail) = tails.get(job).cloned() else { return Vec::new() };
+        drop(tails);
+        tail.lock().unwrap_or_else(PoisonError::into_inner).lines()
+    }
+
+    /// Gives a reader the last lines of a job, at most so many, and then each that comes, until the log ends. A reader
+    /// that does not keep up is left behind.
+    pub(crate) fn follow(&self, job: &str, lines: usize, reader: Box<dyn Reader>) {
+        let tail = self.shared.tail(job);
+        tail.lock().unwrap_or_else(PoisonError::into_inner).follow(lines, reader);
+    }
 }
 
 /// What both threads hold.
@@ -98,6 +130,18 @@ impl Shared {
     }
 }
 
+/// The life of the log's thread.
+fn run(plane: &mut Plane, shared: &Shared) {
+    for _ in 0..MAX_PANICS {
+        // A panic is a bug, but not one that children should die of, as they would when their pipes close.
+        match catch_unwind(AssertUnwindSafe(|| plane.run())) {
+            Ok(all_written) => return shared.queue.set_end(all_written),
+            Err(_) => complain("a bug in the log: some lines may be lost; please report it"),
+        }
+    }
+    shared.queue.set_end(false);
+}
+
 /// Opens the output; an error names the file, because the system's words do not.
 fn open(logging: &Logging) -> io::Result<Output> {
     Output::open(&logging.output).map_err(|error| match &logging.output {
@@ -109,7 +153,7 @@ fn open(logging: &Logging) -> io::Result<Output> {
 }
 
 impl Logs {
-    /// Opens the output and starts the log's thread.
+    /// Opens the output. The log's thread starts when there is something for it to do.
     pub(crate) fn start(logging: &Logging) -> io::Result<Self> {
         Self::start_on(open(logging)?, logging)
     }
@@ -120,30 +164,54 @@ impl Logs {
             level: AtomicU8::new(logging.level as u8),
             tails: Mutex::default(),
         });
-        let mut plane = Plane::new(Arc::clone(&shared), output, logging)?;
-        let logs = Self { shared: Arc::clone(&shared) };
-        std::thread::Builder::new().name("logs".into()).spawn(move || {
-            for _ in 0..MAX_PANICS {
-                // A panic is a bug, but not one that children should die of, as they would when their pipes close.
-                match catch_unwind(AssertUnwindSafe(|| plane.run())) {
-                    Ok(all_written) => return shared.queue.set_end(all_written),
-                    Err(_) => complain("a bug in the log: some lines may be lost; please report it"),
-                }
+        let plane = Mutex::new(Some(Plane::new(Arc::clone(&shared), output, logging)?));
+        Ok(Self { shared, plane })
+    }
+
+    /// Makes sure that somebody does what is in the queue. If no thread can be had, the next word tries again; until
+    /// then all waits in the queue and in the pipes.
+    fn run_plane(&self) {
+        let mut place = self.plane.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(plane) = place.take() else { return };
+        // The thread takes it out of there, so that it is not lost with a thread that could not be started.
+        let hand_over = Arc::new(Mutex::new(Some(plane)));
+        let taken = Arc::clone(&hand_over);
+        let shared = Arc::clone(&self.shared);
+        let started = std::thread::Builder::new().name("logs".into()).spawn(move || {
+            let plane = taken.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some(mut plane) = plane {
+                run(&mut plane, &shared);
             }
-            shared.queue.set_end(false);
-        })?;
-        Ok(logs)
+        });
+        if let Err(error) = started {
+            *place = hand_over.lock().unwrap_or_else(PoisonError::into_inner).take();
+            complain(&format!("the log has to wait, for it cannot have a thread: {error}"));
+        }
+    }
+
+    /// Whether nothing was ever said, and no output followed.
+    fn is_silent(&self) -> bool {
+        let place = self.plane.lock().unwrap_or_else(PoisonError::into_inner);
+        place.is_some() && self.shared.queue.is_empty()
+    }
+
+    fn push_work(&self, work: Work) {
+        self.shared.queue.push_work(work);
+        self.run_plane();
     }
 
     /// Reads two pipes of a process from now on, until they are closed.
     pub(crate) fn attach(&self, stdout: OwnedFd, stderr: OwnedFd, source: Source) {
-        self.shared.queue.push_work(Work::Attach { stdout, stderr, source });
+        self.push_work(Work::Attach { stdout, stderr, source });
     }
 
     /// A process has ended. All that it has written is forwarded, also a last line without a newline (P4), before any
     /// entry that comes after this.
     pub(crate) fn run_ended(&self, pid: u32) {
-        self.shared.queue.push_work(Work::Ended(pid));
+        if self.is_silent() {
+            return;
+        }
+        self.push_work(Work::Ended(pid));
     }
 
     /// Writes an entry of the supervisor's own, about a job or not.
@@ -169,49 +237,49 @@ impl Logs {
             output_of,
         };
         self.shared.queue.push_entry(entry);
+        self.run_plane();
     }
 
-    /// The last lines of a job, of this run and former ones, as far as they have been read.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "for the control socket and for reloads, which come next")
-    )]
-    pub(crate) fn last_lines(&self, job: &str) -> Vec<String> {
-        let tails = self.shared.tails.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(tail) = tails.get(job).cloned() else { return Vec::new() };
-        drop(tails);
-        tail.lock().unwrap_or_else(PoisonError::into_inner).lines()
+    /// The last lines of jobs, for whoever asks.
+    pub(crate) fn tails(&self) -> Tails {
+        Tails { shared: Arc::clone(&self.shared) }
     }
 
     /// Forgets the last lines of a job that is no more.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "for the control socket and for reloads, which come next")
-    )]
+    #[cfg_attr(not(test), expect(dead_code, reason = "for reloads, which come next"))]
     pub(crate) fn forget(&self, job: &str) {
         self.shared.tails.lock().unwrap_or_else(PoisonError::into_inner).remove(job);
     }
 
     /// Changes level, form and output, after a reload. If the new output cannot be opened, the old one is kept and
     /// the log says so.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "for the control socket and for reloads, which come next")
-    )]
+    #[cfg_attr(not(test), expect(dead_code, reason = "for reloads, which come next"))]
     pub(crate) fn configure(&self, logging: &Logging) {
         self.shared.level.store(logging.level as u8, Ordering::Relaxed);
-        self.shared.queue.push_work(Work::Configure(logging.clone()));
+        self.push_work(Work::Configure(logging.clone()));
     }
 
     /// Opens the log file again, after a rotation (L1).
     pub(crate) fn reopen(&self) {
-        self.shared.queue.push_work(Work::Reopen);
+        self.push_work(Work::Reopen);
     }
 
     /// Writes everything that has been written and said by now, ends the log's thread, and waits for that, until the
     /// deadline (S6). Whether everything was written.
     pub(crate) fn finish(self, deadline: Instant) -> bool {
-        self.shared.queue.push_work(Work::Finish(deadline));
+        let all_written = self.is_silent() || self.write_all(deadline);
+        // Those who follow a job have heard its last line.
+        self.shared.tails.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        all_written
+    }
+
+    /// Has everything written, by the log's thread or, where there is none to the last, by ourselves.
+    fn write_all(&self, deadline: Instant) -> bool {
+        self.push_work(Work::Finish(deadline));
+        let plane = self.plane.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(mut plane) = plane {
+            run(&mut plane, &self.shared);
+        }
         self.shared.queue.wait_end(deadline + GRACE)
     }
 }

@@ -9,8 +9,11 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 
+use containerpilot_core::Input;
 use containerpilot_core::ids::CheckRun;
+use containerpilot_core::plan::Level;
 
+use crate::inquiry::Question;
 use crate::sys::Waker;
 
 /// News from another thread.
@@ -18,6 +21,12 @@ use crate::sys::Waker;
 pub(crate) enum News {
     /// The addresses of a check's host, or why there are none.
     Resolved(CheckRun, Result<Vec<SocketAddr>, String>),
+    /// Something that the core wants to know, such as a watch's answer.
+    Happened(Input),
+    /// Something for the log.
+    Said(Level, String),
+    /// A question, with the way back for its answer.
+    Inquiry(Question),
 }
 
 /// The loop's end.

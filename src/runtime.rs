@@ -15,21 +15,25 @@ use std::ops::ControlFlow;
 use std::os::fd::AsRawFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use containerpilot_config::template::Environment;
 use containerpilot_core::plan::{Level, Plan, Signal};
 use containerpilot_core::{Core, Effect, Input, Time};
 
 use crate::catalog::Catalog;
+use crate::control::{Control, Means};
 use crate::effects::Hands;
+use crate::inquiry::{Desk, Inquiries, Question};
 use crate::logs::Logs;
 use crate::mailbox::{Mailbox, News};
+use crate::net::Net;
 use crate::probe::Probes;
 use crate::reaper::{Ended, Reaper};
 use crate::signals::{Signals, Taken};
 use crate::spawn::Spawner;
 use crate::sys;
+use crate::telemetry::{self, Metrics, Telemetry};
 
 /// When so many orphans end at once, more are on their way: it is cheaper to let them gather, because the kernel
 /// walks over all living children at every look.
@@ -42,11 +46,18 @@ const RECOVERY: Duration = Duration::from_secs(1);
 /// How long the last lines of the log may take at least, however short the stop time is.
 const LAST_LINES: Duration = Duration::from_secs(1);
 
+/// How long the network's thread may take to put its things away.
+const LAST_WORDS: Duration = Duration::from_millis(100);
+
 /// Who decides: the core. Tests put a script in its place.
 pub(crate) trait Decide {
     fn plan(&self) -> &Plan;
     fn step(&mut self, now: Time, input: Input, effects: &mut Vec<Effect>);
     fn next_deadline(&self) -> Option<Time>;
+    /// Who knows the answers to questions; a script knows none.
+    fn core(&self) -> Option<&Core> {
+        None
+    }
 }
 
 impl Decide for Core {
@@ -61,6 +72,10 @@ impl Decide for Core {
     fn next_deadline(&self) -> Option<Time> {
         self.next_deadline()
     }
+
+    fn core(&self) -> Option<&Core> {
+        Some(self)
+    }
 }
 
 /// The supervisor.
@@ -69,6 +84,11 @@ pub(crate) struct Runtime<D> {
     began: Instant,
     signals: Signals,
     mailbox: Mailbox,
+    /// The network's thread, once something has needed it.
+    net: Option<Net>,
+    metrics: Metrics,
+    telemetry: Option<Telemetry>,
+    control: Option<Control>,
     hands: Hands,
     answers: VecDeque<Input>,
     effects: Vec<Effect>,
@@ -89,6 +109,7 @@ impl<D: Decide> Runtime<D> {
         let signals = Signals::open(taken)?;
         let mailbox = Mailbox::new()?;
         let probes = Probes::new(mailbox.letterbox());
+        let metrics = Metrics::new(telemetry::definitions(core.plan()));
         let logs = Logs::start(&core.plan().logging)?;
         let loop_thread = std::thread::current().id();
         std::panic::set_hook(Box::new(move |about| remember_panic(about, loop_thread)));
@@ -97,12 +118,17 @@ impl<D: Decide> Runtime<D> {
             began: Instant::now(),
             signals,
             mailbox,
+            net: None,
+            metrics,
+            telemetry: None,
+            control: None,
             hands: Hands {
                 spawner,
                 reaper: Reaper::default(),
                 probes,
                 catalog: Catalog::default(),
                 logs,
+                inquiries: Inquiries::new(SystemTime::now()),
                 pids: BTreeMap::new(),
             },
             answers: VecDeque::new(),
@@ -110,6 +136,33 @@ impl<D: Decide> Runtime<D> {
             gathering_until: None,
             recovering_until: None,
         })
+    }
+
+    /// E4: whatever can be listened on is, before the startup. What stands in the way is told in words.
+    pub(crate) fn open(&mut self) -> Result<(), String> {
+        // First, because a port leaves nothing behind if the socket cannot be opened.
+        self.open_telemetry()?;
+        let plan = self.core.plan();
+        // S7: a program that runs alone is all there is, and nothing but it is steered.
+        if !plan.pass_signals {
+            match Control::open(&plan.control) {
+                Ok(control) => self.control = Some(control),
+                Err(why) if plan.control.required => return Err(why),
+                Err(why) => {
+                    let message = format!("there is no control socket: {why}");
+                    self.hands.logs.entry(Level::Warn, None, &message);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn open_telemetry(&mut self) -> Result<(), String> {
+        let Some(wanted) = self.core.plan().telemetry.clone() else { return Ok(()) };
+        let (metrics, desk) = (self.metrics.clone(), Desk::new(self.mailbox.letterbox()));
+        let net = self.net().map_err(|error| format!("the network's thread cannot begin: {error}"))?;
+        self.telemetry = Some(Telemetry::open(&wanted, net, metrics, desk)?);
+        Ok(())
     }
 
     /// Runs until the core wants to leave; the exit code it leaves with.
@@ -132,14 +185,36 @@ impl<D: Decide> Runtime<D> {
         }
     }
 
+    /// The network's thread; started when it is first asked for.
+    fn net(&mut self) -> io::Result<&Net> {
+        match &mut self.net {
+            Some(net) => Ok(net),
+            none => Ok(none.insert(Net::start()?)),
+        }
+    }
+
     /// S6: before the process leaves, the whole log is written, if whoever reads it takes it in time.
     fn leave(self, code: u8) -> u8 {
-        let patience = self.core.plan().stop_timeout.max(LAST_LINES);
-        self.hands.logs.finish(Instant::now() + patience);
+        let Self { core, mailbox, hands, control, net, .. } = self;
+        if let Some(control) = &control {
+            control.unlink();
+        }
+        // Whoever waits for an answer or for the next event is told that there will be none.
+        drop(mailbox);
+        drop(hands.inquiries);
+        hands.logs.finish(Instant::now() + core.plan().stop_timeout.max(LAST_LINES));
+        let deadline = Instant::now() + LAST_WORDS;
+        if let Some(control) = control {
+            control.finish(deadline);
+        }
+        if let Some(net) = net {
+            net.finish(deadline);
+        }
         code
     }
 
-    /// Waits for news; what there is to look at afterwards. The first three are signals, mail and children.
+    /// Waits for news; what there is to look at afterwards. The first four are signals, mail, children and the control
+    /// socket.
     fn wait(&self, more: bool) -> Vec<sys::Awaited> {
         let mut fds = vec![
             sys::awaited(self.signals.news().as_raw_fd(), sys::POLLIN),
@@ -150,6 +225,7 @@ impl<D: Decide> Runtime<D> {
                 sys::POLLIN,
             ),
         ];
+        fds.push(sys::awaited(self.control.as_ref().map_or(-1, Control::awaited), sys::POLLIN));
         self.hands.probes.await_all(&mut fds);
         let timeout = if more || !self.answers.is_empty() { Some(Duration::ZERO) } else { self.until_next() };
         if sys::poll(&mut fds, timeout).is_err() {
@@ -189,15 +265,21 @@ impl<D: Decide> Runtime<D> {
         }
         if ready(1) {
             let all: Vec<News> = self.mailbox.take().collect();
-            for News::Resolved(run, found) in all {
-                let outcome = self.hands.probes.resolved(run, found);
-                self.answers.extend(outcome.map(|result| Input::CheckDone { check: run, result }));
+            if all.iter().any(|news| matches!(news, News::Inquiry(_))) {
+                // What the core says is true of its last step, and that may be long ago. Once for all who ask now.
+                self.tell(Input::Tick)?;
+            }
+            for news in all {
+                self.hear(news)?;
             }
         }
         if ready(2) || self.gathering_until.is_some_and(|until| until <= Instant::now()) {
             self.collect(turn)?;
         }
-        for (check, result) in self.hands.probes.ready(fds.get(3..).unwrap_or_default()) {
+        if ready(3) {
+            self.serve_control();
+        }
+        for (check, result) in self.hands.probes.ready(fds.get(4..).unwrap_or_default()) {
             self.tell(Input::CheckDone { check, result })?;
         }
         let recovering = self.recovering_until.is_some_and(|until| until > Instant::now());
@@ -205,6 +287,45 @@ impl<D: Decide> Runtime<D> {
             self.tell(Input::Tick)?;
         }
         ControlFlow::Continue(())
+    }
+
+    /// Somebody has connected to the control socket for the first time.
+    fn serve_control(&mut self) {
+        let Some(mut control) = self.control.take() else { return };
+        let means = Means {
+            desk: Desk::new(self.mailbox.letterbox()),
+            metrics: self.metrics.clone(),
+            tails: self.hands.logs.tails(),
+        };
+        if let Err(error) = control.serve(self.net(), means) {
+            let message = format!("the control socket cannot be served: {error}");
+            self.hands.logs.entry(Level::Error, None, &message);
+        }
+        self.control = Some(control);
+    }
+
+    /// Takes what another thread has to say.
+    fn hear(&mut self, news: News) -> ControlFlow<u8> {
+        match news {
+            News::Resolved(run, found) => {
+                let outcome = self.hands.probes.resolved(run, found);
+                self.answers.extend(outcome.map(|result| Input::CheckDone { check: run, result }));
+            }
+            News::Happened(input) => self.tell(input)?,
+            News::Said(level, message) => self.hands.logs.entry(level, None, &message),
+            News::Inquiry(question) => self.asked(question)?,
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Answers a question, or has the core answer it.
+    fn asked(&mut self, question: Question) -> ControlFlow<u8> {
+        let now = self.now();
+        let Some(core) = self.core.core() else { return ControlFlow::Continue(()) };
+        match self.hands.inquiries.hear(core, now, question) {
+            Some(input) => self.tell(input),
+            None => ControlFlow::Continue(()),
+        }
     }
 
     /// Collects the children that have ended.
@@ -235,6 +356,9 @@ impl<D: Decide> Runtime<D> {
         let told = catch_unwind(AssertUnwindSafe(|| self.core.step(now, input, &mut effects)));
         if let Err(panic) = told {
             self.survive("deciding", panic.as_ref());
+        }
+        if let Some(core) = self.core.core() {
+            self.hands.inquiries.happened(core);
         }
         for effect in effects.drain(..) {
             let done = catch_unwind(AssertUnwindSafe(|| {

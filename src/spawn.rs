@@ -241,6 +241,7 @@ impl Spawner {
             told.block.push(name.as_bytes(), value.as_bytes())?;
             told.hidden.extend(self.ours.find(name.as_bytes()));
         }
+        told.hidden.extend(jobs.unset().filter_map(|name| self.ours.find(name.as_bytes())));
         told.version = Some(jobs.version());
         Ok(())
     }
@@ -276,7 +277,11 @@ impl Spawner {
         }
         let own = request.process.env.get("PATH").map(String::as_bytes);
         let trigger = || request.environment.why.iter().rfind(|(name, _)| *name == "PATH");
-        let ours = || self.environment.get(&b"PATH"[..]).map(Vec::as_slice);
+        // What was set by hand counts before ours, also if that was to have none.
+        let ours = || match request.environment.jobs.set_by_hand().get("PATH") {
+            Some(set) => set.as_deref().map(str::as_bytes),
+            None => self.environment.get(&b"PATH"[..]).map(Vec::as_slice),
+        };
         let path = own.or_else(|| trigger().map(|(_, value)| value.as_bytes())).or_else(ours);
         let path = path.unwrap_or(USUAL_PATH);
         std::env::split_paths(std::ffi::OsStr::from_bytes(path)).map(|folder| folder.join(program)).collect()

@@ -10,6 +10,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::time::Duration;
 
@@ -393,6 +394,24 @@ pub(crate) fn raise_descriptor_limit() -> Option<RawLimit> {
         limit.rlim_cur = limit.rlim_max;
         (libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) == 0).then_some(before)
     }
+}
+
+/// How many descriptors this process may have.
+pub(crate) fn descriptor_limit() -> Option<u64> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the structure is there to be written.
+    let asked = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
+    (asked == 0).then_some(limit.rlim_cur)
+}
+
+/// How much processor time this process has used, all its threads together.
+pub(crate) fn processor_time() -> Option<Duration> {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the structure is there to be written.
+    let asked = unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
+    let seconds = u64::try_from(time.tv_sec).ok()?;
+    let nanoseconds = u32::try_from(time.tv_nsec).ok()?;
+    (asked == 0).then(|| Duration::new(seconds, nanoseconds))
 }
 
 /// A connection that is being made. It is ready to be written to when it stands or has failed.
@@ -828,4 +847,32 @@ pub(crate) fn send_now(fd: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
     use std::os::fd::AsRawFd;
     let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
     Ok(nix::sys::socket::send(fd.as_raw_fd(), bytes, flags)?)
+}
+
+/// A socket that listens at a path, with this mode and not a wider one from its first moment on.
+pub(crate) fn listen_unix(path: &Path, mode: u32, backlog: i32) -> io::Result<UnixListener> {
+    use nix::sys::socket::{AddressFamily, Backlog, SockFlag, SockType, UnixAddr, bind, listen, socket};
+    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+    let fd = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
+    // The file that binding makes takes its mode from the socket, and loses what the process's mask takes away.
+    nix::sys::stat::fchmod(&fd, nix::sys::stat::Mode::from_bits_truncate(mode))?;
+    bind(fd.as_raw_fd(), &UnixAddr::new(path)?)?;
+    listen(&fd, Backlog::new(backlog)?)?;
+    Ok(UnixListener::from(fd))
+}
+
+/// Connects to a path without waiting, not even for a listener that is too busy to take anybody.
+pub(crate) fn connect_unix(path: &Path) -> io::Result<UnixStream> {
+    use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, socket};
+    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+    let fd = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
+    connect(fd.as_raw_fd(), &UnixAddr::new(path)?)?;
+    Ok(UnixStream::from(fd))
+}
+
+/// The process at the other end of a connection.
+pub(crate) fn peer_pid(stream: &UnixStream) -> Option<i32> {
+    let credentials =
+        nix::sys::socket::getsockopt(stream, nix::sys::socket::sockopt::PeerCredentials).ok()?;
+    Some(credentials.pid()).filter(|pid| *pid > 0)
 }

@@ -2,6 +2,8 @@
 
 use std::io::Read;
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::reaper::{Ended, Reaper};
@@ -53,6 +55,15 @@ pub(crate) fn collect(reaper: &mut Reaper, count: usize) -> Vec<Ended> {
         ended.len() >= count
     });
     ended
+}
+
+/// A new folder that no other test has. Whoever made it removes it.
+pub(crate) fn folder() -> PathBuf {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let folder = std::env::temp_dir().join(format!("containerpilot-test-{}-{number}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
 }
 
 /// Waits until something holds, at most ten seconds.

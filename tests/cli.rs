@@ -268,7 +268,7 @@ fn x4_every_command_is_in_the_help_the_man_page_and_the_completions() {
     let help = out(&run(&["help"]));
     let man = out(&run(&["man"]));
     let shells = ["bash", "zsh", "fish"].map(|shell| out(&run(&["completions", shell])));
-    for command in ["run", "check", "render", "schema", "version", "help", "completions", "man"] {
+    for command in ["run", "check", "render", "graph", "schema", "version", "help", "completions", "man"] {
         assert!(help.contains(&format!("\n  {command} ")), "{command}");
         assert!(man.contains(&format!("\n.SS \"{command}")), "{command}");
         assert!(shells.iter().all(|text| text.contains(command)), "{command}");
@@ -294,6 +294,32 @@ fn feed(program: &str, args: &[&str], text: &str) -> Output {
 }
 
 #[test]
+fn x4_graph_draws_a_picture_that_any_reader_of_xml_takes() {
+    let folder = Folder::new("graph");
+    let odd = r#"{ jobs: [{ name: "a\"]<b>&amp;'\u0001\n", exec: "true" },
+                           { name: "b", exec: "true", when: { source: "a\"]<b>&amp;'\u0001\n", each: "exitFailed" } }] }"#;
+    let file = folder.file("a.json5", odd);
+    let file = file.to_str().unwrap();
+    let output = run(&["graph", file, "--format", "svg"]);
+    assert_eq!((code(&output), err(&output).as_str()), (0, ""));
+    let read = "import sys, xml.etree.ElementTree as tree\n\
+                root = tree.fromstring(sys.stdin.buffer.read())\n\
+                print(root.tag, len(list(root.iter('{http://www.w3.org/2000/svg}rect'))))\n";
+    let read = feed("/usr/bin/python3", &["-c", read], &out(&output));
+    assert_eq!(out(&read), "{http://www.w3.org/2000/svg}svg 4\n", "{}", err(&read));
+    let target = folder.0.join("web.mmd");
+    let output = run(&["graph", "-config", file, "--out", target.to_str().unwrap()]);
+    assert_eq!((code(&output), out(&output).as_str()), (0, ""));
+    assert!(fs::read_to_string(target).unwrap().starts_with("flowchart LR\n"));
+    assert!(out(&run(&["graph", file, "-format=dot"])).starts_with("digraph"));
+    assert_eq!(code(&run(&["graph", file, "-format=png"])), 2);
+    let broken = folder.file("b.json5", "{ jbos: [] }");
+    let output = run(&["graph", broken.to_str().unwrap()]);
+    assert_eq!((code(&output), out(&output).as_str()), (1, ""));
+    assert!(err(&output).contains("there is nothing to draw"), "{}", err(&output));
+}
+
+#[test]
 fn x4_the_man_page_is_good_roff() {
     let output = feed("mandoc", &["-T", "lint", "-W", "warning"], &out(&run(&["man"])));
     assert!(output.status.success(), "{}{}", out(&output), err(&output));
@@ -315,6 +341,8 @@ fn x4_bash_completes_commands_flags_and_values() {
     assert_eq!(complete(&["containerpilot", "che"]), "check\n");
     assert_eq!(complete(&["containerpilot", "check", "-f"]), "-format\n");
     assert_eq!(complete(&["containerpilot", "check", "-format", "j"]), "json\n");
+    assert_eq!(complete(&["containerpilot", "graph", "--format", "s"]), "svg\n");
+    assert_eq!(complete(&["containerpilot", "-maintenance", "e"]), "enable\n");
     assert_eq!(complete(&["containerpilot", "-main"]), "-maintenance\n");
     assert_eq!(complete(&["containerpilot", "completions", "z"]), "zsh\n");
 }

@@ -48,11 +48,16 @@ pub(super) fn check(args: &Arguments) -> Result<(), Failure> {
     if good { Ok(()) } else { Err(Failure::Failed(String::new())) }
 }
 
-/// Loads the configuration as the supervisor does: what can never work is only warned about.
-pub(super) fn loads(inputs: Vec<Input>, program: Option<&[String]>) -> Result<Plan, Failure> {
+/// Loads the configuration as the supervisor does: what can never work is only warned about. `program` is the main program
+/// of the command line, which a ContainerPilot 2 file makes a job; `otherwise` says what does not happen if there are errors.
+pub(super) fn loads(
+    inputs: Vec<Input>,
+    program: Option<&[String]>,
+    otherwise: &str,
+) -> Result<Plan, Failure> {
     let Loaded { plan, report } = loaded(inputs, program);
     complain(&report, false);
-    plan.ok_or_else(|| Failure::Failed("the configuration has errors, so nothing was started".to_owned()))
+    plan.ok_or_else(|| Failure::Failed(format!("the configuration has errors, so {otherwise}")))
 }
 
 fn loaded(inputs: Vec<Input>, program: Option<&[String]>) -> Loaded {

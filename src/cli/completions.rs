@@ -32,6 +32,15 @@ fn choices(command: &Command) -> Vec<&'static str> {
     }
 }
 
+/// The words that can follow a flag, where its values are a choice of words.
+fn values(flag: &Flag) -> Vec<&'static str> {
+    match flag.kind {
+        FlagKind::Text("FORMAT") => vec!["human", "json"],
+        FlagKind::Text(choice) if choice.contains('|') => choice.split('|').collect(),
+        _ => Vec::new(),
+    }
+}
+
 fn takes_path(command: &Command) -> bool {
     command.arguments.contains("PATH")
 }
@@ -47,12 +56,26 @@ fn bash() -> String {
          case $each in -*) ;; *) command=$each; break ;; esac\n    \
          done\n    \
          case $before in\n        \
-         -config|--config|-out|--out) COMPREPLY=($(compgen -f -- \"$word\")); return ;;\n        \
-         -format|--format) COMPREPLY=($(compgen -W 'human json' -- \"$word\")); return ;;\n        \
-         -maintenance|--maintenance) COMPREPLY=($(compgen -W 'enable disable' -- \"$word\")); return ;;\n    \
+         -config|--config|-out|--out) COMPREPLY=($(compgen -f -- \"$word\")); return ;;\n    \
          esac\n    \
-         case $command in\n",
+         case $command:${before#-} in\n",
     );
+    for (name, flags) in
+        COMMANDS.iter().map(|command| (command.name, command.flags)).chain([("", MAIN_FLAGS)])
+    {
+        for flag in flags {
+            let values = values(flag);
+            if !values.is_empty() {
+                let _ = writeln!(
+                    out,
+                    "        {name}:{0}|{name}:-{0}) COMPREPLY=($(compgen -W '{1}' -- \"$word\")); return ;;",
+                    flag.name,
+                    values.join(" ")
+                );
+            }
+        }
+    }
+    out.push_str("    esac\n    case $command in\n");
     for command in COMMANDS {
         let words = [names(command.flags), choices(command).join(" ")].join(" ");
         let files = if takes_path(command) { " -f" } else { "" };
@@ -81,8 +104,7 @@ fn zsh_flag(flag: &Flag) -> String {
     let value = match flag.kind {
         FlagKind::Bool => String::new(),
         FlagKind::Text("PATH" | "FILE") => ":path:_files".to_owned(),
-        FlagKind::Text("FORMAT") => ":format:(human json)".to_owned(),
-        FlagKind::Text(choice) => format!(":value:({})", choice.replace('|', " ")),
+        FlagKind::Text(_) => format!(":value:({})", values(flag).join(" ")),
         FlagKind::Pairs => ":pair:".to_owned(),
     };
     let repeat = if flag.kind == FlagKind::Pairs { "*" } else { "" };
@@ -126,11 +148,12 @@ fn fish() -> String {
     let mut out = String::from("# fish completions for containerpilot\ncomplete -c containerpilot -f\n");
     let fish_flag = |condition: &str, flag: &Flag| {
         let value = match flag.kind {
-            FlagKind::Bool => "",
-            FlagKind::Text("PATH" | "FILE") => " -r -F",
-            FlagKind::Text("FORMAT") => " -x -a 'human json'",
-            FlagKind::Text(_) => " -x -a 'enable disable'",
-            FlagKind::Pairs => " -x",
+            FlagKind::Bool => String::new(),
+            FlagKind::Text("PATH" | "FILE") => " -r -F".to_owned(),
+            FlagKind::Text(_) | FlagKind::Pairs => match values(flag).as_slice() {
+                [] => " -x".to_owned(),
+                words => format!(" -x -a '{}'", words.join(" ")),
+            },
         };
         format!(
             "complete -c containerpilot -n {condition} -o {}{value} -d '{}'\n",

@@ -37,7 +37,8 @@ pub(super) fn template(args: &Arguments) -> Result<(), Failure> {
     render(&args.flags_only())
 }
 
-fn write(out: &str, text: &[u8]) -> Result<(), Failure> {
+/// Writes to a file, or to standard output.
+pub(super) fn write(out: &str, text: &[u8]) -> Result<(), Failure> {
     if !matches!(out, "" | "-") {
         return std::fs::write(Path::new(out), text)
             .map_err(|error| Failure::Failed(format!("{out} cannot be written: {error}")));

@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::fmt::Write;
-use std::process::ExitCode;
 
 use containerpilot_config::host::Host;
 use containerpilot_config::legacy::Version;
@@ -18,7 +17,7 @@ use crate::runtime::Runtime;
 use crate::signals::{self, Taken};
 
 /// Supervises what the configuration and the command line ask for; the code to exit with.
-pub(super) fn run(args: &Arguments) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: &Arguments) -> Result<u8, Failure> {
     let program = program(args)?;
     // ContainerPilot 2 took the program without `--` before it; only beside such a file that is one (C8).
     let bare = program.is_some() && !args.dashes;
@@ -33,7 +32,8 @@ pub(super) fn run(args: &Arguments) -> Result<ExitCode, Failure> {
         if bare && version(&inputs, ThisHost::look().environment()) == Version::Three {
             return Err(not_a_program(program));
         }
-        Some(check::loads(inputs, program.map(words).transpose()?.as_deref())?)
+        let words = program.map(words).transpose()?;
+        Some(check::loads(inputs, words.as_deref(), "nothing was started")?)
     } else if bare {
         return Err(not_a_program(program));
     } else {
@@ -51,9 +51,10 @@ pub(super) fn run(args: &Arguments) -> Result<ExitCode, Failure> {
         let line = format!("containerpilot: warning: {missing}\n");
         let _ = std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes());
     }
-    let runtime = Runtime::new(Core::new(plan), taken, host::environment())
+    let mut runtime = Runtime::new(Core::new(plan), taken, host::environment())
         .map_err(|error| cannot("the supervisor cannot begin", &error))?;
-    Ok(ExitCode::from(runtime.run()))
+    runtime.open().map_err(Failure::Failed)?;
+    Ok(runtime.run())
 }
 
 /// What the plan asks for and this version does not do. The jobs run all the same, and whoever looks is told.
@@ -63,9 +64,6 @@ fn not_yet(plan: &Plan) -> Vec<&'static str> {
         missing.push(
             "Consul is not spoken to by this version yet: services and watches live in this container only",
         );
-    }
-    if plan.telemetry.is_some() {
-        missing.push("there is no telemetry server in this version yet: nothing listens on its port");
     }
     if plan.telemetry.as_ref().is_some_and(|telemetry| !telemetry.sensors.is_empty()) {
         missing

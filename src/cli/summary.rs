@@ -70,7 +70,7 @@ fn section(out: &mut String, word: &str, rows: &[(&str, String)]) {
     }
 }
 
-fn time(time: Duration) -> String {
+pub(super) fn time(time: Duration) -> String {
     duration::display(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX))
 }
 
@@ -98,7 +98,7 @@ fn job_line(job: &Job) -> String {
     parts.join("; ")
 }
 
-fn restarts(restarts: Restarts) -> String {
+pub(super) fn restarts(restarts: Restarts) -> String {
     match restarts {
         Restarts::Limited(0) => "never restarted".to_owned(),
         Restarts::Limited(1) => "restarted once".to_owned(),

@@ -25,10 +25,16 @@ pub(crate) const CONFIG: Flag = Flag {
 pub(crate) const OUT: Flag = Flag {
     name: "out",
     kind: FlagKind::Text("FILE"),
-    help: "where to write the rendered text; `-` or nothing is standard output",
+    help: "the file to write to; `-` or nothing is standard output",
 };
 pub(crate) const FORMAT: Flag =
     Flag { name: "format", kind: FlagKind::Text("FORMAT"), help: "`human` (the default) or `json`" };
+
+pub(crate) const PICTURE: Flag = Flag {
+    name: "format",
+    kind: FlagKind::Text("mermaid|dot|svg"),
+    help: "the form of the picture; `mermaid` is the default",
+};
 
 /// The flags of ContainerPilot 3, which stand before any subcommand. `-help` and `-h` are known besides.
 pub(crate) const MAIN_FLAGS: &[&Flag] = &[
@@ -108,6 +114,18 @@ pub(crate) const MIGRATE: Command = Command {
     flags: &[&CONFIG],
 };
 
+pub(crate) const GRAPH: Command = Command {
+    name: "graph",
+    arguments: "[PATH]",
+    about: "draw the web of jobs, events and watches of a configuration",
+    details: "An arrow leads from what sends an event to the job that it starts. A thick arrow starts it each time, a thin \
+              one once; a dashed arrow starts nothing, but ends the container or is seen by a watch. Nothing is run, and no \
+              supervisor is asked.\n\n\
+              Mermaid's text is drawn by many viewers of Markdown. DOT is for Graphviz: containerpilot graph --format dot \
+              | dot -Tpng > web.png. An SVG is a picture for a browser: containerpilot graph --format svg --out web.svg",
+    flags: &[&CONFIG, &PICTURE, &OUT],
+};
+
 pub(crate) const SCHEMA: Command = Command {
     name: "schema",
     arguments: "",
@@ -152,15 +170,14 @@ pub(crate) const MAN: Command = Command {
 
 /// What this version can and cannot do, for help and man page; remove it when it can do everything.
 pub(crate) const STATE: &str = "This version supervises jobs. It does not speak to Consul yet: services and watches live in a catalog inside the \
-     container. It has no control socket, so -reload, -maintenance, -putenv, -putmetric and -ping are refused, and no \
-     telemetry server.";
+     container. It has no control socket, so -reload, -maintenance, -putenv, -putmetric and -ping are refused.";
 
 /// All subcommands.
-pub(crate) const COMMANDS: [&Command; 9] =
-    [&RUN, &CHECK, &RENDER, &MIGRATE, &SCHEMA, &VERSION, &HELP, &COMPLETIONS, &MAN];
+pub(crate) const COMMANDS: &[&Command] =
+    &[&RUN, &CHECK, &RENDER, &GRAPH, &MIGRATE, &SCHEMA, &VERSION, &HELP, &COMPLETIONS, &MAN];
 
 /// Subcommands that are to come. They are known, so that nobody takes them for a program or a slip of the pen.
-pub(crate) const PLANNED: [&str; 17] = [
+pub(crate) const PLANNED: &[&str] = &[
     "status",
     "start",
     "stop",
@@ -176,7 +193,6 @@ pub(crate) const PLANNED: [&str; 17] = [
     "ping",
     "health",
     "wait",
-    "graph",
     "simulate",
 ];
 

@@ -38,6 +38,7 @@ const OUTPUT_LINES: usize = 5;
 const OUTPUT_BYTES: usize = 1024;
 
 /// Everything the log's thread knows.
+#[derive(Debug)]
 pub(super) struct Plane {
     shared: Arc<Shared>,
     readable: Readable,
@@ -93,7 +94,7 @@ impl Plane {
             if let Some(deadline) = self.work() {
                 return self.finish(deadline);
             }
-            self.write_on();
+            self.write_on(u64::MAX);
             self.read_ready();
             self.flush();
         }
@@ -130,10 +131,11 @@ impl Plane {
         if !self.ready.contains(&WAKER) {
             return None;
         }
-        for work in self.shared.queue.take_work() {
+        for (number, work) in self.shared.queue.take_work() {
             match work {
                 Work::Attach { stdout, stderr, source } => self.attach(stdout, stderr, source),
                 Work::Ended(pid) => {
+                    self.write_entries(number);
                     for number in self.runs.remove(&pid).unwrap_or_default() {
                         self.drain(number);
                     }
@@ -147,10 +149,20 @@ impl Plane {
                         self.trouble(&format!("the log file cannot be opened again: {error}"));
                     }
                 }
-                Work::Finish(deadline) => return Some(deadline),
+                Work::Finish(deadline) => {
+                    self.write_entries(number);
+                    return Some(deadline);
+                }
             }
         }
         None
+    }
+
+    /// Writes what was said before the work of this number, so that no line overtakes an entry.
+    fn write_entries(&mut self, before: u64) {
+        if !self.writer.is_blocked() && self.shared.queue.has_entries() {
+            self.write_on(before);
+        }
     }
 
     /// Logs a trouble of the log's own.
@@ -237,7 +249,8 @@ impl Plane {
     }
 
     /// Writes what has waited: what was begun, then lines, then entries; each only if nothing before it is stuck.
-    fn write_on(&mut self) {
+    /// Only entries from before the work of a number.
+    fn write_on(&mut self, before: u64) {
         if self.writer.is_blocked() {
             self.writer.retry();
         }
@@ -254,7 +267,7 @@ impl Plane {
                 let message =
                     format!("the log was not read: {given_up} streams of ended processes were given up");
                 self.writer.entry(SystemTime::now(), Level::Warn, None, &message, &[]);
-            } else if let Some((entry, dropped)) = self.shared.queue.take_entry() {
+            } else if let Some((entry, dropped)) = self.shared.queue.take_entry(before) {
                 self.write_entry(&entry, dropped);
             } else {
                 return;
@@ -288,6 +301,9 @@ impl Plane {
             let Some(stream) = self.streams.get_mut(&number) else { continue };
             let Some(count) = stream.read(&mut self.buffer) else { continue };
             self.read += count;
+            // What the child has written after something was said, is written after it.
+            self.write_entries(u64::MAX);
+            let Some(stream) = self.streams.get_mut(&number) else { continue };
             let mut context = context(&mut self.writer, &mut self.held, &self.shared);
             stream.feed(self.buffer.get(..count).unwrap_or_default(), &mut context);
             if stream.queued || stream.is_at_end() {
@@ -305,7 +321,7 @@ impl Plane {
         }
         loop {
             self.shared.queue.take_work();
-            self.write_on();
+            self.write_on(u64::MAX);
             self.flush();
             if !self.writer.is_blocked() {
                 return true;

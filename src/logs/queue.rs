@@ -2,6 +2,8 @@
 //!
 //! Work (streams that come and go) is few and never dropped. Entries are kept until the log can be written, but not
 //! without bound: then the oldest that matter least go, and the next that is written is preceded by their number.
+//!
+//! Both are numbered in one series, so that the log keeps the order in which they were asked for.
 
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
@@ -61,8 +63,10 @@ pub(super) struct Queue {
 
 #[derive(Debug, Default)]
 struct Inner {
-    work: VecDeque<Work>,
-    entries: VecDeque<Entry>,
+    /// The number of what comes next.
+    next: u64,
+    work: VecDeque<(u64, Work)>,
+    entries: VecDeque<(u64, Entry)>,
     /// The size of the entries.
     bytes: usize,
     /// How many entries were dropped since the last that was written.
@@ -71,6 +75,13 @@ struct Inner {
     woken: bool,
     /// How the log's thread ended: with everything written or not.
     end: Option<bool>,
+}
+
+impl Inner {
+    fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
 }
 
 impl Queue {
@@ -95,17 +106,19 @@ impl Queue {
 
     pub(super) fn push_work(&self, work: Work) {
         let mut inner = self.lock();
-        inner.work.push_back(work);
+        let number = inner.number();
+        inner.work.push_back((number, work));
         self.wake(inner);
     }
 
     pub(super) fn push_entry(&self, entry: Entry) {
         let mut inner = self.lock();
         inner.bytes += entry.size();
-        inner.entries.push_back(entry);
+        let number = inner.number();
+        inner.entries.push_back((number, entry));
         while inner.entries.len() > MAX_ENTRIES || inner.bytes > MAX_BYTES && inner.entries.len() > 1 {
-            let least = inner.entries.iter().position(|entry| entry.level <= Level::Info).unwrap_or(0);
-            if let Some(dropped) = inner.entries.remove(least) {
+            let least = inner.entries.iter().position(|(_, entry)| entry.level <= Level::Info).unwrap_or(0);
+            if let Some((_, dropped)) = inner.entries.remove(least) {
                 inner.bytes = inner.bytes.saturating_sub(dropped.size());
                 inner.dropped += 1;
             }
@@ -113,24 +126,35 @@ impl Queue {
         self.wake(inner);
     }
 
-    /// All the work there is.
-    pub(super) fn take_work(&self) -> VecDeque<Work> {
+    /// Whether there is nothing to do and nothing to write.
+    pub(super) fn is_empty(&self) -> bool {
+        let inner = self.lock();
+        inner.work.is_empty() && inner.entries.is_empty()
+    }
+
+    /// Whether an entry waits.
+    pub(super) fn has_entries(&self) -> bool {
+        !self.lock().entries.is_empty()
+    }
+
+    /// All the work there is, numbered.
+    pub(super) fn take_work(&self) -> VecDeque<(u64, Work)> {
         self.waker.clear();
         let mut inner = self.lock();
         inner.woken = false;
         std::mem::take(&mut inner.work)
     }
 
-    /// The oldest entry, and how many before it were dropped.
-    ///
-    /// Nothing as long as there is work: it may have been asked for before the entry was, and a process's output
-    /// must be read before the entry that tells of its end.
-    pub(super) fn take_entry(&self) -> Option<(Entry, u64)> {
+    /// The oldest entry, and how many before it were dropped, if it was asked for before the work of a number and
+    /// before all work that nobody has taken yet: a process's output must be read before the entry that tells of its
+    /// end.
+    pub(super) fn take_entry(&self, before: u64) -> Option<(Entry, u64)> {
         let mut inner = self.lock();
-        if !inner.work.is_empty() {
+        let first_work = inner.work.front().map_or(u64::MAX, |(number, _)| *number);
+        if inner.entries.front()?.0 >= before.min(first_work) {
             return None;
         }
-        let entry = inner.entries.pop_front()?;
+        let (_, entry) = inner.entries.pop_front()?;
         inner.bytes = inner.bytes.saturating_sub(entry.size());
         let dropped = std::mem::take(&mut inner.dropped);
         Some((entry, dropped))
@@ -174,12 +198,28 @@ mod tests {
             queue.push_entry(entry(Level::Info, &format!("{nth}")));
         }
         queue.push_entry(entry(Level::Warn, "last"));
-        let (first, dropped) = queue.take_entry().unwrap();
+        let (first, dropped) = queue.take_entry(u64::MAX).unwrap();
         assert_eq!((&*first.message, dropped), ("first", 10_002 - MAX_ENTRIES as u64));
         let mut rest =
-            std::iter::from_fn(|| queue.take_entry()).inspect(|(_, dropped)| assert_eq!(*dropped, 0));
+            std::iter::from_fn(|| queue.take_entry(u64::MAX)).inspect(|(_, dropped)| assert_eq!(*dropped, 0));
         assert_eq!(&*rest.next().unwrap().0.message, format!("{}", 10_002 - MAX_ENTRIES));
         assert_eq!(&*rest.last().unwrap().0.message, "last");
+    }
+
+    #[test]
+    fn l2_work_and_entries_keep_their_order() {
+        let queue = Queue::new(Waker::new().unwrap());
+        queue.push_entry(entry(Level::Info, "first"));
+        queue.push_work(Work::Ended(7));
+        queue.push_entry(entry(Level::Info, "second"));
+        queue.push_work(Work::Ended(8));
+        queue.push_entry(entry(Level::Info, "third"));
+        let message = |before| queue.take_entry(before).map(|(entry, _)| String::from(entry.message));
+        assert_eq!((message(u64::MAX).as_deref(), message(u64::MAX)), (Some("first"), None));
+        let work: Vec<u64> = queue.take_work().into_iter().map(|(number, _)| number).collect();
+        assert_eq!(message(work[0]), None);
+        assert_eq!((message(work[1]).as_deref(), message(work[1])), (Some("second"), None));
+        assert_eq!(message(u64::MAX).as_deref(), Some("third"));
     }
 
     #[test]
@@ -189,7 +229,7 @@ mod tests {
         for _ in 0..10 {
             queue.push_entry(entry(Level::Error, &large));
         }
-        assert_eq!(queue.take_entry().unwrap().1, 7);
+        assert_eq!(queue.take_entry(u64::MAX).unwrap().1, 7);
         let huge = "x".repeat(MAX_BYTES * 2);
         queue.push_entry(entry(Level::Error, &huge));
         assert_eq!(queue.lock().entries.len(), 1, "one entry is always kept");

@@ -2,6 +2,17 @@
 
 use std::collections::VecDeque;
 
+use hyper::body::Bytes;
+
+/// Somebody who wants the lines of a job as they come. The log knows no more of them, and waits for none.
+pub(crate) trait Reader: std::fmt::Debug + Send {
+    /// Whether it has taken some lines. One that has not is left behind, and told with these words if that can be.
+    fn offer(&mut self, lines: Bytes, too_slow: &'static str) -> bool;
+
+    /// Whether it has left.
+    fn is_over(&self) -> bool;
+}
+
 /// How many bytes are kept of each job.
 const KEPT: usize = 8 * 1024;
 
@@ -15,11 +26,39 @@ pub(super) struct Tail {
     /// Whose the lines are: a process, and where lines of it begin. Those of one run need not stand together, and a
     /// run's last lines may come after the next one has begun, if the log is slow.
     runs: VecDeque<(u32, usize)>,
+    /// Who wants every line that comes.
+    readers: Vec<Box<dyn Reader>>,
 }
+
+/// What a reader is told who does not keep up.
+const TOO_SLOW: &str = "containerpilot: this reader was too slow: lines are missing from here on\n";
 
 impl Tail {
     /// Adds whole lines of a process, each with its newline.
     pub(super) fn push(&mut self, pid: u32, lines: &[u8]) {
+        if !self.readers.is_empty() {
+            self.tell(Bytes::copy_from_slice(lines));
+        }
+        self.keep(pid, lines);
+    }
+
+    /// Gives a reader the last lines that are kept, and then each that comes.
+    pub(super) fn follow(&mut self, lines: usize, mut reader: Box<dyn Reader>) {
+        let all = self.lines();
+        let last = all.get(all.len().saturating_sub(lines)..).unwrap_or_default();
+        let text: String = last.iter().flat_map(|line| [line.as_str(), "\n"]).collect();
+        if text.is_empty() || reader.offer(text.into(), TOO_SLOW) {
+            // Those who have left are noticed when there is something to tell; a job may be silent for long.
+            self.readers.retain(|reader| !reader.is_over());
+            self.readers.push(reader);
+        }
+    }
+
+    fn tell(&mut self, lines: Bytes) {
+        self.readers.retain_mut(|reader| reader.offer(lines.clone(), TOO_SLOW));
+    }
+
+    fn keep(&mut self, pid: u32, lines: &[u8]) {
         if lines.len() >= KEPT {
             self.cut |= !self.bytes.is_empty() || lines.len() > KEPT;
             self.bytes.clear();
@@ -46,8 +85,11 @@ impl Tail {
 
     /// Adds one line that has no newline.
     pub(super) fn push_line(&mut self, pid: u32, line: &[u8]) {
-        self.push(pid, line.get(line.len().saturating_sub(KEPT)..).unwrap_or_default());
-        self.push(pid, b"\n");
+        if !self.readers.is_empty() {
+            self.tell([line, b"\n"].concat().into());
+        }
+        self.keep(pid, line.get(line.len().saturating_sub(KEPT)..).unwrap_or_default());
+        self.keep(pid, b"\n");
     }
 
     /// All lines that are kept, the oldest first.
@@ -101,6 +143,21 @@ mod tests {
         assert!(lines.iter().all(|line| line.starts_with("line ")), "no line without its beginning");
         assert!(lines.len() > 500 && tail.bytes.capacity() <= 4 * KEPT && tail.runs.len() < 10);
         assert_eq!(tail.of_run(99, 2, 100), ["line 99998", "line 99999"]);
+    }
+
+    #[test]
+    fn x2_a_reader_hears_the_last_lines_and_then_all_that_come() {
+        use http_body_util::BodyExt;
+        let mut tail = Tail::default();
+        tail.push(1, b"one\ntwo\n");
+        let (feed, body) = crate::net::serve::Body::stream();
+        tail.follow(1, Box::new(feed));
+        tail.push(1, b"three\n");
+        tail.push_line(1, &[b'x'; 3 * KEPT]);
+        drop(tail);
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let text = runtime.block_on(body.collect()).unwrap().to_bytes();
+        assert_eq!(text, format!("two\nthree\n{}\n", "x".repeat(3 * KEPT)));
     }
 
     #[test]

@@ -34,7 +34,11 @@ fn outcome(target: Target) -> Outcome {
         let mut fds = vec![sys::awaited(mailbox.as_fd().as_raw_fd(), sys::POLLIN)];
         probes.await_all(&mut fds);
         sys::poll(&mut fds, Some(Duration::from_secs(1))).unwrap();
-        for News::Resolved(run, found) in mailbox.take().collect::<Vec<_>>() {
+        let resolved = mailbox.take().filter_map(|news| match news {
+            News::Resolved(run, found) => Some((run, found)),
+            _ => None,
+        });
+        for (run, found) in resolved.collect::<Vec<_>>() {
             outcome = probes.resolved(run, found);
         }
         outcome = outcome.or_else(|| probes.ready(&fds).pop().map(|(_, outcome)| outcome));

@@ -41,13 +41,15 @@ section! {
 section! {
     /// `consul` as an object.
     pub struct ConsulFields = "`consul`", "`consul`", any_case,
-        "How the Consul agent is reached. The environment's `CONSUL_HTTP_TOKEN`, `CONSUL_HTTP_SSL`, `CONSUL_CACERT`, `CONSUL_CAPATH`, `CONSUL_CLIENT_CERT`, `CONSUL_CLIENT_KEY`, `CONSUL_TLS_SERVER_NAME` and `CONSUL_HTTP_SSL_VERIFY` override it; `CONSUL_HTTP_ADDR` counts where no address is written." {
+        "How the Consul agent is reached. The environment's `CONSUL_HTTP_TOKEN`, `CONSUL_HTTP_TOKEN_FILE`, `CONSUL_HTTP_SSL`, `CONSUL_CACERT`, `CONSUL_CAPATH`, `CONSUL_CLIENT_CERT`, `CONSUL_CLIENT_KEY`, `CONSUL_TLS_SERVER_NAME` and `CONSUL_HTTP_SSL_VERIFY` override it; `CONSUL_HTTP_ADDR` counts where no address is written." {
         address: TextOrUnset = "address", Says("`CONSUL_HTTP_ADDR`, else `127.0.0.1:8500`"), Built, "D1",
             "`host:port`, or a URL that begins with http://, https:// or unix://.";
         scheme: OneOf<Scheme> = "scheme", Is("\"http\""), Built, "D1",
             "Whether the connection is encrypted; a scheme in the address wins.";
         token: TextOrUnset = "token", Nothing, Built, "D1, L5",
             "The ACL token. It never appears in a log.";
+        token_file: TextOrUnset = "tokenfile", Nothing, Built, "D1, L5",
+            "File with the ACL token, read again whenever Consul refuses the one that is known. It wins over `token`.";
         tls: Object<TlsFields> = "tls", Is("{}"), Built, "D1",
             "Settings of the encrypted connection.";
     }
@@ -90,11 +92,11 @@ section! {
     pub struct ControlFields = "`control`", "`control`", any_case,
         "The unix socket through which a running supervisor is steered." {
         socket: TextOrUnset = "socket", Is("\"/var/run/containerpilot.socket\""), Built, "X1",
-            "The path of the socket.";
-        mode: Mode = "mode", Is("\"0600\""), Planned, "X1",
-            "The socket's permissions, in octal digits.";
-        group: Account = "group", Nothing, Planned, "X1",
-            "The group the socket belongs to.";
+            "The path of the socket, at most 107 bytes. Where it is not written, the environment's `CONTAINERPILOT_SOCKET` counts before the default.";
+        mode: Mode = "mode", Is("\"0600\""), Built, "X1",
+            "The socket's permissions, in octal digits. Whoever may write may steer.";
+        group: Account = "group", Nothing, Built, "X1",
+            "The group the socket belongs to, which `mode` lets in.";
     }
 }
 
@@ -130,7 +132,7 @@ section! {
             "Where the advertised address is taken from: `eth0`, `eth0:inet6`, `eth0[1]`, `10.0.0.0/8`, `inet`, `inet6` or `static:IP`; the first match wins.";
         tags: Words = "tags", Nothing, Built, "D3",
             "The service's tags in the catalog.";
-        meta: TextMap = "meta", Nothing, Planned, "D3",
+        meta: TextMap = "meta", Nothing, Built, "D3",
             "The service's metadata in the catalog.";
         initial_status: OneOf<Status> = "initial_status", Nothing, Built, "D4",
             "Registers the service at once with this status, before its health is known.";
@@ -303,7 +305,7 @@ section! {
             "The time between two runs of `exec`.";
         timeout: DurationText = "timeout", Says("`interval`"), Built, "T2, C8",
             "How long one run of `exec` may take.";
-        buckets: Numbers = "buckets", Says("Prometheus' own"), Planned, "T2",
+        buckets: Numbers = "buckets", Says("Prometheus' own"), Built, "T2",
             "The upper bounds of a histogram's buckets, rising.";
     }
 }

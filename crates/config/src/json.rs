@@ -5,6 +5,8 @@ use std::fmt::Write;
 /// A JSON value; objects keep their order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Json {
+    /// `null`.
+    Null,
     /// `true` or `false`.
     Bool(bool),
     /// A number, as it is written.
@@ -51,8 +53,42 @@ impl Json {
         out
     }
 
+    /// The value on one line, without blanks, with a last newline.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let mut out = String::new();
+        self.pack(&mut out);
+        out.push('\n');
+        out
+    }
+
+    fn pack(&self, out: &mut String) {
+        match self {
+            Self::List(items) => {
+                out.push('[');
+                for (nth, item) in items.iter().enumerate() {
+                    out.push_str(if nth == 0 { "" } else { "," });
+                    item.pack(out);
+                }
+                out.push(']');
+            }
+            Self::Object(members) => {
+                out.push('{');
+                for (nth, (key, value)) in members.iter().enumerate() {
+                    out.push_str(if nth == 0 { "" } else { "," });
+                    quote(out, key);
+                    out.push(':');
+                    value.pack(out);
+                }
+                out.push('}');
+            }
+            Self::Null | Self::Bool(_) | Self::Number(_) | Self::Text(_) => self.write(out, 0),
+        }
+    }
+
     fn write(&self, out: &mut String, depth: usize) {
         match self {
+            Self::Null => out.push_str("null"),
             Self::Bool(flag) => out.push_str(if *flag { "true" } else { "false" }),
             Self::Number(number) => out.push_str(number),
             Self::Text(text) => quote(out, text),
@@ -119,5 +155,12 @@ mod tests {
         let json = Json::object([("k", Json::text(text)), ("empty", Json::List(vec![]))]).pretty();
         let read: serde_json::Value = serde_json::from_str(&json).unwrap();
         assert_eq!(read["k"], text);
+    }
+
+    #[test]
+    fn a_line_is_one_line() {
+        let list = Json::List(vec![Json::Null, Json::whole(1), Json::text("a\nb"), Json::Bool(true)]);
+        let json = Json::object([("list", list), ("none", Json::Object(vec![]))]).line();
+        assert_eq!(json, "{\"list\":[null,1,\"a\\nb\",true],\"none\":{}}\n");
     }
 }

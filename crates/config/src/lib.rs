@@ -26,6 +26,7 @@ pub mod load;
 mod lower;
 mod meaning;
 mod merge;
+pub mod metrics;
 pub mod reference;
 pub mod schema;
 pub mod span;

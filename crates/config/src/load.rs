@@ -8,7 +8,7 @@ use crate::decode::{Cx, Section};
 use crate::diagnose::{FileId, Place, Problem, Report, Severity, SourceFile};
 use crate::fields::ConfigFields;
 use crate::host::Host;
-use crate::json5::{self, Node, Value};
+use crate::json5::{self, Member, Node, Value};
 use crate::legacy::fields::LegacyFields;
 use crate::legacy::{self, Entry, Program, Version};
 use crate::lower::Lower;
@@ -228,24 +228,25 @@ impl Reading {
             let cut = error.cut.map(|cut| Place::rendered(id, cut));
             problems.push(Problem { help: error.help, cut, ..problem });
         }
-        let root = parsed.root?;
-        let members = match &root.value {
-            Value::Object(members) => members.clone(),
+        let Node { value, span } = parsed.root?;
+        let members = match value {
+            Value::Object(members) => members,
             _ => Vec::new(),
         };
         let mut cx = Cx::new(id, problems, options.refuse_planned);
         match legacy::version_of(&members) {
             Version::Three => {
                 let members = legacy::refuse_mixture(&mut cx, members);
-                let fields = ConfigFields::from_members(&mut cx, root.span, &members);
+                let fields = ConfigFields::from_members(&mut cx, span, &members);
                 prefer_later(problems, before);
                 Some(fields)
             }
             Version::Two => {
                 self.version = Version::Two;
-                let fields = LegacyFields::from_members(&mut cx, root.span, &members);
+                let fields = LegacyFields::from_members(&mut cx, span, &members);
                 prefer_later(problems, before);
-                self.translated(&mut Cx::new(id, problems, false), &root, &fields, program)
+                let cx = &mut Cx::new(id, problems, false);
+                self.translated(cx, span, &members, &fields, program)
             }
         }
     }
@@ -254,7 +255,8 @@ impl Reading {
     fn translated(
         &mut self,
         cx: &mut Cx<'_>,
-        root: &Node,
+        span: Span,
+        members: &[Member],
         fields: &LegacyFields,
         program: Option<&Program>,
     ) -> Option<ConfigFields> {
@@ -263,10 +265,10 @@ impl Reading {
             self.well_formed = false;
             return None;
         }
-        self.tree = legacy::translate(root, fields, program);
+        self.tree = legacy::translate(span, members, fields, program);
         self.main = program.map(|_| legacy::main_name(fields));
         self.differences = legacy::differences(fields, program.is_some());
-        Some(ConfigFields::from_members(cx, root.span, &legacy::members(&self.tree)))
+        Some(ConfigFields::from_members(cx, span, &legacy::members(&self.tree)))
     }
 }
 

@@ -28,6 +28,10 @@ use crate::legacy::Version;
 use crate::limits;
 use crate::span::Span;
 
+/// The longest path that fits into a socket's address.
+const LONGEST_SOCKET: usize = 107;
+/// The path of the control socket where a configuration does not say.
+const SOCKET_VARIABLE: &str = "CONTAINERPILOT_SOCKET";
 /// The job after whose exit coprocesses start (C6).
 pub(crate) const PRE_START: &str = "preStart";
 
@@ -64,11 +68,38 @@ impl<H: Host> Lower<'_, H> {
             watches: watches.map(|watch| self.watch(watch)).collect(),
             coprocesses: coprocesses.map(|one| self.coprocess(one, pre_start)).collect(),
             catalog: self.catalog(fields.consul.as_ref()),
-            control: control(fields),
+            control: self.control(fields),
             logging: logging(fields),
             telemetry: fields.telemetry.as_ref().map(|given| self.telemetry(&given.value)),
             stop_timeout: self.stop_timeout(fields),
         }
+    }
+
+    fn control(&mut self, fields: &ConfigFields) -> Option<Control> {
+        let section = &fields.control.as_ref()?.value;
+        let mode = value_of(&section.mode)?;
+        let group = self.account(section.group.as_ref(), "group", H::has_group)?;
+        let given = section.socket.as_ref()?;
+        let variable = self.host.variable(SOCKET_VARIABLE).filter(|_| !given.written);
+        let help = "the system takes no longer path for a socket";
+        let too_long = |path: &str| {
+            let length = path.len();
+            format!("the path of the control socket has {length} bytes, which is more than {LONGEST_SOCKET}")
+        };
+        if let Some(socket) = variable {
+            if socket.len() > LONGEST_SOCKET {
+                let message = format!("{SOCKET_VARIABLE}: {}", too_long(&socket));
+                self.problems.push(Problem::nowhere(Severity::Error, message).help(help));
+                return None;
+            }
+            return Some(Control { socket, required: true, mode, group });
+        }
+        let socket = given.value.clone();
+        if socket.len() > LONGEST_SOCKET {
+            self.error(given.place, too_long(&socket), help);
+            return None;
+        }
+        Some(Control { socket, required: given.written, mode, group })
     }
 
     fn stop_timeout(&mut self, fields: &ConfigFields) -> Option<Duration> {
@@ -293,13 +324,6 @@ pub(crate) fn is_service_name(name: &str) -> bool {
     characters.next().is_some_and(|first| first.is_ascii_lowercase())
         && name.len() > 1
         && characters.all(|c| c.is_ascii_alphanumeric() || c == '-')
-}
-
-fn control(fields: &ConfigFields) -> Option<Control> {
-    let section = &fields.control.as_ref()?.value;
-    let (socket, mode, group) =
-        (value_of(&section.socket)?, value_of(&section.mode)?, value_of(&section.group));
-    Some(Control { socket, mode, group })
 }
 
 fn logging(fields: &ConfigFields) -> Option<Logging> {

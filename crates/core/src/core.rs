@@ -11,6 +11,7 @@ use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 
+use crate::command::Command;
 use crate::effect::{Effect, Entry, Wanted};
 use crate::environment::JobVariables;
 use crate::event::{Code, Source, UserSignal};
@@ -60,27 +61,6 @@ struct Subscription {
     undoes: bool,
 }
 
-/// What is known of a job, for whoever asks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct JobStatus {
-    /// What it is doing.
-    pub state: State,
-    /// What is wanted of it.
-    pub aim: crate::job::Aim,
-    /// The run that goes on.
-    pub run: Option<RunId>,
-    /// Its process.
-    pub pid: Option<i32>,
-    /// Whether it is healthy, if that is known.
-    pub healthy: Option<bool>,
-    /// How often it was restarted.
-    pub restarts: u64,
-    /// How its last run ended.
-    pub last_exit: Option<ExitStatus>,
-    /// What the catalog is told to want of its service.
-    pub wanted: Wanted,
-}
-
 /// The core of a supervisor: a plan, and what has become of it.
 #[derive(Debug)]
 pub struct Core {
@@ -106,6 +86,8 @@ pub struct Core {
     /// What came before the startup, and counts after it (E7).
     early: Vec<Input>,
     journal: Journal,
+    /// How many events there were of each kind; no more kinds than there are sources.
+    pub(crate) counts: BTreeMap<(Origin, Code), u64>,
     queue: VecDeque<Event>,
     /// The event that is being handled, which causes whatever follows.
     pub(crate) handling: Option<EventId>,
@@ -217,6 +199,7 @@ impl Core {
             first_failure: None,
             early: Vec::new(),
             journal: Journal::default(),
+            counts: BTreeMap::new(),
             queue: VecDeque::new(),
             handling: None,
             names,
@@ -252,22 +235,6 @@ impl Core {
     #[must_use]
     pub fn journal(&self) -> &Journal {
         &self.journal
-    }
-
-    /// What is known of a job.
-    #[must_use]
-    pub fn status(&self, job: JobIx) -> JobStatus {
-        let state = self.job(job);
-        JobStatus {
-            state: state.state(),
-            aim: state.aim(),
-            run: state.run,
-            pid: state.pid,
-            healthy: state.health.as_ref().and_then(crate::health::HealthState::verdict),
-            restarts: state.restarts,
-            last_exit: state.last_exit,
-            wanted: state.wanted,
-        }
     }
 
     /// How many deadlines are ahead.
@@ -317,13 +284,16 @@ impl Core {
     fn can_wait(&self, input: &Input) -> bool {
         match input {
             Input::Instances { .. } => true,
+            Input::Command { command, .. } => {
+                !matches!(command, Command::Maintenance(_) | Command::SetVariables(_))
+            }
             Input::Signal(signal) => !self.plan.pass_signals && matches!(signal.0, 1 | 12),
             Input::Ready
             | Input::Started { .. }
             | Input::StartFailed { .. }
             | Input::Exited { .. }
             | Input::CheckDone { .. }
-            | Input::Maintenance(_)
+            | Input::Withdrawn { .. }
             | Input::Tick => false,
         }
     }
@@ -337,7 +307,8 @@ impl Core {
             Input::CheckDone { check, result } => self.check_done(check, result),
             Input::Instances { watch, instances } => self.instances(watch, instances),
             Input::Signal(signal) => self.signal(signal),
-            Input::Maintenance(on) => self.set_maintenance(on),
+            Input::Withdrawn { job } => self.withdrawn(job),
+            Input::Command { id, command } => self.command(id, command),
             Input::Tick => {}
         }
     }
@@ -349,6 +320,7 @@ impl Core {
             Alarm::RunTimeout(job) => self.run_timeout(job),
             Alarm::Restart(job) => self.restart_now(job),
             Alarm::Hooks(job) => self.hooks_late(job),
+            Alarm::Withdrawn(job) => self.withdrawn_late(job),
             Alarm::Drained(job) => self.terminate(job),
             Alarm::Stubborn(job) => self.stubborn(job),
             Alarm::Check(job, check) => self.check_due(job, check),
@@ -385,7 +357,9 @@ impl Core {
             return self.pass_on(signal);
         }
         match signal.0 {
-            10 if self.plan.toggle_maintenance => self.set_maintenance(!self.maintenance),
+            10 if self.plan.toggle_maintenance => {
+                self.set_maintenance(!self.maintenance);
+            }
             1 | 12 if self.phase == Phase::Running => {
                 self.send(Origin::Signal(signal.0), Code::Signal, None);
             }
@@ -409,6 +383,7 @@ impl Core {
         let event =
             Event { id: EventId(self.next_event), cause: self.handling, at: self.now, origin, code, exit };
         self.journal.write(event);
+        *self.counts.entry((origin, code)).or_default() += 1;
         self.queue.push_back(event);
     }
 
@@ -541,6 +516,32 @@ impl Core {
                 let mut missing = events.zip(&state.holds).filter(|(_, holds)| !**holds);
                 missing.any(|((event, key), _)| !self.can_come(*key, event.code))
             }
+        }
+    }
+
+    /// Whether the nth event that a job waits for can still come.
+    pub(crate) fn pattern_can_come(&self, job: JobIx, nth: usize) -> bool {
+        let key = self.keys.get(job.index()).and_then(|keys| keys.get(nth));
+        let event = self.planned(job).when.patterns().get(nth);
+        key.zip(event).is_some_and(|(key, event)| self.can_come(*key, event.code))
+    }
+
+    /// The jobs that can send the nth event that a job waits for.
+    pub(crate) fn jobs_behind(&self, job: JobIx, nth: usize) -> Vec<JobIx> {
+        match self.keys.get(job.index()).and_then(|keys| keys.get(nth)) {
+            Some(Key::Name(id)) => self.namesakes.get(*id as usize).cloned().unwrap_or_default(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Who sends the nth event that a job waits for; nobody if nobody has that name.
+    pub(crate) fn origin_behind(&self, job: JobIx, nth: usize) -> Option<Origin> {
+        match self.keys.get(job.index())?.get(nth)? {
+            Key::Global => Some(Origin::Global),
+            Key::Name(id) => self.namesakes.get(*id as usize)?.first().map(|job| Origin::Job(*job)),
+            Key::Watch(watch) => Some(Origin::Watch(*watch)),
+            Key::Signal(number) => Some(Origin::Signal(*number)),
+            Key::Nobody => None,
         }
     }
 

@@ -2,6 +2,7 @@
 
 use alloc::string::String;
 
+use crate::command::{Answer, RequestId};
 use crate::environment::Environment;
 use crate::ids::{CheckIx, CheckRun, JobIx, RunId};
 use crate::plan::{Level, Signal, Status};
@@ -24,6 +25,8 @@ pub enum Effect {
         run: RunId,
         /// The signal.
         signal: Signal,
+        /// What for.
+        purpose: Purpose,
     },
     /// Kill what is left of the process group of a run that has ended (P4).
     KillRemains {
@@ -46,7 +49,8 @@ pub enum Effect {
         /// The check's run.
         run: CheckRun,
     },
-    /// The wanted state of a job's service in the catalog has changed (D5).
+    /// The wanted state of a job's service in the catalog has changed (D5). If it is to be absent, the answer is
+    /// `Withdrawn`, as soon as that is so.
     Advertise {
         /// The job.
         job: JobIx,
@@ -58,6 +62,13 @@ pub enum Effect {
         /// The job.
         job: JobIx,
     },
+    /// Answer a command.
+    Reply {
+        /// The number of the request.
+        id: RequestId,
+        /// What became of it.
+        answer: Answer,
+    },
     /// Write an entry of the log.
     Log(Entry),
     /// Leave, with this exit code. Nothing comes after it.
@@ -65,6 +76,26 @@ pub enum Effect {
         /// The code.
         code: u8,
     },
+}
+
+/// What a signal is sent for. It makes no difference to whoever sends it, but to whoever wants to know whether it was
+/// right: SIGKILL may also be what a job is to be stopped with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// The job is to stop (S2).
+    Stop,
+    /// The run is to make way for another (H8).
+    Replace,
+    /// The run has used up its time (P5, W4).
+    Timeout,
+    /// It was asked to end, and has not.
+    Stubborn,
+    /// Everything is killed (S1, S4).
+    Everything,
+    /// Somebody wants it so (X2).
+    ByHand,
+    /// Every signal goes on to the main program (S7).
+    PassedOn,
 }
 
 /// The wanted state of a service in the catalog.

@@ -3,6 +3,7 @@
 //! What all jobs are told alike (where services and processes are) is kept as it changes, and shared: if it were put
 //! together for every process anew, starting all jobs would cost the square of their number.
 
+use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -33,6 +34,8 @@ impl Environment {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobVariables {
     version: u64,
+    /// What was set by hand (P7); without a value, it is unset, also where the supervisor has it from its beginning.
+    set: BTreeMap<String, Option<String>>,
     /// In the order of the jobs. Those of jobs without a process have no value.
     variables: Vec<(String, Option<String>)>,
     /// Where the process of each job stands.
@@ -63,7 +66,25 @@ impl JobVariables {
 
     /// The variables, in the order in which they count.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&str, &str)> {
-        self.variables.iter().filter_map(|(name, value)| Some((name.as_str(), value.as_deref()?)))
+        let of_jobs = self.variables.iter().map(|(name, value)| (name, value));
+        let all = self.set.iter().chain(of_jobs);
+        all.filter_map(|(name, value)| Some((name.as_str(), value.as_deref()?)))
+    }
+
+    /// Everything that was set or unset by hand.
+    #[must_use]
+    pub fn set_by_hand(&self) -> &BTreeMap<String, Option<String>> {
+        &self.set
+    }
+
+    /// The variables that no process is to see, although the supervisor may have them.
+    pub fn unset(&self) -> impl Iterator<Item = &str> {
+        self.set.iter().filter(|(_, value)| value.is_none()).map(|(name, _)| name.as_str())
+    }
+
+    fn set_by(&mut self, name: String, value: Option<String>) {
+        self.version += 1;
+        self.set.insert(name, value.filter(|value| !value.is_empty()));
     }
 
     fn set_process(&mut self, job: JobIx, pid: Option<i32>) {
@@ -88,6 +109,20 @@ impl Core {
             self.job_mut(job).pid = pid;
             Arc::make_mut(&mut self.variables).set_process(job, pid);
         }
+    }
+
+    /// Sets variables of every process that is started from now on.
+    pub(crate) fn set_variables(&mut self, variables: Vec<(String, Option<String>)>) {
+        let all = Arc::make_mut(&mut self.variables);
+        for (name, value) in variables {
+            all.set_by(name, value);
+        }
+    }
+
+    /// What was set or unset by hand; a new configuration is rendered with it (R2).
+    #[must_use]
+    pub fn variables(&self) -> &JobVariables {
+        &self.variables
     }
 
     /// What the trigger of the present run was.

@@ -5,6 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use crate::command::Answer;
 use crate::core::{Core, Phase};
 use crate::effect::{Effect, Wanted};
 use crate::event::Code;
@@ -13,6 +14,7 @@ use crate::job::{Aim, State};
 use crate::journal::Origin;
 use crate::plan::{Check, Health, Level, OnUnhealthy, Probe, Status};
 use crate::run::spoken;
+use crate::status::{CheckOverview, CheckResult};
 use crate::time::Time;
 use crate::timers::{Alarm, TimerId};
 
@@ -39,6 +41,8 @@ struct CheckState {
     /// Whether it is to run again as soon as the stale run has ended.
     again: bool,
     began: Time,
+    /// The last result that counted.
+    last: Option<CheckResult>,
     /// Whether it passes; not known before the first result.
     passes: Option<bool>,
     /// How many failures in a row there were.
@@ -71,6 +75,7 @@ impl CheckState {
             stale: false,
             again: false,
             began: Time::ZERO,
+            last: None,
             passes: None,
             failures: 0,
             pace: FIRST_PACE,
@@ -80,7 +85,31 @@ impl CheckState {
     }
 }
 
+/// What is known of one check of the plan.
+pub(crate) struct CheckKnown<'a>(&'a Check, &'a CheckState);
+
+impl CheckKnown<'_> {
+    /// The same for whoever asks.
+    pub(crate) fn overview(self) -> CheckOverview {
+        let Self(planned, state) = self;
+        CheckOverview {
+            name: planned.name.clone(),
+            running: state.running.is_some() && !state.stale,
+            last: state.last.clone(),
+            failures: state.failures,
+            next: state.next.map(TimerId::at),
+        }
+    }
+}
+
 impl Core {
+    /// What is known of a job's checks.
+    pub(crate) fn checks_known(&self, job: JobIx) -> Vec<CheckKnown<'_>> {
+        let planned = self.planned(job).health.iter().flat_map(|health| &health.checks);
+        let states = self.job(job).health.iter().flat_map(|health| &health.checks);
+        planned.zip(states).map(|(planned, state)| CheckKnown(planned, state)).collect()
+    }
+
     fn check_state(&mut self, job: JobIx, check: CheckIx) -> Option<&mut CheckState> {
         self.job_mut(job).health.as_mut()?.checks.get_mut(check.index())
     }
@@ -185,7 +214,9 @@ impl Core {
     }
 
     fn check_passed(&mut self, job: JobIx, check: CheckIx) {
+        let now = self.now;
         if let Some(state) = self.check_state(job, check) {
+            state.last = Some(CheckResult { at: now, took: now.since(state.began), result: Ok(()) });
             (state.passes, state.failures) = (Some(true), 0);
         }
         let Some(health) = &mut self.job_mut(job).health else { return };
@@ -234,8 +265,9 @@ impl Core {
         let Some(planned) = self.planned_check(job, check) else { return };
         let (needed, interval, name) = (planned.failures, planned.interval, planned.name.clone());
         let begun = self.job(job).started_at;
-        let young = self.now.since(begun) < interval;
+        let (now, young) = (self.now, self.now.since(begun) < interval);
         let Some(state) = self.check_state(job, check) else { return };
+        state.last = Some(CheckResult { at: now, took: now.since(state.began), result: Err(why.into()) });
         state.failures = state.failures.saturating_add(1);
         let first_try = state.passes.is_none();
         let counts = state.failures >= needed && !(first_try && young);
@@ -332,14 +364,20 @@ impl Core {
     }
 
     /// D8: services leave the catalog and checks stop; or both come back. Jobs go on.
-    pub(crate) fn set_maintenance(&mut self, on: bool) {
-        if self.phase == Phase::Beginning {
-            // Nothing runs yet, so nothing changes; that it is so is said after the startup.
-            self.maintenance = on;
-            return;
+    pub(crate) fn set_maintenance(&mut self, on: bool) -> Answer {
+        if self.maintenance == on {
+            return Answer::Updated(false);
         }
-        if self.maintenance == on || self.phase != Phase::Running {
-            return;
+        match self.phase {
+            // Nothing runs yet, so nothing changes; that it is so is said after the startup.
+            Phase::Beginning => {
+                self.maintenance = on;
+                return Answer::Updated(true);
+            }
+            Phase::Running => {}
+            Phase::Stopping | Phase::Killing | Phase::Left => {
+                return Answer::Refused("the supervisor is stopping".into());
+            }
         }
         self.maintenance = on;
         self.log(Level::Info, None, if on { "maintenance begins" } else { "maintenance is over" }.into());
@@ -359,5 +397,6 @@ impl Core {
                 self.begin_checks(job);
             }
         }
+        Answer::Updated(true)
     }
 }

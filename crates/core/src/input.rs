@@ -2,9 +2,9 @@
 
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::net::IpAddr;
 
-use crate::ids::{CheckRun, RunId, WatchIx};
+use crate::command::{Command, RequestId};
+use crate::ids::{CheckRun, JobIx, RunId, WatchIx};
 use crate::plan::Signal;
 
 /// Something that has happened.
@@ -51,8 +51,19 @@ pub enum Input {
     },
     /// A signal to the supervisor.
     Signal(Signal),
-    /// Maintenance is to begin or to end (D8).
-    Maintenance(bool),
+    /// The catalog has let a job's service go, or whoever asks it has given up (S2). To be told once for each
+    /// `Advertise` of `Absent`, and only as long as nothing else is wanted since.
+    Withdrawn {
+        /// The job.
+        job: JobIx,
+    },
+    /// Somebody asks for something; the answer is `Reply`.
+    Command {
+        /// The number of the request.
+        id: RequestId,
+        /// What is asked for.
+        command: Command,
+    },
     /// Nothing; but time has passed.
     Tick,
 }
@@ -122,8 +133,8 @@ impl StartErrorKind {
 pub struct Instance {
     /// Its id in the catalog.
     pub id: String,
-    /// Its address.
-    pub address: IpAddr,
+    /// Its address: mostly a number, but a catalog may hold any name.
+    pub address: String,
     /// Its port.
     pub port: u16,
 }

@@ -17,12 +17,13 @@
 //! Up          it runs as its rules say
 //! Hooks       `stopping` was sent; the jobs that run at     all of them are complete, or `stopTimeout` has passed
 //!             it are waited for
+//! Withdraw    its service is to leave the catalog           the catalog says so, or has had its time
 //! Drain       its service has left the catalog              `drain` has passed, or the process has ended
 //! Term        its process was asked to end                  the process has ended; then it is Complete
 //! ```
 //!
-//! Waiting, Starting, Running and Delaying go with Up; with Hooks a job is Waiting, Starting or Running; with Drain
-//! and Term it is Starting or Running. A job is Complete only with Hooks, Drain or Term. What is wanted only moves down
+//! Waiting, Starting, Running and Delaying go with Up; with Hooks a job is Waiting, Starting or Running; with
+//! Withdraw, Drain and Term it is Starting or Running. A job is never Complete with Up. What is wanted only moves down
 //! the list: a job is never brought back.
 //!
 //! Every change goes through [`JobState::transition`], which knows the table.
@@ -30,7 +31,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::effect::Wanted;
+use crate::effect::{Purpose, Wanted};
 use crate::health::HealthState;
 use crate::ids::RunId;
 use crate::input::ExitStatus;
@@ -61,10 +62,31 @@ pub enum Aim {
     Up,
     /// `stopping` was sent, and the jobs that run at it are waited for.
     Hooks,
+    /// Its service is to leave the catalog, which has not said yet that it has.
+    Withdraw,
     /// Its service has left the catalog, and it drains.
     Drain,
     /// Its process was asked to end.
     Term,
+}
+
+/// Why a job stops, or has stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// It has run, and can never run again (W9).
+    Done,
+    /// The same, and its last run failed.
+    Failed,
+    /// What it waits for cannot come any more (W10).
+    Hopeless,
+    /// It was not started in time (W5).
+    GaveUp,
+    /// There was nothing to run and nothing to check.
+    Empty,
+    /// Somebody has stopped it.
+    ByHand,
+    /// Everything is being stopped.
+    Shutdown,
 }
 
 /// Everything the core knows about one job.
@@ -72,10 +94,16 @@ pub enum Aim {
 pub(crate) struct JobState {
     state: State,
     aim: Aim,
+    /// How often it was brought back after it was complete.
+    pub(crate) incarnation: u64,
+    /// Why it stops or is complete.
+    pub(crate) ending: Option<Ending>,
     /// The run that goes on, in `Starting` and `Running`.
     pub(crate) run: Option<RunId>,
     pub(crate) pid: Option<i32>,
     pub(crate) started_at: Time,
+    /// When its last run ended.
+    pub(crate) ended_at: Option<Time>,
     /// Whether it was ever started.
     pub(crate) has_run: bool,
     /// Whether its trigger has come: with `once`, it then counts no more.
@@ -101,7 +129,7 @@ pub(crate) struct JobState {
     /// Whether the present run was asked to make way for another (H8).
     pub(crate) replaced: bool,
     /// The signals that wait for the process to be there.
-    pub(crate) signals_at_start: Vec<Signal>,
+    pub(crate) signals_at_start: Vec<(Signal, Purpose)>,
     pub(crate) health: Option<HealthState>,
     /// What the catalog was last told to want.
     pub(crate) wanted: Wanted,
@@ -124,9 +152,12 @@ impl JobState {
         Self {
             state: State::Waiting,
             aim: Aim::Up,
+            incarnation: 0,
+            ending: None,
             run: None,
             pid: None,
             started_at: Time::ZERO,
+            ended_at: None,
             has_run: false,
             triggered: false,
             ran_at_shutdown: false,
@@ -167,6 +198,11 @@ impl JobState {
         self.aim == Aim::Up && self.state != State::Complete
     }
 
+    /// Whether it waits for the catalog to let its service go.
+    pub(crate) fn is_withdrawing(&self) -> bool {
+        self.aim == Aim::Withdraw && self.state != State::Complete
+    }
+
     /// Whether it has a process, or has asked for one.
     pub(crate) const fn has_process(&self) -> bool {
         self.run.is_some()
@@ -190,8 +226,8 @@ const fn possible(state: State, aim: Aim) -> bool {
     match (state, aim) {
         (State::Waiting | State::Starting | State::Running, Aim::Up | Aim::Hooks) => true,
         (State::Delaying, aim) => matches!(aim, Aim::Up),
-        (State::Waiting, Aim::Drain | Aim::Term) => false,
-        (State::Starting | State::Running, Aim::Drain | Aim::Term) => true,
+        (State::Waiting, Aim::Withdraw | Aim::Drain | Aim::Term) => false,
+        (State::Starting | State::Running, Aim::Withdraw | Aim::Drain | Aim::Term) => true,
         (State::Complete, aim) => !matches!(aim, Aim::Up),
     }
 }
@@ -213,7 +249,7 @@ mod tests {
 
     const STATES: [State; 5] =
         [State::Waiting, State::Starting, State::Running, State::Delaying, State::Complete];
-    const AIMS: [Aim; 4] = [Aim::Up, Aim::Hooks, Aim::Drain, Aim::Term];
+    const AIMS: [Aim; 5] = [Aim::Up, Aim::Hooks, Aim::Withdraw, Aim::Drain, Aim::Term];
 
     #[test]
     fn w9_nothing_follows_complete() {

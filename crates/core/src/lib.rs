@@ -7,24 +7,30 @@
 
 extern crate alloc;
 
+pub mod command;
 mod core;
 pub mod effect;
 pub mod environment;
 pub mod event;
+pub mod explain;
 mod health;
 pub mod ids;
 pub mod input;
 mod job;
 pub mod journal;
 pub mod plan;
+pub mod reconcile;
 mod run;
+pub mod status;
 mod stop;
 pub mod time;
 mod timers;
 mod watch;
 
-pub use crate::core::{Core, JobStatus, Phase};
+pub use crate::command::{Answer, Command, RequestId};
+pub use crate::core::{Core, Phase};
 pub use crate::effect::Effect;
 pub use crate::input::Input;
-pub use crate::job::{Aim, State};
+pub use crate::job::{Aim, Ending, State};
+pub use crate::status::JobStatus;
 pub use crate::time::Time;

@@ -422,6 +422,8 @@ pub struct Consul {
     pub https: bool,
     /// The ACL token.
     pub token: Option<String>,
+    /// The file that holds it, if it is not written out.
+    pub token_file: Option<String>,
     /// The encryption's settings.
     pub tls: Tls,
 }
@@ -433,6 +435,7 @@ impl core::fmt::Debug for Consul {
             .field("address", &self.address)
             .field("https", &self.https)
             .field("token", &self.token.as_ref().map(|_| "(hidden)"))
+            .field("token_file", &self.token_file)
             .field("tls", &self.tls)
             .finish()
     }
@@ -469,6 +472,8 @@ pub struct Tls {
 pub struct Control {
     /// Its path.
     pub socket: String,
+    /// Whether nothing is to begin without it, because somebody has asked for this path.
+    pub required: bool,
     /// Its mode.
     pub mode: u16,
     /// The group it belongs to.

@@ -5,11 +5,11 @@ use alloc::string::String;
 use core::time::Duration;
 
 use crate::core::{Core, Phase};
-use crate::effect::{Effect, Entry, Wanted};
+use crate::effect::{Effect, Entry, Purpose, Wanted};
 use crate::event::Code;
 use crate::ids::{JobIx, RunId};
 use crate::input::{ExitStatus, StartError};
-use crate::job::{Aim, State};
+use crate::job::{Aim, Ending, State};
 use crate::journal::{Event, Origin};
 use crate::plan::{Level, Restarts, Signal, Status, Trigger};
 use crate::timers::Alarm;
@@ -38,7 +38,7 @@ impl Core {
     fn begin_without_process(&mut self, job: JobIx) {
         if self.phase != Phase::Running {
             // There is nothing to run for the end (S3), and this is no time to enter the catalog.
-            return self.begin_stop(job);
+            return self.begin_stop(job, Ending::Shutdown);
         }
         let aim = self.job(job).aim();
         self.change(job, State::Running, aim);
@@ -46,7 +46,7 @@ impl Core {
         if self.planned(job).health.is_none() {
             self.log(Level::Info, Some(job), "has nothing to run and nothing to check".into());
             self.change(job, State::Waiting, aim);
-            return self.begin_stop(job);
+            return self.begin_stop(job, Ending::Empty);
         }
         self.begin_service(job);
     }
@@ -79,8 +79,8 @@ impl Core {
         let now = self.now;
         self.job_mut(job).started_at = now;
         self.log(Level::Info, Some(job), format!("started, pid {pid}{}", self.because(job)));
-        for signal in signals {
-            self.effects.push(Effect::Kill { run, signal });
+        for (signal, purpose) in signals {
+            self.effects.push(Effect::Kill { run, signal, purpose });
         }
         if let Some(timeout) = self.planned(job).timeout.filter(|_| self.phase != Phase::Killing) {
             let timer = self.timers.set(self.now + timeout, Alarm::RunTimeout(job));
@@ -143,7 +143,9 @@ impl Core {
     fn forget(&mut self, run: RunId) -> Option<JobIx> {
         let job = self.runs.remove(&run)?;
         self.set_process(job, None);
+        let now = self.now;
         let state = &mut self.jobs[job.index()];
+        state.ended_at = Some(now);
         state.run = None;
         state.signals_at_start.clear();
         self.timers.cancel(&mut state.run_timeout);
@@ -158,7 +160,7 @@ impl Core {
         let aim = self.job(job).aim();
         self.end_checks(job);
         match aim {
-            Aim::Drain | Aim::Term => {
+            Aim::Withdraw | Aim::Drain | Aim::Term => {
                 let state = &mut self.jobs[job.index()];
                 self.timers.cancel(&mut state.stop_timer);
                 return self.finish(job);
@@ -186,7 +188,7 @@ impl Core {
                 state.ran_at_shutdown = true;
                 self.start(job, Some(event));
             }
-            None if state.ran_at_shutdown => self.begin_stop(job),
+            None if state.ran_at_shutdown => self.begin_stop(job, Ending::Shutdown),
             None => self.look_again(job),
         }
     }
@@ -201,7 +203,8 @@ impl Core {
         if periodic {
             self.change(job, State::Waiting, Aim::Up);
             if self.job(job).turn.is_none() {
-                self.begin_stop(job);
+                let failed = self.job(job).failure.is_some();
+                self.begin_stop(job, if failed { Ending::Failed } else { Ending::Done });
             }
             return;
         }
@@ -275,7 +278,7 @@ impl Core {
         let name = self.planned(job).name.clone();
         self.log(Level::Warn, Some(job), format!("{name} timeout after {}", spoken(timeout)));
         self.job_mut(job).timed_out = true;
-        self.effects.push(Effect::Kill { run, signal: Signal::KILL });
+        self.effects.push(Effect::Kill { run, signal: Signal::KILL, purpose: Purpose::Timeout });
     }
 
     /// W4: a periodic job runs at startup, and from then on its turns are counted.
@@ -325,7 +328,10 @@ impl Core {
             State::Starting | State::Running => {
                 // A run that may take no longer than its interval has met its timeout, and this turn follows it. A run
                 // that may take longer goes on, and the turn is skipped.
-                let met = self.planned(job).timeout.is_some_and(|timeout| timeout <= interval);
+                // One that began after the turn was due, because this is told late, has met nothing.
+                let due = self.job(job).turn_at;
+                let met = self.planned(job).timeout.is_some_and(|timeout| timeout <= interval)
+                    && self.job(job).started_at < due;
                 // Of several turns that come while it dies, one is kept (W7) and counted.
                 let kept = self.job(job).remembered.is_some();
                 if met && !kept && self.job(job).state() == State::Running {
@@ -350,7 +356,7 @@ impl Core {
         }
         let signal = self.planned(job).stop.signal;
         self.log(Level::Info, Some(job), "is unhealthy, and is restarted".into());
-        self.effects.push(Effect::Kill { run, signal });
+        self.effects.push(Effect::Kill { run, signal, purpose: Purpose::Replace });
         let timer = self.timers.set(self.now + self.plan.stop_timeout, Alarm::Stubborn(job));
         self.job_mut(job).stop_timer = Some(timer);
     }

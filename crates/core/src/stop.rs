@@ -6,10 +6,10 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::core::{Core, Phase, is_farewell};
-use crate::effect::{Effect, Wanted};
+use crate::effect::{Effect, Purpose, Wanted};
 use crate::event::Code;
 use crate::ids::{JobIx, RunId};
-use crate::job::{Aim, State};
+use crate::job::{Aim, Ending, State};
 use crate::journal::Origin;
 use crate::plan::{AtEnd, Level, Role, Signal};
 use crate::run::spoken;
@@ -17,14 +17,18 @@ use crate::timers::Alarm;
 
 /// How long the supervisor waits for what it has killed. A process that cannot be killed must not hold it for ever.
 const LAST_WAIT: Duration = Duration::from_secs(2);
+/// How long a job waits at most for the catalog to let its service go; a quarter of the stop time where that is less,
+/// so that a catalog that is away never costs a process the time it needs to end well.
+const MOST_PATIENCE: Duration = Duration::from_secs(1);
 
 impl Core {
     /// A job begins to stop: it says so, and waits for the jobs that run at that (S2).
-    pub(crate) fn begin_stop(&mut self, job: JobIx) {
+    pub(crate) fn begin_stop(&mut self, job: JobIx, why: Ending) {
         if !self.job(job).is_up() {
             return;
         }
         let state = &mut self.jobs[job.index()];
+        state.ending = Some(why);
         self.timers.cancel(&mut state.give_up);
         self.timers.cancel(&mut state.turn);
         self.timers.cancel(&mut state.delay);
@@ -49,14 +53,20 @@ impl Core {
         if self.job(job).aim() != Aim::Hooks || self.job(job).state() == State::Complete {
             return;
         }
-        // A hook that itself waits for this job, directly or by others, would wait for ever.
-        let outstanding = self.hooks_of(job).iter().any(|hook| {
-            let complete = self.job(*hook).state() == State::Complete;
-            *hook != job && !complete && !self.waits_for(*hook, job)
-        });
-        if !outstanding {
+        if !self.hooks_of(job).iter().any(|hook| self.is_outstanding(*hook, job)) {
             self.leave_catalog(job);
         }
+    }
+
+    /// Whether a job waits for one of its hooks. A hook that itself waits for this job, directly or by others, would
+    /// wait for ever.
+    fn is_outstanding(&self, hook: JobIx, job: JobIx) -> bool {
+        hook != job && self.job(hook).state() != State::Complete && !self.waits_for(hook, job)
+    }
+
+    /// The hooks that a job waits for.
+    pub(crate) fn outstanding_hooks(&self, job: JobIx) -> Vec<JobIx> {
+        self.hooks_of(job).iter().copied().filter(|hook| self.is_outstanding(*hook, job)).collect()
     }
 
     /// Whether a job that has nothing else to do waits for the end of another, as its hook or as a hook's hook.
@@ -83,7 +93,7 @@ impl Core {
     pub(crate) fn let_go(&mut self) -> bool {
         let waiting = self.all_jobs().find(|job| self.job(*job).is_up());
         if let Some(job) = waiting {
-            self.begin_stop(job);
+            self.begin_stop(job, Ending::Shutdown);
         }
         waiting.is_some()
     }
@@ -100,15 +110,48 @@ impl Core {
         }
     }
 
-    /// The hooks are done: the service leaves the catalog, and the process drains or is asked to end.
+    /// The hooks are done: the service leaves the catalog. A process that was in it goes on until the catalog has let
+    /// it go, so that nobody is sent to it who would meet it half gone.
     fn leave_catalog(&mut self, job: JobIx) {
         let state = &mut self.jobs[job.index()];
         self.timers.cancel(&mut state.stop_timer);
         self.stop_checks(job);
+        let present = self.job(job).wanted != Wanted::Absent;
         self.advertise(job, Wanted::Absent);
         if !self.job(job).has_process() {
             return self.finish(job);
         }
+        if !present {
+            return self.drain_out(job);
+        }
+        let state = self.job(job).state();
+        self.change(job, state, Aim::Withdraw);
+        let patience = MOST_PATIENCE.min(self.plan.stop_timeout / 4);
+        let timer = self.timers.set(self.now + patience, Alarm::Withdrawn(job));
+        self.job_mut(job).stop_timer = Some(timer);
+    }
+
+    /// The catalog has let a job's service go.
+    pub(crate) fn withdrawn(&mut self, job: JobIx) {
+        if self.jobs.get(job.index()).is_some_and(|state| state.is_withdrawing()) {
+            let state = &mut self.jobs[job.index()];
+            self.timers.cancel(&mut state.stop_timer);
+            self.drain_out(job);
+        }
+    }
+
+    /// The catalog has had its time, and has not answered.
+    pub(crate) fn withdrawn_late(&mut self, job: JobIx) {
+        self.job_mut(job).stop_timer = None;
+        if self.job(job).is_withdrawing() {
+            let message = "does not wait any longer for the catalog to let its service go";
+            self.log(Level::Warn, Some(job), message.into());
+            self.drain_out(job);
+        }
+    }
+
+    /// Nobody is sent to it any more: the process drains, or is asked to end.
+    fn drain_out(&mut self, job: JobIx) {
         let drain = self.planned(job).stop.drain;
         if drain.is_zero() {
             return self.terminate(job);
@@ -129,7 +172,7 @@ impl Core {
         }
         self.change(job, state, Aim::Term);
         let signal = self.planned(job).stop.signal;
-        self.signal_job(job, signal);
+        self.signal_job(job, signal, Purpose::Stop);
         if self.phase == Phase::Running {
             let timer = self.timers.set(self.now + self.plan.stop_timeout, Alarm::Stubborn(job));
             self.job_mut(job).stop_timer = Some(timer);
@@ -137,7 +180,7 @@ impl Core {
     }
 
     /// Sends a signal to a job's process, or keeps it until there is one.
-    fn signal_job(&mut self, job: JobIx, signal: Signal) {
+    fn signal_job(&mut self, job: JobIx, signal: Signal, purpose: Purpose) {
         let Some(run) = self.job(job).run else { return };
         if self.job(job).state() == State::Starting {
             // The stronger one wins: nothing comes beside SIGKILL.
@@ -145,15 +188,15 @@ impl Core {
             if signal == Signal::KILL {
                 waiting.clear();
             }
-            if !waiting.contains(&Signal::KILL) {
-                waiting.push(signal);
+            if !waiting.iter().any(|(waiting, _)| *waiting == Signal::KILL) {
+                waiting.push((signal, purpose));
             }
             return;
         }
         if signal != Signal::KILL {
             self.log(Level::Info, Some(job), format!("is asked to end with signal {}", signal.0));
         }
-        self.effects.push(Effect::Kill { run, signal });
+        self.effects.push(Effect::Kill { run, signal, purpose });
     }
 
     /// A single job was asked to end, and has not.
@@ -161,7 +204,7 @@ impl Core {
         self.job_mut(job).stop_timer = None;
         if self.job(job).has_process() {
             self.log(Level::Warn, Some(job), "does not end, and is killed".into());
-            self.signal_job(job, Signal::KILL);
+            self.signal_job(job, Signal::KILL, Purpose::Stubborn);
         }
     }
 
@@ -216,7 +259,7 @@ impl Core {
         let waited = self.planned(job).when.timeout.unwrap_or_default();
         self.log(Level::Warn, Some(job), format!("gives up: it was not started within {}", spoken(waited)));
         self.send(Origin::Job(job), Code::TimerExpired, None);
-        self.begin_stop(job);
+        self.begin_stop(job, Ending::GaveUp);
     }
 
     /// W10: nothing that could start this job can come any more.
@@ -237,7 +280,13 @@ impl Core {
                 format!("will never run: it waits for {what}, which cannot come any more"),
             );
         }
-        self.begin_stop(job);
+        let why = match (waited, self.phase, self.job(job).failure) {
+            (true, ..) => Ending::Hopeless,
+            (_, Phase::Running, None) => Ending::Done,
+            (_, Phase::Running, Some(_)) => Ending::Failed,
+            _ => Ending::Shutdown,
+        };
+        self.begin_stop(job, why);
     }
 
     /// S1: everything is stopped.
@@ -262,7 +311,7 @@ impl Core {
                 }
                 self.look_again(job);
             } else {
-                self.begin_stop(job);
+                self.begin_stop(job, Ending::Shutdown);
             }
         }
     }
@@ -280,7 +329,7 @@ impl Core {
         }
         let up: Vec<JobIx> = self.all_jobs().filter(|job| self.outlives_the_others(*job)).collect();
         for job in &up {
-            self.begin_stop(*job);
+            self.begin_stop(*job, Ending::Shutdown);
         }
         !up.is_empty()
     }
@@ -334,6 +383,7 @@ impl Core {
         }
         if self.job(job).is_up() {
             let state = &mut self.jobs[job.index()];
+            state.ending = Some(Ending::Shutdown);
             state.remembered = None;
             self.timers.cancel(&mut state.give_up);
             self.timers.cancel(&mut state.turn);
@@ -352,7 +402,7 @@ impl Core {
         }
         let state = self.job(job).state();
         self.change(job, state, Aim::Term);
-        self.signal_job(job, Signal::KILL);
+        self.signal_job(job, Signal::KILL, Purpose::Everything);
     }
 
     /// S7: a signal goes on to the main program; one that comes before there is a process waits for it.
@@ -361,10 +411,10 @@ impl Core {
         let Some(job) = main else { return };
         match self.job(job).run {
             Some(run) if self.job(job).state() == State::Running => {
-                self.effects.push(Effect::Kill { run, signal })
+                self.effects.push(Effect::Kill { run, signal, purpose: Purpose::PassedOn });
             }
             _ if self.job(job).state() == State::Complete => {}
-            _ => self.job_mut(job).signals_at_start.push(signal),
+            _ => self.job_mut(job).signals_at_start.push((signal, Purpose::PassedOn)),
         }
     }
 }

@@ -18,6 +18,8 @@ pub(crate) enum Alarm {
     Restart(JobIx),
     /// A job has waited long enough for the jobs that run at its `stopping` (S2).
     Hooks(JobIx),
+    /// The catalog has had its time to let a job's service go (S2).
+    Withdrawn(JobIx),
     /// A job has drained (S2).
     Drained(JobIx),
     /// A job was asked to end and did not (H8, and single jobs that are stopped).
@@ -41,6 +43,13 @@ pub(crate) enum Alarm {
 pub(crate) struct TimerId {
     at: Time,
     serial: u64,
+}
+
+impl TimerId {
+    /// When it comes.
+    pub(crate) const fn at(self) -> Time {
+        self.at
+    }
 }
 
 /// All deadlines, the nearest first; of equal ones, the one set first.

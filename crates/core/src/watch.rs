@@ -13,6 +13,15 @@ use crate::journal::Origin;
 pub(crate) struct WatchState {
     /// The healthy instances, in order; none, and no answer yet, are the same to whoever waits.
     instances: Vec<Instance>,
+    /// Whether the catalog has ever answered.
+    answered: bool,
+}
+
+impl WatchState {
+    /// The catalog's last answer, if there was one.
+    pub(crate) fn answer(&self) -> Option<&[Instance]> {
+        self.answered.then_some(self.instances.as_slice())
+    }
 }
 
 impl Core {
@@ -24,6 +33,7 @@ impl Core {
             return;
         }
         let Some(state) = self.watches.get_mut(watch.index()) else { return };
+        state.answered = true;
         if state.instances == instances {
             return;
         }

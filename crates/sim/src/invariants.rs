@@ -40,6 +40,7 @@ mod waiting;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use containerpilot_core::command::Command;
 use containerpilot_core::effect::{Effect, Wanted};
 use containerpilot_core::event::{Code, Source, UserSignal};
 use containerpilot_core::ids::{CheckRun, JobIx, RunId};
@@ -76,14 +77,14 @@ enum Pending {
 struct RunModel {
     run: RunId,
     started: Option<Time>,
-    /// When it was asked to end.
-    asked: Option<Time>,
-    /// Whether that was to stop the job, not only to replace the run (H8).
-    asked_to_stop: bool,
+    /// When it was asked to make way for another (H8).
+    replaced: Option<Time>,
+    /// When it was asked to end because the job stops (S2).
+    stopped: Option<Time>,
+    /// When it was last sent SIGKILL, for whatever reason.
     killed: Option<Time>,
+    /// Whether it was killed for its time (P5).
     timed_out: bool,
-    /// In a late world it cannot be seen whether it was killed for its time.
-    kill_is_unclear: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -110,6 +111,8 @@ struct JobModel {
     stopping: Option<(Time, u64)>,
     stopped: Option<u64>,
     left_at: Option<Time>,
+    /// Since when the catalog does not hold it, or was not waited for any longer.
+    free_at: Option<Time>,
     ended_at: Option<Time>,
     last_failure: Option<u8>,
     early: u32,
@@ -129,11 +132,9 @@ struct JobModel {
 struct Seen {
     had_run: bool,
     ended: bool,
-    unclear: bool,
     ended_started: Option<Time>,
     spawned: u32,
     fired: u32,
-    asked: bool,
     exit_events: u32,
     healthy: u32,
     unhealthy: u32,
@@ -294,8 +295,13 @@ impl<'a> Witness<'a> {
             }
             Input::Exited { run, status, leftovers } => self.see_end(*run, *status, *leftovers, true),
             Input::CheckDone { check, result } => self.see_check_done(*check, result.is_ok()),
-            Input::Maintenance(on) if self.phase_before == Phase::Beginning => self.maintenance = *on,
-            Input::Maintenance(_)
+            Input::Command { command: Command::Maintenance(on), .. }
+                if self.phase_before == Phase::Beginning =>
+            {
+                self.maintenance = *on;
+            }
+            Input::Withdrawn { job } => self.see_withdrawn(job.index()),
+            Input::Command { .. }
             | Input::Ready
             | Input::Instances { .. }
             | Input::Signal(_)
@@ -320,13 +326,11 @@ impl<'a> Witness<'a> {
         let model = &mut self.jobs[job];
         let ended = model.run.take();
         let timed_out = ended.as_ref().is_some_and(|run| run.timed_out);
-        let unclear = ended.as_ref().is_some_and(|run| run.kill_is_unclear);
         let failed = !status.is_success() || timed_out;
         model.last_failure = if failed { Some(status.code().max(1)) } else { None };
         model.ended_at = Some(now);
         let began = ended.and_then(|run| run.started).filter(|_| started).unwrap_or(now);
         self.seen[job].ended = true;
-        self.seen[job].unclear = unclear;
         self.seen[job].ended_started = Some(began);
     }
 
@@ -388,7 +392,7 @@ impl<'a> Witness<'a> {
                     return self.broken("E3", job, "an exit event without an exit");
                 }
                 let failed = self.jobs[job].last_failure.is_some();
-                if failed != (code == Code::ExitFailed) && !self.seen[job].unclear {
+                if failed != (code == Code::ExitFailed) {
                     return self.broken("P3", job, &format!("{code} is not how it ended"));
                 }
             }
@@ -434,12 +438,13 @@ impl<'a> Witness<'a> {
     fn see_effect(&mut self, effect: &Effect, phase: Phase) -> Check {
         match effect {
             Effect::Spawn { job, run, environment } => self.see_spawn(job.index(), *run, environment),
-            Effect::Kill { run, signal } => self.see_signal(*run, *signal, phase),
+            Effect::Kill { run, signal, purpose } => self.see_signal(*run, *signal, *purpose, phase),
             Effect::KillRemains { run } => self.see_kill_remains(*run, phase),
             Effect::RunCheck { job, check, run, .. } => self.see_check(job.index(), check.index(), *run),
             Effect::CancelCheck { run } => self.see_cancel(*run),
             Effect::Advertise { job, wanted } => self.see_advertise(job.index(), *wanted),
             Effect::Heartbeat { job } => self.see_heartbeat(job.index()),
+            Effect::Reply { .. } => Ok(()),
             Effect::Log(entry) => {
                 if entry.message.contains("defect") {
                     return Err(self.says("core", entry.message.clone()));
@@ -535,6 +540,7 @@ impl JobModel {
             stopping: None,
             stopped: None,
             left_at: None,
+            free_at: None,
             ended_at: None,
             last_failure: None,
             early: 0,
@@ -564,6 +570,9 @@ fn matches(plan: &Plan, pattern: &EventPattern, origin: Origin, code: Code) -> b
         _ => false,
     }
 }
+
+/// How long a job may wait for the catalog (S2), unless a quarter of the stop time is less.
+const MOST_PATIENCE: Duration = Duration::from_secs(1);
 
 /// How long the supervisor may wait for what it has killed.
 const LAST_WAIT: Duration = Duration::from_secs(2);

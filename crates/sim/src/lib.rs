@@ -7,6 +7,7 @@
 //! by anybody.
 #![forbid(unsafe_code)]
 
+pub mod catalog;
 pub mod chance;
 pub mod invariants;
 pub mod random;

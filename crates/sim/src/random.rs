@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
+use containerpilot_core::command::Command as CoreCommand;
 use containerpilot_core::event::{Code, Source, UserSignal};
 use containerpilot_core::input::{ExitStatus, Instance, StartErrorKind};
 use containerpilot_core::plan::{
@@ -15,7 +16,7 @@ use containerpilot_core::plan::{
     Trigger, Watch, When,
 };
 
-use crate::chance::Chance;
+use crate::chance::{Chance, mix};
 use crate::scenario::{CheckScript, Happening, Reaction, RunScript, Scenario, Script};
 
 const SHORT: [u64; 6] = [0, 1, 5, 10, 50, 100];
@@ -63,7 +64,12 @@ pub fn scenario(seed: u64) -> Scenario {
     if chance.percent(10) {
         jobs.push(telemetry_job());
     }
-    let scripts = jobs.iter().map(|job| script(&mut chance, job)).collect();
+    let mut scripts: Vec<Script> = jobs.iter().map(|job| script(&mut chance, job)).collect();
+    // What was thought of later has a chance of its own, so that an old seed still means the same schedule, and more.
+    let mut aside = Chance::new(mix(seed));
+    for script in &mut scripts {
+        script.withdrawal = withdrawal(&mut aside);
+    }
     let happenings = happenings(&mut chance, &watches);
     let level = if chance.percent(5) { Level::Debug } else { Level::Warn };
     let plan = Plan {
@@ -102,7 +108,12 @@ pub fn plain_plan(jobs: Vec<Job>) -> Plan {
         jobs,
         watches: Vec::new(),
         catalog: Catalog::Embedded,
-        control: Control { socket: "/run/containerpilot.socket".into(), mode: 0o600, group: None },
+        control: Control {
+            socket: "/run/containerpilot.socket".into(),
+            required: false,
+            mode: 0o600,
+            group: None,
+        },
         logging: Logging { level: Level::Warn, format: Format::Default, output: Output::Stdout },
         telemetry: None,
         stop_timeout: Duration::from_secs(5),
@@ -339,8 +350,7 @@ impl Maker<'_> {
 
     fn stop(&mut self) -> Stop {
         Stop {
-            // Not SIGKILL: whether a run was killed for its time or asked so to end could not be told apart.
-            signal: self.chance.pick(&[Signal::TERM, Signal::TERM, Signal::TERM, Signal(2), Signal(3)]),
+            signal: self.chance.pick(&[Signal::TERM, Signal::TERM, Signal::TERM, Signal(2), Signal::KILL]),
             timeout: if self.chance.percent(25) { Some(self.chance.time(&LONG)) } else { None },
             drain: if self.chance.percent(25) { self.chance.time(&LONG) } else { Duration::ZERO },
         }
@@ -378,7 +388,16 @@ fn script(chance: &mut Chance, job: &Job) -> Script {
     let count = chance.pick(&[1, 1, 2, 3, 4]);
     let runs = (0..count).map(|_| run_script(chance)).collect();
     let checks = job.health.iter().flat_map(|health| &health.checks).map(|_| check_scripts(chance)).collect();
-    Script { runs, checks }
+    Script { runs, checks, withdrawal: None }
+}
+
+/// Most catalogs answer at once, some take a while, and some never do.
+fn withdrawal(chance: &mut Chance) -> Option<Duration> {
+    match chance.below(10) {
+        0..6 => Some(Duration::ZERO),
+        6..9 => Some(chance.time(&LONG)),
+        _ => None,
+    }
 }
 
 fn run_script(chance: &mut Chance) -> RunScript {
@@ -427,14 +446,11 @@ fn happenings(chance: &mut Chance, watches: &[Watch]) -> Vec<(Duration, Happenin
         let what = match chance.below(100) {
             0..30 => Happening::Signal(chance.pick(&[Signal(1), Signal(12)])),
             30..50 => Happening::Signal(chance.pick(&[Signal(2), Signal::TERM])),
-            50..75 => Happening::Maintenance(chance.percent(50)),
+            50..75 => Happening::Command(CoreCommand::Maintenance(chance.percent(50))),
             75..95 if !watches.is_empty() => {
                 let count = chance.below(3);
-                let one = |nth: u64| Instance {
-                    id: format!("i{nth}"),
-                    address: IpAddr::V4(Ipv4Addr::LOCALHOST),
-                    port: 80,
-                };
+                let one =
+                    |nth: u64| Instance { id: format!("i{nth}"), address: "127.0.0.1".into(), port: 80 };
                 let first = chance.below(2);
                 Happening::Instances(
                     chance.index(watches.len()),

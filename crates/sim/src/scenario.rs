@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use containerpilot_core::command::Command;
 use containerpilot_core::input::{ExitStatus, Instance, StartErrorKind};
 use containerpilot_core::plan::{Plan, Signal};
 
@@ -31,6 +32,8 @@ pub struct Script {
     pub runs: Vec<RunScript>,
     /// The runs of each of its checks.
     pub checks: Vec<Vec<CheckScript>>,
+    /// How long the catalog takes to let its service go; some never hear from it.
+    pub withdrawal: Option<Duration>,
 }
 
 /// One run of a program.
@@ -77,8 +80,8 @@ pub struct CheckScript {
 pub enum Happening {
     /// A signal to the supervisor.
     Signal(Signal),
-    /// Maintenance begins or ends.
-    Maintenance(bool),
+    /// Somebody asks for something.
+    Command(Command),
     /// The catalog's answer to a watch.
     Instances(usize, Vec<Instance>),
     /// The core is called for nothing.

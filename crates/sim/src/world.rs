@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use containerpilot_core::effect::Effect;
+use containerpilot_core::command::RequestId;
+use containerpilot_core::effect::{Effect, Wanted};
 use containerpilot_core::ids::{CheckRun, JobIx, RunId, WatchIx};
 use containerpilot_core::input::{ExitStatus, Input, StartError};
 use containerpilot_core::plan::Signal;
@@ -63,8 +64,10 @@ struct World<'a> {
     serial: u64,
     programs: BTreeMap<RunId, Program>,
     probes: BTreeMap<CheckRun, Probe>,
+    withdrawals: BTreeMap<JobIx, Place>,
     runs_of: Vec<usize>,
     checks_of: Vec<Vec<usize>>,
+    requests: u64,
     course: Course,
 }
 
@@ -172,15 +175,20 @@ impl<'a> World<'a> {
             serial: 0,
             programs: BTreeMap::new(),
             probes: BTreeMap::new(),
+            withdrawals: BTreeMap::new(),
             runs_of: vec![0; scenario.plan.jobs.len()],
             checks_of: scenario.scripts.iter().map(|script| vec![0; script.checks.len()]).collect(),
+            requests: 0,
             course: Course::default(),
         };
         world.add(scenario.ready_at, Coming::Input(Input::Ready));
         for (at, happening) in &scenario.happenings {
             let input = match happening {
                 Happening::Signal(signal) => Input::Signal(*signal),
-                Happening::Maintenance(on) => Input::Maintenance(*on),
+                Happening::Command(command) => {
+                    world.requests += 1;
+                    Input::Command { id: RequestId(world.requests), command: command.clone() }
+                }
                 Happening::Instances(watch, instances) => {
                     Input::Instances { watch: WatchIx::at(*watch), instances: instances.clone() }
                 }
@@ -282,7 +290,7 @@ impl<'a> World<'a> {
     fn carry_out(&mut self, effect: &Effect, witness: &Witness) -> Result<(), Violation> {
         match effect {
             Effect::Spawn { job, run, .. } => self.spawn(job.index(), *run),
-            Effect::Kill { run, signal } => {
+            Effect::Kill { run, signal, .. } => {
                 if !self.programs.get(run).is_some_and(|program| program.started) {
                     return Err(witness.says("P4", "a signal goes to a process that is not there"));
                 }
@@ -290,8 +298,20 @@ impl<'a> World<'a> {
             }
             Effect::RunCheck { job, check, run, .. } => self.probe(job.index(), check.index(), *run),
             Effect::CancelCheck { run } => self.cancel(*run),
+            Effect::Advertise { job, wanted: Wanted::Absent } => {
+                if let Some(after) = self.scenario.scripts[job.index()].withdrawal {
+                    let place = self.add(after, Coming::Input(Input::Withdrawn { job: *job }));
+                    self.withdrawals.insert(*job, place);
+                }
+            }
+            Effect::Advertise { job, wanted: Wanted::Present(_) } => {
+                // What is not wanted any more is not told.
+                if let Some(place) = self.withdrawals.remove(job) {
+                    self.coming.remove(&place);
+                }
+            }
             Effect::KillRemains { .. }
-            | Effect::Advertise { .. }
+            | Effect::Reply { .. }
             | Effect::Heartbeat { .. }
             | Effect::Log(_)
             | Effect::Exit { .. } => {}

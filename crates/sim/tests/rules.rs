@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use containerpilot_core::effect::{Effect, Wanted};
+use containerpilot_core::command::{Command as Order, RequestId};
+use containerpilot_core::effect::{Effect, Purpose, Wanted};
 use containerpilot_core::event::{Code, Source, UserSignal};
 use containerpilot_core::ids::{CheckRun, JobIx, RunId, WatchIx};
 use containerpilot_core::input::{ExitStatus, Input, Instance};
@@ -108,6 +109,10 @@ fn exits(effects: &[Effect]) -> Option<u8> {
     })
 }
 
+fn maintenance(on: bool) -> Input {
+    Input::Command { id: RequestId(1), command: Order::Maintenance(on) }
+}
+
 const TERM: Input = Input::Signal(Signal::TERM);
 
 #[test]
@@ -171,7 +176,7 @@ fn e7_what_comes_before_the_startup_counts_after_it() {
     let reload = with_trigger("b", Trigger::Event { event: hup, repeat: Repeat::Each });
     let plan = Plan { watches: vec![watch], ..plain_plan(vec![with_trigger("a", trigger), reload]) };
     let mut bench = Bench::of(plan);
-    let one = Instance { id: "db-1".into(), address: [10, 0, 0, 1].into(), port: 5432 };
+    let one = Instance { id: "db-1".into(), address: "10.0.0.1".into(), port: 5432 };
     bench.at(0, Input::Instances { watch: WatchIx(0), instances: vec![one] });
     bench.at(0, Input::Signal(Signal(1)));
     assert_eq!(spawned(&bench.at(1, Input::Ready)), 2);
@@ -184,11 +189,11 @@ fn d8_maintenance_before_the_startup_keeps_services_out() {
     let mut job = with_health(plain_job("a"), vec![check(exec())], OnUnhealthy::Report);
     job.service = Some(service("a", Some(Status::Passing)));
     let mut bench = Bench::new(vec![job]);
-    bench.at(0, Input::Maintenance(true));
+    bench.at(0, maintenance(true));
     bench.at(1, Input::Ready);
     assert_eq!(bench.count(Code::EnterMaintenance), 1);
     assert!(bench.started(1).is_empty());
-    let effects = bench.at(2, Input::Maintenance(false));
+    let effects = bench.at(2, maintenance(false));
     let present = Effect::Advertise { job: JobIx(0), wanted: Wanted::Present(Status::Passing) };
     assert!(effects.contains(&present));
 }
@@ -237,7 +242,7 @@ fn s2_a_process_that_was_stopped_before_it_was_there_does_not_enter_the_catalog(
     bench.at(0, Input::Ready);
     bench.at(1, TERM);
     let effects = bench.started(1);
-    assert_eq!(effects, [Effect::Kill { run: RunId(1), signal: Signal::TERM }]);
+    assert_eq!(effects, [Effect::Kill { run: RunId(1), signal: Signal::TERM, purpose: Purpose::Stop }]);
 }
 
 #[test]

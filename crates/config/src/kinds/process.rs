@@ -213,6 +213,18 @@ const SIGNALS: [(&str, u8); 31] = [
     ("SYS", 31),
 ];
 
+/// The name of a signal, as [`signal_named`] reads it.
+#[must_use]
+pub fn signal_name(signal: Signal) -> String {
+    let known = SIGNALS.iter().find(|(_, number)| *number == signal.0);
+    match (known, signal.0) {
+        (Some((name, _)), _) => format!("SIG{name}"),
+        (None, 34) => "SIGRTMIN".to_owned(),
+        (None, number @ 35..=64) => format!("SIGRTMIN+{}", number - 34),
+        (None, number) => number.to_string(),
+    }
+}
+
 /// A signal by name, with or without `SIG`, or by number.
 pub struct SignalName;
 

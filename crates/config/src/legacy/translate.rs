@@ -33,12 +33,16 @@ impl Program {
 }
 
 /// Translates a file that its own table has found no fault with.
-pub(crate) fn translate(root: &Node, fields: &LegacyFields, program: Option<&Program>) -> Vec<Entry> {
-    let Value::Object(top) = &root.value else { return Vec::new() };
+pub(crate) fn translate(
+    span: Span,
+    top: &[Member],
+    fields: &LegacyFields,
+    program: Option<&Program>,
+) -> Vec<Entry> {
     let translation = Translation {
         top,
         fields,
-        here: Span::at(root.span.start as usize),
+        here: Span::at(span.start as usize),
         main: program.map(|_| main_name(fields)),
         program,
     };

@@ -16,12 +16,12 @@ impl<H: Host> Lower<'_, H> {
     pub(super) fn catalog(&mut self, given: Option<&Given<Either<ConsulFields>>>) -> Option<Catalog> {
         let Some(given) = given else { return Some(Catalog::Embedded) };
         let (written, place, scheme, token, tls) = match &given.value {
-            Either::Text(text) => (text.clone(), given.place, Scheme::Http, None, None),
+            Either::Text(text) => (text.clone(), given.place, Scheme::Http, (None, None), None),
             Either::Object(fields) => (
                 value_of(&fields.address).unwrap_or_default(),
                 fields.address.as_ref().map_or(given.key, |address| address.place),
                 value_of(&fields.scheme)?,
-                value_of(&fields.token),
+                (value_of(&fields.token), value_of(&fields.token_file)),
                 Some(&fields.tls.as_ref()?.value),
             ),
         };
@@ -35,9 +35,25 @@ impl<H: Host> Lower<'_, H> {
         let from_environment = self.host.variable("CONSUL_HTTP_SSL").and_then(|text| parse_bool(&text));
         let scheme =
             scheme_of_address.unwrap_or(if from_environment == Some(true) { Scheme::Https } else { scheme });
-        let token = self.host.variable("CONSUL_HTTP_TOKEN").or(token);
+        let (token, token_file) = self.token(token);
         let tls = self.tls(tls);
-        Some(Catalog::Consul(Consul { address, https: scheme == Scheme::Https, token, tls }))
+        Some(Catalog::Consul(Consul { address, https: scheme == Scheme::Https, token, token_file, tls }))
+    }
+
+    /// The token, or the file that holds it. The environment wins over the file, and a file of the token over the token,
+    /// as with Consul's own clients. Whether it can be read is not asked: whoever provides it may come later.
+    fn token(
+        &self,
+        (token, token_file): (Option<String>, Option<String>),
+    ) -> (Option<String>, Option<String>) {
+        let from_environment =
+            (self.host.variable("CONSUL_HTTP_TOKEN"), self.host.variable("CONSUL_HTTP_TOKEN_FILE"));
+        match from_environment {
+            (_, Some(file)) => (None, Some(file)),
+            (Some(token), None) => (Some(token), None),
+            (None, None) if token_file.is_some() => (None, token_file),
+            (None, None) => (token, None),
+        }
     }
 
     /// An address with its scheme, if it names one. A scheme may stand there twice, as 3.8 allows.

@@ -162,7 +162,7 @@ impl<H: Host> Lower<'_, H> {
     }
 
     /// A user or a group, which must exist (P9).
-    fn account(
+    pub(super) fn account(
         &mut self,
         given: Option<&Given<Principal>>,
         what: &str,

@@ -11,10 +11,11 @@ use containerpilot_core::plan::{
 
 use super::Lower;
 use crate::decode::Section;
-use crate::diagnose::Severity;
+use crate::diagnose::{Place, Severity};
 use crate::fields::{MetricFields, TelemetryFields};
 use crate::host::Host;
 use crate::kinds::{MetricType, span_of, value_of};
+use crate::metrics;
 
 /// The name of the job that advertises the telemetry server.
 const NAME: &str = "containerpilot";
@@ -80,6 +81,7 @@ impl<H: Host> Lower<'_, H> {
         let all = fields.metrics.as_ref().map(|given| given.value.as_slice()).unwrap_or_default();
         let mut metrics: Vec<(Metric, Option<Sensor>)> = Vec::new();
         let mut complete = true;
+        let mut series: BTreeMap<String, String> = BTreeMap::new();
         for fields in all {
             let metric = self.metric(fields);
             let sensor = self.sensor(fields, metric.as_ref());
@@ -94,6 +96,8 @@ impl<H: Host> Lower<'_, H> {
                 let severity = if other.help == metric.help { Severity::Fault } else { Severity::Error };
                 self.say(severity, place, message, "give each metric a name of its own");
                 complete &= severity != Severity::Error;
+            } else {
+                self.clashes(&metric, place, &mut series);
             }
             metrics.push((metric, sensor));
         }
@@ -118,6 +122,22 @@ impl<H: Host> Lower<'_, H> {
         let timeout = value_of(&fields.timeout).filter(|time| *time > 0).map_or(interval, span_of);
         let metric = metric?.name.clone();
         Some(Some(Sensor { metric, command: exec.value.clone(), interval, timeout }))
+    }
+
+    /// Two metrics under one name on the page: Prometheus keeps one of the values, and nobody can say which.
+    fn clashes(&mut self, metric: &Metric, place: Place, series: &mut BTreeMap<String, String>) {
+        if metrics::OWN.contains(&metric.name.as_str()) {
+            let message =
+                format!("`{}` is a metric of containerpilot itself, which hides this one", metric.name);
+            return self.say(Severity::Fault, place, message, "give it another name");
+        }
+        for name in metrics::series(metric) {
+            if let Some(other) = series.get(&name) {
+                let message = format!("`{}` and `{other}` both have values called `{name}`", metric.name);
+                return self.say(Severity::Fault, place, message, "give one of them another name");
+            }
+        }
+        series.extend(metrics::series(metric).map(|name| (name, metric.name.clone())));
     }
 
     fn metric(&mut self, fields: &MetricFields) -> Option<Metric> {

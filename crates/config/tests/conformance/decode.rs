@@ -146,7 +146,7 @@ fn accepted_departure(case: &Value) -> Option<&'static str> {
     if kind == "unknown-key" && sensors.is_some() && get(&root, "jobs").is_none() {
         return Some("version-2-files");
     }
-    const NEW: [&str; 24] = [
+    const NEW: [&str; 25] = [
         "event",
         "all",
         "any",
@@ -171,6 +171,7 @@ fn accepted_departure(case: &Value) -> Option<&'static str> {
         "buckets",
         "mode",
         "coprocesses",
+        "tokenfile",
     ];
     let keys =
         || error.rsplit("keys: ").next().unwrap_or_default().trim_matches(['[', ']']).split([',', ' ']);

@@ -48,6 +48,20 @@ fn d1_the_environment_overrides_all_but_the_address() {
 }
 
 #[test]
+fn d1_a_token_may_stand_in_a_file_and_the_environment_wins() {
+    let tokens = |text: &str, variables: &[(&str, &str)]| {
+        let found = consul(&format!("{{ consul: {{ address: 'c', {text} }} }}"), variables);
+        (found.token, found.token_file)
+    };
+    let (some, file) = (|text: &str| Some(text.to_owned()), "tokenfile: '/run/token'");
+    assert_eq!(tokens(file, &[]), (None, some("/run/token")));
+    assert_eq!(tokens("token: 't', tokenfile: '/run/token'", &[]), (None, some("/run/token")));
+    assert_eq!(tokens(file, &[("CONSUL_HTTP_TOKEN", "e")]), (some("e"), None));
+    let both = [("CONSUL_HTTP_TOKEN", "e"), ("CONSUL_HTTP_TOKEN_FILE", "/run/other")];
+    assert_eq!(tokens("token: 't'", &both), (None, some("/run/other")));
+}
+
+#[test]
 fn d1_certificates_are_verified_unless_switched_off_in_so_many_words() {
     let verify = |text: &str, variables: &[(&str, &str)]| consul(text, variables).tls.verify;
     assert!(verify("{ consul: 'https://c' }", &[]));

@@ -177,12 +177,12 @@ fn d8_in_maintenance_services_leave_and_checks_stop_and_both_come_back() {
     let mut stage = Stage::running(WEB);
     stage.checked(true);
     stage.look();
-    stage.input(Input::Maintenance(true));
+    stage.maintenance(true);
     assert_eq!(stage.look(), ["event global enterMaintenance", "advertise web absent"]);
-    stage.input(Input::Maintenance(true));
+    stage.maintenance(true);
     stage.seconds(100);
     assert_eq!(stage.look(), [] as [&str; 0], "idempotent, and no check");
-    stage.input(Input::Maintenance(false));
+    stage.maintenance(false);
     assert_eq!(stage.look(), ["event global exitMaintenance", "check check.web"]);
     stage.checked(true);
     assert_eq!(stage.look(), ["event web healthy", "advertise web passing"]);

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test stops at what it does not expect")]
 
 mod coprocesses;
+mod discovery;
 mod events;
 mod health;
 mod processes;

@@ -11,7 +11,7 @@ use containerpilot_core::environment::Environment;
 use containerpilot_core::ids::{CheckRun, JobIx, RunId, WatchIx};
 use containerpilot_core::input::{ExitStatus, Instance, StartError, StartErrorKind};
 use containerpilot_core::plan::{Plan, Signal};
-use containerpilot_core::{Core, Effect, Input, JobStatus, Time};
+use containerpilot_core::{Answer, Command, Core, Effect, Input, JobStatus, RequestId, Time};
 
 /// A core with everything that has come out of it.
 pub(crate) struct Stage {
@@ -28,6 +28,9 @@ pub(crate) struct Stage {
     pub(crate) environment: Environment,
     pub(crate) exit: Option<u8>,
     pub(crate) log: Vec<String>,
+    pub(crate) answers: Vec<Answer>,
+    /// Whether the catalog lets a service go at once.
+    pub(crate) catalog_answers: bool,
 }
 
 pub(crate) fn plan(text: &str) -> Plan {
@@ -62,6 +65,8 @@ impl Stage {
             environment: Environment::default(),
             exit: None,
             log: Vec::new(),
+            answers: Vec::new(),
+            catalog_answers: true,
         }
     }
 
@@ -85,7 +90,7 @@ impl Stage {
             self.seen = event.id.0;
             self.said.push(format!("event {} {}", self.core.origin_name(event.origin), event.code));
         }
-        let mut started = Vec::new();
+        let (mut started, mut gone) = (Vec::new(), Vec::new());
         for effect in effects {
             match effect {
                 Effect::Spawn { job, run, environment } => {
@@ -96,7 +101,7 @@ impl Stage {
                     self.environment = environment;
                     started.push(run);
                 }
-                Effect::Kill { run, signal } => {
+                Effect::Kill { run, signal, .. } => {
                     let name = self.runs.iter().find(|(id, _)| *id == run).map_or("gone", |(_, name)| name);
                     self.said.push(format!("kill {name} {}", signal.0));
                 }
@@ -112,12 +117,16 @@ impl Stage {
                 }
                 Effect::CancelCheck { .. } => self.said.push("cancel check".into()),
                 Effect::Advertise { job, wanted } => {
+                    if wanted == Wanted::Absent {
+                        gone.push(job);
+                    }
                     let wanted = match wanted {
                         Wanted::Absent => "absent".to_owned(),
                         Wanted::Present(status) => format!("{status:?}").to_lowercase(),
                     };
                     self.said.push(format!("advertise {} {wanted}", self.name(job)));
                 }
+                Effect::Reply { answer, .. } => self.answers.push(answer),
                 Effect::Heartbeat { job } => self.said.push(format!("heartbeat {}", self.name(job))),
                 Effect::Log(entry) => {
                     assert!(!entry.message.contains("defect"), "{}", entry.message);
@@ -127,6 +136,11 @@ impl Stage {
                     self.said.push(format!("exit {code}"));
                     self.exit = Some(code);
                 }
+            }
+        }
+        if self.catalog_answers {
+            for job in gone {
+                self.input(Input::Withdrawn { job });
             }
         }
         if self.willing {
@@ -180,14 +194,24 @@ impl Stage {
         self.checks.len()
     }
 
+    /// Somebody asks for something; the answer.
+    pub(crate) fn command(&mut self, command: Command) -> Answer {
+        self.input(Input::Command { id: RequestId(1), command });
+        self.answers.pop().unwrap_or_else(|| panic!("no answer; {:?}", self.said))
+    }
+
+    pub(crate) fn maintenance(&mut self, on: bool) {
+        self.command(Command::Maintenance(on));
+    }
+
     pub(crate) fn signal(&mut self, number: u8) {
         self.input(Input::Signal(Signal(number)));
     }
 
     /// The healthy instances of the first watch are these many.
     pub(crate) fn instances(&mut self, count: u16) {
-        let address = "10.0.0.9".parse().unwrap();
-        let instances = (0..count).map(|nth| Instance { id: format!("i{nth}"), address, port: nth });
+        let instances =
+            (0..count).map(|nth| Instance { id: format!("i{nth}"), address: "10.0.0.9".into(), port: nth });
         self.input(Input::Instances { watch: WatchIx(0), instances: instances.collect() });
     }
 

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use containerpilot_core::command::Command;
 use containerpilot_core::ids::CheckRun;
 use containerpilot_core::input::Input;
 use containerpilot_core::plan::{OnUnhealthy, Probe};
@@ -118,7 +119,7 @@ impl Witness<'_> {
                 self.jobs[job].has_begun = true;
                 self.jobs[job].begun = self.now;
             }
-            let resumed = matches!(input, Input::Maintenance(false))
+            let resumed = matches!(input, Input::Command { command: Command::Maintenance(false), .. })
                 && !self.maintenance
                 && self.phase_before == Phase::Running
                 && status.aim == Aim::Up
@@ -223,7 +224,7 @@ impl Witness<'_> {
                 return self.broken("P5", job, &format!("{} has used up its time", planned.name));
             }
         }
-        let asked = model.run.as_ref().is_none_or(|run| run.asked.is_some());
+        let asked = model.run.as_ref().is_none_or(|run| run.replaced.is_some());
         if seen.news
             && health.on_unhealthy == OnUnhealthy::Restart
             && phase == Phase::Running

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use containerpilot_core::effect::Purpose;
 use containerpilot_core::environment::Environment;
 use containerpilot_core::ids::RunId;
 use containerpilot_core::plan::{Job, OnUnhealthy, Repeat, Restarts, Signal, Trigger};
-use containerpilot_core::{JobStatus, Phase, State, Time};
+use containerpilot_core::{Aim, JobStatus, Phase, State, Time};
 
 use super::{Check, Pending, RunModel, Witness};
 use crate::world::pid_of;
@@ -39,11 +40,10 @@ impl Witness<'_> {
         model.run = Some(RunModel {
             run,
             started: None,
-            asked: None,
-            asked_to_stop: false,
+            replaced: None,
+            stopped: None,
             killed: None,
             timed_out: false,
-            kill_is_unclear: false,
         });
         self.seen[job].spawned += 1;
         if in_shutdown && (!farewell || self.jobs[job].runs_at_shutdown > 1) {
@@ -104,15 +104,16 @@ impl Witness<'_> {
         Ok(())
     }
 
-    pub(super) fn see_signal(&mut self, run: RunId, signal: Signal, phase: Phase) -> Check {
+    /// A signal goes to a run: what it is for must be so.
+    pub(super) fn see_signal(&mut self, run: RunId, signal: Signal, purpose: Purpose, phase: Phase) -> Check {
         let Some(job) = self.job_of(run) else {
-            // In a late step, a process may end in the moment in which its time is up.
-            return if self.exact { Err(self.says("P4", "a signal to a run that is over")) } else { Ok(()) };
+            return Err(self.says("P4", "a signal to a run that is over"));
         };
         let (plan, now, exact) = (self.plan, self.now, self.exact);
         let planned = &plan.jobs[job];
-        let stop = planned.stop.signal;
         let stopping = self.jobs[job].stopping.is_some();
+        // What it did before it began to stop, in the same step, it did rightly.
+        let was_up = self.before[job].aim == Aim::Up;
         let unhealthy = self.seen[job].unhealthy > 0
             && planned.health.as_ref().is_some_and(|health| health.on_unhealthy == OnUnhealthy::Restart);
         let runs = self.jobs[job].runs;
@@ -121,33 +122,41 @@ impl Witness<'_> {
             return self.broken("P4", job, "a signal to a process that has not started");
         };
         let same = |due: Time| if exact { due == now } else { due <= now };
-        let timed_out = planned.timeout.is_some_and(|timeout| same(started + timeout)) && !model.timed_out;
-        let met = met_at(planned, self.startup, runs, model).is_some_and(same) && !model.timed_out;
-        let stubborn = model.asked.is_some_and(|asked| same(asked + plan.stop_timeout));
-        let everybody = phase == Phase::Killing && (self.killing == Some(now) || model.started == Some(now));
-        let reason = signal == Signal::KILL && (timed_out || met || stubborn || everybody);
-        if signal == stop
-            && (stopping || unhealthy)
-            && !(model.asked.is_some() && (!stopping || model.asked_to_stop))
-            && !reason
-        {
-            let replaced = unhealthy && !self.seen[job].asked;
-            (model.asked, model.asked_to_stop) = (Some(now), stopping && !replaced);
-            model.killed = if signal == Signal::KILL { Some(now) } else { model.killed };
-            self.seen[job].asked = true;
-            return Ok(());
+        let (rule, right) = match purpose {
+            Purpose::Stop => ("S2", signal == planned.stop.signal && stopping && model.stopped.is_none()),
+            Purpose::Replace => {
+                let first = model.replaced.is_none() && model.stopped.is_none();
+                ("H8", signal == planned.stop.signal && unhealthy && was_up && first)
+            }
+            Purpose::Timeout => {
+                let timeout = planned.timeout.is_some_and(|timeout| same(started + timeout));
+                let met = met_at(planned, self.startup, runs, model).is_some_and(same);
+                ("P5", signal == Signal::KILL && (timeout || met) && !model.timed_out)
+            }
+            Purpose::Stubborn => {
+                let mut asked = [model.replaced, model.stopped].into_iter().flatten();
+                ("S2", signal == Signal::KILL && asked.any(|asked| same(asked + plan.stop_timeout)))
+            }
+            Purpose::Everything => {
+                let at_once = self.killing == Some(now) || model.started == Some(now);
+                ("S4", signal == Signal::KILL && phase == Phase::Killing && at_once)
+            }
+            Purpose::ByHand => ("X2", true),
+            Purpose::PassedOn => ("S7", plan.pass_signals),
+        };
+        match purpose {
+            Purpose::Stop => model.stopped = Some(now),
+            Purpose::Replace => model.replaced = Some(now),
+            Purpose::Timeout => model.timed_out = true,
+            Purpose::Stubborn | Purpose::Everything | Purpose::ByHand | Purpose::PassedOn => {}
         }
-        if signal != Signal::KILL {
-            let passed_on = plan.pass_signals;
-            let what = format!("signal {} for no reason, or twice", signal.0);
-            return if passed_on { Ok(()) } else { self.broken("S2", job, &what) };
+        if signal == Signal::KILL {
+            model.killed = Some(now);
         }
-        if !reason && exact {
-            return self.broken("P5", job, "SIGKILL for no reason");
+        if !right {
+            let what = format!("signal {} for {purpose:?}, and that is not so, or was done", signal.0);
+            return self.broken(rule, job, &what);
         }
-        model.killed = Some(now);
-        model.kill_is_unclear = !exact || (everybody && (timed_out || met));
-        model.timed_out |= timed_out || met;
         Ok(())
     }
 
@@ -210,11 +219,12 @@ impl Witness<'_> {
         let planned = &self.plan.jobs[job];
         if let (Some(started), Some(timeout)) = (run.started, planned.timeout)
             && started + timeout < self.now
-            && run.killed.is_none()
+            && !run.timed_out
+            && self.killing.is_none()
         {
             return self.broken("P5", job, "its time is up, and it was not killed");
         }
-        if let Some(asked) = run.asked
+        if let Some(asked) = run.stopped.or(run.replaced)
             && self.shutdown.is_none()
             && asked + self.plan.stop_timeout < self.now
             && run.killed.is_none()
@@ -310,7 +320,7 @@ impl Witness<'_> {
         let model = &self.jobs[job];
         if let Some(run) = &model.run {
             if met_at(planned, self.startup, model.runs, run).is_some_and(|met| met < self.now)
-                && run.killed.is_none()
+                && !run.timed_out
             {
                 return self.broken("W4", job, "its turn has come, and the run before was not killed");
             }

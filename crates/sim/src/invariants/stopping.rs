@@ -1,11 +1,12 @@
 //! S1–S5: how one job stops, and how everything does.
 
+use containerpilot_core::effect::Wanted;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::input::Input;
 use containerpilot_core::plan::{AtEnd, Job, Repeat, Role, Trigger};
 use containerpilot_core::{Aim, Core, JobStatus, Phase, State};
 
-use super::{Check, JobModel, LAST_WAIT, RunModel, Witness, asks_to_stop};
+use super::{Check, JobModel, LAST_WAIT, MOST_PATIENCE, RunModel, Witness, asks_to_stop};
 
 impl Witness<'_> {
     /// S5: the code that is to come, as far as it is known when the shutdown begins.
@@ -116,6 +117,15 @@ impl Witness<'_> {
         Ok(())
     }
 
+    /// The catalog has let a service go.
+    pub(super) fn see_withdrawn(&mut self, job: usize) {
+        let now = self.now;
+        let model = &mut self.jobs[job];
+        if model.left_at.is_some() && model.free_at.is_none() {
+            model.free_at = Some(now);
+        }
+    }
+
     /// The jobs that run at the `stopping` of another.
     fn hooks(&self, job: usize) -> impl Iterator<Item = usize> + '_ {
         let name = &self.plan.jobs[job].name;
@@ -137,9 +147,13 @@ impl Witness<'_> {
     /// Whether a job that waits for hooks is waited for by one of them, directly or by others (S2).
     fn in_a_ring(&self, from: usize, target: usize, after: &[JobStatus], seen: &mut Vec<usize>) -> bool {
         let waits = after[from].aim == Aim::Hooks && after[from].run.is_none();
-        // One that has become complete in this very step was part of the ring until it was broken.
-        let gone = after[from].state == State::Complete
-            && self.jobs[from].left_at.is_some_and(|left_at| left_at < self.now);
+        // One that has become complete in this very step, and not before the one that was let go, was part of the ring
+        // until it was broken. Where that one goes on (it has a process), the order within the step cannot be seen.
+        let later = |(one, other)| one > other;
+        let before_it =
+            self.jobs[target].stopped.zip(self.jobs[from].stopped).is_some_and(|stopped| later(stopped));
+        let gone =
+            self.before[from].state == State::Complete || (after[from].state == State::Complete && before_it);
         if gone || !waits || seen.contains(&from) {
             return false;
         }
@@ -156,6 +170,10 @@ impl Witness<'_> {
         let late = planned.stop.timeout.is_some_and(|timeout| stopping + timeout <= self.now);
         if left && self.jobs[job].left_at.is_none() {
             self.jobs[job].left_at = Some(self.now);
+            // Who was in the catalog waits for it to let go; an answer, or its time, ends that.
+            if self.before[job].wanted == Wanted::Absent {
+                self.jobs[job].free_at = Some(self.now);
+            }
             let outstanding = self.hooks(job).find(|hook| {
                 after[*hook].state != State::Complete && !self.in_a_ring(*hook, job, after, &mut Vec::new())
             });
@@ -183,14 +201,14 @@ impl Witness<'_> {
             return self.broken("C6", job, "a coprocess is stopped while others still run");
         }
         let Some(left_at) = self.jobs[job].left_at else { return Ok(()) };
-        let drained = left_at + planned.stop.drain;
-        if run.started.is_some() && self.exact && phase == Phase::Stopping {
-            // Nobody need ask what was killed for its time at that very moment.
-            let signalled = run.asked.is_some() || run.killed.is_some();
-            if !signalled && drained < self.now && !self.plan.pass_signals {
+        let patience = left_at + MOST_PATIENCE.min(self.plan.stop_timeout / 4);
+        let free_at = self.jobs[job].free_at.map_or(patience, |free_at| free_at.min(patience));
+        let drained = free_at + planned.stop.drain;
+        if run.started.is_some() && self.exact && matches!(phase, Phase::Running | Phase::Stopping) {
+            if run.stopped.is_none() && drained < self.now {
                 return self.broken("S2", job, "it has drained, and is not asked to end");
             }
-            if self.seen[job].asked && drained > self.now {
+            if run.stopped == Some(self.now) && drained > self.now {
                 return self.broken("S2", job, "it is asked to end before it has drained");
             }
         }

@@ -1,0 +1,33 @@
+//! The names of metrics: which are ours, and which series a metric has on the page.
+
+use containerpilot_core::plan::{Metric, MetricKind};
+
+/// The supervisor's own metrics (T3), in order.
+pub const OWN: [&str; 16] = [
+    "containerpilot_build_info",
+    "containerpilot_check_duration_seconds",
+    "containerpilot_check_up",
+    "containerpilot_control_http_requests",
+    "containerpilot_events",
+    "containerpilot_job_last_exit_code",
+    "containerpilot_job_restarts_total",
+    "containerpilot_job_start_time_seconds",
+    "containerpilot_job_up",
+    "containerpilot_watch_instances",
+    "process_cpu_seconds_total",
+    "process_max_fds",
+    "process_open_fds",
+    "process_resident_memory_bytes",
+    "process_start_time_seconds",
+    "process_virtual_memory_bytes",
+];
+
+/// The names under which the values of a metric are shown: its own and, for some, others made from it.
+pub(crate) fn series(metric: &Metric) -> impl Iterator<Item = String> + '_ {
+    let suffixes: &[&str] = match metric.kind {
+        MetricKind::Counter | MetricKind::Gauge => &[""],
+        MetricKind::Histogram { .. } => &["", "_bucket", "_sum", "_count"],
+        MetricKind::Summary => &["", "_sum", "_count"],
+    };
+    suffixes.iter().map(|suffix| format!("{}{suffix}", metric.name))
+}

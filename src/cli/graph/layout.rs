@@ -1,0 +1,427 @@
+//! Where boxes and arrows go: in columns, from what starts to what is started.
+//!
+//! The usual way for such pictures (Sugiyama's): turn arrows round until there is no circle, put each box into the column
+//! behind all that lead to it, let long arrows pass through the columns between, order each column so that few arrows
+//! cross, and move things up and down towards what they belong to. Everything is in whole pixels and follows from
+//! the order of boxes and arrows alone, so the same plan gives the same picture.
+
+use std::cmp::Reverse;
+
+/// The space between two boxes of a column, and between two arrows that pass.
+const BETWEEN: i64 = 16;
+/// The space between two columns, without the labels in it.
+const GAP: i64 = 64;
+const MARGIN: i64 = 16;
+/// How high the place is through which an arrow passes a column.
+const LANE: i64 = 6;
+/// An arrow across more columns than this is drawn straight, as are those beyond so many lanes: it keeps the work linear.
+const LONGEST: usize = 24;
+const MOST_LANES: usize = 20_000;
+const ROUNDS: usize = 8;
+
+/// How large a box is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Size {
+    pub(super) width: i64,
+    pub(super) height: i64,
+}
+
+/// An arrow between two boxes, with the space its label needs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrow {
+    pub(super) from: usize,
+    pub(super) to: usize,
+    pub(super) label: i64,
+}
+
+/// A point; for a box, its upper left corner.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Point {
+    pub(super) x: i64,
+    pub(super) y: i64,
+}
+
+/// Where everything is.
+#[derive(Debug, Default)]
+pub(super) struct Picture {
+    pub(super) boxes: Vec<Point>,
+    /// The points of each arrow, from its beginning to its end; two for one that returns to its own box.
+    pub(super) arrows: Vec<Vec<Point>>,
+    pub(super) width: i64,
+    pub(super) height: i64,
+}
+
+/// A box, or the lane of a passing arrow.
+struct Vertex {
+    column: usize,
+    height: i64,
+    /// Its upper edge.
+    y: i64,
+    before: Vec<usize>,
+    after: Vec<usize>,
+}
+
+impl Vertex {
+    fn centre(&self) -> i64 {
+        self.y + self.height / 2
+    }
+}
+
+/// Places everything.
+pub(super) fn layout(sizes: &[Size], arrows: &[Arrow]) -> Picture {
+    // Whoever calls knows its boxes; an arrow to nowhere would be a fault of ours, and is not drawn.
+    let known = |arrow: &Arrow| arrow.from < sizes.len() && arrow.to < sizes.len();
+    let turned = turned(sizes.len(), arrows);
+    let forward: Vec<Option<(usize, usize)>> = arrows
+        .iter()
+        .zip(&turned)
+        .map(|(arrow, turned)| {
+            let ends = if *turned { (arrow.to, arrow.from) } else { (arrow.from, arrow.to) };
+            Some(ends).filter(|(from, to)| from != to && known(arrow))
+        })
+        .collect();
+    let columns = columns(sizes.len(), &forward);
+    let mut vertices: Vec<Vertex> = sizes
+        .iter()
+        .zip(&columns)
+        .map(|(size, column)| Vertex {
+            column: *column,
+            height: size.height,
+            y: 0,
+            before: Vec::new(),
+            after: Vec::new(),
+        })
+        .collect();
+    let ways: Vec<Vec<usize>> = forward.iter().map(|ends| way(&mut vertices, *ends)).collect();
+    let mut rows = rows(&vertices);
+    for round in 0..ROUNDS {
+        order(&vertices, &mut rows, round % 2 == 0);
+    }
+    stack(&mut vertices, &rows);
+    for round in 0..ROUNDS {
+        straighten(&mut vertices, &rows, round % 2 == 0);
+    }
+    let top = vertices.iter().map(|vertex| vertex.y).min().unwrap_or(0);
+    for vertex in &mut vertices {
+        vertex.y += MARGIN - top;
+    }
+    let (lefts, widths) = across(sizes, arrows, &columns, rows.len(), &ways);
+    draw(&Placed { sizes, arrows, turned: &turned, columns: &columns, ways: &ways, lefts, widths }, &vertices)
+}
+
+/// Which arrows must be turned round so that there is no circle. Those to their own box are not.
+fn turned(count: usize, arrows: &[Arrow]) -> Vec<bool> {
+    #[derive(Clone, Copy, PartialEq)]
+    enum Seen {
+        Not,
+        Open,
+        Done,
+    }
+    let mut out = vec![Vec::new(); count];
+    for (nth, arrow) in arrows.iter().enumerate().filter(|(_, arrow)| arrow.from != arrow.to) {
+        if let Some(list) = out.get_mut(arrow.from) {
+            list.push((nth, arrow.to));
+        }
+    }
+    let mut turned = vec![false; arrows.len()];
+    let mut seen = vec![Seen::Not; count];
+    let mut set = |at: usize, to: Seen| seen.get_mut(at).map(|slot| std::mem::replace(slot, to));
+    for root in 0..count {
+        if set(root, Seen::Open) != Some(Seen::Not) {
+            set(root, Seen::Done);
+            continue;
+        }
+        let mut path = vec![(root, 0)];
+        while let Some((at, next)) = path.last_mut() {
+            let Some((arrow, to)) = out.get(*at).and_then(|list| list.get(*next)).copied() else {
+                set(*at, Seen::Done);
+                path.pop();
+                continue;
+            };
+            *next += 1;
+            match set(to, Seen::Open) {
+                Some(Seen::Not) => path.push((to, 0)),
+                Some(Seen::Open) => turned.get_mut(arrow).into_iter().for_each(|turned| *turned = true),
+                Some(Seen::Done) => drop(set(to, Seen::Done)),
+                None => {}
+            }
+        }
+    }
+    turned
+}
+
+/// The column of each box: behind all that lead to it; what nothing leads to stands just before what it leads to.
+fn columns(count: usize, arrows: &[Option<(usize, usize)>]) -> Vec<usize> {
+    let mut out = vec![Vec::new(); count];
+    let mut waits = vec![0_usize; count];
+    for (from, to) in arrows.iter().flatten() {
+        if let (Some(list), Some(waits)) = (out.get_mut(*from), waits.get_mut(*to)) {
+            list.push(*to);
+            *waits += 1;
+        }
+    }
+    let sources: Vec<usize> = (0..count).filter(|at| waits.get(*at) == Some(&0)).collect();
+    let mut ready = sources.clone();
+    let mut column = vec![0_usize; count];
+    while let Some(at) = ready.pop() {
+        let next = column.get(at).map_or(1, |column| column + 1);
+        for to in out.get(at).into_iter().flatten() {
+            if let (Some(column), Some(waits)) = (column.get_mut(*to), waits.get_mut(*to)) {
+                *column = next.max(*column);
+                *waits -= 1;
+                if *waits == 0 {
+                    ready.push(*to);
+                }
+            }
+        }
+    }
+    for source in sources {
+        let nearest = out.get(source).into_iter().flatten().filter_map(|to| column.get(*to)).min().copied();
+        if let (Some(nearest), Some(slot)) = (nearest, column.get_mut(source)) {
+            *slot = nearest.saturating_sub(1);
+        }
+    }
+    column
+}
+
+/// The vertices on the way of an arrow, with a lane in each column between.
+fn way(vertices: &mut Vec<Vertex>, ends: Option<(usize, usize)>) -> Vec<usize> {
+    let Some((from, to)) = ends else { return Vec::new() };
+    let column = |at: usize| vertices.get(at).map_or(0, |vertex| vertex.column);
+    let (first, last) = (column(from) + 1, column(to));
+    let mut way = vec![from];
+    if last.saturating_sub(first) <= LONGEST && vertices.len() < MOST_LANES {
+        for column in first..last {
+            way.push(vertices.len());
+            vertices.push(Vertex { column, height: LANE, y: 0, before: Vec::new(), after: Vec::new() });
+        }
+    }
+    way.push(to);
+    for (from, to) in way.iter().zip(way.iter().skip(1)) {
+        if let Some(vertex) = vertices.get_mut(*from) {
+            vertex.after.push(*to);
+        }
+        if let Some(vertex) = vertices.get_mut(*to) {
+            vertex.before.push(*from);
+        }
+    }
+    way
+}
+
+/// The vertices of each column.
+fn rows(vertices: &[Vertex]) -> Vec<Vec<usize>> {
+    let count = vertices.iter().map(|vertex| vertex.column + 1).max().unwrap_or(0);
+    let mut rows = vec![Vec::new(); count];
+    for (at, vertex) in vertices.iter().enumerate() {
+        if let Some(row) = rows.get_mut(vertex.column) {
+            row.push(at);
+        }
+    }
+    rows
+}
+
+/// Orders each column by the middle of what its vertices are connected with in the column before, or behind.
+fn order(vertices: &[Vertex], rows: &mut [Vec<usize>], forward: bool) {
+    let mut place = vec![0_i64; vertices.len()];
+    for row in rows.iter() {
+        note(&mut place, row);
+    }
+    let count = rows.len();
+    for nth in 0..count {
+        let nth = if forward { nth } else { count - 1 - nth };
+        let Some(row) = rows.get_mut(nth) else { continue };
+        let middle = |at: &usize| {
+            let vertex = vertices.get(*at);
+            let others = vertex.map(|vertex| if forward { &vertex.before } else { &vertex.after });
+            let places = others.into_iter().flatten().filter_map(|other| place.get(*other));
+            // Finer than a place, so that two that differ by half of one are not the same.
+            mean(places.map(|place| place * 1024)).or_else(|| place.get(*at).map(|place| place * 1024))
+        };
+        let mut keyed: Vec<(Option<i64>, usize)> = row.iter().map(|at| (middle(at), *at)).collect();
+        keyed.sort_by_key(|(middle, _)| *middle);
+        *row = keyed.into_iter().map(|(_, at)| at).collect();
+        note(&mut place, row);
+    }
+}
+
+/// Writes down which place each vertex of a column has.
+fn note(place: &mut [i64], row: &[usize]) {
+    for (nth, at) in (0..).zip(row) {
+        if let Some(slot) = place.get_mut(*at) {
+            *slot = nth;
+        }
+    }
+}
+
+fn mean(numbers: impl Iterator<Item = i64>) -> Option<i64> {
+    let (sum, count) = numbers.fold((0_i64, 0_i64), |(sum, count), number| (sum + number, count + 1));
+    sum.checked_div(count)
+}
+
+/// Puts the vertices of each column one below the other.
+fn stack(vertices: &mut [Vertex], rows: &[Vec<usize>]) {
+    for row in rows {
+        let mut y = 0;
+        for at in row {
+            if let Some(vertex) = vertices.get_mut(*at) {
+                vertex.y = y;
+                y += vertex.height + BETWEEN;
+            }
+        }
+    }
+}
+
+/// Moves vertices towards what they are connected with, in their order and without touching one another.
+fn straighten(vertices: &mut [Vertex], rows: &[Vec<usize>], forward: bool) {
+    let count = rows.len();
+    for nth in 0..count {
+        let Some(row) = rows.get(if forward { nth } else { count - 1 - nth }) else { continue };
+        let wished: Vec<(i64, i64)> = row
+            .iter()
+            .filter_map(|at| {
+                let vertex = vertices.get(*at)?;
+                let others = if forward { &vertex.before } else { &vertex.after };
+                let centres = others.iter().filter_map(|other| vertices.get(*other)).map(Vertex::centre);
+                let wish = mean(centres).map_or(vertex.y, |centre| centre - vertex.height / 2);
+                Some((wish, vertex.height))
+            })
+            .collect();
+        // Twice as near as possible: pushed down only, and pushed up only. Between two good places is a good place.
+        let mut down = Vec::with_capacity(wished.len());
+        let mut free = i64::MIN;
+        for (wish, height) in &wished {
+            let y = free.max(*wish);
+            free = y + height + BETWEEN;
+            down.push(y);
+        }
+        let mut up = Vec::with_capacity(wished.len());
+        let mut free = i64::MAX;
+        for (wish, height) in wished.iter().rev() {
+            let y = (free.saturating_sub(*height)).min(*wish);
+            free = y - BETWEEN;
+            up.push(y);
+        }
+        for (at, (down, up)) in row.iter().zip(down.into_iter().zip(up.into_iter().rev())) {
+            if let Some(vertex) = vertices.get_mut(*at) {
+                vertex.y = (down + up).div_euclid(2);
+            }
+        }
+    }
+}
+
+/// The left edge and the width of each column; between them is room for the labels at the ends of arrows.
+fn across(
+    sizes: &[Size],
+    arrows: &[Arrow],
+    columns: &[usize],
+    count: usize,
+    ways: &[Vec<usize>],
+) -> (Vec<i64>, Vec<i64>) {
+    let mut widths = vec![0; count];
+    let mut gaps = vec![0; count];
+    for (size, column) in sizes.iter().zip(columns) {
+        if let Some(width) = widths.get_mut(*column) {
+            *width = size.width.max(*width);
+        }
+    }
+    for (arrow, way) in arrows.iter().zip(ways) {
+        let Some(last) = way.last().and_then(|at| columns.get(*at)) else { continue };
+        // A label stands before the box that its arrow leads to, or behind it if the arrow comes from there.
+        let before = if way.last() == Some(&arrow.to) {
+            last - 1
+        } else {
+            columns.get(arrow.to).copied().unwrap_or(0)
+        };
+        if let Some(gap) = gaps.get_mut(before) {
+            *gap = arrow.label.max(*gap);
+        }
+    }
+    let mut lefts = Vec::with_capacity(count);
+    let mut x = MARGIN;
+    for (width, gap) in widths.iter().zip(&gaps) {
+        lefts.push(x);
+        x += width + GAP + gap;
+    }
+    (lefts, widths)
+}
+
+struct Placed<'a> {
+    sizes: &'a [Size],
+    arrows: &'a [Arrow],
+    turned: &'a [bool],
+    columns: &'a [usize],
+    ways: &'a [Vec<usize>],
+    lefts: Vec<i64>,
+    widths: Vec<i64>,
+}
+
+fn draw(placed: &Placed<'_>, vertices: &[Vertex]) -> Picture {
+    let left = |column: usize| placed.lefts.get(column).copied().unwrap_or(0);
+    let width = |column: usize| placed.widths.get(column).copied().unwrap_or(0);
+    let mut picture = Picture::default();
+    for ((size, column), vertex) in placed.sizes.iter().zip(placed.columns).zip(vertices) {
+        // In the middle of its column, so that arrows are of about one length.
+        let corner = Point { x: left(*column) + (width(*column) - size.width) / 2, y: vertex.y };
+        picture.width = picture.width.max(corner.x + size.width + MARGIN);
+        picture.height = picture.height.max(corner.y + size.height + MARGIN);
+        picture.boxes.push(corner);
+    }
+    let lowest = vertices.iter().map(|vertex| vertex.y + vertex.height + MARGIN).max();
+    picture.height = picture.height.max(lowest.unwrap_or(0));
+    let ports = ports(placed, vertices);
+    for (nth, arrow) in placed.arrows.iter().enumerate() {
+        let edges = |at: usize| {
+            let corner = picture.boxes.get(at).copied().unwrap_or_default();
+            let size = placed.sizes.get(at).copied().unwrap_or(Size { width: 0, height: 0 });
+            (corner, size)
+        };
+        let way = placed.ways.get(nth).map_or(&[][..], Vec::as_slice);
+        let [first, lanes @ .., last] = way else {
+            // It returns to its own box: a loop above the right corner.
+            let (corner, size) = edges(arrow.from);
+            let right = Point { x: corner.x + size.width, y: corner.y + size.height / 2 };
+            picture.arrows.push(vec![right, Point { x: right.x - size.width / 4, y: corner.y }]);
+            continue;
+        };
+        let (start, size) = edges(*first);
+        let mut points = vec![Point { x: start.x + size.width, y: start.y + size.height / 2 }];
+        for lane in lanes {
+            if let Some(vertex) = vertices.get(*lane) {
+                let x = left(vertex.column);
+                points.push(Point { x, y: vertex.centre() });
+                points.push(Point { x: x + width(vertex.column), y: vertex.centre() });
+            }
+        }
+        let (end, size) = edges(*last);
+        let port = ports.get(nth).copied().flatten().unwrap_or(size.height / 2);
+        points.push(Point { x: end.x, y: end.y + port });
+        if placed.turned.get(nth) == Some(&true) {
+            points.reverse();
+        }
+        picture.arrows.push(points);
+    }
+    picture
+}
+
+/// How far below the upper edge of its box each arrow ends, so that no two end in one point.
+fn ports(placed: &Placed<'_>, vertices: &[Vertex]) -> Vec<Option<i64>> {
+    let mut ending = vec![Vec::new(); placed.sizes.len()];
+    for (nth, way) in placed.ways.iter().enumerate() {
+        if let [.., before, last] = way.as_slice()
+            && let (Some(list), Some(vertex)) = (ending.get_mut(*last), vertices.get(*before))
+        {
+            list.push((vertex.centre(), Reverse(vertex.column), nth));
+        }
+    }
+    let mut ports = vec![None; placed.arrows.len()];
+    for (mut list, size) in ending.into_iter().zip(placed.sizes) {
+        list.sort_unstable();
+        let parts = i64::try_from(list.len()).unwrap_or(i64::MAX - 1) + 1;
+        for (part, (_, _, nth)) in (1..).zip(list) {
+            if let Some(port) = ports.get_mut(nth) {
+                *port = Some(size.height * part / parts);
+            }
+        }
+    }
+    ports
+}

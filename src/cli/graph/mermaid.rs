@@ -1,0 +1,52 @@
+//! Mermaid's text, which many viewers of Markdown draw.
+
+use std::fmt::Write;
+
+use super::web::{Kind, Line, Web};
+
+pub(super) fn text(web: &Web) -> String {
+    let mut out = String::from("flowchart LR\n");
+    for (nth, node) in web.nodes.iter().enumerate() {
+        let mut label = escaped(&node.name);
+        if !node.note.is_empty() {
+            let _ = write!(label, "<br/><small>{}</small>", escaped(&node.note));
+        }
+        let (open, close, class) = match node.kind {
+            Kind::Job => ("[", "]", "job"),
+            Kind::Coprocess => ("[[", "]]", "coprocess"),
+            Kind::Watch => ("[(", ")]", "watch"),
+            Kind::Event => ("([", "])", "event"),
+            Kind::All => ("{", "}", "all"),
+            Kind::Missing => ("[", "]", "missing"),
+        };
+        if node.kind == Kind::All {
+            "all".clone_into(&mut label);
+        }
+        let _ = writeln!(out, "    n{nth}{open}\"{label}\"{close}:::{class}");
+    }
+    for edge in &web.edges {
+        let arrow = match edge.line {
+            Line::Once => "-->",
+            Line::Each => "==>",
+            Line::Effect => "-.->",
+        };
+        let label =
+            if edge.label.is_empty() { String::new() } else { format!("|\"{}\"|", escaped(&edge.label)) };
+        let _ = writeln!(out, "    n{} {arrow}{label} n{}", edge.from, edge.to);
+    }
+    out.push_str("    classDef missing stroke:#c00,stroke-dasharray:4\n");
+    out
+}
+
+/// A text inside double quotes, where Mermaid reads entities (`#34;`) and a little HTML.
+fn escaped(text: &str) -> String {
+    let mut out = String::new();
+    for c in text.chars() {
+        match c {
+            '"' | '#' | '&' | '<' | '>' | '`' | '\\' | '|' => drop(write!(out, "#{};", u32::from(c))),
+            c if c.is_control() => out.push('\u{fffd}'),
+            c => out.push(c),
+        }
+    }
+    out
+}

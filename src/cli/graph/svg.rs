@@ -1,0 +1,185 @@
+//! A picture that every browser shows.
+
+use std::fmt::Write;
+
+use super::layout::{Arrow, Point, Size, layout};
+use super::web::{Edge, Kind, Line, Node, Web};
+
+/// About how wide a letter is: in a box, and in the smaller text of notes and labels.
+const LETTER: i64 = 8;
+const SMALL: i64 = 7;
+/// Names are cut after so many letters; the whole name shows when the mouse rests on the box.
+const LONGEST: usize = 40;
+/// The height an arrow's label needs.
+const LABEL: i64 = 18;
+
+const STYLE: &str = "\
+text{font-family:ui-sans-serif,system-ui,sans-serif;font-size:14px;fill:#1f2328}\
+.note,.label{font-size:11px;fill:#57606a}\
+.job{fill:#ddf4ff;stroke:#0969da}.coprocess{fill:#eaeef2;stroke:#57606a}.watch{fill:#dafbe1;stroke:#1a7f37}\
+.event{fill:#fff8c5;stroke:#9a6700}.all{fill:#fff;stroke:#0969da}\
+.missing{fill:#ffebe9;stroke:#cf222e;stroke-dasharray:4}\
+path{fill:none;stroke:#57606a;stroke-width:1.2}.each{stroke-width:2.4}.effect{stroke-dasharray:5}\
+.head{fill:#57606a;stroke:none}";
+
+pub(super) fn text(web: &Web) -> String {
+    let mut ending = vec![0_i64; web.nodes.len()];
+    for edge in &web.edges {
+        if let Some(count) = ending.get_mut(edge.to) {
+            *count += 1;
+        }
+    }
+    let sizes: Vec<Size> = web.nodes.iter().zip(&ending).map(|(node, ending)| size(node, *ending)).collect();
+    let arrows: Vec<Arrow> = web
+        .edges
+        .iter()
+        .map(|edge| Arrow { from: edge.from, to: edge.to, label: label_width(edge) })
+        .collect();
+    let picture = layout(&sizes, &arrows);
+    let (width, height) = (picture.width.max(1), picture.height.max(1));
+    let mut out = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
+         viewBox=\"0 0 {width} {height}\" role=\"img\">\n<title>jobs, events and watches</title>\n\
+         <style>{STYLE}</style>\n<defs><marker id=\"head\" viewBox=\"0 0 8 8\" refX=\"8\" refY=\"4\" \
+         markerWidth=\"8\" markerHeight=\"8\" markerUnits=\"userSpaceOnUse\" orient=\"auto\">\
+         <path class=\"head\" d=\"M0 0 8 4 0 8z\"/></marker></defs>\n\
+         <rect width=\"{width}\" height=\"{height}\" fill=\"#fff\"/>\n"
+    );
+    for (edge, points) in web.edges.iter().zip(&picture.arrows) {
+        arrow(&mut out, edge, points);
+    }
+    for ((node, size), corner) in web.nodes.iter().zip(&sizes).zip(&picture.boxes) {
+        draw(&mut out, node, *size, *corner);
+    }
+    out.push_str("</svg>\n");
+    out
+}
+
+fn size(node: &Node, ending: i64) -> Size {
+    if node.kind == Kind::All {
+        return Size { width: 44, height: ((ending + 1) * LABEL).max(32) };
+    }
+    let name = letters(&cut(&node.name)) * LETTER;
+    let note = letters(&cut(&node.note)) * SMALL;
+    let lines = if node.note.is_empty() { 36 } else { 50 };
+    Size { width: name.max(note).max(40) + 24, height: ((ending + 1) * LABEL).max(lines) }
+}
+
+fn label_width(edge: &Edge) -> i64 {
+    if edge.label.is_empty() { 0 } else { letters(&edge.label) * SMALL + 10 }
+}
+
+/// How many letters wide a text is; those of East Asia count twice.
+fn letters(text: &str) -> i64 {
+    text.chars().map(|c| if u32::from(c) >= 0x1100 { 2 } else { 1 }).sum()
+}
+
+fn cut(text: &str) -> String {
+    if text.chars().count() <= LONGEST {
+        return text.to_owned();
+    }
+    text.chars().take(LONGEST - 1).chain(['…']).collect()
+}
+
+fn draw(out: &mut String, node: &Node, size: Size, corner: Point) {
+    let (Size { width, height }, Point { x, y }) = (size, corner);
+    let (class, round) = match node.kind {
+        Kind::Job => ("job", 6),
+        Kind::Coprocess => ("coprocess", 0),
+        Kind::Watch => ("watch", 14),
+        Kind::Event => ("event", 18),
+        Kind::All => ("all", 10),
+        Kind::Missing => ("missing", 0),
+    };
+    let name = if node.kind == Kind::All { "all" } else { &node.name };
+    let _ = write!(
+        out,
+        "<g><title>{} {}</title><rect class=\"{class}\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" \
+         rx=\"{round}\"/>",
+        match node.kind {
+            Kind::Coprocess => "coprocess",
+            Kind::Watch => "watch",
+            Kind::Event => "event",
+            Kind::All => "when",
+            Kind::Job | Kind::Missing => "job",
+        },
+        escaped(name)
+    );
+    let middle = x + width / 2;
+    let line = y + height / 2 + if node.note.is_empty() { 5 } else { -2 };
+    let _ = write!(
+        out,
+        "<text x=\"{middle}\" y=\"{line}\" text-anchor=\"middle\">{}</text>",
+        escaped(&cut(name))
+    );
+    if !node.note.is_empty() {
+        let _ = write!(
+            out,
+            "<text class=\"note\" x=\"{middle}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
+            line + 16,
+            escaped(&cut(&node.note))
+        );
+    }
+    out.push_str("</g>\n");
+}
+
+fn arrow(out: &mut String, edge: &Edge, points: &[Point]) {
+    let ([start, rest @ ..], Some(end)) = (points, points.last()) else { return };
+    let class = match edge.line {
+        Line::Once => "once",
+        Line::Each => "each",
+        Line::Effect => "effect",
+    };
+    let _ = write!(out, "<path class=\"{class}\" marker-end=\"url(#head)\" d=\"M{} {}", start.x, start.y);
+    let label = label_width(edge);
+    let mut anchor = "end";
+    if edge.from == edge.to {
+        let (far, high) = (start.x + 24, end.y - 24);
+        let _ = write!(
+            out,
+            "C{far} {} {far} {high} {} {high}S{} {high} {} {}",
+            start.y, start.x, end.x, end.x, end.y
+        );
+    } else {
+        let mut from = *start;
+        for (nth, to) in rest.iter().enumerate() {
+            // The last piece is straight where the label stands.
+            let straight = if nth + 1 == rest.len() { label.max(12) } else { 0 };
+            let bend = if to.x >= from.x { to.x - straight } else { to.x + straight };
+            let middle = i64::midpoint(from.x, bend);
+            let _ = write!(out, "C{middle} {} {middle} {} {bend} {}", from.y, to.y, to.y);
+            if straight > 0 {
+                let _ = write!(out, "H{}", to.x);
+                anchor = if to.x >= from.x { "end" } else { "start" };
+            }
+            from = *to;
+        }
+    }
+    out.push_str("\"/>\n");
+    if !edge.label.is_empty() {
+        let x = if anchor == "end" { end.x - 8 } else { end.x + 8 };
+        let _ = writeln!(
+            out,
+            "<text class=\"label\" x=\"{x}\" y=\"{}\" text-anchor=\"{anchor}\">{}</text>",
+            end.y - 4,
+            escaped(&edge.label)
+        );
+    }
+}
+
+/// A text in XML. What XML cannot hold at all is shown as a sign for it.
+fn escaped(text: &str) -> String {
+    let mut out = String::new();
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\u{fffe}' | '\u{ffff}' => out.push('\u{fffd}'),
+            c if c.is_control() => out.push('\u{fffd}'),
+            c => out.push(c),
+        }
+    }
+    out
+}

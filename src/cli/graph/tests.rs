@@ -1,0 +1,192 @@
+use std::time::Instant;
+
+use containerpilot_config::{Input, Options, load};
+use containerpilot_core::plan::Plan;
+
+use super::layout::{Arrow, Size, layout};
+use super::web::{Kind, Line, Web};
+use super::{dot, mermaid, svg};
+use crate::host::ThisHost;
+
+fn plan(text: &str) -> Plan {
+    let input = Input { name: "test".to_owned(), text: text.as_bytes().to_vec() };
+    let loaded = load(vec![input], &ThisHost::look(), Options { version: "1", refuse_planned: false });
+    let report = loaded.report;
+    loaded.plan.unwrap_or_else(|| panic!("{}", report.display(super::check::style(false))))
+}
+
+const WEB: &str = r#"{
+    jobs: [
+        { name: "setup", exec: "true", onFailure: "shutdown" },
+        { name: "db", exec: "x", port: 5432, interfaces: "static:10.0.0.1", restarts: "unlimited",
+          health: { exec: "x", interval: 1, ttl: 5 }, when: { source: "setup", once: "exitSuccess" } },
+        { name: "app", exec: "x", when: { all: [{ source: "setup", event: "exitSuccess" },
+                                               { source: "watch.db", event: "healthy" }] } },
+        { name: "reload", exec: "x", when: { source: "watch.db", each: "changed" } },
+        { name: "tick", exec: "x", when: { interval: "10s" } },
+        { name: "hup", exec: "x", when: { source: "SIGHUP" } },
+        { name: "last", exec: "x", when: { source: "app", once: "stopped" } },
+        { name: "lost", exec: "x", when: { source: "ghost", once: "healthy" } },
+    ],
+    watches: [{ name: "db", interval: 5 }],
+    coprocesses: [{ command: "y", name: "side" }],
+}"#;
+
+#[test]
+fn x4_the_web_has_every_job_watch_and_source_and_what_starts_what() {
+    let web = Web::of(&plan(WEB));
+    let name = |at: usize| match (web.nodes[at].kind, web.nodes[at].name.as_str()) {
+        (Kind::All, _) => "(all)".to_owned(),
+        (Kind::Missing, name) => format!("?{name}"),
+        (_, name) => name.to_owned(),
+    };
+    let edges: Vec<String> = web
+        .edges
+        .iter()
+        .map(|edge| {
+            let line = match edge.line {
+                Line::Once => "->",
+                Line::Each => "=>",
+                Line::Effect => "~>",
+            };
+            format!("{} {line} {} {}", name(edge.from), name(edge.to), edge.label).trim().to_owned()
+        })
+        .collect();
+    assert_eq!(
+        edges,
+        [
+            "startup -> setup",
+            "setup ~> shutdown fails for good",
+            "setup -> db exitSuccess",
+            "db ~> watch.db advertised",
+            "setup -> (all) exitSuccess",
+            "watch.db -> (all) healthy",
+            "(all) -> app",
+            "watch.db => reload each changed",
+            "startup => tick every 10s",
+            "SIGHUP => hup",
+            "app -> last stopped",
+            "?ghost -> lost healthy",
+            "startup -> side",
+        ]
+    );
+    assert_eq!(web.nodes[1].note, "restarted without limit, port 5432");
+}
+
+#[test]
+fn x4_mermaid_and_dot_say_the_same() {
+    let plan = plan(
+        r#"{ jobs: [{ name: "a", exec: "x" }, { name: "b", exec: "x", when: { source: "a", each: "exitFailed" } }] }"#,
+    );
+    let web = Web::of(&plan);
+    assert_eq!(
+        mermaid::text(&web),
+        "flowchart LR\n    n0[\"a\"]:::job\n    n1[\"b\"]:::job\n    n2([\"startup\"]):::event\n    n2 --> n0\n    \
+         n0 ==>|\"each exitFailed\"| n1\n    classDef missing stroke:#c00,stroke-dasharray:4\n"
+    );
+    let dot = dot::text(&web);
+    for line in [
+        "n0 [label=\"a\", shape=box, style=rounded];",
+        "n2 [label=\"startup\", shape=ellipse];",
+        "n2 -> n0 [label=\"\"];",
+        "n0 -> n1 [label=\"each exitFailed\", style=bold];",
+    ] {
+        assert!(dot.contains(line), "{dot}");
+    }
+}
+
+#[test]
+fn x4_names_cannot_break_a_picture() {
+    let odd = r#"{ jobs: [{ name: "a\"]<b>&amp;#|`\\\n\u0001\uffff", exec: "x" }] }"#;
+    let web = Web::of(&plan(odd));
+    let drawn = svg::text(&web);
+    assert!(drawn.contains("a&quot;]&lt;b&gt;&amp;amp;#|`\\\u{fffd}\u{fffd}\u{fffd}"), "{drawn}");
+    let drawn = mermaid::text(&web);
+    assert!(drawn.contains("\"a#34;]#60;b#62;#38;amp;#35;#124;#96;#92;\u{fffd}"), "{drawn}");
+    let drawn = dot::text(&web);
+    assert!(drawn.contains(r#""a\"]<b>&amp;amp;#|`\\"#), "{drawn}");
+}
+
+/// Boxes must not lie on one another, and everything must be inside the picture.
+fn tidy(sizes: &[Size], arrows: &[Arrow]) {
+    let picture = layout(sizes, arrows);
+    let boxes: Vec<_> = picture.boxes.iter().zip(sizes).collect();
+    for (nth, (at, size)) in boxes.iter().enumerate() {
+        assert!(at.x >= 0 && at.y >= 0);
+        assert!(at.x + size.width <= picture.width && at.y + size.height <= picture.height);
+        for (other, other_size) in &boxes[..nth] {
+            let apart = at.x >= other.x + other_size.width
+                || other.x >= at.x + size.width
+                || at.y >= other.y + other_size.height
+                || other.y >= at.y + size.height;
+            assert!(apart, "{at:?} {other:?}");
+        }
+    }
+    assert_eq!(picture.arrows.len(), arrows.len());
+    for (points, arrow) in picture.arrows.iter().zip(arrows) {
+        assert!(points.len() >= 2);
+        let (end, size) = (picture.boxes[arrow.to], sizes[arrow.to]);
+        let last = points[points.len() - 1];
+        assert!((end.x..=end.x + size.width).contains(&last.x), "{points:?}");
+        assert!((end.y..=end.y + size.height).contains(&last.y), "{points:?}");
+    }
+}
+
+#[test]
+fn x4_no_box_lies_on_another_whatever_leads_where() {
+    // Webs made up from a number, with circles and arrows to their own box.
+    let mut seed = 1_u64;
+    let mut next = |most: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(seed >> 33).unwrap() % most
+    };
+    for _ in 0..200 {
+        let count = 1 + next(30);
+        let sizes: Vec<Size> = (0..count)
+            .map(|_| Size {
+                width: 40 + i64::try_from(next(100)).unwrap(),
+                height: 30 + i64::try_from(next(60)).unwrap(),
+            })
+            .collect();
+        let arrows: Vec<Arrow> =
+            (0..next(60)).map(|_| Arrow { from: next(count), to: next(count), label: 50 }).collect();
+        tidy(&sizes, &arrows);
+    }
+    tidy(&[], &[]);
+}
+
+#[test]
+fn x4_the_same_plan_gives_the_same_picture() {
+    let plan = plan(WEB);
+    assert_eq!(svg::text(&Web::of(&plan)), svg::text(&Web::of(&plan)));
+}
+
+#[test]
+fn x4_a_thousand_jobs_are_drawn_in_no_time() {
+    let mut chain = String::from("{ jobs: [");
+    let mut fan = chain.clone();
+    for nth in 0..1000 {
+        let when = if nth == 0 {
+            String::new()
+        } else {
+            format!(", when: {{ source: 'j{}', once: 'exitSuccess' }}", nth - 1)
+        };
+        chain += &format!("{{ name: 'j{nth}', exec: 'x'{when}, onFailure: 'shutdown' }},");
+        let when = if nth < 10 {
+            String::new()
+        } else {
+            format!(", when: {{ source: 'j{}', each: 'exitSuccess' }}", nth % 10)
+        };
+        fan += &format!("{{ name: 'j{nth}', exec: 'x'{when} }},");
+    }
+    for text in [chain, fan] {
+        let plan = plan(&(text + "] }"));
+        let begun = Instant::now();
+        let web = Web::of(&plan);
+        let length = [mermaid::text, dot::text, svg::text].map(|text| text(&web).len());
+        assert!(length.iter().all(|length| *length > 40_000));
+        // A few hundred milliseconds without optimisation; only work that grows with the square would take so long.
+        assert!(begun.elapsed().as_secs() < 20, "{:?}", begun.elapsed());
+        println!("{:?} for {length:?} bytes", begun.elapsed());
+    }
+}

@@ -1,0 +1,349 @@
+//! What is done at each path. Nothing is decided here: requests become questions and wishes, answers become text.
+
+use containerpilot_config::kinds::{signal_name, signal_named};
+use containerpilot_core::command::{Answer as Word, Command};
+use containerpilot_core::plan::{Level, Signal};
+use hyper::body::Bytes;
+use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use hyper::{HeaderMap, Request, Response, StatusCode};
+use serde_json::{Map, Value};
+
+use super::routes::{self, Endpoint, Found};
+use super::{events, render};
+use crate::inquiry::{Act, Desk, Unclear, Wish};
+use crate::json;
+use crate::logs::Tails;
+use crate::net::serve::{Answer, Asked, Body, error, wrong_method};
+use crate::telemetry::Metrics;
+
+const JSON: &str = "application/json";
+const TEXT: &str = "text/plain; charset=utf-8";
+const EVENTS: &str = "text/event-stream";
+
+/// How an endpoint answers: an error is an answer too, and ends what led to it.
+type Answered = Result<Response<Body>, Response<Body>>;
+
+/// The control plane: who answers on the socket.
+#[derive(Debug)]
+pub(super) struct Plane {
+    pub(super) desk: Desk,
+    pub(super) metrics: Metrics,
+    pub(super) tails: Tails,
+    /// The user we act as.
+    pub(super) own_user: u32,
+    /// Whether the file's mode and group decide who may connect, because somebody has opened it further.
+    pub(super) opened: bool,
+}
+
+impl Answer<Option<u32>> for Plane {
+    async fn answer(&self, asked: Asked<Option<u32>>) -> Response<Body> {
+        let Asked { request, peer } = asked;
+        let (route, answer) = match routes::find(request.method(), request.uri().path()) {
+            _ if !self.admits(peer) => {
+                let words = "only root and the supervisor's own user may steer it; control: { mode, group } lets others in";
+                ("unknown", error(StatusCode::FORBIDDEN, words))
+            }
+            Found::Endpoint(endpoint, route, name) => {
+                let answered = self.serve(endpoint, name, &request, peer).await;
+                (route, answered.unwrap_or_else(|refusal| refusal))
+            }
+            Found::Method(allowed, route) => (route, wrong_method(allowed)),
+            Found::BadName => {
+                ("unknown", error(StatusCode::BAD_REQUEST, "the job's name is not percent-encoded UTF-8"))
+            }
+            Found::Nothing => {
+                let words = format!("there is nothing at {}", request.uri().path());
+                ("unknown", error(StatusCode::NOT_FOUND, &words))
+            }
+        };
+        self.metrics.control_request(answer.status().as_u16(), route);
+        answer
+    }
+}
+
+impl Plane {
+    /// Who may connect is the file's affair; with its usual mode that is nobody but us and root, whatever has become
+    /// of the file.
+    fn admits(&self, peer: Option<u32>) -> bool {
+        self.opened || peer.is_some_and(|user| user == 0 || user == self.own_user)
+    }
+
+    async fn serve(
+        &self,
+        endpoint: Endpoint,
+        name: String,
+        request: &Request<Bytes>,
+        peer: Option<u32>,
+    ) -> Answered {
+        let (body, query) = (request.body(), request.uri().query());
+        match endpoint {
+            Endpoint::Ping => Ok(done()),
+            Endpoint::Environ => self.environ(body, peer).await,
+            Endpoint::Metric => self.metric(body),
+            Endpoint::Reload => self.reload().await,
+            Endpoint::Maintenance(on) => self.maintenance(on).await,
+            Endpoint::Status => {
+                let snapshot = self.desk.overview().await.ok_or_else(leaving)?;
+                Ok(with_type(JSON, line(render::status(&snapshot))))
+            }
+            Endpoint::Health => self.health().await,
+            Endpoint::Events => self.events(query, request.headers()).await,
+            Endpoint::Logs => self.logs(name, query).await,
+            Endpoint::Explain => {
+                let explained = self.desk.explain(name.clone()).await;
+                let explained = explained.map_err(|unclear| refused(&name, &unclear))?;
+                Ok(with_type(JSON, line(render::explanation(&explained))))
+            }
+            Endpoint::Start => self.act(name, Act::Start, "start", peer).await,
+            Endpoint::Stop => self.act(name, Act::Stop, "stop", peer).await,
+            Endpoint::Restart => self.act(name, Act::Restart, "restart", peer).await,
+            Endpoint::Signal => {
+                let signal = signal(body)?;
+                self.act(name, Act::Signal(signal), &signal_name(signal), peer).await
+            }
+        }
+    }
+
+    /// L5: names may be told, values never.
+    async fn environ(&self, body: &Bytes, peer: Option<u32>) -> Answered {
+        let members = members(body)?;
+        let mut variables = Vec::with_capacity(members.len());
+        for (name, value) in members {
+            if let Some(why) = bad_name(&name) {
+                return Err(error(
+                    StatusCode::BAD_REQUEST,
+                    &format!("`{name}` is no name of a variable: {why}"),
+                ));
+            }
+            let value = match value {
+                Value::Null => None,
+                Value::String(value) if value.contains('\0') => {
+                    let words = format!("the value of `{name}` has a NUL in it");
+                    return Err(error(StatusCode::BAD_REQUEST, &words));
+                }
+                Value::String(value) => Some(value),
+                _ => return Err(unprocessable(&format!("the value of `{name}` must be a text or null"))),
+            };
+            variables.push((name, value));
+        }
+        if variables.is_empty() {
+            return Ok(done());
+        }
+        let names: Vec<&str> = variables.iter().map(|(name, _)| name.as_str()).collect();
+        let message = format!("control: {} set {}", who(peer), names.join(", "));
+        self.desk.say(Level::Info, message);
+        self.whole(Command::SetVariables(variables)).await.map(|_| done())
+    }
+
+    fn metric(&self, body: &Bytes) -> Answered {
+        let mut values = Vec::new();
+        for (name, value) in members(body)? {
+            let value = match value {
+                Value::Number(number) => number.to_string(),
+                Value::String(text) => text,
+                _ => {
+                    let words = format!("the value of `{name}` must be a number");
+                    return Err(error(StatusCode::BAD_REQUEST, &words));
+                }
+            };
+            values.push((name, value));
+        }
+        let values: Vec<(&str, &str)> = values.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
+        self.metrics.put_all(&values).map(|()| done()).map_err(|refusals| {
+            let words: Vec<String> = refusals.iter().map(ToString::to_string).collect();
+            error(StatusCode::BAD_REQUEST, &words.join("\n"))
+        })
+    }
+
+    async fn reload(&self) -> Answered {
+        let words = "this version cannot read its configuration anew yet; restart the container";
+        Err(error(StatusCode::NOT_IMPLEMENTED, words))
+    }
+
+    async fn maintenance(&self, on: bool) -> Answered {
+        let updated = match self.whole(Command::Maintenance(on)).await? {
+            Word::Updated(updated) => updated,
+            Word::Done(_) => true,
+            Word::Refused(why) => return Err(error(StatusCode::CONFLICT, &why)),
+        };
+        let text = json::object(|out| {
+            out.plain("updated", updated);
+        });
+        Ok(with_type(JSON, line(text)))
+    }
+
+    async fn health(&self) -> Answered {
+        let snapshot = self.desk.overview().await.ok_or_else(leaving)?;
+        let (healthy, text) = render::health(&snapshot);
+        let mut answer = with_type(JSON, line(text));
+        if !healthy {
+            *answer.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+        }
+        Ok(answer)
+    }
+
+    async fn events(&self, query: Option<&str>, headers: &HeaderMap) -> Answered {
+        let bad = |why: String| error(StatusCode::BAD_REQUEST, &why);
+        let [follow, since] = routes::parameters(query, ["follow", "since"]).map_err(bad)?;
+        let follow = routes::flag("follow", follow, true).map_err(bad)?;
+        // What an EventSource sends by itself when it connects again.
+        let last = headers.get("last-event-id").and_then(|id| id.to_str().ok()).map(str::to_owned);
+        let since = routes::number("since", since.or(last)).map_err(bad)?;
+        let listening = self.desk.events().await.ok_or_else(leaving)?;
+        let mut answer = with_type(EVENTS, events::body(listening, follow, since));
+        answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        Ok(answer)
+    }
+
+    async fn logs(&self, name: String, query: Option<&str>) -> Answered {
+        let bad = |why: String| error(StatusCode::BAD_REQUEST, &why);
+        let [follow, lines] = routes::parameters(query, ["follow", "lines"]).map_err(bad)?;
+        let follow = routes::flag("follow", follow, false).map_err(bad)?;
+        let lines = routes::number("lines", lines).map_err(bad)?;
+        let lines = lines.map_or(usize::MAX, |lines| usize::try_from(lines).unwrap_or(usize::MAX));
+        let job = self.desk.name(name.clone()).await.map_err(|unclear| refused(&name, &unclear))?;
+        if follow {
+            let (feed, body) = Body::stream();
+            self.tails.follow(&job, lines, Box::new(feed));
+            return Ok(with_type(TEXT, body));
+        }
+        let all = self.tails.last_lines(&job);
+        let last = all.get(all.len().saturating_sub(lines)..).unwrap_or_default();
+        let text: String = last.iter().flat_map(|line| [line.as_str(), "\n"]).collect();
+        Ok(with_type(TEXT, text))
+    }
+
+    async fn act(&self, name: String, act: Act, verb: &str, peer: Option<u32>) -> Answered {
+        self.desk.say(Level::Info, format!("control: {} asks for {verb} of {name}", who(peer)));
+        let answer = self.desk.wish(Wish::Job(name.clone(), act)).await;
+        match answer.map_err(|unclear| refused(&name, &unclear))? {
+            Word::Refused(why) => Err(error(StatusCode::CONFLICT, &format!("{name}: {why}"))),
+            Word::Done(message) => Ok(begun(&name, &message)),
+            Word::Updated(_) => Ok(begun(&name, "done")),
+        }
+    }
+
+    async fn whole(&self, command: Command) -> Result<Word, Response<Body>> {
+        self.desk.wish(Wish::Whole(command)).await.map_err(|unclear| refused("", &unclear))
+    }
+}
+
+/// 3.8's answer to what it has nothing to say about: an empty line.
+fn done() -> Response<Body> {
+    with_type(TEXT, "\n")
+}
+
+fn begun(job: &str, message: &str) -> Response<Body> {
+    let text = json::object(|out| {
+        out.text("job", job).text("message", message);
+    });
+    with_type(JSON, line(text))
+}
+
+fn with_type(kind: &'static str, body: impl Into<Body>) -> Response<Body> {
+    let mut answer = Response::new(body.into());
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    answer
+}
+
+fn line(mut text: String) -> String {
+    text.push('\n');
+    text
+}
+
+fn who(peer: Option<u32>) -> String {
+    peer.map_or_else(|| "somebody".to_owned(), |user| format!("user {user}"))
+}
+
+fn leaving() -> Response<Body> {
+    error(StatusCode::SERVICE_UNAVAILABLE, "the supervisor is leaving")
+}
+
+fn unprocessable(why: &str) -> Response<Body> {
+    error(StatusCode::UNPROCESSABLE_ENTITY, why)
+}
+
+fn refused(name: &str, unclear: &Unclear) -> Response<Body> {
+    match unclear {
+        Unclear::Leaving => leaving(),
+        Unclear::Nobody(None) => error(StatusCode::NOT_FOUND, &format!("there is no job `{name}`")),
+        Unclear::Nobody(Some(near)) => {
+            error(StatusCode::NOT_FOUND, &format!("there is no job `{name}`; did you mean `{near}`?"))
+        }
+        Unclear::Several(count) => {
+            let words = format!("there are {count} jobs `{name}`: say `{name}:1` to `{name}:{count}`");
+            error(StatusCode::CONFLICT, &words)
+        }
+    }
+}
+
+/// The members of a body that is an object. `null` is an object without members, as it was to Go.
+fn members(body: &Bytes) -> Result<Map<String, Value>, Response<Body>> {
+    match serde_json::from_slice(body) {
+        Ok(Value::Object(members)) => Ok(members),
+        Ok(Value::Null) => Ok(Map::new()),
+        Ok(_) => Err(unprocessable("the body must be a JSON object: {\"NAME\": VALUE}")),
+        // The parser's words name a place and never what stands there.
+        Err(why) => Err(unprocessable(&format!("the body is no JSON: {why}"))),
+    }
+}
+
+/// Why a name cannot be a variable's.
+fn bad_name(name: &str) -> Option<&'static str> {
+    match name {
+        "" => Some("it is empty"),
+        _ if name.contains('=') => Some("it has an `=` in it"),
+        _ if name.contains(|c: char| c.is_whitespace() || c.is_control()) => Some("it has a blank in it"),
+        _ => None,
+    }
+}
+
+fn signal(body: &Bytes) -> Result<Signal, Response<Body>> {
+    let mut members = members(body)?;
+    let text = match members.remove("signal") {
+        Some(Value::String(text)) => text,
+        Some(Value::Number(number)) => number.to_string(),
+        _ => return Err(unprocessable("the body must be {\"signal\": \"SIGUSR1\"}, or a number")),
+    };
+    signal_named(&text).ok_or_else(|| error(StatusCode::BAD_REQUEST, &format!("there is no signal `{text}`")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn x1_names_of_variables() {
+        for good in ["A", "a.b", "_", "FOO-BAR", "1A", "Ä"] {
+            assert_eq!(bad_name(good), None, "{good}");
+        }
+        for bad in ["", "A=B", "=", "A B", "A\n", "A\0", "\u{7f}"] {
+            assert!(bad_name(bad).is_some(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn l5_an_error_about_a_body_never_shows_what_is_in_it() {
+        for body in
+            ["{\"TOKEN\": \"hunter2\"", "{\"TOKEN\": hunter2}", "\"hunter2\"", "[\"hunter2\"]", "hunter2"]
+        {
+            let answer = members(&Bytes::from(body)).unwrap_err();
+            assert_eq!(answer.status(), StatusCode::UNPROCESSABLE_ENTITY);
+            assert!(!format!("{:?}", answer.body()).contains("hunter2"), "{:?}", answer.body());
+        }
+        assert!(members(&Bytes::from("null")).unwrap().is_empty());
+    }
+
+    #[test]
+    fn x2_signals_by_name_and_number() {
+        let read = |body: &'static str| signal(&Bytes::from(body)).map_err(|answer| answer.status().as_u16());
+        assert_eq!(read("{\"signal\": \"SIGUSR1\"}"), Ok(Signal(10)));
+        assert_eq!(read("{\"signal\": \"hup\"}"), Ok(Signal(1)));
+        assert_eq!(read("{\"signal\": 64}"), Ok(Signal(64)));
+        assert_eq!(read("{\"signal\": \"SIGFOO\"}"), Err(400));
+        assert_eq!(read("{\"signal\": 65}"), Err(400));
+        assert_eq!(read("{\"signal\": 1.5}"), Err(400));
+        assert_eq!(read("{}"), Err(422));
+        assert_eq!(read("{\"signal\": null}"), Err(422));
+    }
+}

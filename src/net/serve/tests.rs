@@ -1,0 +1,221 @@
+use super::*;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::mpsc;
+use std::time::Instant as StdInstant;
+
+use crate::net::Net;
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Echoes bodies; `/stream` streams what the test feeds, `/hang` never answers.
+struct Echo(mpsc::Sender<Feed>);
+
+impl<P: Send + 'static> Answer<P> for Echo {
+    async fn answer(&self, asked: Asked<P>) -> Response<Body> {
+        match asked.request.uri().path() {
+            "/stream" => {
+                let (feed, body) = Body::stream();
+                self.0.send(feed).unwrap();
+                Response::new(body)
+            }
+            "/large" => Response::new(vec![b'x'; 8 << 20].into()),
+            "/hang" => std::future::pending().await,
+            _ => Response::new(asked.request.into_body().into()),
+        }
+    }
+}
+
+struct Server {
+    folder: PathBuf,
+    feeds: mpsc::Receiver<Feed>,
+    end: Option<watch::Sender<()>>,
+    ended: mpsc::Receiver<()>,
+    net: Option<Net>,
+}
+
+impl Server {
+    fn start(limits: Limits) -> Self {
+        let folder = crate::testing::folder();
+        let net = Net::start().unwrap();
+        let (feed, feeds) = mpsc::channel();
+        let (end, ending) = watch::channel(());
+        let (tell, ended) = mpsc::channel();
+        let listener = std::os::unix::net::UnixListener::bind(folder.join("socket")).unwrap();
+        listener.set_nonblocking(true).unwrap();
+        net.spawn(async move {
+            serve(UnixListener::from_std(listener).unwrap(), limits, Echo(feed), ending).await;
+            drop(tell);
+        });
+        Self { folder, feeds, end: Some(end), ended, net: Some(net) }
+    }
+
+    fn connect(&self) -> UnixStream {
+        let stream = UnixStream::connect(self.folder.join("socket")).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream
+    }
+
+    /// Sends bytes and reads all that comes back until the server closes the connection.
+    fn ask(&self, request: &[u8]) -> String {
+        let mut stream = self.connect();
+        // A server that refuses may close before everything is sent.
+        let _ = stream.write_all(request);
+        read_all(stream)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Some(net) = self.net.take() {
+            net.finish(StdInstant::now() + PATIENCE);
+        }
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+fn read_all(mut stream: UnixStream) -> String {
+    let mut all = Vec::new();
+    let _ = stream.read_to_end(&mut all);
+    String::from_utf8_lossy(&all).into_owned()
+}
+
+fn quick() -> Limits {
+    let short = Duration::from_millis(300);
+    Limits { head: short, request: short, stall: short, persistent: false, ..Limits::default() }
+}
+
+fn calm() -> Limits {
+    Limits { persistent: false, ..Limits::default() }
+}
+
+#[test]
+fn x1_a_request_is_answered_and_the_connection_closed_unless_asked_otherwise() {
+    let server = Server::start(calm());
+    let answer = server.ask(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n\r\nhello");
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+    assert!(answer.contains("connection: close\r\n") && answer.ends_with("\r\n\r\nhello"), "{answer}");
+    let two = server.ask(
+        b"POST / HTTP/1.1\r\nconnection: keep-alive\r\ncontent-length: 1\r\n\r\na\
+          POST / HTTP/1.1\r\ncontent-length: 1\r\n\r\nb",
+    );
+    assert_eq!(two.matches("200 OK").count(), 2, "{two}");
+}
+
+#[test]
+fn x1_who_closes_his_half_still_gets_the_answer() {
+    let server = Server::start(calm());
+    let mut stream = server.connect();
+    stream.write_all(b"POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n").unwrap();
+    stream.shutdown(std::net::Shutdown::Write).unwrap();
+    assert!(read_all(stream).ends_with("\r\n\r\nab"));
+}
+
+#[test]
+fn x1_garbage_and_endless_heads_are_refused() {
+    let server = Server::start(calm());
+    assert!(server.ask(b"\x00\xff\x16\x03 garbage\r\n\r\n").starts_with("HTTP/1.1 400 "));
+    assert!(server.ask(b"GET / HTTP/9.9\r\n\r\n").starts_with("HTTP/1.1 400 "));
+    let long = format!("GET / HTTP/1.1\r\nx: {}", "y".repeat(64 * 1024));
+    assert!(server.ask(long.as_bytes()).starts_with("HTTP/1.1 431 "));
+    let many = format!("GET / HTTP/1.1\r\n{}\r\n", "a: b\r\n".repeat(200));
+    assert!(server.ask(many.as_bytes()).starts_with("HTTP/1.1 431 "));
+    let path = format!("GET /{} HTTP/1.1\r\n\r\n", "y".repeat(60 * 1024));
+    let answer = server.ask(path.as_bytes());
+    assert!(answer.starts_with("HTTP/1.1 414 ") || answer.starts_with("HTTP/1.1 431 "), "{answer}");
+}
+
+#[test]
+fn x1_a_body_over_the_limit_is_413_announced_or_not() {
+    let server = Server::start(calm());
+    let limit = 1 << 20;
+    for length in [limit, limit + 1, 2 * limit, 20 << 20] {
+        let mut request = format!("POST / HTTP/1.1\r\ncontent-length: {length}\r\n\r\n").into_bytes();
+        request.resize(request.len() + length.min(4 << 20), b'x');
+        let answer = server.ask(&request);
+        let status = if length > limit { "HTTP/1.1 413 " } else { "HTTP/1.1 200 " };
+        assert!(answer.starts_with(status), "{length}: {}", answer.get(..80).unwrap_or(&answer));
+    }
+    let chunk = format!("{:x}\r\n{}\r\n", 1 << 16, "x".repeat(1 << 16));
+    let chunked =
+        format!("POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n{}0\r\n\r\n", chunk.repeat(17));
+    assert!(server.ask(chunked.as_bytes()).starts_with("HTTP/1.1 413 "));
+}
+
+#[test]
+fn x1_slow_and_half_requests_end_by_themselves() {
+    let server = Server::start(quick());
+    assert_eq!(server.ask(b"GET / HTTP/1.1\r\nho"), "", "half a head");
+    assert_eq!(server.ask(b""), "", "nothing at all");
+    let answer = server.ask(b"POST / HTTP/1.1\r\ncontent-length: 10\r\n\r\nhalf");
+    assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
+    let answer = server.ask(b"GET /hang HTTP/1.1\r\n\r\n");
+    assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
+}
+
+#[test]
+fn x1_who_does_not_read_the_answer_loses_the_connection() {
+    let server = Server::start(quick());
+    let mut stream = server.connect();
+    stream.write_all(b"GET /large HTTP/1.1\r\n\r\n").unwrap();
+    // The server has hung up when writing fails.
+    let deadline = StdInstant::now() + PATIENCE;
+    while stream.write_all(b"x").is_ok() {
+        assert!(StdInstant::now() < deadline, "it still waits");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn x1_more_connections_than_there_are_places_wait_for_one() {
+    let server = Server::start(Limits { connections: 2, head: Duration::from_millis(300), ..calm() });
+    let idle: Vec<_> = (0..10).map(|_| server.connect()).collect();
+    let answer = server.ask(b"GET / HTTP/1.1\r\n\r\n");
+    assert!(answer.starts_with("HTTP/1.1 200 "), "after the idle ones were shown out: {answer}");
+    drop(idle);
+}
+
+#[test]
+fn x2_streams_have_places_of_their_own_and_give_them_back() {
+    let server = Server::start(Limits { streams: 1, ..calm() });
+    let mut first = server.connect();
+    first.write_all(b"GET /stream HTTP/1.1\r\n\r\n").unwrap();
+    let mut feed = server.feeds.recv_timeout(PATIENCE).unwrap();
+    assert_eq!(feed.offer("hello".into(), "slow"), Taken::Yes);
+    // The head of the answer says that the place is taken.
+    first.read_exact(&mut [0; 8]).unwrap();
+    let refused = server.ask(b"GET /stream HTTP/1.1\r\n\r\n");
+    assert!(refused.starts_with("HTTP/1.1 503 "), "{refused}");
+    assert!(
+        server.ask(b"GET / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 200 "),
+        "a plain question has a place"
+    );
+    drop(first);
+    // That the reader has left is noticed without anything being written.
+    let deadline = StdInstant::now() + PATIENCE;
+    while !feed.is_over() {
+        assert!(StdInstant::now() < deadline, "nobody noticed");
+        std::thread::yield_now();
+    }
+    let mut again = server.connect();
+    again.write_all(b"GET /stream HTTP/1.1\r\n\r\n").unwrap();
+    let _refused = server.feeds.recv_timeout(PATIENCE).unwrap();
+    drop(server.feeds.recv_timeout(PATIENCE).unwrap());
+    assert!(read_all(again).starts_with("HTTP/1.1 200 "));
+}
+
+#[test]
+fn s6_what_was_begun_is_answered_before_the_server_ends() {
+    let mut server = Server::start(calm());
+    let mut stream = server.connect();
+    stream.write_all(b"GET /stream HTTP/1.1\r\n\r\n").unwrap();
+    let mut feed = server.feeds.recv_timeout(PATIENCE).unwrap();
+    drop(server.end.take());
+    assert_eq!(feed.offer("last".into(), "slow"), Taken::Yes);
+    feed.finish(" words");
+    let answer = read_all(stream);
+    assert!(answer.contains("last") && answer.contains(" words"), "{answer}");
+    assert_eq!(server.ended.recv_timeout(PATIENCE), Err(mpsc::RecvTimeoutError::Disconnected));
+    assert!(UnixStream::connect(server.folder.join("socket")).is_err(), "nobody listens");
+}

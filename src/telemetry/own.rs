@@ -1,0 +1,158 @@
+//! The supervisor's own metrics (T3).
+//!
+//! No label is unbounded: names of jobs, checks and watches come from the plan, codes of events from a list, routes of
+//! the control socket from its table. Where a file has several jobs of one name they share a line.
+
+use std::collections::BTreeMap;
+use std::time::SystemTime;
+
+use containerpilot_core::event::Code;
+use containerpilot_core::{State, Time};
+
+use super::Shared;
+use super::exposition::{Kind, Page};
+use super::process::Process;
+use crate::inquiry::Snapshot;
+
+/// Puts everything of our own on a page.
+pub(super) fn show(page: &mut Page, snapshot: &Snapshot, shared: &Shared, version: &str, process: &Process) {
+    events(page, snapshot);
+    requests(page, shared);
+    watches(page, snapshot);
+    jobs(page, snapshot);
+    checks(page, snapshot);
+    page.family("containerpilot_build_info", "which version this is; always 1", Kind::Gauge, |lines| {
+        lines.add("", &[("version", version)], 1.0);
+    });
+    process.show(page, seconds(snapshot, Time::ZERO));
+}
+
+fn events(page: &mut Page, snapshot: &Snapshot) {
+    let mut counts: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+    for event in &snapshot.overview.events {
+        *counts.entry((old_name(event.code), &event.source)).or_default() += event.count;
+    }
+    let help = "how many events there were, by code and source";
+    page.family("containerpilot_events", help, Kind::Untyped, |lines| {
+        for ((code, source), count) in counts {
+            lines.add("", &[("code", code), ("source", source)], counted(count));
+        }
+    });
+}
+
+/// The name that 3.8's metrics have for a code, which is not quite the one in a configuration.
+const fn old_name(code: Code) -> &'static str {
+    match code {
+        Code::Startup => "Startup",
+        Code::Shutdown => "Shutdown",
+        Code::EnterMaintenance => "EnterMaintenance",
+        Code::ExitMaintenance => "ExitMaintenance",
+        Code::ExitSuccess => "ExitSuccess",
+        Code::ExitFailed => "ExitFailed",
+        Code::Stopping => "Stopping",
+        Code::Stopped => "Stopped",
+        Code::Healthy => "StatusHealthy",
+        Code::Unhealthy => "StatusUnhealthy",
+        Code::Changed => "StatusChanged",
+        Code::TimerExpired => "TimerExpired",
+        Code::Signal => "Signal",
+    }
+}
+
+fn requests(page: &mut Page, shared: &Shared) {
+    let help = "how many requests there were to the control socket, by code of the answer and path";
+    page.family("containerpilot_control_http_requests", help, Kind::Untyped, |lines| {
+        for ((code, path), count) in &shared.requests {
+            lines.add("", &[("code", &code.to_string()), ("path", path)], counted(*count));
+        }
+    });
+}
+
+fn watches(page: &mut Page, snapshot: &Snapshot) {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for watch in &snapshot.overview.watches {
+        let count = watch.instances.as_ref().map_or(0, Vec::len);
+        let most = counts.entry(&watch.name).or_default();
+        *most = count.max(*most);
+    }
+    let help = "how many healthy instances a watched service has";
+    page.family("containerpilot_watch_instances", help, Kind::Gauge, |lines| {
+        for (service, count) in counts {
+            lines.add("", &[("service", service)], counted(count as u64));
+        }
+    });
+}
+
+/// What is told of all jobs of one name.
+#[derive(Default)]
+struct Told {
+    up: bool,
+    restarts: u64,
+    last_exit: Option<u8>,
+    started: Option<f64>,
+}
+
+fn jobs(page: &mut Page, snapshot: &Snapshot) {
+    let mut by_name: BTreeMap<&str, Told> = BTreeMap::new();
+    for (job, _) in snapshot.jobs() {
+        let told = by_name.entry(&job.name).or_default();
+        told.up |= job.status.state == State::Running;
+        told.restarts += job.status.restarts;
+        // A failure is not to be hidden by a namesake's success.
+        told.last_exit = told.last_exit.max(job.status.last_exit.map(|exit| exit.code()));
+        let started = job.started_at.map(|moment| seconds(snapshot, moment));
+        told.started = [told.started, started].into_iter().flatten().reduce(f64::max);
+    }
+    let mut family = |name: &str, help: &str, kind: Kind, value: fn(&Told) -> Option<f64>| {
+        page.family(name, help, kind, |lines| {
+            for (job, told) in &by_name {
+                value(told).into_iter().for_each(|value| lines.add("", &[("name", job)], value));
+            }
+        });
+    };
+    let up = "whether the job runs: 1 if it does, 0 if not";
+    family("containerpilot_job_up", up, Kind::Gauge, |told| Some(f64::from(u8::from(told.up))));
+    let restarts = "how often the job was started again after a run of it had ended";
+    family("containerpilot_job_restarts_total", restarts, Kind::Counter, |told| Some(counted(told.restarts)));
+    let last_exit = "the exit code of the job's last run; 128 and the number of the signal if one ended it";
+    family("containerpilot_job_last_exit_code", last_exit, Kind::Gauge, |told| told.last_exit.map(f64::from));
+    let started = "when the job's present or last run began, in seconds since 1970";
+    family("containerpilot_job_start_time_seconds", started, Kind::Gauge, |told| told.started);
+}
+
+fn checks(page: &mut Page, snapshot: &Snapshot) {
+    let mut by_name: BTreeMap<(&str, &str), (bool, f64)> = BTreeMap::new();
+    for (job, _) in snapshot.jobs() {
+        for check in &job.checks {
+            let Some(last) = &check.last else { continue };
+            let passes = last.result.is_ok() && job.status.state == State::Running;
+            let (up, took) = by_name.entry((&job.name, &check.name)).or_insert((true, 0.0));
+            *up &= passes;
+            *took = took.max(last.took.as_secs_f64());
+        }
+    }
+    let mut family = |name: &str, help: &str, value: fn(&(bool, f64)) -> f64| {
+        page.family(name, help, Kind::Gauge, |lines| {
+            for ((job, check), told) in &by_name {
+                lines.add("", &[("name", job), ("check", check)], value(told));
+            }
+        });
+    };
+    let up = "whether the check of a running job passed when it was last made: 1 if it did, 0 if not";
+    family("containerpilot_check_up", up, |(up, _)| f64::from(u8::from(*up)));
+    let took = "how long the check took when it was last made";
+    family("containerpilot_check_duration_seconds", took, |(_, took)| *took);
+}
+
+/// A moment of the core's clock, in seconds since 1970.
+fn seconds(snapshot: &Snapshot, moment: Time) -> f64 {
+    snapshot.wall.at(moment).duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs_f64()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a count beyond 2^53 is never reached")]
+pub(super) fn counted(count: u64) -> f64 {
+    count as f64
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,96 @@
+//! A core on a stage: processes start at once, and everything else happens when a test says so.
+
+use std::time::{Duration, SystemTime};
+
+use containerpilot_config::host::Described;
+use containerpilot_config::{Input as Text, Options, load};
+use containerpilot_core::ids::{CheckRun, JobIx, RunId};
+use containerpilot_core::input::ExitStatus;
+use containerpilot_core::plan::{Plan, Signal};
+use containerpilot_core::{Command, Core, Effect, Input, RequestId, Time};
+
+use crate::inquiry::{Snapshot, Wall};
+
+/// A plan from a configuration.
+pub(super) fn plan(text: &str) -> Plan {
+    let input = Text { name: "test".to_owned(), text: text.as_bytes().to_vec() };
+    let loaded = load(vec![input], &Described::default(), Options { version: "4", refuse_planned: false });
+    loaded.plan.unwrap_or_else(|| panic!("{:?}", loaded.report))
+}
+
+pub(super) struct Stage {
+    core: Core,
+    now: Time,
+    runs: Vec<(JobIx, RunId)>,
+    checks: Vec<(JobIx, CheckRun)>,
+}
+
+impl Stage {
+    pub(super) fn new(text: &str) -> Self {
+        Self { core: Core::new(plan(text)), now: Time::ZERO, runs: Vec::new(), checks: Vec::new() }
+    }
+
+    pub(super) fn begin(&mut self) {
+        self.tell(Input::Ready);
+    }
+
+    pub(super) fn tell(&mut self, input: Input) {
+        let mut inputs = vec![input];
+        while let Some(input) = inputs.pop() {
+            let mut effects = Vec::new();
+            self.core.step(self.now, input, &mut effects);
+            for effect in effects {
+                match effect {
+                    Effect::Spawn { job, run, .. } => {
+                        self.runs.push((job, run));
+                        inputs.push(Input::Started { run, pid: 100 });
+                    }
+                    Effect::RunCheck { job, run, .. } => self.checks.push((job, run)),
+                    Effect::CancelCheck { run } => {
+                        self.checks.retain(|(_, other)| *other != run);
+                        inputs.push(Input::CheckDone { check: run, result: Err("cut short".to_owned()) });
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    pub(super) fn later(&mut self, seconds: u64) {
+        self.now = self.now + Duration::from_secs(seconds);
+        self.tell(Input::Tick);
+    }
+
+    fn named(&self, name: &str) -> JobIx {
+        self.core.job_named(name).unwrap()
+    }
+
+    /// Ends the check of a job that is being made.
+    pub(super) fn check(&mut self, name: &str, result: Result<(), String>) {
+        let job = self.named(name);
+        let place = self.checks.iter().position(|(of, _)| *of == job).expect("no check is being made");
+        let (_, check) = self.checks.remove(place);
+        self.tell(Input::CheckDone { check, result });
+    }
+
+    /// Ends the process of a job.
+    pub(super) fn exit(&mut self, name: &str, code: u8) {
+        let job = self.named(name);
+        let place = self.runs.iter().position(|(of, _)| *of == job).expect("it does not run");
+        let (_, run) = self.runs.remove(place);
+        self.tell(Input::Exited { run, status: ExitStatus::Code(code), leftovers: false });
+    }
+
+    pub(super) fn maintenance(&mut self, on: bool) {
+        self.tell(Input::Command { id: RequestId(1), command: Command::Maintenance(on) });
+    }
+
+    pub(super) fn terminate(&mut self) {
+        self.tell(Input::Signal(Signal::TERM));
+    }
+
+    pub(super) fn snapshot(&self) -> Snapshot {
+        let began_at = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+        Snapshot::new(&self.core, Wall(began_at))
+    }
+}
