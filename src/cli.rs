@@ -1,23 +1,34 @@
 //! The command line: what is asked for, and who answers.
 
+mod answer;
 mod check;
+mod client;
 mod completions;
+mod events;
+mod explain;
 mod flags;
 mod graph;
+mod health;
 mod help;
+mod logs;
 mod man;
 mod migrate;
+mod orders;
 mod render;
 mod run;
+mod status;
 mod summary;
 mod table;
+mod terminal;
+mod wait;
 
 use std::ffi::OsString;
 use std::fmt;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
+use std::time::Duration;
 
-use containerpilot_config::suggest;
+use containerpilot_config::{duration, suggest};
 
 use self::flags::{Arguments, FlagError, FlagErrorKind};
 use self::table::{COMMANDS, Command, MAIN_FLAGS, PLANNED};
@@ -68,9 +79,7 @@ fn dispatch(args: &[OsString]) -> Result<u8, Failure> {
     match action(&main) {
         Action::Version => print(&version()).map(done),
         Action::Template => render::template(&main).map(done),
-        Action::Control(flag) => Err(Failure::Failed(format!(
-            "-{flag} speaks to a running supervisor, and this version has no control socket for that yet"
-        ))),
+        Action::Control(_) => orders::flags(&main).map(done),
         Action::Run => {
             let Some(first) = main.rest.first().filter(|_| !main.dashes) else { return run::run(&main) };
             subcommand(&first.to_string_lossy(), &main)
@@ -83,12 +92,12 @@ fn dispatch(args: &[OsString]) -> Result<u8, Failure> {
 enum Action {
     Version,
     Template,
-    /// Something that a running supervisor would have to do; the flag's name.
+    /// Something that a running supervisor has to do; the name of the first such flag.
     Control(&'static str),
     Run,
 }
 
-/// The one thing that is done when several are asked for, in 3.8's order.
+/// What is done when several things are asked for, in 3.8's order.
 fn action(flags: &Arguments) -> Action {
     if flags.is_on("version") {
         return Action::Version;
@@ -133,6 +142,19 @@ fn subcommand(name: &str, main: &Arguments) -> Result<u8, Failure> {
         "check" => check::check(&own),
         "render" => render::render(&own),
         "graph" => graph::graph(&own),
+        "status" => status::status(&own),
+        "explain" => explain::explain(&own),
+        "health" => health::health(&own),
+        "wait" => wait::wait(&own),
+        "logs" => logs::logs(&own),
+        "events" => events::events(&own),
+        "start" | "stop" | "restart" => orders::jobs(command.name, &own),
+        "signal" => orders::signal(&own),
+        "reload" => orders::reload(&own),
+        "maintenance" => orders::maintenance(&own),
+        "putenv" => orders::put("/v3/environ", &own),
+        "putmetric" => orders::put("/v3/metric", &own),
+        "ping" => orders::ping(&own),
         "schema" => print(&containerpilot_config::schema::json_schema()),
         "version" => print(&version()),
         "help" => match own.rest.first().map(|name| name.to_string_lossy().into_owned()) {
@@ -193,10 +215,51 @@ fn asked_for_help(error: &FlagError, command: Option<&Command>) -> Result<(), Fa
 
 /// The configuration's path from the command line or the environment; `None` for the usual places.
 fn config_path(args: &Arguments) -> Option<PathBuf> {
-    let positional = args.rest.first().map(PathBuf::from);
+    args.rest.first().map(PathBuf::from).or_else(|| named_config(args))
+}
+
+/// The same for a command whose arguments are no paths.
+fn named_config(args: &Arguments) -> Option<PathBuf> {
     let flag = Some(args.text("config")).filter(|path| !path.is_empty()).map(PathBuf::from);
     let variable = || std::env::var_os("CONTAINERPILOT").filter(|path| !path.is_empty()).map(PathBuf::from);
-    positional.or(flag).or_else(variable)
+    flag.or_else(variable)
+}
+
+/// Whether a program asks, and wants JSON.
+fn as_json(args: &Arguments) -> Result<bool, Failure> {
+    match args.text("format") {
+        "" | "human" => Ok(false),
+        "json" => Ok(true),
+        other => Err(Failure::Usage(format!("there is no format `{other}`; there are `human` and `json`"))),
+    }
+}
+
+/// How long a command may take, if that is said.
+fn time_limit(args: &Arguments) -> Result<Option<Duration>, Failure> {
+    let text = args.text("timeout");
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let wrong = |why: String| Failure::Usage(format!("-timeout cannot be `{text}`: {why}"));
+    let time = duration::parse(text).map_err(|error| wrong(format!("{error}; {}", error.help())))?;
+    let time = u64::try_from(time).map_err(|_| wrong("it is before now".to_owned()))?;
+    Ok(Some(Duration::from_nanos(time)))
+}
+
+/// How many of the last lines are asked for; all if that is not said.
+struct Lines(Option<usize>);
+
+impl Lines {
+    fn of(args: &Arguments) -> Result<Self, Failure> {
+        let text = args.text("lines");
+        if text.is_empty() {
+            return Ok(Self(None));
+        }
+        let count = text
+            .parse()
+            .map_err(|_| Failure::Usage(format!("-lines cannot be `{text}`: it is no number")))?;
+        Ok(Self(Some(count)))
+    }
 }
 
 /// The version, in the form in which 3.8 printed it.

@@ -9,7 +9,7 @@ use containerpilot_core::ids::{CheckIx, CheckRun, JobIx, RunId};
 use containerpilot_core::input::{ExitStatus, Input, StartError, StartErrorKind};
 use containerpilot_core::plan::{Check, Command, Job, Level, Plan, Probe, Role, Signal};
 
-use crate::catalog::Catalog;
+use crate::discovery::Discovery;
 use crate::inquiry::Inquiries;
 use crate::logs::{Logs, Source};
 use crate::probe::{Probes, Target};
@@ -21,7 +21,7 @@ pub(crate) struct Hands {
     pub(crate) spawner: Spawner,
     pub(crate) reaper: Reaper,
     pub(crate) probes: Probes,
-    pub(crate) catalog: Catalog,
+    pub(crate) catalog: Discovery,
     pub(crate) logs: Logs,
     pub(crate) inquiries: Inquiries,
     /// The process of each job's last run, whose output belongs to what is told of its end.
@@ -58,8 +58,7 @@ impl Hands {
                 }
             }
             Effect::Advertise { job, wanted } => answers.extend(self.catalog.advertise(plan, job, wanted)),
-            // The embedded catalog believes in a service until it is told otherwise.
-            Effect::Heartbeat { job: _ } => {}
+            Effect::Heartbeat { job } => self.catalog.heartbeat(job),
             Effect::Reply { id, answer } => self.inquiries.reply(id, answer),
             Effect::Log(entry) => self.log(plan, &entry),
             Effect::Exit { code } => return ControlFlow::Break(code),

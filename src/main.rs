@@ -5,9 +5,9 @@
 //! The program's entry is in `sys`: what the standard library does before `main` costs a tenth of our start.
 #![cfg_attr(not(test), no_main)]
 
-mod catalog;
 mod cli;
 mod control;
+mod discovery;
 mod effects;
 #[cfg(not(test))]
 #[path = "sys/entry.rs"]

@@ -5,8 +5,9 @@
 //! here: the loop has five sources and needs none, and whatever is built on one later (the control socket,
 //! telemetry, Consul) stays on a thread of its own, where it can neither delay nor break what reaps and signals.
 //!
-//! Answers to effects (a process was started, or could not be) are handed to the core in the next turn. Between any
-//! two turns all sources are asked, so nothing a job does can make the supervisor deaf.
+//! Answers to effects (a process was started, or could not be) are handed to the core at the end of the turn, those to
+//! what follows from them in the next. Between any two turns all sources are asked, so nothing a job does can make the
+//! supervisor deaf.
 
 use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};
@@ -21,8 +22,8 @@ use containerpilot_config::template::Environment;
 use containerpilot_core::plan::{Level, Plan, Signal};
 use containerpilot_core::{Core, Effect, Input, Time};
 
-use crate::catalog::Catalog;
 use crate::control::{Control, Means};
+use crate::discovery::Discovery;
 use crate::effects::Hands;
 use crate::inquiry::{Desk, Inquiries, Question};
 use crate::logs::Logs;
@@ -35,11 +36,13 @@ use crate::spawn::Spawner;
 use crate::sys;
 use crate::telemetry::{self, Metrics, Telemetry};
 
-/// When so many orphans end at once, more are on their way: it is cheaper to let them gather, because the kernel
-/// walks over all living children at every look.
+/// When so many orphans end at once, or the look for them takes so long, there are many and more are on their way: it is
+/// cheaper to let them gather, because the kernel walks over all living children at every look.
 const STORM: usize = 16;
-/// For how long they gather. No job's end is noticed later than that.
-const GATHERING: Duration = Duration::from_millis(5);
+const LONG_LOOK: Duration = Duration::from_micros(100);
+/// They gather for as long as lets a look cost a fifth of the time at most, within these bounds. No job's end is noticed
+/// later than that.
+const GATHERING: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(20)];
 /// After a fault of the core, how long its deadlines have to wait, lest it fails without a pause.
 const RECOVERY: Duration = Duration::from_secs(1);
 
@@ -111,6 +114,8 @@ impl<D: Decide> Runtime<D> {
         let probes = Probes::new(mailbox.letterbox());
         let metrics = Metrics::new(telemetry::definitions(core.plan()));
         let logs = Logs::start(&core.plan().logging)?;
+        let net = Discovery::needs_network(core.plan()).then(Net::start).transpose()?;
+        let catalog = Discovery::new(core.plan(), net.as_ref().map(Net::handle), &mailbox.letterbox());
         let loop_thread = std::thread::current().id();
         std::panic::set_hook(Box::new(move |about| remember_panic(about, loop_thread)));
         Ok(Self {
@@ -118,7 +123,7 @@ impl<D: Decide> Runtime<D> {
             began: Instant::now(),
             signals,
             mailbox,
-            net: None,
+            net,
             metrics,
             telemetry: None,
             control: None,
@@ -126,7 +131,7 @@ impl<D: Decide> Runtime<D> {
                 spawner,
                 reaper: Reaper::default(),
                 probes,
-                catalog: Catalog::default(),
+                catalog,
                 logs,
                 inquiries: Inquiries::new(SystemTime::now()),
                 pids: BTreeMap::new(),
@@ -168,6 +173,7 @@ impl<D: Decide> Runtime<D> {
     /// Runs until the core wants to leave; the exit code it leaves with.
     pub(crate) fn run(mut self) -> u8 {
         self.answers.push_back(Input::Ready);
+        self.hands.catalog.follow(self.core.plan());
         let mut more = false;
         let mut begun = false;
         loop {
@@ -178,7 +184,11 @@ impl<D: Decide> Runtime<D> {
             }
             let fds = self.wait(more);
             let mut turn = Turn { more: false };
-            match self.turn(&fds, &mut turn) {
+            // The log hears of it all when the rest is done: a signal comes first.
+            self.hands.logs.hold();
+            let flow = self.turn(&fds, &mut turn);
+            self.hands.logs.release();
+            match flow {
                 ControlFlow::Break(code) => return self.leave(code),
                 ControlFlow::Continue(()) => more = turn.more,
             }
@@ -193,16 +203,26 @@ impl<D: Decide> Runtime<D> {
         }
     }
 
-    /// S6: before the process leaves, the whole log is written, if whoever reads it takes it in time.
+    /// S6: before the process leaves, all services are out of the catalog and the whole log is written, if Consul, and
+    /// whoever reads the log, do their part in time.
     fn leave(self, code: u8) -> u8 {
         let Self { core, mailbox, hands, control, net, .. } = self;
         if let Some(control) = &control {
             control.unlink();
         }
+        let Hands { catalog, logs, inquiries, .. } = hands;
+        let stop_timeout = core.plan().stop_timeout;
+        catalog.leave(stop_timeout);
+        // The last that was said about it; nobody listens to anything else any more.
+        for news in mailbox.take() {
+            if let News::Said(level, message) = news {
+                logs.entry(level, None, &message);
+            }
+        }
         // Whoever waits for an answer or for the next event is told that there will be none.
         drop(mailbox);
-        drop(hands.inquiries);
-        hands.logs.finish(Instant::now() + core.plan().stop_timeout.max(LAST_LINES));
+        drop(inquiries);
+        logs.finish(Instant::now() + stop_timeout.max(LAST_LINES));
         let deadline = Instant::now() + LAST_WORDS;
         if let Some(control) = control {
             control.finish(deadline);
@@ -250,10 +270,7 @@ impl<D: Decide> Runtime<D> {
     fn turn(&mut self, fds: &[sys::Awaited], turn: &mut Turn) -> ControlFlow<u8> {
         let ready = |place: usize| fds.get(place).is_some_and(|fd| fd.revents != 0);
         // What was answered while the last turn was carried out comes first: a start before its end (E3).
-        for _ in 0..self.answers.len() {
-            let Some(input) = self.answers.pop_front() else { break };
-            self.tell(input)?;
-        }
+        self.tell_answers()?;
         if ready(0) {
             while let Some(signal) = self.signals.next() {
                 // L1: whoever has moved the log's file away says so with SIGUSR1.
@@ -285,6 +302,16 @@ impl<D: Decide> Runtime<D> {
         let recovering = self.recovering_until.is_some_and(|until| until > Instant::now());
         if !recovering && self.core.next_deadline().is_some_and(|deadline| deadline <= self.now()) {
             self.tell(Input::Tick)?;
+        }
+        // Once, and without another look at all sources; what is answered to these waits for its turn.
+        self.tell_answers()
+    }
+
+    /// Hands over the answers that are there now.
+    fn tell_answers(&mut self) -> ControlFlow<u8> {
+        for _ in 0..self.answers.len() {
+            let Some(input) = self.answers.pop_front() else { break };
+            self.tell(input)?;
         }
         ControlFlow::Continue(())
     }
@@ -333,8 +360,12 @@ impl<D: Decide> Runtime<D> {
         // First the note and then the look, so that an end in between is noted again.
         self.signals.children_seen();
         let mut ended: Vec<Ended> = Vec::new();
+        let began = Instant::now();
         let round = self.hands.reaper.collect(&mut ended);
-        self.gathering_until = (round.orphans >= STORM).then(|| Instant::now() + GATHERING);
+        let took = began.elapsed();
+        let storm = round.orphans >= STORM || round.orphans > 0 && took > LONG_LOOK;
+        let [least, most] = GATHERING;
+        self.gathering_until = storm.then(|| Instant::now() + (took * 4).clamp(least, most));
         if round.more {
             self.gathering_until = Some(Instant::now());
             turn.more = true;

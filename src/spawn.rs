@@ -172,8 +172,13 @@ impl Spawner {
             message: format!("{program}: a zero byte stands in its arguments, environment or directory"),
         };
 
+        let identity = identity(process).map_err(|message| StartError {
+            kind: StartErrorKind::Other,
+            message: format!("{program}: {message}"),
+        })?;
         self.tell(&request.environment.jobs).map_err(zero)?;
-        let (own, hidden_ours, hidden_jobs) = self.variables(request).map_err(zero)?;
+        let (own, hidden_ours, hidden_jobs) =
+            self.variables(request, identity.home.as_deref()).map_err(zero)?;
         let mut arguments = CStrings::default();
         for argument in std::iter::once(&command.program).chain(&command.arguments) {
             arguments.push(&[argument.as_bytes()]).map_err(zero)?;
@@ -187,10 +192,6 @@ impl Spawner {
         if let Some(directory) = &process.cwd {
             cwd.push(&[directory.as_bytes()]).map_err(zero)?;
         }
-        let identity = identity(process).map_err(|message| StartError {
-            kind: StartErrorKind::Other,
-            message: format!("{program}: {message}"),
-        })?;
 
         let image = Image {
             files: &files,
@@ -246,21 +247,27 @@ impl Spawner {
         Ok(())
     }
 
-    /// The child's variables (P7, P9): those of its configuration and of its trigger; and which of ours and of those
-    /// that all are told do not count because of them.
-    fn variables(&self, request: &Request<'_>) -> Result<(CStrings, Vec<usize>, Vec<usize>), Errno> {
+    /// The child's variables (P7, P9): those of its configuration and of its trigger, and where its user is at home; and
+    /// which of ours and of those that all are told do not count because of them.
+    fn variables(
+        &self,
+        request: &Request<'_>,
+        home: Option<&[u8]>,
+    ) -> Result<(CStrings, Vec<usize>, Vec<usize>), Errno> {
         let own = &request.process.env;
         let why = &request.environment.why;
         let trigger = why.iter().enumerate().filter(|(nth, (name, _))| {
             let later = why.iter().skip(nth + 1).any(|(other, _)| other == name);
             !later && !own.contains_key(*name)
         });
-        let own = own.iter().map(|(name, value)| (name.as_str(), value));
+        let home = home.filter(|_| !own.contains_key("HOME")).map(|home| ("HOME", home));
+        let own = own.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
         let mut strings = CStrings::default();
         let (mut ours, mut jobs) = (self.jobs.hidden.clone(), Vec::new());
-        for (name, value) in own.chain(trigger.map(|(_, (name, value))| (*name, value))) {
+        let trigger = trigger.map(|(_, (name, value))| (*name, value.as_bytes()));
+        for (name, value) in own.chain(home).chain(trigger) {
             let name = name.as_bytes();
-            strings.push(&[name, b"=", value.as_bytes()])?;
+            strings.push(&[name, b"=", value])?;
             ours.extend(self.ours.find(name));
             jobs.extend(self.jobs.block.find(name));
         }
@@ -312,6 +319,8 @@ struct Identity {
     user: Option<u32>,
     group: Option<u32>,
     groups: Option<Vec<u32>>,
+    /// Where the user is at home. Ours is of no use to another, who may not even read it.
+    home: Option<Vec<u8>>,
 }
 
 /// Looks the user and the group up. A user that has come to be missing is a failed start, in words.
@@ -327,21 +336,23 @@ fn identity(process: &Process) -> Result<Identity, String> {
             Some(users::group(which).ok_or_else(|| format!("there is no group `{}`", named(which)))?)
         }
     };
-    let Some(who) = &process.user else { return Ok(Identity { user: None, group, groups: None }) };
+    let Some(who) = &process.user else { return Ok(Identity { group, ..Identity::default() }) };
     let (our_user, our_group) = sys::effective_ids();
     let user = match (users::user(who), who) {
         (Some(user), _) => user,
         // A number needs no entry; such a user has the group we have, and no others.
-        (None, Principal::Id(id)) => users::User { name: Vec::new(), id: *id, group: our_group },
+        (None, Principal::Id(id)) => {
+            users::User { name: Vec::new(), id: *id, group: our_group, home: b"/".to_vec() }
+        }
         (None, Principal::Name(name)) => return Err(format!("there is no user `{name}`")),
     };
     let group = group.unwrap_or(user.group);
     // Without privileges one may still ask to be who one is.
     if (our_user, our_group) == (user.id, group) && our_user != 0 {
-        return Ok(Identity::default());
+        return Ok(Identity { home: Some(user.home), ..Identity::default() });
     }
     let groups = users::groups_of(&user, group);
-    Ok(Identity { user: Some(user.id), group: Some(group), groups: Some(groups) })
+    Ok(Identity { user: Some(user.id), group: Some(group), groups: Some(groups), home: Some(user.home) })
 }
 
 fn errno_of(error: &std::io::Error) -> Errno {

@@ -876,3 +876,14 @@ pub(crate) fn peer_pid(stream: &UnixStream) -> Option<i32> {
         nix::sys::socket::getsockopt(stream, nix::sys::socket::sockopt::PeerCredentials).ok()?;
     Some(credentials.pid()).filter(|pid| *pid > 0)
 }
+
+/// How many columns a terminal has; nothing if that is none, or does not know.
+pub(crate) fn terminal_width(terminal: &impl AsFd) -> Option<usize> {
+    // SAFETY: the kernel writes a `winsize` at this address and nowhere else, and any bytes are a `winsize`.
+    let columns = unsafe {
+        let mut size: nix::libc::winsize = std::mem::zeroed();
+        let asked = nix::libc::ioctl(terminal.as_fd().as_raw_fd(), nix::libc::TIOCGWINSZ, &raw mut size);
+        (asked == 0).then_some(size.ws_col)
+    };
+    columns.map(usize::from).filter(|columns| *columns >= 20)
+}

@@ -13,6 +13,7 @@ pub(crate) struct User {
     pub(crate) name: Vec<u8>,
     pub(crate) id: u32,
     pub(crate) group: u32,
+    pub(crate) home: Vec<u8>,
 }
 
 /// The user of a name or number. A number needs no entry, so only a name can be missing.
@@ -41,13 +42,16 @@ fn number(field: &[u8]) -> Option<u32> {
 
 fn user_in(text: &[u8], who: &Principal) -> Option<User> {
     entries(text).find_map(|entry| match *entry.as_slice() {
-        [name, _, id, group, ..] => {
+        [name, _, id, group, ref more @ ..] => {
             let id = number(id)?;
             let is_it = match who {
                 Principal::Name(wanted) => wanted.as_bytes() == name,
                 Principal::Id(wanted) => *wanted == id,
             };
-            is_it.then(|| Some(User { name: name.to_owned(), id, group: number(group)? }))?
+            is_it.then(|| {
+                let home = more.get(1).filter(|home| !home.is_empty()).copied().unwrap_or(b"/").to_owned();
+                Some(User { name: name.to_owned(), id, group: number(group)?, home })
+            })?
         }
         _ => None,
     })
@@ -92,18 +96,20 @@ mod tests {
 
     #[test]
     fn p9_a_user_is_found_by_name_and_by_number() {
-        let web = User { name: b"web".to_vec(), id: 33, group: 34 };
+        let web = User { name: b"web".to_vec(), id: 33, group: 34, home: b"/".to_vec() };
         assert_eq!(user_in(PASSWD, &name("web")), Some(web.clone()));
         assert_eq!(user_in(PASSWD, &Principal::Id(33)), Some(web));
+        let root = user_in(PASSWD, &name("root")).map(|user| user.home);
+        assert_eq!(root.as_deref(), Some(&b"/root"[..]));
         assert_eq!(user_in(PASSWD, &name("nobody")), None);
         assert_eq!(user_in(PASSWD, &name("")), None);
     }
 
     #[test]
     fn p9_supplementary_groups_come_once_each_after_the_first() {
-        let web = User { name: b"web".to_vec(), id: 33, group: 34 };
+        let web = User { name: b"web".to_vec(), id: 33, group: 34, home: b"/".to_vec() };
         assert_eq!(groups_in(GROUP, &web, 34), [34, 7]);
-        let stranger = User { name: Vec::new(), id: 99, group: 0 };
+        let stranger = User { name: Vec::new(), id: 99, group: 0, home: b"/".to_vec() };
         assert_eq!(groups_in(GROUP, &stranger, 5), [5]);
         assert_eq!(group_in(GROUP, &name("logs")), Some(7));
         assert_eq!(group_in(GROUP, &Principal::Id(99)), Some(99));

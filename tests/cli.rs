@@ -7,6 +7,7 @@ use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A directory that goes away with the test.
 struct Folder(PathBuf);
@@ -36,6 +37,9 @@ fn pilot<A: AsRef<OsStr>>(args: &[A]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_containerpilot"));
     command.args(args).env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
     command.stdin(Stdio::null());
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let socket = format!("cp-cli-{}-{}.socket", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+    command.env("CONTAINERPILOT_SOCKET", std::env::temp_dir().join(socket));
     command
 }
 
@@ -215,6 +219,26 @@ fn x6_wrong_usage_exits_with_2() {
         &["-out", "x", "check"],
         &["-config", "x", "schema"],
         &["-putenv", "x"],
+        &["-maintenance", "perhaps"],
+        &["explain"],
+        &["start"],
+        &["signal", "a"],
+        &["signal", "a", "HUP", "b"],
+        &["maintenance"],
+        &["maintenance", "perhaps"],
+        &["putenv"],
+        &["putenv", "x"],
+        &["putenv", "=x"],
+        &["wait", "a"],
+        &["wait", "a", "happy"],
+        &["wait", "a", "healthy", "--all"],
+        &["wait", "a", "healthy", "--timeout", "soon"],
+        &["wait", "a", "healthy", "--timeout", "-1s"],
+        &["logs", "-n", "many"],
+        &["status", "a", "b"],
+        &["status", "--format", "xml"],
+        &["events", "x"],
+        &["-ping", "-socket", "x"],
     ] {
         let output = run(args);
         assert_eq!((code(&output), out(&output).as_str()), (2, ""), "{args:?}");
@@ -225,18 +249,77 @@ fn x6_wrong_usage_exits_with_2() {
 }
 
 #[test]
-fn x4_what_is_not_built_yet_is_refused_in_so_many_words() {
+fn x4_without_a_supervisor_every_command_says_so_in_one_line() {
+    let folder = Folder::new("nobody");
+    let socket = folder.0.join("nobody.socket");
+    let socket = socket.to_str().unwrap();
+    let config = folder.file("a.json5", &format!("{{ control: {{ socket: '{socket}' }} }}"));
+    let config = config.to_str().unwrap();
+    let nobody = format!("no supervisor answers at {socket}: is it running? (there is no such socket)\n");
     for args in [
         &["status"][..],
-        &["-reload"],
-        &["-maintenance", "enable"],
-        &["-putenv", "A=1"],
-        &["-putmetric", "a=1"],
-        &["-ping"],
+        &["status", "a"],
+        &["explain", "a"],
+        &["health"],
+        &["health", "a"],
+        &["wait", "a", "healthy"],
+        &["logs"],
+        &["logs", "a", "-f"],
+        &["events", "-f"],
+        &["start", "a"],
+        &["stop", "a"],
+        &["restart", "a", "b"],
+        &["signal", "a", "HUP"],
+        &["reload"],
+        &["maintenance", "enable"],
+        &["maintenance", "status"],
+        &["putenv", "SECRET=hidden"],
+        &["putmetric", "a=1"],
+        &["ping"],
     ] {
-        let output = run(args);
-        assert_eq!(code(&output), 1, "{args:?}");
-        assert!(err(&output).contains("yet"), "{args:?}: {}", err(&output));
+        for place in [&["--socket", socket][..], &["-config", config]] {
+            let output = run(&[args, place].concat());
+            assert_eq!((code(&output), out(&output).as_str()), (1, ""), "{args:?}");
+            assert_eq!(err(&output), format!("containerpilot: {nobody}"), "{args:?}");
+        }
+    }
+    for (args, words) in [
+        (&["-reload"][..], "-reload: failed to run subcommand: "),
+        (&["-maintenance", "enable"], "-maintenance: failed to run subcommand: "),
+        (&["-putenv", "A=1"], "-putenv: failed to run subcommand: "),
+        (&["-putmetric", "a=1"], "-putmetric: failed to run subcommand: "),
+        (&["-ping"], "-ping: failed: "),
+        (&["-ping", "-reload"], "-reload: failed to run subcommand: "),
+    ] {
+        let output = run(&[&["-config", config], args].concat());
+        assert_eq!((code(&output), out(&output).as_str()), (1, ""), "{args:?}");
+        assert_eq!(err(&output), format!("containerpilot: {words}{nobody}"), "{args:?}");
+    }
+}
+
+#[test]
+fn x4_a_configuration_that_hides_its_socket_is_shown_and_the_socket_can_be_named() {
+    let folder = Folder::new("hidden-socket");
+    let config = folder.file("a.json5", "{{ if }}");
+    let config = config.to_str().unwrap();
+    let output = run(&["ping", "-config", config]);
+    assert_eq!(code(&output), 1);
+    for part in ["a.json5:1:", "so its socket is not known; name it with --socket"] {
+        assert!(err(&output).contains(part), "{}", err(&output));
+    }
+    let output = run(&["ping", "-config", "/nonexistent/a.json5"]);
+    let words = "/nonexistent/a.json5 cannot be read: No such file or directory (os error 2), so its socket is not known";
+    assert!(err(&output).contains(words), "{}", err(&output));
+    let output = run(&["ping", "-config", config, "--socket", "/nonexistent/socket"]);
+    assert!(err(&output).contains("no supervisor answers at /nonexistent/socket"), "{}", err(&output));
+}
+
+#[test]
+fn x4_what_is_not_built_yet_is_refused_in_so_many_words() {
+    for command in ["simulate", "migrate"] {
+        let output = run(&[command]);
+        assert_eq!(code(&output), 1, "{command}");
+        assert!(err(&output).contains("yet"), "{command}: {}", err(&output));
     }
 }
 
@@ -268,7 +351,9 @@ fn x4_every_command_is_in_the_help_the_man_page_and_the_completions() {
     let help = out(&run(&["help"]));
     let man = out(&run(&["man"]));
     let shells = ["bash", "zsh", "fish"].map(|shell| out(&run(&["completions", shell])));
-    for command in ["run", "check", "render", "graph", "schema", "version", "help", "completions", "man"] {
+    let commands = "run status explain health wait logs events start stop restart signal reload maintenance putenv \
+                    putmetric ping check render graph schema version help completions man";
+    for command in commands.split(' ') {
         assert!(help.contains(&format!("\n  {command} ")), "{command}");
         assert!(man.contains(&format!("\n.SS \"{command}")), "{command}");
         assert!(shells.iter().all(|text| text.contains(command)), "{command}");
@@ -343,6 +428,8 @@ fn x4_bash_completes_commands_flags_and_values() {
     assert_eq!(complete(&["containerpilot", "check", "-format", "j"]), "json\n");
     assert_eq!(complete(&["containerpilot", "graph", "--format", "s"]), "svg\n");
     assert_eq!(complete(&["containerpilot", "-maintenance", "e"]), "enable\n");
+    assert_eq!(complete(&["containerpilot", "maintenance", "s"]), "status\n");
+    assert_eq!(complete(&["containerpilot", "logs", "-f"]), "-follow\n");
     assert_eq!(complete(&["containerpilot", "-main"]), "-maintenance\n");
     assert_eq!(complete(&["containerpilot", "completions", "z"]), "zsh\n");
 }

@@ -36,6 +36,21 @@ pub(crate) struct Flag {
     pub(crate) help: &'static str,
 }
 
+impl Flag {
+    /// The one letter that means the same, for flags that are typed often.
+    pub(crate) fn letter(&self) -> Option<&'static str> {
+        match self.name {
+            "follow" => Some("f"),
+            "lines" => Some("n"),
+            _ => None,
+        }
+    }
+
+    fn is_called(&self, name: &str) -> bool {
+        self.name == name || self.letter() == Some(name)
+    }
+}
+
 /// What stood on a command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Arguments {
@@ -127,7 +142,7 @@ pub(crate) fn parse<A: AsRef<OsStr>>(flags: &[&'static Flag], args: &[A]) -> Res
         }
         let arg = utf8(arg)?;
         let (name, value) = name_and_value(arg)?;
-        let Some(flag) = flags.iter().find(|flag| flag.name == name) else {
+        let Some(flag) = flags.iter().find(|flag| flag.is_called(name)) else {
             return Err(unknown(flags, name));
         };
         let value = match (flag.kind, value) {

@@ -60,10 +60,14 @@ pub(super) fn command(command: &Command) -> String {
 
 /// A flag with what it takes.
 pub(super) fn flag_usage(flag: &Flag) -> String {
+    let name = match flag.letter() {
+        Some(letter) => format!("-{letter}, -{}", flag.name),
+        None => format!("-{}", flag.name),
+    };
     match flag.kind {
-        FlagKind::Bool => format!("-{}", flag.name),
-        FlagKind::Text(value) => format!("-{} {value}", flag.name),
-        FlagKind::Pairs => format!("-{} KEY=VALUE", flag.name),
+        FlagKind::Bool => name,
+        FlagKind::Text(value) => format!("{name} {value}"),
+        FlagKind::Pairs => format!("{name} KEY=VALUE"),
     }
 }
 

@@ -7,7 +7,7 @@ use containerpilot_config::host::Host;
 use containerpilot_config::legacy::Version;
 use containerpilot_config::{Input, Loaded, Options, load, version};
 use containerpilot_core::Core;
-use containerpilot_core::plan::{Catalog, Plan, Role};
+use containerpilot_core::plan::{Plan, Role};
 
 use super::flags::Arguments;
 use super::{Failure, check, config_path, unknown_command};
@@ -46,7 +46,7 @@ pub(super) fn run(args: &Arguments) -> Result<u8, Failure> {
         (plan, Some((program, arguments))) => main_program(plan, program, arguments)?,
         (None, None) => return Err(Failure::Failed("there is nothing to run".to_owned())),
     };
-    for missing in not_yet(&plan) {
+    if let Some(missing) = not_yet(&plan) {
         // Standard error may be gone; then there is nobody to tell.
         let line = format!("containerpilot: warning: {missing}\n");
         let _ = std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes());
@@ -58,18 +58,10 @@ pub(super) fn run(args: &Arguments) -> Result<u8, Failure> {
 }
 
 /// What the plan asks for and this version does not do. The jobs run all the same, and whoever looks is told.
-fn not_yet(plan: &Plan) -> Vec<&'static str> {
-    let mut missing = Vec::new();
-    if matches!(plan.catalog, Catalog::Consul(_)) {
-        missing.push(
-            "Consul is not spoken to by this version yet: services and watches live in this container only",
-        );
-    }
-    if plan.telemetry.as_ref().is_some_and(|telemetry| !telemetry.sensors.is_empty()) {
-        missing
-            .push("programs that measure metrics (`sensors` in version 2) are not run by this version yet");
-    }
-    missing
+fn not_yet(plan: &Plan) -> Option<&'static str> {
+    let sensors = plan.telemetry.as_ref().is_some_and(|telemetry| !telemetry.sensors.is_empty());
+    sensors
+        .then_some("programs that measure metrics (`sensors` in version 2) are not run by this version yet")
 }
 
 fn cannot(what: &str, error: &std::io::Error) -> Failure {

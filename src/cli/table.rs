@@ -36,6 +36,22 @@ pub(crate) const PICTURE: Flag = Flag {
     help: "the form of the picture; `mermaid` is the default",
 };
 
+pub(crate) const SOCKET: Flag = Flag {
+    name: "socket",
+    kind: FlagKind::Text("PATH"),
+    help: "the supervisor's control socket, if not that of the configuration",
+};
+pub(crate) const FOLLOW: Flag =
+    Flag { name: "follow", kind: FlagKind::Bool, help: "go on with what comes, until the supervisor ends" };
+pub(crate) const LINES: Flag =
+    Flag { name: "lines", kind: FlagKind::Text("NUMBER"), help: "only so many of the last ones" };
+pub(crate) const TIMEOUT: Flag = Flag {
+    name: "timeout",
+    kind: FlagKind::Text("TIME"),
+    help: "how long it may take, such as 30s or 1m30s",
+};
+pub(crate) const ALL: Flag = Flag { name: "all", kind: FlagKind::Bool, help: "all jobs that can be so" };
+
 /// The flags of ContainerPilot 3, which stand before any subcommand. `-help` and `-h` are known besides.
 pub(crate) const MAIN_FLAGS: &[&Flag] = &[
     &CONFIG,
@@ -114,6 +130,150 @@ pub(crate) const MIGRATE: Command = Command {
     flags: &[&CONFIG],
 };
 
+pub(crate) const STATUS: Command = Command {
+    name: "status",
+    arguments: "[JOB]",
+    about: "show what every job is doing, or everything about one",
+    details: "A line for each job: its state, its health (`-` if it has no checks), its process and for how long that has \
+              run, how often it was restarted, and what it waits for or what went wrong. Below, what the watches see.\n\n\
+              A job is waiting for its event, starting, running, restarting (it has ended and will run again), stopping, \
+              stopped (by hand), complete or failed (both for good).\n\n\
+              With a JOB, or a watch as `watch.NAME`: everything that is known of it. Of several jobs of one name, NAME:2 \
+              is the second. `containerpilot explain JOB` says why.",
+    flags: &[&CONFIG, &SOCKET, &FORMAT],
+};
+
+pub(crate) const EXPLAIN: Command = Command {
+    name: "explain",
+    arguments: "JOB",
+    about: "say why a job runs, or why it does not",
+    details: "What the job is doing; what it waits for, how it stands with that, and why that has not come, as far back as \
+              it goes; and the events that led to its last run.",
+    flags: &[&CONFIG, &SOCKET, &FORMAT],
+};
+
+pub(crate) const HEALTH: Command = Command {
+    name: "health",
+    arguments: "[JOB]",
+    about: "say whether the container, or one job, is healthy",
+    details: "Exits with 0 if it is and with 1 if not, with one line that says why. Made for an image: HEALTHCHECK CMD \
+              [\"containerpilot\", \"health\"]\n\n\
+              The container is healthy while it is not stopping and every job with checks that is to run now passes them. \
+              Jobs that wait for their event, are complete or were stopped by hand do not count. In maintenance no checks \
+              are made, and it is healthy.",
+    flags: &[&CONFIG, &SOCKET, &TIMEOUT],
+};
+
+pub(crate) const WAIT: Command = Command {
+    name: "wait",
+    arguments: "[JOB…] STATE",
+    about: "wait until a job is in a state",
+    details: "STATE is running, healthy, unhealthy, waiting, stopped (it has ended, however), complete (it has ended, and well) \
+              or failed. With several jobs, all of them must be so; with --all, all jobs that can be.\n\n\
+              Exits with 0 when it is so; with 1 as soon as it cannot be any more, or when the time of --timeout is over. \
+              With --timeout, a supervisor that does not answer yet is waited for too.\n\n\
+              For example: containerpilot wait db healthy --timeout 30s",
+    flags: &[&CONFIG, &SOCKET, &TIMEOUT, &ALL],
+};
+
+pub(crate) const LOGS: Command = Command {
+    name: "logs",
+    arguments: "[JOB…]",
+    about: "show the last lines that jobs have written",
+    details: "Of one job the lines as it wrote them; of several, or of all if none is named, with the name before each \
+              line. The supervisor keeps the last lines of each job in memory; a job with `logging: { raw: true }` has \
+              none.",
+    flags: &[&CONFIG, &SOCKET, &FOLLOW, &LINES],
+};
+
+pub(crate) const EVENTS: Command = Command {
+    name: "events",
+    arguments: "",
+    about: "show what has happened",
+    details: "One event a line: when, its number, what happened, how a process ended, and the number of the event that \
+              caused it. The supervisor remembers the last thousand. With --format json each line is an object.",
+    flags: &[&CONFIG, &SOCKET, &FOLLOW, &LINES, &FORMAT],
+};
+
+pub(crate) const START: Command = Command {
+    name: "start",
+    arguments: "JOB…",
+    about: "run jobs now, whatever they wait for",
+    details: "A job that runs already is left alone. The answer does not wait for anything: `containerpilot wait JOB running` \
+              does.",
+    flags: &[&CONFIG, &SOCKET],
+};
+
+pub(crate) const STOP: Command = Command {
+    name: "stop",
+    arguments: "JOB…",
+    about: "stop jobs, in good order; they stay so until they are started by hand",
+    details: "As at a shutdown: first the jobs that run at its `stopping`, then it leaves the catalog, then it gets its \
+              `stopSignal`. The answer does not wait for the end: `containerpilot wait JOB stopped` does.",
+    flags: &[&CONFIG, &SOCKET],
+};
+
+pub(crate) const RESTART: Command = Command {
+    name: "restart",
+    arguments: "JOB…",
+    about: "stop jobs if they run, and run them anew",
+    details: "The answer does not wait for anything: `containerpilot wait JOB healthy` does.",
+    flags: &[&CONFIG, &SOCKET],
+};
+
+pub(crate) const SIGNAL: Command = Command {
+    name: "signal",
+    arguments: "JOB SIGNAL",
+    about: "send a signal to a job's processes",
+    details: "SIGNAL is a name, with or without SIG, or a number. It goes to the whole process group of the job.\n\n\
+              For example: containerpilot signal nginx HUP",
+    flags: &[&CONFIG, &SOCKET],
+};
+
+pub(crate) const RELOAD: Command = Command {
+    name: "reload",
+    arguments: "",
+    about: "let the supervisor read its configuration anew",
+    details: "Jobs whose definition has not changed keep running. A configuration with mistakes changes nothing: they are \
+              shown, and the old one goes on. `-reload` does the same.",
+    flags: &[&CONFIG, &SOCKET],
+};
+
+pub(crate) const MAINTENANCE: Command = Command {
+    name: "maintenance",
+    arguments: "enable|disable|status",
+    about: "begin or end maintenance, or say whether there is one",
+    details: "In maintenance all services leave the catalog and no checks are made, while the jobs go on. `-maintenance` does \
+              the same.",
+    flags: &[&CONFIG, &SOCKET],
+};
+
+pub(crate) const PUTENV: Command = Command {
+    name: "putenv",
+    arguments: "KEY=VALUE…",
+    about: "set variables of all processes that are started from now on",
+    details: "An empty VALUE takes the variable away. Processes that run already keep what they have. Values are written to no \
+              log. `-putenv` does the same.",
+    flags: &[&CONFIG, &SOCKET],
+};
+
+pub(crate) const PUTMETRIC: Command = Command {
+    name: "putmetric",
+    arguments: "KEY=VALUE…",
+    about: "send values of the configuration's metrics",
+    details: "KEY is the whole name of a metric of `telemetry`, VALUE a number: added to a counter, the new value of a gauge, \
+              observed by a histogram or summary. If one of them is wrong, none is taken. `-putmetric` does the same.",
+    flags: &[&CONFIG, &SOCKET],
+};
+
+pub(crate) const PING: Command = Command {
+    name: "ping",
+    arguments: "",
+    about: "ask whether the supervisor answers",
+    details: "Prints `ok` if it does. `-ping` does the same.",
+    flags: &[&CONFIG, &SOCKET],
+};
+
 pub(crate) const GRAPH: Command = Command {
     name: "graph",
     arguments: "[PATH]",
@@ -169,40 +329,49 @@ pub(crate) const MAN: Command = Command {
 };
 
 /// What this version can and cannot do, for help and man page; remove it when it can do everything.
-pub(crate) const STATE: &str = "This version supervises jobs. It does not speak to Consul yet: services and watches live in a catalog inside the \
-     container. It has no control socket, so -reload, -maintenance, -putenv, -putmetric and -ping are refused.";
+pub(crate) const STATE: &str =
+    "This version cannot read its configuration anew yet: reload and -reload are refused.";
 
 /// All subcommands.
-pub(crate) const COMMANDS: &[&Command] =
-    &[&RUN, &CHECK, &RENDER, &GRAPH, &MIGRATE, &SCHEMA, &VERSION, &HELP, &COMPLETIONS, &MAN];
+pub(crate) const COMMANDS: &[&Command] = &[
+    &RUN,
+    &STATUS,
+    &EXPLAIN,
+    &HEALTH,
+    &WAIT,
+    &LOGS,
+    &EVENTS,
+    &START,
+    &STOP,
+    &RESTART,
+    &SIGNAL,
+    &RELOAD,
+    &MAINTENANCE,
+    &PUTENV,
+    &PUTMETRIC,
+    &PING,
+    &CHECK,
+    &RENDER,
+    &GRAPH,
+    &MIGRATE,
+    &SCHEMA,
+    &VERSION,
+    &HELP,
+    &COMPLETIONS,
+    &MAN,
+];
 
 /// Subcommands that are to come. They are known, so that nobody takes them for a program or a slip of the pen.
-pub(crate) const PLANNED: &[&str] = &[
-    "status",
-    "start",
-    "stop",
-    "restart",
-    "signal",
-    "logs",
-    "events",
-    "explain",
-    "reload",
-    "maintenance",
-    "putenv",
-    "putmetric",
-    "ping",
-    "health",
-    "wait",
-    "simulate",
-];
+pub(crate) const PLANNED: &[&str] = &["simulate"];
 
 /// The exit codes (X6), for help and man page.
 pub(crate) const EXIT_CODES: [(&str, &str); 3] =
     [("0", "done"), ("1", "it failed; standard error says why"), ("2", "the command line was wrong")];
 
 /// The environment variables that are read.
-pub(crate) const VARIABLES: [(&str, &str); 3] = [
+pub(crate) const VARIABLES: &[(&str, &str)] = &[
     ("CONTAINERPILOT", "the configuration's path, or the configuration itself, where -config is not given"),
+    ("CONTAINERPILOT_SOCKET", "the control socket's path, where the configuration names none"),
     ("NO_COLOR", "if set, nothing is printed in colour"),
     (
         "CONSUL_HTTP_ADDR, CONSUL_HTTP_TOKEN, …",

@@ -69,10 +69,11 @@ fn p9_a_job_runs_as_its_user_in_its_directory() {
     if !is_root {
         return;
     }
-    let config = "{ jobs: [{ name: 'a', exec: ['sh', '-c', 'echo \"$(id -un) $(pwd) $K\"'], user: 'daemon',
+    let config =
+        "{ jobs: [{ name: 'a', exec: ['sh', '-c', 'echo \"$(id -un) $(pwd) $K $HOME\"'], user: 'daemon',
         cwd: '/usr', env: { K: 'v' } }] }";
     for how in ways() {
-        assert!(Supervisor::start(how, config).end().1.contains("daemon /usr v"));
+        assert!(Supervisor::start(how, config).end().1.contains("daemon /usr v /usr/sbin"));
     }
 }
 

@@ -28,7 +28,8 @@ fn s1_a_second_signal_cuts_the_wait_short() {
         run.line("ready");
         run.signal("-TERM");
         run.line("no");
-        run.signal("-TERM");
+        // The same one might come so soon that it counts as one.
+        run.signal("-INT");
         assert_eq!(run.end().0, 0);
     }
 }

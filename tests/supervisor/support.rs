@@ -95,6 +95,8 @@ impl Supervisor {
         words.push(pilot);
         let mut command = Command::new(words[0]);
         command.args(&words[1..]).args(args).env_remove("CONTAINERPILOT");
+        // Each has its own: many of them run at once.
+        command.env("CONTAINERPILOT_SOCKET", folder.join("socket"));
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         // What it says of itself before it has a log.
         command.stderr(fs::File::create(folder.join("stderr")).unwrap());

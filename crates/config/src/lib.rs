@@ -33,4 +33,4 @@ pub mod span;
 pub mod suggest;
 pub mod template;
 
-pub use load::{Input, Loaded, Options, load, load_with_program, render, version};
+pub use load::{Input, Loaded, Options, control_socket, load, load_with_program, render, version};

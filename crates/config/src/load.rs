@@ -57,7 +57,7 @@ pub fn load_with_program<H: Host>(
     program: Option<&[String]>,
 ) -> Loaded {
     let mut problems = Vec::new();
-    let reading = read(inputs, host, options, program, &mut problems);
+    let reading = read(inputs, host.environment(), options, program, &mut problems);
     let plan = plan_of(&reading, host, options, &mut problems);
     Loaded { plan, report: Report::new(reading.files, problems) }
 }
@@ -91,14 +91,14 @@ pub(crate) struct Reading {
 }
 
 /// Reads files, and lays them over one another.
-pub(crate) fn read<H: Host>(
+pub(crate) fn read(
     inputs: Vec<Input>,
-    host: &H,
+    environment: &Environment,
     options: Options<'_>,
     program: Option<&[String]>,
     problems: &mut Vec<Problem>,
 ) -> Reading {
-    let program = program.map(|words| Program::rendered(words, host.environment()));
+    let program = program.map(|words| Program::rendered(words, environment));
     let mut reading = Reading {
         files: Vec::new(),
         fields: None,
@@ -111,7 +111,7 @@ pub(crate) fn read<H: Host>(
     let alone = inputs.len() == 1;
     for (nth, input) in inputs.into_iter().enumerate() {
         let id = FileId::at(nth);
-        let file = rendered(id, input, host.environment(), problems);
+        let file = rendered(id, input, environment, problems);
         let fields = reading.file(id, &file.rendered, options, program.as_ref(), problems);
         if reading.version == Version::Two && !alone {
             let message = "a ContainerPilot 2 file cannot be one of several files";
@@ -176,6 +176,33 @@ pub fn render(inputs: Vec<Input>, environment: &Environment) -> Result<Vec<Vec<u
     } else {
         Err(Report::new(files, problems))
     }
+}
+
+/// The path of the control socket that a configuration names, or the usual one. Whoever wants to speak to a running
+/// supervisor must find it, so a file that has become wrong since then is read as far as it goes.
+///
+/// # Errors
+/// What is wrong, where nothing of the configuration could be read.
+pub fn control_socket(inputs: Vec<Input>, environment: &Environment) -> Result<String, Report> {
+    let mut problems = Vec::new();
+    let options = Options { version: "", refuse_planned: false };
+    let reading = read(inputs, environment, options, None, &mut problems);
+    let fields = match (reading.fields, reading.version) {
+        // A version 2 file cannot name it, so that even of a broken one it is known.
+        (None, Version::Two) => {
+            let mut cx = Cx::new(FileId::default(), &mut problems, false);
+            Some(ConfigFields::from_members(&mut cx, Span::at(0), &[]))
+        }
+        (fields, _) => fields,
+    };
+    let Some(socket) = fields.and_then(|fields| fields.control?.value.socket) else {
+        return Err(Report::new(reading.files, problems));
+    };
+    let variable = environment.get(SOCKET_VARIABLE.as_bytes()).filter(|path| !path.is_empty());
+    Ok(match variable.filter(|_| !socket.written) {
+        Some(path) => String::from_utf8_lossy(path).into_owned(),
+        None => socket.value,
+    })
 }
 
 fn rendered(id: FileId, input: Input, environment: &Environment, problems: &mut Vec<Problem>) -> SourceFile {
@@ -294,3 +321,6 @@ fn prefer_later(problems: &mut Vec<Problem>, from: usize) {
         latest.is_none_or(|latest| latest == nth - 1)
     });
 }
+
+/// The variable that names the control socket where the configuration does not.
+const SOCKET_VARIABLE: &str = "CONTAINERPILOT_SOCKET";

@@ -77,29 +77,31 @@ impl<H: Host> Lower<'_, H> {
 
     fn control(&mut self, fields: &ConfigFields) -> Option<Control> {
         let section = &fields.control.as_ref()?.value;
-        let mode = value_of(&section.mode)?;
-        let group = self.account(section.group.as_ref(), "group", H::has_group)?;
-        let given = section.socket.as_ref()?;
+        let group = self.account(section.group.as_ref(), "group", H::has_group);
+        let socket = section.socket.as_ref().and_then(|given| self.socket(given));
+        let (socket, required) = socket?;
+        Some(Control { socket, required, mode: value_of(&section.mode)?, group: group? })
+    }
+
+    /// The path of the control socket, and whether somebody has asked for it.
+    fn socket(&mut self, given: &Given<String>) -> Option<(String, bool)> {
         let variable = self.host.variable(SOCKET_VARIABLE).filter(|_| !given.written);
+        let from_variable = variable.is_some();
+        let socket = variable.unwrap_or_else(|| given.value.clone());
+        let length = socket.len();
+        if length <= LONGEST_SOCKET {
+            return Some((socket, given.written || from_variable));
+        }
+        let message =
+            format!("the path of the control socket has {length} bytes, more than {LONGEST_SOCKET}");
         let help = "the system takes no longer path for a socket";
-        let too_long = |path: &str| {
-            let length = path.len();
-            format!("the path of the control socket has {length} bytes, which is more than {LONGEST_SOCKET}")
-        };
-        if let Some(socket) = variable {
-            if socket.len() > LONGEST_SOCKET {
-                let message = format!("{SOCKET_VARIABLE}: {}", too_long(&socket));
-                self.problems.push(Problem::nowhere(Severity::Error, message).help(help));
-                return None;
-            }
-            return Some(Control { socket, required: true, mode, group });
+        if from_variable {
+            let message = format!("{SOCKET_VARIABLE}: {message}");
+            self.problems.push(Problem::nowhere(Severity::Error, message).help(help));
+        } else {
+            self.error(given.place, message, help);
         }
-        let socket = given.value.clone();
-        if socket.len() > LONGEST_SOCKET {
-            self.error(given.place, too_long(&socket), help);
-            return None;
-        }
-        Some(Control { socket, required: given.written, mode, group })
+        None
     }
 
     fn stop_timeout(&mut self, fields: &ConfigFields) -> Option<Duration> {

@@ -10,6 +10,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::time::Duration;
 
 use crate::command::Command;
 use crate::effect::{Effect, Entry, Wanted};
@@ -23,6 +24,10 @@ use crate::plan::{EventPattern, Job, Level, Plan, Repeat, Role, Signal, Trigger}
 use crate::time::Time;
 use crate::timers::{Alarm, TimerId, Timers};
 use crate::watch::WatchState;
+
+/// One request to stop may come as two signals: `timeout` signals its child and then its whole process group, and so do
+/// terminals and scripts that kill a group and a process of it. A person who means it a second time takes longer.
+const ONE_REQUEST: Duration = Duration::from_millis(100);
 
 /// How far the supervisor is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +46,7 @@ pub enum Phase {
 
 /// Where an event that is waited for comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Key {
+pub(crate) enum Key {
     Global,
     /// The jobs of one name.
     Name(u32),
@@ -83,6 +88,10 @@ pub struct Core {
     pub(crate) exit_code: Option<u8>,
     /// The code of the first job that ended in failure for good (S5).
     pub(crate) first_failure: Option<u8>,
+    /// The same of those that only react to an end, a signal or maintenance: it counts where all work went well.
+    pub(crate) first_hook_failure: Option<u8>,
+    /// The signal that asked for the shutdown, and when (S1).
+    asked: Option<(Signal, Time)>,
     /// What came before the startup, and counts after it (E7).
     early: Vec<Input>,
     journal: Journal,
@@ -94,11 +103,17 @@ pub struct Core {
     names: Vec<u32>,
     subscriptions: BTreeMap<(Key, Code), Vec<Subscription>>,
     /// For each name, the jobs of that name.
-    namesakes: Vec<Vec<JobIx>>,
+    pub(crate) namesakes: Vec<Vec<JobIx>>,
     /// For each job, where the events that it waits for come from, in the order of its patterns.
-    keys: Vec<Vec<Key>>,
+    pub(crate) keys: Vec<Vec<Key>>,
     /// For each name, the jobs that wait for any of its events.
-    dependents: Vec<Vec<JobIx>>,
+    pub(crate) dependents: Vec<Vec<JobIx>>,
+    /// For each watch of the embedded catalog, the jobs whose services it sees; of Consul nobody knows who is there.
+    pub(crate) advertisers: Option<Vec<Vec<JobIx>>>,
+    /// For each watch, the jobs that wait for its events.
+    pub(crate) watchers: Vec<Vec<JobIx>>,
+    /// Whether somebody may have come to wait in vain since that was last looked at (W10).
+    pub(crate) doubtful: bool,
     /// For each name, the jobs that run at its `stopping` (S2).
     hooks: Vec<Vec<JobIx>>,
     /// The jobs to look at again when the queue is empty.
@@ -147,9 +162,18 @@ impl Core {
         let mut dependents = vec![Vec::new(); namesakes.len()];
         let mut hooks = vec![Vec::new(); namesakes.len()];
         let mut keys = Vec::with_capacity(plan.jobs.len());
+        let mut watchers = vec![Vec::new(); plan.watches.len()];
         for (nth, planned) in plan.jobs.iter().enumerate() {
             let job = JobIx::at(nth);
             let lasting = matches!(planned.when.trigger, Trigger::All { .. });
+            for event in planned.when.patterns() {
+                if let Key::Watch(watch) = key(&event.source)
+                    && let Some(list) = watchers.get_mut(watch.index())
+                    && list.last() != Some(&job)
+                {
+                    list.push(job);
+                }
+            }
             keys.push(planned.when.patterns().iter().map(|event| key(&event.source)).collect());
             for (condition, event) in planned.when.patterns().iter().enumerate() {
                 let key = key(&event.source);
@@ -197,6 +221,8 @@ impl Core {
             check_runs: BTreeMap::new(),
             exit_code: None,
             first_failure: None,
+            first_hook_failure: None,
+            asked: None,
             early: Vec::new(),
             journal: Journal::default(),
             counts: BTreeMap::new(),
@@ -207,6 +233,9 @@ impl Core {
             namesakes,
             keys,
             dependents,
+            advertisers: crate::hope::advertisers(&plan),
+            watchers,
+            doubtful: true,
             hooks,
             recheck: Vec::new(),
             holding: holders.iter().filter(|holds| **holds).count(),
@@ -368,13 +397,34 @@ impl Core {
                     let name = if signal.0 == 2 { "SIGINT" } else { "SIGTERM" };
                     self.log(Level::Info, None, format!("{name}: everything is stopped"));
                     self.exit_code = Some(0);
+                    self.asked = Some((signal, self.now));
                     self.shut_down();
                 }
-                Phase::Stopping => self.kill_everything("it was asked a second time"),
+                Phase::Stopping => self.asked_again(signal),
                 Phase::Killing | Phase::Left => {}
             },
             _ => {}
         }
+    }
+
+    /// S1: the second request cuts the wait short. What is the first one, because the supervisor was stopping by
+    /// itself, or the same one twice, is not the second.
+    fn asked_again(&mut self, signal: Signal) {
+        match self.asked {
+            None => {
+                self.log(Level::Info, None, "everything is being stopped already".into());
+                self.asked = Some((signal, self.now));
+            }
+            Some((first, at)) if first == signal && self.now.since(at) < ONE_REQUEST => {
+                self.log(Level::Debug, None, "the signal came twice at once, and counts once".into());
+            }
+            Some(_) => self.kill_everything("it was asked a second time"),
+        }
+    }
+
+    /// Whether a job holds the supervisor open as long as it is not complete.
+    pub(crate) fn holds_open(&self, job: JobIx) -> bool {
+        self.holders.get(job.index()).copied().unwrap_or(false)
     }
 
     /// Queues an event. What is being handled is its cause.
@@ -462,60 +512,10 @@ impl Core {
         state.triggered = true;
         state.ran_at_shutdown |= late;
         match busy {
-            State::Waiting => self.start(job, Some(event)),
-            State::Delaying => self.restart_for(job, event),
+            // An event that comes between two runs need not wait, and takes no restart from anybody.
+            State::Waiting | State::Delaying => self.start(job, Some(event)),
             State::Starting | State::Running => self.job_mut(job).remembered = Some(event),
             State::Complete => {}
-        }
-    }
-
-    /// Whether an event can still come.
-    fn can_come(&self, key: Key, code: Code) -> bool {
-        let running = matches!(self.phase, Phase::Beginning | Phase::Running);
-        if !running && !is_farewell(code) {
-            return false;
-        }
-        match key {
-            Key::Nobody => false,
-            Key::Global if code == Code::Startup => self.phase == Phase::Beginning,
-            Key::Global => code.is_global() && running,
-            Key::Signal(_) | Key::Watch(_) => running,
-            Key::Name(id) => {
-                let jobs = self.namesakes.get(id as usize).map(Vec::as_slice).unwrap_or_default();
-                jobs.iter().any(|job| may_send(self.planned(*job), self.job(*job), code))
-            }
-        }
-    }
-
-    /// Whether a job that waits can never be started (again).
-    fn is_hopeless(&self, job: JobIx) -> bool {
-        let (planned, state) = (self.planned(job), self.job(job));
-        if state.state() != State::Waiting || !state.is_up() || state.remembered.is_some() {
-            return false;
-        }
-        if self.phase == Phase::Beginning {
-            return false;
-        }
-        let once = planned.when.repeat() == Repeat::Once;
-        let keys = self.keys.get(job.index()).map(Vec::as_slice).unwrap_or_default();
-        let mut events = planned.when.patterns().iter().zip(keys);
-        match &planned.when.trigger {
-            Trigger::Never => true,
-            Trigger::Interval(_) => false,
-            _ if once && state.triggered => true,
-            Trigger::Event { .. } | Trigger::Any { .. } => {
-                !events.any(|(event, key)| self.can_come(*key, event.code))
-            }
-            Trigger::All { .. } => {
-                if state.holds.iter().all(|holds| *holds) {
-                    // They come to hold again only where one of them can end.
-                    return !events.any(|(event, key)| {
-                        event.code == Code::Healthy && self.can_come(*key, Code::Healthy)
-                    });
-                }
-                let mut missing = events.zip(&state.holds).filter(|(_, holds)| !**holds);
-                missing.any(|((event, key), _)| !self.can_come(*key, event.code))
-            }
         }
     }
 
@@ -523,7 +523,7 @@ impl Core {
     pub(crate) fn pattern_can_come(&self, job: JobIx, nth: usize) -> bool {
         let key = self.keys.get(job.index()).and_then(|keys| keys.get(nth));
         let event = self.planned(job).when.patterns().get(nth);
-        key.zip(event).is_some_and(|(key, event)| self.can_come(*key, event.code))
+        key.zip(event).is_some_and(|(key, event)| self.can_come(*key, event.code, &|_| true))
     }
 
     /// The jobs that can send the nth event that a job waits for.
@@ -585,6 +585,7 @@ impl Core {
                 self.leave();
                 false
             }
+            Phase::Running if core::mem::take(&mut self.doubtful) => self.give_up_rings(),
             Phase::Stopping => self.stop_coprocesses() || (self.runs.is_empty() && self.let_go()),
             _ => false,
         }
@@ -593,7 +594,7 @@ impl Core {
     /// A job has become complete.
     pub(crate) fn count_complete(&mut self, job: JobIx) {
         self.incomplete = self.incomplete.saturating_sub(1);
-        if self.holders.get(job.index()).copied().unwrap_or(false) {
+        if self.holds_open(job) {
             self.holding = self.holding.saturating_sub(1);
         }
     }
@@ -601,7 +602,7 @@ impl Core {
     /// Leaves.
     pub(crate) fn leave(&mut self) {
         self.kill_all_remains();
-        let code = self.exit_code.or(self.first_failure).unwrap_or(0);
+        let code = self.exit_code.or(self.first_failure).or(self.first_hook_failure).unwrap_or(0);
         self.phase = Phase::Left;
         self.effects.push(Effect::Exit { code });
     }
@@ -611,7 +612,7 @@ impl Core {
         self.hooks.get(self.name(job) as usize).map(Vec::as_slice).unwrap_or_default()
     }
 
-    fn name(&self, job: JobIx) -> u32 {
+    pub(crate) fn name(&self, job: JobIx) -> u32 {
         self.names.get(job.index()).copied().unwrap_or(u32::MAX)
     }
 
@@ -650,6 +651,7 @@ impl Core {
 
     /// Changes what a job is doing; what the table does not know is a defect, and is said.
     pub(crate) fn change(&mut self, job: JobIx, state: State, aim: crate::job::Aim) {
+        self.doubtful |= matches!(state, State::Waiting | State::Complete) || aim != self.job(job).aim();
         if !self.job_mut(job).transition(state, aim) {
             let from = (self.job(job).state(), self.job(job).aim());
             let message =
@@ -717,20 +719,4 @@ fn does_work(job: &Job) -> bool {
 /// Whether an event belongs to the end of something, so that jobs triggered by it still run during a shutdown (S3).
 pub(crate) fn is_farewell(code: Code) -> bool {
     matches!(code, Code::Stopping | Code::Stopped | Code::Shutdown)
-}
-
-/// Whether a job may still send an event.
-fn may_send(job: &Job, state: &JobState, code: Code) -> bool {
-    if state.state() == State::Complete {
-        return false;
-    }
-    let may_run = state.has_process() || state.state() == State::Running || state.is_up();
-    match code {
-        Code::ExitSuccess | Code::ExitFailed => job.exec.is_some() && may_run,
-        Code::Healthy | Code::Unhealthy => job.health.is_some() && may_run,
-        Code::Stopping => state.is_up(),
-        Code::Stopped => true,
-        Code::TimerExpired => state.give_up.is_some(),
-        _ => false,
-    }
 }

@@ -114,8 +114,11 @@ pub(crate) struct JobState {
     pub(crate) remembered: Option<Event>,
     /// Which conditions of `all` hold (W12).
     pub(crate) holds: Vec<bool>,
-    /// How often it was restarted; for a periodic job, how often its turn has come again.
+    /// How often it was restarted since it was last started by an event; for a periodic job, how often its turn has
+    /// come again.
     pub(crate) restarts: u64,
+    /// How often it was restarted ever.
+    pub(crate) restarts_ever: u64,
     /// How many runs in a row ended early (W8).
     pub(crate) early: u32,
     /// The event that led to the present run, or to the last one.
@@ -164,6 +167,7 @@ impl JobState {
             remembered: None,
             holds: vec![false; conditions],
             restarts: 0,
+            restarts_ever: 0,
             early: 0,
             cause: None,
             last_exit: None,
@@ -196,6 +200,11 @@ impl JobState {
     /// Whether it is to run as its rules say.
     pub(crate) fn is_up(&self) -> bool {
         self.aim == Aim::Up && self.state != State::Complete
+    }
+
+    /// Whether it may run again although it is complete, or will soon be: somebody has stopped it by hand.
+    pub(crate) fn comes_again(&self) -> bool {
+        self.ending == Some(Ending::ByHand)
     }
 
     /// Whether it waits for the catalog to let its service go.

@@ -14,6 +14,7 @@ pub mod environment;
 pub mod event;
 pub mod explain;
 mod health;
+mod hope;
 pub mod ids;
 pub mod input;
 mod job;

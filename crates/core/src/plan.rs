@@ -450,6 +450,44 @@ pub enum ConsulAddress {
     Unix(String),
 }
 
+/// The parts of an address on the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NetworkParts<'a> {
+    /// Host and port as they are written.
+    pub authority: &'a str,
+    /// Host name or address, without brackets.
+    pub host: &'a str,
+    /// Port.
+    pub port: u16,
+    /// What is put before every path; empty, or beginning with a slash.
+    pub prefix: &'a str,
+}
+
+impl ConsulAddress {
+    /// The parts of an address on the network, if it is one. Without a port, it is that of HTTP or HTTPS, as in Go.
+    #[must_use]
+    pub fn network_parts(&self, https: bool) -> Option<NetworkParts<'_>> {
+        let Self::Network(text) = self else { return None };
+        let (authority, prefix) = match text.find('/') {
+            Some(slash) => text.split_at(slash),
+            None => (text.as_str(), ""),
+        };
+        let usual = if https { 443 } else { 80 };
+        let (host, port) = match authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+            Some((host, "")) => (host, usual),
+            Some((host, port)) => (host, port.strip_prefix(':')?.parse().ok()?),
+            None => match authority.split_once(':') {
+                None => (authority, usual),
+                // More than one colon is an address of version 6, which needs brackets to have a port.
+                Some((_, rest)) if rest.contains(':') => (authority, usual),
+                Some((host, port)) => (host, port.parse().ok()?),
+            },
+        };
+        let good = !host.is_empty() && port != 0 && !text.contains(char::is_whitespace);
+        good.then_some(NetworkParts { authority, host, port, prefix })
+    }
+}
+
 /// Settings of an encrypted connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tls {

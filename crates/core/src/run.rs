@@ -17,9 +17,16 @@ use crate::timers::Alarm;
 impl Core {
     /// Starts a run of a job that has no process.
     pub(crate) fn start(&mut self, job: JobIx, cause: Option<Event>) {
+        let periodic = matches!(self.planned(job).when.trigger, Trigger::Interval(_));
         let state = &mut self.jobs[job.index()];
+        // Who waits for it to give up waits in vain now.
+        self.doubtful |= state.give_up.is_some();
         self.timers.cancel(&mut state.give_up);
         self.timers.cancel(&mut state.delay);
+        if cause.is_some() && !periodic {
+            // W6, W8: each event starts it anew, with all its restarts, the first of them at once.
+            (state.restarts, state.early) = (0, 0);
+        }
         state.cause = cause.or(state.cause);
         state.has_run = true;
         (state.timed_out, state.replaced) = (false, false);
@@ -225,10 +232,10 @@ impl Core {
     /// W8: the first restart is at once; while runs keep ending early, the delay doubles.
     fn restart(&mut self, job: JobIx) {
         let delay = self.next_delay(job);
-        self.job_mut(job).restarts += 1;
         if delay.is_zero() {
             self.log(Level::Info, Some(job), "is restarted".into());
             self.change(job, State::Delaying, Aim::Up);
+            self.count_restart(job);
             return self.start(job, None);
         }
         self.log(Level::Info, Some(job), format!("is restarted in {}", spoken(delay)));
@@ -258,13 +265,15 @@ impl Core {
     pub(crate) fn restart_now(&mut self, job: JobIx) {
         self.job_mut(job).delay = None;
         if self.job(job).state() == State::Delaying {
+            self.count_restart(job);
             self.start(job, None);
         }
     }
 
-    /// An event came between two runs: it need not wait.
-    pub(crate) fn restart_for(&mut self, job: JobIx, event: Event) {
-        self.start(job, Some(event));
+    fn count_restart(&mut self, job: JobIx) {
+        let state = self.job_mut(job);
+        state.restarts += 1;
+        state.restarts_ever += 1;
     }
 
     /// P5: a run has used up its time.
@@ -321,7 +330,7 @@ impl Core {
         let Trigger::Interval(interval) = self.planned(job).when.trigger else { return };
         match self.job(job).state() {
             State::Waiting => {
-                self.job_mut(job).restarts += 1;
+                self.count_restart(job);
                 self.set_turn(job);
                 self.start(job, None);
             }
@@ -335,7 +344,7 @@ impl Core {
                 // Of several turns that come while it dies, one is kept (W7) and counted.
                 let kept = self.job(job).remembered.is_some();
                 if met && !kept && self.job(job).state() == State::Running {
-                    self.job_mut(job).restarts += 1;
+                    self.count_restart(job);
                     self.job_mut(job).remembered = self.job(job).cause;
                     let state = &mut self.jobs[job.index()];
                     self.timers.cancel(&mut state.run_timeout);
@@ -353,6 +362,11 @@ impl Core {
         // One that flaps while it ends was asked already, and gains no time by it.
         if core::mem::replace(&mut self.job_mut(job).replaced, true) {
             return;
+        }
+        if !self.may_restart(job) {
+            // To end it for good would make a bad thing worse.
+            let message = "is unhealthy, and is not restarted: it has no restarts left";
+            return self.log(Level::Warn, Some(job), message.into());
         }
         let signal = self.planned(job).stop.signal;
         self.log(Level::Info, Some(job), "is unhealthy, and is restarted".into());

@@ -91,6 +91,8 @@ pub struct JobOverview {
     pub started_at: Option<Time>,
     /// When its last run ended.
     pub ended_at: Option<Time>,
+    /// How often it was restarted ever; that of `status` begins anew with each event that starts it.
+    pub restarts_ever: u64,
     /// How many restarts it has left; without an end if nothing is said.
     pub restarts_left: Option<u64>,
     /// What is going to happen to it at a known time, the nearest first.
@@ -293,6 +295,7 @@ impl Core {
             status: self.status(job),
             started_at: state.has_run.then_some(state.started_at),
             ended_at: state.ended_at,
+            restarts_ever: state.restarts_ever,
             restarts_left: match planned.restarts {
                 Restarts::Unlimited => None,
                 Restarts::Limited(most) => Some(most.saturating_sub(state.restarts)),

@@ -221,19 +221,31 @@ impl Core {
         if matches!(self.phase, Phase::Beginning | Phase::Running) {
             self.log(Level::Info, Some(job), "is complete".into());
             self.consequences(job);
+        } else if self.exit_code.is_none() {
+            // What runs for the end of work that has ended by itself may still fail.
+            self.note_failure(job, false);
         }
+    }
+
+    /// Remembers a failure that may be the exit code. Work goes first: what only reacts to an end must not speak for the
+    /// work that has ended; and whatever happens to a coprocess says nothing about the whole (C6).
+    fn note_failure(&mut self, job: JobIx, work: bool) {
+        let failure = self.job(job).failure;
+        let first = match self.planned(job).role {
+            Role::Coprocess => return,
+            _ if work => &mut self.first_failure,
+            _ => &mut self.first_hook_failure,
+        };
+        *first = first.or(failure);
     }
 
     /// S5, S7: what the end of a job means for the container.
     fn consequences(&mut self, job: JobIx) {
         let planned = self.planned(job);
-        let (on_failure, on_success, planned_role) = (planned.on_failure, planned.on_success, planned.role);
+        let (on_failure, on_success) = (planned.on_failure, planned.on_success);
         let state = self.job(job);
         let (failure, has_run) = (state.failure, state.has_run);
-        // C6: whatever happens to a coprocess says nothing about the whole.
-        if planned_role != Role::Coprocess {
-            self.first_failure = self.first_failure.or(failure);
-        }
+        self.note_failure(job, self.holds_open(job));
         let ends = match failure {
             Some(_) => on_failure == AtEnd::Shutdown,
             None => has_run && on_success == AtEnd::Shutdown,

@@ -34,6 +34,8 @@ impl Core {
         }
         let Some(state) = self.watches.get_mut(watch.index()) else { return };
         state.answered = true;
+        // Who waits for what this was the last of, waits in vain (W10).
+        self.doubtful = true;
         if state.instances == instances {
             return;
         }

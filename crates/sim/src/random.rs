@@ -11,9 +11,9 @@ use containerpilot_core::command::Command as CoreCommand;
 use containerpilot_core::event::{Code, Source, UserSignal};
 use containerpilot_core::input::{ExitStatus, Instance, StartErrorKind};
 use containerpilot_core::plan::{
-    AtEnd, Backoff, Catalog, Check, Command, Control, EventPattern, Format, Health, Job, Level, Logging,
-    OnUnhealthy, Output, Plan, Probe, Process, Repeat, Restarts, Role, Service, Signal, Status, Stop,
-    Trigger, Watch, When,
+    AtEnd, Backoff, Catalog, Check, Command, Consul, ConsulAddress, Control, EventPattern, Format, Health,
+    Job, Level, Logging, OnUnhealthy, Output, Plan, Probe, Process, Repeat, Restarts, Role, Service, Signal,
+    Status, Stop, Tls, Trigger, Watch, When,
 };
 
 use crate::chance::{Chance, mix};
@@ -38,11 +38,21 @@ pub fn scenario(seed: u64) -> Scenario {
         names[to] = names[from].clone();
     }
     let watches = chance.pick(&[0, 0, 1, 2]);
-    let watches: Vec<Watch> = ["redis", "etcd"]
+    let mut watches: Vec<Watch> = ["redis", "etcd"]
         .into_iter()
         .take(watches)
         .map(|name| Watch { name: name.into(), interval: Duration::from_secs(1), tag: None, dc: None })
         .collect();
+    // What was thought of later has a chance of its own, so that an old seed still means the same schedule, and more.
+    let mut aside = Chance::new(mix(seed));
+    let embedded = aside.percent(40);
+    if embedded {
+        // The embedded catalog knows only the services of jobs.
+        for watch in &mut watches {
+            watch.name = aside.pick(&NAMES[..count.max(2)]).into();
+        }
+        watches.dedup_by(|one, other| one.name == other.name);
+    }
     let mut maker = Maker { chance: &mut chance, names: &names, watches: &watches };
     let mut jobs: Vec<Job> = (0..count).map(|nth| maker.job(nth)).collect();
     let main = chance.percent(8);
@@ -65,15 +75,17 @@ pub fn scenario(seed: u64) -> Scenario {
         jobs.push(telemetry_job());
     }
     let mut scripts: Vec<Script> = jobs.iter().map(|job| script(&mut chance, job)).collect();
-    // What was thought of later has a chance of its own, so that an old seed still means the same schedule, and more.
-    let mut aside = Chance::new(mix(seed));
     for script in &mut scripts {
         script.withdrawal = withdrawal(&mut aside);
     }
-    let happenings = happenings(&mut chance, &watches);
+    let mut happenings = happenings(&mut chance, &watches);
+    if embedded {
+        happenings.retain(|(_, happening)| !matches!(happening, Happening::Instances(..)));
+    }
     let level = if chance.percent(5) { Level::Debug } else { Level::Warn };
     let plan = Plan {
         watches,
+        catalog: if embedded { Catalog::Embedded } else { consul() },
         logging: Logging { level, format: Format::Default, output: Output::Stdout },
         stop_timeout: chance.time(&[100, 500, 1_000, 5_000]).max(Duration::from_millis(1)),
         pass_signals,
@@ -120,6 +132,21 @@ pub fn plain_plan(jobs: Vec<Job>) -> Plan {
         pass_signals: false,
         toggle_maintenance: false,
     }
+}
+
+/// A catalog of which nobody knows what it holds.
+#[must_use]
+pub fn consul() -> Catalog {
+    let tls = Tls {
+        ca_file: None,
+        ca_path: None,
+        client_cert: None,
+        client_key: None,
+        server_name: None,
+        verify: true,
+    };
+    let address = ConsulAddress::Network("localhost:8500".into());
+    Catalog::Consul(Consul { address, https: false, token: None, token_file: None, tls })
 }
 
 /// A job of no particular kind: it runs at startup, once.

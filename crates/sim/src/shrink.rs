@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use containerpilot_core::plan::{AtEnd, Job, OnUnhealthy, Probe, Restarts, Signal};
+use containerpilot_core::plan::{AtEnd, Catalog, Job, OnUnhealthy, Probe, Restarts, Signal};
 
 use crate::invariants::Violation;
 use crate::random::at_startup;
@@ -44,12 +44,13 @@ impl fmt::Display for Failure {
         }
         writeln!(
             out,
-            "stop time {:?}, ready at {:?}, late: {}, patience {}, signals passed on: {}",
+            "stop time {:?}, ready at {:?}, late: {}, patience {}, signals passed on: {}, embedded: {}",
             self.scenario.plan.stop_timeout,
             self.scenario.ready_at,
             self.scenario.late,
             self.scenario.patience,
-            self.scenario.plan.pass_signals
+            self.scenario.plan.pass_signals,
+            self.scenario.plan.catalog == Catalog::Embedded
         )?;
         for (at, happening) in &self.scenario.happenings {
             writeln!(out, "at {at:?}: {happening:?}")?;

@@ -11,8 +11,8 @@ use std::time::Duration;
 use containerpilot_core::command::RequestId;
 use containerpilot_core::effect::{Effect, Wanted};
 use containerpilot_core::ids::{CheckRun, JobIx, RunId, WatchIx};
-use containerpilot_core::input::{ExitStatus, Input, StartError};
-use containerpilot_core::plan::Signal;
+use containerpilot_core::input::{ExitStatus, Input, Instance, StartError};
+use containerpilot_core::plan::{Catalog, Signal, Status};
 use containerpilot_core::{Core, Phase, Time};
 
 use crate::chance::mix;
@@ -67,6 +67,8 @@ struct World<'a> {
     withdrawals: BTreeMap<JobIx, Place>,
     runs_of: Vec<usize>,
     checks_of: Vec<Vec<usize>>,
+    /// For each job, whether the embedded catalog holds its service as passing.
+    passing: Vec<bool>,
     requests: u64,
     course: Course,
 }
@@ -91,7 +93,9 @@ pub fn run(scenario: &Scenario, mut timeline: Option<&mut String>) -> Result<Cou
                 asked += 1;
                 last_asked = world.course.steps;
                 match asked {
-                    1 | 2 => Input::Signal(Signal::TERM),
+                    1 => Input::Signal(Signal::TERM),
+                    // The same one at once would count as one (S1).
+                    2 => Input::Signal(Signal(2)),
                     // A program that may keep the signal to itself is the world's own affair (S7).
                     3 if scenario.plan.pass_signals => {
                         world.end_all_programs();
@@ -178,6 +182,7 @@ impl<'a> World<'a> {
             withdrawals: BTreeMap::new(),
             runs_of: vec![0; scenario.plan.jobs.len()],
             checks_of: scenario.scripts.iter().map(|script| vec![0; script.checks.len()]).collect(),
+            passing: vec![false; scenario.plan.jobs.len()],
             requests: 0,
             course: Course::default(),
         };
@@ -299,12 +304,14 @@ impl<'a> World<'a> {
             Effect::RunCheck { job, check, run, .. } => self.probe(job.index(), check.index(), *run),
             Effect::CancelCheck { run } => self.cancel(*run),
             Effect::Advertise { job, wanted: Wanted::Absent } => {
+                self.catalog(job.index(), false);
                 if let Some(after) = self.scenario.scripts[job.index()].withdrawal {
                     let place = self.add(after, Coming::Input(Input::Withdrawn { job: *job }));
                     self.withdrawals.insert(*job, place);
                 }
             }
-            Effect::Advertise { job, wanted: Wanted::Present(_) } => {
+            Effect::Advertise { job, wanted: Wanted::Present(status) } => {
+                self.catalog(job.index(), *status == Status::Passing);
                 // What is not wanted any more is not told.
                 if let Some(place) = self.withdrawals.remove(job) {
                     self.coming.remove(&place);
@@ -317,6 +324,32 @@ impl<'a> World<'a> {
             | Effect::Exit { .. } => {}
         }
         Ok(())
+    }
+
+    /// The embedded catalog answers every watch that sees the service (D2).
+    fn catalog(&mut self, job: usize, passing: bool) {
+        let plan = &self.scenario.plan;
+        if plan.catalog != Catalog::Embedded {
+            return;
+        }
+        self.passing[job] = passing;
+        let Some(name) = plan.jobs[job].service.as_ref().map(|service| &service.name) else { return };
+        for (nth, watch) in plan.watches.iter().enumerate().filter(|(_, watch)| watch.name == *name) {
+            let services = plan.jobs.iter().zip(&self.passing).filter(|(_, passing)| **passing);
+            let services = services.filter_map(|(job, _)| job.service.as_ref());
+            let instances: Vec<Instance> = services
+                .filter(|service| service.name == watch.name)
+                .map(|service| Instance {
+                    id: service.id.clone(),
+                    address: service.address.to_string(),
+                    port: service.port,
+                })
+                .collect();
+            let input = Input::Instances { watch: WatchIx::at(nth), instances };
+            self.serial += 1;
+            // In the order in which they were caused.
+            self.coming.insert((self.now, 0, self.serial), Coming::Input(input));
+        }
     }
 
     fn spawn(&mut self, job: usize, run: RunId) {

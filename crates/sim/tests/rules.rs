@@ -12,7 +12,7 @@ use containerpilot_core::plan::{
     Signal, Status, Trigger, Watch,
 };
 use containerpilot_core::{Core, Phase, State, Time};
-use containerpilot_sim::random::{plain_job, plain_plan, service};
+use containerpilot_sim::random::{consul, plain_job, plain_plan, service};
 use containerpilot_sim::world::pid_of;
 
 /// A core, and the names of the events that it has sent.
@@ -174,7 +174,11 @@ fn e7_what_comes_before_the_startup_counts_after_it() {
     let watch = Watch { name: "db".into(), interval: Duration::from_secs(1), tag: None, dc: None };
     let hup = EventPattern { source: Source::Signal(UserSignal::Hup), code: Code::Signal };
     let reload = with_trigger("b", Trigger::Event { event: hup, repeat: Repeat::Each });
-    let plan = Plan { watches: vec![watch], ..plain_plan(vec![with_trigger("a", trigger), reload]) };
+    let plan = Plan {
+        watches: vec![watch],
+        catalog: consul(),
+        ..plain_plan(vec![with_trigger("a", trigger), reload])
+    };
     let mut bench = Bench::of(plan);
     let one = Instance { id: "db-1".into(), address: "10.0.0.1".into(), port: 5432 };
     bench.at(0, Input::Instances { watch: WatchIx(0), instances: vec![one] });

@@ -55,6 +55,7 @@ fn x4_the_web_has_every_job_watch_and_source_and_what_starts_what() {
     assert_eq!(
         edges,
         [
+            "startup -> side",
             "startup -> setup",
             "setup ~> shutdown fails for good",
             "setup -> db exitSuccess",
@@ -67,10 +68,9 @@ fn x4_the_web_has_every_job_watch_and_source_and_what_starts_what() {
             "SIGHUP => hup",
             "app -> last stopped",
             "?ghost -> lost healthy",
-            "startup -> side",
         ]
     );
-    assert_eq!(web.nodes[1].note, "restarted without limit, port 5432");
+    assert_eq!(web.nodes[2].note, "restarted without limit, port 5432");
 }
 
 #[test]

@@ -84,7 +84,17 @@ impl<H: Host> Lower<'_, H> {
             }
             rest = after;
         }
-        Some((ConsulAddress::Network(rest.to_owned()), scheme))
+        let address = ConsulAddress::Network(rest.to_owned());
+        if address.network_parts(false).is_none() {
+            // 3.8 starts with it, and never reaches anybody.
+            let message = format!("`{rest}` is no address that Consul could have");
+            let problem = match place {
+                Some(place) => Problem::new(Severity::Fault, place, message),
+                None => Problem::nowhere(Severity::Fault, format!("CONSUL_HTTP_ADDR: {message}")),
+            };
+            self.problems.push(problem.help("write host:port, for example \"localhost:8500\""));
+        }
+        Some((address, scheme))
     }
 
     fn tls(&mut self, fields: Option<&TlsFields>) -> Tls {

@@ -32,6 +32,27 @@ fn d1_address_and_scheme() {
 }
 
 #[test]
+fn d1_the_parts_of_an_address() {
+    let parts = |address: &str, https: bool| {
+        let address = ConsulAddress::Network(address.into());
+        let parts = address.network_parts(https)?;
+        Some((parts.host.to_owned(), parts.port, parts.prefix.to_owned()))
+    };
+    let some = |host: &str, port: u16, prefix: &str| Some((host.to_owned(), port, prefix.to_owned()));
+    assert_eq!(parts("c:8500", false), some("c", 8500, ""));
+    assert_eq!((parts("c", false), parts("c", true)), (some("c", 80, ""), some("c", 443, "")));
+    assert_eq!(parts("c:8500/consul/", false), some("c", 8500, "/consul/"));
+    assert_eq!(parts("[::1]:8500", false), some("::1", 8500, ""));
+    assert_eq!(parts("[::1]", true), some("::1", 443, ""));
+    assert_eq!(parts("::1", false), some("::1", 80, ""));
+    for bad in ["", ":8500", "c:port", "c:70000", "c:0", "[::1]8500", "a b:1", "/path"] {
+        assert_eq!(parts(bad, false), None, "{bad}");
+    }
+    let faults = messages("{ consul: 'c:port' }", Severity::Fault);
+    assert_eq!(faults, ["`c:port` is no address that Consul could have"]);
+}
+
+#[test]
 fn d1_the_environment_overrides_all_but_the_address() {
     let variables = [
         ("CONSUL_HTTP_ADDR", "elsewhere:1"),

@@ -183,3 +183,28 @@ fn c5_an_action_that_renders_nothing_is_shown_where_a_value_is_missing() {
         assert!(!shown(other).contains("rendered"), "{}", shown(other));
     }
 }
+
+#[test]
+fn x4_the_control_socket_is_found_in_a_file_that_has_become_wrong() {
+    use containerpilot_config::{Input, control_socket};
+    let socket = |texts: &[&str]| {
+        let inputs = texts.iter().map(|text| Input { name: "a".to_owned(), text: text.as_bytes().to_vec() });
+        control_socket(inputs.collect(), &[("RUN".into(), "/run".into())].into_iter().collect()).ok()
+    };
+    let usual = Some("/var/run/containerpilot.socket".to_owned());
+    assert_eq!(socket(&["{}"]), usual);
+    assert_eq!(socket(&["{ control: { mode: 8 }, jobs: 7 }"]), usual);
+    let found = Some("/run/x.socket".to_owned());
+    assert_eq!(socket(&["{ control: { socket: '{{ .RUN }}/x.socket' } }"]), found);
+    assert_eq!(
+        socket(&["{ nope: 1, jobs: [{ exce: 2 }], control: { socket: '/run/x.socket' }, b: @ }"]),
+        found
+    );
+    assert_eq!(socket(&["{ control: { socket: '/a' } }", "{ control: { Socket: '/run/x.socket' } }"]), found);
+    let variable = || [("CONTAINERPILOT_SOCKET".into(), "/run/y.socket".into())].into_iter().collect();
+    let input = |text: &str| vec![Input { name: "a".to_owned(), text: text.as_bytes().to_vec() }];
+    assert_eq!(control_socket(input("{}"), &variable()).unwrap(), "/run/y.socket");
+    assert_eq!(control_socket(input("{ control: { socket: '/a' } }"), &variable()).unwrap(), "/a");
+    assert_eq!(socket(&["{{ if }}"]), None);
+    assert_eq!(socket(&["["]), None);
+}

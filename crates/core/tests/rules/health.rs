@@ -187,3 +187,25 @@ fn d8_in_maintenance_services_leave_and_checks_stop_and_both_come_back() {
     stage.checked(true);
     assert_eq!(stage.look(), ["event web healthy", "advertise web passing"]);
 }
+
+#[test]
+fn h8_an_unhealthy_job_without_restarts_left_goes_on_and_the_log_says_so_once() {
+    let mut stage = Stage::running(
+        "{ name: 'a', exec: 'x', restarts: 1, health: { exec: 'c', interval: 5, ttl: 15, onUnhealthy: 'restart' } }",
+    );
+    for round in 0..2 {
+        stage.checked(true);
+        stage.seconds(5);
+        stage.look();
+        stage.checked(false);
+        if round == 0 {
+            assert_eq!(stage.acts(), ["kill a 15"]);
+            stage.killed("a", 15);
+        }
+    }
+    assert_eq!(stage.acts(), [] as [&str; 0], "it would never come back");
+    stage.seconds(5);
+    stage.checked(false);
+    let told = stage.log.iter().filter(|line| line.contains("no restarts left")).count();
+    assert_eq!(told, 1);
+}

@@ -243,3 +243,111 @@ fn s1_sigterm_before_startup() {
     assert_eq!(stage.exit, Some(0));
     assert_eq!(stage.status("a").state, State::Complete);
 }
+
+const STUBBORN: &str = "{ name: 'a', exec: 'x' }, { name: 'b', exec: 'x' }";
+
+#[test]
+fn s1_the_same_signal_twice_at_once_is_one_request() {
+    let mut stage = Stage::running(STUBBORN);
+    stage.signal(15);
+    stage.look();
+    stage.signal(15);
+    stage.millis(99);
+    stage.signal(15);
+    assert_eq!(stage.acts(), [] as [&str; 0]);
+    stage.millis(1);
+    stage.signal(15);
+    assert_eq!(stage.acts(), ["kill a 9", "kill b 9"], "somebody means it");
+}
+
+#[test]
+fn s1_another_signal_is_another_request() {
+    let mut stage = Stage::running(STUBBORN);
+    stage.signal(2);
+    stage.look();
+    stage.signal(15);
+    assert_eq!(stage.acts(), ["kill a 9", "kill b 9"]);
+}
+
+#[test]
+fn s1_the_first_signal_in_a_stop_of_its_own_is_not_the_second() {
+    let mut stage = Stage::running(
+        "{ name: 'a', exec: 'x', onFailure: 'shutdown' }, { name: 'b', exec: 'x', restarts: 'unlimited' }",
+    );
+    stage.exit("a", 3);
+    assert_eq!(stage.acts(), ["spawn a", "spawn b", "kill b 15"]);
+    stage.signal(15);
+    assert_eq!(stage.acts(), [] as [&str; 0], "it stops already");
+    stage.seconds(1);
+    stage.signal(15);
+    assert_eq!(stage.acts(), ["kill b 9"]);
+    stage.killed("b", 9);
+    assert_eq!(stage.exit, Some(3));
+}
+
+#[test]
+fn s2_a_job_waits_for_the_catalog_to_let_it_go_but_not_for_long() {
+    let web = "{ name: 'web', exec: 'x', port: 80, initial_status: 'passing', \
+               health: { exec: 'c', interval: 5, ttl: 15 } }, { name: 'b', exec: 'x' }";
+    let mut stage = Stage::running(web);
+    stage.catalog_answers = false;
+    stage.look();
+    stage.signal(15);
+    assert_eq!(stage.acts(), ["cancel check", "advertise web absent", "kill b 15"]);
+    stage.millis(999);
+    assert_eq!(stage.acts(), [] as [&str; 0]);
+    stage.millis(1);
+    assert_eq!(stage.acts(), ["kill web 15"], "a Consul that is away");
+    let mut stage = Stage::running(web);
+    stage.look();
+    stage.signal(15);
+    assert_eq!(stage.acts(), ["cancel check", "advertise web absent", "kill b 15", "kill web 15"]);
+}
+
+#[test]
+fn s2_a_quarter_of_a_short_stop_time_is_all_the_catalog_gets() {
+    let mut plan = plan(
+        "{ stopTimeout: '1s', jobs: [{ name: 'web', exec: 'x', port: 80, initial_status: 'passing', \
+           health: { exec: 'c', interval: 5, ttl: 15 } }] }",
+    );
+    plan.jobs[0].stop.drain = std::time::Duration::from_millis(100);
+    let mut stage = Stage::new(plan);
+    stage.input(Input::Ready);
+    stage.catalog_answers = false;
+    stage.signal(15);
+    stage.look();
+    stage.millis(349);
+    assert_eq!(stage.acts(), [] as [&str; 0]);
+    stage.millis(1);
+    assert_eq!(stage.acts(), ["kill web 15"], "a quarter, and then it drains");
+}
+
+#[test]
+fn s5_a_hook_that_fails_does_not_speak_for_the_work() {
+    let jobs =
+        "{ name: 'a', exec: 'x' }, { name: 'hook', exec: 'x', when: { source: 'a', once: 'stopping' } }";
+    for (work, hook, code) in [(3, 4, 3), (0, 4, 4), (0, 0, 0), (3, 0, 3)] {
+        let mut stage = Stage::running(jobs);
+        stage.exit("a", work);
+        stage.exit("hook", hook);
+        assert_eq!(stage.exit, Some(code));
+    }
+    let after =
+        "{ name: 'a', exec: 'x' }, { name: 'after', exec: 'x', when: { source: 'a', once: 'stopped' } }";
+    for (work, hook, code) in [(3, 4, 3), (0, 4, 4)] {
+        let mut stage = Stage::running(after);
+        stage.exit("a", work);
+        stage.exit("after", hook);
+        assert_eq!(stage.exit, Some(code));
+    }
+}
+
+#[test]
+fn s5_w5_to_give_up_is_no_failure() {
+    let mut stage = Stage::running(
+        "{ name: 'a', exec: 'x' }, { name: 'b', exec: 'x', when: { source: 'a', once: 'exitFailed', timeout: '1s' } }",
+    );
+    stage.seconds(1);
+    stage.exit("a", 0);
+    assert_eq!(stage.exit, Some(0));
+}

@@ -294,7 +294,7 @@ fn w11_a_job_without_exec_is_never_complete_by_itself() {
 #[test]
 fn w12_all_holds_when_everything_has_been_seen_and_healthy_is_true_while_healthy() {
     let mut stage = Stage::new(plan(
-        "{ watches: [{ name: 'db', interval: 5 }], jobs: [{ name: 'setup', exec: 'x' }, \
+        "{ consul: 'localhost:8500', watches: [{ name: 'db', interval: 5 }], jobs: [{ name: 'setup', exec: 'x' }, \
            { name: 'a', exec: 'x', when: { all: [{ source: 'setup', event: 'exitSuccess' }, { source: 'watch.db', event: 'healthy' }], each: true } }] }",
     ));
     stage.input(containerpilot_core::Input::Ready);
@@ -321,4 +321,117 @@ fn w12_any_runs_at_any_of_them() {
         assert!(stage.has_process("a"));
         stage.exit("a", 0);
     }
+}
+
+#[test]
+fn w6_each_event_brings_its_own_restarts() {
+    let mut stage = Stage::running(
+        "{ name: 'main', exec: 'x' }, \
+         { name: 'a', exec: 'x', restarts: 1, restartBackoff: false, when: { source: 'SIGHUP' } }",
+    );
+    for _ in 0..3 {
+        stage.look();
+        stage.signal(1);
+        stage.exit("a", 1);
+        stage.exit("a", 1);
+        assert_eq!(stage.acts(), ["spawn a", "spawn a"]);
+    }
+}
+
+#[test]
+fn w7_w8_an_event_in_a_delay_takes_no_restart_from_the_job() {
+    let mut stage = Stage::running(
+        "{ name: 'main', exec: 'x' }, { name: 'a', exec: 'x', restarts: 2, when: { source: 'SIGHUP' } }",
+    );
+    stage.signal(1);
+    stage.exit("a", 1);
+    stage.exit("a", 1);
+    assert!(!stage.has_process("a"), "the second restart is delayed");
+    stage.signal(1);
+    assert!(stage.has_process("a"), "an event need not wait");
+    assert_eq!(stage.status("a").restarts, 0);
+    for _ in 0..2 {
+        stage.exit("a", 1);
+        stage.seconds(10);
+        assert!(stage.has_process("a"));
+    }
+    stage.exit("a", 1);
+    stage.seconds(10);
+    assert!(!stage.has_process("a"));
+}
+
+#[test]
+fn w10_jobs_that_wait_only_for_one_another_are_completed() {
+    let mut stage = Stage::running(
+        "{ name: 'main', exec: 'x' }, { name: 'a', exec: 'x', when: { source: 'b', once: 'exitSuccess' } }, \
+         { name: 'b', exec: 'x', when: { source: 'c', once: 'healthy' }, health: { exec: 'c', interval: 5, ttl: 15 } }, \
+         { name: 'c', exec: 'x', when: { source: 'a', once: 'exitSuccess' }, health: { exec: 'd', interval: 5, ttl: 15 } }, \
+         { name: 'd', exec: 'x', when: { source: 'main', once: 'exitFailed' } }",
+    );
+    let told = |job: &str, event: &str| {
+        format!("will never run: it waits for `{job} {event}`, which cannot come any more")
+    };
+    for (job, event) in [("b", "exitSuccess"), ("c", "healthy"), ("a", "exitSuccess")] {
+        assert!(stage.log.contains(&told(job, event)), "{:?}", stage.log);
+    }
+    assert!(!stage.log.contains(&told("main", "exitFailed")));
+    stage.exit("main", 0);
+    assert_eq!(stage.exit, Some(0));
+}
+
+#[test]
+fn w10_a_ring_that_somebody_outside_can_open_is_left_alone() {
+    let mut stage = Stage::running(
+        "{ name: 'main', exec: 'x' }, \
+         { name: 'a', exec: 'x', when: { any: [{ source: 'b', event: 'exitSuccess' }, { source: 'SIGHUP' }], each: true } }, \
+         { name: 'b', exec: 'x', when: { source: 'a', each: 'exitSuccess' } }",
+    );
+    stage.signal(1);
+    stage.exit("a", 0);
+    assert!(stage.has_process("b"));
+}
+
+#[test]
+fn w10_a_watch_that_nobody_here_can_answer_is_not_waited_for() {
+    let jobs = "jobs: [{ name: 'main', exec: 'x' }, { name: 'a', exec: 'x', when: { source: 'watch.db', once: 'healthy' } }] }";
+    let mut stage = Stage::new(plan(&format!("{{ watches: [{{ name: 'db', interval: 5 }}], {jobs}")));
+    stage.input(containerpilot_core::Input::Ready);
+    assert_eq!(stage.status("a").word(), "complete");
+    let consul = format!("{{ consul: 'localhost:8500', watches: [{{ name: 'db', interval: 5 }}], {jobs}");
+    let mut stage = Stage::new(plan(&consul));
+    stage.input(containerpilot_core::Input::Ready);
+    assert_eq!(stage.status("a").word(), "waiting", "nobody knows what Consul holds");
+}
+
+#[test]
+fn w10_a_watch_is_waited_for_as_long_as_its_service_can_come() {
+    let mut stage = Stage::new(plan(
+        "{ watches: [{ name: 'db', interval: 5 }], jobs: [{ name: 'setup', exec: 'x' }, \
+           { name: 'db', exec: 'x', port: 80, health: { exec: 'c', interval: 5, ttl: 15 }, when: { source: 'setup', once: 'exitSuccess' } }, \
+           { name: 'a', exec: 'x', when: { source: 'watch.db', each: 'unhealthy' } }] }",
+    ));
+    stage.input(containerpilot_core::Input::Ready);
+    stage.exit("setup", 0);
+    stage.checked(true);
+    stage.instances(1);
+    stage.exit("db", 0);
+    assert_eq!(stage.status("a").word(), "waiting", "the catalog has not said yet that it is gone");
+    stage.instances(0);
+    assert!(stage.has_process("a"));
+    stage.exit("a", 0);
+    assert_eq!(stage.exit, Some(0));
+}
+
+#[test]
+fn w5_w10_a_job_with_a_time_to_be_started_gives_up_then_and_says_so() {
+    let mut stage = Stage::running(
+        "{ name: 'setup', exec: 'x' }, \
+         { name: 'a', exec: 'x', when: { source: 'setup', once: 'exitSuccess', timeout: '5s' } }, \
+         { name: 'fallback', exec: 'x', when: { source: 'a', once: 'timerExpired' } }",
+    );
+    stage.exit("setup", 1);
+    stage.seconds(4);
+    assert!(!stage.has_process("fallback"));
+    stage.seconds(1);
+    assert!(stage.has_process("fallback"));
 }

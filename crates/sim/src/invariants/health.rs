@@ -8,7 +8,7 @@ use std::time::Duration;
 use containerpilot_core::command::Command;
 use containerpilot_core::ids::CheckRun;
 use containerpilot_core::input::Input;
-use containerpilot_core::plan::{OnUnhealthy, Probe};
+use containerpilot_core::plan::{OnUnhealthy, Probe, Restarts};
 use containerpilot_core::{Aim, JobStatus, Phase, State};
 
 use super::{Check, Witness};
@@ -225,7 +225,16 @@ impl Witness<'_> {
             }
         }
         let asked = model.run.as_ref().is_none_or(|run| run.replaced.is_some());
+        let may_restart = match self.plan.jobs[job].restarts {
+            Restarts::Unlimited => true,
+            Restarts::Limited(most) => status.restarts < most,
+        };
+        if !may_restart && !seen.ended && model.run.as_ref().is_some_and(|run| run.replaced == Some(self.now))
+        {
+            return self.broken("H8", job, "it is ended for being unhealthy, and cannot be restarted");
+        }
         if seen.news
+            && may_restart
             && health.on_unhealthy == OnUnhealthy::Restart
             && phase == Phase::Running
             && status.aim == Aim::Up

@@ -59,7 +59,7 @@ impl Witness<'_> {
             Repeat::Each => self.jobs[job].fires,
         };
         if let Restarts::Limited(restarts) = planned.restarts
-            && self.jobs[job].runs > most + restarts
+            && self.jobs[job].runs > most.saturating_mul(1 + restarts)
         {
             return self.broken("W6", job, &format!("it runs the {}th time", self.jobs[job].runs));
         }
@@ -251,20 +251,7 @@ impl Witness<'_> {
                 Restarts::Limited(most) => model.runs - u64::from(seen.spawned) <= most,
             };
             let ran = now.since(seen.ended_started.unwrap_or(now));
-            let delay = match &planned.backoff {
-                None => Duration::ZERO,
-                Some(backoff) => {
-                    if ran > backoff.reset {
-                        model.early = 0;
-                    }
-                    model.early += 1;
-                    let mut delay = backoff.initial;
-                    for _ in 2..model.early {
-                        delay = (delay * 2).min(backoff.max);
-                    }
-                    if model.early == 1 { Duration::ZERO } else { delay.min(backoff.max) }
-                }
-            };
+            let delay = delay_after(planned, ran, &mut model.early);
             model.restart_due = more.then(|| now + delay);
             if seen.spawned > 0 && model.restart_due != Some(now) {
                 return self.broken("W8", job, &format!("it is restarted at once, and not after {delay:?}"));
@@ -300,6 +287,7 @@ impl Witness<'_> {
         if seen.spawned > 0 && seen.fired == 0 && !remembered && !restarted {
             return self.broken("W7", job, "it runs without an event");
         }
+        self.check_spacing(job, status)?;
         self.jobs[job].pending = match (seen.had_run, seen.ended) {
             (true, false) if seen.fired > 0 => Pending::Yes,
             (true, false) => pending,
@@ -310,6 +298,34 @@ impl Witness<'_> {
             (true, true) if pending == Pending::Perhaps => Pending::Perhaps,
             _ => Pending::No,
         };
+        Ok(())
+    }
+
+    /// W8: restarts between events are spaced as any.
+    fn check_spacing(&mut self, job: usize, status: &JobStatus) -> Check {
+        let (seen, before, now) = (self.seen[job].clone(), self.before[job], self.now);
+        let at_once =
+            seen.spawned > 0 && status.restarts > before.restarts && before.state != State::Delaying;
+        let model = &mut self.jobs[job];
+        if seen.ended && (at_once || status.state == State::Delaying) {
+            let ran = now.since(seen.ended_started.unwrap_or(now));
+            let delay = delay_after(&self.plan.jobs[job], ran, &mut model.early);
+            model.restart_due = Some(now + delay);
+            if at_once && !delay.is_zero() {
+                return self.broken("W8", job, &format!("it is restarted at once, and not after {delay:?}"));
+            }
+        }
+        let late = before.state == State::Delaying && seen.spawned > 0 && status.restarts > before.restarts;
+        if late && model.restart_due != Some(now) {
+            return self.broken("W8", job, "it is restarted at the wrong time");
+        }
+        if seen.spawned > 0 && !at_once && !late {
+            // An event begins the count anew.
+            model.early = 0;
+        }
+        if status.state == State::Delaying && model.restart_due.is_none_or(|due| due < now) {
+            return self.broken("W8", job, "it is not restarted");
+        }
         Ok(())
     }
 
@@ -339,6 +355,20 @@ impl Witness<'_> {
         }
         Ok(())
     }
+}
+
+/// W8: how long after the end of a run the next one comes.
+fn delay_after(planned: &Job, ran: Duration, early: &mut u32) -> Duration {
+    let Some(backoff) = &planned.backoff else { return Duration::ZERO };
+    if ran > backoff.reset {
+        *early = 0;
+    }
+    *early += 1;
+    let mut delay = backoff.initial;
+    for _ in 2..*early {
+        delay = (delay * 2).min(backoff.max);
+    }
+    if *early == 1 { Duration::ZERO } else { delay.min(backoff.max) }
 }
 
 /// When a run of a periodic job meets the next turn, if that ends it (W4).

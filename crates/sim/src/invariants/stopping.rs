@@ -1,11 +1,14 @@
 //! S1–S5: how one job stops, and how everything does.
 
+use std::time::Duration;
+
 use containerpilot_core::effect::Wanted;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::input::Input;
 use containerpilot_core::plan::{AtEnd, Job, Repeat, Role, Trigger};
 use containerpilot_core::{Aim, Core, JobStatus, Phase, State};
 
+use super::waiting::works;
 use super::{Check, JobModel, LAST_WAIT, MOST_PATIENCE, RunModel, Witness, asks_to_stop};
 
 impl Witness<'_> {
@@ -14,21 +17,25 @@ impl Witness<'_> {
         let by_signal = asks_to_stop(input) && !self.plan.pass_signals;
         if by_signal && (self.exact || self.expected_code.is_none()) {
             self.expected_code = Some(0);
-        } else if self.expected_code.is_none() {
-            self.expected_code = self.first_failure.or(Some(0));
         }
     }
 
     /// A job has completed: what that means for the exit code.
     pub(super) fn see_complete(&mut self, job: usize) {
-        if self.shutdown.is_some() {
-            return;
-        }
         let planned = &self.plan.jobs[job];
         let model = &self.jobs[job];
-        let failure = model.last_failure;
-        if planned.role != Role::Coprocess {
+        let failure = model.last_failure.filter(|_| !model.was_asked);
+        let working = !self.plan.jobs.iter().any(works) || works(planned);
+        // When everything is being stopped, work does not fail any more; what runs for the end may.
+        if planned.role == Role::Coprocess {
+            // C6: it says nothing about the whole.
+        } else if working && self.shutdown.is_none() {
             self.first_failure = self.first_failure.or(failure);
+        } else {
+            self.first_hook_failure = self.first_hook_failure.or(failure);
+        }
+        if self.shutdown.is_some() {
+            return;
         }
         let periodic = matches!(planned.when.trigger, Trigger::Interval(_));
         let in_time = model.first_fire.zip(model.stopping).is_some_and(|(fire, (_, stop))| fire < stop);
@@ -50,9 +57,9 @@ impl Witness<'_> {
         let Some((at, _)) = self.shutdown else {
             return Err(self.says("S1", "it leaves without a shutdown"));
         };
-        if self.exact && self.expected_code.is_some_and(|expected| expected != code) {
-            let what = format!("it leaves with {code} instead of {:?}", self.expected_code);
-            return Err(self.says("S5", what));
+        let expected = self.expected_code.or(self.first_failure).or(self.first_hook_failure).unwrap_or(0);
+        if self.exact && expected != code {
+            return Err(self.says("S5", format!("it leaves with {code} instead of {expected}")));
         }
         let waited = self.killing.is_some_and(|killing| killing + LAST_WAIT <= self.now);
         let alive = self.jobs.iter().position(|job| job.run.is_some());
@@ -78,12 +85,28 @@ impl Witness<'_> {
     /// The shutdown as a whole.
     pub(super) fn check_shutdown(&mut self, input: &Input, phase: Phase, after: &[JobStatus]) -> Check {
         let asked = asks_to_stop(input) && !self.plan.pass_signals;
+        let request = match input {
+            Input::Signal(signal) if asked => Some(*signal),
+            _ => None,
+        };
+        let first = self.asked;
+        if let Some(signal) = request {
+            self.asked = self.asked.or(Some((signal, self.now)));
+        }
+        // One request may come as two signals; and who stops by itself has not been asked at all.
+        let counts = first.is_some_and(|(signal, at)| {
+            request != Some(signal) || self.now.since(at) >= Duration::from_millis(100)
+        });
+        let stop_time = self.shutdown.is_some_and(|(at, _)| at + self.plan.stop_timeout <= self.now);
         match self.phase_before {
             Phase::Beginning | Phase::Running if asked && self.shutdown.is_none() => {
                 return Err(self.says("S1", "nothing is stopped"));
             }
-            Phase::Stopping if asked && phase == Phase::Stopping => {
+            Phase::Stopping if asked && counts && phase == Phase::Stopping => {
                 return Err(self.says("S1", "the second request does not cut it short"));
+            }
+            Phase::Stopping if phase == Phase::Killing && !(asked && counts) && !stop_time => {
+                return Err(self.says("S1", "everything is killed, and nobody has asked for that"));
             }
             _ => {}
         }

@@ -1,50 +1,120 @@
 //! W9, W10: nobody waits for what cannot come, and when all work is done everything ends.
 
 use containerpilot_core::event::{Code, Source};
-use containerpilot_core::plan::{EventPattern, Job, Role, Trigger};
-use containerpilot_core::{JobStatus, Phase, State};
+use containerpilot_core::plan::{Catalog, EventPattern, Job, Role, Trigger};
+use containerpilot_core::{Aim, Ending, JobStatus, Phase, State};
 
 use super::{Check, Witness};
 
 impl Witness<'_> {
-    /// Whether an event can plainly not come any more.
-    fn is_past(&self, event: &EventPattern, after: &[JobStatus]) -> bool {
+    /// Whether an event can come, if only these jobs can begin anything.
+    fn can_come(&self, event: &EventPattern, after: &[JobStatus], begins: &[bool]) -> bool {
+        let jobs = || {
+            self.plan.jobs.iter().zip(after).zip(begins).map(|((job, status), begins)| (job, status, *begins))
+        };
         match &event.source {
-            Source::Global => event.code == Code::Startup,
-            Source::Signal(_) => false,
-            Source::Watch(name) => self.plan.watches.iter().all(|watch| watch.name != *name),
+            Source::Global => event.code != Code::Startup,
+            Source::Signal(_) => true,
+            Source::Watch(name) => self.plan.watches.iter().enumerate().any(|(nth, watch)| {
+                let advertised =
+                    |job: &Job| job.service.as_ref().is_some_and(|service| service.name == *name);
+                watch.name == *name
+                    && (self.plan.catalog != Catalog::Embedded
+                        || !self.watches[nth].is_empty()
+                        || jobs().any(|(job, status, begins)| {
+                            advertised(job) && begins && status.state != State::Complete
+                        }))
+            }),
             Source::Job(name) => {
-                let mut jobs = self.plan.jobs.iter().zip(after).filter(|(job, _)| job.name == *name);
-                jobs.all(|(_, status)| status.state == State::Complete)
+                let named = self.plan.jobs.iter().enumerate().filter(|(_, job)| job.name == *name);
+                named.into_iter().any(|(nth, _)| self.can_send(nth, event.code, &after[nth], begins[nth]))
             }
         }
     }
 
-    pub(super) fn check_waiting(&self, job: usize, after: &[JobStatus], phase: Phase) -> Check {
-        let model = &self.jobs[job];
-        if phase != Phase::Running || after[job].state != State::Waiting || model.stopping.is_some() {
-            return Ok(());
-        }
-        let hopeless = match &self.plan.jobs[job].when.trigger {
-            Trigger::Never => true,
-            Trigger::Interval(_) => false,
-            Trigger::Event { .. } | Trigger::Any { .. } | Trigger::All { .. }
-                if self.is_once(job) && model.runs > 0 =>
-            {
-                true
+    /// Whether a job can send an event, if it can begin something or not.
+    fn can_send(&self, job: usize, code: Code, status: &JobStatus, begins: bool) -> bool {
+        let (planned, model) = (&self.plan.jobs[job], &self.jobs[job]);
+        let up = status.aim == Aim::Up;
+        let active = up || status.run.is_some() || status.state == State::Running;
+        let can = match code {
+            Code::ExitSuccess | Code::ExitFailed => planned.exec.is_some() && active && begins,
+            Code::Healthy | Code::Unhealthy => planned.health.is_some() && active && begins,
+            Code::Stopping => up,
+            Code::Stopped => true,
+            Code::TimerExpired => {
+                let ran = model.runs > 0 || model.has_begun;
+                up && planned.when.timeout.is_some() && !ran
             }
-            Trigger::Event { event, .. } => self.is_past(event, after),
-            Trigger::Any { conditions, .. } => conditions.iter().all(|event| self.is_past(event, after)),
+            _ => false,
+        };
+        can && status.state != State::Complete
+    }
+
+    /// The jobs that do something, will by themselves, or can be started by those who do (W10).
+    fn hopeful(&self, after: &[JobStatus]) -> Vec<bool> {
+        let waits = |job: usize| {
+            // Who has a time set for its start gives up by itself.
+            let timed = self.plan.jobs[job].when.timeout.is_some() && self.jobs[job].runs == 0;
+            after[job].state == State::Waiting && after[job].aim == Aim::Up && !timed
+        };
+        let mut begins: Vec<bool> = (0..after.len()).map(|job| !waits(job)).collect();
+        loop {
+            let more = (0..after.len()).find(|job| !begins[*job] && self.can_start(*job, after, &begins));
+            match more {
+                Some(job) => begins[job] = true,
+                None => return begins,
+            }
+        }
+    }
+
+    fn can_start(&self, job: usize, after: &[JobStatus], begins: &[bool]) -> bool {
+        let model = &self.jobs[job];
+        let can_come = |event: &EventPattern| self.can_come(event, after, begins);
+        match &self.plan.jobs[job].when.trigger {
+            Trigger::Never => false,
+            Trigger::Interval(_) => true,
+            _ if self.is_once(job) && (model.runs > 0 || model.has_begun) => false,
+            Trigger::Event { event, .. } => can_come(event),
+            Trigger::Any { conditions, .. } => conditions.iter().any(can_come),
             Trigger::All { conditions, .. } => {
                 let mut missing = conditions.iter().zip(&model.holds).filter(|(_, holds)| !**holds);
-                let can_change =
-                    |event: &EventPattern| event.code == Code::Healthy && !self.is_past(event, after);
                 let all_hold = model.holds.iter().all(|holds| *holds);
-                missing.any(|(event, _)| self.is_past(event, after))
-                    || (all_hold && !conditions.iter().any(can_change))
+                let again = |event: &EventPattern| event.code == Code::Healthy && can_come(event);
+                if all_hold {
+                    conditions.iter().any(again)
+                } else {
+                    missing.all(|(event, _)| can_come(event))
+                }
             }
-        };
-        if hopeless { self.broken("W10", job, "it waits for what cannot come any more") } else { Ok(()) }
+        }
+    }
+
+    /// W10: nobody waits in vain, and nobody gives up hope who has reason to hope.
+    pub(super) fn check_hope(&self, after: &[JobStatus], phase: Phase) -> Check {
+        if phase != Phase::Running {
+            return Ok(());
+        }
+        let gave_up =
+            |job: usize| after[job].ending == Some(Ending::Hopeless) && self.before[job].ending.is_none();
+        if self.exact && (0..after.len()).any(gave_up) {
+            // As if they still waited.
+            let mut still = after.to_vec();
+            for job in (0..after.len()).filter(|job| gave_up(*job)) {
+                (still[job].state, still[job].aim) = (State::Waiting, Aim::Up);
+            }
+            let hopeful = self.hopeful(&still);
+            if let Some(job) = (0..after.len()).find(|job| gave_up(*job) && hopeful[*job]) {
+                return self.broken("W10", job, "it gives up hope, and need not");
+            }
+        }
+        if !after.iter().any(|status| status.state == State::Waiting) {
+            return Ok(());
+        }
+        match self.hopeful(after).iter().position(|hopeful| !hopeful) {
+            Some(job) => self.broken("W10", job, "it waits for what cannot come any more"),
+            None => Ok(()),
+        }
     }
 
     /// W10: the supervisor stops by itself when all work is done.
@@ -64,7 +134,7 @@ impl Witness<'_> {
 }
 
 /// Whether a job does work of its own (W10).
-fn works(job: &Job) -> bool {
+pub(super) fn works(job: &Job) -> bool {
     let only_reacts = |event: &EventPattern| {
         matches!(event.source, Source::Signal(_))
             || matches!(

@@ -10,11 +10,11 @@ use containerpilot_core::plan::{Plan, Service, Status, Watch};
 
 /// What is advertised.
 #[derive(Debug, Default)]
-pub(crate) struct Catalog {
+pub(crate) struct Embedded {
     present: BTreeMap<JobIx, Status>,
 }
 
-impl Catalog {
+impl Embedded {
     /// Makes a service as it is wanted. Answers every watch that follows it, and the job that waits to be let go (S2).
     pub(crate) fn advertise(&mut self, plan: &Plan, job: JobIx, wanted: Wanted) -> Vec<Input> {
         let before = match wanted {

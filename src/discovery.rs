@@ -1,0 +1,255 @@
+//! The catalog: Consul, or the one inside this process (D1–D9). Both are told the same and answer the same.
+//!
+//! With Consul, nothing here ever waits: the loop says what is wanted, tasks on the network's thread make it so, and
+//! what they find out comes back through the mailbox. Each service and each watch has a task, and each task a machine of
+//! the core's that decides what to ask and when ([`containerpilot_core::reconcile`]); the tasks only ask.
+
+mod client;
+mod dial;
+mod embedded;
+mod services;
+mod tls;
+mod voice;
+mod watches;
+mod wire;
+
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
+
+use containerpilot_core::effect::Wanted;
+use containerpilot_core::ids::{JobIx, WatchIx};
+use containerpilot_core::plan::{Catalog, Consul, ConsulAddress, Job, Plan};
+use containerpilot_core::reconcile::contact::Fared;
+use containerpilot_core::reconcile::follow::Crowd;
+use containerpilot_core::{Input, Time};
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::task::AbortHandle;
+
+use self::client::{Answer, Client};
+use self::embedded::Embedded;
+use self::services::{Definition, Keeper, Order};
+use self::voice::{Failure, Voice};
+use self::watches::{PLACES, Watcher};
+use crate::mailbox::Letterbox;
+
+/// How many requests for services are under way at the same time.
+const SERVICE_PLACES: usize = 8;
+/// How long the end of everything waits at most for Consul, however long the stop time is.
+const LAST_CALL: Duration = Duration::from_secs(1);
+
+/// Where services are registered and looked up.
+#[derive(Debug)]
+pub(crate) enum Discovery {
+    /// Inside this process.
+    Embedded(Embedded),
+    /// A Consul agent.
+    Consul(Box<Agent>),
+}
+
+impl Discovery {
+    /// A catalog for a plan; `tasks` are those of the network's thread, and needed for Consul only.
+    pub(crate) fn new(plan: &Plan, tasks: Option<&Handle>, letterbox: &Letterbox) -> Self {
+        match (&plan.catalog, tasks) {
+            (Catalog::Consul(consul), Some(tasks)) => {
+                Self::Consul(Box::new(Agent::new(consul, tasks.clone(), letterbox.clone())))
+            }
+            _ => Self::Embedded(Embedded::default()),
+        }
+    }
+
+    /// Whether a plan needs the network for its catalog.
+    pub(crate) fn needs_network(plan: &Plan) -> bool {
+        matches!(plan.catalog, Catalog::Consul(_))
+    }
+
+    /// Begins to follow the plan's watches; those that are followed already and have not changed are left alone.
+    pub(crate) fn follow(&mut self, plan: &Plan) {
+        if let Self::Consul(agent) = self {
+            agent.follow(plan);
+        }
+    }
+
+    /// Makes a service as it is wanted. What is known at once comes back at once.
+    pub(crate) fn advertise(&mut self, plan: &Plan, job: JobIx, wanted: Wanted) -> Vec<Input> {
+        match self {
+            Self::Embedded(catalog) => catalog.advertise(plan, job, wanted),
+            Self::Consul(agent) => agent.advertise(plan, job, wanted),
+        }
+    }
+
+    /// Tells that a service is still healthy (H6).
+    pub(crate) fn heartbeat(&mut self, job: JobIx) {
+        match self {
+            // It believes in a service until it is told otherwise.
+            Self::Embedded(_) => {}
+            Self::Consul(agent) => agent.send(job, Order::Beat),
+        }
+    }
+
+    /// S6: takes every service out before the process leaves, and waits for that, but not for every price.
+    pub(crate) fn leave(self, stop_timeout: Duration) {
+        if let Self::Consul(agent) = self {
+            agent.leave(Instant::now() + LAST_CALL.min(stop_timeout / 4));
+        }
+    }
+}
+
+/// What all tasks have in common.
+#[derive(Debug)]
+struct Shared {
+    client: Client,
+    voice: Voice,
+    letterbox: Letterbox,
+    places: Semaphore,
+    began: Instant,
+    random: RandomState,
+}
+
+impl Shared {
+    fn now(&self) -> Time {
+        Time::from_nanos(u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    /// A seed for somebody's jitter: another one in every process and for everybody.
+    fn seed(&self) -> u64 {
+        let mut hasher = self.random.build_hasher();
+        hasher.write_u64(self.now().as_nanos());
+        hasher.finish()
+    }
+
+    /// What an answer other than yes means. After a refusal the token is read again, if it has a file.
+    fn failure(&self, answer: &Answer) -> Failure {
+        let mut why = self.client.words(answer);
+        let refused = (400..500).contains(&answer.status) && answer.status != 429;
+        if matches!(answer.status, 401 | 403)
+            && let Err(unreadable) = self.client.renew_token()
+        {
+            why = format!("{why}; {unreadable}");
+        }
+        Failure { fared: if refused { Fared::Refused } else { Fared::Away }, why }
+    }
+}
+
+/// A Consul agent, as the loop sees it.
+#[derive(Debug)]
+pub(crate) struct Agent {
+    shared: Arc<Shared>,
+    tasks: Handle,
+    /// The tasks of the services, by the services' ids, which outlive every plan.
+    keepers: BTreeMap<String, UnboundedSender<Order>>,
+    /// Which service is a job's.
+    ids: BTreeMap<JobIx, String>,
+    watchers: Vec<(Followed, AbortHandle)>,
+}
+
+/// What is followed, and among how many.
+#[derive(Clone, Debug, PartialEq)]
+struct Followed {
+    watch: containerpilot_core::plan::Watch,
+    ix: WatchIx,
+    crowd: Crowd,
+}
+
+impl Agent {
+    fn new(consul: &Consul, tasks: Handle, letterbox: Letterbox) -> Self {
+        let address = match &consul.address {
+            ConsulAddress::Network(address) => address.clone(),
+            ConsulAddress::Unix(path) => format!("unix://{path}"),
+        };
+        let shared = Shared {
+            client: Client::new(consul),
+            voice: Voice::new(address, letterbox.clone()),
+            letterbox,
+            places: Semaphore::new(SERVICE_PLACES),
+            began: Instant::now(),
+            random: RandomState::new(),
+        };
+        Self {
+            shared: Arc::new(shared),
+            tasks,
+            keepers: BTreeMap::new(),
+            ids: BTreeMap::new(),
+            watchers: Vec::new(),
+        }
+    }
+
+    fn follow(&mut self, plan: &Plan) {
+        let watches = u32::try_from(plan.watches.len()).unwrap_or(u32::MAX);
+        let crowd = Crowd { places: PLACES, watches };
+        let wanted = plan.watches.iter().enumerate();
+        let wanted: Vec<Followed> = wanted
+            .map(|(nth, watch)| Followed { watch: watch.clone(), ix: WatchIx::at(nth), crowd })
+            .collect();
+        let (kept, ended): (Vec<_>, Vec<_>) = std::mem::take(&mut self.watchers)
+            .into_iter()
+            .partition(|(followed, _)| wanted.contains(followed));
+        self.watchers = kept;
+        for (followed, task) in ended {
+            task.abort();
+            self.shared.voice.forget(&format!("watch {}", followed.watch.name));
+        }
+        let places = Arc::new(Semaphore::new(PLACES as usize));
+        for followed in wanted {
+            if self.watchers.iter().any(|(other, _)| *other == followed) {
+                continue;
+            }
+            let watcher = Watcher {
+                shared: Arc::clone(&self.shared),
+                watch: followed.watch.clone(),
+                ix: followed.ix,
+                places: Arc::clone(&places),
+                crowd,
+            };
+            let task = self.tasks.spawn(watcher.work()).abort_handle();
+            self.watchers.push((followed, task));
+        }
+    }
+
+    fn advertise(&mut self, plan: &Plan, job: JobIx, wanted: Wanted) -> Vec<Input> {
+        let Some(definition) = plan.jobs.get(job.index()).and_then(definition) else { return Vec::new() };
+        let id = definition.service.id.clone();
+        let definition = Arc::new(definition);
+        if !self.keepers.contains_key(&id) {
+            let (sender, orders) = unbounded_channel();
+            let keeper = Keeper::new(Arc::clone(&self.shared), job, Arc::clone(&definition));
+            drop(self.tasks.spawn(keeper.work(orders)));
+            self.keepers.insert(id.clone(), sender);
+        }
+        self.ids.insert(job, id);
+        self.send(job, Order::Want(job, wanted, definition));
+        Vec::new()
+    }
+
+    fn send(&self, job: JobIx, order: Order) {
+        if let Some(keeper) = self.ids.get(&job).and_then(|id| self.keepers.get(id)) {
+            // A task that has ended has nothing to keep any more.
+            let _ = keeper.send(order);
+        }
+    }
+
+    fn leave(self, deadline: Instant) {
+        for (_, task) in &self.watchers {
+            task.abort();
+        }
+        let (leaving, left) = mpsc::channel();
+        for keeper in self.keepers.values() {
+            let _ = keeper.send(Order::Leave(leaving.clone()));
+        }
+        drop(leaving);
+        // Nothing is ever sent: it is the end of the last sender that is waited for.
+        let _ = left.recv_timeout(deadline.saturating_duration_since(Instant::now()));
+    }
+}
+
+/// How a job is advertised, if it is: its service, and the pace at which its health is heard of.
+fn definition(job: &Job) -> Option<Definition> {
+    let service = job.service.clone()?;
+    let health = job.health.as_ref();
+    let checks = health.and_then(|health| health.checks.iter().map(|check| check.interval).min());
+    let pace = health.and_then(|health| health.heartbeat).or(checks);
+    Some(Definition { pace: pace.unwrap_or(service.ttl / 3), service })
+}

@@ -1,0 +1,224 @@
+//! Asking the agent: HTTP/1.1 on few connections that are kept, with a deadline and a bound on everything.
+
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use containerpilot_core::plan::Consul;
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Bytes;
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper::header::{CONTENT_TYPE, HOST, HeaderValue, USER_AGENT};
+use hyper::{Method, Request, Response};
+use hyper_util::rt::TokioIo;
+use tokio::time::{Instant, timeout_at};
+
+use super::dial::Dialer;
+
+/// The most that is read of an answer. A service with ten thousand instances is a few megabytes.
+const MOST_ANSWER: usize = 8 * 1024 * 1024;
+/// How much of an answer that says no is worth being told.
+const MOST_WORDS: usize = 160;
+/// What a connection reads at once, at most; it begins with 8 KiB.
+const MOST_READ: usize = 64 * 1024;
+
+/// An answer, whatever it says.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) status: u16,
+    /// `X-Consul-Index`
+    pub(super) index: Option<u64>,
+    pub(super) body: Bytes,
+}
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Trouble {
+    /// Nothing was asked.
+    NotAsked(String),
+    /// It was asked, and nobody knows what became of it.
+    NoAnswer(String),
+}
+
+/// The agent.
+#[derive(Debug)]
+pub(super) struct Client {
+    dialer: Dialer,
+    host: HeaderValue,
+    prefix: String,
+    token: Mutex<Option<HeaderValue>>,
+    token_file: Option<PathBuf>,
+    /// Connections that nobody uses just now.
+    idle: Mutex<Vec<SendRequest<Full<Bytes>>>>,
+}
+
+impl Client {
+    pub(super) fn new(consul: &Consul) -> Self {
+        let parts = consul.address.network_parts(consul.https);
+        let client = Self {
+            dialer: Dialer::new(consul),
+            // A unix socket has no name; Consul wants some.
+            host: parts
+                .as_ref()
+                .and_then(|parts| HeaderValue::from_str(parts.authority).ok())
+                .unwrap_or(HeaderValue::from_static("localhost")),
+            prefix: parts.map(|parts| parts.prefix.trim_end_matches('/').to_owned()).unwrap_or_default(),
+            token: Mutex::new(consul.token.as_deref().and_then(secret)),
+            token_file: consul.token_file.as_ref().map(PathBuf::from),
+            idle: Mutex::default(),
+        };
+        // Why it cannot be read is told when Consul says that it is missing.
+        let _ = client.renew_token();
+        client
+    }
+
+    /// Reads the token's file again; whether there is another token now, or why it cannot be read.
+    pub(super) fn renew_token(&self) -> Result<bool, String> {
+        let Some(file) = &self.token_file else { return Ok(false) };
+        let text = std::fs::read_to_string(file)
+            .map_err(|error| format!("the token's file {} cannot be read: {error}", file.display()))?;
+        let found = secret(text.trim());
+        let mut token = self.token.lock().unwrap_or_else(PoisonError::into_inner);
+        let news = *token != found;
+        *token = found;
+        Ok(news)
+    }
+
+    /// Asks. A connection that was kept may be dead without anybody knowing; then a new one is tried.
+    pub(super) async fn ask(
+        &self,
+        method: Method,
+        path: &str,
+        body: Bytes,
+        within: Duration,
+    ) -> Result<Answer, Trouble> {
+        let deadline = Instant::now() + within;
+        let request = self
+            .request(method, path, body)
+            .map_err(|error| Trouble::NotAsked(format!("the question cannot be put: {error}")))?;
+        if let Some(mut kept) = self.kept() {
+            match timeout_at(deadline, answer(&mut kept, request.clone())).await {
+                Ok(Ok(answer)) => {
+                    self.keep(kept);
+                    return Ok(answer);
+                }
+                Ok(Err(_)) => {}
+                Err(_) => return Err(Trouble::NoAnswer(late(within))),
+            }
+        }
+        let connected = self.connect(deadline).await;
+        let mut fresh = connected.map_err(Trouble::NotAsked)?;
+        match timeout_at(deadline, answer(&mut fresh, request)).await {
+            Ok(Ok(answer)) => {
+                self.keep(fresh);
+                Ok(answer)
+            }
+            Ok(Err(why)) => {
+                // With TLS 1.3, a server that wants another certificate says so only now.
+                self.dialer.renew();
+                Err(Trouble::NoAnswer(why))
+            }
+            Err(_) => Err(Trouble::NoAnswer(late(within))),
+        }
+    }
+
+    fn request(
+        &self,
+        method: Method,
+        path: &str,
+        body: Bytes,
+    ) -> Result<Request<Full<Bytes>>, hyper::http::Error> {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(format!("{}{path}", self.prefix))
+            .header(HOST, self.host.clone())
+            .header(USER_AGENT, "containerpilot");
+        if !body.is_empty() {
+            request = request.header(CONTENT_TYPE, "application/json");
+        }
+        if let Some(token) = &*self.token.lock().unwrap_or_else(PoisonError::into_inner) {
+            request = request.header("x-consul-token", token.clone());
+        }
+        request.body(Full::new(body))
+    }
+
+    async fn connect(&self, deadline: Instant) -> Result<SendRequest<Full<Bytes>>, String> {
+        let stream = self.dialer.connect(deadline).await?;
+        let (sender, connection) = http1::Builder::new()
+            .max_buf_size(MOST_READ)
+            .handshake(TokioIo::new(stream))
+            .await
+            .map_err(|error| spoken(&error))?;
+        // What goes wrong there is told to whoever asks.
+        drop(tokio::spawn(async move { drop(connection.await) }));
+        Ok(sender)
+    }
+
+    fn kept(&self) -> Option<SendRequest<Full<Bytes>>> {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.retain(|connection| !connection.is_closed());
+        idle.pop()
+    }
+
+    fn keep(&self, connection: SendRequest<Full<Bytes>>) {
+        if !connection.is_closed() {
+            self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+        }
+    }
+
+    /// What an answer says, for people: its first words, without the token, should it be among them.
+    pub(super) fn words(&self, answer: &Answer) -> String {
+        let text = String::from_utf8_lossy(&answer.body);
+        let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
+        let mut words: String = line.chars().filter(|one| !one.is_control()).take(MOST_WORDS).collect();
+        let token = self.token.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(token) = token.as_ref().and_then(|token| token.to_str().ok()) {
+            words = words.replace(token, "(hidden)");
+        }
+        if words.is_empty() {
+            format!("status {}", answer.status)
+        } else {
+            format!("status {}: {words}", answer.status)
+        }
+    }
+}
+
+/// A header's value that is never shown.
+fn secret(token: &str) -> Option<HeaderValue> {
+    let mut value = HeaderValue::from_str(token).ok().filter(|value| !value.is_empty())?;
+    value.set_sensitive(true);
+    Some(value)
+}
+
+async fn answer(
+    connection: &mut SendRequest<Full<Bytes>>,
+    request: Request<Full<Bytes>>,
+) -> Result<Answer, String> {
+    connection.ready().await.map_err(|error| spoken(&error))?;
+    let response = connection.send_request(request).await.map_err(|error| spoken(&error))?;
+    let status = response.status().as_u16();
+    let index = index(&response);
+    let body = Limited::new(response.into_body(), MOST_ANSWER).collect().await.map_err(|error| {
+        error.downcast_ref::<hyper::Error>().map_or_else(|| "its answer is too long".to_owned(), spoken)
+    })?;
+    Ok(Answer { status, index, body: body.to_bytes() })
+}
+
+fn index<B>(response: &Response<B>) -> Option<u64> {
+    response.headers().get("x-consul-index")?.to_str().ok()?.trim().parse().ok()
+}
+
+fn late(within: Duration) -> String {
+    format!("no answer within {within:?}")
+}
+
+/// An error of the HTTP library with its cause, which holds the interesting part.
+fn spoken(error: &hyper::Error) -> String {
+    let mut words = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        words = format!("{words}: {error}");
+        cause = error.source();
+    }
+    words
+}

@@ -1,0 +1,164 @@
+//! One task for each service: it hears what is wanted, and keeps Consul equal to that (D5).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use containerpilot_core::Input;
+use containerpilot_core::effect::Wanted;
+use containerpilot_core::ids::JobIx;
+use containerpilot_core::plan::Service;
+use containerpilot_core::reconcile::contact::Fared;
+use containerpilot_core::reconcile::{Outcome, Reconciler, Request, Settings, Step};
+use hyper::Method;
+use hyper::body::Bytes;
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::time::timeout;
+
+use super::Shared;
+use super::client::Trouble;
+use super::voice::Failure;
+use super::wire;
+use crate::mailbox::News;
+
+/// What a service's task is told.
+#[derive(Debug)]
+pub(super) enum Order {
+    /// This is wanted, by this job, of a service that is defined so.
+    Want(JobIx, Wanted, Arc<Definition>),
+    /// It is still healthy.
+    Beat,
+    /// The supervisor leaves. What is sent along is dropped when the service is out.
+    Leave(std::sync::mpsc::Sender<()>),
+}
+
+/// A service, and how often it is heard of.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Definition {
+    pub(super) service: Service,
+    /// The pace of its heartbeats.
+    pub(super) pace: Duration,
+}
+
+impl Definition {
+    pub(super) fn settings(&self) -> Settings {
+        Settings {
+            ttl: self.service.ttl,
+            pace: self.pace,
+            drops_critical: self.service.deregister_critical_after.is_some(),
+        }
+    }
+}
+
+/// A service's task.
+pub(super) struct Keeper {
+    shared: Arc<Shared>,
+    definition: Arc<Definition>,
+    job: JobIx,
+    machine: Reconciler,
+    /// How it is called in the log.
+    name: String,
+    /// Dropped at the end, when the supervisor leaves.
+    leaving: Option<std::sync::mpsc::Sender<()>>,
+}
+
+impl Keeper {
+    pub(super) fn new(shared: Arc<Shared>, job: JobIx, definition: Arc<Definition>) -> Self {
+        let machine = Reconciler::new(definition.settings(), shared.seed());
+        let name = format!("service {}", definition.service.name);
+        Self { shared, definition, job, machine, name, leaving: None }
+    }
+
+    /// Works until nobody can tell it anything any more, or until the supervisor leaves.
+    pub(super) async fn work(mut self, mut orders: UnboundedReceiver<Order>) {
+        loop {
+            while let Ok(order) = orders.try_recv() {
+                self.obey(order);
+            }
+            self.tell_withdrawn();
+            let order = match self.machine.next(self.shared.now()) {
+                Step::Over => break,
+                Step::Ask(request) => {
+                    self.ask(request).await;
+                    continue;
+                }
+                Step::Wait(None) => orders.recv().await,
+                Step::Wait(Some(until)) => {
+                    let pause = until.since(self.shared.now());
+                    match timeout(pause, orders.recv()).await {
+                        Ok(order) => order,
+                        Err(_) => continue,
+                    }
+                }
+            };
+            match order {
+                Some(order) => self.obey(order),
+                None => break,
+            }
+        }
+        self.shared.voice.forget(&self.name);
+    }
+
+    fn obey(&mut self, order: Order) {
+        let now = self.shared.now();
+        match order {
+            Order::Want(job, wanted, definition) => {
+                self.job = job;
+                if *definition != *self.definition {
+                    self.machine.redefine(definition.settings());
+                    self.definition = definition;
+                }
+                self.machine.want(now, wanted);
+            }
+            Order::Beat => self.machine.beat(),
+            Order::Leave(leaving) => {
+                self.leaving = Some(leaving);
+                self.machine.leave(now);
+            }
+        }
+    }
+
+    fn tell_withdrawn(&mut self) {
+        if self.machine.take_withdrawn() {
+            self.shared.letterbox.send(News::Happened(Input::Withdrawn { job: self.job }));
+            // Whoever is not wanted there does not care whether Consul is.
+            if self.machine.is_settled() {
+                self.shared.voice.forget(&self.name);
+            }
+        }
+    }
+
+    async fn ask(&mut self, request: Request) {
+        // A few at a time are as fast as all of them; an error can only mean that there are no places any more.
+        let place = self.shared.places.acquire().await;
+        let (outcome, failure) = self.carry_out(request).await;
+        drop(place);
+        self.machine.done(self.shared.now(), outcome);
+        self.shared.voice.heard(&self.name, failure.as_ref());
+    }
+
+    async fn carry_out(&self, request: Request) -> (Outcome, Option<Failure>) {
+        let service = &self.definition.service;
+        let (path, body) = match request {
+            Request::Register(status) => (wire::REGISTER.to_owned(), wire::registration(service, status)),
+            Request::Update(status) => (wire::update_path(service), wire::update(status)),
+            Request::Deregister => (wire::deregister_path(service), Bytes::new()),
+        };
+        let client = &self.shared.client;
+        let away = |why: String| Some(Failure { fared: Fared::Away, why });
+        match client.ask(Method::PUT, &path, body, self.machine.deadline()).await {
+            Err(Trouble::NotAsked(why)) => (Outcome::Failed, away(why)),
+            Err(Trouble::NoAnswer(why)) => (Outcome::Unknown, away(why)),
+            Ok(answer) if (200..300).contains(&answer.status) => (Outcome::Done, None),
+            Ok(answer) => {
+                let registers = matches!(request, Request::Register(_));
+                if !registers && wire::is_forgotten(answer.status, &answer.body) {
+                    return (Outcome::Forgotten, None);
+                }
+                let failure = self.shared.failure(&answer);
+                let outcome =
+                    if failure.fared == Fared::Refused { Outcome::Failed } else { Outcome::Unknown };
+                (outcome, Some(failure))
+            }
+        }
+    }
+}

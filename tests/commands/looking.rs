@@ -1,0 +1,170 @@
+//! `status`, `explain`, `health`, `wait`.
+
+use std::time::Instant;
+
+use super::{PATIENCE, ask, bad, command, good, json, supervisor, told, wait};
+
+const WEB: &str = "{ jobs: [
+    { name: 'setup', exec: 'true' },
+    { name: 'db', exec: 'sleep 1000', restarts: 'unlimited', when: { source: 'setup', once: 'exitSuccess' },
+      port: 5432, interfaces: 'static:10.0.0.1', health: { exec: 'true', interval: 1, ttl: 5 } },
+    { name: 'app', exec: 'sleep 1000', when: { source: 'watch.cache', once: 'healthy' } },
+    { name: 'behind', exec: 'sleep 1000', when: { source: 'app', once: 'exitSuccess' } },
+    { name: 'oops', exec: ['sh', '-c', 'exit 3'] },
+  ], watches: [{ name: 'cache', interval: 5 }] }";
+
+#[test]
+fn x4_status_shows_state_health_process_and_what_is_waited_for() {
+    let it = supervisor(WEB);
+    wait(&it, "db", "healthy");
+    wait(&it, "oops", "failed");
+    let shown = good(&it, &["status"]);
+    let line = |name: &str| {
+        let line = shown.lines().find(|line| line.split(' ').next() == Some(name));
+        line.unwrap_or_else(|| panic!("no {name} in {shown}")).split_whitespace().collect::<Vec<_>>()
+    };
+    assert_eq!(line("setup")[1], "complete");
+    assert_eq!(line("db")[1..3], ["running", "healthy"]);
+    assert!(line("db")[3].parse::<u32>().unwrap() > 1);
+    assert_eq!(line("app")[1..].join(" "), "waiting - 0 waits for watch.cache healthy (no answer yet)");
+    assert!(line("oops").join(" ").contains("failed - 0 exited with code 3 "), "{shown}");
+    assert!(shown.contains("\nWATCH  HEALTHY INSTANCES\ncache  no"), "{shown}");
+    assert!(!shown.contains('\u{1b}'), "colours without a terminal: {shown}");
+    let whole = json(&good(&it, &["status", "--format", "json"]));
+    assert_eq!((&whole["phase"], &whole["jobs"][1]["health"]), (&"running".into(), &"healthy".into()));
+    let one = good(&it, &["status", "db"]);
+    assert!(one.starts_with("db: running, healthy\n  process    pid "), "{one}");
+    assert!(one.contains("\n  started by setup exitSuccess\n  restarts   0, without limit\n"), "{one}");
+    assert!(one.contains("\n  check      check.db: passed "), "{one}");
+    assert_eq!(json(&good(&it, &["status", "db", "-format=json"]))["name"], "db");
+    assert!(good(&it, &["status", "watch.cache"]).starts_with("watch.cache: "));
+    assert_eq!(bad(&it, &["status", "dbb"]), "there is no job `dbb`; did you mean `db`?");
+}
+
+#[test]
+fn x4_status_has_colours_on_a_terminal_only_and_ends_at_its_edge() {
+    let it = supervisor(WEB);
+    wait(&it, "db", "healthy");
+    let on_terminal = |before: &str| {
+        let pilot = env!("CARGO_BIN_EXE_containerpilot");
+        let line = format!("stty cols 60; {before} {pilot} status -socket {}", it.file("socket").display());
+        let mut script = std::process::Command::new("script");
+        script.args(["-qec", &line, "/dev/null"]).env_remove("NO_COLOR").env("TERM", "xterm");
+        told(&script.output().unwrap()).1
+    };
+    let shown = on_terminal("");
+    assert!(shown.contains("\u{1b}[32mrunning\u{1b}[0m"), "{shown}");
+    assert!(shown.lines().any(|line| line.trim_end().ends_with('…')), "{shown}");
+    let shown = on_terminal("NO_COLOR=1");
+    assert!(shown.contains("running   healthy") && !shown.contains('\u{1b}'), "{shown}");
+    assert!(shown.lines().all(|line| line.trim_end().chars().count() <= 60), "{shown}");
+}
+
+#[test]
+fn x5_explain_tells_what_is_waited_for_and_the_chain_of_causes() {
+    let it = supervisor(WEB);
+    wait(&it, "db", "healthy");
+    let why = good(&it, &["explain", "behind"]);
+    let lines: Vec<&str> = why.lines().collect();
+    assert_eq!(lines[0], "behind waits to be started");
+    assert_eq!(lines[1], "  it waits for app exitSuccess; app waits to be started");
+    assert!(lines[2].starts_with("    it waits for watch.cache healthy"), "{why}");
+    let why = good(&it, &["explain", "db"]);
+    assert!(why.ends_with("it was started by setup exitSuccess, which came from global startup\n"), "{why}");
+    let whole = json(&good(&it, &["explain", "db", "--format", "json"]));
+    assert_eq!(whole["causes"][0]["source"], "setup");
+    assert!(bad(&it, &["explain", "beihnd"]).contains("`behind`"));
+}
+
+#[test]
+fn x4_health_is_an_exit_code_and_one_line() {
+    let it = supervisor(
+        "{ jobs: [{ name: 'app', exec: 'sleep 1000', health: { exec: 'test -e @/well', interval: 1, ttl: 5 } },
+                  { name: 'plain', exec: 'sleep 1000' },
+                  { name: 'later', exec: 'true', when: { source: 'SIGHUP' }, health: { exec: 'true', interval: 1, ttl: 5 } }] }",
+    );
+    wait(&it, "plain", "running");
+    wait(&it, "app", "running");
+    assert!(bad(&it, &["health"]).contains("app is running and un"));
+    assert!(bad(&it, &["health", "app"]).starts_with("app "));
+    assert_eq!(good(&it, &["health", "plain"]), "plain is running; it has no checks\n");
+    assert_eq!(bad(&it, &["health", "later"]), "later is waiting");
+    std::fs::write(it.file("well"), "").unwrap();
+    wait(&it, "app", "healthy");
+    assert_eq!(good(&it, &["health", "app"]), "app is healthy\n");
+    assert_eq!(good(&it, &["health", "--timeout", "30s"]).lines().count(), 1);
+}
+
+#[test]
+fn x4_wait_ends_when_it_is_so_when_it_cannot_be_and_when_the_time_is_over() {
+    let it = supervisor(WEB);
+    let begun = Instant::now();
+    wait(&it, "db", "healthy");
+    good(&it, &["wait", "setup", "oops", "stopped", "--timeout", "60s"]);
+    good(&it, &["wait", "--all", "healthy", "--timeout", "60s"]);
+    assert_eq!(
+        bad(&it, &["wait", "app", "running", "--timeout", "50ms"]),
+        "the time is over: app is waiting"
+    );
+    wait(&it, "oops", "failed");
+    assert_eq!(
+        bad(&it, &["wait", "oops", "complete"]),
+        "oops has ended, in failure, so it will not be complete"
+    );
+    assert_eq!(bad(&it, &["wait", "app", "healthy"]), "app has no checks, so it is never healthy");
+    assert!(bad(&it, &["wait", "nobody", "healthy"]).starts_with("there is no job `nobody`"));
+    assert!(begun.elapsed() < PATIENCE);
+}
+
+#[test]
+fn x4_wait_sees_a_job_end_with_its_supervisor() {
+    let it = supervisor(
+        "{ jobs: [{ name: 'good', exec: ['sh', '-c', 'while ! test -e @/go; do sleep 0.05; done'] },
+                  { name: 'bad', exec: ['sh', '-c', 'while ! test -e @/go; do sleep 0.05; done; exit 4'] }] }",
+    );
+    wait(&it, "good", "running");
+    wait(&it, "bad", "running");
+    let waiting: Vec<_> = [["good", "complete"], ["bad", "failed"], ["good", "stopped"], ["good", "failed"]]
+        .iter()
+        .map(|[job, state]| {
+            let mut command = command(&it, &["wait", job, state]);
+            command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap()
+        })
+        .collect();
+    // Each has its stream open when the supervisor counts them all.
+    super::support::until("nobody waits", || {
+        let streams = std::fs::read_to_string("/proc/net/unix").unwrap_or_default();
+        let socket = it.file("socket");
+        streams.lines().filter(|line| line.ends_with(socket.to_str().unwrap())).count() > 4
+    });
+    std::fs::write(it.file("go"), "").unwrap();
+    let ends: Vec<_> = waiting.into_iter().map(|child| told(&child.wait_with_output().unwrap())).collect();
+    assert_eq!(ends.iter().map(|(code, ..)| *code).collect::<Vec<_>>(), [0, 0, 0, 1], "{ends:?}");
+    assert_eq!(it.end().0, 4);
+}
+
+#[test]
+fn x6_a_command_that_is_not_let_in_says_who_is() {
+    if !super::support::is_root() {
+        return;
+    }
+    let it = supervisor("{ jobs: [{ name: 'a', exec: 'sleep 1000' }] }");
+    wait(&it, "a", "running");
+    // The binary may stand where others cannot look, so it is copied; not by this process, whose other children would
+    // hold the copy open and busy.
+    let copy = it.file("pilot");
+    let copied =
+        std::process::Command::new("cp").arg(env!("CARGO_BIN_EXE_containerpilot")).arg(&copy).status();
+    assert!(copied.unwrap().success());
+    let mut nobody = std::process::Command::new("setpriv");
+    nobody.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&copy);
+    nobody.args(["ping", "-socket"]).arg(it.file("socket"));
+    let (code, _, err) = told(&nobody.output().unwrap());
+    assert_eq!(code, 1);
+    assert!(
+        err.contains("user 65534 may not use") && err.contains("for user 0 and group 0 with mode 0600"),
+        "{err}"
+    );
+    let (code, ..) = ask(&it, &["ping"]);
+    assert_eq!(code, 0);
+}

@@ -1,0 +1,131 @@
+//! Tokens, certificates, unix sockets (D1, L5).
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::json;
+
+use crate::agent::{Agent, folder};
+use crate::pilot::{Pilot, config, count};
+use crate::support::As;
+
+const MASTER: &str = "11111111-2222-3333-4444-555555555555";
+const WRONG: &str = "99999999-8888-7777-6666-555555555555";
+
+fn with_acls() -> Agent {
+    let settings =
+        json!({ "acl": { "enabled": true, "default_policy": "deny", "tokens": { "master": MASTER } } });
+    let mut agent = Agent::prepared(&["-dev"], &settings);
+    agent.token = Some(MASTER.to_owned());
+    agent.start();
+    agent.wait_for_leader();
+    // The token is there a moment after the leader.
+    crate::support::until("the token does not count", || agent.try_get("/v1/acl/tokens").is_some());
+    agent
+}
+
+#[test]
+fn d1_a_token_is_needed_and_a_wrong_one_is_told_once_and_never_shown() {
+    let agent = with_acls();
+    let watch = "watches: [{ name: 'web', interval: 1 }]";
+    // In the environment.
+    let script = format!("export CONSUL_HTTP_TOKEN={MASTER}");
+    let good = Pilot::behind(As::Plain, &script, &config(&format!("'{}'", agent.address()), "5s", watch));
+    agent.until_status("web", Some("passing"));
+    let log = good.unharmed();
+    assert!(!log.contains("Consul") && !log.contains(MASTER), "{log}");
+
+    // In a file, which is read again when Consul refuses what stood there.
+    let file = folder().join("token");
+    fs::write(&file, format!("{WRONG}\n")).unwrap();
+    let consul = format!("{{ address: '{}', tokenfile: '{}' }}", agent.address(), file.display());
+    let mut pilot = Pilot::start(&config(&consul, "5s", watch));
+    pilot.started();
+    pilot.run.lines("Consul refuses service web: status 403: ", 1);
+    pilot.run.lines("web is healthy", 1);
+    assert_eq!(agent.status("web"), None);
+    fs::write(&file, format!("{MASTER}\n")).unwrap();
+    agent.until_status("web", Some("passing"));
+    pilot.run.lines("Consul takes service web again", 1);
+    let log = pilot.unharmed();
+    assert_eq!(count(&log, "Consul refuses service web"), 1, "{log}");
+    assert!(!log.contains(MASTER) && !log.contains(WRONG), "{log}");
+    assert_eq!(agent.status("web"), None);
+    fs::remove_dir_all(file.parent().unwrap()).unwrap();
+}
+
+/// An authority, and certificates for a server and a client, in a folder.
+fn certificates(folder: &Path, ip: &str) {
+    let script = format!(
+        "set -e; cd {}; mkdir cas
+        openssl req -x509 -newkey rsa:2048 -nodes -days 2 -keyout ca.key -out ca.pem -subj /CN=authority 2>/dev/null
+        cp ca.pem cas/one.pem; echo not a certificate > cas/readme.txt
+        make() {{
+            openssl req -newkey rsa:2048 -nodes -keyout $1.key -out $1.csr -subj /CN=$1 2>/dev/null
+            printf 'subjectAltName=DNS:server.dc1.consul,IP:%s\\nextendedKeyUsage=serverAuth,clientAuth\\n' \"$2\" > $1.ext
+            openssl x509 -req -in $1.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile $1.ext -out $1.pem 2>/dev/null
+        }}
+        make server {ip}; make client {ip}; make misnamed 127.255.0.9",
+        folder.display()
+    );
+    assert!(Command::new("bash").args(["-c", &script]).status().unwrap().success());
+}
+
+#[test]
+fn d1_https_with_a_client_certificate() {
+    let mut agent = Agent::prepared(&["-dev"], &json!({}));
+    let folder = agent.folder().to_owned();
+    certificates(&folder, &agent.ip);
+    let file = |name: &str| folder.join(name).display().to_string();
+    let settings = json!({
+        "ports": { "https": 8501 }, "verify_incoming_https": true,
+        "ca_file": file("ca.pem"), "cert_file": file("server.pem"), "key_file": file("server.key"),
+    });
+    fs::write(folder.join("agent.json"), settings.to_string()).unwrap();
+    agent.start();
+    agent.wait_for_leader();
+    let consul = |tls: &str| format!("{{ address: 'https://{}:8501', tls: {{ {tls} }} }}", agent.ip);
+    let own = format!("clientcert: '{}', clientkey: '{}'", file("client.pem"), file("client.key"));
+    let trusted = format!("cafile: '{}'", file("ca.pem"));
+    let registers = |tls: &str| {
+        let pilot = Pilot::start(&config(&consul(tls), "5s", "watches: [{ name: 'web', interval: 1 }]"));
+        agent.until_status("web", Some("passing"));
+        let log = pilot.unharmed();
+        assert!(!log.contains("Consul"), "{log}");
+        assert_eq!(agent.status("web"), None);
+    };
+    registers(&format!("{own}, {trusted}"));
+    registers(&format!("{own}, capath: '{}'", file("cas")));
+    registers(&format!("{own}, {trusted}, servername: 'server.dc1.consul'"));
+    registers(&format!("{own}, verify: false"));
+    let refused = |tls: &str, words: &str| {
+        let mut pilot = Pilot::start(&config(&consul(tls), "5s", "watches: []"));
+        pilot.started();
+        assert!(pilot.run.line("cannot be used").contains(words), "{}", pilot.run.seen());
+        assert_eq!(agent.status("web"), None);
+        pilot.unharmed();
+    };
+    // Nobody is trusted unless it is said, or the system does; and the name must be right.
+    refused(&format!("{own}, cafile: '{}'", file("client.pem")), "invalid peer certificate");
+    refused(&format!("{own}, {trusted}, servername: 'another.example'"), "not valid for name");
+    // Without a certificate of its own it is not let in.
+    refused(&trusted, "ertificate");
+}
+
+#[test]
+fn d1_a_unix_socket() {
+    let mut agent = Agent::prepared(&["-dev"], &json!({}));
+    let socket = agent.folder().join("http.socket");
+    // The agent listens on both, so that the test can look.
+    let settings = json!({ "addresses": { "http": format!("{} unix://{}", agent.ip, socket.display()) } });
+    fs::write(agent.folder().join("agent.json"), settings.to_string()).unwrap();
+    agent.start();
+    agent.wait_for_leader();
+    let consul = format!("'unix://{}'", socket.display());
+    let pilot = Pilot::start(&config(&consul, "5s", "watches: [{ name: 'web', interval: 1 }]"));
+    agent.until_status("web", Some("passing"));
+    let log = pilot.unharmed();
+    assert!(!log.contains("Consul"), "{log}");
+    assert_eq!(agent.status("web"), None);
+}

@@ -1,0 +1,10 @@
+//! Telemetry from outside: the real binary, read as a scheduler and a real Prometheus read it (T1–T3).
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test stops at what it does not expect")]
+
+mod client;
+mod pages;
+mod prometheus;
+mod start;
+#[path = "../supervisor/support.rs"]
+#[expect(dead_code, reason = "the tests of the supervisor need more of it")]
+mod support;

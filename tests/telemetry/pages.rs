@@ -1,0 +1,147 @@
+//! The four pages of a running supervisor.
+
+use std::time::Duration;
+
+use crate::client::{Telemetry, ask};
+use crate::support::until;
+
+#[test]
+fn t1_the_status_is_that_of_3_8() {
+    let served = Telemetry::start(
+        "jobs: [
+            { name: 'myjob1', exec: 'sleep 1000' },
+            { name: 'myjob2', exec: 'sleep 1000', port: 80, interfaces: ['static:10.1.2.3'],
+              health: { exec: 'true', interval: 1, ttl: 10 } },
+        ],
+        watches: [{ name: 'watch1', interval: 1 }],
+        telemetry: { port: 0, interfaces: 'lo' }",
+    );
+    let expected = concat!(
+        "{\"Version\":\"",
+        env!("CARGO_PKG_VERSION"),
+        "\",\"Jobs\":[{\"Name\":\"myjob1\",\"Status\":\"unknown\"},{\"Name\":\"containerpilot\",\"Status\":\"healthy\"}],",
+        "\"Services\":[{\"Name\":\"myjob2\",\"Address\":\"10.1.2.3\",\"Port\":80,\"Status\":\"healthy\"}],",
+        "\"Watches\":[\"watch1\"]}\n"
+    );
+    until("the job is not healthy", || served.get("/status").2 == expected);
+    let (code, head, _) = served.get("/status");
+    assert!(code == 200 && head.contains("content-type: application/json"), "{head}");
+}
+
+#[test]
+fn t3_exits_and_restarts_are_counted() {
+    let served = Telemetry::start(
+        "jobs: [
+            { name: 'flaky', exec: ['sh', '-c', 'exit 3'], restarts: 2, restartBackoff: false },
+            { name: 'stays', exec: 'sleep 1000' },
+        ],
+        telemetry: { port: 0, interfaces: 'lo' }",
+    );
+    served.until_line("containerpilot_events{code=\"Stopped\",source=\"flaky\"} 1");
+    let page = served.metrics();
+    for line in [
+        "containerpilot_job_up{name=\"flaky\"} 0",
+        "containerpilot_job_up{name=\"stays\"} 1",
+        "containerpilot_job_restarts_total{name=\"flaky\"} 2",
+        "containerpilot_job_last_exit_code{name=\"flaky\"} 3",
+        "containerpilot_events{code=\"ExitFailed\",source=\"flaky\"} 3",
+        "containerpilot_events{code=\"Startup\",source=\"global\"} 1",
+    ] {
+        assert!(page.lines().any(|found| found == line), "there is no line {line} in\n{page}");
+    }
+    let started =
+        page.lines().find(|line| line.starts_with("containerpilot_job_start_time_seconds{name=\"stays\""));
+    let started: f64 = started.unwrap().rsplit(' ').next().unwrap().parse().unwrap();
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs_f64();
+    assert!(started <= now + 1.0 && started > now - 600.0, "{started} is not just before {now}");
+}
+
+#[test]
+fn t2_values_are_taken_by_either_name_and_others_refused() {
+    let served = Telemetry::start(
+        "jobs: [{ name: 'a', exec: 'sleep 1000' }],
+        telemetry: { port: 0, interfaces: 'lo', metrics: [
+            { namespace: 'app', name: 'hits_total', help: 'Hits.', type: 'counter' },
+            { name: 'free_bytes', help: 'Free memory.', type: 'gauge' },
+        ] }",
+    );
+    assert_eq!(served.put("{\"app_hits_total\": 2, \"free_bytes\": \"1048576\"}").0, 200);
+    assert_eq!(served.put("{\"app__hits_total\": 1}").0, 200);
+    let page = served.metrics();
+    assert!(page.contains("\napp_hits_total 3\n") && page.contains("\nfree_bytes 1.048576e+06\n"), "{page}");
+    let (code, _, words) = served.put("{\"app_hit_total\": 1, \"free_bytes\": 5}");
+    assert_eq!(code, 400);
+    assert!(words.contains("did you mean `app_hits_total`?"), "{words}");
+    assert_eq!(served.put("{\"app_hits_total\": -1}").0, 400);
+    let page = served.metrics();
+    assert!(page.contains("\napp_hits_total 3\n") && page.contains("\nfree_bytes 1.048576e+06\n"), "{page}");
+    let requests = "containerpilot_control_http_requests{code=\"400\",path=\"/v3/metric\"} 2";
+    assert!(page.lines().any(|line| line == requests), "{page}");
+}
+
+#[test]
+fn t1_ready_is_what_is_healthy_and_not_in_maintenance() {
+    let served = Telemetry::start(
+        "jobs: [{ name: 'web', exec: 'sleep 1000',
+                  health: { exec: 'test -e @/healthy', interval: '50ms', ttl: 10 } }],
+        telemetry: { port: 0, interfaces: 'lo' }",
+    );
+    assert_eq!(served.get("/livez").0, 200);
+    let (code, _, words) = served.get("/readyz");
+    assert!(code == 503 && words.contains("\nweb: "), "{words}");
+    std::fs::write(served.supervisor.file("healthy"), "").unwrap();
+    until("it is not ready", || served.get("/readyz").0 == 200);
+    assert_eq!(served.control("POST", "/v3/maintenance/enable", "").0, 200);
+    until("it is ready", || served.get("/readyz").0 == 503);
+    assert!(served.get("/readyz").2.contains("\nmaintenance\n"));
+    assert_eq!(served.control("POST", "/v3/maintenance/disable", "").0, 200);
+    until("it is not ready", || served.get("/readyz").0 == 200);
+    std::fs::remove_file(served.supervisor.file("healthy")).unwrap();
+    until("it is ready", || served.get("/readyz").2.contains("\nweb: unhealthy\n"));
+    assert_eq!(served.get("/livez").0, 200, "what is not ready is alive all the same");
+}
+
+#[test]
+fn t1_only_reading_is_allowed() {
+    let served = Telemetry::start(
+        "jobs: [{ name: 'a', exec: 'sleep 1000' }], telemetry: { port: 0, interfaces: 'lo' }",
+    );
+    let (code, head, _) = ask(served.address, "POST", "/status");
+    assert!(code == 405 && head.contains("allow: get, head"), "{head}");
+    assert_eq!(ask(served.address, "GET", "/").0, 404);
+    let (code, head, body) = ask(served.address, "HEAD", "/metrics");
+    assert!(code == 200 && body.is_empty() && head.contains("version=0.0.4"), "{head}");
+}
+
+#[test]
+fn e7_peers_that_say_nothing_keep_nobody_from_reading() {
+    let served = Telemetry::start(
+        "jobs: [{ name: 'a', exec: 'sleep 1000' }], telemetry: { port: 0, interfaces: 'lo' }",
+    );
+    let silent: Vec<_> = (0..30).map(|_| std::net::TcpStream::connect(served.address).unwrap()).collect();
+    let begun = std::time::Instant::now();
+    assert_eq!(served.get("/livez").0, 200);
+    assert!(begun.elapsed() < Duration::from_secs(10));
+    drop(silent);
+}
+
+#[test]
+fn l5_no_page_and_no_log_shows_a_secret() {
+    let mut served = Telemetry::start(
+        "consul: { address: '127.0.0.1:1', token: 'hunter2' },
+        jobs: [{ name: 'web', exec: 'sleep 1000', env: { DB_PASSWORD: 'hunter2' },
+                 health: { exec: ['sh', '-c', 'exit 1', 'hunter2'], interval: '50ms', ttl: 10 } }],
+        telemetry: { port: 0, interfaces: 'lo', metrics: [{ name: 'free', help: 'Free.', type: 'gauge' }] }",
+    );
+    let (code, _, words) = served.put("{\"free\": \"hunter2\"}");
+    assert!(code == 400 && !words.contains("hunter2"), "{words}");
+    until("it is not unhealthy", || served.get("/readyz").2.contains("web: unhealthy"));
+    for page in ["/metrics", "/status", "/readyz", "/livez", "/hunter2"] {
+        let (_, head, body) = served.get(page);
+        assert!(!head.contains("hunter2") && !body.contains("hunter2"), "{page}: {body}");
+    }
+    served.supervisor.signal("-TERM");
+    served.supervisor.line("SIGTERM");
+    let (_, log) = served.supervisor.end();
+    assert!(!log.contains("hunter2"), "{log}");
+}

@@ -1,0 +1,151 @@
+//! A real Prometheus reads the page, and its own tool finds nothing wrong with it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use crate::client::{Telemetry, ask};
+use crate::start::free_port;
+use crate::support::until;
+
+const METRICS: &str = "jobs: [
+        { name: 'web \\\\ \"x\"', exec: 'sleep 1000', health: { exec: 'true', interval: 1, ttl: 10 } },
+        { name: 'twin', exec: 'sleep 1000' },
+        { name: 'twin', exec: 'sleep 1000' },
+        { name: 'gone', exec: 'false' },
+    ],
+    watches: [{ name: 'db', interval: 1 }],
+    telemetry: { port: 0, interfaces: 'lo', metrics: [
+        { namespace: 'app', name: 'hits_total', help: 'Hits of \"all\" sorts \\\\ \\n and more.', type: 'counter' },
+        { name: 'free_bytes', help: 'Free memory.', type: 'gauge' },
+        { name: 'size_bytes', help: 'Sizes.', type: 'histogram', buckets: [1, 1000, 1000000] },
+        { name: 'wait_seconds', help: 'Waits.', type: 'histogram' },
+        { name: 'delay_seconds', help: 'Delays.', type: 'summary' },
+        { name: 'unused_seconds', help: 'Nothing.', type: 'summary' },
+    ] }";
+
+fn served() -> Telemetry {
+    let served = Telemetry::start(METRICS);
+    let values = "{\"app_hits_total\": 42, \"free_bytes\": \"NaN\", \"size_bytes\": 20000, \"wait_seconds\": 0.3, \
+                  \"delay_seconds\": 0.25}";
+    let (code, _, words) = served.put(values);
+    assert_eq!(code, 200, "{words}");
+    served.until_line(
+        "containerpilot_check_up{name=\"web \\\\ \\\"x\\\"\",check=\"check.web \\\\ \\\"x\\\"\"} 1",
+    );
+    served.until_line("containerpilot_job_last_exit_code{name=\"gone\"} 1");
+    served
+}
+
+/// Where Prometheus and its tool are.
+fn programs() -> PathBuf {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/prometheus");
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("prometheus");
+    let found = Command::new(script).arg(folder).stderr(Stdio::inherit()).output().unwrap();
+    assert!(found.status.success(), "scripts/prometheus has found none");
+    PathBuf::from(String::from_utf8(found.stdout).unwrap().trim_end())
+}
+
+#[test]
+fn t1_promtool_finds_nothing_wrong_with_the_page() {
+    let served = served();
+    let page = served.supervisor.file("page");
+    let text = served.metrics();
+    fs::write(&page, &text).unwrap();
+    let mut tool = Command::new(programs().join("promtool"));
+    let output = tool.args(["check", "metrics"]).stdin(fs::File::open(&page).unwrap()).output().unwrap();
+    let words = [output.stdout, output.stderr].concat();
+    let words = String::from_utf8_lossy(&words);
+    assert!(output.status.success() && words.is_empty(), "{words}\n{text}");
+}
+
+/// A server that is taken away at the end.
+struct Server(Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn t1_a_real_prometheus_scrapes_the_page() {
+    let served = served();
+    let config = served.supervisor.file("prometheus.yml");
+    let target = served.address;
+    let text = format!(
+        "global: {{ scrape_interval: 1s }}\n\
+         scrape_configs: [{{ job_name: containerpilot, static_configs: [{{ targets: ['{target}'] }}] }}]\n"
+    );
+    fs::write(&config, text).unwrap();
+    let port = free_port();
+    let mut command = Command::new(programs().join("prometheus"));
+    command.arg(format!("--config.file={}", config.display()));
+    command.arg(format!("--storage.tsdb.path={}", served.supervisor.file("data").display()));
+    command.arg(format!("--web.listen-address=127.0.0.1:{port}"));
+    command.stdout(Stdio::null()).stderr(fs::File::create(served.supervisor.file("prometheus.log")).unwrap());
+    let prometheus = Server(command.spawn().unwrap());
+    let api = ([127, 0, 0, 1], port).into();
+    until("prometheus does not listen", || std::net::TcpStream::connect(api).is_ok());
+    let value = |query: &str| {
+        let (_, _, body) = ask(api, "GET", &format!("/api/v1/query?query={query}"));
+        // What is sent in chunks has their lengths around it.
+        let body = body.get(body.find('{')?..=body.rfind('}')?)?;
+        let answer: serde_json::Value = serde_json::from_str(body).ok()?;
+        Some(answer["data"]["result"][0]["value"][1].as_str()?.to_owned())
+    };
+    let expected = [
+        ("up", "1"),
+        ("app_hits_total", "42"),
+        ("free_bytes", "NaN"),
+        ("size_bytes_bucket{le=\"1e%2B06\"}", "1"),
+        ("histogram_quantile(1,wait_seconds_bucket)", "0.5"),
+        ("delay_seconds{quantile=\"0.99\"}", "0.25"),
+        ("unused_seconds{quantile=\"0.5\"}", "NaN"),
+        ("containerpilot_job_up{name=\"twin\"}", "1"),
+        ("containerpilot_job_up{name=\"web%20%5C%5C%20%5C\"x%5C\"\"}", "1"),
+        ("containerpilot_events{code=\"Startup\",job=\"containerpilot\"}", "1"),
+        ("containerpilot_watch_instances{service=\"db\"}", "0"),
+        ("process_open_fds%3Ebool%200", "1"),
+    ];
+    for (query, expected) in expected {
+        let query = query.replace('"', "%22").replace('{', "%7B").replace('}', "%7D");
+        let mut found = None;
+        until(&format!("{query} is not {expected}"), || {
+            found = value(&query);
+            found.as_deref() == Some(expected)
+        });
+    }
+    drop(prometheus);
+}
+
+fn manual() -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/telemetry.md")).unwrap()
+}
+
+#[test]
+fn t1_what_the_manual_shows_of_prometheus_is_good() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let manual = manual();
+    let blocks = manual.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next());
+    // Debian's Prometheus is built without Consul.
+    let blocks = blocks.filter(|block| block.starts_with("scrape_configs:") && !block.contains("consul_sd"));
+    let blocks: Vec<&str> = blocks.collect();
+    assert_eq!(blocks.len(), 1);
+    for (nth, block) in blocks.into_iter().enumerate() {
+        let file = folder.join(format!("prometheus-{nth}.yml"));
+        fs::write(&file, block).unwrap();
+        let output =
+            Command::new(programs().join("promtool")).args(["check", "config"]).arg(&file).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+#[test]
+fn t3_the_manual_names_every_metric_of_ours() {
+    let manual = manual();
+    for name in containerpilot_config::metrics::OWN {
+        assert!(manual.contains(&format!("`{name}")), "docs/telemetry.md does not name {name}");
+    }
+}
