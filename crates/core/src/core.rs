@@ -387,6 +387,9 @@ impl Core {
             return self.pass_on(signal);
         }
         match signal.0 {
+            10 if self.plan.toggle_maintenance => {
+                self.set_maintenance(!self.maintenance);
+            }
             1 | 12 if self.phase == Phase::Running => {
                 self.send(Origin::Signal(signal.0), Code::Signal, None);
             }

@@ -138,6 +138,7 @@ pub fn plain_plan(jobs: Vec<Job>) -> Plan {
         telemetry: None,
         stop_timeout: Duration::from_secs(5),
         pass_signals: false,
+        toggle_maintenance: false,
     }
 }
 
