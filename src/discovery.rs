@@ -43,7 +43,15 @@ const LAST_CALL: Duration = Duration::from_secs(1);
 
 /// Where services are registered and looked up.
 #[derive(Debug)]
-pub(crate) enum Discovery {
+pub(crate) struct Discovery {
+    settings: Catalog,
+    arm: Arm,
+    /// What is wanted of each service, by its id: another catalog has to be told, too.
+    wanted: BTreeMap<String, Wanted>,
+}
+
+#[derive(Debug)]
+enum Arm {
     /// Inside this process.
     Embedded(Embedded),
     /// A Consul agent.
@@ -53,11 +61,10 @@ pub(crate) enum Discovery {
 impl Discovery {
     /// A catalog for a plan; `tasks` are those of the network's thread, and needed for Consul only.
     pub(crate) fn new(plan: &Plan, tasks: Option<&Handle>, letterbox: &Letterbox) -> Self {
-        match (&plan.catalog, tasks) {
-            (Catalog::Consul(consul), Some(tasks)) => {
-                Self::Consul(Box::new(Agent::new(consul, tasks.clone(), letterbox.clone())))
-            }
-            _ => Self::Embedded(Embedded::default()),
+        Self {
+            settings: plan.catalog.clone(),
+            arm: Arm::new(&plan.catalog, tasks, letterbox),
+            wanted: BTreeMap::new(),
         }
     }
 
@@ -66,34 +73,73 @@ impl Discovery {
         matches!(plan.catalog, Catalog::Consul(_))
     }
 
-    /// Begins to follow the plan's watches; those that are followed already and have not changed are left alone.
-    pub(crate) fn follow(&mut self, plan: &Plan) {
-        if let Self::Consul(agent) = self {
-            agent.follow(plan);
+    /// Takes a plan over, the first or another one: follows its watches (those that have not changed are left alone), and
+    /// moves what is wanted into its catalog, if that is another one. What is known at once comes back at once.
+    pub(crate) fn adopt(&mut self, plan: &Plan, tasks: Option<&Handle>, letterbox: &Letterbox) -> Vec<Input> {
+        let mut answers = Vec::new();
+        if self.settings != plan.catalog {
+            self.settings = plan.catalog.clone();
+            let before = std::mem::replace(&mut self.arm, Arm::new(&plan.catalog, tasks, letterbox));
+            if let Arm::Consul(agent) = before {
+                drop(agent.retire());
+            }
+            for (nth, job) in plan.jobs.iter().enumerate() {
+                let wanted = job.service.as_ref().and_then(|service| self.wanted.get(&service.id));
+                if let Some(wanted @ Wanted::Present(_)) = wanted {
+                    answers.extend(self.arm.advertise(plan, JobIx::at(nth), *wanted));
+                }
+            }
         }
+        match &mut self.arm {
+            Arm::Embedded(catalog) => answers.extend(catalog.answers(plan)),
+            Arm::Consul(agent) => agent.follow(plan),
+        }
+        answers
     }
 
     /// Makes a service as it is wanted. What is known at once comes back at once.
     pub(crate) fn advertise(&mut self, plan: &Plan, job: JobIx, wanted: Wanted) -> Vec<Input> {
-        match self {
-            Self::Embedded(catalog) => catalog.advertise(plan, job, wanted),
-            Self::Consul(agent) => agent.advertise(plan, job, wanted),
+        if let Some(service) = plan.jobs.get(job.index()).and_then(|job| job.service.as_ref()) {
+            self.wanted.insert(service.id.clone(), wanted);
         }
+        self.arm.advertise(plan, job, wanted)
     }
 
     /// Tells that a service is still healthy (H6).
-    pub(crate) fn heartbeat(&mut self, job: JobIx) {
-        match self {
+    pub(crate) fn heartbeat(&mut self, plan: &Plan, job: JobIx) {
+        match &mut self.arm {
             // It believes in a service until it is told otherwise.
-            Self::Embedded(_) => {}
-            Self::Consul(agent) => agent.send(job, Order::Beat),
+            Arm::Embedded(_) => {}
+            Arm::Consul(agent) => agent.send(plan, job, Order::Beat),
         }
     }
 
     /// S6: takes every service out before the process leaves, and waits for that, but not for every price.
     pub(crate) fn leave(self, stop_timeout: Duration) {
-        if let Self::Consul(agent) = self {
-            agent.leave(Instant::now() + LAST_CALL.min(stop_timeout / 4));
+        if let Arm::Consul(agent) = self.arm {
+            // Nothing is ever sent: it is the end of the last sender that is waited for.
+            let _ = agent.retire().recv_timeout(LAST_CALL.min(stop_timeout / 4));
+        }
+    }
+}
+
+impl Arm {
+    fn new(settings: &Catalog, tasks: Option<&Handle>, letterbox: &Letterbox) -> Self {
+        match (settings, tasks) {
+            (Catalog::Consul(consul), Some(tasks)) => {
+                Self::Consul(Box::new(Agent::new(consul, tasks.clone(), letterbox.clone())))
+            }
+            _ => Self::Embedded(Embedded::default()),
+        }
+    }
+
+    fn advertise(&mut self, plan: &Plan, job: JobIx, wanted: Wanted) -> Vec<Input> {
+        match self {
+            Self::Embedded(catalog) => catalog.advertise(plan, job, wanted),
+            Self::Consul(agent) => {
+                agent.advertise(plan, job, wanted);
+                Vec::new()
+            }
         }
     }
 }
@@ -136,13 +182,11 @@ impl Shared {
 
 /// A Consul agent, as the loop sees it.
 #[derive(Debug)]
-pub(crate) struct Agent {
+struct Agent {
     shared: Arc<Shared>,
     tasks: Handle,
     /// The tasks of the services, by the services' ids, which outlive every plan.
     keepers: BTreeMap<String, UnboundedSender<Order>>,
-    /// Which service is a job's.
-    ids: BTreeMap<JobIx, String>,
     watchers: Vec<(Followed, AbortHandle)>,
 }
 
@@ -168,13 +212,7 @@ impl Agent {
             began: Instant::now(),
             random: RandomState::new(),
         };
-        Self {
-            shared: Arc::new(shared),
-            tasks,
-            keepers: BTreeMap::new(),
-            ids: BTreeMap::new(),
-            watchers: Vec::new(),
-        }
+        Self { shared: Arc::new(shared), tasks, keepers: BTreeMap::new(), watchers: Vec::new() }
     }
 
     fn follow(&mut self, plan: &Plan) {
@@ -209,29 +247,29 @@ impl Agent {
         }
     }
 
-    fn advertise(&mut self, plan: &Plan, job: JobIx, wanted: Wanted) -> Vec<Input> {
-        let Some(definition) = plan.jobs.get(job.index()).and_then(definition) else { return Vec::new() };
+    fn advertise(&mut self, plan: &Plan, job: JobIx, wanted: Wanted) {
+        let Some(definition) = plan.jobs.get(job.index()).and_then(definition) else { return };
         let id = definition.service.id.clone();
         let definition = Arc::new(definition);
         if !self.keepers.contains_key(&id) {
             let (sender, orders) = unbounded_channel();
             let keeper = Keeper::new(Arc::clone(&self.shared), job, Arc::clone(&definition));
             drop(self.tasks.spawn(keeper.work(orders)));
-            self.keepers.insert(id.clone(), sender);
+            self.keepers.insert(id, sender);
         }
-        self.ids.insert(job, id);
-        self.send(job, Order::Want(job, wanted, definition));
-        Vec::new()
+        self.send(plan, job, Order::Want(job, wanted, definition));
     }
 
-    fn send(&self, job: JobIx, order: Order) {
-        if let Some(keeper) = self.ids.get(&job).and_then(|id| self.keepers.get(id)) {
+    fn send(&self, plan: &Plan, job: JobIx, order: Order) {
+        let service = plan.jobs.get(job.index()).and_then(|job| job.service.as_ref());
+        if let Some(keeper) = service.and_then(|service| self.keepers.get(&service.id)) {
             // A task that has ended has nothing to keep any more.
             let _ = keeper.send(order);
         }
     }
 
-    fn leave(self, deadline: Instant) {
+    /// Takes every service out, and ends everything. What comes back is closed when that is done.
+    fn retire(self) -> mpsc::Receiver<()> {
         for (_, task) in &self.watchers {
             task.abort();
         }
@@ -239,9 +277,7 @@ impl Agent {
         for keeper in self.keepers.values() {
             let _ = keeper.send(Order::Leave(leaving.clone()));
         }
-        drop(leaving);
-        // Nothing is ever sent: it is the end of the last sender that is waited for.
-        let _ = left.recv_timeout(deadline.saturating_duration_since(Instant::now()));
+        left
     }
 }
 

@@ -60,7 +60,7 @@ impl Hands {
                 }
             }
             Effect::Advertise { job, wanted } => answers.extend(self.catalog.advertise(plan, job, wanted)),
-            Effect::Heartbeat { job } => self.catalog.heartbeat(job),
+            Effect::Heartbeat { job } => self.catalog.heartbeat(plan, job),
             Effect::Reply { id, answer } => self.inquiries.reply(id, answer),
             Effect::Log(entry) => self.log(plan, &entry),
             Effect::Exit { code } => return ControlFlow::Break(code),

@@ -44,7 +44,7 @@ use std::collections::HashMap;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -84,6 +84,8 @@ pub(crate) struct Logs {
     shared: Arc<Shared>,
     /// What the log's thread will be made of, until it is.
     plane: Mutex<Option<Plane>>,
+    /// Whether nobody is woken for what is said, for the time being.
+    held: AtomicBool,
 }
 
 /// The last lines of jobs, for whoever asks, on any thread.
@@ -165,7 +167,7 @@ impl Logs {
             tails: Mutex::default(),
         });
         let plane = Mutex::new(Some(Plane::new(Arc::clone(&shared), output, logging)?));
-        Ok(Self { shared, plane })
+        Ok(Self { shared, plane, held: AtomicBool::new(false) })
     }
 
     /// Makes sure that somebody does what is in the queue. If no thread can be had, the next word tries again; until
@@ -189,6 +191,27 @@ impl Logs {
         }
     }
 
+    /// Collects what is said until [`Logs::release`]: the thread is woken once for all of it, and after what matters more
+    /// than the log has been done.
+    pub(crate) fn hold(&self) {
+        self.held.store(true, Ordering::Relaxed);
+    }
+
+    /// Lets the log's thread have what was collected.
+    pub(crate) fn release(&self) {
+        self.held.store(false, Ordering::Relaxed);
+        self.shared.queue.wake();
+    }
+
+    /// Wakes the log's thread, unless that has to wait. It is there from the first word on, before further jobs can use
+    /// up what a user may have of threads and processes.
+    fn wake(&self) {
+        self.run_plane();
+        if !self.held.load(Ordering::Relaxed) {
+            self.shared.queue.wake();
+        }
+    }
+
     /// Whether nothing was ever said, and no output followed.
     fn is_silent(&self) -> bool {
         let place = self.plane.lock().unwrap_or_else(PoisonError::into_inner);
@@ -197,7 +220,7 @@ impl Logs {
 
     fn push_work(&self, work: Work) {
         self.shared.queue.push_work(work);
-        self.run_plane();
+        self.wake();
     }
 
     /// Reads two pipes of a process from now on, until they are closed.
@@ -237,7 +260,7 @@ impl Logs {
             output_of,
         };
         self.shared.queue.push_entry(entry);
-        self.run_plane();
+        self.wake();
     }
 
     /// The last lines of jobs, for whoever asks.
@@ -276,6 +299,7 @@ impl Logs {
     /// Has everything written, by the log's thread or, where there is none to the last, by ourselves.
     fn write_all(&self, deadline: Instant) -> bool {
         self.push_work(Work::Finish(deadline));
+        self.release();
         let plane = self.plane.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(mut plane) = plane {
             run(&mut plane, &self.shared);
@@ -288,5 +312,6 @@ impl Drop for Logs {
     /// Nobody can speak any more: the thread ends too.
     fn drop(&mut self) {
         self.shared.queue.push_work(Work::Finish(Instant::now()));
+        self.shared.queue.wake();
     }
 }

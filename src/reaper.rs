@@ -84,7 +84,11 @@ impl Reaper {
             };
             let _ = sys::kill_group(pid, signal);
             let reaped = sys::reap(pid);
-            let leftovers = sys::group_exists(pid);
+            let leftovers = match owner {
+                Owner::Run(_) => sys::group_exists(pid),
+                // They were killed.
+                Owner::Check(_) => false,
+            };
             if let (Owner::Run(run), true) = (owner, leftovers) {
                 self.remains.insert(run, pid);
             }

@@ -5,8 +5,9 @@
 //! here: the loop has five sources and needs none, and whatever is built on one later (the control socket,
 //! telemetry, Consul) stays on a thread of its own, where it can neither delay nor break what reaps and signals.
 //!
-//! Answers to effects (a process was started, or could not be) are handed to the core in the next turn. Between any
-//! two turns all sources are asked, so nothing a job does can make the supervisor deaf.
+//! Answers to effects (a process was started, or could not be) are handed to the core at the end of the turn, those to
+//! what follows from them in the next. Between any two turns all sources are asked, so nothing a job does can make the
+//! supervisor deaf.
 
 use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};
@@ -35,11 +36,13 @@ use crate::spawn::Spawner;
 use crate::sys;
 use crate::telemetry::{self, Metrics, Sensors, Telemetry};
 
-/// When so many orphans end at once, more are on their way: it is cheaper to let them gather, because the kernel
-/// walks over all living children at every look.
+/// When so many orphans end at once, or the look for them takes so long, there are many and more are on their way: it is
+/// cheaper to let them gather, because the kernel walks over all living children at every look.
 const STORM: usize = 16;
-/// For how long they gather. No job's end is noticed later than that.
-const GATHERING: Duration = Duration::from_millis(5);
+const LONG_LOOK: Duration = Duration::from_micros(100);
+/// They gather for as long as lets a look cost a fifth of the time at most, within these bounds. No job's end is noticed
+/// later than that.
+const GATHERING: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(20)];
 /// After a fault of the core, how long its deadlines have to wait, lest it fails without a pause.
 const RECOVERY: Duration = Duration::from_secs(1);
 
@@ -171,7 +174,7 @@ impl<D: Decide> Runtime<D> {
     /// Runs until the core wants to leave; the exit code it leaves with.
     pub(crate) fn run(mut self) -> u8 {
         self.answers.push_back(Input::Ready);
-        self.hands.catalog.follow(self.core.plan());
+        self.adopt_catalog();
         let mut more = false;
         let mut begun = false;
         loop {
@@ -182,11 +185,34 @@ impl<D: Decide> Runtime<D> {
             }
             let fds = self.wait(more);
             let mut turn = Turn { more: false };
-            match self.turn(&fds, &mut turn) {
+            // The log hears of it all when the rest is done: a signal comes first.
+            self.hands.logs.hold();
+            let flow = self.turn(&fds, &mut turn);
+            self.hands.logs.release();
+            match flow {
                 ControlFlow::Break(code) => return self.leave(code),
                 ControlFlow::Continue(()) => more = turn.more,
             }
         }
+    }
+
+    /// Follows the watches of the plan in its catalog; for every plan there is.
+    fn adopt_catalog(&mut self) {
+        let tasks = if Discovery::needs_network(self.core.plan()) {
+            match self.net() {
+                Ok(net) => Some(net.handle().clone()),
+                Err(error) => {
+                    let message =
+                        format!("Consul cannot be spoken to: the network's thread cannot begin: {error}");
+                    self.hands.logs.entry(Level::Error, None, &message);
+                    None
+                }
+            }
+        } else {
+            None
+        };
+        let known = self.hands.catalog.adopt(self.core.plan(), tasks.as_ref(), &self.mailbox.letterbox());
+        self.answers.extend(known);
     }
 
     /// The network's thread; started when it is first asked for.
@@ -264,10 +290,7 @@ impl<D: Decide> Runtime<D> {
     fn turn(&mut self, fds: &[sys::Awaited], turn: &mut Turn) -> ControlFlow<u8> {
         let ready = |place: usize| fds.get(place).is_some_and(|fd| fd.revents != 0);
         // What was answered while the last turn was carried out comes first: a start before its end (E3).
-        for _ in 0..self.answers.len() {
-            let Some(input) = self.answers.pop_front() else { break };
-            self.tell(input)?;
-        }
+        self.tell_answers()?;
         if ready(0) {
             while let Some(signal) = self.signals.next() {
                 // L1: whoever has moved the log's file away says so with SIGUSR1.
@@ -299,6 +322,16 @@ impl<D: Decide> Runtime<D> {
         let recovering = self.recovering_until.is_some_and(|until| until > Instant::now());
         if !recovering && self.core.next_deadline().is_some_and(|deadline| deadline <= self.now()) {
             self.tell(Input::Tick)?;
+        }
+        // Once, and without another look at all sources; what is answered to these waits for its turn.
+        self.tell_answers()
+    }
+
+    /// Hands over the answers that are there now.
+    fn tell_answers(&mut self) -> ControlFlow<u8> {
+        for _ in 0..self.answers.len() {
+            let Some(input) = self.answers.pop_front() else { break };
+            self.tell(input)?;
         }
         ControlFlow::Continue(())
     }
@@ -347,8 +380,12 @@ impl<D: Decide> Runtime<D> {
         // First the note and then the look, so that an end in between is noted again.
         self.signals.children_seen();
         let mut ended: Vec<Ended> = Vec::new();
+        let began = Instant::now();
         let round = self.hands.reaper.collect(&mut ended);
-        self.gathering_until = (round.orphans >= STORM).then(|| Instant::now() + GATHERING);
+        let took = began.elapsed();
+        let storm = round.orphans >= STORM || round.orphans > 0 && took > LONG_LOOK;
+        let [least, most] = GATHERING;
+        self.gathering_until = storm.then(|| Instant::now() + (took * 4).clamp(least, most));
         if round.more {
             self.gathering_until = Some(Instant::now());
             turn.more = true;

@@ -91,6 +91,7 @@ impl Signals {
 
     /// Takes note that children have ended.
     pub(crate) fn children_seen(&self) {
-        while let Ok(Some(_)) = sys::read_signal(self.children()) {}
+        // However many have ended, the signal waits once; if there should be more, the descriptor stays ready.
+        let _ = sys::read_signal(self.children());
     }
 }

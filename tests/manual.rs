@@ -5,7 +5,9 @@
 //! - ```` ```json5 ```` is a configuration that `check` finds good. One that begins with `// NAME` is also saved under
 //!   that name. With `broken` behind it, `check` must refuse it; with `fragment`, it need only be part of one.
 //! - ```` ```console ```` holds commands (`$ …`, continued by `> …`) and everything they print. A `…` stands for
-//!   anything within a line, and alone on a line for any lines.
+//!   anything within a line, and alone on a line for any lines. In ```` ```console with FILE ```` they find a supervisor
+//!   that runs the saved configuration FILE, one for all such blocks of a page; there, numbers of processes, times and
+//!   the blanks between columns are not compared.
 //! - ```` ```template ```` holds variables, a text and what it renders to, with `---` between them; the variables may
 //!   be left out. A result `error: …` is the message of a text that cannot be rendered.
 //!
@@ -14,11 +16,12 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_containerpilot");
 /// Programs that examples speak of and that need not be installed where the tests run.
-const PROGRAMS: [&str; 6] = ["nginx", "node", "consul-template", "backup", "pg_isready", "pkill"];
+const PROGRAMS: [&str; 7] = ["nginx", "consul", "node", "consul-template", "backup", "pg_isready", "pkill"];
 
 #[derive(Debug)]
 struct Block {
@@ -82,6 +85,8 @@ fn folder(page: &str) -> PathBuf {
     std::fs::create_dir_all(path.join("here")).unwrap();
     std::fs::create_dir_all(path.join("bin")).unwrap();
     std::os::unix::fs::symlink(BINARY, path.join("bin/containerpilot")).unwrap();
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+    std::os::unix::fs::symlink(examples, path.join("here/examples")).unwrap();
     // A port for the page's servers; others may run at the same time.
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     std::fs::write(path.join("port"), port.to_string()).unwrap();
@@ -96,6 +101,10 @@ fn command(folder: &Path, program: &str) -> Command {
     let mut command = Command::new(program);
     let path = format!("{}:/usr/local/bin:/usr/bin:/bin", folder.join("bin").display());
     command.env_clear().env("PATH", path).current_dir(folder.join("here"));
+    // Supervisors of other pages and other tests run at the same time. Not below the folder: its path may be too long.
+    let page = folder.file_name().unwrap_or_default().to_string_lossy();
+    let socket = format!("containerpilot-{}-{page}.socket", std::process::id());
+    command.env("CONTAINERPILOT_SOCKET", std::env::temp_dir().join(socket));
     command.env("TELEMETRY_PORT", std::fs::read_to_string(folder.join("port")).unwrap());
     command
 }
@@ -148,8 +157,67 @@ fn commands(text: &str) -> Vec<(String, Vec<&str>)> {
     commands
 }
 
+/// A supervisor that the commands of a page speak to; it goes away with the page.
+struct Supervisor {
+    config: String,
+    child: Child,
+}
+
+impl Supervisor {
+    fn start(folder: &Path, config: &str) -> Self {
+        let mut run = command(folder, "containerpilot");
+        run.args(["-config", config]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let child = run.spawn().unwrap();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let answers = || {
+            let ping = command(folder, "containerpilot").args(["ping", "-config", config]).output();
+            ping.unwrap().status.success()
+        };
+        while !answers() {
+            assert!(Instant::now() < deadline, "the supervisor of {config} does not answer");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Self { config: config.to_owned(), child }
+    }
+}
+
+impl Drop for Supervisor {
+    fn drop(&mut self) {
+        // Politely, so that its jobs go too; and if that does not help, by force.
+        let _ = Command::new("kill").arg(self.child.id().to_string()).status();
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while self.child.try_wait().is_ok_and(|status| status.is_none()) {
+            if Instant::now() >= deadline {
+                let _ = self.child.kill();
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+/// A line in which nothing is left that differs from run to run.
+fn timeless(line: &str) -> String {
+    let word = |word: &str| {
+        let core = word.trim_matches([',', ';', '(', ')', ':']);
+        let starts = core.starts_with(|c: char| c.is_ascii_digit());
+        let duration = starts
+            && core.ends_with(['s', 'm', 'h'])
+            && core.chars().all(|c| c.is_ascii_digit() || ".dhms".contains(c));
+        let moment = starts && core.contains('T') && core.ends_with('Z');
+        let process = core.len() >= 3 && core.chars().all(|c| c.is_ascii_digit());
+        let name = match (duration, moment, process) {
+            (true, ..) => "TIME",
+            (_, true, _) => "MOMENT",
+            (_, _, true) => "PID",
+            _ => return word.to_owned(),
+        };
+        word.replace(core, name)
+    };
+    line.split_whitespace().map(word).collect::<Vec<_>>().join(" ")
+}
+
 /// Runs the commands of a block in one shell, and compares what each prints.
-fn replay(folder: &Path, text: &str) -> Result<(), String> {
+fn replay(folder: &Path, text: &str, supervisor: Option<&Supervisor>) -> Result<(), String> {
     const MARK: &str = "--- the next command ---";
     let commands = commands(text);
     let mut script = "exec 2>&1\n".to_owned();
@@ -158,13 +226,27 @@ fn replay(folder: &Path, text: &str) -> Result<(), String> {
     }
     // What never ends is a failure too, and leaves nothing behind.
     let mut shell = command(folder, "timeout");
+    if let Some(supervisor) = supervisor {
+        shell.env("CONTAINERPILOT", &supervisor.config);
+    }
     shell.args(["--kill-after=10", "120", "sh", "-c"]).arg(script);
     let printed = String::from_utf8(fed(shell, "").stdout).unwrap();
     let mark = format!("{MARK}\n");
     let mut printed = printed.split(&mark);
     for (command, expected) in commands {
         let found = printed.next().unwrap_or_default();
-        if !fits(&expected, &found.lines().collect::<Vec<_>>()) {
+        let lines = found.lines();
+        let fit = if supervisor.is_some() {
+            let expected: Vec<String> = expected.iter().map(|line| timeless(line)).collect();
+            let found: Vec<String> = lines.map(timeless).collect();
+            fits(
+                &expected.iter().map(|line| &**line).collect::<Vec<_>>(),
+                &found.iter().map(|line| &**line).collect::<Vec<_>>(),
+            )
+        } else {
+            fits(&expected, &lines.collect::<Vec<_>>())
+        };
+        if !fit {
             return Err(format!("`{command}` prints\n{found}"));
         }
     }
@@ -223,9 +305,20 @@ fn the_manual_shows_what_the_program_does() {
     let (mut counts, mut wrong) = ([0; 3], Vec::new());
     for (page, text) in pages() {
         let folder = folder(&page);
+        let mut supervisor: Option<Supervisor> = None;
         for Block { line, language, text } in blocks(&text) {
+            if let Some(config) = language.strip_prefix("console with ")
+                && supervisor.as_ref().is_none_or(|running| running.config != config)
+            {
+                // The one before goes first.
+                drop(supervisor.take());
+                supervisor = Some(Supervisor::start(&folder, config));
+            }
             let (kind, answer) = match language.as_str() {
-                "console" => (0, replay(&folder, &text)),
+                "console" => (0, replay(&folder, &text, None)),
+                console if console.starts_with("console with ") => {
+                    (0, replay(&folder, &text, supervisor.as_ref()))
+                }
                 "json5" | "json5 broken" | "json5 fragment" => (1, configuration(&folder, &language, &text)),
                 "template" => (2, template(&folder, &text)),
                 other if other.starts_with("json5") || other.is_empty() => {

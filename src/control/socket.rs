@@ -24,7 +24,7 @@ const NEIGHBOUR: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct SocketFile {
     path: PathBuf,
-    /// Device and number of the file.
+    /// Device and number of the file. As long as the socket is open, no other file can have the same.
     identity: (u64, u64),
 }
 
@@ -206,15 +206,17 @@ mod tests {
     fn x1_what_was_left_behind_is_replaced_and_what_lives_is_not() {
         let folder = crate::testing::folder();
         let path = folder.join("socket");
-        let (listener, old) = open(&control(&path)).unwrap();
+        let (listener, _) = open(&control(&path)).unwrap();
         let refused = open(&control(&path)).unwrap_err().message;
         let me = format!("another process (pid {}) listens there", std::process::id());
         assert!(refused.contains(&me) && refused.contains("CONTAINERPILOT_SOCKET"), "{refused}");
         drop(listener);
-        let (_listener, new) = open(&control(&path)).unwrap();
-        old.remove();
+        let (_listener, file) = open(&control(&path)).unwrap();
+        fs::remove_file(&path).unwrap();
+        let (_other, others) = open(&control(&path)).unwrap();
+        file.remove();
         assert!(path.exists(), "it is another's file by now");
-        new.remove();
+        others.remove();
         assert!(!path.exists());
         let _ = fs::remove_dir_all(folder);
     }

@@ -8,28 +8,24 @@ use containerpilot_core::ids::{JobIx, WatchIx};
 use containerpilot_core::input::Instance;
 use containerpilot_core::plan::{Plan, Service, Status, Watch};
 
-/// What is advertised.
+/// What is advertised, by its id, which outlives every plan.
 #[derive(Debug, Default)]
-pub(crate) struct Embedded {
-    present: BTreeMap<JobIx, Status>,
+pub(super) struct Embedded {
+    present: BTreeMap<String, (Service, Status)>,
 }
 
 impl Embedded {
     /// Makes a service as it is wanted. Answers every watch that follows it, and the job that waits to be let go (S2).
-    pub(crate) fn advertise(&mut self, plan: &Plan, job: JobIx, wanted: Wanted) -> Vec<Input> {
-        let before = match wanted {
-            Wanted::Absent => self.present.remove(&job),
-            Wanted::Present(status) => self.present.insert(job, status),
-        };
+    pub(super) fn advertise(&mut self, plan: &Plan, job: JobIx, wanted: Wanted) -> Vec<Input> {
         let mut answers = Vec::new();
-        if let Some(service) = service(plan, job)
-            && before != self.present.get(&job).copied()
-        {
-            let watches = plan.watches.iter().enumerate().filter(|(_, watch)| watch.name == service.name);
-            answers.extend(watches.map(|(place, watch)| Input::Instances {
-                watch: WatchIx::at(place),
-                instances: self.healthy(plan, watch),
-            }));
+        if let Some(service) = plan.jobs.get(job.index()).and_then(|job| job.service.as_ref()) {
+            match wanted {
+                Wanted::Absent => drop(self.present.remove(&service.id)),
+                Wanted::Present(status) => {
+                    drop(self.present.insert(service.id.clone(), (service.clone(), status)));
+                }
+            }
+            answers.extend(self.seen_by(plan, |watch| watch.name == service.name));
         }
         if wanted == Wanted::Absent {
             answers.push(Input::Withdrawn { job });
@@ -37,9 +33,26 @@ impl Embedded {
         answers
     }
 
-    fn healthy(&self, plan: &Plan, watch: &Watch) -> Vec<Instance> {
-        let passing = self.present.iter().filter(|(_, status)| **status == Status::Passing);
-        let services = passing.filter_map(|(job, _)| service(plan, *job));
+    /// What every watch of a plan sees now.
+    pub(super) fn answers(&self, plan: &Plan) -> Vec<Input> {
+        self.seen_by(plan, |_| true).collect()
+    }
+
+    /// What some watches see now. Whoever has seen the same before knows that nothing has changed.
+    fn seen_by<'a>(
+        &'a self,
+        plan: &'a Plan,
+        which: impl Fn(&Watch) -> bool + 'a,
+    ) -> impl Iterator<Item = Input> + 'a {
+        let watches = plan.watches.iter().enumerate().filter(move |(_, watch)| which(watch));
+        watches.map(|(place, watch)| Input::Instances {
+            watch: WatchIx::at(place),
+            instances: self.healthy(watch),
+        })
+    }
+
+    fn healthy(&self, watch: &Watch) -> Vec<Instance> {
+        let passing = self.present.values().filter(|(_, status)| *status == Status::Passing);
         let seen = |service: &&Service| {
             service.name == watch.name && watch.tag.as_ref().is_none_or(|tag| service.tags.contains(tag))
         };
@@ -48,10 +61,6 @@ impl Embedded {
             address: service.address.to_string(),
             port: service.port,
         };
-        services.filter(seen).map(instance).collect()
+        passing.map(|(service, _)| service).filter(seen).map(instance).collect()
     }
-}
-
-fn service(plan: &Plan, job: JobIx) -> Option<&Service> {
-    plan.jobs.get(job.index())?.service.as_ref()
 }

@@ -27,12 +27,16 @@ const LITTLE: usize = 4096;
 /// At most so many streams of ended processes wait until the log can be written. Without a bound, a job that restarts
 /// quickly would use up all descriptors while nobody reads the log.
 const MAX_LEFT: usize = 256;
-/// A child that writes line by line is read in batches: after so many turns in a row without a wait, and as long as a
-/// turn brings less than this, the thread sleeps a moment. It halves the cost for the child, which then has nobody to
-/// wake with every line.
+/// A child that writes line by line is read in batches: after so many turns in a row without a wait, and as long as no
+/// turn finds a pipe half full, the thread sleeps a moment. It saves the child most of its cost, which then has nobody to
+/// wake with every line and nobody to share the pipe's lock with.
 const BUSY_TURNS: u32 = 4;
-const SMALL_TURN: usize = 32 * 1024;
-const MOMENT: Duration = Duration::from_micros(100);
+const MOMENT: Duration = Duration::from_micros(150);
+/// When the supervisor speaks again so soon, it is in a hurry (jobs that end as soon as they are started, many checks at
+/// once), and what it has to say is left to gather for a while. Nobody is woken for it meanwhile, and a process that came
+/// and went in that time is read without being waited for.
+const SOON: Duration = Duration::from_millis(1);
+const GATHERING: Duration = Duration::from_micros(500);
 /// The last lines that are shown with an entry (L6).
 const OUTPUT_LINES: usize = 5;
 const OUTPUT_BYTES: usize = 1024;
@@ -59,8 +63,13 @@ pub(super) struct Plane {
     ready: Vec<u64>,
     /// How many turns had something to do at once.
     busy: u32,
-    /// How much the last turn has read.
-    read: usize,
+    /// Whether the last turn has read anything, and whether a pipe was half full.
+    read: bool,
+    crowded: bool,
+    /// When the supervisor was listened to last.
+    listened: Option<Instant>,
+    /// Streams that came in this turn and are not waited for yet.
+    fresh: Vec<u64>,
 }
 
 impl Plane {
@@ -81,7 +90,10 @@ impl Plane {
             buffer: Vec::new(),
             ready: Vec::new(),
             busy: 0,
-            read: 0,
+            read: false,
+            crowded: false,
+            listened: None,
+            fresh: Vec::new(),
         })
     }
 
@@ -109,13 +121,13 @@ impl Plane {
             self.ready.push(WAKER);
             return;
         }
-        if self.busy >= BUSY_TURNS && self.read > 0 && self.read < SMALL_TURN {
+        if self.busy >= BUSY_TURNS && self.read && !self.crowded {
             std::thread::sleep(MOMENT);
         }
         let before = Instant::now();
         self.readable.wait(&mut self.ready);
         self.busy = if before.elapsed() < MOMENT { self.busy.saturating_add(1) } else { 0 };
-        self.read = 0;
+        (self.read, self.crowded) = (false, false);
     }
 
     /// Writes the batch of this turn. Not if the writer was blocked already: what waits for it is written by
@@ -131,6 +143,22 @@ impl Plane {
         if !self.ready.contains(&WAKER) {
             return None;
         }
+        self.gather();
+        let end = self.obey();
+        self.await_fresh();
+        end
+    }
+
+    /// Lets more work come if it comes quickly.
+    fn gather(&mut self) {
+        let soon = self.listened.is_some_and(|last| last.elapsed() < SOON);
+        if soon && !self.writer.is_blocked() && !self.shared.queue.is_finishing() {
+            std::thread::sleep(GATHERING);
+        }
+        self.listened = Some(Instant::now());
+    }
+
+    fn obey(&mut self) -> Option<Instant> {
         for (number, work) in self.shared.queue.take_work() {
             match work {
                 Work::Attach { stdout, stderr, source } => self.attach(stdout, stderr, source),
@@ -174,6 +202,7 @@ impl Plane {
             message: message.into(),
             output_of: None,
         });
+        self.shared.queue.wake();
     }
 
     fn attach(&mut self, stdout: OwnedFd, stderr: OwnedFd, source: Source) {
@@ -182,18 +211,31 @@ impl Plane {
         let numbers = [stdout, stderr].map(|fd| {
             let number = self.next_stream;
             self.next_stream += 1;
-            let added = Stream::new(fd, Arc::clone(&source), tail.clone()).and_then(|stream| {
-                // Even if it cannot be waited for, it is read when its process ends.
-                let added = stream.fd().map_or(Ok(()), |fd| self.readable.add(fd, number));
-                self.streams.insert(number, stream);
-                added
-            });
-            if let Err(error) = added {
-                self.trouble(&format!("the output of {} cannot be followed: {error}", source.job));
+            match Stream::new(fd, Arc::clone(&source), tail.clone()) {
+                Ok(stream) => {
+                    self.streams.insert(number, stream);
+                    self.fresh.push(number);
+                }
+                Err(error) => self.lost(&source, &error),
             }
             number
         });
         self.runs.insert(source.pid, numbers);
+    }
+
+    fn lost(&self, source: &Source, error: &std::io::Error) {
+        self.trouble(&format!("the output of {} cannot be followed: {error}", source.job));
+    }
+
+    /// Waits for new streams from now on. Most of those whose process has already ended need that no more.
+    fn await_fresh(&mut self) {
+        for number in std::mem::take(&mut self.fresh) {
+            let Some(stream) = self.streams.get(&number) else { continue };
+            // Even if it cannot be waited for, it is read when its process ends.
+            if let Some(Err(error)) = stream.fd().map(|fd| self.readable.add(fd, number)) {
+                self.lost(stream.source(), &error);
+            }
+        }
     }
 
     /// Reads all that is in a pipe at this moment, for the process that could write to it has ended. Someone else may
@@ -300,7 +342,8 @@ impl Plane {
             }
             let Some(stream) = self.streams.get_mut(&number) else { continue };
             let Some(count) = stream.read(&mut self.buffer) else { continue };
-            self.read += count;
+            self.read |= count > 0;
+            self.crowded |= count * 2 >= stream.size();
             // What the child has written after something was said, is written after it.
             self.write_entries(u64::MAX);
             let Some(stream) = self.streams.get_mut(&number) else { continue };

@@ -71,14 +71,20 @@ struct Inner {
     bytes: usize,
     /// How many entries were dropped since the last that was written.
     dropped: u64,
+    /// Whether something has come that the other thread does not know of.
+    news: bool,
     /// Whether the other thread has been woken and has not looked yet.
     woken: bool,
+    /// Whether it has been told to end.
+    finishing: bool,
     /// How the log's thread ended: with everything written or not.
     end: Option<bool>,
 }
 
 impl Inner {
+    /// Numbers what has come.
     fn number(&mut self) -> u64 {
+        self.news = true;
         self.next += 1;
         self.next
     }
@@ -95,22 +101,26 @@ impl Queue {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wake(&self, mut inner: MutexGuard<'_, Inner>) {
-        let first = !inner.woken;
-        inner.woken = true;
-        drop(inner);
-        if first {
+    /// Wakes the other thread if something has come and it was not woken already.
+    pub(super) fn wake(&self) {
+        let mut inner = self.lock();
+        let news = std::mem::take(&mut inner.news);
+        if news && !inner.woken {
+            inner.woken = true;
+            drop(inner);
             self.waker.wake();
         }
     }
 
+    /// Nobody is woken by this; see [`Queue::wake`].
     pub(super) fn push_work(&self, work: Work) {
         let mut inner = self.lock();
         let number = inner.number();
+        inner.finishing |= matches!(work, Work::Finish(_));
         inner.work.push_back((number, work));
-        self.wake(inner);
     }
 
+    /// Nobody is woken by this; see [`Queue::wake`].
     pub(super) fn push_entry(&self, entry: Entry) {
         let mut inner = self.lock();
         inner.bytes += entry.size();
@@ -123,13 +133,17 @@ impl Queue {
                 inner.dropped += 1;
             }
         }
-        self.wake(inner);
     }
 
     /// Whether there is nothing to do and nothing to write.
     pub(super) fn is_empty(&self) -> bool {
         let inner = self.lock();
         inner.work.is_empty() && inner.entries.is_empty()
+    }
+
+    /// Whether the end has been asked for.
+    pub(super) fn is_finishing(&self) -> bool {
+        self.lock().finishing
     }
 
     /// Whether an entry waits.
@@ -141,7 +155,7 @@ impl Queue {
     pub(super) fn take_work(&self) -> VecDeque<(u64, Work)> {
         self.waker.clear();
         let mut inner = self.lock();
-        inner.woken = false;
+        (inner.woken, inner.news) = (false, false);
         std::mem::take(&mut inner.work)
     }
 

@@ -18,6 +18,8 @@ use crate::sys;
 pub(super) const MAX_HELD: usize = 16 << 20;
 /// A held line that needed more room than this gives it back.
 const KEPT_ROOM: usize = 4096;
+/// What a new pipe holds, unless its user has too many of them; then it is less, and does not grow either.
+const NEW_PIPE: usize = 64 * 1024;
 /// The size that a pipe gets which was found full: less turns between the child and us.
 const PIPE: usize = 256 * 1024;
 
@@ -36,7 +38,7 @@ pub(super) struct Stream {
     pub(super) queued: bool,
     /// Whether what is held will not go on: a line without its newline is then a line.
     cut: bool,
-    /// How many bytes the pipe can hold.
+    /// How many bytes the pipe can hold at most.
     size: usize,
 }
 
@@ -53,8 +55,12 @@ impl Stream {
     /// Takes a pipe over.
     pub(super) fn new(fd: OwnedFd, source: Arc<Source>, tail: Option<Arc<Mutex<Tail>>>) -> io::Result<Self> {
         sys::set_nonblocking(fd.as_fd())?;
-        let size = sys::pipe_size(fd.as_fd()).unwrap_or(PIPE);
+        let size = NEW_PIPE;
         Ok(Self { fd: Some(fd), source, tail, held: Vec::new(), done: 0, queued: false, cut: false, size })
+    }
+
+    pub(super) fn source(&self) -> &Source {
+        &self.source
     }
 
     pub(super) fn fd(&self) -> Option<BorrowedFd<'_>> {
@@ -71,7 +77,8 @@ impl Stream {
         let fd = self.fd.as_ref()?.as_fd();
         match sys::read(fd, buffer) {
             Ok(count @ 1..) => {
-                if count >= self.size && self.size < PIPE {
+                // Lines that are written one by one leave a little of each page empty.
+                if count >= self.size / 8 * 7 && self.size < PIPE {
                     // Refused when the user has too many large pipes; then it is not asked again.
                     self.size = sys::grow_pipe(fd, PIPE).unwrap_or(PIPE);
                 }

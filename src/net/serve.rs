@@ -6,7 +6,7 @@
 //! | send a head without end | 16 KiB, 64 fields: 431 |
 //! | send garbage | 400, and the connection is closed |
 //! | send a large body | [`Limits::body`]: 413; all large bodies under way share [`LARGE_BODIES`] |
-//! | send a body slowly, or ask for what takes long | [`Limits::request`]: 408 or 503 |
+//! | send a body slowly, or ask for what takes long | [`Limits::stall`], [`Limits::request`]: 408 or 503 |
 //! | not read the answer | [`Limits::stall`], and the request's time for an answer that has an end |
 //! | connect without end | [`Limits::connections`]; more wait in the system's queue until a place is free |
 //! | open streams without end | [`Limits::streams`]: 503; so there is always a place for a plain question |
@@ -30,7 +30,7 @@ use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 pub(crate) use super::body::{Body, Feed, Taken};
 use super::patience::{Line, Patient, Until};
@@ -54,7 +54,7 @@ pub(crate) struct Limits {
     pub(crate) head: Duration,
     /// How long a whole request may take, from its head to the end of an answer that is no stream.
     pub(crate) request: Duration,
-    /// How long a peer may read nothing of an answer.
+    /// How long a peer may send nothing of a body, or read nothing of an answer.
     pub(crate) stall: Duration,
     /// The longest body of a request.
     pub(crate) body: usize,
@@ -223,7 +223,7 @@ async fn respond<P, A: Answer<P>>(
         let body = match timeout_at(deadline, read(shared, body)).await {
             Ok(Ok(body)) => body,
             Ok(Err(refusal)) => return (refusal, false),
-            Err(_) => return (error(StatusCode::REQUEST_TIMEOUT, "the body did not come in time"), false),
+            Err(_) => return (late(), false),
         };
         let asked = Asked { request: Request::from_parts(head, body), peer };
         match timeout_at(deadline, shared.answer.answer(asked)).await {
@@ -272,31 +272,37 @@ async fn read<A>(shared: &Shared<A>, mut body: Incoming) -> Result<Bytes, Respon
     if announced.is_some_and(|length| length > LONGEST_REFUSED) {
         return Err(too_long(limit));
     }
-    let needed = announced.unwrap_or(usize::MAX).min(limit);
-    let leave = if needed > SMALL_BODY {
-        let needed = u32::try_from(needed.min(LARGE_BODIES)).unwrap_or(u32::MAX);
-        Some(shared.large_bodies.acquire_many(needed).await)
-    } else {
-        None
-    };
+    let refused = announced.is_some_and(|length| length > limit);
     let mut bytes = Vec::new();
     let mut length = 0_usize;
-    while let Some(frame) = body.frame().await {
+    // For what has come, not for what was announced: who sends nothing takes no room from others.
+    let mut leave = Vec::new();
+    loop {
+        let Ok(frame) = timeout(shared.limits.stall, body.frame()).await else { return Err(late()) };
+        let Some(frame) = frame else { break };
         let frame = frame.map_err(|_| error(StatusCode::BAD_REQUEST, "the body is not whole"))?;
         let Some(data) = frame.data_ref() else { continue };
         length = length.saturating_add(data.len());
         if length > LONGEST_REFUSED {
             return Err(too_long(limit));
         }
-        if length > limit {
-            bytes = Vec::new();
-        } else {
-            bytes.extend_from_slice(data);
+        if refused || length > limit {
+            (bytes, leave) = (Vec::new(), Vec::new());
+            continue;
         }
+        if length > SMALL_BODY {
+            let needed = u32::try_from(data.len()).unwrap_or(u32::MAX);
+            leave.push(shared.large_bodies.acquire_many(needed).await);
+        }
+        bytes.extend_from_slice(data);
     }
     // What was read is the handler's now, who is done with it soon.
     drop(leave);
     if length > limit { Err(too_long(limit)) } else { Ok(bytes.into()) }
+}
+
+fn late() -> Response<Body> {
+    error(StatusCode::REQUEST_TIMEOUT, "the body did not come in time")
 }
 
 fn too_long(limit: usize) -> Response<Body> {

@@ -49,8 +49,14 @@ fn d5_a_service_that_somebody_took_out_comes_back_with_the_next_heartbeat() {
 #[test]
 fn d5_an_agent_that_is_frozen_for_longer_than_the_ttl() {
     let agent = Agent::dev();
-    let mut pilot = Pilot::start(&config(&format!("'{}'", agent.address()), "2s", WATCH));
+    agent.register("db", "db-1", 5432, &[]);
+    let config = config(&format!("'{}'", agent.address()), "2s", WATCH).replace(
+        "}], watches",
+        "}, { name: 'seen', exec: ['sh', '-c', 'echo x >> @/seen'], when: { source: 'watch.db', each: 'changed' } }], watches",
+    );
+    let mut pilot = Pilot::start(&config);
     agent.until_status("web", Some("passing"));
+    until("the watch sees nothing", || pilot.run.size("seen") == 2);
     agent.signal("-STOP");
     let frozen = Instant::now();
     pilot.run.line("cannot be used");
@@ -63,6 +69,8 @@ fn d5_an_agent_that_is_frozen_for_longer_than_the_ttl() {
     agent.signal("-CONT");
     pilot.run.line("can be used again");
     agent.until_status("web", Some("passing"));
+    // D7: while it was away the last answer counted.
+    assert_eq!(pilot.run.size("seen"), 2);
     let log = pilot.unharmed();
     assert_eq!(count(&log, "cannot be used"), 1, "{log}");
     agent.until_status("web", None);

@@ -5,6 +5,7 @@
 
 mod agent;
 mod cluster;
+mod example;
 mod faults;
 mod impostor;
 mod pilot;

@@ -1,6 +1,8 @@
 //! A supervisor with a service, of whose process is known how often it was started.
 
 use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use crate::support::{As, Supervisor, until};
@@ -17,7 +19,10 @@ pub(crate) fn health(ttl: &str) -> String {
 
 /// A configuration with the job `web`, and more.
 pub(crate) fn config(consul: &str, ttl: &str, more: &str) -> String {
-    format!("{{ consul: {consul}, stopTimeout: 20, jobs: [{{ {WEB}, {} }}], {more} }}", health(ttl))
+    format!(
+        "{{ consul: {consul}, stopTimeout: 20, control: {{ socket: '@/control' }}, jobs: [{{ {WEB}, {} }}], {more} }}",
+        health(ttl)
+    )
 }
 
 pub(crate) struct Pilot {
@@ -44,6 +49,15 @@ impl Pilot {
     pub(crate) fn started(&self) {
         until("the job was not started", || !self.pids().is_empty());
         assert!(self.began.elapsed() < Duration::from_secs(20), "the job was delayed");
+    }
+
+    /// Asks something of it through its control socket; the whole answer.
+    pub(crate) fn post(&self, path: &str) -> String {
+        let mut stream = UnixStream::connect(self.run.file("control")).unwrap();
+        write!(stream, "POST {path} HTTP/1.0\r\nHost: x\r\nContent-Length: 0\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
     }
 
     /// The job has run the whole time, in one process, and is stopped in time; the log.

@@ -13,7 +13,7 @@ use crate::support::{As, until};
 fn d3_a_service_is_registered_with_everything_that_was_written() {
     let agent = Agent::dev();
     let config = format!(
-        "{{ consul: '{}', telemetry: {{ port: 0, interfaces: 'static:10.1.2.3', tags: ['metrics'] }}, jobs: [
+        "{{ consul: '{}', control: {{ socket: '@/control' }}, telemetry: {{ port: 0, interfaces: 'static:{ip}', tags: ['metrics'] }}, jobs: [
         {{ {WEB}, tags: ['a', 'b'], meta: {{ version: '7' }},
            consul: {{ enableTagOverride: true, deregisterCriticalServiceAfter: '10m' }}, {} }},
         {{ name: 'elsewhere', port: 99, interfaces: 'static:10.9.9.9', health: {{ exec: 'true', interval: 1, ttl: 30 }} }},
@@ -21,7 +21,8 @@ fn d3_a_service_is_registered_with_everything_that_was_written() {
            health: {{ exec: 'false', interval: 1000, ttl: 2000 }} }},
         {{ name: 'shows', exec: ['sh', '-c', 'echo ip $CONTAINERPILOT_WEB_IP $CONTAINERPILOT_ELSEWHERE_IP'] }} ] }}",
         agent.address(),
-        health("15s")
+        health("15s"),
+        ip = agent.ip
     );
     let mut pilot = Pilot::start(&config.replace("port: 0", "port: 9091"));
     pilot.started();
@@ -114,7 +115,7 @@ fn s2_a_service_is_out_of_the_catalog_before_its_process_is_asked_to_end() {
         agent.ip
     );
     let config = format!(
-        "{{ consul: '{}', stopTimeout: 20,
+        "{{ consul: '{}', stopTimeout: 20, control: {{ socket: '@/control' }},
             jobs: [{{ name: 'web', port: 8080, interfaces: 'static:10.1.2.3', exec: 'bash @/job', {} }}] }}",
         agent.address(),
         health("1h")
@@ -140,7 +141,7 @@ fn s2_a_service_is_out_of_the_catalog_before_its_process_is_asked_to_end() {
 fn w9_a_job_that_is_complete_leaves_the_catalog_while_the_others_go_on() {
     let agent = Agent::dev();
     let config = format!(
-        "{{ consul: '{}', stopTimeout: 20, jobs: [{{ {WEB}, {} }},
+        "{{ consul: '{}', stopTimeout: 20, control: {{ socket: '@/control' }}, jobs: [{{ {WEB}, {} }},
             {{ name: 'short', port: 9, interfaces: 'static:10.1.2.3', health: {{ interval: '250ms', ttl: '1h' }},
                exec: ['sh', '-c', 'while [ ! -e @/enough ]; do sleep 0.05; done'] }} ] }}",
         agent.address(),
@@ -153,4 +154,25 @@ fn w9_a_job_that_is_complete_leaves_the_catalog_while_the_others_go_on() {
     agent.until_status("short", None);
     assert_eq!(agent.status("web").as_deref(), Some("passing"));
     pilot.unharmed();
+}
+
+#[test]
+fn d8_in_maintenance_all_services_are_out_of_the_catalog_and_come_back_after_it() {
+    let agent = Agent::dev();
+    let mut pilot = Pilot::start(&config(&format!("'{}'", agent.address()), "1h", "watches: []"));
+    agent.until_status("web", Some("passing"));
+    for times in 1..=2 {
+        let updated = |change: &str| {
+            let answer = pilot.post(&format!("/v3/maintenance/{change}"));
+            assert!(answer.contains("200 OK"), "{answer}");
+            answer.replace(' ', "").contains("\"updated\":true")
+        };
+        assert!(updated("enable") && !updated("enable"), "idempotent");
+        agent.until_status("web", None);
+        assert!(updated("disable") && !updated("disable"), "idempotent");
+        agent.until_status("web", Some("passing"));
+        pilot.run.lines("maintenance is over", times);
+    }
+    let log = pilot.unharmed();
+    assert_eq!(count(&log, "Consul"), 0, "{log}");
 }

@@ -86,7 +86,7 @@ fn d7_two_containers_find_each_other_and_one_sees_the_other_die() {
     let agent = Agent::dev();
     let one = |name: &str, other: &str| {
         let config = format!(
-            "{{ consul: '{}', stopTimeout: 20, watches: [{{ name: '{other}', interval: 10 }}], jobs: [
+            "{{ consul: '{}', stopTimeout: 20, control: {{ socket: '@/control' }}, watches: [{{ name: '{other}', interval: 10 }}], jobs: [
                 {{ name: '{name}', port: 80, interfaces: 'static:10.1.2.3', health: {{ exec: 'true', interval: '200ms', ttl: 3, timeout: '20s' }},
                    exec: ['sh', '-c', 'echo $$ >> @/web.pids; exec sleep 1000'] }}, {} ] }}",
             agent.address(),
@@ -122,7 +122,7 @@ fn d7_a_thousand_watches_have_no_thread_each_and_not_more_connections_than_consu
     let watches: Vec<String> =
         (0..1_000).map(|nth| format!("{{ name: 'service-{nth}', interval: 10 }}")).collect();
     let config = format!(
-        "{{ consul: '{}', stopTimeout: 20, watches: [{}], jobs: [
+        "{{ consul: '{}', stopTimeout: 20, control: {{ socket: '@/control' }}, watches: [{}], jobs: [
             {{ name: 'web', exec: ['sh', '-c', 'echo $$ >> @/web.pids; exec sleep 1000'] }}, {}, {} ] }}",
         agent.address(),
         watches.join(", "),

@@ -68,6 +68,11 @@ impl Supervisor {
         Self::spawn(how, folder(), "", args, Reader::All)
     }
 
+    /// Starts it with arguments, after a line of shell.
+    pub(crate) fn after(how: As, script: &str, args: &[&str]) -> Self {
+        Self::spawn(how, folder(), script, args, Reader::All)
+    }
+
     /// Starts it with arguments and something to read.
     pub(crate) fn fed(how: As, input: &str, args: &[&str]) -> Self {
         let folder = folder();
@@ -90,6 +95,8 @@ impl Supervisor {
         words.push(pilot);
         let mut command = Command::new(words[0]);
         command.args(&words[1..]).args(args).env_remove("CONTAINERPILOT");
+        // Each has its own: many of them run at once.
+        command.env("CONTAINERPILOT_SOCKET", folder.join("socket"));
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         // What it says of itself before it has a log.
         command.stderr(fs::File::create(folder.join("stderr")).unwrap());

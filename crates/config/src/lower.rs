@@ -6,6 +6,7 @@ mod job;
 mod telemetry;
 mod when;
 
+pub(crate) use job::service_rule;
 pub(crate) use when::source_named;
 
 use std::collections::HashSet;
@@ -23,13 +24,14 @@ use crate::fields::{ConfigFields, CoprocessFields, JobFields};
 use crate::host::Host;
 use crate::interfaces::{self, InterfaceSpec};
 use crate::kinds::{span_of, value_of};
+use crate::legacy::Version;
 use crate::limits;
 use crate::span::Span;
 
 /// The longest path that fits into a socket's address.
 const LONGEST_SOCKET: usize = 107;
 /// The path of the control socket where a configuration does not say.
-const SOCKET_VARIABLE: &str = "CONTAINERPILOT_SOCKET";
+pub(crate) const SOCKET_VARIABLE: &str = "CONTAINERPILOT_SOCKET";
 /// The job after whose exit coprocesses start (C6).
 pub(crate) const PRE_START: &str = "preStart";
 
@@ -75,29 +77,39 @@ impl<H: Host> Lower<'_, H> {
 
     fn control(&mut self, fields: &ConfigFields) -> Option<Control> {
         let section = &fields.control.as_ref()?.value;
+        let group = self.account(section.group.as_ref(), "group", H::has_group);
+        let socket = section.socket.as_ref().and_then(|given| self.socket(given));
         let mode = value_of(&section.mode)?;
-        let group = self.account(section.group.as_ref(), "group", H::has_group)?;
-        let given = section.socket.as_ref()?;
+        if let Some(group) = &section.group
+            && mode & 0o020 == 0
+        {
+            let message =
+                "the control socket's `mode` does not let its `group` write, so `group` changes nothing";
+            self.say(Severity::Warning, group.key, message, "add mode: \"0660\"");
+        }
+        let (socket, required) = socket?;
+        Some(Control { socket, required, mode, group: group? })
+    }
+
+    /// The path of the control socket, and whether somebody has asked for it.
+    fn socket(&mut self, given: &Given<String>) -> Option<(String, bool)> {
         let variable = self.host.variable(SOCKET_VARIABLE).filter(|_| !given.written);
+        let from_variable = variable.is_some();
+        let socket = variable.unwrap_or_else(|| given.value.clone());
+        let length = socket.len();
+        if length <= LONGEST_SOCKET {
+            return Some((socket, given.written || from_variable));
+        }
+        let message =
+            format!("the path of the control socket has {length} bytes, more than {LONGEST_SOCKET}");
         let help = "the system takes no longer path for a socket";
-        let too_long = |path: &str| {
-            let length = path.len();
-            format!("the path of the control socket has {length} bytes, which is more than {LONGEST_SOCKET}")
-        };
-        if let Some(socket) = variable {
-            if socket.len() > LONGEST_SOCKET {
-                let message = format!("{SOCKET_VARIABLE}: {}", too_long(&socket));
-                self.problems.push(Problem::nowhere(Severity::Error, message).help(help));
-                return None;
-            }
-            return Some(Control { socket, required: true, mode, group });
+        if from_variable {
+            let message = format!("{SOCKET_VARIABLE}: {message}");
+            self.problems.push(Problem::nowhere(Severity::Error, message).help(help));
+        } else {
+            self.error(given.place, message, help);
         }
-        let socket = given.value.clone();
-        if socket.len() > LONGEST_SOCKET {
-            self.error(given.place, too_long(&socket), help);
-            return None;
-        }
-        Some(Control { socket, required: given.written, mode, group })
+        None
     }
 
     fn stop_timeout(&mut self, fields: &ConfigFields) -> Option<Duration> {
@@ -141,21 +153,10 @@ impl<H: Host> Lower<'_, H> {
 
     /// Says that a key is missing, unless a wrong one has been complained about already.
     pub(crate) fn required(&mut self, info: &SectionInfo, section: Place, at: Place, key: &str) {
-        if self.told(section, key) {
-            return;
+        if !self.told(section, key) {
+            let (message, help) = requirement(info, key);
+            self.error(at, message, &help);
         }
-        let field = info.fields.iter().find(|field| field.key == key);
-        // The first sentence of what the table says about the key.
-        let about = field.and_then(|field| field.help.split(['.', ';']).next()).unwrap_or_default();
-        let example = match field.map(|field| &field.shape) {
-            // It must be longer than `interval`, which has the other example.
-            Some(Shape::Duration) if key == "ttl" => "30".to_owned(),
-            Some(Shape::Duration) => "10".to_owned(),
-            Some(Shape::OneOf(names)) => format!("\"{}\"", names.first().copied().unwrap_or("…")),
-            _ => "\"…\"".to_owned(),
-        };
-        let help = format!("add for example {key}: {example} ({})", uncapitalised(about));
-        self.error(at, format!("{} needs `{key}`", info.name), &help);
     }
 
     /// Whether an error inside a section speaks of a key already, so that nothing more need be said of it: the
@@ -193,6 +194,22 @@ impl<H: Host> Lower<'_, H> {
     }
 }
 
+/// What is said of a key that a section must have, and what to do about it.
+pub(crate) fn requirement(info: &SectionInfo, key: &str) -> (String, String) {
+    let field = info.fields.iter().find(|field| field.key == key);
+    // The first sentence of what the table says about the key.
+    let about = field.and_then(|field| field.help.split(['.', ';']).next()).unwrap_or_default();
+    let example = match field.map(|field| &field.shape) {
+        // It must be longer than `interval`, which has the other example.
+        Some(Shape::Duration) if key == "ttl" => "30".to_owned(),
+        Some(Shape::Duration) => "10".to_owned(),
+        Some(Shape::OneOf(names)) => format!("\"{}\"", names.first().copied().unwrap_or("…")),
+        _ => "\"…\"".to_owned(),
+    };
+    let help = format!("add for example {key}: {example} ({})", uncapitalised(about));
+    (format!("{} needs `{key}`", info.name), help)
+}
+
 /// Whether an error inside a section, or anywhere, speaks of a key already.
 pub(crate) fn told(problems: &[Problem], section: Option<Place>, key: &str) -> bool {
     let quoted = format!("`{key}`");
@@ -224,7 +241,7 @@ pub(crate) struct Draft {
 
 impl Draft {
     /// The plan, if nothing is missing in it.
-    pub(crate) fn finish(self) -> Option<Plan> {
+    pub(crate) fn finish(self, version: Version) -> Option<Plan> {
         // Coprocesses come first, as they do when things are started.
         let mut jobs = self.coprocesses.into_iter().chain(self.jobs).collect::<Option<Vec<Job>>>()?;
         let telemetry = match self.telemetry {
@@ -244,6 +261,7 @@ impl Draft {
             telemetry,
             stop_timeout: self.stop_timeout?,
             pass_signals: false,
+            toggle_maintenance: version == Version::Two,
         })
     }
 }

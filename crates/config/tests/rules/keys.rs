@@ -201,6 +201,10 @@ fn x4_the_control_socket_is_found_in_a_file_that_has_become_wrong() {
         found
     );
     assert_eq!(socket(&["{ control: { socket: '/a' } }", "{ control: { Socket: '/run/x.socket' } }"]), found);
+    let variable = || [("CONTAINERPILOT_SOCKET".into(), "/run/y.socket".into())].into_iter().collect();
+    let input = |text: &str| vec![Input { name: "a".to_owned(), text: text.as_bytes().to_vec() }];
+    assert_eq!(control_socket(input("{}"), &variable()).unwrap(), "/run/y.socket");
+    assert_eq!(control_socket(input("{ control: { socket: '/a' } }"), &variable()).unwrap(), "/a");
     assert_eq!(socket(&["{{ if }}"]), None);
     assert_eq!(socket(&["["]), None);
 }

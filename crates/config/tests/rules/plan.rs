@@ -336,3 +336,28 @@ fn l1_l2_logging() {
     assert_eq!(errors("{ logging: { level: 'trace' } }").len(), 1);
     assert!(job("exec: 'x', logging: { raw: 'true' }").raw_output);
 }
+
+#[test]
+fn x1_the_control_socket_is_where_the_file_or_the_environment_says() {
+    use containerpilot_config::{Input, Options, load};
+    let control = |text: &str, variable: &str| {
+        let mut host = crate::support::host();
+        host.environment.insert(b"CONTAINERPILOT_SOCKET".to_vec(), variable.as_bytes().to_vec());
+        let input = Input { name: "a".into(), text: text.into() };
+        load(vec![input], &host, Options { version: "", refuse_planned: true }).plan.map(|plan| plan.control)
+    };
+    let at = |text: &str, variable: &str| {
+        control(text, variable).map(|control| (control.socket, control.required))
+    };
+    let default = "/var/run/containerpilot.socket";
+    assert_eq!(at("{}", ""), Some((default.to_owned(), false)));
+    assert_eq!(at("{ control: { mode: '0600' } }", ""), Some((default.to_owned(), false)));
+    assert_eq!(at("{}", "/tmp/a"), Some(("/tmp/a".to_owned(), true)));
+    assert_eq!(at("{ control: { socket: '/tmp/b' } }", "/tmp/a"), Some(("/tmp/b".to_owned(), true)));
+    assert_eq!(at("{}", &"x".repeat(107)), Some(("x".repeat(107), true)));
+    assert_eq!(at("{}", &"x".repeat(108)), None);
+    let open = control("{ control: { mode: '0660', group: 7 } }", "").unwrap();
+    assert_eq!((open.mode, open.group), (0o660, Some(Principal::Id(7))));
+    let loaded = crate::support::load_files(&["{ control: { group: 7 } }"], &crate::support::host());
+    assert!(crate::support::shown(&loaded).contains("so `group` changes nothing"));
+}

@@ -1,0 +1,323 @@
+//! What supervising costs, each figure beside that of a floor in the same run.
+//!
+//! `cargo bench --bench supervise` runs the real binary and, in turn with it, the same work done by this program itself:
+//! starting a child, starting it again, signalling it, running it as a check, reaping orphans. It prints the medians of
+//! both and their ratio, with the ratio that was last thought good; what is far above that is marked. Only ratios mean
+//! something, and only on a machine that has little else to do; where it has, run the program that `cargo bench --no-run`
+//! names behind `chrt -r 1`, as root, and the others give way. `cargo bench --bench supervise -- 9 start` takes nine
+//! turns of what has `start` in its name.
+//!
+//! The child is this program too: larger than the one of docs/benchmarks.md, so that the ratios are smaller here.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+const PILOT: &str = env!("CARGO_BIN_EXE_containerpilot");
+/// Above the usual ratio times this, a line is marked.
+const MARKED: f64 = 1.5;
+
+/// A figure: its name with the unit, the usual ratio of the second to the first, and how both are measured.
+type Row = (&'static str, f64, fn(&Place) -> io::Result<f64>, fn(&Place) -> io::Result<f64>);
+
+const ROWS: [Row; 6] = [
+    ("start, -- cmd, ms", 2.3, start_bare, start_alone),
+    ("start, one-job file, ms", 2.3, start_bare, start_file),
+    ("signal, µs", 1.5, signal_direct, signal_passed),
+    ("restart, µs each", 1.1, restart_bare, restart_job),
+    ("check, µs of processor time each", 1.2, check_bare, check_job),
+    ("orphan, µs of processor time each", 2.0, orphan_bare, orphan_job),
+];
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let done = match words.as_slice() {
+        ["child", "hello"] => io::stdout().write_all(b"x"),
+        ["child", "mark", file] => mark(file),
+        ["child", "hold", file] => hold(file),
+        ["child", "nothing"] => Ok(()),
+        [turns, name] => compare(turns.parse().unwrap_or(5), name),
+        [turns] => compare(turns.parse().unwrap_or(5), ""),
+        _ => compare(5, ""),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Leaves a byte in a file.
+fn mark(file: &str) -> io::Result<()> {
+    File::options().append(true).open(file)?.write_all(b"x")
+}
+
+/// Leaves a byte in a named pipe, and holds it open until it is killed.
+fn hold(file: &str) -> io::Result<()> {
+    let mut pipe = File::options().write(true).open(file)?;
+    pipe.write_all(b"x")?;
+    loop {
+        std::thread::park();
+    }
+}
+
+/// A folder for one measurement.
+struct Place(PathBuf);
+
+impl Place {
+    fn new() -> io::Result<Self> {
+        let path = std::env::temp_dir().join(format!("containerpilot-bench-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path)?;
+        Ok(Self(path))
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.0.join(name).display().to_string()
+    }
+
+    /// Starts the supervisor with a configuration.
+    fn supervise(&self, config: &str) -> io::Result<Running> {
+        let file = self.file("pilot.json5");
+        fs::write(&file, config)?;
+        Running::start(Command::new(PILOT).args(["-config", &file]))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A process that is ended when it is not needed any more.
+struct Running(Child);
+
+impl Running {
+    fn start(command: &mut Command) -> io::Result<Self> {
+        let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        command.env_remove("CONTAINERPILOT").spawn().map(Self)
+    }
+
+    fn pid(&self) -> Pid {
+        Pid::from_raw(self.0.id().cast_signed())
+    }
+
+    /// Waits for the first byte of its output.
+    fn first_byte(&mut self) -> io::Result<()> {
+        self.0.stdout.as_mut().ok_or(io::ErrorKind::BrokenPipe)?.read_exact(&mut [0])
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = kill(self.pid(), Signal::SIGTERM);
+        let _ = self.0.wait();
+    }
+}
+
+fn this() -> io::Result<String> {
+    Ok(std::env::current_exe()?.display().to_string())
+}
+
+fn child(words: &[&str]) -> io::Result<Command> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.arg("child").args(words);
+    Ok(command)
+}
+
+fn micros(time: Duration, count: usize) -> f64 {
+    time.as_secs_f64() * 1e6 / count.max(1) as f64
+}
+
+fn start(command: &mut Command) -> io::Result<f64> {
+    let began = Instant::now();
+    let mut running = Running::start(command)?;
+    running.first_byte()?;
+    Ok(micros(began.elapsed(), 1000))
+}
+
+fn start_bare(_: &Place) -> io::Result<f64> {
+    start(&mut child(&["hello"])?)
+}
+
+fn start_alone(_: &Place) -> io::Result<f64> {
+    start(Command::new(PILOT).args(["--", &this()?, "child", "hello"]))
+}
+
+fn start_file(place: &Place) -> io::Result<f64> {
+    let file = place.file("pilot.json5");
+    let job = format!("name: 'main', exec: ['{}', 'child', 'hello'], logging: {{ raw: true }}", this()?);
+    fs::write(&file, format!("{{ jobs: [{{ {job} }}], logging: {{ output: 'stderr' }} }}"))?;
+    start(Command::new(PILOT).args(["-config", &file]))
+}
+
+/// From the signal to the end of the child, which lets go of a named pipe.
+fn signal(place: &Place, start: impl Fn(&str) -> io::Result<Running>) -> io::Result<f64> {
+    let fifo = place.file("fifo");
+    if !Path::new(&fifo).exists() {
+        let made = Command::new("mkfifo").arg(&fifo).status()?;
+        assert!(made.success(), "mkfifo {fifo}");
+    }
+    let running = start(&fifo)?;
+    let mut pipe = File::open(&fifo)?;
+    pipe.read_exact(&mut [0])?;
+    // It has said that it is there; it shall also have come to rest.
+    std::thread::sleep(Duration::from_millis(50));
+    let began = Instant::now();
+    kill(running.pid(), Signal::SIGTERM)?;
+    pipe.read_to_end(&mut Vec::new())?;
+    Ok(micros(began.elapsed(), 1))
+}
+
+fn signal_direct(place: &Place) -> io::Result<f64> {
+    signal(place, |fifo| Running::start(&mut child(&["hold", fifo])?))
+}
+
+fn signal_passed(place: &Place) -> io::Result<f64> {
+    let this = this()?;
+    signal(place, |fifo| {
+        place.supervise(&format!(
+            "{{ jobs: [{{ name: 'main', exec: ['{this}', 'child', 'hold', '{fifo}'] }}] }}"
+        ))
+    })
+}
+
+const RESTARTS: usize = 300;
+
+fn restart_bare(place: &Place) -> io::Result<f64> {
+    let file = place.file("marks");
+    fs::write(&file, "")?;
+    let began = Instant::now();
+    for _ in 0..RESTARTS {
+        Running::start(&mut child(&["mark", &file])?)?.0.wait()?;
+    }
+    Ok(micros(began.elapsed(), RESTARTS))
+}
+
+fn restart_job(place: &Place) -> io::Result<f64> {
+    let file = place.file("marks");
+    fs::write(&file, "")?;
+    let how = "restarts: 'unlimited', restartBackoff: false";
+    let exec = format!("['{}', 'child', 'mark', '{file}']", this()?);
+    let _running = place.supervise(&format!("{{ jobs: [{{ name: 'main', exec: {exec}, {how} }}] }}"))?;
+    let marks = until(&file, 20)?;
+    let began = Instant::now();
+    let count = until(&file, marks + RESTARTS)? - marks;
+    Ok(micros(began.elapsed(), count))
+}
+
+/// Waits until a file has so many bytes; how many it has then.
+fn until(file: &str, bytes: usize) -> io::Result<usize> {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    loop {
+        let size = usize::try_from(fs::metadata(file)?.len()).unwrap_or(usize::MAX);
+        if size >= bytes {
+            return Ok(size);
+        }
+        if Instant::now() > deadline {
+            return Err(io::Error::other(format!("{file} has {size} bytes, not {bytes}")));
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// The processor time that all threads of a process have used.
+fn used(process: &str) -> io::Result<Duration> {
+    let mut sum = 0;
+    for thread in fs::read_dir(format!("/proc/{process}/task"))? {
+        let text = fs::read_to_string(thread?.path().join("schedstat"))?;
+        sum += text.split_whitespace().next().and_then(|word| word.parse::<u64>().ok()).unwrap_or(0);
+    }
+    Ok(Duration::from_nanos(sum))
+}
+
+const CHECKS: usize = 400;
+
+fn check_bare(_: &Place) -> io::Result<f64> {
+    let before = used("self")?;
+    for _ in 0..CHECKS {
+        Running::start(&mut child(&["nothing"])?)?.0.wait()?;
+    }
+    Ok(micros(used("self")?.saturating_sub(before), CHECKS))
+}
+
+fn check_job(place: &Place) -> io::Result<f64> {
+    let file = place.file("marks");
+    fs::write(&file, "")?;
+    let health = format!("{{ exec: ['{}', 'child', 'mark', '{file}'], interval: '20ms', ttl: 10 }}", this()?);
+    let job = |nth| format!("{{ name: 'job{nth}', exec: 'sleep 1000', health: {health} }}");
+    let jobs: Vec<String> = (0..10).map(job).collect();
+    let running = place.supervise(&format!("{{ jobs: [{}] }}", jobs.join(", ")))?;
+    let marks = until(&file, 50)?;
+    let pid = running.pid().to_string();
+    let before = used(&pid)?;
+    let count = until(&file, marks + CHECKS)? - marks;
+    Ok(micros(used(&pid)?.saturating_sub(before), count))
+}
+
+const ORPHANS: usize = 1000;
+
+/// What reaping costs when the processes are known: so much for each that sleeps a second and ends.
+fn orphan_bare(_: &Place) -> io::Result<f64> {
+    let mut all = Vec::new();
+    for _ in 0..ORPHANS {
+        all.push(Command::new("sleep").arg("1").spawn()?);
+    }
+    let before = used("self")?;
+    for mut child in all {
+        child.wait()?;
+    }
+    Ok(micros(used("self")?.saturating_sub(before), ORPHANS))
+}
+
+/// The same for processes that were left to the supervisor, which has never heard of them.
+fn orphan_job(place: &Place) -> io::Result<f64> {
+    let file = place.file("marks");
+    fs::write(&file, "")?;
+    // Each sleeps until a moment that is the same for all, in a group of its own that outlives the job's.
+    let script = format!(
+        "i=0; while [ $i -lt {ORPHANS} ]; do (sleep 1 > /dev/null 2>&1 &); i=$((i + 1)); done; echo x >> {file}; exec sleep 1000"
+    );
+    let running =
+        place.supervise(&format!("{{ jobs: [{{ name: 'main', exec: ['sh', '-c', '{script}'] }}] }}"))?;
+    let pid = running.pid().to_string();
+    let children = || fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+    // The shells in between are orphans' parents and no orphans: only what is left of them counts.
+    until(&file, 1)?;
+    let left = children()?.split_whitespace().count();
+    let before = used(&pid)?;
+    while children()?.split_whitespace().count() > 1 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Ok(micros(used(&pid)?.saturating_sub(before), left.saturating_sub(1)))
+}
+
+fn median(mut figures: Vec<f64>) -> f64 {
+    figures.sort_by(f64::total_cmp);
+    figures.get(figures.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+fn compare(turns: usize, wanted: &str) -> io::Result<()> {
+    println!("{:36} {:>9} {:>9} {:>7} {:>7}", "", "floor", "ours", "ratio", "usual");
+    for (name, usual, floor, ours) in ROWS.into_iter().filter(|row| row.0.contains(wanted)) {
+        let (mut floors, mut figures) = (Vec::new(), Vec::new());
+        for _ in 0..turns {
+            let place = Place::new()?;
+            floors.push(floor(&place)?);
+            figures.push(ours(&place)?);
+        }
+        let (floor, ours) = (median(floors), median(figures));
+        let mark = if ours > floor * usual * MARKED { "  <- a regression?" } else { "" };
+        println!("{name:36} {floor:9.2} {ours:9.2} {:7.2} {usual:7.2}{mark}", ours / floor);
+    }
+    Ok(())
+}

@@ -1,0 +1,124 @@
+//! `docs/openapi.json` against the running server: what it describes is what is answered.
+
+use serde_json::Value;
+
+use crate::client::{Pilot, ask};
+
+fn description() -> Value {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/openapi.json");
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// What a `$ref` refers to.
+fn resolve<'a>(whole: &'a Value, part: &'a Value) -> &'a Value {
+    match part["$ref"].as_str() {
+        Some(place) => resolve(whole, whole.pointer(place.trim_start_matches('#')).unwrap()),
+        None => part,
+    }
+}
+
+/// Whether a value is of the form that a schema describes; nothing that is not described is there.
+fn fits(whole: &Value, schema: &Value, value: &Value) -> Result<(), String> {
+    let schema = resolve(whole, schema);
+    if let Some(choices) = schema["oneOf"].as_array() {
+        let all: Vec<_> = choices.iter().map(|choice| fits(whole, choice, value)).collect();
+        return if all.iter().any(Result::is_ok) { Ok(()) } else { all.into_iter().next().unwrap() };
+    }
+    let found = match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_f64() => "number",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    };
+    let allowed: Vec<&str> = match &schema["type"] {
+        Value::String(one) => vec![one],
+        Value::Array(several) => several.iter().filter_map(Value::as_str).collect(),
+        _ => return Err(format!("a schema without a type: {schema}")),
+    };
+    if !allowed.contains(&found) && !(found == "integer" && allowed.contains(&"number")) {
+        return Err(format!("{value} is no {allowed:?}"));
+    }
+    if let Some(choices) = schema["enum"].as_array()
+        && !choices.contains(value)
+    {
+        return Err(format!("{value} is none of {choices:?}"));
+    }
+    for item in value.as_array().into_iter().flatten() {
+        fits(whole, &schema["items"], item)?;
+    }
+    if let Some(members) = value.as_object() {
+        let known = schema["properties"].as_object().ok_or("no properties")?;
+        for (key, member) in members {
+            let schema = known.get(key).ok_or(format!("`{key}` is not described"))?;
+            fits(whole, schema, member).map_err(|why| format!("{key}: {why}"))?;
+        }
+        for required in schema["required"].as_array().into_iter().flatten() {
+            let key = required.as_str().unwrap();
+            if !members.contains_key(key) {
+                return Err(format!("`{key}` is missing"));
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn x2_every_path_answers_as_it_is_described() {
+    let description = description();
+    let pilot = Pilot::start(
+        "{ jobs: [
+            { name: 'main', exec: 'sleep 1000', port: 80, interfaces: 'static:10.0.0.1', restarts: 'unlimited',
+              health: { exec: 'true', interval: 1, ttl: 5 } },
+            { name: 'turn', exec: 'true', when: { interval: '1h' } },
+            { name: 'wait', exec: 'true', when: { source: 'main', once: 'exitFailed', timeout: '1h' } },
+            { name: 'failed', exec: ['sh', '-c', 'kill -9 $$'] },
+        ], watches: [{ name: 'main', interval: 1 }, { name: 'other', interval: 1 }],
+        telemetry: { port: 0, interfaces: 'static:127.0.0.1',
+            metrics: [{ namespace: 'my', subsystem: 'app', name: 'requests', help: 'h', type: 'counter' }] } }",
+    );
+    pilot.await_state("failed", "failed");
+    for (path, methods) in description["paths"].as_object().unwrap() {
+        let concrete =
+            path.replace("{name}", "main") + if path == "/v3/events" { "?follow=false" } else { "" };
+        for (method, about) in methods.as_object().unwrap() {
+            let method = method.to_uppercase();
+            let example = &about["requestBody"]["content"]["application/json"]["example"];
+            let body = if example.is_null() { String::new() } else { example.to_string() };
+            let answer = ask(&pilot.socket, &method, &concrete, &body);
+            let described = resolve(&description, &about["responses"][answer.status.to_string()]);
+            assert!(described.is_object(), "{method} {path}: {} is not described: {answer:?}", answer.status);
+            let kinds = described["content"].as_object().unwrap();
+            let kind = answer.field("content-type").unwrap().split(';').next().unwrap();
+            let content = kinds.get(kind).unwrap_or_else(|| panic!("{method} {path}: {kind}"));
+            match kind {
+                "application/json" => {
+                    let right = fits(&description, &content["schema"], &answer.json());
+                    assert!(right.is_ok(), "{method} {path}: {right:?} in {}", answer.body);
+                }
+                "text/event-stream" => {
+                    let events = answer.body.lines().filter_map(|line| line.strip_prefix("data: "));
+                    for event in events {
+                        let event = serde_json::from_str(event).unwrap();
+                        let right = fits(&description, &content["schema"], &event);
+                        assert!(right.is_ok(), "{right:?} in {event}");
+                    }
+                }
+                _ => {}
+            }
+            // The other side of each: a method that it does not take, a job that is not there, a body that is no JSON.
+            let other = if method == "GET" { "POST" } else { "GET" };
+            assert_eq!(ask(&pilot.socket, other, &concrete, "").status, 405, "{other} {path}");
+            let responses = about["responses"].as_object().unwrap();
+            if responses.contains_key("404") {
+                let nobody = path.replace("{name}", "nobody");
+                assert_eq!(ask(&pilot.socket, &method, &nobody, &body).status, 404, "{method} {nobody}");
+            }
+            if responses.contains_key("422") && about["requestBody"].is_object() {
+                assert_eq!(ask(&pilot.socket, &method, &concrete, "{").status, 422, "{method} {path}");
+            }
+        }
+    }
+}
