@@ -81,7 +81,8 @@ impl<H: Host> Lower<'_, H> {
         if let Some(group) = &section.group
             && mode & 0o020 == 0
         {
-            let message = "the control socket's `mode` does not let its `group` write, so `group` changes nothing";
+            let message =
+                "the control socket's `mode` does not let its `group` write, so `group` changes nothing";
             self.say(Severity::Warning, group.key, message, "add mode: \"0660\"");
         }
         let (socket, required) = socket?;
