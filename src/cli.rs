@@ -12,6 +12,7 @@ mod health;
 mod help;
 mod logs;
 mod man;
+mod migrate;
 mod orders;
 mod render;
 mod run;
@@ -120,7 +121,8 @@ fn done((): ()) -> u8 {
 
 fn subcommand(name: &str, main: &Arguments) -> Result<u8, Failure> {
     let Some(command) = COMMANDS.iter().find(|command| command.name == name) else {
-        return Err(unknown_command(name));
+        // Beside a ContainerPilot 2 file it is the main program.
+        return if PLANNED.contains(&name) { Err(unknown_command(name)) } else { run::run(main) };
     };
     let mut known = command.flags.to_vec();
     known.retain(|flag| flag.name != "help");
@@ -133,8 +135,8 @@ fn subcommand(name: &str, main: &Arguments) -> Result<u8, Failure> {
         return Err(Failure::Usage(format!("`{name}` does not know the flag -{flag}")));
     }
     own.inherit(main);
-    // For others than `run`, what stands behind `--` is an argument like any other.
-    own.dashes &= command.name == "run";
+    // For others than these, what stands behind `--` is an argument like any other.
+    own.dashes &= matches!(command.name, "run" | "migrate");
     count(command, &own)?;
     let answered = match command.name {
         "check" => check::check(&own),
@@ -163,6 +165,7 @@ fn subcommand(name: &str, main: &Arguments) -> Result<u8, Failure> {
             },
         },
         "completions" => completions::completions(&own),
+        "migrate" => migrate::migrate(&own),
         "man" => print(&man::page()),
         _ => return run::run(&own),
     };
@@ -184,7 +187,7 @@ fn count(command: &Command, given: &Arguments) -> Result<(), Failure> {
         return Err(Failure::Usage(format!("`{name}` does not know what to do with `{extra}`{hint}")));
     }
     let least = words().filter(|word| !word.starts_with('[')).count();
-    if given.rest.len() < least && name != "run" {
+    if given.rest.len() < least && !matches!(name, "run" | "migrate") {
         return Err(Failure::Usage(format!("`{name}` needs {}", command.arguments)));
     }
     Ok(())

@@ -12,6 +12,10 @@ const USUAL_PLACES: [&str; 2] = ["/etc/containerpilot.json5", "/etc/containerpil
 /// Reads the configuration: the file, or the files of the directory in lexical order; `-` is standard input.
 pub(crate) fn read(path: Option<&Path>) -> Result<Vec<Input>, String> {
     let path = match path {
+        Some(path) if is_text(path) => {
+            let text = path.as_os_str().as_encoded_bytes().to_vec();
+            return Ok(vec![Input { name: "<configuration>".to_owned(), text }]);
+        }
         Some(path) => without_scheme(path),
         None => usual_place()?,
     };
@@ -30,6 +34,12 @@ pub(crate) fn read(path: Option<&Path>) -> Result<Vec<Input>, String> {
         return Err(format!("{} holds no file *.json5 or *.json", path.display()));
     }
     files.iter().map(|file| read_file(file)).collect()
+}
+
+/// Whether what was given for a path is the configuration itself, as ContainerPilot 2 took it: it begins with a brace, or
+/// with an action of a template.
+fn is_text(path: &Path) -> bool {
+    path.as_os_str().as_encoded_bytes().trim_ascii_start().starts_with(b"{")
 }
 
 /// ContainerPilot 2 wrote paths as `file:///etc/…`.

@@ -316,7 +316,7 @@ fn x4_a_configuration_that_hides_its_socket_is_shown_and_the_socket_can_be_named
 
 #[test]
 fn x4_what_is_not_built_yet_is_refused_in_so_many_words() {
-    for command in ["simulate", "migrate"] {
+    for command in ["simulate"] {
         let output = run(&[command]);
         assert_eq!(code(&output), 1, "{command}");
         assert!(err(&output).contains("yet"), "{command}: {}", err(&output));
@@ -497,4 +497,32 @@ fn s5_a_configuration_error_exits_with_1() {
     let output = run(&[OsStr::new("-config"), file.as_os_str()]);
     assert_eq!(code(&output), 1);
     assert!(err(&output).contains("nothing was started"), "{}", err(&output));
+}
+
+#[test]
+fn c8_migrate_prints_a_file_that_check_finds_good() {
+    let folder = Folder::new("migrate");
+    let old = folder.file(
+        "old.json",
+        r#"{ "preStart": "echo {{ .WHO }}", "tasks": [{ "command": "true", "frequency": "1h" }], "postStop": "true" }"#,
+    );
+    let args = [OsStr::new("migrate"), old.as_os_str(), "--".as_ref(), "sleep".as_ref(), "-x 1".as_ref()];
+    let printed = run(&args);
+    assert_eq!(printed.status.code(), Some(0), "{}", err(&printed));
+    assert!(out(&printed).contains(r#"exec: ["sleep", "-x 1"]"#), "{}", out(&printed));
+    assert!(out(&printed).contains(r#"exec: "echo {{ .WHO }}""#), "{}", out(&printed));
+    assert!(err(&printed).contains("note: Tasks run at startup, too"), "{}", err(&printed));
+    let new = folder.file("new.json5", &out(&printed));
+    let checked = run(&[OsStr::new("check"), new.as_os_str()]);
+    assert_eq!(checked.status.code(), Some(0), "{}", err(&checked));
+    // The file may be named by the environment, so that only the program is left to say.
+    let printed = pilot(&["migrate", "--", "sleep"]).env("CONTAINERPILOT", &old).output().unwrap();
+    assert!(out(&printed).contains(r#"exec: ["sleep"]"#), "{}", err(&printed));
+    let again = run(&[OsStr::new("migrate"), new.as_os_str()]);
+    assert_eq!(again.status.code(), Some(1));
+    assert!(err(&again).contains("is no ContainerPilot 2 file"), "{}", err(&again));
+    let broken = folder.file("broken.json", r#"{ "services": [{}] }"#);
+    let refused = run(&[OsStr::new("migrate"), broken.as_os_str()]);
+    assert_eq!((refused.status.code(), out(&refused)), (Some(1), String::new()));
+    assert!(err(&refused).contains("a service needs `name`"), "{}", err(&refused));
 }

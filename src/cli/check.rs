@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use containerpilot_config::diagnose::{Problem, Report, Severity, Style};
-use containerpilot_config::{Input, Loaded, Options, load};
+use containerpilot_config::{Input, Loaded, Options, load_with_program};
 use containerpilot_core::plan::Plan;
 
 use super::flags::Arguments;
@@ -13,6 +13,9 @@ use crate::host::ThisHost;
 
 /// The version that telemetry advertises.
 pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// How users' configurations are loaded.
+pub(super) const OPTIONS: Options<'static> = Options { version: VERSION, refuse_planned: true };
 
 pub(super) fn check(args: &Arguments) -> Result<(), Failure> {
     let format = args.text("format");
@@ -31,7 +34,7 @@ pub(super) fn check(args: &Arguments) -> Result<(), Failure> {
         }
     };
     let names: Vec<String> = read.iter().map(|input| input.name.clone()).collect();
-    let Loaded { plan, report } = loaded(read);
+    let Loaded { plan, report } = loaded(read, None);
     let good = plan.is_some() && report.count(Severity::Fault) == 0;
     if format == "json" {
         print(&summary::json(plan.as_ref(), good, &report))?;
@@ -45,21 +48,24 @@ pub(super) fn check(args: &Arguments) -> Result<(), Failure> {
     if good { Ok(()) } else { Err(Failure::Failed(String::new())) }
 }
 
-/// Loads the configuration as the supervisor does: what can never work is only warned about. `otherwise` says what does
-/// not happen if it has errors.
-pub(super) fn loads(args: &Arguments, otherwise: &str) -> Result<Plan, Failure> {
-    let read = files::read(config_path(args).as_deref()).map_err(Failure::Failed)?;
-    let Loaded { plan, report } = loaded(read);
+/// Loads the configuration as the supervisor does: what can never work is only warned about. `program` is the main program
+/// of the command line, which a ContainerPilot 2 file makes a job; `otherwise` says what does not happen if there are errors.
+pub(super) fn loads(
+    inputs: Vec<Input>,
+    program: Option<&[String]>,
+    otherwise: &str,
+) -> Result<Plan, Failure> {
+    let Loaded { plan, report } = loaded(inputs, program);
     complain(&report, false);
     plan.ok_or_else(|| Failure::Failed(format!("the configuration has errors, so {otherwise}")))
 }
 
-fn loaded(inputs: Vec<Input>) -> Loaded {
-    load(inputs, &ThisHost::look(), Options { version: VERSION, refuse_planned: true })
+fn loaded(inputs: Vec<Input>, program: Option<&[String]>) -> Loaded {
+    load_with_program(inputs, &ThisHost::look(), OPTIONS, program)
 }
 
 /// Prints what was found to standard error.
-fn complain(report: &Report, faults_are_errors: bool) {
+pub(super) fn complain(report: &Report, faults_are_errors: bool) {
     let mut text = report.display(style(faults_are_errors)).to_string();
     if !text.is_empty() {
         text.push('\n');

@@ -1,11 +1,12 @@
 //! `events`: what has happened, and what happens.
 
 use std::io::{ErrorKind, Write};
+use std::time::Instant;
 
 use serde_json::Value;
 
 use super::answer::{self, Look};
-use super::client::{Client, Message};
+use super::client::{Client, Message, PATIENCE};
 use super::flags::Arguments;
 use super::terminal::visible;
 use super::{Failure, Lines, as_json};
@@ -17,7 +18,9 @@ pub(super) fn events(args: &Arguments) -> Result<(), Failure> {
     let mut since = String::new();
     let mut remembered = Vec::new();
     let mut stream = client.messages("/v3/events?follow=false")?;
-    while let Some(message) = stream.next(None)? {
+    // What is remembered is there already; only what comes may take its time.
+    let until = Instant::now() + PATIENCE;
+    while let Some(message) = stream.next(Some(until))? {
         if message.event.is_empty() {
             since.clone_from(&message.id);
             remembered.push(message);

@@ -10,7 +10,8 @@ mod web;
 
 use self::web::Web;
 use super::flags::Arguments;
-use super::{Failure, check, render};
+use super::{Failure, check, config_path, render};
+use crate::files;
 
 pub(super) fn graph(args: &Arguments) -> Result<(), Failure> {
     let draw = match args.text("format") {
@@ -23,6 +24,7 @@ pub(super) fn graph(args: &Arguments) -> Result<(), Failure> {
             )));
         }
     };
-    let plan = check::loads(args, "there is nothing to draw")?;
+    let read = files::read(config_path(args).as_deref()).map_err(Failure::Failed)?;
+    let plan = check::loads(read, None, "there is nothing to draw")?;
     render::write(args.text("out"), draw(&Web::of(&plan)).as_bytes())
 }

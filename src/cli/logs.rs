@@ -2,11 +2,12 @@
 
 use std::io::{ErrorKind, Write};
 use std::sync::Mutex;
+use std::time::Instant;
 
 use serde_json::Value;
 
 use super::answer::Look;
-use super::client::{Bytes, Client, quoted};
+use super::client::{Bytes, Client, PATIENCE, quoted};
 use super::flags::Arguments;
 use super::{Failure, Lines};
 
@@ -30,8 +31,10 @@ pub(super) fn logs(args: &Arguments) -> Result<(), Failure> {
         }
         client.bytes(&path).map_err(Failure::from)
     };
+    // What is kept is there already; only what comes may take its time.
+    let until = (!follow).then(|| Instant::now() + PATIENCE);
     if let [only] = names.as_slice() {
-        return copy(open(only)?, None);
+        return copy(open(only)?, None, until);
     }
     if follow && names.len() > MOST {
         return Err(Failure::Usage(format!(
@@ -40,7 +43,7 @@ pub(super) fn logs(args: &Arguments) -> Result<(), Failure> {
     }
     if !follow {
         for name in &names {
-            copy(open(name)?, Some(name))?;
+            copy(open(name)?, Some(name), until)?;
         }
         return Ok(());
     }
@@ -50,7 +53,7 @@ pub(super) fn logs(args: &Arguments) -> Result<(), Failure> {
         for (name, stream) in names.iter().zip(streams) {
             let first = &first;
             scope.spawn(move || {
-                let ended = copy(stream, Some(name));
+                let ended = copy(stream, Some(name), None);
                 if let (Err(failure), Ok(mut first)) = (ended, first.lock())
                     && first.is_ok()
                 {
@@ -76,10 +79,10 @@ fn distinct<'a>(jobs: impl Iterator<Item = &'a Value>) -> Vec<String> {
 }
 
 /// Copies lines to standard output, whole lines at a time, with the job's name before each if there are several.
-fn copy(mut stream: Bytes, name: Option<&str>) -> Result<(), Failure> {
+fn copy(mut stream: Bytes, name: Option<&str>, until: Option<Instant>) -> Result<(), Failure> {
     let mut line = Vec::new();
     loop {
-        let piece = stream.next(None)?;
+        let piece = stream.next(until)?;
         let end = piece.is_none();
         let Some(name) = name else {
             match piece {

@@ -3,12 +3,14 @@
 use std::ffi::OsString;
 use std::fmt::Write;
 
-use containerpilot_config::{Input, Loaded, Options, load};
+use containerpilot_config::host::Host;
+use containerpilot_config::legacy::Version;
+use containerpilot_config::{Input, Loaded, Options, load, version};
 use containerpilot_core::Core;
 use containerpilot_core::plan::{Plan, Role};
 
 use super::flags::Arguments;
-use super::{Failure, check, config_path};
+use super::{Failure, check, config_path, unknown_command};
 use crate::files;
 use crate::host::{self, ThisHost};
 use crate::runtime::Runtime;
@@ -17,22 +19,49 @@ use crate::signals::{self, Taken};
 /// Supervises what the configuration and the command line ask for; the code to exit with.
 pub(super) fn run(args: &Arguments) -> Result<u8, Failure> {
     let program = program(args)?;
+    // ContainerPilot 2 took the program without `--` before it; only beside such a file that is one (C8).
+    let bare = program.is_some() && !args.dashes;
     // What stands behind `--` is the program's, and no path.
     let args = &args.flags_only();
     let configured = program.is_none() || config_path(args).is_some() || files::usual_place_exists();
     let taken = if configured { Taken::Meant } else { Taken::Every };
     // Before anything that takes time: to PID 1 a signal that is not held is lost.
     signals::hold(taken).map_err(|error| cannot("signals cannot be held", &error))?;
-    let plan = configured.then(|| check::loads(args, "nothing was started")).transpose()?;
+    let plan = if configured {
+        let inputs = files::read(config_path(args).as_deref()).map_err(Failure::Failed)?;
+        if bare && version(&inputs, ThisHost::look().environment()) == Version::Three {
+            return Err(not_a_program(program));
+        }
+        let words = program.map(words).transpose()?;
+        Some(check::loads(inputs, words.as_deref(), "nothing was started")?)
+    } else if bare {
+        return Err(not_a_program(program));
+    } else {
+        None
+    };
     let plan = match (plan, program) {
         (Some(plan), None) => plan,
+        // A ContainerPilot 2 file has made a job of it already (C8).
+        (Some(plan), Some(_)) if plan.jobs.iter().any(|job| job.role == Role::Main) => plan,
         (plan, Some((program, arguments))) => main_program(plan, program, arguments)?,
         (None, None) => return Err(Failure::Failed("there is nothing to run".to_owned())),
     };
+    if let Some(missing) = not_yet(&plan) {
+        // Standard error may be gone; then there is nobody to tell.
+        let line = format!("containerpilot: warning: {missing}\n");
+        let _ = std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes());
+    }
     let mut runtime = Runtime::new(Core::new(plan), taken, host::environment())
         .map_err(|error| cannot("the supervisor cannot begin", &error))?;
     runtime.open().map_err(Failure::Failed)?;
     Ok(runtime.run())
+}
+
+/// What the plan asks for and this version does not do. The jobs run all the same, and whoever looks is told.
+fn not_yet(plan: &Plan) -> Option<&'static str> {
+    let sensors = plan.telemetry.as_ref().is_some_and(|telemetry| !telemetry.sensors.is_empty());
+    sensors
+        .then_some("programs that measure metrics (`sensors` in version 2) are not run by this version yet")
 }
 
 fn cannot(what: &str, error: &std::io::Error) -> Failure {
@@ -44,12 +73,24 @@ fn program(args: &Arguments) -> Result<Option<(&OsString, &[OsString])>, Failure
     match args.rest.split_first() {
         None if args.dashes => Err(Failure::Usage("there is no program after `--`".to_owned())),
         None => Ok(None),
-        Some(_) if args.dashes => Ok(args.rest.split_first()),
-        Some((first, _)) => Err(Failure::Usage(format!(
-            "to run the program `{}`, put `--` before it",
-            first.to_string_lossy()
-        ))),
+        found @ Some(_) => Ok(found),
     }
+}
+
+fn not_a_program(program: Option<(&OsString, &[OsString])>) -> Failure {
+    let name = program.map(|(name, _)| name.to_string_lossy().into_owned());
+    unknown_command(&name.unwrap_or_default())
+}
+
+/// The program and its arguments in one list.
+fn words((program, arguments): (&OsString, &[OsString])) -> Result<Vec<String>, Failure> {
+    std::iter::once(program).chain(arguments).map(utf8).collect()
+}
+
+/// A word of the command line as text.
+pub(super) fn utf8(word: &OsString) -> Result<String, Failure> {
+    let refusal = || Failure::Usage(format!("`{}` is not UTF-8", word.to_string_lossy()));
+    word.to_str().map(str::to_owned).ok_or_else(refusal)
 }
 
 /// A plan in which the program of the command line is the main job, with whose end everything ends (S7): beside the
@@ -59,10 +100,6 @@ fn program(args: &Arguments) -> Result<Option<(&OsString, &[OsString])>, Failure
 fn main_program(plan: Option<Plan>, program: &OsString, arguments: &[OsString]) -> Result<Plan, Failure> {
     let alone = plan.is_none();
     let mut text = "{ jobs: [{ name: ".to_owned();
-    let utf8 = |word: &OsString| {
-        let refusal = || Failure::Usage(format!("`{}` is not UTF-8", word.to_string_lossy()));
-        word.to_str().map(str::to_owned).ok_or_else(refusal)
-    };
     quote(&mut text, &utf8(program)?);
     text.push_str(", exec: [");
     for word in std::iter::once(program).chain(arguments) {

@@ -20,7 +20,7 @@ pub(crate) struct Command {
 pub(crate) const CONFIG: Flag = Flag {
     name: "config",
     kind: FlagKind::Text("PATH"),
-    help: "the configuration: a file, or a directory of *.json5 and *.json files",
+    help: "the configuration: a file, a directory of *.json5 and *.json files, or the text itself",
 };
 pub(crate) const OUT: Flag = Flag {
     name: "out",
@@ -89,6 +89,7 @@ pub(crate) const RUN: Command = Command {
               /etc/containerpilot.json5 or the directory /etc/containerpilot.d, and runs its jobs.\n\n\
               PROGRAM runs as the main job beside them: its end ends the container with its code. Without a \
               configuration it runs alone, with every signal and standard input passed on to it.\n\n\
+              With a ContainerPilot 2 file PROGRAM needs no `--`, and SIGUSR1 enters and leaves maintenance.\n\n\
               SIGTERM and SIGINT stop everything; a second one kills what is left. SIGHUP and SIGUSR2 are events that jobs \
               may wait for. SIGUSR1 opens the log's file anew.\n\n\
               Exits with 0 after SIGTERM or SIGINT, and when all jobs are complete and none has failed; otherwise with \
@@ -115,6 +116,18 @@ pub(crate) const RENDER: Command = Command {
     details: "The text is rendered with the environment, as the supervisor would do it, and nothing else is printed. \
               PATH may be `-` for standard input. `-template` does the same.",
     flags: &[&CONFIG, &OUT],
+};
+
+pub(crate) const MIGRATE: Command = Command {
+    name: "migrate",
+    arguments: "[OLD] [-- PROGRAM ARGS…]",
+    about: "print a ContainerPilot 2 file as one of version 3",
+    details: "ContainerPilot 2 files run as they are; this is for whoever wants to go on from one. OLD is the file, or `-` \
+              for standard input. The new file is printed with comments, and means the same plan, which is checked \
+              before it is printed. Actions of the template stay in values; those around values are decided with the \
+              environment. What has no counterpart is listed at the top of the new file and on standard error.\n\n\
+              PROGRAM is the main program, which version 2 takes from the command line; it becomes a job of the new file.",
+    flags: &[&CONFIG],
 };
 
 pub(crate) const STATUS: Command = Command {
@@ -340,6 +353,7 @@ pub(crate) const COMMANDS: &[&Command] = &[
     &CHECK,
     &RENDER,
     &GRAPH,
+    &MIGRATE,
     &SCHEMA,
     &VERSION,
     &HELP,
@@ -348,7 +362,7 @@ pub(crate) const COMMANDS: &[&Command] = &[
 ];
 
 /// Subcommands that are to come. They are known, so that nobody takes them for a program or a slip of the pen.
-pub(crate) const PLANNED: &[&str] = &["simulate", "migrate"];
+pub(crate) const PLANNED: &[&str] = &["simulate"];
 
 /// The exit codes (X6), for help and man page.
 pub(crate) const EXIT_CODES: [(&str, &str); 3] =
@@ -356,7 +370,7 @@ pub(crate) const EXIT_CODES: [(&str, &str); 3] =
 
 /// The environment variables that are read.
 pub(crate) const VARIABLES: &[(&str, &str)] = &[
-    ("CONTAINERPILOT", "the configuration's path, where -config is not given"),
+    ("CONTAINERPILOT", "the configuration's path, or the configuration itself, where -config is not given"),
     ("CONTAINERPILOT_SOCKET", "the control socket's path, where the configuration names none"),
     ("NO_COLOR", "if set, nothing is printed in colour"),
     (

@@ -8,16 +8,18 @@ const WEB: &str = "{ jobs: [
     { name: 'setup', exec: 'true' },
     { name: 'db', exec: 'sleep 1000', restarts: 'unlimited', when: { source: 'setup', once: 'exitSuccess' },
       port: 5432, interfaces: 'static:10.0.0.1', health: { exec: 'true', interval: 1, ttl: 5 } },
-    { name: 'app', exec: 'sleep 1000', when: { source: 'watch.cache', once: 'healthy' } },
+    { name: 'gate', exec: 'sleep 1000', health: { exec: 'test -e @/open', interval: 1, ttl: 5 } },
+    { name: 'app', exec: 'sleep 1000', when: { source: 'gate', once: 'healthy' } },
     { name: 'behind', exec: 'sleep 1000', when: { source: 'app', once: 'exitSuccess' } },
     { name: 'oops', exec: ['sh', '-c', 'exit 3'] },
-  ], watches: [{ name: 'cache', interval: 5 }] }";
+  ], watches: [{ name: 'db', interval: 5 }] }";
 
 #[test]
 fn x4_status_shows_state_health_process_and_what_is_waited_for() {
     let it = supervisor(WEB);
     wait(&it, "db", "healthy");
     wait(&it, "oops", "failed");
+    wait(&it, "gate", "running");
     let shown = good(&it, &["status"]);
     let line = |name: &str| {
         let line = shown.lines().find(|line| line.split(' ').next() == Some(name));
@@ -26,9 +28,9 @@ fn x4_status_shows_state_health_process_and_what_is_waited_for() {
     assert_eq!(line("setup")[1], "complete");
     assert_eq!(line("db")[1..3], ["running", "healthy"]);
     assert!(line("db")[3].parse::<u32>().unwrap() > 1);
-    assert_eq!(line("app")[1..].join(" "), "waiting - 0 waits for watch.cache healthy (no answer yet)");
+    assert_eq!(line("app")[1..].join(" "), "waiting - 0 waits for gate healthy (running)");
     assert!(line("oops").join(" ").contains("failed - 0 exited with code 3 "), "{shown}");
-    assert!(shown.contains("\nWATCH  HEALTHY INSTANCES\ncache  no"), "{shown}");
+    assert!(shown.contains("\nWATCH  HEALTHY INSTANCES\ndb     10.0.0.1:5432\n"), "{shown}");
     assert!(!shown.contains('\u{1b}'), "colours without a terminal: {shown}");
     let whole = json(&good(&it, &["status", "--format", "json"]));
     assert_eq!((&whole["phase"], &whole["jobs"][1]["health"]), (&"running".into(), &"healthy".into()));
@@ -37,7 +39,7 @@ fn x4_status_shows_state_health_process_and_what_is_waited_for() {
     assert!(one.contains("\n  started by setup exitSuccess\n  restarts   0, without limit\n"), "{one}");
     assert!(one.contains("\n  check      check.db: passed "), "{one}");
     assert_eq!(json(&good(&it, &["status", "db", "-format=json"]))["name"], "db");
-    assert!(good(&it, &["status", "watch.cache"]).starts_with("watch.cache: "));
+    assert!(good(&it, &["status", "watch.db"]).starts_with("watch.db: 1 healthy\n"));
     assert_eq!(bad(&it, &["status", "dbb"]), "there is no job `dbb`; did you mean `db`?");
 }
 
@@ -64,11 +66,12 @@ fn x4_status_has_colours_on_a_terminal_only_and_ends_at_its_edge() {
 fn x5_explain_tells_what_is_waited_for_and_the_chain_of_causes() {
     let it = supervisor(WEB);
     wait(&it, "db", "healthy");
+    wait(&it, "gate", "running");
     let why = good(&it, &["explain", "behind"]);
     let lines: Vec<&str> = why.lines().collect();
     assert_eq!(lines[0], "behind waits to be started");
     assert_eq!(lines[1], "  it waits for app exitSuccess; app waits to be started");
-    assert!(lines[2].starts_with("    it waits for watch.cache healthy"), "{why}");
+    assert!(lines[2].starts_with("    it waits for gate healthy; gate "), "{why}");
     let why = good(&it, &["explain", "db"]);
     assert!(why.ends_with("it was started by setup exitSuccess, which came from global startup\n"), "{why}");
     let whole = json(&good(&it, &["explain", "db", "--format", "json"]));
@@ -101,7 +104,6 @@ fn x4_wait_ends_when_it_is_so_when_it_cannot_be_and_when_the_time_is_over() {
     let begun = Instant::now();
     wait(&it, "db", "healthy");
     good(&it, &["wait", "setup", "oops", "stopped", "--timeout", "60s"]);
-    good(&it, &["wait", "--all", "healthy", "--timeout", "60s"]);
     assert_eq!(
         bad(&it, &["wait", "app", "running", "--timeout", "50ms"]),
         "the time is over: app is waiting"
@@ -113,6 +115,9 @@ fn x4_wait_ends_when_it_is_so_when_it_cannot_be_and_when_the_time_is_over() {
     );
     assert_eq!(bad(&it, &["wait", "app", "healthy"]), "app has no checks, so it is never healthy");
     assert!(bad(&it, &["wait", "nobody", "healthy"]).starts_with("there is no job `nobody`"));
+    std::fs::write(it.file("open"), "").unwrap();
+    good(&it, &["wait", "--all", "healthy", "--timeout", "60s"]);
+    wait(&it, "app", "running");
     assert!(begun.elapsed() < PATIENCE);
 }
 

@@ -43,17 +43,19 @@ fn x2_status_says_everything_about_every_job_and_watch() {
 fn x5_explain_names_what_is_waited_for_and_why_that_has_not_come() {
     let pilot = Pilot::start(
         "{ jobs: [
-            { name: 'db', exec: 'sleep 1000', when: { source: 'watch.disk', once: 'healthy' } },
-            { name: 'app', exec: 'true', when: { source: 'db', once: 'healthy' } },
+            { name: 'db', exec: 'sleep 1000', when: { source: 'main', once: 'exitSuccess' } },
+            { name: 'app', exec: 'true', when: { source: 'db', once: 'exitFailed' } },
             { name: 'main', exec: 'sleep 1000' },
-        ], watches: [{ name: 'disk', interval: 1 }] }",
+        ] }",
     );
-    let explained = pilot.get("/v3/jobs/db/explain").json();
-    assert_eq!(explained["job"]["name"], "db");
+    pilot.await_state("main", "running");
+    let explained = pilot.get("/v3/jobs/app/explain").json();
+    assert_eq!(explained["job"]["name"], "app");
     let sentences: Vec<_> =
         explained["sentences"].as_array().unwrap().iter().map(|line| line.as_str().unwrap()).collect();
-    assert!(sentences.join("\n").contains("it waits for watch.disk healthy"), "{sentences:#?}");
-    pilot.await_state("main", "running");
+    let [_, first, second, ..] = sentences[..] else { panic!("{sentences:#?}") };
+    assert!(first.starts_with("  it waits for db exitFailed; db waits to be started"), "{sentences:#?}");
+    assert!(second.starts_with("    it waits for main exitSuccess; main runs"), "{sentences:#?}");
     let main = pilot.get("/v3/jobs/main/explain").json();
     assert_eq!(main["causes"][0]["code"], "startup");
     assert!(main["sentences"].to_string().contains("it was started by global startup"), "{main}");

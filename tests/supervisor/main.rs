@@ -6,6 +6,7 @@ mod coprocesses;
 mod events;
 mod health;
 mod jobs;
+mod legacy;
 mod logging;
 mod processes;
 mod quickstart;

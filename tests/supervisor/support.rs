@@ -68,6 +68,11 @@ impl Supervisor {
         Self::spawn(how, folder(), "", args, Reader::All)
     }
 
+    /// Starts it with arguments, after a line of shell.
+    pub(crate) fn after(how: As, script: &str, args: &[&str]) -> Self {
+        Self::spawn(how, folder(), script, args, Reader::All)
+    }
+
     /// Starts it with arguments and something to read.
     pub(crate) fn fed(how: As, input: &str, args: &[&str]) -> Self {
         let folder = folder();

@@ -191,6 +191,24 @@ impl<'a> Cx<'a> {
         self.say(Severity::Warning, span, message.into(), help.into());
     }
 
+    /// Says that something can never work, and what to do about it.
+    pub fn fault(&mut self, span: Span, message: impl Into<String>, help: impl Into<String>) {
+        self.say(Severity::Fault, span, message.into(), help.into());
+    }
+
+    /// Whether an error inside a section speaks of a key already.
+    #[must_use]
+    pub fn told(&self, section: Place, key: &str) -> bool {
+        crate::lower::told(self.problems, Some(section), key)
+    }
+
+    /// Whether there are errors in the file that is read.
+    #[must_use]
+    pub fn has_errors(&self) -> bool {
+        let here = |problem: &Problem| problem.place.is_some_and(|place| place.file == self.file);
+        self.problems.iter().any(|problem| problem.severity == Severity::Error && here(problem))
+    }
+
     fn say(&mut self, severity: Severity, span: Span, message: String, help: String) {
         if self.problems.len() >= limits::PROBLEMS {
             return;
@@ -277,7 +295,7 @@ impl<'a> Cx<'a> {
 }
 
 /// What other programs, and older versions of this one, call a key.
-const OTHER_NAMES: [(&str, &str); 22] = [
+const OTHER_NAMES: [(&str, &str); 27] = [
     ("command", "exec"),
     ("cmd", "exec"),
     ("run", "exec"),
@@ -300,6 +318,11 @@ const OTHER_NAMES: [(&str, &str); 22] = [
     ("labels", "tags"),
     ("datacenter", "dc"),
     ("sensors", "metrics"),
+    ("metrics", "sensors"),
+    ("interval", "poll"),
+    ("frequency", "poll"),
+    ("exec", "command"),
+    ("exec", "health"),
 ];
 
 /// What to do about a key that a section does not know.
@@ -323,8 +346,16 @@ fn advice(info: &SectionInfo, key: &str) -> String {
     if !akin.is_empty() {
         return format!("did you mean {}?", alternatives(&akin));
     }
+    let top = &crate::fields::ConfigFields::INFO;
+    let old = &crate::legacy::fields::LegacyFields::INFO;
+    if info.title == top.title
+        && let Some(meant) = crate::legacy::meant(key)
+    {
+        return format!("did you mean `{meant}`, of ContainerPilot 2?");
+    }
     let mut elsewhere = Vec::new();
-    owners(&crate::fields::ConfigFields::INFO, key, true, &mut elsewhere);
+    let is_old = info.title.starts_with("ContainerPilot 2");
+    owners(if is_old { old } else { top }, key, true, &mut elsewhere);
     let known = format!("{} knows: {}", info.name, known.join(", "));
     if elsewhere.is_empty() { known } else { format!("it is a key of {}; {known}", alternatives(&elsewhere)) }
 }

@@ -299,6 +299,12 @@ section! {
             "What the metric is about.";
         kind: OneOf<MetricType> = "type", Required, Built, "T2",
             "How values are kept: added, set, counted in buckets, or as quantiles.";
+        exec: Exec = "exec", Nothing, Built, "T2, C8",
+            "A program that measures it: its output is a number, the value. Without it, values come by `putmetric` only.";
+        interval: Seconds = "interval", Nothing, Built, "T2, C8",
+            "The time between two runs of `exec`.";
+        timeout: DurationText = "timeout", Says("`interval`"), Built, "T2, C8",
+            "How long one run of `exec` may take.";
         buckets: Numbers = "buckets", Says("Prometheus' own"), Built, "T2",
             "The upper bounds of a histogram's buckets, rising.";
     }

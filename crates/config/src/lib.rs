@@ -3,7 +3,7 @@
 //!
 //! The way of a file, one module a step: [`template`] renders it, [`json5`] parses what was rendered,
 //! [`fields`] (the one table, read by [`decode`] and [`kinds`]) makes typed fields of it, `merge` lays several
-//! files over one another, `lower` makes the plan, `meaning` looks for what can never work. [`diagnose`] traces
+//! files over one another, [`legacy`] does the same for files of ContainerPilot 2, `lower` makes the plan, `meaning` looks for what can never work. [`diagnose`] traces
 //! whatever was found back to the text the user wrote. [`load()`] is the whole way.
 //!
 //! Everything here is a function of its arguments: no file, clock, process or environment is touched. What must
@@ -20,6 +20,7 @@ pub mod interfaces;
 pub mod json;
 pub mod json5;
 pub mod kinds;
+pub mod legacy;
 pub mod limits;
 pub mod load;
 mod lower;
@@ -32,4 +33,4 @@ pub mod span;
 pub mod suggest;
 pub mod template;
 
-pub use load::{Input, Loaded, Options, control_socket, load, render};
+pub use load::{Input, Loaded, Options, control_socket, load, load_with_program, render, version};

@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use containerpilot_core::plan::Plan;
+use containerpilot_core::plan::{Plan, Role};
 
 use crate::decode::{Cx, Section};
 use crate::diagnose::{FileId, Place, Problem, Report, Severity, SourceFile};
 use crate::fields::ConfigFields;
 use crate::host::Host;
-use crate::json5::{self, Member, Value};
-use crate::lower::Lower;
+use crate::json5::{self, Member, Node, Value};
+use crate::legacy::fields::LegacyFields;
+use crate::legacy::{self, Entry, Program, Version};
+use crate::lower::{Lower, SOCKET_VARIABLE};
 use crate::span::{SourceMap, Span};
 use crate::template::{self, Environment};
 use crate::{limits, meaning, merge};
@@ -43,39 +45,115 @@ pub struct Loaded {
 
 /// Loads a configuration of one or more files, in their order.
 pub fn load<H: Host>(inputs: Vec<Input>, host: &H, options: Options<'_>) -> Loaded {
+    load_with_program(inputs, host, options, None)
+}
+
+/// Loads a configuration beside which a main program is named on the command line. A ContainerPilot 2 file makes it a job
+/// of its plan (C8); of a version 3 file it is no part.
+pub fn load_with_program<H: Host>(
+    inputs: Vec<Input>,
+    host: &H,
+    options: Options<'_>,
+    program: Option<&[String]>,
+) -> Loaded {
     let mut problems = Vec::new();
-    let mut files = Vec::new();
-    let mut merged: Option<ConfigFields> = None;
-    let mut well_formed = true;
+    let reading = read(inputs, host.environment(), options, program, &mut problems);
+    let plan = plan_of(&reading, host, options, &mut problems);
+    Loaded { plan, report: Report::new(reading.files, problems) }
+}
+
+/// The version of ContainerPilot that a configuration is written for (C8).
+#[must_use]
+pub fn version(inputs: &[Input], environment: &Environment) -> Version {
+    let is_old = |input: &Input| {
+        let Ok(rendered) = template::render(&input.text, environment) else { return false };
+        match json5::parse(&rendered.text).root.map(|root| root.value) {
+            Some(Value::Object(members)) => legacy::version_of(&members) == Version::Two,
+            _ => false,
+        }
+    };
+    if inputs.iter().any(is_old) { Version::Two } else { Version::Three }
+}
+
+/// What was read from files.
+pub(crate) struct Reading {
+    pub(crate) files: Vec<SourceFile>,
+    fields: Option<ConfigFields>,
+    /// Whether the texts could be read to their ends.
+    pub(crate) well_formed: bool,
+    pub(crate) version: Version,
+    /// The translation of a version 2 file.
+    pub(crate) tree: Vec<Entry>,
+    /// What is not as it was in version 2.
+    pub(crate) differences: Vec<&'static str>,
+    /// The name of the main program's job.
+    main: Option<String>,
+}
+
+/// Reads files, and lays them over one another.
+pub(crate) fn read(
+    inputs: Vec<Input>,
+    environment: &Environment,
+    options: Options<'_>,
+    program: Option<&[String]>,
+    problems: &mut Vec<Problem>,
+) -> Reading {
+    let program = program.map(|words| Program::rendered(words, environment));
+    let mut reading = Reading {
+        files: Vec::new(),
+        fields: None,
+        well_formed: true,
+        version: Version::Three,
+        tree: Vec::new(),
+        differences: Vec::new(),
+        main: None,
+    };
+    let alone = inputs.len() == 1;
     for (nth, input) in inputs.into_iter().enumerate() {
         let id = FileId::at(nth);
-        let file = rendered(id, input, host.environment(), &mut problems);
-        let (fields, clean) = fields(id, &file.rendered, options, &mut problems);
-        well_formed &= clean;
-        files.push(file);
-        match (&mut merged, fields) {
+        let file = rendered(id, input, environment, problems);
+        let fields = reading.file(id, &file.rendered, options, program.as_ref(), problems);
+        if reading.version == Version::Two && !alone {
+            let message = "a ContainerPilot 2 file cannot be one of several files";
+            let problem = Problem::new(Severity::Error, Place::source(id, Span::at(0)), message);
+            problems.push(
+                problem
+                    .help("name it by itself, or make a version 3 file of it with `containerpilot migrate`"),
+            );
+            reading.well_formed = false;
+        }
+        reading.files.push(file);
+        match (&mut reading.fields, fields) {
             (Some(earlier), Some(later)) => merge::overlay(earlier, later),
             (slot @ None, fields) => *slot = fields,
             (Some(_), None) => {}
         }
     }
-    let mut plan = None;
+    reading
+}
+
+/// The plan of what was read, if there is no error in it.
+pub(crate) fn plan_of<H: Host>(
+    reading: &Reading,
+    host: &H,
+    options: Options<'_>,
+    problems: &mut Vec<Problem>,
+) -> Option<Plan> {
     // What follows from a file that could not be read to its end would only mislead.
-    if well_formed && let Some(fields) = merged {
-        let mut lower = Lower { host, version: options.version, problems: &mut problems };
-        let draft = lower.draft(&fields);
-        meaning::check(&fields, &draft, host, &mut problems);
-        plan = draft.finish();
-        if plan.is_none() && !problems.iter().any(is_error) {
-            let message = "the configuration could not be understood, and containerpilot cannot say why";
-            problems
-                .push(Problem::nowhere(Severity::Error, message).help("this is a defect: please report it"));
-        }
+    let fields = reading.fields.as_ref().filter(|_| reading.well_formed)?;
+    let mut lower = Lower { host, version: options.version, problems };
+    let draft = lower.draft(fields);
+    meaning::check(fields, &draft, host, reading.version, problems);
+    let mut plan = draft.finish(reading.version);
+    let jobs = plan.iter_mut().flat_map(|plan| &mut plan.jobs);
+    for job in jobs.filter(|job| reading.main.as_ref() == Some(&job.name)) {
+        job.role = Role::Main;
     }
-    if problems.iter().any(is_error) {
-        plan = None;
+    if plan.is_none() && !problems.iter().any(is_error) {
+        let message = "the configuration could not be understood, and containerpilot cannot say why";
+        problems.push(Problem::nowhere(Severity::Error, message).help("this is a defect: please report it"));
     }
-    Loaded { plan, report: Report::new(files, problems) }
+    plan.filter(|_| !problems.iter().any(is_error))
 }
 
 fn is_error(problem: &Problem) -> bool {
@@ -107,21 +185,18 @@ pub fn render(inputs: Vec<Input>, environment: &Environment) -> Result<Vec<Vec<u
 /// What is wrong, where nothing of the configuration could be read.
 pub fn control_socket(inputs: Vec<Input>, environment: &Environment) -> Result<String, Report> {
     let mut problems = Vec::new();
-    let mut files = Vec::new();
-    let mut merged: Option<ConfigFields> = None;
-    for (nth, input) in inputs.into_iter().enumerate() {
-        let id = FileId::at(nth);
-        let file = rendered(id, input, environment, &mut problems);
-        let options = Options { version: "", refuse_planned: false };
-        match (&mut merged, fields(id, &file.rendered, options, &mut problems).0) {
-            (Some(earlier), Some(later)) => merge::overlay(earlier, later),
-            (slot @ None, fields) => *slot = fields,
-            (Some(_), None) => {}
+    let options = Options { version: "", refuse_planned: false };
+    let reading = read(inputs, environment, options, None, &mut problems);
+    let fields = match (reading.fields, reading.version) {
+        // A version 2 file cannot name it, so that even of a broken one it is known.
+        (None, Version::Two) => {
+            let mut cx = Cx::new(FileId::default(), &mut problems, false);
+            Some(ConfigFields::from_members(&mut cx, Span::at(0), &[]))
         }
-        files.push(file);
-    }
-    let Some(socket) = merged.and_then(|fields| fields.control?.value.socket) else {
-        return Err(Report::new(files, problems));
+        (fields, _) => fields,
+    };
+    let Some(socket) = fields.and_then(|fields| fields.control?.value.socket) else {
+        return Err(Report::new(reading.files, problems));
     };
     let variable = environment.get(SOCKET_VARIABLE.as_bytes()).filter(|path| !path.is_empty());
     Ok(match variable.filter(|_| !socket.written) {
@@ -158,58 +233,70 @@ fn rendered(id: FileId, input: Input, environment: &Environment, problems: &mut 
     }
 }
 
-/// Reads the fields of one rendered file, and tells whether its text was well-formed.
-fn fields(
-    id: FileId,
-    text: &[u8],
-    options: Options<'_>,
-    problems: &mut Vec<Problem>,
-) -> (Option<ConfigFields>, bool) {
-    if problems.iter().any(|problem| problem.place.is_some_and(|place| place.file == id)) {
-        return (None, false);
-    }
-    let parsed = json5::parse(text);
-    let before = problems.len();
-    let clean = parsed.errors.is_empty();
-    for error in parsed.errors {
-        let problem = Problem::new(Severity::Error, Place::rendered(id, error.span), error.message);
-        let cut = error.cut.map(|cut| Place::rendered(id, cut));
-        problems.push(Problem { help: error.help, cut, ..problem });
-    }
-    let Some(root) = parsed.root else { return (None, false) };
-    let members = match root.value {
-        Value::Object(members) => members,
-        _ => Vec::new(),
-    };
-    let mut cx = Cx::new(id, problems, options.refuse_planned);
-    let (members, legacy): (Vec<Member>, Vec<Member>) =
-        members.into_iter().partition(|member| !LEGACY_KEYS.contains(&member.key.as_str()));
-    for member in legacy {
-        let message = format!(
-            "`{}` belongs to ContainerPilot 2 files, which this version does not run yet",
-            member.key
-        );
-        let help = match member.key.as_str() {
-            "services" => {
-                "in version 3 these are `jobs`, each with its `exec` and health: { exec: …, interval: …, ttl: … }"
-            }
-            "tasks" => "in version 3 these are `jobs` with when: { interval: … }",
-            "backends" => {
-                "in version 3 these are `watches`, and `onChange` is a job with when: { source: \"watch.NAME\", \
-                 each: \"changed\" }"
-            }
-            "preStart" => {
-                "in version 3 this is a job, and the others wait for it with when: { source: \"preStart\", once: \
-                 \"exitSuccess\" }"
-            }
-            "preStop" => "in version 3 this is a job with when: { source: \"NAME\", once: \"stopping\" }",
-            _ => "in version 3 this is a job with when: { source: \"NAME\", once: \"stopped\" }",
+impl Reading {
+    /// Reads the fields of one rendered file, and takes note of its version and of whether its text is well-formed.
+    fn file(
+        &mut self,
+        id: FileId,
+        text: &[u8],
+        options: Options<'_>,
+        program: Option<&Program>,
+        problems: &mut Vec<Problem>,
+    ) -> Option<ConfigFields> {
+        if problems.iter().any(|problem| problem.place.is_some_and(|place| place.file == id)) {
+            self.well_formed = false;
+            return None;
+        }
+        let parsed = json5::parse(text);
+        let before = problems.len();
+        self.well_formed &= parsed.errors.is_empty() && parsed.root.is_some();
+        for error in parsed.errors {
+            let problem = Problem::new(Severity::Error, Place::rendered(id, error.span), error.message);
+            let cut = error.cut.map(|cut| Place::rendered(id, cut));
+            problems.push(Problem { help: error.help, cut, ..problem });
+        }
+        let Node { value, span } = parsed.root?;
+        let members = match value {
+            Value::Object(members) => members,
+            _ => Vec::new(),
         };
-        cx.error(member.key_span, message, help);
+        let mut cx = Cx::new(id, problems, options.refuse_planned);
+        match legacy::version_of(&members) {
+            Version::Three => {
+                let members = legacy::refuse_mixture(&mut cx, members);
+                let fields = ConfigFields::from_members(&mut cx, span, &members);
+                prefer_later(problems, before);
+                Some(fields)
+            }
+            Version::Two => {
+                self.version = Version::Two;
+                let fields = LegacyFields::from_members(&mut cx, span, &members);
+                prefer_later(problems, before);
+                let cx = &mut Cx::new(id, problems, false);
+                self.translated(cx, span, &members, &fields, program)
+            }
+        }
     }
-    let fields = ConfigFields::from_members(&mut cx, root.span, &members);
-    prefer_later(problems, before);
-    (Some(fields), clean)
+
+    /// What a version 2 file says in version 3, if its own table finds no fault with it.
+    fn translated(
+        &mut self,
+        cx: &mut Cx<'_>,
+        span: Span,
+        members: &[Member],
+        fields: &LegacyFields,
+        program: Option<&Program>,
+    ) -> Option<ConfigFields> {
+        legacy::check(cx, fields, program.is_some());
+        if cx.has_errors() {
+            self.well_formed = false;
+            return None;
+        }
+        self.tree = legacy::translate(span, members, fields, program);
+        self.main = program.map(|_| legacy::main_name(fields));
+        self.differences = legacy::differences(fields, program.is_some());
+        Some(ConfigFields::from_members(cx, span, &legacy::members(&self.tree)))
+    }
 }
 
 /// Of two errors at the very same place, the later one knows more: that `abc` must stand in quotes is of no use where
@@ -235,8 +322,3 @@ fn prefer_later(problems: &mut Vec<Problem>, from: usize) {
     });
 }
 
-/// The variable that names the control socket where the configuration does not.
-const SOCKET_VARIABLE: &str = "CONTAINERPILOT_SOCKET";
-
-/// Keys that only a ContainerPilot 2 file has (C8).
-const LEGACY_KEYS: [&str; 6] = ["services", "backends", "tasks", "preStart", "preStop", "postStop"];

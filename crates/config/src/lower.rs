@@ -6,6 +6,7 @@ mod job;
 mod telemetry;
 mod when;
 
+pub(crate) use job::service_rule;
 pub(crate) use when::source_named;
 
 use std::collections::HashSet;
@@ -23,13 +24,14 @@ use crate::fields::{ConfigFields, CoprocessFields, JobFields};
 use crate::host::Host;
 use crate::interfaces::{self, InterfaceSpec};
 use crate::kinds::{span_of, value_of};
+use crate::legacy::Version;
 use crate::limits;
 use crate::span::Span;
 
 /// The longest path that fits into a socket's address.
 const LONGEST_SOCKET: usize = 107;
 /// The path of the control socket where a configuration does not say.
-const SOCKET_VARIABLE: &str = "CONTAINERPILOT_SOCKET";
+pub(crate) const SOCKET_VARIABLE: &str = "CONTAINERPILOT_SOCKET";
 /// The job after whose exit coprocesses start (C6).
 pub(crate) const PRE_START: &str = "preStart";
 
@@ -77,8 +79,16 @@ impl<H: Host> Lower<'_, H> {
         let section = &fields.control.as_ref()?.value;
         let group = self.account(section.group.as_ref(), "group", H::has_group);
         let socket = section.socket.as_ref().and_then(|given| self.socket(given));
+        let mode = value_of(&section.mode)?;
+        if let Some(group) = &section.group
+            && mode & 0o020 == 0
+        {
+            let message =
+                "the control socket's `mode` does not let its `group` write, so `group` changes nothing";
+            self.say(Severity::Warning, group.key, message, "add mode: \"0660\"");
+        }
         let (socket, required) = socket?;
-        Some(Control { socket, required, mode: value_of(&section.mode)?, group: group? })
+        Some(Control { socket, required, mode, group: group? })
     }
 
     /// The path of the control socket, and whether somebody has asked for it.
@@ -143,21 +153,10 @@ impl<H: Host> Lower<'_, H> {
 
     /// Says that a key is missing, unless a wrong one has been complained about already.
     pub(crate) fn required(&mut self, info: &SectionInfo, section: Place, at: Place, key: &str) {
-        if self.told(section, key) {
-            return;
+        if !self.told(section, key) {
+            let (message, help) = requirement(info, key);
+            self.error(at, message, &help);
         }
-        let field = info.fields.iter().find(|field| field.key == key);
-        // The first sentence of what the table says about the key.
-        let about = field.and_then(|field| field.help.split(['.', ';']).next()).unwrap_or_default();
-        let example = match field.map(|field| &field.shape) {
-            // It must be longer than `interval`, which has the other example.
-            Some(Shape::Duration) if key == "ttl" => "30".to_owned(),
-            Some(Shape::Duration) => "10".to_owned(),
-            Some(Shape::OneOf(names)) => format!("\"{}\"", names.first().copied().unwrap_or("…")),
-            _ => "\"…\"".to_owned(),
-        };
-        let help = format!("add for example {key}: {example} ({})", uncapitalised(about));
-        self.error(at, format!("{} needs `{key}`", info.name), &help);
     }
 
     /// Whether an error inside a section speaks of a key already, so that nothing more need be said of it: the
@@ -195,6 +194,22 @@ impl<H: Host> Lower<'_, H> {
     }
 }
 
+/// What is said of a key that a section must have, and what to do about it.
+pub(crate) fn requirement(info: &SectionInfo, key: &str) -> (String, String) {
+    let field = info.fields.iter().find(|field| field.key == key);
+    // The first sentence of what the table says about the key.
+    let about = field.and_then(|field| field.help.split(['.', ';']).next()).unwrap_or_default();
+    let example = match field.map(|field| &field.shape) {
+        // It must be longer than `interval`, which has the other example.
+        Some(Shape::Duration) if key == "ttl" => "30".to_owned(),
+        Some(Shape::Duration) => "10".to_owned(),
+        Some(Shape::OneOf(names)) => format!("\"{}\"", names.first().copied().unwrap_or("…")),
+        _ => "\"…\"".to_owned(),
+    };
+    let help = format!("add for example {key}: {example} ({})", uncapitalised(about));
+    (format!("{} needs `{key}`", info.name), help)
+}
+
 /// Whether an error inside a section, or anywhere, speaks of a key already.
 pub(crate) fn told(problems: &[Problem], section: Option<Place>, key: &str) -> bool {
     let quoted = format!("`{key}`");
@@ -226,7 +241,7 @@ pub(crate) struct Draft {
 
 impl Draft {
     /// The plan, if nothing is missing in it.
-    pub(crate) fn finish(self) -> Option<Plan> {
+    pub(crate) fn finish(self, version: Version) -> Option<Plan> {
         // Coprocesses come first, as they do when things are started.
         let mut jobs = self.coprocesses.into_iter().chain(self.jobs).collect::<Option<Vec<Job>>>()?;
         let telemetry = match self.telemetry {
@@ -246,6 +261,7 @@ impl Draft {
             telemetry,
             stop_timeout: self.stop_timeout?,
             pass_signals: false,
+            toggle_maintenance: version == Version::Two,
         })
     }
 }

@@ -14,11 +14,18 @@ use crate::diagnose::{Place, Problem, Severity};
 use crate::fields::{ConfigFields, CoprocessFields, JobFields, WhenFields};
 use crate::host::{Host, ProgramState};
 use crate::kinds::{EventName, EventOrFlag};
+use crate::legacy::Version;
 use crate::lower::{Draft, opening, source_named, told, written};
 use crate::suggest;
 
 /// Checks what was read, and says what it found.
-pub(crate) fn check<H: Host>(fields: &ConfigFields, draft: &Draft, host: &H, problems: &mut Vec<Problem>) {
+pub(crate) fn check<H: Host>(
+    fields: &ConfigFields,
+    draft: &Draft,
+    host: &H,
+    version: Version,
+    problems: &mut Vec<Problem>,
+) {
     let jobs = fields.jobs.as_ref().map(|given| given.value.as_slice()).unwrap_or_default();
     let drafts = draft.jobs.iter().map(Option::as_ref);
     let pairs: Vec<(&JobFields, Option<&Job>)> = jobs.iter().zip(drafts).collect();
@@ -26,7 +33,10 @@ pub(crate) fn check<H: Host>(fields: &ConfigFields, draft: &Draft, host: &H, pro
     let mut checker = Checker { host, problems, names: Names::new(fields), names_unclear, pairs };
     checker.events();
     checker.cycles();
-    checker.times();
+    // In a version 2 file the keys have other names, and it was looked at already.
+    if version == Version::Three {
+        checker.times();
+    }
     checker.duplicates(fields);
     checker.programs(fields);
     checker.embedded_catalog(fields);
@@ -538,6 +548,9 @@ impl<H: Host> Checker<'_, H> {
         }
         let coprocesses = fields.coprocesses.iter().flat_map(|given| &given.value);
         commands.extend(coprocesses.filter_map(|one| one.command.as_ref()).map(|command| (command, false)));
+        let metrics = fields.telemetry.iter().flat_map(|given| &given.value.metrics);
+        let metrics = metrics.flat_map(|given| &given.value).filter_map(|metric| metric.exec.as_ref());
+        commands.extend(metrics.map(|command| (command, false)));
         for (command, elsewhere) in commands {
             let program = &command.value.program;
             if elsewhere && !Path::new(program).is_absolute() {

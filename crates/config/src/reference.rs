@@ -5,6 +5,7 @@ use std::fmt::Write;
 use crate::decode::{DefaultValue, Section, SectionInfo, Shape, State};
 use crate::fields::ConfigFields;
 use crate::kinds::{EVENT_NAMES, listed};
+use crate::legacy::fields::LegacyFields;
 use crate::schema::{collect, section_of};
 
 /// The page, in Markdown.
@@ -20,6 +21,21 @@ pub fn markdown() -> String {
          Wherever a key is allowed, keys that begin with `x-` and the key `$schema` are left alone. How values are \
          read, durations and commands among them, is told in [configuration](configuration.md#generous-values).\n",
     );
+    let old = sections.len();
+    collect(&LegacyFields::INFO, &mut sections);
+    let (sections, old) = sections.split_at(old);
+    tables(&mut out, sections);
+    events(&mut out);
+    out.push_str(
+        "\n## Files of ContainerPilot 2\n\n\
+         A file with the keys of version 2 is read with these tables, see \
+         [Come from ContainerPilot 2](how-to/from-2.md). What is not here means there what it means above.\n",
+    );
+    tables(&mut out, old);
+    out
+}
+
+fn tables(out: &mut String, sections: &[&SectionInfo]) {
     for info in sections {
         let _ = write!(out, "\n## {}\n\n{}\n\n", info.title, info.help);
         out.push_str("| key | type | default | meaning | rules |\n| --- | --- | --- | --- | --- |\n");
@@ -41,6 +57,9 @@ pub fn markdown() -> String {
             );
         }
     }
+}
+
+fn events(out: &mut String) {
     out.push_str(
         "\n## Events\n\nWhat a `when` can wait for.\n\n| event | source | it comes |\n| --- | --- | --- |\n",
     );
@@ -50,7 +69,6 @@ pub fn markdown() -> String {
     out.push_str(
         "\nThe signals `SIGHUP` and `SIGUSR2` are sources too; they need no event: `when: { source: \"SIGHUP\" }`.\n",
     );
-    out
 }
 
 const EVENT: &str = "[event](#events)";

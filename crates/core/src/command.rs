@@ -11,7 +11,7 @@ use crate::core::{Core, Phase};
 use crate::effect::{Effect, Purpose};
 use crate::ids::JobIx;
 use crate::job::{Aim, Ending, State};
-use crate::plan::Signal;
+use crate::plan::{Role, Signal, Trigger};
 
 /// The number of a request, given by whoever asks; the answer carries it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -68,6 +68,11 @@ impl Core {
             Command::Start(_) | Command::Stop(_) | Command::Restart(_) if self.phase != Phase::Running => {
                 Answer::Refused("the supervisor is stopping".into())
             }
+            Command::Start(job) | Command::Stop(job) | Command::Restart(job)
+                if self.planned(job).role == Role::Telemetry =>
+            {
+                Answer::Refused("it is the supervisor's own".into())
+            }
             Command::Start(job) => self.start_by_hand(job),
             Command::Stop(job) => self.stop_by_hand(job),
             Command::Restart(job) => self.restart_by_hand(job),
@@ -84,35 +89,78 @@ impl Core {
         }
     }
 
+    /// A job runs now, with all its restarts, whatever it waits for. One that is complete begins a new life.
     fn start_by_hand(&mut self, job: JobIx) -> Answer {
-        let state = self.job(job);
-        match (state.state(), state.aim()) {
-            (State::Complete, _) => Answer::Refused("it is complete".into()),
-            (State::Waiting | State::Delaying, Aim::Up) => {
-                self.job_mut(job).triggered = true;
-                self.start(job, None);
-                Answer::Done("started".into())
+        match (self.job(job).state(), self.job(job).aim()) {
+            (State::Complete, _) => {
+                self.revive(job);
+                self.run_by_hand(job);
+                Answer::Done("it is started".into())
             }
-            (State::Starting | State::Running, Aim::Up) => Answer::Done(match state.pid {
+            (State::Waiting | State::Delaying, Aim::Up) => {
+                self.run_by_hand(job);
+                Answer::Done("it is started".into())
+            }
+            (State::Starting | State::Running, Aim::Up) => Answer::Done(match self.job(job).pid {
                 Some(pid) => format!("it runs already as pid {pid}"),
                 None => "it runs already".into(),
             }),
-            _ => Answer::Refused("it is stopping".into()),
+            (_, Aim::Hooks | Aim::Withdraw | Aim::Drain | Aim::Term) => {
+                let state = self.job_mut(job);
+                (state.again, state.ending) = (true, Some(Ending::ByHand));
+                // What it waits for before it stops may have done its work already.
+                self.look_again(job);
+                Answer::Done("it is stopping, and is started again then".into())
+            }
         }
+    }
+
+    fn run_by_hand(&mut self, job: JobIx) {
+        let births = self.births;
+        let first = !self.job(job).triggered;
+        let state = self.job_mut(job);
+        (state.triggered, state.triggered_after) = (true, births);
+        (state.by_hand, state.cause) = (true, None);
+        if matches!(self.planned(job).when.trigger, Trigger::Interval(_)) {
+            // One that has not had its first turn has it now; another run between two turns is not counted.
+            if first {
+                self.begin_turns(job);
+            }
+        } else {
+            let state = self.job_mut(job);
+            (state.restarts, state.early) = (0, 0);
+        }
+        self.start(job, None);
     }
 
     fn stop_by_hand(&mut self, job: JobIx) -> Answer {
         if self.job(job).state() == State::Complete {
             return Answer::Done("it does not run".into());
         }
+        if !self.job(job).is_up() {
+            // Whoever wanted it to run again does not any more.
+            self.job_mut(job).again = false;
+            return Answer::Done("it is stopping already".into());
+        }
         self.begin_stop(job, Ending::ByHand);
-        Answer::Done("stopping".into())
+        Answer::Done(if self.job(job).has_process() { "it is stopping" } else { "it is stopped" }.into())
     }
 
+    /// A job is stopped in its steps and then started, in a new life; one that has no process is only started.
     fn restart_by_hand(&mut self, job: JobIx) -> Answer {
-        match self.job(job).state() {
-            State::Waiting | State::Delaying if self.job(job).is_up() => self.start_by_hand(job),
-            _ => Answer::Refused("it cannot be restarted".into()),
+        if !self.job(job).is_up() || matches!(self.job(job).state(), State::Waiting | State::Delaying) {
+            return self.start_by_hand(job);
+        }
+        self.job_mut(job).again = true;
+        self.begin_stop(job, Ending::ByHand);
+        Answer::Done("it is stopping, and is started again then".into())
+    }
+
+    /// A job that was to run again is complete, and does.
+    pub(crate) fn live_again(&mut self, job: JobIx) {
+        if self.phase == Phase::Running && self.job(job).state() == State::Complete {
+            self.revive(job);
+            self.run_by_hand(job);
         }
     }
 }

@@ -18,9 +18,9 @@ use crate::environment::JobVariables;
 use crate::event::{Code, Source, UserSignal};
 use crate::ids::{CheckIx, CheckRun, EventId, JobIx, RunId, WatchIx};
 use crate::input::{ExitStatus, Input};
-use crate::job::{JobState, State};
+use crate::job::{Ending, JobState, State};
 use crate::journal::{Event, Journal, Origin};
-use crate::plan::{EventPattern, Job, Level, Plan, Repeat, Role, Signal, Trigger};
+use crate::plan::{EventPattern, Job, Level, Plan, Role, Signal, Trigger};
 use crate::time::Time;
 use crate::timers::{Alarm, TimerId, Timers};
 use crate::watch::WatchState;
@@ -116,6 +116,9 @@ pub struct Core {
     pub(crate) doubtful: bool,
     /// For each name, the jobs that run at its `stopping` (S2).
     hooks: Vec<Vec<JobIx>>,
+    /// The jobs that begin a new life when the queue is empty, and how many have.
+    pub(crate) revivals: VecDeque<JobIx>,
+    pub(crate) births: u64,
     /// The jobs to look at again when the queue is empty.
     recheck: Vec<JobIx>,
     /// How many jobs hold the supervisor open (W10), and how many are not complete.
@@ -237,6 +240,8 @@ impl Core {
             watchers,
             doubtful: true,
             hooks,
+            revivals: VecDeque::new(),
+            births: 0,
             recheck: Vec::new(),
             holding: holders.iter().filter(|holds| **holds).count(),
             holders,
@@ -290,14 +295,14 @@ impl Core {
             self.early.push(input);
         } else {
             self.input(input);
-            self.drain();
-        }
-        if self.phase != Phase::Beginning {
-            for input in core::mem::take(&mut self.early) {
-                self.handling = None;
-                self.input(input);
-                self.drain();
+            if self.phase != Phase::Beginning {
+                // Before anything is concluded from there being nothing to do.
+                for input in core::mem::take(&mut self.early) {
+                    self.drain_events();
+                    self.input(input);
+                }
             }
+            self.drain();
         }
         while self.phase != Phase::Left
             && let Some(alarm) = self.timers.due(self.now)
@@ -368,11 +373,7 @@ impl Core {
         }
         self.phase = Phase::Running;
         for job in self.all_jobs() {
-            let timeout = self.planned(job).when.timeout;
-            if let Some(timeout) = timeout {
-                let timer = self.timers.set(self.now + timeout, Alarm::GiveUp(job));
-                self.job_mut(job).give_up = Some(timer);
-            }
+            self.set_give_up(job);
             self.look_again(job);
         }
         self.send(Origin::Global, Code::Startup, None);
@@ -386,6 +387,9 @@ impl Core {
             return self.pass_on(signal);
         }
         match signal.0 {
+            10 if self.plan.toggle_maintenance => {
+                self.set_maintenance(!self.maintenance);
+            }
             1 | 12 if self.phase == Phase::Running => {
                 self.send(Origin::Signal(signal.0), Code::Signal, None);
             }
@@ -434,15 +438,22 @@ impl Core {
         self.queue.push_back(event);
     }
 
+    /// Handles everything that is queued.
+    fn drain_events(&mut self) {
+        while let Some(event) = self.queue.pop_front() {
+            self.handling = Some(event.id);
+            self.dispatch(event);
+        }
+        self.handling = None;
+    }
+
     /// Handles everything that is queued, and everything that follows from there being nothing more.
     fn drain(&mut self) {
         loop {
-            while let Some(event) = self.queue.pop_front() {
-                self.handling = Some(event.id);
-                self.dispatch(event);
-            }
-            self.handling = None;
-            if let Some(job) = self.recheck.pop() {
+            self.drain_events();
+            if let Some(job) = self.revivals.pop_front() {
+                self.live_again(job);
+            } else if let Some(job) = self.recheck.pop() {
                 self.settle(job);
             } else if !self.conclude() {
                 return;
@@ -494,10 +505,10 @@ impl Core {
     }
 
     fn trigger(&mut self, job: JobIx, event: Event) {
-        let once = self.planned(job).when.repeat() == Repeat::Once;
+        let spent = self.is_spent(job);
         let late = self.phase == Phase::Stopping;
         let state = self.job(job);
-        if !state.is_up() || (once && state.triggered) || self.phase == Phase::Killing {
+        if !state.is_up() || spent || self.phase == Phase::Killing {
             return;
         }
         // S3: during a shutdown only what belongs to it still runs, and once.
@@ -505,8 +516,10 @@ impl Core {
             return;
         }
         let busy = state.state();
+        let births = self.births;
         let state = self.job_mut(job);
         state.triggered = true;
+        state.triggered_after = births;
         state.ran_at_shutdown |= late;
         match busy {
             // An event that comes between two runs need not wait, and takes no restart from anybody.
@@ -552,7 +565,11 @@ impl Core {
         let name = self.name(job) as usize;
         let dependents = self.dependents.get(name).cloned().unwrap_or_default();
         self.recheck.extend(dependents);
-        // It may be a hook that another waits for (S2).
+        self.look_at_hooked(job);
+    }
+
+    /// A job may be a hook that others wait for (S2); they are looked at again.
+    fn look_at_hooked(&mut self, job: JobIx) {
         let patterns = self.planned(job).when.patterns().iter().map(|event| event.code);
         let keys = self.keys.get(job.index()).into_iter().flatten();
         let sources = patterns.zip(keys).filter_map(|(code, key)| match key {
@@ -591,8 +608,56 @@ impl Core {
     /// A job has become complete.
     pub(crate) fn count_complete(&mut self, job: JobIx) {
         self.incomplete = self.incomplete.saturating_sub(1);
-        if self.holds_open(job) {
+        // Whoever has stopped it by hand may want to start it again, and must find somebody to ask.
+        if self.holds_open(job) && !self.job(job).comes_again() {
             self.holding = self.holding.saturating_sub(1);
+        }
+    }
+
+    /// A job that is complete begins a new life. What runs at its end lives again with it.
+    pub(crate) fn revive(&mut self, job: JobIx) {
+        let counted = self.job(job).comes_again();
+        self.incomplete += 1;
+        if self.holds_open(job) && !counted {
+            self.holding += 1;
+        }
+        self.births += 1;
+        let state = &mut self.jobs[job.index()];
+        *state = state.reborn(&self.plan.jobs[job.index()]);
+        state.born = self.births;
+        self.doubtful = true;
+        for hook in self.farewells_of(job) {
+            let ended =
+                matches!(self.job(hook).ending, Some(Ending::Done | Ending::Failed | Ending::Hopeless));
+            if self.job(hook).state() == State::Complete && ended && !does_work(self.planned(hook)) {
+                self.revive(hook);
+                self.set_give_up(hook);
+            }
+        }
+    }
+
+    /// The jobs that wait for the end of this one.
+    fn farewells_of(&self, job: JobIx) -> Vec<JobIx> {
+        let name = self.name(job);
+        let dependents = self.dependents.get(name as usize).into_iter().flatten().copied();
+        dependents.filter(|hook| self.farewells(*hook).any(|id| id == name)).collect()
+    }
+
+    /// The names whose end a job waits for.
+    pub(crate) fn farewells(&self, job: JobIx) -> impl Iterator<Item = u32> + '_ {
+        let keys = self.keys.get(job.index()).into_iter().flatten();
+        let patterns = self.planned(job).when.patterns().iter().zip(keys);
+        patterns.filter_map(|(event, key)| match key {
+            Key::Name(id) if is_farewell(event.code) => Some(*id),
+            _ => None,
+        })
+    }
+
+    /// W5: from now on it has its time to be started.
+    pub(crate) fn set_give_up(&mut self, job: JobIx) {
+        if let Some(timeout) = self.planned(job).when.timeout {
+            let timer = self.timers.set(self.now + timeout, Alarm::GiveUp(job));
+            self.job_mut(job).give_up = Some(timer);
         }
     }
 
@@ -648,6 +713,10 @@ impl Core {
 
     /// Changes what a job is doing; what the table does not know is a defect, and is said.
     pub(crate) fn change(&mut self, job: JobIx, state: State, aim: crate::job::Aim) {
+        if state == State::Waiting {
+            // A hook has done its work.
+            self.look_at_hooked(job);
+        }
         self.doubtful |= matches!(state, State::Waiting | State::Complete) || aim != self.job(job).aim();
         if !self.job_mut(job).transition(state, aim) {
             let from = (self.job(job).state(), self.job(job).aim());

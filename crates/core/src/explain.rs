@@ -225,6 +225,9 @@ impl Explanation {
     /// The chain of causes in one sentence, if it ever ran for an event.
     #[must_use]
     pub fn chain(&self) -> Option<String> {
+        if self.job.by_hand {
+            return Some("it was started by hand".into());
+        }
         let (first, others) = self.causes.split_first()?;
         let told = |cause: &Cause| match (cause.event.origin, cause.event.code) {
             (Origin::Signal(_), Code::Signal) => cause.source.clone(),

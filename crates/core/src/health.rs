@@ -62,6 +62,13 @@ impl HealthState {
         }
     }
 
+    /// Goes on where another life of the job has left off: with the checks that have not ended yet.
+    pub(crate) fn take_over(&mut self, old: Self) {
+        for (new, old) in self.checks.iter_mut().zip(old.checks) {
+            (new.running, new.stale) = (old.running, old.running.is_some());
+        }
+    }
+
     /// Healthy, unhealthy, or not known.
     pub(crate) const fn verdict(&self) -> Option<bool> {
         self.verdict
@@ -182,6 +189,9 @@ impl Core {
         else {
             return;
         };
+        if state.running != Some(run) {
+            return;
+        }
         self.timers.cancel(&mut state.timeout);
         state.running = None;
         if state.stale {
@@ -384,9 +394,12 @@ impl Core {
         self.send(Origin::Global, if on { Code::EnterMaintenance } else { Code::ExitMaintenance }, None);
         for job in self.all_jobs() {
             if on {
-                self.stop_checks(job);
-                if let Some(health) = &mut self.job_mut(job).health {
-                    health.verdict = None;
+                // Who leaves already is not checked any more, and has something to say of its health at its end (H7).
+                if self.job(job).aim() <= Aim::Hooks {
+                    self.stop_checks(job);
+                    if let Some(health) = &mut self.job_mut(job).health {
+                        health.verdict = None;
+                    }
                 }
                 self.advertise(job, Wanted::Absent);
             } else if self.job(job).state() == State::Running && self.job(job).aim() == Aim::Up {

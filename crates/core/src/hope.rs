@@ -90,13 +90,12 @@ impl Core {
     /// Whether the trigger of a job that waits can still come.
     fn can_be_started(&self, job: JobIx, begins: &dyn Fn(JobIx) -> bool) -> bool {
         let (planned, state) = (self.planned(job), self.job(job));
-        let once = planned.when.repeat() == Repeat::Once;
         let keys = self.keys.get(job.index()).map(Vec::as_slice).unwrap_or_default();
         let mut events = planned.when.patterns().iter().zip(keys);
         match &planned.when.trigger {
             Trigger::Never => false,
             Trigger::Interval(_) => true,
-            _ if once && state.triggered => false,
+            _ if self.is_spent(job) => false,
             Trigger::Event { .. } | Trigger::Any { .. } => {
                 events.any(|(event, key)| self.can_come(*key, event.code, begins))
             }
@@ -111,6 +110,19 @@ impl Core {
                 missing.all(|((event, key), _)| self.can_come(*key, event.code, begins))
             }
         }
+    }
+
+    /// Whether a job that runs once has done so. One that waits for the end of another runs once in each life of that:
+    /// a hook that has seen its job restarted by hand is there for the next time.
+    pub(crate) fn is_spent(&self, job: JobIx) -> bool {
+        let state = self.job(job);
+        if self.planned(job).when.repeat() != Repeat::Once || !state.triggered {
+            return false;
+        }
+        let sources = self.farewells(job).filter_map(|id| self.namesakes.get(id as usize)).flatten();
+        !sources
+            .into_iter()
+            .any(|source| self.job(*source).born > state.triggered_after || self.comes_again(*source))
     }
 
     /// Gives up the jobs that wait only for one another. Says whether there were any.

@@ -24,7 +24,8 @@
 //!
 //! Waiting, Starting, Running and Delaying go with Up; with Hooks a job is Waiting, Starting or Running; with
 //! Withdraw, Drain and Term it is Starting or Running. A job is never Complete with Up. What is wanted only moves down
-//! the list: a job is never brought back.
+//! the list. A job that is Complete is never brought back; somebody who starts it by hand, and a reload that changes it,
+//! give it a new life: a fresh state, with a higher `incarnation`, that has never run.
 //!
 //! Every change goes through [`JobState::transition`], which knows the table.
 
@@ -98,6 +99,14 @@ pub(crate) struct JobState {
     pub(crate) incarnation: u64,
     /// Why it stops or is complete.
     pub(crate) ending: Option<Ending>,
+    /// Whether it is to run again when it is complete, in a new life.
+    pub(crate) again: bool,
+    /// Whether the present run, or the last one, was started by hand.
+    pub(crate) by_hand: bool,
+    /// Which of all new lives this is, in their order; 0 for the first.
+    pub(crate) born: u64,
+    /// The last new life of any job before its trigger came.
+    pub(crate) triggered_after: u64,
     /// The run that goes on, in `Starting` and `Running`.
     pub(crate) run: Option<RunId>,
     pub(crate) pid: Option<i32>,
@@ -110,8 +119,10 @@ pub(crate) struct JobState {
     pub(crate) triggered: bool,
     /// Whether it was started for the shutdown (S3).
     pub(crate) ran_at_shutdown: bool,
-    /// An event or a turn that came while it ran (W7, W4).
+    /// An event that came while it ran (W7).
     pub(crate) remembered: Option<Event>,
+    /// Whether a turn came while it ran, and follows (W4).
+    pub(crate) owed: bool,
     /// Which conditions of `all` hold (W12).
     pub(crate) holds: Vec<bool>,
     /// How often it was restarted since it was last started by an event; for a periodic job, how often its turn has
@@ -157,6 +168,10 @@ impl JobState {
             aim: Aim::Up,
             incarnation: 0,
             ending: None,
+            again: false,
+            by_hand: false,
+            born: 0,
+            triggered_after: 0,
             run: None,
             pid: None,
             started_at: Time::ZERO,
@@ -165,6 +180,7 @@ impl JobState {
             triggered: false,
             ran_at_shutdown: false,
             remembered: None,
+            owed: false,
             holds: vec![false; conditions],
             restarts: 0,
             restarts_ever: 0,
@@ -185,6 +201,19 @@ impl JobState {
             stop_timer: None,
             heartbeat: None,
         }
+    }
+
+    /// The same job in a new life. What others may want to know of the last one is kept, and checks that still go on
+    /// are not forgotten: there must not be two of the same (H4).
+    pub(crate) fn reborn(&mut self, job: &Job) -> Self {
+        let mut new = Self::new(job);
+        new.incarnation = self.incarnation + 1;
+        new.restarts_ever = self.restarts_ever;
+        (new.last_exit, new.ended_at) = (self.last_exit, self.ended_at);
+        if let (Some(new), Some(old)) = (&mut new.health, self.health.take()) {
+            new.take_over(old);
+        }
+        new
     }
 
     /// What it is doing.

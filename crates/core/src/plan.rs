@@ -31,6 +31,9 @@ pub struct Plan {
     pub stop_timeout: Duration,
     /// Whether every signal goes on to the main program instead of meaning something here (S7).
     pub pass_signals: bool,
+    /// Whether SIGUSR1 enters maintenance and leaves it again, as in ContainerPilot 2 (C8). Otherwise it only has the
+    /// log's file opened anew. That SIGHUP reloads needs no word: no job of such a file waits for it (R1).
+    pub toggle_maintenance: bool,
 }
 
 /// A process with rules for when it runs, how it is checked and how it is advertised.
@@ -577,6 +580,22 @@ pub struct Telemetry {
     pub tags: Vec<String>,
     /// The metrics that jobs may send.
     pub metrics: Vec<Metric>,
+    /// The programs that measure some of them.
+    pub sensors: Vec<Sensor>,
+}
+
+/// A program that measures a metric: the number that it prints is the value (T2). A run that fails, takes too long or
+/// prints anything else gives no value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sensor {
+    /// The name of the metric, as on the metrics page.
+    pub metric: String,
+    /// What is run.
+    pub command: Command,
+    /// The time between two runs.
+    pub interval: Duration,
+    /// How long one may take.
+    pub timeout: Duration,
 }
 
 /// A metric that jobs may send (T2).

@@ -23,6 +23,7 @@ impl Core {
         self.doubtful |= state.give_up.is_some();
         self.timers.cancel(&mut state.give_up);
         self.timers.cancel(&mut state.delay);
+        state.by_hand &= cause.is_none();
         if cause.is_some() && !periodic {
             // W6, W8: each event starts it anew, with all its restarts, the first of them at once.
             (state.restarts, state.early) = (0, 0);
@@ -89,6 +90,10 @@ impl Core {
         for (signal, purpose) in signals {
             self.effects.push(Effect::Kill { run, signal, purpose });
         }
+        if aim == Aim::Term {
+            // It was to stop before it was there, and is asked only now.
+            self.await_end(job);
+        }
         if let Some(timeout) = self.planned(job).timeout.filter(|_| self.phase != Phase::Killing) {
             let timer = self.timers.set(self.now + timeout, Alarm::RunTimeout(job));
             self.job_mut(job).run_timeout = Some(timer);
@@ -98,6 +103,7 @@ impl Core {
 
     fn because(&self, job: JobIx) -> String {
         match self.job(job).cause {
+            _ if self.job(job).by_hand => ", by hand".into(),
             Some(event) if event.code != Code::Startup => {
                 format!(", because of {} {}", self.origin_name(event.origin), event.code)
             }
@@ -209,6 +215,9 @@ impl Core {
         }
         if periodic {
             self.change(job, State::Waiting, Aim::Up);
+            if core::mem::take(&mut self.job_mut(job).owed) {
+                return self.start(job, None);
+            }
             if self.job(job).turn.is_none() {
                 let failed = self.job(job).failure.is_some();
                 self.begin_stop(job, if failed { Ending::Failed } else { Ending::Done });
@@ -295,11 +304,16 @@ impl Core {
         if !self.job(job).is_up() {
             return;
         }
+        self.begin_turns(job);
+        self.start(job, Some(event));
+    }
+
+    /// From now on the turns of a periodic job are counted.
+    pub(crate) fn begin_turns(&mut self, job: JobIx) {
         let now = self.now;
         self.job_mut(job).turn_at = now;
         self.job_mut(job).triggered = true;
         self.set_turn(job);
-        self.start(job, Some(event));
     }
 
     /// Sets the next turn, if there is one; missed ones are not made up, and nothing drifts.
@@ -342,10 +356,10 @@ impl Core {
                 let met = self.planned(job).timeout.is_some_and(|timeout| timeout <= interval)
                     && self.job(job).started_at < due;
                 // Of several turns that come while it dies, one is kept (W7) and counted.
-                let kept = self.job(job).remembered.is_some();
+                let kept = self.job(job).owed;
                 if met && !kept && self.job(job).state() == State::Running {
                     self.count_restart(job);
-                    self.job_mut(job).remembered = self.job(job).cause;
+                    self.job_mut(job).owed = true;
                     let state = &mut self.jobs[job.index()];
                     self.timers.cancel(&mut state.run_timeout);
                     self.run_timeout(job);

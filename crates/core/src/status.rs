@@ -103,6 +103,8 @@ pub struct JobOverview {
     pub waits_for: Vec<Awaited>,
     /// The jobs it waits for before it stops (S2).
     pub hooks: Vec<JobIx>,
+    /// Whether the present run, or the last one, was started by hand.
+    pub by_hand: bool,
     /// The event that led to the present run, or to the last one.
     pub cause: Option<Event>,
 }
@@ -250,7 +252,8 @@ impl Core {
         self.maintenance
     }
 
-    /// Everything that is known.
+    /// Everything that is known, as of the last step. Whoever wants to know how long something takes from now on lets
+    /// time pass first, with a `Tick`.
     #[must_use]
     pub fn overview(&self) -> Overview {
         Overview {
@@ -304,6 +307,7 @@ impl Core {
             checks: self.checks_known(job).into_iter().map(CheckKnown::overview).collect(),
             waits_for: if waits { self.awaited(job) } else { Vec::new() },
             hooks: if state.aim() == Aim::Hooks { self.outstanding_hooks(job) } else { Vec::new() },
+            by_hand: state.by_hand,
             cause: state.cause,
         }
     }

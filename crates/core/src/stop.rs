@@ -33,7 +33,7 @@ impl Core {
         self.timers.cancel(&mut state.turn);
         self.timers.cancel(&mut state.delay);
         self.timers.cancel(&mut state.stop_timer);
-        state.remembered = None;
+        (state.remembered, state.owed) = (None, false);
         let after = if state.state() == State::Delaying { State::Waiting } else { state.state() };
         self.change(job, after, Aim::Hooks);
         self.send(Origin::Job(job), Code::Stopping, None);
@@ -61,7 +61,11 @@ impl Core {
     /// Whether a job waits for one of its hooks. A hook that itself waits for this job, directly or by others, would
     /// wait for ever.
     fn is_outstanding(&self, hook: JobIx, job: JobIx) -> bool {
-        hook != job && self.job(hook).state() != State::Complete && !self.waits_for(hook, job)
+        let state = self.job(hook);
+        // A job that comes again will be heard again, so its hooks are not complete when they have done their work.
+        let busy = state.has_process() || state.state() == State::Delaying || !state.is_up();
+        let done = state.state() == State::Complete || (self.comes_again(job) && !busy);
+        hook != job && !done && !self.waits_for(hook, job)
     }
 
     /// The hooks that a job waits for.
@@ -173,6 +177,13 @@ impl Core {
         self.change(job, state, Aim::Term);
         let signal = self.planned(job).stop.signal;
         self.signal_job(job, signal, Purpose::Stop);
+        if state == State::Running {
+            self.await_end(job);
+        }
+    }
+
+    /// A single job that was asked to end is killed if it does not. Where everything stops, the whole has its time.
+    pub(crate) fn await_end(&mut self, job: JobIx) {
         if self.phase == Phase::Running {
             let timer = self.timers.set(self.now + self.plan.stop_timeout, Alarm::Stubborn(job));
             self.job_mut(job).stop_timer = Some(timer);
@@ -219,9 +230,14 @@ impl Core {
         self.count_complete(job);
         self.look_at_dependents(job);
         if matches!(self.phase, Phase::Beginning | Phase::Running) {
-            self.log(Level::Info, Some(job), "is complete".into());
-            self.consequences(job);
-        } else if self.exit_code.is_none() {
+            let by_hand = self.job(job).comes_again();
+            self.log(Level::Info, Some(job), if by_hand { "is stopped" } else { "is complete" }.into());
+            if self.job(job).again {
+                self.revivals.push_back(job);
+            } else if !by_hand {
+                self.consequences(job);
+            }
+        } else if self.exit_code.is_none() && !self.job(job).comes_again() {
             // What runs for the end of work that has ended by itself may still fail.
             self.note_failure(job, false);
         }

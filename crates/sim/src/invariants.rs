@@ -29,9 +29,11 @@
 //! | H7, H8 | the end of a process ends its health; who is to be restarted when unhealthy is asked to end         |
 //! | D4, D8 | what is wanted in the catalog follows from health, maintenance and stopping, and is told once       |
 //! | C6     | coprocesses are stopped when the others are done                                                    |
+//! | X2     | every command is answered once; a start by hand leads to a run, a stop to none until the next start    |
 //! | core   | no defect is reported, deadlines do not pile up, a step has few effects                             |
 
 mod catalog;
+mod commands;
 mod health;
 mod runs;
 mod stopping;
@@ -40,7 +42,7 @@ mod waiting;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use containerpilot_core::command::Command;
+use containerpilot_core::command::{Command, RequestId};
 use containerpilot_core::effect::{Effect, Wanted};
 use containerpilot_core::event::{Code, Source, UserSignal};
 use containerpilot_core::ids::{CheckRun, JobIx, RunId};
@@ -101,6 +103,16 @@ struct CheckModel {
 
 #[derive(Clone, Debug)]
 struct JobModel {
+    /// Which life of the job this is, and since when.
+    incarnation: u64,
+    born: Time,
+    /// Since when its turns are counted (W4).
+    turns_from: Option<Time>,
+    /// How often it was started by hand, and how many of those runs were beside its turns.
+    by_hand: u64,
+    beside: u64,
+    /// How many runs there were since it was last started by hand.
+    fresh_runs: u64,
     run: Option<RunModel>,
     runs: u64,
     runs_at_shutdown: u64,
@@ -132,6 +144,10 @@ struct JobModel {
 /// What was seen of one job in one step.
 #[derive(Clone, Debug, Default)]
 struct Seen {
+    /// Somebody has started it by hand, or it was to start again and does.
+    by_hand: bool,
+    /// It has begun a new life.
+    born: bool,
     had_run: bool,
     ended: bool,
     ended_started: Option<Time>,
@@ -169,6 +185,10 @@ pub struct Witness<'a> {
     watches: Vec<Vec<Instance>>,
     remains: BTreeMap<RunId, Time>,
     most_deadlines: usize,
+    /// The requests that have no answer yet.
+    open: Vec<RequestId>,
+    /// The jobs that were to be started by hand before the startup.
+    early: Vec<usize>,
 }
 
 impl<'a> Witness<'a> {
@@ -196,6 +216,8 @@ impl<'a> Witness<'a> {
             maintenance: false,
             watches: vec![Vec::new(); plan.watches.len()],
             remains: BTreeMap::new(),
+            open: Vec::new(),
+            early: Vec::new(),
             most_deadlines: 4 * plan.jobs.len() + 2 * checks + 2,
         }
     }
@@ -237,7 +259,10 @@ impl<'a> Witness<'a> {
         let after: Vec<JobStatus> =
             (0..self.plan.jobs.len()).map(|nth| core.status(JobIx::at(nth))).collect();
         for event in &events {
-            self.see_event(event, input)?;
+            self.see_event(event, input, &after)?;
+        }
+        for (job, status) in after.iter().enumerate() {
+            self.see_birth(job, status)?;
         }
         self.end_epochs(&after);
         self.begin_epochs(input, &after);
@@ -256,11 +281,12 @@ impl<'a> Witness<'a> {
         if core.phase() != Phase::Left && deadlines > self.most_deadlines + self.remains.len() {
             return Err(self.says("core", format!("{deadlines} deadlines")));
         }
+        self.check_answers(input, effects, &after, core.phase())?;
         self.check_watch(input, &events)?;
         self.check_shutdown(input, core.phase(), &after)?;
         for (nth, status) in after.iter().enumerate() {
             self.check_state(nth, status)?;
-            self.check_runs(nth, status, core.phase())?;
+            self.check_runs(nth, &after, core.phase())?;
             self.check_health(nth, status, core.phase())?;
             self.check_catalog(nth, status, core.phase())?;
             self.check_stop(nth, &after, core.phase())?;
@@ -287,6 +313,17 @@ impl<'a> Witness<'a> {
     }
 
     fn see_input(&mut self, input: &Input, core: &Core) -> Check {
+        if let Input::Command { id, command } = input {
+            self.open.push(*id);
+            if let Command::Start(job) | Command::Restart(job) = command {
+                self.early.extend(Some(job.index()).filter(|job| *job < self.jobs.len()));
+            }
+        }
+        if core.phase() != Phase::Beginning {
+            for job in std::mem::take(&mut self.early) {
+                self.seen[job].by_hand = true;
+            }
+        }
         match input {
             Input::Started { run, .. } => {
                 let now = self.now;
@@ -342,7 +379,7 @@ impl<'a> Witness<'a> {
         self.seen[job].ended_started = Some(began);
     }
 
-    fn see_event(&mut self, event: &Event, input: &Input) -> Check {
+    fn see_event(&mut self, event: &Event, input: &Input, after: &[JobStatus]) -> Check {
         match (event.origin, event.code) {
             (Origin::Global, Code::Startup) => {
                 if self.startup.replace(self.now).is_some() {
@@ -363,7 +400,13 @@ impl<'a> Witness<'a> {
                 }
                 self.maintenance = on;
             }
-            (Origin::Job(job), code) => self.see_job_event(job.index(), code, event)?,
+            (Origin::Job(job), code) => {
+                // What comes after the end of one life belongs to the next.
+                if self.jobs[job.index()].stopped.is_some() {
+                    self.see_birth(job.index(), &after[job.index()])?;
+                }
+                self.see_job_event(job.index(), code, event, &after[job.index()])?;
+            }
             (Origin::Watch(_) | Origin::Signal(_), _) => {}
         }
         for job in 0..self.jobs.len() {
@@ -376,7 +419,7 @@ impl<'a> Witness<'a> {
         Ok(())
     }
 
-    fn see_job_event(&mut self, job: usize, code: Code, event: &Event) -> Check {
+    fn see_job_event(&mut self, job: usize, code: Code, event: &Event, status: &JobStatus) -> Check {
         if self.jobs[job].stopped.is_some() {
             return self.broken("E3", job, &format!("{code} comes after stopped"));
         }
@@ -391,7 +434,7 @@ impl<'a> Witness<'a> {
                     return self.broken("E3", job, "stopped comes before stopping");
                 }
                 self.jobs[job].stopped = Some(event.id.0);
-                self.see_complete(job);
+                self.see_complete(job, status);
             }
             Code::ExitSuccess | Code::ExitFailed => {
                 let seen = &mut self.seen[job];
@@ -405,7 +448,8 @@ impl<'a> Witness<'a> {
                 }
             }
             Code::TimerExpired => {
-                let due = self.startup.zip(self.plan.jobs[job].when.timeout).map(|(at, t)| at + t);
+                let since = self.startup.map(|startup| startup.max(self.jobs[job].born));
+                let due = since.zip(self.plan.jobs[job].when.timeout).map(|(at, t)| at + t);
                 let early = due.is_none_or(|due| due > self.now || (self.exact && due != self.now));
                 if self.jobs[job].runs > 0 || early {
                     return self.broken("W5", job, "it gives up without need");
@@ -452,7 +496,13 @@ impl<'a> Witness<'a> {
             Effect::CancelCheck { run } => self.see_cancel(*run),
             Effect::Advertise { job, wanted } => self.see_advertise(job.index(), *wanted),
             Effect::Heartbeat { job } => self.see_heartbeat(job.index()),
-            Effect::Reply { .. } => Ok(()),
+            Effect::Reply { id, .. } => match self.open.iter().position(|open| open == id) {
+                Some(place) => {
+                    self.open.remove(place);
+                    Ok(())
+                }
+                None => Err(self.says("X1", "an answer to nobody")),
+            },
             Effect::Log(entry) => {
                 if entry.message.contains("defect") {
                     return Err(self.says("core", entry.message.clone()));
@@ -465,7 +515,10 @@ impl<'a> Witness<'a> {
 
     fn check_state(&self, job: usize, status: &JobStatus) -> Check {
         let before = &self.before[job];
-        if before.state == State::Complete && status.state != State::Complete || status.aim < before.aim {
+        let same = before.incarnation == status.incarnation;
+        let back =
+            before.state == State::Complete && status.state != State::Complete || status.aim < before.aim;
+        if same && back {
             return self.broken("W9", job, "it is brought back");
         }
         let complete = status.state == State::Complete;
@@ -539,6 +592,12 @@ impl JobModel {
             due: None,
         };
         Self {
+            incarnation: 0,
+            born: Time::ZERO,
+            turns_from: None,
+            by_hand: 0,
+            beside: 0,
+            fresh_runs: 0,
             run: None,
             runs: 0,
             runs_at_shutdown: 0,

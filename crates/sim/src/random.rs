@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use containerpilot_core::command::Command as CoreCommand;
 use containerpilot_core::event::{Code, Source, UserSignal};
+use containerpilot_core::ids::JobIx;
 use containerpilot_core::input::{ExitStatus, Instance, StartErrorKind};
 use containerpilot_core::plan::{
     AtEnd, Backoff, Catalog, Check, Command, Consul, ConsulAddress, Control, EventPattern, Format, Health,
@@ -91,11 +92,18 @@ pub fn scenario(seed: u64) -> Scenario {
         pass_signals,
         ..plain_plan(jobs)
     };
+    let ready_at = chance.time(&SHORT);
+    if !pass_signals {
+        // Not before the startup: in the step of the startup too much would happen at once to be told apart.
+        let begun = ready_at + Duration::from_micros(1);
+        let commands = commands(&mut aside, plan.jobs.len());
+        happenings.extend(commands.into_iter().map(|(at, command)| (begun + at, command)));
+    }
     Scenario {
         plan,
         scripts,
         happenings,
-        ready_at: chance.time(&SHORT),
+        ready_at,
         order: chance.number(),
         late: chance.percent(10),
         patience: chance.pick(&[30, 60, 100, 150, 300]),
@@ -130,6 +138,7 @@ pub fn plain_plan(jobs: Vec<Job>) -> Plan {
         telemetry: None,
         stop_timeout: Duration::from_secs(5),
         pass_signals: false,
+        toggle_maintenance: false,
     }
 }
 
@@ -460,6 +469,25 @@ fn check_scripts(chance: &mut Chance) -> Vec<CheckScript> {
         takes: if chance.percent(8) { None } else { Some(chance.time(&SHORT)) },
         passes: chance.percent(mood),
         cancel: if chance.percent(70) { Duration::ZERO } else { chance.time(&LONG) },
+    };
+    (0..count).map(|_| one(chance)).collect()
+}
+
+/// What people ask for.
+fn commands(chance: &mut Chance, jobs: usize) -> Vec<(Duration, Happening)> {
+    let count = chance.pick(&[0, 0, 0, 1, 2, 4, 8]);
+    let one = |chance: &mut Chance| {
+        let at = chance.time(&[0, 1, 10, 50, 100, 101, 200, 500, 1_000, 2_000, 5_000]);
+        // Now and then there is no such job.
+        let bound = if chance.percent(3) { jobs + 1 } else { jobs };
+        let job = JobIx::at(chance.index(bound));
+        let command = match chance.below(10) {
+            0..3 => CoreCommand::Start(job),
+            3..6 => CoreCommand::Stop(job),
+            6..9 => CoreCommand::Restart(job),
+            _ => CoreCommand::Signal(job, chance.pick(&[Signal::TERM, Signal::KILL, Signal(10)])),
+        };
+        (at, Happening::Command(command))
     };
     (0..count).map(|_| one(chance)).collect()
 }

@@ -3,11 +3,13 @@
 use std::fmt;
 use std::time::Duration;
 
+use containerpilot_core::command::Command;
+use containerpilot_core::ids::JobIx;
 use containerpilot_core::plan::{AtEnd, Catalog, Job, OnUnhealthy, Probe, Restarts, Signal};
 
 use crate::invariants::Violation;
 use crate::random::at_startup;
-use crate::scenario::Scenario;
+use crate::scenario::{Happening, Scenario};
 use crate::world;
 
 /// A rule that was broken, and how to see it again.
@@ -138,6 +140,21 @@ const CUTS: [Cut; 20] = [
     },
 ];
 
+/// Whether something still happens when a job is taken out; those behind it move up.
+fn keep_without(happening: &mut Happening, gone: usize) -> bool {
+    let Happening::Command(
+        Command::Start(job) | Command::Stop(job) | Command::Restart(job) | Command::Signal(job, _),
+    ) = happening
+    else {
+        return true;
+    };
+    if job.index() > gone {
+        *job = JobIx::at(job.index() - 1);
+        return true;
+    }
+    job.index() < gone
+}
+
 fn drop<T>(place: &mut Option<T>) -> bool {
     place.take().is_some()
 }
@@ -180,6 +197,7 @@ fn smaller(from: &Scenario, rule: &str, tried: &mut u32) -> Option<(Scenario, Vi
         let mut candidate = from.clone();
         candidate.plan.jobs.remove(nth);
         candidate.scripts.remove(nth);
+        candidate.happenings.retain_mut(|(_, happening)| keep_without(happening, nth));
         if let Some(found) = attempt(candidate) {
             return Some(found);
         }

@@ -16,7 +16,7 @@ fn lines(text: &str) -> Vec<&str> {
 #[test]
 fn t3_jobs_checks_watches_and_events_are_told() {
     let mut stage = Stage::new(
-        "{ jobs: [
+        "{ consul: 'localhost:8500', jobs: [
             { name: 'web \"1\"', exec: 'web', restarts: 5, restartBackoff: false,
               health: [{ name: 'alive', exec: 'true', interval: 1, ttl: 10 }] },
             { name: 'other', exec: 'other', when: { source: 'watch.db', once: 'changed' } },

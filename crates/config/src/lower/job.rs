@@ -199,7 +199,7 @@ impl<H: Host> Lower<'_, H> {
             match (&fields.name, &fields.port) {
                 (Some(given), _) => {
                     let message = format!("`{name}` cannot be the name of a job with a `port`");
-                    self.error(given.place, message, &wanted(name));
+                    self.error(given.place, message, &service_rule(name));
                 }
                 (None, port) => {
                     let place = port.as_ref().map_or(opening(fields.place), |given| given.key);
@@ -275,7 +275,7 @@ impl<H: Host> Lower<'_, H> {
                 None
             }
             Some(given) if !is_service_name(&given.value) => {
-                let help = wanted(&given.value);
+                let help = service_rule(&given.value);
                 self.error(given.place, format!("`{}` cannot be the name of a service", given.value), &help);
                 None
             }
@@ -320,7 +320,7 @@ impl<H: Host> Lower<'_, H> {
 }
 
 /// What a name in the catalog looks like.
-fn wanted(name: &str) -> String {
+pub(crate) fn service_rule(name: &str) -> String {
     let rule = "a small letter first, then letters, digits and dashes, at least two in all";
     match service_name_like(name) {
         Some(like) => format!("write for example \"{like}\": {rule}"),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{
     AtEnd, Check, EventPattern, Health, Job, Metric, MetricKind, OnUnhealthy, Probe, Process, Repeat,
-    Restarts, Role, Service, Signal, Stop, Telemetry, Trigger, When,
+    Restarts, Role, Sensor, Service, Signal, Stop, Telemetry, Trigger, When,
 };
 
 use super::Lower;
@@ -14,7 +14,7 @@ use crate::decode::Section;
 use crate::diagnose::{Place, Severity};
 use crate::fields::{MetricFields, TelemetryFields};
 use crate::host::Host;
-use crate::kinds::{MetricType, value_of};
+use crate::kinds::{MetricType, span_of, value_of};
 use crate::metrics;
 
 /// The name of the job that advertises the telemetry server.
@@ -72,16 +72,20 @@ impl<H: Host> Lower<'_, H> {
             process: Process::default(),
             raw_output: false,
         };
-        Some((Telemetry { address, port, tags, metrics: metrics? }, job))
+        let (metrics, sensors) = metrics?.into_iter().unzip::<_, _, Vec<_>, Vec<_>>();
+        let sensors = sensors.into_iter().flatten().collect();
+        Some((Telemetry { address, port, tags, metrics, sensors }, job))
     }
 
-    fn metrics(&mut self, fields: &TelemetryFields) -> Option<Vec<Metric>> {
+    fn metrics(&mut self, fields: &TelemetryFields) -> Option<Vec<(Metric, Option<Sensor>)>> {
         let all = fields.metrics.as_ref().map(|given| given.value.as_slice()).unwrap_or_default();
-        let mut metrics: Vec<(Metric, Place)> = Vec::new();
+        let mut metrics: Vec<(Metric, Option<Sensor>)> = Vec::new();
         let mut complete = true;
         let mut series: BTreeMap<String, String> = BTreeMap::new();
         for fields in all {
-            let Some(metric) = self.metric(fields) else {
+            let metric = self.metric(fields);
+            let sensor = self.sensor(fields, metric.as_ref());
+            let (Some(metric), Some(sensor)) = (metric, sensor) else {
                 complete = false;
                 continue;
             };
@@ -95,9 +99,29 @@ impl<H: Host> Lower<'_, H> {
             } else {
                 self.clashes(&metric, place, &mut series);
             }
-            metrics.push((metric, place));
+            metrics.push((metric, sensor));
         }
-        complete.then(|| metrics.into_iter().map(|(metric, _)| metric).collect())
+        complete.then_some(metrics)
+    }
+
+    /// The program that measures a metric, if there is one.
+    fn sensor(&mut self, fields: &MetricFields, metric: Option<&Metric>) -> Option<Option<Sensor>> {
+        let Some(exec) = &fields.exec else {
+            let idle = [("interval", &fields.interval), ("timeout", &fields.timeout)];
+            for (key, given) in idle {
+                if let Some(given) = given {
+                    let message = format!("`{key}` of a metric does nothing without `exec`");
+                    self.error(given.key, message, "add the program that measures it, or remove this");
+                    return None;
+                }
+            }
+            return Some(None);
+        };
+        let info = &MetricFields::INFO;
+        let interval = self.positive(info, fields.place, exec.key, fields.interval.as_ref(), "interval")?;
+        let timeout = value_of(&fields.timeout).filter(|time| *time > 0).map_or(interval, span_of);
+        let metric = metric?.name.clone();
+        Some(Some(Sensor { metric, command: exec.value.clone(), interval, timeout }))
     }
 
     /// Two metrics under one name on the page: Prometheus keeps one of the values, and nobody can say which.

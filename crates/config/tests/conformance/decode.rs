@@ -142,6 +142,10 @@ fn accepted_departure(case: &Value) -> Option<&'static str> {
     {
         return Some("one-interface-for-telemetry");
     }
+    let sensors = get(&root, "telemetry").and_then(|telemetry| get(telemetry, "sensors"));
+    if kind == "unknown-key" && sensors.is_some() && get(&root, "jobs").is_none() {
+        return Some("version-2-files");
+    }
     const NEW: [&str; 25] = [
         "event",
         "all",

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use containerpilot_config::diagnose::{Severity, Style};
 use containerpilot_config::host::Described;
 use containerpilot_config::interfaces::HostAddress;
-use containerpilot_config::{Input, Loaded, Options, load};
+use containerpilot_config::legacy::migrate;
+use containerpilot_config::{Input, Loaded, Options, load, load_with_program};
 use serde_json::Value;
 
 use crate::harness::{environment, say, text};
@@ -76,11 +77,43 @@ fn c3_every_public_file_gets_the_verdict_of_3_8() {
     assert_eq!(failed, 0);
 }
 
+/// What an image's start script does with a file that is a template for `sed` and not for containerpilot.
+fn after_sed(source: Vec<u8>) -> Vec<u8> {
+    let text = String::from_utf8(source).unwrap();
+    let words = [("[consul]", "consul:8500"), ("[loglevel]", "info"), ("[poll]", "5"), ("[ttl]", "20")];
+    words.iter().fold(text, |text, (word, value)| text.replace(word, value)).into_bytes()
+}
+
 #[test]
-fn c8_a_version_2_file_is_refused_in_so_many_words() {
+fn c8_every_public_version_2_file_loads_and_migrates() {
+    let variables =
+        ["CONSUL_AGENT", "ACME_DOMAIN", "CONSUL", "LOG_LEVEL", "BACKEND", "ES_SERVICE_NAME", "CONSUL_URL"];
+    let program = ["/bin/app".to_owned(), "--port".to_owned(), "{{ .CONSUL }}".to_owned()];
+    let options = Options { version: "test", refuse_planned: true };
+    let mut files = 0;
     for case in index()["v2"].as_array().into_iter().flatten() {
-        let Loaded { plan, report } = loaded(case);
-        assert!(plan.is_none(), "{} loads", text(case, "file"));
-        assert!(!report.problems().is_empty());
+        let name = text(case, "file").to_owned();
+        let source = after_sed(std::fs::read(folder().join(&name)).unwrap());
+        // With the variables that switch parts on, and without them.
+        for switched in [true, false] {
+            let mut host = host(case);
+            for name in variables.iter().skip(if switched { 0 } else { 2 }) {
+                let value = if *name == "LOG_LEVEL" { "DEBUG" } else { "my-svc" };
+                host.environment.insert(name.as_bytes().to_vec(), value.as_bytes().to_vec());
+            }
+            let input = Input { name: name.clone(), text: source.clone() };
+            let Loaded { plan, report } =
+                load_with_program(vec![input.clone()], &host, options, Some(&program));
+            let style = Style { faults_are_errors: false, colour: false };
+            assert!(plan.is_some(), "{name}\n{}", report.display(style));
+            // It prints only what it has found to mean the same.
+            for program in [Some(program.as_slice()), None] {
+                let migrated = migrate(input.clone(), &host, options, program);
+                assert!(migrated.is_ok(), "{name}: {migrated:?}");
+            }
+        }
+        files += 1;
     }
+    assert!(files >= 17);
+    say(&format!("realworld, version 2: {files} files load and migrate"));
 }

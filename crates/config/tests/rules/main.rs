@@ -5,6 +5,7 @@ mod catalog;
 mod coprocesses;
 mod files;
 mod keys;
+mod legacy;
 mod limits;
 mod meaning;
 mod plan;

@@ -356,6 +356,8 @@ fn x1_the_control_socket_is_where_the_file_or_the_environment_says() {
     assert_eq!(at("{ control: { socket: '/tmp/b' } }", "/tmp/a"), Some(("/tmp/b".to_owned(), true)));
     assert_eq!(at("{}", &"x".repeat(107)), Some(("x".repeat(107), true)));
     assert_eq!(at("{}", &"x".repeat(108)), None);
-    let control = control("{ control: { mode: '0660', group: 7 } }", "").unwrap();
-    assert_eq!((control.mode, control.group), (0o660, Some(Principal::Id(7))));
+    let open = control("{ control: { mode: '0660', group: 7 } }", "").unwrap();
+    assert_eq!((open.mode, open.group), (0o660, Some(Principal::Id(7))));
+    let loaded = crate::support::load_files(&["{ control: { group: 7 } }"], &crate::support::host());
+    assert!(crate::support::shown(&loaded).contains("so `group` changes nothing"));
 }

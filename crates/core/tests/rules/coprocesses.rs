@@ -168,3 +168,23 @@ fn w10_coprocesses_alone_are_all_there_is_to_do() {
     stage.exit("co", 7);
     assert_eq!(stage.exit, Some(0));
 }
+
+#[test]
+fn c8_sigusr1_toggles_maintenance_where_the_plan_says_so() {
+    let service = "{ jobs: [{ name: 'db', port: 1, health: { exec: 'c', interval: 5, ttl: 15 } }] }";
+    let mut stage = running(service);
+    stage.checked(true);
+    stage.look();
+    stage.signal(10);
+    assert_eq!(stage.look(), [""; 0], "in a version 3 file it means nothing to the core");
+    let mut old = plan(service);
+    old.toggle_maintenance = true;
+    let mut stage = Stage::new(old);
+    stage.input(Input::Ready);
+    stage.checked(true);
+    stage.look();
+    stage.signal(10);
+    assert_eq!(stage.look(), ["event global enterMaintenance", "advertise db absent"]);
+    stage.signal(10);
+    assert_eq!(stage.events().first().map(String::as_str), Some("global exitMaintenance"));
+}

@@ -20,7 +20,7 @@ impl Witness<'_> {
             return self.broken("D8", job, "it enters the catalog in maintenance");
         }
         let left = self.before[job].aim > Aim::Hooks || self.before[job].state == State::Complete;
-        if left {
+        if left && !self.seen[job].born {
             return self.broken("S2", job, "it comes back to the catalog after it has left");
         }
         let begins = before == Wanted::Absent;

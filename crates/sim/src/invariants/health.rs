@@ -113,7 +113,7 @@ impl Witness<'_> {
                 _ => false,
             };
             let begun = planned.exec.is_none()
-                && self.before[job].state != State::Running
+                && (self.before[job].state != State::Running || self.seen[job].born)
                 && status.state == State::Running;
             if begun {
                 self.jobs[job].has_begun = true;
@@ -179,6 +179,10 @@ impl Witness<'_> {
             return self.broken("H4", job, "a check is cut short twice");
         }
         let began = model.began;
+        if self.seen[job].born {
+            // It belongs to the life before.
+            return Ok(());
+        }
         let Some(health) = &self.plan.jobs[job].health else { return Ok(()) };
         let timeout = began + health.checks[check].timeout;
         if self.jobs[job].active {
@@ -202,7 +206,7 @@ impl Witness<'_> {
         }
         self.jobs[job].verdict = status.healthy;
         let (model, seen) = (&self.jobs[job], &self.seen[job]);
-        if !seen.blurred || seen.ended {
+        if (!seen.blurred || seen.ended) && !seen.born {
             if seen.unhealthy != seen.expected_unhealthy {
                 let what = format!("{} times unhealthy, not {}", seen.unhealthy, seen.expected_unhealthy);
                 return self.broken(if seen.ended { "H7" } else { "E5" }, job, &what);

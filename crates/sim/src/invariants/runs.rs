@@ -8,7 +8,7 @@ use containerpilot_core::ids::RunId;
 use containerpilot_core::plan::{Job, OnUnhealthy, Repeat, Restarts, Signal, Trigger};
 use containerpilot_core::{Aim, JobStatus, Phase, State, Time};
 
-use super::{Check, Pending, RunModel, Witness};
+use super::{Check, Pending, RunModel, Seen, Witness};
 use crate::world::pid_of;
 
 impl Witness<'_> {
@@ -34,8 +34,20 @@ impl Witness<'_> {
         let in_shutdown = self.shutdown.is_some() && self.phase_before == Phase::Stopping;
         let why = environment.iter().find(|(name, _)| *name == "CONTAINERPILOT_EVENT").map(|(_, why)| why);
         let farewell = why.is_some_and(|why| matches!(why, "stopping" | "stopped" | "shutdown"));
+        let periodic = matches!(planned.when.trigger, Trigger::Interval(_));
+        let by_hand = self.seen[job].by_hand && why.is_none();
+        let now = self.now;
         let model = &mut self.jobs[job];
+        if by_hand {
+            model.by_hand += 1;
+            model.beside += u64::from(periodic && model.runs > 0);
+            (model.fresh_runs, model.early, model.restart_due) = (0, 0, None);
+        }
+        if periodic && model.runs == 0 {
+            model.turns_from = Some(now);
+        }
         model.runs += 1;
+        model.fresh_runs += 1;
         model.runs_at_shutdown += u64::from(in_shutdown);
         model.run = Some(RunModel {
             run,
@@ -54,16 +66,20 @@ impl Witness<'_> {
             );
         }
         let most = match planned.when.repeat() {
-            _ if matches!(planned.when.trigger, Trigger::Interval(_)) => 1,
+            _ if periodic => 1,
+            Repeat::Once if self.outlives_its_source(job, &self.before) => self.jobs[job].fires.max(1),
             Repeat::Once => 1,
             Repeat::Each => self.jobs[job].fires,
         };
+        // What starts a job in the step of its birth may have come before or after that.
+        let most = most.max(u64::from(self.seen[job].born));
+        let hands = if periodic { 0 } else { self.jobs[job].by_hand };
         if let Restarts::Limited(restarts) = planned.restarts
-            && self.jobs[job].runs > most.saturating_mul(1 + restarts)
+            && self.jobs[job].runs - self.jobs[job].beside > (most + hands).saturating_mul(1 + restarts)
         {
             return self.broken("W6", job, &format!("it runs the {}th time", self.jobs[job].runs));
         }
-        if matches!(planned.when.trigger, Trigger::Interval(_)) { self.check_turn(job) } else { Ok(()) }
+        if periodic { self.check_turn(job) } else { Ok(()) }
     }
 
     /// P7: exactly the processes that run, and why this one does.
@@ -94,10 +110,12 @@ impl Witness<'_> {
     /// W4: a turn is a multiple of the interval after the startup; one that had to wait follows an exit.
     fn check_turn(&self, job: usize) -> Check {
         let Trigger::Interval(interval) = self.plan.jobs[job].when.trigger else { return Ok(()) };
-        let Some(startup) = self.startup else { return self.broken("W4", job, "it runs before startup") };
-        let since = self.now.since(startup);
+        let Some(from) = self.jobs[job].turns_from else {
+            return self.broken("W4", job, "it runs before startup");
+        };
+        let since = self.now.since(from);
         let on_time = since.as_nanos().is_multiple_of(interval.as_nanos());
-        let followed = self.seen[job].ended;
+        let followed = self.seen[job].ended || self.seen[job].by_hand;
         if self.exact && !on_time && !followed {
             return self.broken("W4", job, &format!("its turn comes {since:?} after the startup"));
         }
@@ -116,7 +134,7 @@ impl Witness<'_> {
         let was_up = self.before[job].aim == Aim::Up;
         let unhealthy = self.seen[job].unhealthy > 0
             && planned.health.as_ref().is_some_and(|health| health.on_unhealthy == OnUnhealthy::Restart);
-        let runs = self.jobs[job].runs;
+        let (runs, from) = (self.jobs[job].runs - self.jobs[job].beside, self.jobs[job].turns_from);
         let Some(model) = &mut self.jobs[job].run else { return Ok(()) };
         let Some(started) = model.started else {
             return self.broken("P4", job, "a signal to a process that has not started");
@@ -130,7 +148,7 @@ impl Witness<'_> {
             }
             Purpose::Timeout => {
                 let timeout = planned.timeout.is_some_and(|timeout| same(started + timeout));
-                let met = met_at(planned, self.startup, runs, model).is_some_and(same);
+                let met = met_at(planned, from, runs, model).is_some_and(same);
                 ("P5", signal == Signal::KILL && (timeout || met) && !model.timed_out)
             }
             Purpose::Stubborn => {
@@ -171,7 +189,8 @@ impl Witness<'_> {
         Ok(())
     }
 
-    pub(super) fn check_runs(&mut self, job: usize, status: &JobStatus, phase: Phase) -> Check {
+    pub(super) fn check_runs(&mut self, job: usize, after: &[JobStatus], phase: Phase) -> Check {
+        let status = &after[job];
         self.check_limits(job, status)?;
         if !self.exact {
             return Ok(());
@@ -191,7 +210,7 @@ impl Witness<'_> {
         if let (Some(startup), Some(timeout)) = (self.startup, planned.when.timeout)
             && self.jobs[job].runs == 0
             && status.state == State::Waiting
-            && startup + timeout < self.now
+            && startup.max(self.jobs[job].born) + timeout < self.now
         {
             return self.broken("W5", job, "it should have given up");
         }
@@ -200,6 +219,7 @@ impl Witness<'_> {
         }
         match (&planned.when.trigger, planned.when.repeat()) {
             (Trigger::Interval(interval), _) => self.check_turns(job, *interval),
+            (_, Repeat::Once) if self.outlives_its_source(job, after) => Ok(()),
             (_, Repeat::Once) => self.check_once(job, status),
             (_, Repeat::Each) => self.check_each(job, status),
         }
@@ -224,7 +244,9 @@ impl Witness<'_> {
         {
             return self.broken("P5", job, "its time is up, and it was not killed");
         }
-        if let Some(asked) = run.stopped.or(run.replaced)
+        // Who is to stop while it makes way for another has the time of a stop again.
+        let replaced = run.replaced.filter(|_| self.jobs[job].stopping.is_none());
+        if let Some(asked) = run.stopped.or(replaced)
             && self.shutdown.is_none()
             && asked + self.plan.stop_timeout < self.now
             && run.killed.is_none()
@@ -234,21 +256,35 @@ impl Witness<'_> {
         Ok(())
     }
 
+    /// What was seen of a job, without what belongs to the life before.
+    fn seen_in_this_life(&self, job: usize) -> Seen {
+        let mut seen = self.seen[job].clone();
+        if seen.born {
+            (seen.had_run, seen.ended) = (false, false);
+        }
+        seen
+    }
+
     /// W2, W8: the first event starts it, at once; and then only restarts do.
     fn check_once(&mut self, job: usize, status: &JobStatus) -> Check {
         let planned = &self.plan.jobs[job];
-        let (seen, now) = (self.seen[job].clone(), self.now);
+        let (seen, now) = (self.seen_in_this_life(job), self.now);
         let model = &mut self.jobs[job];
         if model.fires > 0 && model.runs == 0 {
             return self.broken("W2", job, "the first event does not start it");
         }
-        if seen.spawned > 0 && model.runs > 1 && model.restart_due != Some(now) && !seen.ended {
+        if seen.spawned > 0
+            && model.runs > 1
+            && model.restart_due != Some(now)
+            && !seen.ended
+            && !seen.by_hand
+        {
             return self.broken("W8", job, "it is restarted at the wrong time");
         }
         if seen.ended {
             let more = match planned.restarts {
                 Restarts::Unlimited => true,
-                Restarts::Limited(most) => model.runs - u64::from(seen.spawned) <= most,
+                Restarts::Limited(most) => model.fresh_runs - u64::from(seen.spawned) <= most,
             };
             let ran = now.since(seen.ended_started.unwrap_or(now));
             let delay = delay_after(planned, ran, &mut model.early);
@@ -272,7 +308,7 @@ impl Witness<'_> {
 
     /// W7: no event is lost, and none counts twice.
     fn check_each(&mut self, job: usize, status: &JobStatus) -> Check {
-        let (seen, before) = (self.seen[job].clone(), self.before[job]);
+        let (seen, before) = (self.seen_in_this_life(job), self.before[job]);
         let pending = self.jobs[job].pending;
         let restarted = status.restarts > before.restarts || before.state == State::Delaying;
         let owed = match (seen.had_run, seen.ended) {
@@ -284,7 +320,7 @@ impl Witness<'_> {
             return self.broken("W7", job, "an event is lost");
         }
         let remembered = seen.ended && pending != Pending::No;
-        if seen.spawned > 0 && seen.fired == 0 && !remembered && !restarted {
+        if seen.spawned > 0 && seen.fired == 0 && !remembered && !restarted && !seen.by_hand {
             return self.broken("W7", job, "it runs without an event");
         }
         self.check_spacing(job, status)?;
@@ -293,6 +329,7 @@ impl Witness<'_> {
             (true, false) => pending,
             (true, true) if seen.fired == 0 => Pending::No,
             (true, true) if seen.fired > 1 || pending == Pending::Yes => Pending::Yes,
+            (false, _) if seen.fired > 0 && seen.by_hand => Pending::Perhaps,
             (false, _) if seen.fired > 1 => Pending::Yes,
             _ if seen.fired == 1 && restarted => Pending::Perhaps,
             (true, true) if pending == Pending::Perhaps => Pending::Perhaps,
@@ -303,7 +340,7 @@ impl Witness<'_> {
 
     /// W8: restarts between events are spaced as any.
     fn check_spacing(&mut self, job: usize, status: &JobStatus) -> Check {
-        let (seen, before, now) = (self.seen[job].clone(), self.before[job], self.now);
+        let (seen, before, now) = (self.seen_in_this_life(job), self.before[job], self.now);
         let at_once =
             seen.spawned > 0 && status.restarts > before.restarts && before.state != State::Delaying;
         let model = &mut self.jobs[job];
@@ -331,11 +368,12 @@ impl Witness<'_> {
 
     /// W4: no turn is missed while it waits, and a run that is still going then has met its timeout.
     fn check_turns(&self, job: usize, interval: Duration) -> Check {
-        let Some(startup) = self.startup else { return Ok(()) };
         let planned = &self.plan.jobs[job];
         let model = &self.jobs[job];
+        let Some(startup) = model.turns_from.or(self.startup) else { return Ok(()) };
+        let turns_taken = model.runs - model.beside;
         if let Some(run) = &model.run {
-            if met_at(planned, self.startup, model.runs, run).is_some_and(|met| met < self.now)
+            if met_at(planned, Some(startup), turns_taken, run).is_some_and(|met| met < self.now)
                 && !run.timed_out
             {
                 return self.broken("W4", job, "its turn has come, and the run before was not killed");
@@ -349,7 +387,7 @@ impl Witness<'_> {
             return self.broken("W4", job, "its turn has passed");
         }
         if let Restarts::Limited(most) = planned.restarts
-            && model.runs > most
+            && turns_taken > most
         {
             return self.broken("W9", job, "it has had its turns, and is not complete");
         }

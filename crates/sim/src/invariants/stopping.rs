@@ -21,7 +21,12 @@ impl Witness<'_> {
     }
 
     /// A job has completed: what that means for the exit code.
-    pub(super) fn see_complete(&mut self, job: usize) {
+    pub(super) fn see_complete(&mut self, job: usize, status: &JobStatus) {
+        // Who is stopped by hand, or begins another life, has not ended for good.
+        let again = status.incarnation > self.jobs[job].incarnation;
+        if again || Self::comes_again(&self.before[job]) || Self::comes_again(status) {
+            return;
+        }
         let planned = &self.plan.jobs[job];
         let model = &self.jobs[job];
         let failure = model.last_failure.filter(|_| !model.was_asked);
@@ -39,7 +44,7 @@ impl Witness<'_> {
         }
         let periodic = matches!(planned.when.trigger, Trigger::Interval(_));
         let in_time = model.first_fire.zip(model.stopping).is_some_and(|(fire, (_, stop))| fire < stop);
-        let triggered = in_time || periodic;
+        let triggered = in_time || periodic || self.seen[job].by_hand;
         let has_run = model.runs > 0
             || model.has_begun
             || (planned.exec.is_none() && planned.health.is_none() && triggered);
@@ -173,8 +178,7 @@ impl Witness<'_> {
         // One that has become complete in this very step, and not before the one that was let go, was part of the ring
         // until it was broken. Where that one goes on (it has a process), the order within the step cannot be seen.
         let later = |(one, other)| one > other;
-        let before_it =
-            self.jobs[target].stopped.zip(self.jobs[from].stopped).is_some_and(|stopped| later(stopped));
+        let before_it = self.jobs[target].stopped.zip(self.jobs[from].stopped).is_some_and(later);
         let gone =
             self.before[from].state == State::Complete || (after[from].state == State::Complete && before_it);
         if gone || !waits || seen.contains(&from) {
@@ -197,8 +201,15 @@ impl Witness<'_> {
             if self.before[job].wanted == Wanted::Absent {
                 self.jobs[job].free_at = Some(self.now);
             }
+            let running = phase == Phase::Running || self.phase_before == Phase::Running;
+            let again = running && Self::comes_again(status);
+            let left_for_good = status.state == State::Complete;
             let outstanding = self.hooks(job).find(|hook| {
-                after[*hook].state != State::Complete && !self.in_a_ring(*hook, job, after, &mut Vec::new())
+                // One that has begun another life was complete; one that has ended may run for what came after.
+                is_at_work(&after[*hook], again)
+                    && !self.seen[*hook].born
+                    && !(again && (self.seen[*hook].ended || self.seen[*hook].spawned > 0 && left_for_good))
+                    && !self.in_a_ring(*hook, job, after, &mut Vec::new())
             });
             if let Some(hook) = outstanding
                 && !late
@@ -208,7 +219,8 @@ impl Witness<'_> {
             }
         }
         if !left {
-            let done = self.hooks(job).all(|hook| after[hook].state == State::Complete);
+            let again = phase == Phase::Running && Self::comes_again(status);
+            let done = self.hooks(job).all(|hook| !is_at_work(&after[hook], again));
             let overdue = planned.stop.timeout.is_some_and(|timeout| stopping + timeout < self.now);
             if done || (overdue && self.exact) {
                 return self.broken("S2", job, "it waits for hooks, and need not");
@@ -219,7 +231,9 @@ impl Witness<'_> {
         let busy = |(planned, model): (&Job, &JobModel)| {
             planned.role != Role::Coprocess && model.run.as_ref().is_some_and(ran)
         };
-        let begins = planned.role == Role::Coprocess && phase == Phase::Stopping && stopping == self.now;
+        // In this very step, that is: one that was stopped by hand a moment ago is none of this.
+        let begins =
+            planned.role == Role::Coprocess && phase == Phase::Stopping && self.before[job].aim == Aim::Up;
         if begins && self.plan.jobs.iter().zip(&self.jobs).any(busy) {
             return self.broken("C6", job, "a coprocess is stopped while others still run");
         }
@@ -275,4 +289,10 @@ impl Witness<'_> {
     pub(super) fn is_once(&self, job: usize) -> bool {
         self.plan.jobs[job].when.repeat() == Repeat::Once
     }
+}
+
+/// Whether a hook is waited for: until it is complete; or, if the job will be heard again, until it has done its work.
+fn is_at_work(hook: &JobStatus, again: bool) -> bool {
+    let idle = hook.run.is_none() && hook.state != State::Delaying && hook.aim == Aim::Up;
+    hook.state != State::Complete && !(again && idle)
 }

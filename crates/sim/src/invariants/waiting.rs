@@ -22,7 +22,8 @@ impl Witness<'_> {
                     && (self.plan.catalog != Catalog::Embedded
                         || !self.watches[nth].is_empty()
                         || jobs().any(|(job, status, begins)| {
-                            advertised(job) && begins && status.state != State::Complete
+                            advertised(job)
+                                && (begins && status.state != State::Complete || Self::comes_again(status))
                         }))
             }),
             Source::Job(name) => {
@@ -48,7 +49,7 @@ impl Witness<'_> {
             }
             _ => false,
         };
-        can && status.state != State::Complete
+        (can && status.state != State::Complete) || Self::comes_again(status)
     }
 
     /// The jobs that do something, will by themselves, or can be started by those who do (W10).
@@ -74,7 +75,12 @@ impl Witness<'_> {
         match &self.plan.jobs[job].when.trigger {
             Trigger::Never => false,
             Trigger::Interval(_) => true,
-            _ if self.is_once(job) && (model.runs > 0 || model.has_begun) => false,
+            _ if self.is_once(job)
+                && (model.runs > 0 || model.has_begun)
+                && !self.outlives_its_source(job, after) =>
+            {
+                false
+            }
             Trigger::Event { event, .. } => can_come(event),
             Trigger::Any { conditions, .. } => conditions.iter().any(can_come),
             Trigger::All { conditions, .. } => {
@@ -123,12 +129,10 @@ impl Witness<'_> {
             return Ok(());
         }
         let working = self.plan.jobs.iter().any(works);
-        let done = self
-            .plan
-            .jobs
-            .iter()
-            .zip(after)
-            .all(|(job, status)| status.state == State::Complete || (working && !works(job)));
+        let done = self.plan.jobs.iter().zip(after).all(|(job, status)| {
+            let complete = status.state == State::Complete && !Self::comes_again(status);
+            complete || (working && !works(job))
+        });
         if done { Err(self.says("W10", "all work is done, and it does not stop")) } else { Ok(()) }
     }
 }

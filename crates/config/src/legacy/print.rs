@@ -1,0 +1,296 @@
+//! The translation as text: what `migrate` prints.
+//!
+//! A value that the old file holds is written as it is there, with the actions of its template, so that the new file still
+//! follows the environment. Actions around values (an `if` that leaves a service out) are decided when the file is
+//! rendered, and told in the notes.
+
+use std::fmt::Write;
+
+use crate::diagnose::SourceFile;
+use crate::json5::{Node, Value};
+use crate::legacy::tree::{Entry, Leaf, Piece, Written};
+use crate::span::{Origin, Span};
+
+/// A version 2 file as one of version 3.
+#[derive(Clone, Debug)]
+pub struct Migrated {
+    /// The new file.
+    pub text: String,
+    /// What is not as it was; the new file says it too.
+    pub notes: Vec<String>,
+}
+
+/// The longest line that something is put on in one piece.
+const LINE: usize = 100;
+
+/// Prints entries as the members of the top object.
+pub(crate) struct Printer<'a> {
+    file: &'a SourceFile,
+    /// Whether values are written as in the old file.
+    keeps: bool,
+    /// What of the old file was written.
+    used: Vec<Span>,
+}
+
+impl<'a> Printer<'a> {
+    pub(crate) fn new(file: &'a SourceFile, keeps: bool) -> Self {
+        Self { file, keeps, used: Vec::new() }
+    }
+
+    /// The whole file, without a heading.
+    pub(crate) fn file(&mut self, entries: &[Entry]) -> String {
+        let mut out = "{\n".to_owned();
+        self.entries(&mut out, entries, 1);
+        out.push_str("}\n");
+        out
+    }
+
+    fn entries(&mut self, out: &mut String, entries: &[Entry], depth: usize) {
+        let indent = "  ".repeat(depth);
+        for entry in entries {
+            if let Some(note) = &entry.note {
+                let _ = writeln!(out, "{indent}// {}", comment(note));
+            }
+            let _ = write!(out, "{indent}{}: ", entry.key);
+            self.piece(out, &entry.value, depth);
+            out.push_str(",\n");
+        }
+    }
+
+    fn piece(&mut self, out: &mut String, piece: &Piece, depth: usize) {
+        let indent = "  ".repeat(depth);
+        let broken = matches!(piece, Piece::List(_, items) if items.iter().any(|one| !matches!(one, Piece::Leaf(_))))
+            || has_notes(piece);
+        if !broken {
+            let line = self.line(piece);
+            if indent.len() + line.chars().count() <= LINE {
+                out.push_str(&line);
+                return;
+            }
+        }
+        match piece {
+            Piece::Leaf(leaf) => self.leaf_broken(out, leaf, depth),
+            Piece::List(_, items) => {
+                out.push_str("[\n");
+                for item in items {
+                    let _ = write!(out, "{indent}  ");
+                    self.piece(out, item, depth + 1);
+                    out.push_str(",\n");
+                }
+                let _ = write!(out, "{indent}]");
+            }
+            Piece::Object(_, entries) => {
+                out.push_str("{\n");
+                self.entries(out, entries, depth + 1);
+                let _ = write!(out, "{indent}}}");
+            }
+        }
+    }
+
+    /// A value that is too long for a line: a list is broken into its elements.
+    fn leaf_broken(&mut self, out: &mut String, leaf: &Leaf, depth: usize) {
+        let indent = "  ".repeat(depth);
+        match (&leaf.node.value, &leaf.written) {
+            (Value::List(items), Written::AsThere(_)) => {
+                out.push_str("[\n");
+                for item in items {
+                    let _ = write!(out, "{indent}  ");
+                    self.piece(out, &Piece::of(item), depth + 1);
+                    out.push_str(",\n");
+                }
+                let _ = write!(out, "{indent}]");
+            }
+            (Value::Object(members), Written::AsThere(_)) => {
+                out.push_str("{\n");
+                for member in members {
+                    let _ = write!(out, "{indent}  {}: ", key(&member.key));
+                    self.piece(out, &Piece::of(&member.value), depth + 1);
+                    out.push_str(",\n");
+                }
+                let _ = write!(out, "{indent}}}");
+            }
+            _ => {
+                let line = self.leaf(leaf);
+                out.push_str(&line);
+            }
+        }
+    }
+
+    /// A value on one line.
+    fn line(&mut self, piece: &Piece) -> String {
+        match piece {
+            Piece::Leaf(leaf) => self.leaf(leaf),
+            Piece::List(_, items) => {
+                let items: Vec<String> = items.iter().map(|item| self.line(item)).collect();
+                format!("[{}]", items.join(", "))
+            }
+            Piece::Object(_, entries) => {
+                let entries: Vec<String> = entries
+                    .iter()
+                    .map(|entry| format!("{}: {}", entry.key, self.line(&entry.value)))
+                    .collect();
+                format!("{{ {} }}", entries.join(", "))
+            }
+        }
+    }
+
+    fn leaf(&mut self, leaf: &Leaf) -> String {
+        match &leaf.written {
+            Written::Literally(letters) if self.keeps => letters.clone(),
+            Written::AsThere(prefix) if self.keeps => self.node(&leaf.node, prefix),
+            _ => plainly(&leaf.node),
+        }
+    }
+
+    /// A value as the old file writes it, where that can be told.
+    fn node(&mut self, node: &Node, prefix: &str) -> String {
+        match &node.value {
+            Value::List(items) => {
+                let items: Vec<String> = items.iter().map(|item| self.node(item, "")).collect();
+                format!("[{}]", items.join(", "))
+            }
+            Value::Object(members) => {
+                let members: Vec<String> = members
+                    .iter()
+                    .map(|member| format!("{}: {}", key(&member.key), self.node(&member.value, "")))
+                    .collect();
+                format!("{{ {} }}", members.join(", "))
+            }
+            value => {
+                let Some((span, letters)) = self.written(node.span) else { return plainly(node) };
+                let text = match value {
+                    Value::String(_) => quoted_anew(letters, prefix),
+                    _ => Some(letters.to_owned()),
+                };
+                let Some(text) = text else { return plainly(node) };
+                self.used.push(span);
+                text
+            }
+        }
+    }
+
+    /// What stands in the source for a range of the rendered text, if it is complete in itself.
+    fn written(&self, rendered: Span) -> Option<(Span, &'a str)> {
+        let start = match self.file.map.origin(rendered.start) {
+            Origin::Copied(at) => at,
+            Origin::Produced(action) => action.start,
+        };
+        let end = match self.file.map.origin(rendered.end.checked_sub(1)?) {
+            Origin::Copied(at) => at + 1,
+            Origin::Produced(action) => action.end,
+        };
+        let span = Span { start, end };
+        let letters = self.file.source.get(start as usize..end as usize)?;
+        let letters = std::str::from_utf8(letters).ok()?;
+        // A block that begins outside, or ends there, would be torn apart.
+        let words: Vec<&str> = actions(letters).map(|(_, action)| first_word(action)).collect();
+        let opened = words.iter().filter(|word| matches!(**word, "if" | "range" | "with" | "block")).count();
+        let closed = words.iter().filter(|word| **word == "end").count();
+        let loose = words.iter().any(|word| matches!(*word, "define" | "template"));
+        (opened == closed && !loose && !letters.contains(['\n', '\r'])).then_some((span, letters))
+    }
+
+    /// The actions of the old file that were decided and not written: where they stand, and what they are.
+    pub(crate) fn decided(&self) -> Vec<String> {
+        let text = String::from_utf8_lossy(&self.file.source);
+        let mut lines: Vec<String> = Vec::new();
+        for (at, action) in actions(&text) {
+            let inside = |used: &Span| (used.start as usize..used.end as usize).contains(&at);
+            if matches!(first_word(action), "end" | "else" | "") || self.used.iter().any(inside) {
+                continue;
+            }
+            let line = text.get(..at).map_or(1, |before| 1 + before.matches('\n').count());
+            lines.push(format!("line {line}: {}", action.trim()));
+        }
+        lines.dedup();
+        lines
+    }
+}
+
+/// The actions in a text, each with its place; comments are none.
+fn actions(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        loop {
+            let open = at + text.get(at..)?.find("{{")?;
+            let inner = open + 2;
+            let length = text.get(inner..)?.find("}}")?;
+            at = inner + length + 2;
+            let action = text.get(inner..inner + length)?;
+            let action = action.strip_prefix("- ").unwrap_or(action);
+            let action = action.strip_suffix(" -").unwrap_or(action).trim();
+            if !action.starts_with("/*") {
+                return Some((open, action));
+            }
+        }
+    })
+}
+
+fn first_word(action: &str) -> &str {
+    action.split_whitespace().next().unwrap_or_default()
+}
+
+/// A quoted text with letters put before it.
+fn quoted_anew(letters: &str, prefix: &str) -> Option<String> {
+    let quote = letters.chars().next().filter(|c| matches!(c, '"' | '\''))?;
+    let inner = letters.strip_prefix(quote)?.strip_suffix(quote)?;
+    Some(format!("{quote}{prefix}{inner}{quote}"))
+}
+
+fn has_notes(piece: &Piece) -> bool {
+    match piece {
+        Piece::Leaf(_) => false,
+        Piece::List(_, items) => items.iter().any(has_notes),
+        Piece::Object(_, entries) => {
+            entries.iter().any(|entry| entry.note.is_some() || has_notes(&entry.value))
+        }
+    }
+}
+
+fn key(key: &str) -> String {
+    let word = |c: char| c.is_ascii_alphabetic() || c == '_';
+    let plain = key.starts_with(word) && key.chars().all(|c| word(c) || c.is_ascii_digit());
+    if plain { key.to_owned() } else { quoted(key) }
+}
+
+/// A value in JSON5, without a letter that the template would take for an action.
+fn plainly(node: &Node) -> String {
+    match &node.value {
+        Value::Null => "null".to_owned(),
+        Value::Bool(flag) => flag.to_string(),
+        Value::Number(number) => number.text.to_string(),
+        Value::String(text) => quoted(text),
+        Value::List(items) => {
+            let items: Vec<String> = items.iter().map(plainly).collect();
+            format!("[{}]", items.join(", "))
+        }
+        Value::Object(members) => {
+            let members: Vec<String> = members
+                .iter()
+                .map(|member| format!("{}: {}", key(&member.key), plainly(&member.value)))
+                .collect();
+            format!("{{ {} }}", members.join(", "))
+        }
+    }
+}
+
+fn quoted(text: &str) -> String {
+    let mut out = "\"".to_owned();
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '{' | '}' | '\u{2028}' | '\u{2029}' => drop(write!(out, "\\u{:04x}", u32::from(c))),
+            c if c.is_control() => drop(write!(out, "\\u{:04x}", u32::from(c))),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// A note as it can stand in a comment, where the template would still see an action.
+pub(crate) fn comment(note: &str) -> String {
+    note.replace("{{", "{ {").replace("}}", "} }").replace(['\n', '\r'], " ")
+}

@@ -1,0 +1,495 @@
+//! C8: ContainerPilot 2 files become the same plan as files of version 3.
+
+use std::time::Duration;
+
+use containerpilot_config::diagnose::{Severity, Style};
+use containerpilot_config::host::Described;
+use containerpilot_config::legacy::{MigrateError, Version, migrate};
+use containerpilot_config::{Input, Loaded, Options, load_with_program, version};
+use containerpilot_core::event::{Code, Source};
+use containerpilot_core::plan::{
+    AtEnd, Catalog, Command, EventPattern, Job, MetricKind, Output, Plan, Probe, Repeat, Restarts, Role,
+    Signal, Trigger,
+};
+
+use crate::support::{errors, faults, host, host_with, load_files, messages, plan, shown};
+
+pub(crate) const OPTIONS: Options<'static> = Options { version: "1.2.3", refuse_planned: true };
+
+fn words(program: &[&str]) -> Vec<String> {
+    program.iter().map(|word| (*word).to_owned()).collect()
+}
+
+fn input(text: &str) -> Input {
+    Input { name: "old.json".into(), text: text.into() }
+}
+
+fn loaded(text: &str, program: &[&str], host: &Described) -> Loaded {
+    let words = words(program);
+    let program = (!words.is_empty()).then_some(words.as_slice());
+    load_with_program(vec![input(text)], host, OPTIONS, program)
+}
+
+/// The plan of a version 2 file with the main program `nginx`.
+fn old(text: &str) -> Plan {
+    let loaded = loaded(text, &["nginx", "-g", "daemon off;"], &host());
+    let report = shown(&loaded);
+    let plan = loaded.plan.unwrap_or_else(|| panic!("{report}"));
+    assert!(plan.toggle_maintenance, "it is of version 2");
+    plan
+}
+
+fn named(plan: &Plan, name: &str) -> Job {
+    let found = plan.jobs.iter().find(|job| job.name == name);
+    found.cloned().unwrap_or_else(|| panic!("no job `{name}` in {:?}", plan.jobs))
+}
+
+fn once(source: &str, code: Code) -> Trigger {
+    let event = EventPattern { source: Source::Job(source.into()), code };
+    Trigger::Event { event, repeat: Repeat::Once }
+}
+
+fn command(program: &str, arguments: &[&str]) -> Command {
+    Command { program: program.into(), arguments: words(arguments) }
+}
+
+#[test]
+fn c8_a_file_is_of_version_2_by_its_keys() {
+    for (text, expected) in [
+        ("{ services: [] }", Version::Two),
+        ("{ backends: [] }", Version::Two),
+        ("{ tasks: [] }", Version::Two),
+        ("{ consul: 'a', preStart: 'x' }", Version::Two),
+        ("{ preStop: 'x' }", Version::Two),
+        ("{ postStop: 'x' }", Version::Two),
+        ("{ etcd: {} }", Version::Two),
+        ("{ telemetry: { sensors: [] } }", Version::Two),
+        ("{ telemetry: { metrics: [] } }", Version::Three),
+        ("{ consul: 'a', coprocesses: [], logging: {}, stopTimeout: 5 }", Version::Three),
+        ("{ jobs: [], telemetry: { sensors: [] } }", Version::Three),
+        ("{ Services: [] }", Version::Three),
+        ("{ sevices: [] }", Version::Three),
+        ("{ jobs: [], tasks: [] }", Version::Three),
+        ("{ {{ if .X }}services: []{{ end }} }", Version::Three),
+        ("not json5 at all", Version::Three),
+        ("{{ broken", Version::Three),
+    ] {
+        assert_eq!(version(&[input(text)], &host().environment), expected, "{text}");
+    }
+}
+
+#[test]
+fn c8_a_misspelt_key_makes_no_version_2_file_and_gets_advice() {
+    let loaded = load_files(&["{ servces: [] }"], &host());
+    let said = shown(&loaded);
+    assert!(said.contains("did you mean `services`, of ContainerPilot 2?"), "{said}");
+    let loaded = load_files(&["{ job: [] }"], &host());
+    assert!(shown(&loaded).contains("did you mean `jobs`?"), "{}", shown(&loaded));
+}
+
+#[test]
+fn c8_a_file_is_of_one_version_or_of_the_other() {
+    let mixed = "{ jobs: [{ exec: 'x' }], tasks: [{ command: 'y', frequency: '1s' }] }";
+    assert_eq!(
+        errors(mixed),
+        ["`tasks` belongs to ContainerPilot 2 and cannot stand beside `jobs` of version 3"]
+    );
+    let mixed = "{ watches: [], services: [], preStart: 'x' }";
+    assert_eq!(errors(mixed).len(), 2, "each of them is told");
+}
+
+#[test]
+fn c8_a_version_2_file_is_alone() {
+    let files = ["{ services: [] }", "{ jobs: [] }"];
+    let loaded = load_files(&files, &host());
+    assert!(loaded.plan.is_none());
+    assert!(shown(&loaded).contains("a ContainerPilot 2 file cannot be one of several files"));
+}
+
+#[test]
+fn c8_the_main_program_ends_the_container_with_its_code() {
+    let plan = old("{ services: [] }");
+    assert_eq!(plan.jobs.len(), 1);
+    let main = &plan.jobs[0];
+    assert_eq!((main.role, main.name.as_str()), (Role::Main, "app"));
+    assert_eq!(main.exec, Some(command("nginx", &["-g", "daemon off;"])));
+    assert_eq!((main.on_success, main.on_failure), (AtEnd::Shutdown, AtEnd::Shutdown));
+    assert!(main.raw_output, "it writes straight to our streams");
+    assert_eq!(main.restarts, Restarts::Limited(0));
+    let taken = old("{ services: [{ name: 'app', port: 1, poll: 1, ttl: 2 }], tasks: [] }");
+    assert_eq!(named(&taken, "main").role, Role::Main, "`app` is taken by a service");
+}
+
+#[test]
+fn c8_the_programs_arguments_are_templates() {
+    let host = host_with(&[("PORT", "8080")]);
+    let exec =
+        |words: &[&str]| loaded("{ services: [] }", words, &host).plan.unwrap().jobs.remove(0).exec.unwrap();
+    assert_eq!(exec(&["x", "-p", "{{ .PORT }}"]), command("x", &["-p", "8080"]));
+    assert_eq!(
+        exec(&["x", "{{ .PORT }}", "{{"]),
+        command("x", &["{{ .PORT }}", "{{"]),
+        "as they are, if one is none"
+    );
+}
+
+#[test]
+fn c8_without_a_program_the_rest_runs() {
+    let text = "{ preStop: 'bye', postStop: 'x', services: [{ name: 'db', port: 1, poll: 1, ttl: 2 }] }";
+    let loaded = loaded(text, &[], &host());
+    let plan = loaded.plan.as_ref().unwrap();
+    let names: Vec<_> = plan.jobs.iter().map(|job| job.name.as_str()).collect();
+    assert_eq!(names, ["db", "preStop"]);
+    let event = EventPattern { source: Source::Global, code: Code::Shutdown };
+    assert_eq!(named(plan, "preStop").when.trigger, Trigger::Event { event, repeat: Repeat::Once });
+    assert!(shown(&loaded).contains("`postStop` runs after the main program"));
+}
+
+#[test]
+fn c8_services_are_checked_and_advertised_and_run_nothing() {
+    let plan = old("{ consul: 'consul:8500', services: [
+           { name: 'web', port: 80, health: 'curl -f http://localhost/', poll: 10, ttl: 25, timeout: '3s',
+             tags: ['a', 'b'], interfaces: 'eth0:inet6', consul: { deregisterCriticalServiceAfter: '90m' } },
+           { name: 'always', port: '8080', poll: 5, ttl: 15 }] }");
+    let web = named(&plan, "web");
+    assert!(web.exec.is_none());
+    let health = web.health.unwrap();
+    let check = &health.checks[0];
+    assert_eq!(check.probe, Probe::Exec(command("curl", &["-f", "http://localhost/"])));
+    let seconds = [check.interval, health.ttl, check.timeout].map(|time| time.as_secs());
+    assert_eq!(seconds, [10, 25, 3]);
+    let service = web.service.unwrap();
+    assert_eq!((service.port, service.tags, service.id.as_str()), (80, words(&["a", "b"]), "web-box"));
+    assert_eq!(service.address.to_string(), "fe80::7");
+    assert_eq!(service.deregister_critical_after, Some(Duration::from_secs(5400)));
+    let always = named(&plan, "always").health.unwrap().checks.remove(0);
+    assert_eq!((always.probe, always.timeout.as_secs()), (Probe::Running, 5));
+    assert!(matches!(plan.catalog, Catalog::Consul(_)));
+}
+
+#[test]
+fn c8_backends_are_watches_and_a_job_for_every_change() {
+    let plan = old(
+        "{ backends: [{ name: 'db', poll: 7, onChange: ['reload', 'x y'], tag: 'main', timeout: '9s' }] }",
+    );
+    let watch = &plan.watches[0];
+    assert_eq!(
+        (watch.name.as_str(), watch.interval.as_secs(), watch.tag.as_deref()),
+        ("db", 7, Some("main"))
+    );
+    let job = named(&plan, "onChange-db");
+    let event = EventPattern { source: Source::Watch("db".into()), code: Code::Changed };
+    assert_eq!(job.when.trigger, Trigger::Event { event, repeat: Repeat::Each });
+    assert_eq!((job.exec, job.timeout), (Some(command("reload", &["x y"])), Some(Duration::from_secs(9))));
+}
+
+#[test]
+fn c8_tasks_are_periodic_jobs() {
+    let plan = old("{ tasks: [{ name: 'backup', command: 'b', frequency: '1500ms', timeout: '100ms' },
+                   { command: ['c', 'd e'], frequency: '10' }] }");
+    let (first, second) = (named(&plan, "backup"), named(&plan, "c d e"));
+    assert_eq!(first.when.trigger, Trigger::Interval(Duration::from_millis(1500)));
+    assert_eq!(first.timeout, Some(Duration::from_millis(100)));
+    assert_eq!((second.timeout, second.restarts), (Some(Duration::from_secs(10)), Restarts::Unlimited));
+}
+
+#[test]
+fn c8_everything_waits_for_pre_start_whose_failure_ends_the_container() {
+    let plan = old("{ preStart: '/bin/setup now', services: [{ name: 'db', port: 1, poll: 1, ttl: 2 }],
+           coprocesses: [{ command: 'agent' }] }");
+    let hook = named(&plan, "preStart");
+    assert_eq!(
+        (hook.exec.clone(), hook.on_failure),
+        (Some(command("/bin/setup", &["now"])), AtEnd::Shutdown)
+    );
+    for name in ["app", "db"] {
+        assert_eq!(named(&plan, name).when.trigger, once("preStart", Code::ExitSuccess));
+    }
+    assert!(matches!(named(&plan, "agent").when.trigger, Trigger::Any { .. }));
+    assert_eq!(old("{ preStart: ['a', 'b c'] }").jobs[0].exec, Some(command("a", &["b c"])));
+}
+
+#[test]
+fn c8_pre_stop_and_post_stop_belong_to_the_program() {
+    let plan = old("{ preStop: 'a', postStop: 'b' }");
+    assert_eq!(named(&plan, "preStop").when.trigger, once("app", Code::Stopping));
+    assert_eq!(named(&plan, "postStop").when.trigger, once("app", Code::Stopped));
+    let plan = old("{ preStart: 'x', preStop: 'a', postStop: 'b' }");
+    for (name, code) in [("preStop", Code::Stopping), ("postStop", Code::Stopped)] {
+        let Trigger::All { conditions, .. } = named(&plan, name).when.trigger else { panic!("{name}") };
+        let event = |source: &str, code| EventPattern { source: Source::Job(source.into()), code };
+        assert_eq!(conditions, [event("preStart", Code::ExitSuccess), event("app", code)]);
+    }
+}
+
+#[test]
+fn c8_each_hook_has_as_long_as_the_program() {
+    let times = |text: &str| {
+        let plan = old(text);
+        let main = named(&plan, "app");
+        (plan.stop_timeout.as_secs(), main.stop.timeout.map(|time| time.as_secs()), main.stop.signal)
+    };
+    assert_eq!(times("{ services: [] }"), (5, None, Signal::TERM));
+    assert_eq!(times("{ services: [], stopTimeout: 7 }"), (7, None, Signal::TERM));
+    assert_eq!(times("{ services: [], stopTimeout: 0 }"), (5, None, Signal::TERM));
+    assert_eq!(times("{ preStop: 'x' }"), (10, Some(5), Signal::TERM));
+    assert_eq!(times("{ preStop: 'x', postStop: 'y', stopTimeout: '3' }"), (9, Some(3), Signal::TERM));
+    assert_eq!(times("{ services: [], stopTimeout: -1 }"), (5, None, Signal::KILL), "it is killed at once");
+}
+
+#[test]
+fn c8_telemetry_and_its_sensors() {
+    let plan = old(
+        "{ telemetry: { port: 9999, tags: ['t'], sensors: [
+             { namespace: 'my', subsystem: 'app', name: 'load', help: 'h', type: 'gauge', poll: 5, check: ['s', 'x'] },
+             { name: 'n', type: 'counter', poll: 2, check: 't', timeout: '1s' }] } }",
+    );
+    let telemetry = plan.telemetry.unwrap();
+    assert_eq!((telemetry.port, telemetry.metrics.len()), (9999, 2));
+    assert_eq!(
+        (&*telemetry.metrics[0].name, &telemetry.metrics[0].kind),
+        ("my_app_load", &MetricKind::Gauge)
+    );
+    let sensor = &telemetry.sensors[0];
+    assert_eq!((sensor.metric.as_str(), &sensor.command), ("my_app_load", &command("s", &["x"])));
+    assert_eq!((sensor.interval.as_secs(), sensor.timeout.as_secs()), (5, 5));
+    assert_eq!(telemetry.sensors[1].timeout.as_secs(), 1);
+}
+
+#[test]
+fn t2_a_metric_may_have_a_program_that_measures_it() {
+    let metric =
+        |text: &str| format!("{{ telemetry: {{ metrics: [{{ name: 'm', type: 'gauge', {text} }}] }} }}");
+    let telemetry = plan(&metric("exec: 'a b', interval: '1m'")).telemetry.unwrap();
+    assert_eq!((telemetry.sensors.len(), telemetry.sensors[0].timeout.as_secs()), (1, 60));
+    assert!(plan(&metric("help: 'h'")).telemetry.unwrap().sensors.is_empty());
+    assert_eq!(errors(&metric("exec: 'a'")), ["a metric needs `interval`"]);
+    assert_eq!(errors(&metric("interval: 5")), ["`interval` of a metric does nothing without `exec`"]);
+}
+
+#[test]
+fn c8_logging_and_consul_are_those_of_version_3() {
+    let plan =
+        old("{ services: [], logging: { level: 'DEBUG', output: 'stderr' }, consul: { address: 'c:1' } }");
+    assert_eq!(plan.logging.output, Output::Stderr);
+    assert!(matches!(old("{ services: [] }").catalog, Catalog::Embedded));
+}
+
+#[test]
+fn c8_mistakes_are_told_in_the_words_of_the_old_file() {
+    for (text, message) in [
+        ("services: [{ name: 'a b', port: 1, poll: 1, ttl: 2 }]", "`a b` cannot be the name of a service"),
+        ("services: [{ port: 1, poll: 1, ttl: 2 }]", "a service needs `name`"),
+        ("services: [{ name: 'ab', poll: 1, ttl: 2 }]", "a service needs `port`"),
+        (
+            "services: [{ name: 'ab', port: 0, poll: 1, ttl: 2 }]",
+            "`port` must be a whole number from 1 to 65535",
+        ),
+        ("services: [{ name: 'ab', port: 1, ttl: 2 }]", "a service needs `poll`"),
+        ("services: [{ name: 'ab', port: 1, poll: 0, ttl: 2 }]", "`poll` must be at least 1ms"),
+        ("services: [{ name: 'ab', port: 1, poll: 1 }]", "a service needs `ttl`"),
+        ("backends: [{ name: 'ab', poll: 1 }]", "a backend needs `onChange`"),
+        ("backends: [{ name: 'a_b', poll: 1, onChange: 'x' }]", "`a_b` cannot be the name of a service"),
+        ("tasks: [{ command: 'x' }]", "a task needs `frequency`"),
+        ("tasks: [{ frequency: '1s' }]", "a task needs `command`"),
+        ("tasks: [{ command: 'x', frequency: '1us' }]", "`frequency` must be at least 1ms"),
+        ("telemetry: { sensors: [{ name: 'a', type: 'gauge', poll: 1 }] }", "a sensor needs `check`"),
+        ("services: [], etcd: {}", "`etcd` is not spoken to"),
+        ("services: [], coprocesses: [{}]", "a coprocess needs `command`"),
+        ("services: [], preStart: ''", "`preStart` names no program"),
+        ("services: [], stopTimout: 3", "unknown key `stopTimout` in a ContainerPilot 2 configuration"),
+        ("services: [{ name: 'ab', port: 1, interval: 1, ttl: 2 }]", "unknown key `interval` in a service"),
+    ] {
+        let errors = errors(&format!("{{ {text} }}"));
+        assert!(errors.iter().any(|error| error.starts_with(message)), "{text}: {errors:?}");
+        assert!(errors.len() == 1, "{text}: {errors:?}");
+    }
+    let ttl = "{ services: [{ name: 'ab', port: 1, poll: 5, ttl: 5 }] }";
+    assert_eq!(faults(ttl), ["`ttl` must be longer than `poll`"]);
+}
+
+#[test]
+fn c8_a_name_that_version_2_refused_too_is_advertised_as_the_catalog_wants_it() {
+    let text = "{ services: [{ name: 'node_exporter', port: 9100, poll: 5, ttl: 15 }] }";
+    assert_eq!(messages(text, Severity::Warning)[0], "`node_exporter` cannot be the name of a service");
+    assert_eq!(named(&old(text), "node-exporter").service.unwrap().name, "node-exporter");
+}
+
+#[test]
+fn c8_migrate_prints_what_loads_as_the_same_plan() {
+    let text = "{ consul: '{{ .CONSUL }}:8500', preStart: 'a', services: [{{ if .X }}{ name: 'db', port: {{ .PORT }},
+                  poll: 1, ttl: 2 }{{ end }}] }";
+    let host = host_with(&[("CONSUL", "c"), ("X", "1"), ("PORT", "81")]);
+    let migrated = migrate(input(text), &host, OPTIONS, Some(&words(&["nginx"]))).unwrap();
+    assert!(migrated.text.contains("consul: '{{ .CONSUL }}:8500'"), "{}", migrated.text);
+    assert!(migrated.text.contains("port: {{ .PORT }},"), "{}", migrated.text);
+    assert!(migrated.notes.iter().any(|note| note.contains("line 1: if .X")), "{:?}", migrated.notes);
+    for note in &migrated.notes {
+        let first = note.split(' ').next().unwrap();
+        assert!(migrated.text.contains(&format!("// - {first}")), "the file says it too: {note}");
+    }
+}
+
+#[test]
+fn c8_migrate_says_where_the_main_program_is() {
+    let migrated = migrate(input("{ services: [], postStop: 'x' }"), &host(), OPTIONS, None).unwrap();
+    assert!(migrated.notes[0].starts_with("The main program is not in this file."));
+    assert!(migrated.notes.iter().any(|note| note.starts_with("postStop is left out")));
+}
+
+#[test]
+fn c8_migrate_gives_up_actions_that_mean_something_else_elsewhere() {
+    // The dot of a loop is another one outside of it.
+    let text = r#"{ "tasks": [{{ range $i, $n := split " " "a b" }}{{ if $i }},{{ end }}
+        { "name": "{{ $n }}", "command": "run {{ $n }}", "frequency": "1m" }{{ end }}] }"#;
+    let migrated = migrate(input(text), &host(), OPTIONS, None).unwrap();
+    assert!(migrated.text.contains(r#"exec: "run a""#), "{}", migrated.text);
+    assert!(!migrated.text.contains("{{"), "{}", migrated.text);
+}
+
+#[test]
+fn c8_migrate_refuses_what_is_new_or_broken() {
+    let refused = migrate(input("{ jobs: [] }"), &host(), OPTIONS, None);
+    assert!(matches!(refused, Err(MigrateError::NotOld)));
+    for broken in ["{ services: [{}] }", "{ services: ", "{{ .X"] {
+        let refused = migrate(input(broken), &host(), OPTIONS, None);
+        assert!(matches!(refused, Err(MigrateError::Broken(_))), "{broken}: {refused:?}");
+    }
+}
+
+/// Numbers that look like chance, the same every time.
+struct Chance(u64);
+
+impl Chance {
+    fn next(&mut self, below: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % below
+    }
+
+    fn pick(&mut self, from: &[&str]) -> String {
+        let at = usize::try_from(self.next(from.len() as u64)).unwrap();
+        from[at].to_owned()
+    }
+
+    /// A member that is there sometimes.
+    fn maybe(&mut self, out: &mut Vec<String>, key: &str, values: &[&str]) {
+        if self.next(2) == 0 {
+            let value = self.pick(values);
+            out.push(format!("\"{key}\": {value}"));
+        }
+    }
+
+    fn list(&mut self, mut one: impl FnMut(&mut Self, u64) -> Vec<String>) -> String {
+        let objects: Vec<String> =
+            (0..self.next(3)).map(|nth| format!("{{ {} }}", one(self, nth).join(", "))).collect();
+        let gap = if self.next(4) == 0 { "{{ if .YES }}{{ end }}" } else { "" };
+        format!("[{gap}{}]", objects.join(", "))
+    }
+
+    fn file(&mut self) -> String {
+        const COMMANDS: [&str; 6] = [
+            "\"/bin/x\"",
+            "\"x a  b 'c d'\"",
+            "[\"x\", \"a b\", 3, true]",
+            "\"{{ .TOOL }} --join={{ .CONSUL }}\"",
+            "[\"{{ .TOOL }}\", \"{{ if .NO }}a{{ else }}b\\\"{{ .CONSUL }}\\\"{{ end }}\"]",
+            "['ä{\\u007b', \"back\\\\slash\\n\"]",
+        ];
+        const SECONDS: [&str; 4] = ["10", "\"10\"", "{{ .TEN }}", "\"{{ .TEN }}s\""];
+        let mut top = vec![format!(
+            "\"services\": {}",
+            self.list(|chance, nth| {
+                let mut one = vec![format!("\"name\": \"service-{nth}\""), "\"ttl\": 30".to_owned()];
+                one.push(format!("\"port\": {}", chance.pick(&["80", "\"443\"", "{{ .TEN }}"])));
+                one.push(format!("\"poll\": {}", chance.pick(&SECONDS)));
+                chance.maybe(&mut one, "health", &COMMANDS);
+                chance.maybe(&mut one, "timeout", &["\"3s\"", "5"]);
+                chance.maybe(&mut one, "tags", &["[]", "[\"a\", \"{{ .CONSUL }}\"]"]);
+                chance.maybe(&mut one, "interfaces", &["\"eth0\"", "[\"none\", \"inet\"]", "[]"]);
+                chance.maybe(&mut one, "consul", &["{ \"enableTagOverride\": true }", "{}"]);
+                one
+            })
+        )];
+        let backends = self.list(|chance, nth| {
+            let mut one = vec![format!("\"name\": \"{{{{ .CONSUL }}}}-{nth}\"")];
+            one.push(format!("\"poll\": {}", chance.pick(&SECONDS)));
+            one.push(format!("\"onChange\": {}", chance.pick(&COMMANDS)));
+            chance.maybe(&mut one, "tag", &["\"t\"", "\"\""]);
+            chance.maybe(&mut one, "timeout", &["\"3s\""]);
+            one
+        });
+        let tasks = self.list(|chance, nth| {
+            let mut one = vec![format!("\"command\": {}", chance.pick(&COMMANDS))];
+            one.push(format!("\"frequency\": {}", chance.pick(&["\"5m\"", "1", "\"{{ .TEN }}ms\""])));
+            chance.maybe(&mut one, "name", &[&format!("\"task {nth}\""), "\"\""]);
+            chance.maybe(&mut one, "timeout", &["\"1ms\"", "9"]);
+            one
+        });
+        let coprocesses = self.list(|chance, _| {
+            let mut one = vec![format!("\"command\": {}", chance.pick(&COMMANDS))];
+            chance.maybe(&mut one, "restarts", &["\"unlimited\"", "\"never\"", "3"]);
+            chance.maybe(&mut one, "name", &["\"beside\""]);
+            one
+        });
+        let sensors = self.list(|chance, nth| {
+            let mut one = vec![format!("\"name\": \"sensor_{nth}\""), "\"type\": \"gauge\"".to_owned()];
+            one.push(format!("\"check\": {}", chance.pick(&COMMANDS)));
+            one.push(format!("\"poll\": {}", chance.pick(&SECONDS)));
+            chance.maybe(&mut one, "help", &["\"{{ .CONSUL }} it\""]);
+            one
+        });
+        for (key, list) in [("backends", backends), ("tasks", tasks), ("coprocesses", coprocesses)] {
+            if self.next(3) > 0 {
+                top.push(format!("\"{key}\": {list}"));
+            }
+        }
+        if self.next(2) == 0 {
+            top.push(format!("\"telemetry\": {{ \"port\": 9091, \"sensors\": {sensors} }}"));
+        }
+        for hook in ["preStart", "preStop", "postStop"] {
+            self.maybe(&mut top, hook, &COMMANDS);
+        }
+        self.maybe(&mut top, "stopTimeout", &["5", "-1", "\"12\"", "0", "{{ .TEN }}", "null"]);
+        self.maybe(&mut top, "consul", &["\"{{ .CONSUL }}:8500\"", "{ \"address\": \"a:1\" }"]);
+        self.maybe(&mut top, "logging", &["{ \"level\": \"{{ .LEVEL }}\" }", "{}"]);
+        format!("{{ {} }}", top.join(",\n  "))
+    }
+}
+
+#[test]
+fn c8_every_version_2_file_migrates_to_the_same_plan() {
+    let host =
+        host_with(&[("CONSUL", "consul"), ("TOOL", "tool"), ("TEN", "10"), ("LEVEL", "DEBUG"), ("YES", "1")]);
+    let (mut kept, count) = (0, 400);
+    for seed in 0..count {
+        let mut chance = Chance(seed);
+        let text = chance.file();
+        let program = words(&["{{ .TOOL }}", "it's", "\"{{ .TEN }}\"", "a {{ .TEN }}"]);
+        let program = (chance.next(2) == 0).then_some(program.as_slice());
+        // What `migrate` prints has been loaded and compared; it refuses to print anything else.
+        let migrated = migrate(input(&text), &host, OPTIONS, program).unwrap_or_else(|error| match error {
+            MigrateError::Broken(report) => {
+                panic!(
+                    "seed {seed}:\n{text}\n{}",
+                    report.display(Style { faults_are_errors: true, colour: false })
+                )
+            }
+            MigrateError::NotOld => panic!("seed {seed} is not old:\n{text}"),
+        });
+        kept += usize::from(migrated.text.contains("{{ .CONSUL }}"));
+        let again = load_files(&[&migrated.text], &host).plan.unwrap();
+        let before = load_with_program(vec![input(&text)], &host, OPTIONS, program).plan.unwrap();
+        assert_eq!(again.jobs.len(), before.jobs.len(), "seed {seed}");
+        assert_eq!((&again.watches, &again.telemetry), (&before.watches, &before.telemetry), "seed {seed}");
+        assert_eq!(
+            (again.stop_timeout, &again.catalog),
+            (before.stop_timeout, &before.catalog),
+            "seed {seed}"
+        );
+        for (again, mut before) in again.jobs.into_iter().zip(before.jobs) {
+            before.role = if before.role == Role::Main { Role::User } else { before.role };
+            assert_eq!(again, before, "seed {seed}");
+        }
+    }
+    assert!(kept > 200, "the template stays a template: only in {kept} of {count}");
+}
