@@ -7,6 +7,7 @@ use containerpilot_core::effect::Wanted;
 use containerpilot_core::ids::{JobIx, WatchIx};
 use containerpilot_core::input::Instance;
 use containerpilot_core::plan::{Plan, Service, Status, Watch};
+use containerpilot_core::reload::Moves;
 
 /// What is advertised.
 #[derive(Debug, Default)]
@@ -35,6 +36,24 @@ impl Catalog {
             answers.push(Input::Withdrawn { job });
         }
         answers
+    }
+
+    /// Jobs are in other places now. What was removed has left already.
+    pub(crate) fn replanned(&mut self, moves: &Moves) {
+        let present = std::mem::take(&mut self.present);
+        self.present =
+            present.into_iter().filter_map(|(job, status)| Some((moves.job(job)?, status))).collect();
+    }
+
+    /// What a watch sees at the moment; a watch that a reload has brought begins with it.
+    pub(crate) fn answers(&self, plan: &Plan) -> Vec<Input> {
+        let watches = plan.watches.iter().enumerate();
+        watches
+            .map(|(place, watch)| Input::Instances {
+                watch: WatchIx::at(place),
+                instances: self.healthy(plan, watch),
+            })
+            .collect()
     }
 
     fn healthy(&self, plan: &Plan, watch: &Watch) -> Vec<Instance> {

@@ -14,11 +14,12 @@ use std::io;
 use std::ops::ControlFlow;
 use std::os::fd::AsRawFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use containerpilot_config::template::Environment;
 use containerpilot_core::plan::{Level, Plan, Signal};
+use containerpilot_core::reload::Moves;
 use containerpilot_core::{Core, Effect, Input, Time};
 
 use crate::catalog::Catalog;
@@ -44,14 +45,14 @@ const LAST_LINES: Duration = Duration::from_secs(1);
 
 /// Who decides: the core. Tests put a script in its place.
 pub(crate) trait Decide {
-    fn plan(&self) -> &Plan;
+    fn plan(&self) -> Arc<Plan>;
     fn step(&mut self, now: Time, input: Input, effects: &mut Vec<Effect>);
     fn next_deadline(&self) -> Option<Time>;
 }
 
 impl Decide for Core {
-    fn plan(&self) -> &Plan {
-        self.plan()
+    fn plan(&self) -> Arc<Plan> {
+        self.shared_plan()
     }
 
     fn step(&mut self, now: Time, input: Input, effects: &mut Vec<Effect>) {
@@ -66,6 +67,8 @@ impl Decide for Core {
 /// The supervisor.
 pub(crate) struct Runtime<D> {
     core: D,
+    /// The plan that the effects at hand speak of.
+    plan: Arc<Plan>,
     began: Instant,
     signals: Signals,
     mailbox: Mailbox,
@@ -89,11 +92,13 @@ impl<D: Decide> Runtime<D> {
         let signals = Signals::open(taken)?;
         let mailbox = Mailbox::new()?;
         let probes = Probes::new(mailbox.letterbox());
-        let logs = Logs::start(&core.plan().logging)?;
+        let plan = core.plan();
+        let logs = Logs::start(&plan.logging)?;
         let loop_thread = std::thread::current().id();
         std::panic::set_hook(Box::new(move |about| remember_panic(about, loop_thread)));
         Ok(Self {
             core,
+            plan,
             began: Instant::now(),
             signals,
             mailbox,
@@ -134,7 +139,7 @@ impl<D: Decide> Runtime<D> {
 
     /// S6: before the process leaves, the whole log is written, if whoever reads it takes it in time.
     fn leave(self, code: u8) -> u8 {
-        let patience = self.core.plan().stop_timeout.max(LAST_LINES);
+        let patience = self.plan.stop_timeout.max(LAST_LINES);
         self.hands.logs.finish(Instant::now() + patience);
         code
     }
@@ -237,8 +242,11 @@ impl<D: Decide> Runtime<D> {
             self.survive("deciding", panic.as_ref());
         }
         for effect in effects.drain(..) {
+            if let Effect::Replanned { plan, moves } = &effect {
+                self.replanned(plan, moves);
+            }
             let done = catch_unwind(AssertUnwindSafe(|| {
-                self.hands.carry_out(self.core.plan(), effect, &mut self.answers)
+                self.hands.carry_out(&self.plan, effect, &mut self.answers)
             }));
             match done {
                 Ok(flow) => flow?,
@@ -247,6 +255,15 @@ impl<D: Decide> Runtime<D> {
         }
         self.effects = effects;
         ControlFlow::Continue(())
+    }
+
+    /// R3: from here on effects speak of another plan; what is under way is readdressed.
+    fn replanned(&mut self, plan: &Arc<Plan>, moves: &Moves) {
+        self.plan = Arc::clone(plan);
+        self.hands.replanned(moves);
+        let answers = std::mem::take(&mut self.answers);
+        self.answers = answers.into_iter().filter_map(|input| moves.input(input)).collect();
+        self.answers.extend(self.hands.catalog.answers(plan));
     }
 
     fn survive(&mut self, during: &str, panic: &(dyn Any + Send)) {

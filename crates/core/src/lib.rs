@@ -20,6 +20,7 @@ pub mod input;
 mod job;
 pub mod journal;
 pub mod plan;
+pub mod reload;
 mod run;
 pub mod status;
 mod stop;

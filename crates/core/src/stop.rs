@@ -316,6 +316,7 @@ impl Core {
             return;
         }
         self.phase = Phase::Stopping;
+        self.refuse_reload();
         self.stop_time = Some(self.timers.set(self.now + self.plan.stop_timeout, Alarm::StopTime));
         self.send(Origin::Global, Code::Shutdown, None);
         for job in self.all_jobs() {
@@ -354,7 +355,7 @@ impl Core {
         self.phase = Phase::Killing;
         self.timers.cancel(&mut self.stop_time);
         for job in self.all_jobs() {
-            self.kill(job);
+            self.kill(job, Purpose::Everything);
         }
         self.kill_all_remains();
         let timer = self.timers.set(self.now + LAST_WAIT, Alarm::LastWait);
@@ -377,7 +378,7 @@ impl Core {
         }
     }
 
-    fn kill(&mut self, job: JobIx) {
+    pub(crate) fn kill(&mut self, job: JobIx, purpose: Purpose) {
         if self.job(job).state() == State::Complete {
             return;
         }
@@ -402,7 +403,7 @@ impl Core {
         }
         let state = self.job(job).state();
         self.change(job, state, Aim::Term);
-        self.signal_job(job, Signal::KILL, Purpose::Everything);
+        self.signal_job(job, Signal::KILL, purpose);
     }
 
     /// S7: a signal goes on to the main program; one that comes before there is a process waits for it.

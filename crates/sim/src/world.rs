@@ -319,6 +319,7 @@ impl<'a> World<'a> {
             }
             Effect::KillRemains { .. }
             | Effect::Reply { .. }
+            | Effect::Replanned { .. }
             | Effect::Heartbeat { .. }
             | Effect::Log(_)
             | Effect::Exit { .. } => {}

@@ -5,6 +5,7 @@ mod commands;
 mod events;
 mod health;
 mod processes;
+mod reload;
 mod stage;
 mod stopping;
 mod when;
