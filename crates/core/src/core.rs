@@ -868,7 +868,8 @@ fn does_work(job: &Job) -> bool {
             || matches!(event.code, Code::EnterMaintenance | Code::ExitMaintenance)
     };
     let patterns = job.when.patterns();
-    job.role != Role::Telemetry && (patterns.is_empty() || !patterns.iter().all(reacts))
+    !matches!(job.role, Role::Telemetry | Role::Coprocess)
+        && (patterns.is_empty() || !patterns.iter().all(reacts))
 }
 
 /// Whether an event belongs to the end of something, so that jobs triggered by it still run during a shutdown (S3).

@@ -76,6 +76,8 @@ pub enum Role {
     Main,
     /// The one that advertises the telemetry server.
     Telemetry,
+    /// A coprocess: secondary to the jobs, it neither holds the supervisor open nor says how it went (C6).
+    Coprocess,
 }
 
 /// A program and its arguments (P8).

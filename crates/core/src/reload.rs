@@ -29,7 +29,7 @@ use crate::ids::{JobIx, WatchIx};
 use crate::input::Input;
 use crate::job::{Ending, State};
 use crate::journal::{Event, Origin};
-use crate::plan::{Level, Plan, Repeat};
+use crate::plan::{Level, Plan, Repeat, Role};
 use crate::timers::{Alarm, TimerId};
 
 /// What a reload did, by names.
@@ -166,7 +166,12 @@ impl Core {
             to.and_then(|to| plan.jobs.get(to.index())).is_some_and(|other| other == self.planned(job))
         };
         let stopping = |job: JobIx| self.job(job).ending == Some(Ending::Reload);
-        mates.filter(|(job, to)| stopping(*job) || !same(*job, *to)).map(|(job, _)| job).collect()
+        // C6: coprocesses are stopped and started whatever they are.
+        let secondary = |job: JobIx| self.planned(job).role == Role::Coprocess;
+        mates
+            .filter(|(job, to)| stopping(*job) || secondary(*job) || !same(*job, *to))
+            .map(|(job, _)| job)
+            .collect()
     }
 
     /// Goes on with a reload: stops what is to go, and changes the plans when that is complete. Says whether something
@@ -210,7 +215,11 @@ impl Core {
             let name = job.name.clone();
             match from {
                 None => changes.started.push(name),
-                Some(old) if self.job(*old).ending == Some(Ending::Reload) || self.planned(*old) != job => {
+                Some(old)
+                    if self.job(*old).ending == Some(Ending::Reload)
+                        || self.planned(*old) != job
+                        || job.role == Role::Coprocess =>
+                {
                     changes.restarted.push(name);
                 }
                 Some(old) => {
@@ -223,7 +232,8 @@ impl Core {
             }
             fresh.push(JobIx::at(nth));
         }
-        if *pending.plan != *self.plan || !fresh.is_empty() {
+        // The same plan again is no reason to try again what was given up.
+        if *pending.plan != *self.plan || !changes.restarted.is_empty() {
             self.change_places(*pending.plan, &moves, &from, &fresh);
         }
         for id in pending.requests {

@@ -237,7 +237,10 @@ impl Core {
             } else if !by_hand {
                 self.consequences(job);
             }
-        } else if self.exit_code.is_none() && !self.job(job).comes_again() {
+        } else if self.exit_code.is_none()
+            && !self.job(job).comes_again()
+            && self.planned(job).role != Role::Coprocess
+        {
             // What runs for the end of work that has ended by itself may still fail.
             self.first_hook_failure = self.first_hook_failure.or(self.job(job).failure);
         }
@@ -249,7 +252,10 @@ impl Core {
         let (on_failure, on_success) = (planned.on_failure, planned.on_success);
         let state = self.job(job);
         let (failure, has_run) = (state.failure, state.has_run);
-        // What only reacts to an end must not speak for the work that has ended.
+        // What only reacts to an end must not speak for the work that has ended, and a coprocess for nothing.
+        if self.planned(job).role == Role::Coprocess {
+            return;
+        }
         if self.holds_open(job) {
             self.first_failure = self.first_failure.or(failure);
         } else {

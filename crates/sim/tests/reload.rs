@@ -145,12 +145,11 @@ fn r3_a_reload_to_the_same_plan_changes_nothing() {
         let command = Command::Reload(Box::new(plan));
         world.tell(Input::Command { id: RequestId(1), command });
         assert_eq!(world.wanted(), before, "schedule {nth}");
-        let hopeless = world.acts - acts;
         let Some(Answer::Reloaded(changes)) = world.answers.pop() else {
             panic!("schedule {nth}: no answer")
         };
         assert!(changes.restarted.is_empty() && changes.started.is_empty() && changes.stopped.is_empty());
-        assert!(hopeless <= 1, "schedule {nth}: {hopeless} things were done");
+        assert_eq!(world.acts, acts, "schedule {nth}: something was done");
     }
 }
 

@@ -207,3 +207,30 @@ fn p7_what_was_set_by_hand_is_still_set_after_a_reload() {
     let told: Vec<_> = stage.environment.iter().collect();
     assert!(told.contains(&("K", "v")) && told.contains(&("CONTAINERPILOT_A_PID", pid.as_str())), "{told:?}");
 }
+
+#[test]
+fn c6_a_reload_stops_and_starts_coprocesses_whatever_they_are_and_resets_their_restarts() {
+    let coprocess = |mut plan: containerpilot_core::plan::Plan| {
+        plan.jobs[1].role = containerpilot_core::plan::Role::Coprocess;
+        plan
+    };
+    let text =
+        "{ jobs: [{ name: 'a', exec: 'x' }, { name: 'co', exec: 'x', restarts: 1, restartBackoff: false }] }";
+    let mut stage = Stage::new(coprocess(plan(text)));
+    stage.input(Input::Ready);
+    for _ in 0..2 {
+        stage.exit("co", 1);
+        stage.look();
+        stage.input(Input::Command {
+            id: RequestId(1),
+            command: Command::Reload(Box::new(coprocess(plan(text)))),
+        });
+        stage.killed("co", 15);
+        assert_eq!(stage.acts(), ["kill co 15", "replanned", "spawn co"]);
+        assert_eq!(stage.answers.pop(), Some(changes(&["a"], &["co"], &[], &[])));
+    }
+    stage.exit("co", 1);
+    stage.exit("co", 1);
+    stage.exit("a", 0);
+    assert_eq!(stage.exit, Some(0), "it neither holds the supervisor open nor says how it went");
+}
