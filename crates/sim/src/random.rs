@@ -485,6 +485,7 @@ fn commands(chance: &mut Chance, jobs: usize) -> Vec<(Duration, Happening)> {
             0..3 => CoreCommand::Start(job),
             3..6 => CoreCommand::Stop(job),
             6..9 => CoreCommand::Restart(job),
+            9 if chance.percent(30) => return (at, Happening::Reload),
             _ => CoreCommand::Signal(job, chance.pick(&[Signal::TERM, Signal::KILL, Signal(10)])),
         };
         (at, Happening::Command(command))
