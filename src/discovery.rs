@@ -91,6 +91,8 @@ impl Discovery {
             }
         }
         match &mut self.arm {
+            // At the beginning there is nothing in it, and nothing to say.
+            Arm::Embedded(_) if self.wanted.is_empty() => {}
             Arm::Embedded(catalog) => answers.extend(catalog.answers(plan)),
             Arm::Consul(agent) => agent.follow(plan),
         }

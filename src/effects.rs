@@ -8,6 +8,7 @@ use containerpilot_core::environment::Environment;
 use containerpilot_core::ids::{CheckIx, CheckRun, JobIx, RunId};
 use containerpilot_core::input::{ExitStatus, Input, StartError, StartErrorKind};
 use containerpilot_core::plan::{Check, Command, Job, Level, Plan, Probe, Role, Signal};
+use containerpilot_core::reload::Moves;
 
 use crate::discovery::Discovery;
 use crate::inquiry::Inquiries;
@@ -62,10 +63,18 @@ impl Hands {
             Effect::Advertise { job, wanted } => answers.extend(self.catalog.advertise(plan, job, wanted)),
             Effect::Heartbeat { job } => self.catalog.heartbeat(plan, job),
             Effect::Reply { id, answer } => self.inquiries.reply(id, answer),
+            // The loop has seen to it.
+            Effect::Replanned { plan: _, moves: _ } => {}
             Effect::Log(entry) => self.log(plan, &entry),
             Effect::Exit { code } => return ControlFlow::Break(code),
         }
         ControlFlow::Continue(())
+    }
+
+    /// Another plan is in force: what is kept by place is moved.
+    pub(crate) fn replanned(&mut self, moves: &Moves) {
+        let pids = std::mem::take(&mut self.pids);
+        self.pids = pids.into_iter().filter_map(|(job, pid)| Some((moves.job(job)?, pid))).collect();
     }
 
     /// Writes an entry; with the last lines of the run it speaks of, if it is about a failure (L6).

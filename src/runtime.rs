@@ -15,11 +15,12 @@ use std::io;
 use std::ops::ControlFlow;
 use std::os::fd::AsRawFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 use containerpilot_config::template::Environment;
 use containerpilot_core::plan::{Level, Plan, Signal};
+use containerpilot_core::reload::Moves;
 use containerpilot_core::{Core, Effect, Input, Time};
 
 use crate::control::{Control, Means};
@@ -54,7 +55,7 @@ const LAST_WORDS: Duration = Duration::from_millis(100);
 
 /// Who decides: the core. Tests put a script in its place.
 pub(crate) trait Decide {
-    fn plan(&self) -> &Plan;
+    fn plan(&self) -> Arc<Plan>;
     fn step(&mut self, now: Time, input: Input, effects: &mut Vec<Effect>);
     fn next_deadline(&self) -> Option<Time>;
     /// Who knows the answers to questions; a script knows none.
@@ -64,8 +65,8 @@ pub(crate) trait Decide {
 }
 
 impl Decide for Core {
-    fn plan(&self) -> &Plan {
-        self.plan()
+    fn plan(&self) -> Arc<Plan> {
+        self.shared_plan()
     }
 
     fn step(&mut self, now: Time, input: Input, effects: &mut Vec<Effect>) {
@@ -84,6 +85,8 @@ impl Decide for Core {
 /// The supervisor.
 pub(crate) struct Runtime<D> {
     core: D,
+    /// The plan that the effects at hand speak of.
+    plan: Arc<Plan>,
     began: Instant,
     signals: Signals,
     mailbox: Mailbox,
@@ -112,14 +115,16 @@ impl<D: Decide> Runtime<D> {
         let signals = Signals::open(taken)?;
         let mailbox = Mailbox::new()?;
         let probes = Probes::new(mailbox.letterbox());
-        let metrics = Metrics::new(telemetry::definitions(core.plan()));
-        let logs = Logs::start(&core.plan().logging)?;
-        let net = Discovery::needs_network(core.plan()).then(Net::start).transpose()?;
-        let catalog = Discovery::new(core.plan(), net.as_ref().map(Net::handle), &mailbox.letterbox());
+        let plan = core.plan();
+        let metrics = Metrics::new(telemetry::definitions(&plan));
+        let logs = Logs::start(&plan.logging)?;
+        let net = Discovery::needs_network(&plan).then(Net::start).transpose()?;
+        let catalog = Discovery::new(&plan, net.as_ref().map(Net::handle), &mailbox.letterbox());
         let loop_thread = std::thread::current().id();
         std::panic::set_hook(Box::new(move |about| remember_panic(about, loop_thread)));
         Ok(Self {
             core,
+            plan,
             began: Instant::now(),
             signals,
             mailbox,
@@ -148,7 +153,7 @@ impl<D: Decide> Runtime<D> {
     pub(crate) fn open(&mut self) -> Result<(), String> {
         // First, because a port leaves nothing behind if the socket cannot be opened.
         self.open_telemetry()?;
-        let plan = self.core.plan();
+        let plan = Arc::clone(&self.plan);
         // S7: a program that runs alone is all there is, and nothing but it is steered.
         if !plan.pass_signals {
             match Control::open(&plan.control) {
@@ -164,7 +169,7 @@ impl<D: Decide> Runtime<D> {
     }
 
     fn open_telemetry(&mut self) -> Result<(), String> {
-        let Some(wanted) = self.core.plan().telemetry.clone() else { return Ok(()) };
+        let Some(wanted) = self.plan.telemetry.clone() else { return Ok(()) };
         let (metrics, desk) = (self.metrics.clone(), Desk::new(self.mailbox.letterbox()));
         let net = self.net().map_err(|error| format!("the network's thread cannot begin: {error}"))?;
         self.telemetry = Some(Telemetry::open(&wanted, net, metrics, desk)?);
@@ -198,7 +203,7 @@ impl<D: Decide> Runtime<D> {
 
     /// Follows the watches of the plan in its catalog; for every plan there is.
     fn adopt_catalog(&mut self) {
-        let tasks = if Discovery::needs_network(self.core.plan()) {
+        let tasks = if Discovery::needs_network(&self.plan) {
             match self.net() {
                 Ok(net) => Some(net.handle().clone()),
                 Err(error) => {
@@ -211,7 +216,7 @@ impl<D: Decide> Runtime<D> {
         } else {
             None
         };
-        let known = self.hands.catalog.adopt(self.core.plan(), tasks.as_ref(), &self.mailbox.letterbox());
+        let known = self.hands.catalog.adopt(&self.plan, tasks.as_ref(), &self.mailbox.letterbox());
         self.answers.extend(known);
     }
 
@@ -226,12 +231,12 @@ impl<D: Decide> Runtime<D> {
     /// S6: before the process leaves, all services are out of the catalog and the whole log is written, if Consul, and
     /// whoever reads the log, do their part in time.
     fn leave(self, code: u8) -> u8 {
-        let Self { core, mailbox, hands, control, net, .. } = self;
+        let Self { plan, mailbox, hands, control, net, .. } = self;
         if let Some(control) = &control {
             control.unlink();
         }
         let Hands { catalog, logs, inquiries, .. } = hands;
-        let stop_timeout = core.plan().stop_timeout;
+        let stop_timeout = plan.stop_timeout;
         catalog.leave(stop_timeout);
         // The last that was said about it; nobody listens to anything else any more.
         for news in mailbox.take() {
@@ -412,8 +417,11 @@ impl<D: Decide> Runtime<D> {
             self.hands.inquiries.happened(core);
         }
         for effect in effects.drain(..) {
+            if let Effect::Replanned { plan, moves } = &effect {
+                self.replanned(plan, moves);
+            }
             let done = catch_unwind(AssertUnwindSafe(|| {
-                self.hands.carry_out(self.core.plan(), effect, &mut self.answers)
+                self.hands.carry_out(&self.plan, effect, &mut self.answers)
             }));
             match done {
                 Ok(flow) => flow?,
@@ -422,6 +430,15 @@ impl<D: Decide> Runtime<D> {
         }
         self.effects = effects;
         ControlFlow::Continue(())
+    }
+
+    /// R3: from here on effects speak of another plan; what is under way is readdressed.
+    fn replanned(&mut self, plan: &Arc<Plan>, moves: &Moves) {
+        self.plan = Arc::clone(plan);
+        self.hands.replanned(moves);
+        let answers = std::mem::take(&mut self.answers);
+        self.answers = answers.into_iter().filter_map(|input| moves.input(input)).collect();
+        self.adopt_catalog();
     }
 
     fn survive(&mut self, during: &str, panic: &(dyn Any + Send)) {

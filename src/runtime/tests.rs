@@ -15,8 +15,8 @@ use crate::{host, signals};
 struct Script<F>(Plan, F);
 
 impl<F: FnMut(Input, &mut Vec<Effect>)> Decide for Script<F> {
-    fn plan(&self) -> &Plan {
-        &self.0
+    fn plan(&self) -> std::sync::Arc<Plan> {
+        std::sync::Arc::new(self.0.clone())
     }
 
     fn step(&mut self, _: Time, input: Input, effects: &mut Vec<Effect>) {

@@ -1,8 +1,9 @@
 //! Commands: what somebody asks of the supervisor while it runs, and what it answers (X1, X2, D8).
 //!
 //! Every command is answered exactly once, in the step it is told in, or, if it has to wait for the startup, in the
-//! step of the startup. The answer says what was begun; it does not wait for a process to end.
+//! step of the startup; a reload, when it is done. The answer says what was begun; it does not wait for a process to end.
 
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -11,7 +12,8 @@ use crate::core::{Core, Phase};
 use crate::effect::{Effect, Purpose};
 use crate::ids::JobIx;
 use crate::job::{Aim, Ending, State};
-use crate::plan::{Role, Signal, Trigger};
+use crate::plan::{Plan, Role, Signal, Trigger};
+use crate::reload::Changes;
 
 /// The number of a request, given by whoever asks; the answer carries it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -30,6 +32,8 @@ pub enum Command {
     Restart(JobIx),
     /// A signal is to go to the process group of a job.
     Signal(JobIx, Signal),
+    /// Another plan takes the place of the present one (R1–R4). The answer is `Reloaded`, when that is done.
+    Reload(Box<Plan>),
     /// Variables of every process that is started from now on (P7); nothing and the empty string unset one.
     SetVariables(Vec<(String, Option<String>)>),
 }
@@ -41,6 +45,8 @@ pub enum Answer {
     Updated(bool),
     /// It was done, in words.
     Done(String),
+    /// Another plan is in force.
+    Reloaded(Changes),
     /// It cannot be done, in words.
     Refused(String),
 }
@@ -48,13 +54,18 @@ pub enum Answer {
 impl Core {
     /// Does what is asked, and answers.
     pub(crate) fn command(&mut self, id: RequestId, command: Command) {
-        let answer = self.obey(command);
+        let answer = match command {
+            // That is answered when it is done.
+            Command::Reload(plan) => return self.reload(id, plan),
+            command => self.obey(command),
+        };
         self.effects.push(Effect::Reply { id, answer });
     }
 
     fn obey(&mut self, command: Command) -> Answer {
         match command {
             Command::Maintenance(on) => self.set_maintenance(on),
+            Command::Reload(_) => Answer::Refused("a reload is answered when it is done".into()),
             Command::SetVariables(variables) => {
                 self.set_variables(variables);
                 Answer::Done("set".into())
@@ -72,6 +83,9 @@ impl Core {
                 if self.planned(job).role == Role::Telemetry =>
             {
                 Answer::Refused("it is the supervisor's own".into())
+            }
+            Command::Start(job) | Command::Restart(job) if self.is_replaced(job) => {
+                Answer::Done("a reload is under way, and sees to it".into())
             }
             Command::Start(job) => self.start_by_hand(job),
             Command::Stop(job) => self.stop_by_hand(job),

@@ -21,6 +21,7 @@ use crate::input::{ExitStatus, Input};
 use crate::job::{Ending, JobState, State};
 use crate::journal::{Event, Journal, Origin};
 use crate::plan::{EventPattern, Job, Level, Plan, Role, Signal, Trigger};
+use crate::reload::{Moves, Pending};
 use crate::time::Time;
 use crate::timers::{Alarm, TimerId, Timers};
 use crate::watch::WatchState;
@@ -69,7 +70,7 @@ struct Subscription {
 /// The core of a supervisor: a plan, and what has become of it.
 #[derive(Debug)]
 pub struct Core {
-    pub(crate) plan: Plan,
+    pub(crate) plan: Arc<Plan>,
     pub(crate) now: Time,
     pub(crate) phase: Phase,
     pub(crate) maintenance: bool,
@@ -128,6 +129,12 @@ pub struct Core {
     next_run: u64,
     next_check: u64,
     next_event: u64,
+    /// The reload that is under way.
+    pub(crate) pending: Option<Pending>,
+    /// Who alone sees the next `startup` (R3).
+    pub(crate) audience: Option<Vec<JobIx>>,
+    /// The names of sources that are no more, of which the journal still speaks.
+    former: Vec<String>,
 }
 
 impl Core {
@@ -249,7 +256,10 @@ impl Core {
             next_run: 0,
             next_check: 0,
             next_event: 0,
-            plan,
+            pending: None,
+            audience: None,
+            former: Vec::new(),
+            plan: Arc::new(plan),
         }
     }
 
@@ -257,6 +267,12 @@ impl Core {
     #[must_use]
     pub fn plan(&self) -> &Plan {
         &self.plan
+    }
+
+    /// The plan, for whoever wants to keep it.
+    #[must_use]
+    pub fn shared_plan(&self) -> Arc<Plan> {
+        Arc::clone(&self.plan)
     }
 
     /// How far the supervisor is.
@@ -361,6 +377,7 @@ impl Core {
             Alarm::CheckTimeout(job, check) => self.check_timeout(job, check),
             Alarm::Heartbeat(job) => self.heartbeat_due(job),
             Alarm::Remains(run) => self.kill_remains(run),
+            Alarm::Reload => self.reload_late(),
             Alarm::StopTime => self.kill_everything("the stop time has passed"),
             Alarm::LastWait => self.leave(),
         }
@@ -468,8 +485,12 @@ impl Core {
             Origin::Job(job) => Key::Name(self.name(job)),
             Origin::Watch(watch) => Key::Watch(watch),
             Origin::Signal(number) => Key::Signal(number),
+            Origin::Former(_) => Key::Nobody,
         };
-        let subscribers = self.subscriptions.get(&(key, event.code)).cloned().unwrap_or_default();
+        let audience = if event.code == Code::Startup { self.audience.clone() } else { None };
+        let sees = |job: JobIx| audience.as_ref().is_none_or(|audience| audience.contains(&job));
+        let mut subscribers = self.subscriptions.get(&(key, event.code)).cloned().unwrap_or_default();
+        subscribers.retain(|one| sees(one.job));
         let is_first = |one: &Subscription| self.planned(one.job).role == Role::Coprocess;
         let (first, then): (Vec<_>, Vec<_>) = subscribers.into_iter().partition(is_first);
         for Subscription { job, condition, undoes } in first {
@@ -478,7 +499,7 @@ impl Core {
         // Periodic jobs run at startup, too (W4), and are started with all the others.
         if event.code == Code::Startup {
             for job in self.all_jobs() {
-                if matches!(self.planned(job).when.trigger, Trigger::Interval(_)) {
+                if matches!(self.planned(job).when.trigger, Trigger::Interval(_)) && sees(job) {
                     self.first_turn(job, event);
                 }
             }
@@ -486,10 +507,16 @@ impl Core {
         for Subscription { job, condition, undoes } in then {
             self.matched(job, condition, undoes, event);
         }
+        for job in audience.unwrap_or_default() {
+            self.tell_what_holds(job, event);
+        }
+        if event.code == Code::Startup {
+            self.audience = None;
+        }
     }
 
     /// A job sees an event that it waits for.
-    fn matched(&mut self, job: JobIx, condition: usize, undoes: bool, event: Event) {
+    pub(crate) fn matched(&mut self, job: JobIx, condition: usize, undoes: bool, event: Event) {
         let lasting = matches!(self.planned(job).when.trigger, Trigger::All { .. });
         if lasting {
             let held = self.job(job).holds.iter().all(|holds| *holds);
@@ -590,6 +617,7 @@ impl Core {
     /// Ends the whole when there is nothing left to do. Says whether something more follows.
     fn conclude(&mut self) -> bool {
         match self.phase {
+            Phase::Running if self.pending.is_some() => self.reload_progress(),
             Phase::Running if self.holding == 0 => {
                 self.log(Level::Info, None, "all jobs are complete".into());
                 self.shut_down();
@@ -769,7 +797,76 @@ impl Core {
             Origin::Signal(1) => "SIGHUP".into(),
             Origin::Signal(12) => "SIGUSR2".into(),
             Origin::Signal(number) => format!("signal {number}"),
+            Origin::Former(place) => self.former.get(place as usize).cloned().unwrap_or_default(),
         }
+    }
+}
+
+impl Core {
+    /// Everything that goes on while plans change places moves into the core of the new one; see `reload.rs`. The
+    /// states of jobs and watches have moved already.
+    pub(crate) fn take_over(&mut self, old: Self, moves: &Moves) {
+        self.now = old.now;
+        self.phase = old.phase;
+        self.maintenance = old.maintenance;
+        self.effects = old.effects;
+        self.remains = old.remains;
+        (self.exit_code, self.asked) = (old.exit_code, old.asked);
+        (self.first_failure, self.first_hook_failure) = (old.first_failure, old.first_hook_failure);
+        self.births = old.births;
+        (self.next_run, self.next_check, self.next_event) = (old.next_run, old.next_check, old.next_event);
+        self.timers = old.timers;
+        self.timers.rename(|job| moves.job(job));
+        let kept = |(id, job): (RunId, JobIx)| Some((id, moves.job(job)?));
+        self.runs = old.runs.into_iter().filter_map(kept).collect();
+        let kept = |(id, (job, check)): (CheckRun, (JobIx, CheckIx))| Some((id, (moves.job(job)?, check)));
+        self.check_runs = old.check_runs.into_iter().filter_map(kept).collect();
+        let variables = Arc::make_mut(&mut self.variables);
+        variables.succeed(&old.variables);
+        for (nth, state) in self.jobs.iter().enumerate() {
+            variables.set_process(JobIx::at(nth), state.pid);
+        }
+        // The names of what is no more are kept only as long as somebody speaks of it.
+        let mut former: Vec<String> = Vec::new();
+        let mut moved = |origin: &mut Origin| {
+            let name = match *origin {
+                Origin::Job(job) if let Some(to) = moves.job(job) => return *origin = Origin::Job(to),
+                Origin::Watch(watch) if let Some(to) = moves.watch(watch) => {
+                    return *origin = Origin::Watch(to);
+                }
+                Origin::Job(job) => old.plan.jobs.get(job.index()).map(|job| job.name.clone()),
+                Origin::Watch(watch) => {
+                    old.plan.watches.get(watch.index()).map(|watch| format!("watch.{}", watch.name))
+                }
+                Origin::Former(place) => old.former.get(place as usize).cloned(),
+                Origin::Global | Origin::Signal(_) => return,
+            };
+            let name = name.unwrap_or_default();
+            let place = former.iter().position(|other| *other == name).unwrap_or(former.len());
+            if place == former.len() {
+                former.push(name);
+            }
+            *origin = Origin::Former(u32::try_from(place).unwrap_or(u32::MAX));
+        };
+        self.journal = old.journal;
+        self.journal.for_each_mut(|event| moved(&mut event.origin));
+        for state in &mut self.jobs {
+            for event in [&mut state.cause, &mut state.remembered].into_iter().flatten() {
+                moved(&mut event.origin);
+            }
+        }
+        for ((mut origin, code), count) in old.counts {
+            moved(&mut origin);
+            if !matches!(origin, Origin::Former(_)) {
+                self.counts.insert((origin, code), count);
+            }
+        }
+        self.former = former;
+        self.incomplete = self.jobs.iter().filter(|job| job.state() != State::Complete).count();
+        let open = |(job, holds): &(&JobState, &bool)| {
+            **holds && (job.state() != State::Complete || job.comes_again())
+        };
+        self.holding = self.jobs.iter().zip(&self.holders).filter(open).count();
     }
 }
 

@@ -1,11 +1,13 @@
 //! Everything the core can want.
 
 use alloc::string::String;
+use alloc::sync::Arc;
 
 use crate::command::{Answer, RequestId};
 use crate::environment::Environment;
 use crate::ids::{CheckIx, CheckRun, JobIx, RunId};
-use crate::plan::{Level, Signal, Status};
+use crate::plan::{Level, Plan, Signal, Status};
+use crate::reload::Moves;
 
 /// Something to be done.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,6 +70,14 @@ pub enum Effect {
         id: RequestId,
         /// What became of it.
         answer: Answer,
+    },
+    /// Another plan is in force (R3). What comes before this speaks of places in the old one, what comes after of places
+    /// in the new one; what is kept by place, and inputs that are under way, must be moved.
+    Replanned {
+        /// The plan.
+        plan: Arc<Plan>,
+        /// What is where.
+        moves: Moves,
     },
     /// Write an entry of the log.
     Log(Entry),

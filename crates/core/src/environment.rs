@@ -87,7 +87,13 @@ impl JobVariables {
         self.set.insert(name, value.filter(|value| !value.is_empty()));
     }
 
-    fn set_process(&mut self, job: JobIx, pid: Option<i32>) {
+    /// Goes on where another plan's variables have left off: with what was set by hand, and never the same number.
+    pub(crate) fn succeed(&mut self, old: &Self) {
+        self.version = old.version + 1;
+        self.set.clone_from(&old.set);
+    }
+
+    pub(crate) fn set_process(&mut self, job: JobIx, pid: Option<i32>) {
         self.version += 1;
         let place = self.processes.get(job.index()).and_then(|place| self.variables.get_mut(*place));
         if let Some((_, value)) = place {

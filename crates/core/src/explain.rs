@@ -133,6 +133,7 @@ impl Core {
             state.ended_at.map_or_else(String::new, |at| format!(" {} ago", spoken(self.now.since(at))));
         match state.ending {
             Some(Ending::ByHand) => format!("was stopped by hand; its last run {how}{when}"),
+            Some(Ending::Reload) => "was stopped by a reload".into(),
             Some(Ending::Hopeless) => "will never run: what it waits for cannot come any more".into(),
             Some(Ending::GaveUp) => "has given up: it was not started in time".into(),
             Some(Ending::Empty) => "has nothing to run and nothing to check".into(),

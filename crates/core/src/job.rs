@@ -86,6 +86,8 @@ pub enum Ending {
     Empty,
     /// Somebody has stopped it.
     ByHand,
+    /// A reload replaces it, or takes it away.
+    Reload,
     /// Everything is being stopped.
     Shutdown,
 }
@@ -231,9 +233,10 @@ impl JobState {
         self.aim == Aim::Up && self.state != State::Complete
     }
 
-    /// Whether it may run again although it is complete, or will soon be: somebody has stopped it by hand.
+    /// Whether it may run again although it is complete, or will soon be: somebody has stopped it by hand, or a reload
+    /// is going to replace it.
     pub(crate) fn comes_again(&self) -> bool {
-        self.ending == Some(Ending::ByHand)
+        matches!(self.ending, Some(Ending::ByHand | Ending::Reload))
     }
 
     /// Whether it waits for the catalog to let its service go.

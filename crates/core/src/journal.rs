@@ -18,6 +18,8 @@ pub enum Origin {
     Watch(WatchIx),
     /// A signal, by number.
     Signal(u8),
+    /// A source of a plan that was in force before a reload.
+    Former(u32),
 }
 
 /// An event.
@@ -52,6 +54,11 @@ impl Journal {
             self.events.pop_front();
         }
         self.events.push_back(event);
+    }
+
+    /// Changes what is remembered.
+    pub(crate) fn for_each_mut(&mut self, change: impl FnMut(&mut Event)) {
+        self.events.iter_mut().for_each(change);
     }
 
     /// The events that are remembered, oldest first.

@@ -21,6 +21,7 @@ mod job;
 pub mod journal;
 pub mod plan;
 pub mod reconcile;
+pub mod reload;
 mod run;
 pub mod status;
 mod stop;

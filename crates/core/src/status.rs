@@ -45,7 +45,7 @@ impl JobStatus {
     #[must_use]
     pub const fn word(&self) -> &'static str {
         match (self.state, self.aim, self.ending) {
-            (State::Complete, _, Some(Ending::ByHand)) => "stopped",
+            (State::Complete, _, Some(Ending::ByHand | Ending::Reload)) => "stopped",
             (State::Complete, _, Some(Ending::Failed)) => "failed",
             (State::Complete, ..) => "complete",
             (_, Aim::Hooks | Aim::Withdraw | Aim::Drain | Aim::Term, _) => "stopping",

@@ -237,7 +237,10 @@ impl Core {
             } else if !by_hand {
                 self.consequences(job);
             }
-        } else if self.exit_code.is_none() && !self.job(job).comes_again() {
+        } else if self.exit_code.is_none()
+            && !self.job(job).comes_again()
+            && self.planned(job).role != Role::Coprocess
+        {
             // What runs for the end of work that has ended by itself may still fail.
             self.note_failure(job, false);
         }
@@ -323,6 +326,7 @@ impl Core {
             return;
         }
         self.phase = Phase::Stopping;
+        self.refuse_reload();
         self.stop_time = Some(self.timers.set(self.now + self.plan.stop_timeout, Alarm::StopTime));
         self.send(Origin::Global, Code::Shutdown, None);
         for job in self.all_jobs() {
@@ -382,7 +386,7 @@ impl Core {
         self.phase = Phase::Killing;
         self.timers.cancel(&mut self.stop_time);
         for job in self.all_jobs() {
-            self.kill(job);
+            self.kill(job, Purpose::Everything);
         }
         self.kill_all_remains();
         let timer = self.timers.set(self.now + LAST_WAIT, Alarm::LastWait);
@@ -405,7 +409,7 @@ impl Core {
         }
     }
 
-    fn kill(&mut self, job: JobIx) {
+    pub(crate) fn kill(&mut self, job: JobIx, purpose: Purpose) {
         if self.job(job).state() == State::Complete {
             return;
         }
@@ -430,7 +434,7 @@ impl Core {
         }
         let state = self.job(job).state();
         self.change(job, state, Aim::Term);
-        self.signal_job(job, Signal::KILL, Purpose::Everything);
+        self.signal_job(job, Signal::KILL, purpose);
     }
 
     /// S7: a signal goes on to the main program; one that comes before there is a process waits for it.

@@ -32,6 +32,8 @@ pub(crate) enum Alarm {
     Heartbeat(JobIx),
     /// What is left of a run's process group has had its time (P4).
     Remains(RunId),
+    /// What a reload replaces has had its time to stop (R3).
+    Reload,
     /// The global stop time has passed (S4).
     StopTime,
     /// Everything was killed, and something is still there.
@@ -86,6 +88,28 @@ impl Timers {
             return None;
         }
         self.alarms.pop_first().map(|(_, alarm)| alarm)
+    }
+
+    /// Jobs are in other places now; deadlines of those that are nowhere are taken back.
+    pub(crate) fn rename(&mut self, place: impl Fn(JobIx) -> Option<JobIx>) {
+        let renamed = |alarm: Alarm| {
+            Some(match alarm {
+                Alarm::GiveUp(job) => Alarm::GiveUp(place(job)?),
+                Alarm::Turn(job) => Alarm::Turn(place(job)?),
+                Alarm::RunTimeout(job) => Alarm::RunTimeout(place(job)?),
+                Alarm::Restart(job) => Alarm::Restart(place(job)?),
+                Alarm::Hooks(job) => Alarm::Hooks(place(job)?),
+                Alarm::Withdrawn(job) => Alarm::Withdrawn(place(job)?),
+                Alarm::Drained(job) => Alarm::Drained(place(job)?),
+                Alarm::Stubborn(job) => Alarm::Stubborn(place(job)?),
+                Alarm::Check(job, check) => Alarm::Check(place(job)?, check),
+                Alarm::CheckTimeout(job, check) => Alarm::CheckTimeout(place(job)?, check),
+                Alarm::Heartbeat(job) => Alarm::Heartbeat(place(job)?),
+                alarm @ (Alarm::Remains(_) | Alarm::Reload | Alarm::StopTime | Alarm::LastWait) => alarm,
+            })
+        };
+        let alarms = core::mem::take(&mut self.alarms);
+        self.alarms = alarms.into_iter().filter_map(|(at, alarm)| Some((at, renamed(alarm)?))).collect();
     }
 
     /// How many deadlines are ahead.

@@ -407,7 +407,7 @@ impl<'a> Witness<'a> {
                 }
                 self.see_job_event(job.index(), code, event, &after[job.index()])?;
             }
-            (Origin::Watch(_) | Origin::Signal(_), _) => {}
+            (Origin::Watch(_) | Origin::Signal(_) | Origin::Former(_), _) => {}
         }
         for job in 0..self.jobs.len() {
             if self.fires(job, event) {
@@ -508,6 +508,9 @@ impl<'a> Witness<'a> {
                     return Err(self.says("core", entry.message.clone()));
                 }
                 Ok(())
+            }
+            Effect::Replanned { .. } => {
+                Err(self.says("R3", "another plan is in force, and nobody has asked for one"))
             }
             Effect::Exit { code } => self.see_exit(*code),
         }

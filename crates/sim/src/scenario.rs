@@ -82,6 +82,8 @@ pub enum Happening {
     Signal(Signal),
     /// Somebody asks for something.
     Command(Command),
+    /// A reload to the same plan.
+    Reload,
     /// The catalog's answer to a watch.
     Instances(usize, Vec<Instance>),
     /// The core is called for nothing.

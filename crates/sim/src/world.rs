@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use containerpilot_core::command::RequestId;
+use containerpilot_core::command::{Command, RequestId};
 use containerpilot_core::effect::{Effect, Wanted};
 use containerpilot_core::ids::{CheckRun, JobIx, RunId, WatchIx};
 use containerpilot_core::input::{ExitStatus, Input, Instance, StartError};
@@ -194,6 +194,11 @@ impl<'a> World<'a> {
                     world.requests += 1;
                     Input::Command { id: RequestId(world.requests), command: command.clone() }
                 }
+                Happening::Reload => {
+                    world.requests += 1;
+                    let command = Command::Reload(Box::new(scenario.plan.clone()));
+                    Input::Command { id: RequestId(world.requests), command }
+                }
                 Happening::Instances(watch, instances) => {
                     Input::Instances { watch: WatchIx::at(*watch), instances: instances.clone() }
                 }
@@ -319,6 +324,7 @@ impl<'a> World<'a> {
             }
             Effect::KillRemains { .. }
             | Effect::Reply { .. }
+            | Effect::Replanned { .. }
             | Effect::Heartbeat { .. }
             | Effect::Log(_)
             | Effect::Exit { .. } => {}

@@ -8,6 +8,7 @@ mod discovery;
 mod events;
 mod health;
 mod processes;
+mod reload;
 mod stage;
 mod stopping;
 mod when;
