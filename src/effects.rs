@@ -16,7 +16,7 @@ use crate::logs::{Logs, Source};
 use crate::probe::{Probes, Target};
 use crate::reaper::{Ended, Owner, Reaper};
 use crate::spawn::{Request, Spawner};
-use crate::telemetry::{self, Sensors};
+use crate::telemetry::{self, Complaint, Sensors};
 
 /// What the supervisor acts with.
 pub(crate) struct Hands {
@@ -96,8 +96,8 @@ impl Hands {
         self.logs.run_ended(pid.unsigned_abs());
         match owner {
             Owner::Run(run) => {
-                if let Err(why) = self.sensors.ended(run, status.is_success()) {
-                    self.logs.entry(Level::Warn, None, &why);
+                if let Some(Complaint { job, message }) = self.sensors.ended(run, status.is_success()) {
+                    self.logs.entry(Level::Warn, Some(&job), &message);
                 }
                 Input::Exited { run, status, leftovers }
             }
@@ -146,7 +146,7 @@ impl Hands {
         let spawned = self.spawner.spawn(request)?;
         self.reaper.started(spawned.pid, Owner::Run(run));
         if let Some((stdout, stderr)) = spawned.output {
-            self.sensors.started(run, metric, stdout);
+            self.sensors.started(run, job, metric, stdout);
             // There is nothing for the log where its output would be.
             if let Ok((nothing, _)) = std::io::pipe() {
                 let source = Source { job: job.to_owned(), pid: spawned.pid.unsigned_abs(), check: None };

@@ -23,7 +23,7 @@ use std::time::Instant;
 
 use containerpilot_core::plan::{Metric, Plan};
 
-pub(crate) use sensors::Sensors;
+pub(crate) use sensors::{Complaint, Sensors};
 pub(crate) use server::Telemetry;
 pub(crate) use store::Refusal;
 use store::Store;

@@ -46,22 +46,10 @@ pub(super) fn run(args: &Arguments) -> Result<u8, Failure> {
         (plan, Some((program, arguments))) => main_program(plan, program, arguments)?,
         (None, None) => return Err(Failure::Failed("there is nothing to run".to_owned())),
     };
-    if let Some(missing) = not_yet(&plan) {
-        // Standard error may be gone; then there is nobody to tell.
-        let line = format!("containerpilot: warning: {missing}\n");
-        let _ = std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes());
-    }
     let mut runtime = Runtime::new(Core::new(plan), taken, host::environment())
         .map_err(|error| cannot("the supervisor cannot begin", &error))?;
     runtime.open().map_err(Failure::Failed)?;
     Ok(runtime.run())
-}
-
-/// What the plan asks for and this version does not do. The jobs run all the same, and whoever looks is told.
-fn not_yet(plan: &Plan) -> Option<&'static str> {
-    let sensors = plan.telemetry.as_ref().is_some_and(|telemetry| !telemetry.sensors.is_empty());
-    sensors
-        .then_some("programs that measure metrics (`sensors` in version 2) are not run by this version yet")
 }
 
 fn cannot(what: &str, error: &std::io::Error) -> Failure {

@@ -591,22 +591,6 @@ pub struct Telemetry {
     pub tags: Vec<String>,
     /// The metrics that jobs may send.
     pub metrics: Vec<Metric>,
-    /// The programs that measure some of them.
-    pub sensors: Vec<Sensor>,
-}
-
-/// A program that measures a metric: the number that it prints is the value (T2). A run that fails, takes too long or
-/// prints anything else gives no value.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Sensor {
-    /// The name of the metric, as on the metrics page.
-    pub metric: String,
-    /// What is run.
-    pub command: Command,
-    /// The time between two runs.
-    pub interval: Duration,
-    /// How long one may take.
-    pub timeout: Duration,
 }
 
 /// A metric that jobs may send (T2).
