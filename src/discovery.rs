@@ -20,7 +20,8 @@ use std::time::{Duration, Instant};
 
 use containerpilot_core::effect::Wanted;
 use containerpilot_core::ids::{JobIx, WatchIx};
-use containerpilot_core::plan::{Catalog, Consul, ConsulAddress, Job, Plan};
+use containerpilot_core::input::Instance;
+use containerpilot_core::plan::{Catalog, Consul, ConsulAddress, Job, Plan, Watch};
 use containerpilot_core::reconcile::contact::Fared;
 use containerpilot_core::reconcile::follow::Crowd;
 use containerpilot_core::{Input, Time};
@@ -90,6 +91,8 @@ impl Discovery {
                 }
             }
         }
+        // A service that is gone keeps its task, which alone knows whether Consul has heard of that.
+        self.wanted.retain(|_, wanted| *wanted != Wanted::Absent);
         match &mut self.arm {
             // At the beginning there is nothing in it, and nothing to say.
             Arm::Embedded(_) if self.wanted.is_empty() => {}
@@ -105,6 +108,23 @@ impl Discovery {
             self.wanted.insert(service.id.clone(), wanted);
         }
         self.arm.advertise(plan, job, wanted)
+    }
+
+    /// What a watch sees, told to it where it is now: a plan may have come since it looked. Nothing if it is no more.
+    pub(crate) fn seen(plan: &Plan, watch: &Watch, ix: WatchIx, instances: Vec<Instance>) -> Option<Input> {
+        let is_there = |ix: &WatchIx| plan.watches.get(ix.index()) == Some(watch);
+        let anywhere = || plan.watches.iter().position(|other| other == watch).map(WatchIx::at);
+        let watch = Some(ix).filter(is_there).or_else(anywhere)?;
+        Some(Input::Instances { watch, instances })
+    }
+
+    /// A service is out, told to its job where that is now. Nothing if it is no more.
+    pub(crate) fn withdrawn(plan: &Plan, id: &str, job: JobIx) -> Option<Input> {
+        let has = |job: &Job| job.service.as_ref().is_some_and(|service| service.id == id);
+        let is_there = |ix: &JobIx| plan.jobs.get(ix.index()).is_some_and(has);
+        let anywhere = || plan.jobs.iter().position(has).map(JobIx::at);
+        let job = Some(job).filter(is_there).or_else(anywhere)?;
+        Some(Input::Withdrawn { job })
     }
 
     /// Tells that a service is still healthy (H6).
@@ -195,7 +215,7 @@ struct Agent {
 /// What is followed, and among how many.
 #[derive(Clone, Debug, PartialEq)]
 struct Followed {
-    watch: containerpilot_core::plan::Watch,
+    watch: Watch,
     ix: WatchIx,
     crowd: Crowd,
 }
@@ -239,7 +259,7 @@ impl Agent {
             }
             let watcher = Watcher {
                 shared: Arc::clone(&self.shared),
-                watch: followed.watch.clone(),
+                watch: Arc::new(followed.watch.clone()),
                 ix: followed.ix,
                 places: Arc::clone(&places),
                 crowd,
