@@ -119,7 +119,13 @@ impl Control {
         let listener = tokio::net::UnixListener::from_std(listener)?;
         drop(entered);
         let Means { desk, metrics, tails } = means;
-        let plane = Plane { desk, metrics, tails, own_user: sys::effective_ids().0, opened: Arc::clone(&self.opened) };
+        let plane = Plane {
+            desk,
+            metrics,
+            tails,
+            own_user: sys::effective_ids().0,
+            opened: Arc::clone(&self.opened),
+        };
         // 3.8 closes every connection after its answer, and scripts read to the end.
         let limits = Limits { persistent: false, ..Limits::default() };
         let (end, ending) = watch::channel(());

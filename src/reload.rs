@@ -75,7 +75,10 @@ impl Done {
         if !self.settings.is_empty() {
             parts.push(format!("changed {}", self.settings.join(", ")));
         }
-        parts.push(format!("kept {}", if kept.len() == 1 { "1 job".to_owned() } else { format!("{} jobs", kept.len()) }));
+        parts.push(format!(
+            "kept {}",
+            if kept.len() == 1 { "1 job".to_owned() } else { format!("{} jobs", kept.len()) }
+        ));
         parts.join("; ")
     }
 }
@@ -287,9 +290,10 @@ fn fault(panic: &(dyn Any + Send)) -> Loaded {
 fn entries(report: &Report) -> Vec<(Level, String)> {
     let entry = |one: &containerpilot_config::diagnose::Located| {
         let level = if one.problem.severity == Severity::Error { Level::Error } else { Level::Warn };
-        let place = one.location.as_ref().map(|at| {
-            format!("{}:{}:{}: ", report.file_name(at.file), at.line, at.column)
-        });
+        let place = one
+            .location
+            .as_ref()
+            .map(|at| format!("{}:{}:{}: ", report.file_name(at.file), at.line, at.column));
         let help = one.problem.help.as_ref().map(|help| format!("; {help}"));
         let message = &one.problem.message;
         (level, format!("reload: {}{message}{}", place.unwrap_or_default(), help.unwrap_or_default()))

@@ -507,7 +507,8 @@ impl<D: Decide> Runtime<D> {
         match self.net() {
             Ok(net) => self.telemetry = Telemetry::follow(now, wanted.as_ref(), net, metrics, desk),
             Err(error) => {
-                let message = format!("telemetry cannot be served: the network's thread cannot begin: {error}");
+                let message =
+                    format!("telemetry cannot be served: the network's thread cannot begin: {error}");
                 self.hands.logs.entry(Level::Error, None, &message);
             }
         }

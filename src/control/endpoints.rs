@@ -180,9 +180,12 @@ impl Plane {
         }
         let Ok(outcome) = timeout(RELOAD, self.desk.reload(dry)).await else {
             let words = "the reload goes on: jobs are still being stopped, or files read; the log says when it is done";
-            let mut answer = with_type(JSON, line(json::object(|out| {
-                out.text("message", words);
-            })));
+            let mut answer = with_type(
+                JSON,
+                line(json::object(|out| {
+                    out.text("message", words);
+                })),
+            );
             *answer.status_mut() = StatusCode::ACCEPTED;
             return Ok(answer);
         };

@@ -57,11 +57,7 @@ impl Watcher {
                     self.shared.voice.heard(&name, None);
                     if known.as_ref() != Some(&instances) {
                         known = Some(instances.clone());
-                        self.shared.letterbox.send(News::Seen(
-                            Arc::clone(&self.watch),
-                            self.ix,
-                            instances,
-                        ));
+                        self.shared.letterbox.send(News::Seen(Arc::clone(&self.watch), self.ix, instances));
                     }
                 }
                 Err(failure) => {

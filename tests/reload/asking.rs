@@ -20,10 +20,15 @@ fn plain() -> Pilot {
 fn r2_with_an_error_nothing_changes_and_the_caller_gets_the_diagnostics() {
     let mut pilot = plain();
     let pid = pilot.job("a")["pid"].clone();
-    rewrite(&pilot, "{ jobs: [\n  { name: 'a', exce: 'sleep 1' },\n  { name: 'b', exec: 'x', restarts: -1 },\n] }");
+    rewrite(
+        &pilot,
+        "{ jobs: [\n  { name: 'a', exce: 'sleep 1' },\n  { name: 'b', exec: 'x', restarts: -1 },\n] }",
+    );
     let answer = pilot.post("/v3/reload", "");
     assert_eq!(answer.status, 422);
-    for text in ["config.json5", "unknown key `exce`", "did you mean `exec`?", "restarts", "^", "nothing was changed"] {
+    for text in
+        ["config.json5", "unknown key `exce`", "did you mean `exec`?", "restarts", "^", "nothing was changed"]
+    {
         assert!(answer.body.contains(text), "{text}: {}", answer.body);
     }
     pilot.supervisor.line("reload: the configuration has errors, so nothing was changed");
@@ -38,7 +43,10 @@ fn r2_with_an_error_nothing_changes_and_the_caller_gets_the_diagnostics() {
     fs::remove_file(pilot.supervisor.file("config.json5")).unwrap();
     let answer = pilot.post("/v3/reload", "");
     assert_eq!(answer.status, 422);
-    assert!(answer.body.contains("config.json5 cannot be read") && answer.body.contains("nothing was changed"), "{answer:?}");
+    assert!(
+        answer.body.contains("config.json5 cannot be read") && answer.body.contains("nothing was changed"),
+        "{answer:?}"
+    );
     pilot.supervisor.line("cannot be read");
     assert_eq!((&pilot.job("a")["pid"], &pilot.job("a")["state"]), (&pid, &json!("running")));
 }
@@ -46,7 +54,12 @@ fn r2_with_an_error_nothing_changes_and_the_caller_gets_the_diagnostics() {
 #[test]
 fn c7_what_can_never_work_is_only_warned_about() {
     let mut pilot = plain();
-    let answer = reload_to(&pilot, &format!("{{ jobs: [{A}, {{ name: 'b', exec: 'true', when: {{ source: 'nobody', once: 'healthy' }} }}] }}"));
+    let answer = reload_to(
+        &pilot,
+        &format!(
+            "{{ jobs: [{A}, {{ name: 'b', exec: 'true', when: {{ source: 'nobody', once: 'healthy' }} }}] }}"
+        ),
+    );
     assert_eq!(done(&answer), "a||b|");
     assert!(answer["warnings"].as_str().unwrap().contains("nobody"), "{answer}");
     pilot.supervisor.line("reload: ");
@@ -74,7 +87,10 @@ fn r2_a_file_is_rendered_with_what_putenv_has_set() {
 #[test]
 fn r1_sighup_reloads_unless_a_job_waits_for_it() {
     let mut pilot = plain();
-    rewrite(&pilot, &format!("{{ jobs: [{A}, {{ name: 'hup', exec: 'touch @/hup', when: {{ source: 'SIGHUP' }} }}] }}"));
+    rewrite(
+        &pilot,
+        &format!("{{ jobs: [{A}, {{ name: 'hup', exec: 'touch @/hup', when: {{ source: 'SIGHUP' }} }}] }}"),
+    );
     pilot.supervisor.signal("-HUP");
     pilot.supervisor.line("reload: started hup; kept 1 job");
     // From now on it is the job's.
@@ -179,7 +195,10 @@ fn e4_at_the_very_start_a_reload_waits_for_its_turn() {
 #[test]
 fn r1_the_command_says_what_it_did_and_check_diff_what_it_would_do() {
     let pilot = plain();
-    rewrite(&pilot, "{ jobs: [{ name: 'a', exec: 'sleep 1001' }, { name: 'b', exec: 'sleep 1000' }], logging: { level: 'DEBUG' } }");
+    rewrite(
+        &pilot,
+        "{ jobs: [{ name: 'a', exec: 'sleep 1001' }, { name: 'b', exec: 'sleep 1000' }], logging: { level: 'DEBUG' } }",
+    );
     let (code, out, err) = run(&pilot, &["check", "--diff"]);
     assert_eq!(
         (code, out.as_str(), err.as_str()),

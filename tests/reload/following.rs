@@ -30,7 +30,8 @@ fn page(port: u16, path: &str) -> Option<String> {
 fn l1_the_log_follows_in_level_form_and_output() {
     let mut pilot = Pilot::start(&format!("{{ jobs: [{A}] }}"));
     pilot.await_state("a", "running");
-    let answer = reload_to(&pilot, &format!("{{ jobs: [{A}], logging: {{ level: 'DEBUG', format: 'json' }} }}"));
+    let answer =
+        reload_to(&pilot, &format!("{{ jobs: [{A}], logging: {{ level: 'DEBUG', format: 'json' }} }}"));
     assert_eq!(answer["settings"], json!(["logging"]));
     let line = pilot.supervisor.line("reload: changed logging; kept 1 job");
     let value: serde_json::Value = serde_json::from_str(&line).unwrap();

@@ -10,13 +10,17 @@ const SLEEP: &str = "exec: 'sleep 1000'";
 
 #[test]
 fn r3_unchanged_jobs_keep_their_process_and_the_others_do_not() {
-    let mut pilot = Pilot::start(&format!("{{ jobs: [{{ name: 'gone', {SLEEP} }}, {{ name: 'other', {SLEEP} }}, {{ name: 'kept', {SLEEP} }}] }}"));
+    let mut pilot = Pilot::start(&format!(
+        "{{ jobs: [{{ name: 'gone', {SLEEP} }}, {{ name: 'other', {SLEEP} }}, {{ name: 'kept', {SLEEP} }}] }}"
+    ));
     pilot.await_state("kept", "running");
     let pid = pilot.job("kept")["pid"].clone();
     let before = pilot.job("other")["pid"].clone();
     let answer = reload_to(
         &pilot,
-        &format!("{{ jobs: [{{ name: 'kept', {SLEEP} }}, {{ name: 'new', exec: 'sleep 1002' }}, {{ name: 'other', exec: 'sleep 1001' }}] }}"),
+        &format!(
+            "{{ jobs: [{{ name: 'kept', {SLEEP} }}, {{ name: 'new', exec: 'sleep 1002' }}, {{ name: 'other', exec: 'sleep 1001' }}] }}"
+        ),
     );
     assert_eq!(done(&answer), "kept|other|new|gone");
     pilot.await_state("new", "running");
@@ -35,7 +39,8 @@ fn r3_unchanged_jobs_keep_their_process_and_the_others_do_not() {
 
 #[test]
 fn r3_a_reload_to_the_same_file_does_nothing() {
-    let pilot = Pilot::start(&format!("{{ jobs: [{{ name: 'a', {SLEEP} }}, {{ name: 'b', exec: 'true' }}] }}"));
+    let pilot =
+        Pilot::start(&format!("{{ jobs: [{{ name: 'a', {SLEEP} }}, {{ name: 'b', exec: 'true' }}] }}"));
     pilot.await_state("b", "complete");
     let pid = pilot.job("a")["pid"].clone();
     for _ in 0..3 {
@@ -122,34 +127,30 @@ fn w10_the_last_job_may_be_replaced_without_the_end_of_the_container() {
 
 #[test]
 fn s7_the_program_of_the_command_line_goes_on() {
-    let mut supervisor = Supervisor::after(
-        As::Plain,
-        "echo '{ jobs: [{ name: \"side\", exec: \"sleep 1000\" }] }' > $(dirname $CONTAINERPILOT_SOCKET)/config.json5",
-        &[],
-    );
-    // The script has made a file that nobody names yet.
-    until("there is no file", || supervisor.file("config.json5").exists());
-    supervisor.signal("-KILL");
-    let file = supervisor.file("config.json5");
-    let file = file.to_str().unwrap().to_owned();
-    let main = Supervisor::with(As::Plain, &["-config", &file, "--", "sleep", "1003"]);
+    let folder = std::env::temp_dir().join(format!("containerpilot-reload-main-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("config.json5");
+    fs::write(&file, format!("{{ jobs: [{{ name: 'side', {SLEEP} }}] }}")).unwrap();
+    let file = file.to_str().unwrap();
+    let main = Supervisor::with(As::Plain, &["-config", file, "--", "sleep", "1003"]);
     let socket = main.file("socket");
     let pilot = Pilot { supervisor: main, socket };
     until("there is no socket", || pilot.socket.exists());
     pilot.await_state("sleep", "running");
     let pid = pilot.job("sleep")["pid"].clone();
-    fs::write(&file, "{ jobs: [{ name: 'side', exec: 'sleep 1001' }] }").unwrap();
+    fs::write(file, "{ jobs: [{ name: 'side', exec: 'sleep 1001' }] }").unwrap();
     assert_eq!(done(&reload(&pilot)), "sleep|side||");
     assert_eq!((&pilot.job("sleep")["pid"], &pilot.job("sleep")["role"]), (&pid, &"main".into()));
     pilot.supervisor.signal("-TERM");
     assert_eq!(pilot.supervisor.end().0, 0);
-    drop(supervisor.end());
+    let _ = fs::remove_dir_all(folder);
 }
 
 #[test]
 fn r1_r3_as_pid_1_too_and_from_a_directory() {
     for how in ways() {
-        let folder = std::env::temp_dir().join(format!("containerpilot-reload-{}-{how:?}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("containerpilot-reload-{}-{how:?}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join("1.json5"), format!("{{ jobs: [{{ name: 'a', {SLEEP} }}] }}")).unwrap();
@@ -187,7 +188,8 @@ fn r3_a_watch_of_the_new_file_sees_what_is_there_already() {
 #[test]
 fn r3_what_does_not_stop_in_time_is_killed() {
     let stubborn = "{ name: 'stubborn', exec: ['sh', '-c', 'trap \"\" TERM; touch @/ready; while :; do sleep 1; done'] }";
-    let mut pilot = Pilot::start(&format!("{{ stopTimeout: 1, jobs: [{stubborn}, {{ name: 'a', {SLEEP} }}] }}"));
+    let mut pilot =
+        Pilot::start(&format!("{{ stopTimeout: 1, jobs: [{stubborn}, {{ name: 'a', {SLEEP} }}] }}"));
     until("it is not ready", || pilot.supervisor.file("ready").exists());
     rewrite(&pilot, &format!("{{ stopTimeout: 1, jobs: [{{ name: 'a', {SLEEP} }}] }}"));
     assert_eq!(done(&reload(&pilot)), "a|||stubborn");

@@ -44,7 +44,8 @@ fn reload_to(pilot: &Pilot, config: &str) -> Value {
 /// Kept, restarted, started and stopped jobs of an answer, in words.
 fn done(answer: &Value) -> String {
     let names = |key: &str| -> String {
-        let names: Vec<&str> = answer[key].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
+        let names: Vec<&str> =
+            answer[key].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
         names.join(",")
     };
     format!("{}|{}|{}|{}", names("kept"), names("restarted"), names("started"), names("stopped"))

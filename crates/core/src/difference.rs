@@ -30,8 +30,7 @@ pub fn changes(old: &Plan, new: &Plan) -> Changes {
         list.push(job.name.clone());
     }
     // In the order of the old plan.
-    let mut left: BTreeMap<&str, usize> =
-        places.into_iter().map(|(name, jobs)| (name, jobs.len())).collect();
+    let mut left: BTreeMap<&str, usize> = places.into_iter().map(|(name, jobs)| (name, jobs.len())).collect();
     for job in &old.jobs {
         if let Some(count) = left.get_mut(job.name.as_str()).filter(|count| **count > 0) {
             *count -= 1;

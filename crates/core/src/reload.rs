@@ -211,7 +211,9 @@ impl Core {
             let name = job.name.clone();
             match from {
                 None => changes.started.push(name),
-                Some(old) if self.job(*old).ending == Some(Ending::Reload) || !goes_on(self.planned(*old), job) => {
+                Some(old)
+                    if self.job(*old).ending == Some(Ending::Reload) || !goes_on(self.planned(*old), job) =>
+                {
                     changes.restarted.push(name);
                 }
                 Some(old) => {

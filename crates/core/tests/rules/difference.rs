@@ -23,7 +23,10 @@ fn r3_what_a_reload_would_do_is_what_it_does() {
     };
     assert_eq!(changes(&jobs(old), &jobs(new)), expected);
     // Done for real, with one name for each.
-    let (old, new) = ("{ name: 'a', exec: 'x' }, { name: 'd', exec: 'x' }", "{ name: 'c', exec: 'x' }, { name: 'a', exec: 'y' }");
+    let (old, new) = (
+        "{ name: 'a', exec: 'x' }, { name: 'd', exec: 'x' }",
+        "{ name: 'c', exec: 'x' }, { name: 'a', exec: 'y' }",
+    );
     let expected = changes(&jobs(old), &jobs(new));
     let mut stage = Stage::running(old);
     let command = Command::Reload(Box::new(jobs(new)));
@@ -46,7 +49,6 @@ fn r1_sighup_asks_for_a_reload_unless_a_job_waits_for_it() {
 #[test]
 fn c6_a_reload_restarts_every_coprocess() {
     let text = "{ jobs: [{ name: 'a', exec: 'x' }], coprocesses: [{ name: 'co', command: 'y' }] }";
-    let expected =
-        Changes { kept: vec!["a".into()], restarted: vec!["co".into()], ..Changes::default() };
+    let expected = Changes { kept: vec!["a".into()], restarted: vec!["co".into()], ..Changes::default() };
     assert_eq!(changes(&plan(text), &plan(text)), expected);
 }
