@@ -321,4 +321,3 @@ fn prefer_later(problems: &mut Vec<Problem>, from: usize) {
         latest.is_none_or(|latest| latest == nth - 1)
     });
 }
-
