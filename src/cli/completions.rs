@@ -1,9 +1,13 @@
 //! Completions for shells, made from the table of commands.
 
 use std::fmt::Write;
+use std::time::Duration;
 
+use super::answer::Look;
+use super::client::Client;
 use super::flags::{Arguments, Flag, FlagKind};
 use super::table::{COMMANDS, Command, MAIN_FLAGS};
+use super::terminal::visible;
 use super::{Failure, print};
 
 pub(super) fn completions(args: &Arguments) -> Result<(), Failure> {
@@ -12,11 +16,28 @@ pub(super) fn completions(args: &Arguments) -> Result<(), Failure> {
         "bash" => print(&bash()),
         "zsh" => print(&zsh()),
         "fish" => print(&fish()),
+        // For the scripts themselves: the names that may follow a command just now.
+        "jobs" => print(&jobs(args)),
         "" => Err(Failure::Usage("`completions` needs the name of a shell: bash, zsh or fish".to_owned())),
         _ => Err(Failure::Usage(format!(
             "there are no completions for `{shell}`; there are for bash, zsh and fish"
         ))),
     }
+}
+
+/// The names of the running supervisor's jobs, one a line; none if it cannot be asked.
+fn jobs(args: &Arguments) -> String {
+    // Whoever presses a key does not want to wait, nor to read why there is nothing.
+    let client = Client::of(&args.flags_only()).map(|client| client.patient(Duration::from_secs(1)));
+    let status = client.and_then(|client| client.get("/v3/status")?.json()).unwrap_or_default();
+    status.list("jobs").iter().map(|job| format!("{}\n", visible(job.text("name")))).collect()
+}
+
+/// How a script asks for them.
+const JOBS: &str = "containerpilot completions jobs 2>/dev/null";
+
+fn takes_job(command: &Command) -> bool {
+    command.arguments.contains("JOB")
 }
 
 fn names(flags: &[&Flag]) -> String {
@@ -79,9 +100,10 @@ fn bash() -> String {
     for command in COMMANDS {
         let words = [names(command.flags), choices(command).join(" ")].join(" ");
         let files = if takes_path(command) { " -f" } else { "" };
+        let jobs = if takes_job(command) { format!("\"$({JOBS})\"") } else { String::new() };
         let _ = writeln!(
             out,
-            "        {}) COMPREPLY=($(compgen{files} -W '{}' -- \"$word\")) ;;",
+            "        {}) COMPREPLY=($(compgen{files} -W '{} '{jobs} -- \"$word\")) ;;",
             command.name,
             words.trim()
         );
@@ -130,6 +152,7 @@ fn zsh() -> String {
         let flags = command.flags.iter().map(|flag| zsh_flag(flag)).collect::<Vec<_>>().join(" ");
         let argument = match choices(command).as_slice() {
             [] if takes_path(command) => "'*:path:_files'".to_owned(),
+            [] if takes_job(command) => format!("'*:job:{{compadd -- ${{(f)\"$({JOBS})\"}}}}'"),
             [] => String::new(),
             words => format!("'1:word:({})'", words.join(" ")),
         };
@@ -178,6 +201,8 @@ fn fish() -> String {
         let words = choices(command);
         if takes_path(command) {
             let _ = writeln!(out, "complete -c containerpilot -n {condition} -F");
+        } else if takes_job(command) {
+            let _ = writeln!(out, "complete -c containerpilot -n {condition} -a '({JOBS})'");
         } else if !words.is_empty() {
             let _ = writeln!(out, "complete -c containerpilot -n {condition} -a '{}'", words.join(" "));
         }

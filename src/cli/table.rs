@@ -314,7 +314,8 @@ pub(crate) const COMPLETIONS: Command = Command {
     name: "completions",
     arguments: "bash|zsh|fish",
     about: "print completions for a shell",
-    details: "For bash: source <(containerpilot completions bash)\n\
+    details: "Commands, flags and values; and the names of jobs, while a supervisor answers.\n\n\
+              For bash: source <(containerpilot completions bash)\n\
               For zsh: containerpilot completions zsh > \"${fpath[1]}/_containerpilot\"\n\
               For fish: containerpilot completions fish > ~/.config/fish/completions/containerpilot.fish",
     flags: &[],

@@ -20,8 +20,15 @@ const JSON: &str = "application/json";
 const TEXT: &str = "text/plain; charset=utf-8";
 const EVENTS: &str = "text/event-stream";
 
-/// How an endpoint answers: an error is an answer too, and ends what led to it.
-type Answered = Result<Response<Body>, Response<Body>>;
+/// How an endpoint answers.
+type Answered = Result<Response<Body>, Refusal>;
+
+/// Why something is not done.
+#[derive(Debug)]
+struct Refusal {
+    status: StatusCode,
+    reason: String,
+}
 
 /// The control plane: who answers on the socket.
 #[derive(Debug)]
@@ -45,7 +52,7 @@ impl Answer<Option<u32>> for Plane {
             }
             Found::Endpoint(endpoint, route, name) => {
                 let answered = self.serve(endpoint, name, &request, peer).await;
-                (route, answered.unwrap_or_else(|refusal| refusal))
+                (route, answered.unwrap_or_else(|refusal| error(refusal.status, &refusal.reason)))
             }
             Found::Method(allowed, route) => (route, wrong_method(allowed)),
             Found::BadName => {
@@ -110,7 +117,7 @@ impl Plane {
         let mut variables = Vec::with_capacity(members.len());
         for (name, value) in members {
             if let Some(why) = bad_name(&name) {
-                return Err(error(
+                return Err(refuse(
                     StatusCode::BAD_REQUEST,
                     &format!("`{name}` is no name of a variable: {why}"),
                 ));
@@ -119,7 +126,7 @@ impl Plane {
                 Value::Null => None,
                 Value::String(value) if value.contains('\0') => {
                     let words = format!("the value of `{name}` has a NUL in it");
-                    return Err(error(StatusCode::BAD_REQUEST, &words));
+                    return Err(refuse(StatusCode::BAD_REQUEST, &words));
                 }
                 Value::String(value) => Some(value),
                 _ => return Err(unprocessable(&format!("the value of `{name}` must be a text or null"))),
@@ -143,7 +150,7 @@ impl Plane {
                 Value::String(text) => text,
                 _ => {
                     let words = format!("the value of `{name}` must be a number");
-                    return Err(error(StatusCode::BAD_REQUEST, &words));
+                    return Err(refuse(StatusCode::BAD_REQUEST, &words));
                 }
             };
             values.push((name, value));
@@ -151,20 +158,20 @@ impl Plane {
         let values: Vec<(&str, &str)> = values.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
         self.metrics.put_all(&values).map(|()| done()).map_err(|refusals| {
             let words: Vec<String> = refusals.iter().map(ToString::to_string).collect();
-            error(StatusCode::BAD_REQUEST, &words.join("\n"))
+            refuse(StatusCode::BAD_REQUEST, &words.join("\n"))
         })
     }
 
     async fn reload(&self) -> Answered {
         let words = "this version cannot read its configuration anew yet; restart the container";
-        Err(error(StatusCode::NOT_IMPLEMENTED, words))
+        Err(refuse(StatusCode::NOT_IMPLEMENTED, words))
     }
 
     async fn maintenance(&self, on: bool) -> Answered {
         let updated = match self.whole(Command::Maintenance(on)).await? {
             Word::Updated(updated) => updated,
             Word::Done(_) => true,
-            Word::Refused(why) => return Err(error(StatusCode::CONFLICT, &why)),
+            Word::Refused(why) => return Err(refuse(StatusCode::CONFLICT, &why)),
         };
         let text = json::object(|out| {
             out.plain("updated", updated);
@@ -183,7 +190,7 @@ impl Plane {
     }
 
     async fn events(&self, query: Option<&str>, headers: &HeaderMap) -> Answered {
-        let bad = |why: String| error(StatusCode::BAD_REQUEST, &why);
+        let bad = |why: String| refuse(StatusCode::BAD_REQUEST, &why);
         let [follow, since] = routes::parameters(query, ["follow", "since"]).map_err(bad)?;
         let follow = routes::flag("follow", follow, true).map_err(bad)?;
         // What an EventSource sends by itself when it connects again.
@@ -196,7 +203,7 @@ impl Plane {
     }
 
     async fn logs(&self, name: String, query: Option<&str>) -> Answered {
-        let bad = |why: String| error(StatusCode::BAD_REQUEST, &why);
+        let bad = |why: String| refuse(StatusCode::BAD_REQUEST, &why);
         let [follow, lines] = routes::parameters(query, ["follow", "lines"]).map_err(bad)?;
         let follow = routes::flag("follow", follow, false).map_err(bad)?;
         let lines = routes::number("lines", lines).map_err(bad)?;
@@ -217,13 +224,13 @@ impl Plane {
         self.desk.say(Level::Info, format!("control: {} asks for {verb} of {name}", who(peer)));
         let answer = self.desk.wish(Wish::Job(name.clone(), act)).await;
         match answer.map_err(|unclear| refused(&name, &unclear))? {
-            Word::Refused(why) => Err(error(StatusCode::CONFLICT, &format!("{name}: {why}"))),
+            Word::Refused(why) => Err(refuse(StatusCode::CONFLICT, &format!("{name}: {why}"))),
             Word::Done(message) => Ok(begun(&name, &message)),
             Word::Updated(_) => Ok(begun(&name, "done")),
         }
     }
 
-    async fn whole(&self, command: Command) -> Result<Word, Response<Body>> {
+    async fn whole(&self, command: Command) -> Result<Word, Refusal> {
         self.desk.wish(Wish::Whole(command)).await.map_err(|unclear| refused("", &unclear))
     }
 }
@@ -255,30 +262,34 @@ fn who(peer: Option<u32>) -> String {
     peer.map_or_else(|| "somebody".to_owned(), |user| format!("user {user}"))
 }
 
-fn leaving() -> Response<Body> {
-    error(StatusCode::SERVICE_UNAVAILABLE, "the supervisor is leaving")
+fn refuse(status: StatusCode, reason: &str) -> Refusal {
+    Refusal { status, reason: reason.to_owned() }
 }
 
-fn unprocessable(why: &str) -> Response<Body> {
-    error(StatusCode::UNPROCESSABLE_ENTITY, why)
+fn leaving() -> Refusal {
+    refuse(StatusCode::SERVICE_UNAVAILABLE, "the supervisor is leaving")
 }
 
-fn refused(name: &str, unclear: &Unclear) -> Response<Body> {
+fn unprocessable(why: &str) -> Refusal {
+    refuse(StatusCode::UNPROCESSABLE_ENTITY, why)
+}
+
+fn refused(name: &str, unclear: &Unclear) -> Refusal {
     match unclear {
         Unclear::Leaving => leaving(),
-        Unclear::Nobody(None) => error(StatusCode::NOT_FOUND, &format!("there is no job `{name}`")),
+        Unclear::Nobody(None) => refuse(StatusCode::NOT_FOUND, &format!("there is no job `{name}`")),
         Unclear::Nobody(Some(near)) => {
-            error(StatusCode::NOT_FOUND, &format!("there is no job `{name}`; did you mean `{near}`?"))
+            refuse(StatusCode::NOT_FOUND, &format!("there is no job `{name}`; did you mean `{near}`?"))
         }
         Unclear::Several(count) => {
             let words = format!("there are {count} jobs `{name}`: say `{name}:1` to `{name}:{count}`");
-            error(StatusCode::CONFLICT, &words)
+            refuse(StatusCode::CONFLICT, &words)
         }
     }
 }
 
 /// The members of a body that is an object. `null` is an object without members, as it was to Go.
-fn members(body: &Bytes) -> Result<Map<String, Value>, Response<Body>> {
+fn members(body: &Bytes) -> Result<Map<String, Value>, Refusal> {
     match serde_json::from_slice(body) {
         Ok(Value::Object(members)) => Ok(members),
         Ok(Value::Null) => Ok(Map::new()),
@@ -298,14 +309,15 @@ fn bad_name(name: &str) -> Option<&'static str> {
     }
 }
 
-fn signal(body: &Bytes) -> Result<Signal, Response<Body>> {
+fn signal(body: &Bytes) -> Result<Signal, Refusal> {
     let mut members = members(body)?;
     let text = match members.remove("signal") {
         Some(Value::String(text)) => text,
         Some(Value::Number(number)) => number.to_string(),
         _ => return Err(unprocessable("the body must be {\"signal\": \"SIGUSR1\"}, or a number")),
     };
-    signal_named(&text).ok_or_else(|| error(StatusCode::BAD_REQUEST, &format!("there is no signal `{text}`")))
+    signal_named(&text)
+        .ok_or_else(|| refuse(StatusCode::BAD_REQUEST, &format!("there is no signal `{text}`")))
 }
 
 #[cfg(test)]
@@ -327,16 +339,16 @@ mod tests {
         for body in
             ["{\"TOKEN\": \"hunter2\"", "{\"TOKEN\": hunter2}", "\"hunter2\"", "[\"hunter2\"]", "hunter2"]
         {
-            let answer = members(&Bytes::from(body)).unwrap_err();
-            assert_eq!(answer.status(), StatusCode::UNPROCESSABLE_ENTITY);
-            assert!(!format!("{:?}", answer.body()).contains("hunter2"), "{:?}", answer.body());
+            let refusal = members(&Bytes::from(body)).unwrap_err();
+            assert_eq!(refusal.status, StatusCode::UNPROCESSABLE_ENTITY);
+            assert!(!refusal.reason.contains("hunter2"), "{}", refusal.reason);
         }
         assert!(members(&Bytes::from("null")).unwrap().is_empty());
     }
 
     #[test]
     fn x2_signals_by_name_and_number() {
-        let read = |body: &'static str| signal(&Bytes::from(body)).map_err(|answer| answer.status().as_u16());
+        let read = |body: &'static str| signal(&Bytes::from(body)).map_err(|refusal| refusal.status.as_u16());
         assert_eq!(read("{\"signal\": \"SIGUSR1\"}"), Ok(Signal(10)));
         assert_eq!(read("{\"signal\": \"hup\"}"), Ok(Signal(1)));
         assert_eq!(read("{\"signal\": 64}"), Ok(Signal(64)));

@@ -40,6 +40,9 @@ fn x4_status_shows_state_health_process_and_what_is_waited_for() {
     assert!(one.contains("\n  check      check.db: passed "), "{one}");
     assert_eq!(json(&good(&it, &["status", "db", "-format=json"]))["name"], "db");
     assert!(good(&it, &["status", "watch.db"]).starts_with("watch.db: 1 healthy\n"));
+    let mut names = std::process::Command::new(env!("CARGO_BIN_EXE_containerpilot"));
+    names.args(["completions", "jobs"]).env("CONTAINERPILOT", it.file("config.json5"));
+    assert_eq!(told(&names.output().unwrap()).1, "setup\ndb\ngate\napp\nbehind\noops\n");
     assert_eq!(bad(&it, &["status", "dbb"]), "there is no job `dbb`; did you mean `db`?");
 }
 
