@@ -15,6 +15,8 @@ mod wire;
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::Read;
+use std::path::Path;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
@@ -39,6 +41,8 @@ use crate::mailbox::Letterbox;
 
 /// How many requests for services are under way at the same time.
 const SERVICE_PLACES: usize = 8;
+/// The most that is read of a file of certificates; a system's own bundle is a quarter of a megabyte.
+const MOST_FILE: u64 = 8 * 1024 * 1024;
 /// How long the end of everything waits at most for Consul, however long the stop time is.
 const LAST_CALL: Duration = Duration::from_secs(1);
 
@@ -310,4 +314,16 @@ fn definition(job: &Job) -> Option<Definition> {
     let checks = health.and_then(|health| health.checks.iter().map(|check| check.interval).min());
     let pace = health.and_then(|health| health.heartbeat).or(checks);
     Some(Definition { pace: pace.unwrap_or(service.ttl / 3), service })
+}
+
+/// Reads a file of secrets or certificates. Only a file: anything else might make everybody here wait.
+fn read(path: &Path) -> Result<Vec<u8>, String> {
+    let unreadable = |error: std::io::Error| format!("{} cannot be read: {error}", path.display());
+    if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
+        return Err(format!("{} is no file", path.display()));
+    }
+    let file = std::fs::File::open(path).map_err(unreadable)?;
+    let mut content = Vec::new();
+    file.take(MOST_FILE).read_to_end(&mut content).map_err(unreadable)?;
+    Ok(content)
 }

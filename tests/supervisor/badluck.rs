@@ -89,7 +89,7 @@ fn p3_a_fork_that_fails_is_a_failed_start_and_the_next_one_may_succeed() {
     for (how, nth) in ways().into_iter().zip(0..) {
         let user = user * 2 + nth;
         let script = format!(
-            "pilot=$1; shift; cp \"$pilot\" @/containerpilot; set -- @/containerpilot \"$@\"
+            "pilot=$1; shift; cp \"$pilot\" @/containerpilot; chmod 777 @/.; set -- @/containerpilot \"$@\"
              set -- setpriv --reuid {user} --regid {user} --clear-groups \"$@\"
              set -- prlimit --nproc=6:6 \"$@\""
         );

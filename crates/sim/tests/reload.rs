@@ -10,7 +10,7 @@ use containerpilot_core::effect::{Effect, Wanted};
 use containerpilot_core::event::Code;
 use containerpilot_core::ids::{CheckRun, JobIx, RunId};
 use containerpilot_core::input::{ExitStatus, Input};
-use containerpilot_core::plan::{Plan, Signal, Trigger};
+use containerpilot_core::plan::{Plan, Role, Signal, Trigger};
 use containerpilot_core::{Core, Phase, Time};
 use containerpilot_sim::chance::Chance;
 use containerpilot_sim::nth_seed;
@@ -135,7 +135,9 @@ fn lasting(seed: u64) -> Plan {
 #[test]
 fn r3_a_reload_to_the_same_plan_changes_nothing() {
     for nth in 0..2_000 {
-        let plan = lasting(nth_seed(1, nth));
+        let mut plan = lasting(nth_seed(1, nth));
+        // C6: those are stopped and started by every reload; see the next test.
+        plan.jobs.retain(|job| job.role != Role::Coprocess);
         let mut world = Placid::new(plan.clone());
         if world.core.phase() != Phase::Running {
             continue;
@@ -151,6 +153,31 @@ fn r3_a_reload_to_the_same_plan_changes_nothing() {
         assert!(changes.restarted.is_empty() && changes.started.is_empty() && changes.stopped.is_empty());
         assert_eq!(world.acts, acts, "schedule {nth}: something was done");
     }
+}
+
+#[test]
+fn c6_a_reload_to_the_same_plan_touches_coprocesses_and_nothing_else() {
+    let mut seen = 0;
+    for nth in 0..2_000 {
+        let plan = lasting(nth_seed(1, nth));
+        let coprocesses = plan.jobs.iter().filter(|job| job.role == Role::Coprocess);
+        let coprocesses: Vec<String> = coprocesses.map(|job| job.name.clone()).collect();
+        let mut world = Placid::new(plan.clone());
+        if coprocesses.is_empty() || world.core.phase() != Phase::Running {
+            continue;
+        }
+        world.wait(3);
+        let command = Command::Reload(Box::new(plan));
+        world.tell(Input::Command { id: RequestId(1), command });
+        world.wait(10);
+        let Some(Answer::Reloaded(changes)) = world.answers.pop() else {
+            panic!("schedule {nth}: no answer")
+        };
+        assert!(changes.started.is_empty() && changes.stopped.is_empty(), "schedule {nth}");
+        assert_eq!(changes.restarted, coprocesses, "schedule {nth}");
+        seen += 1;
+    }
+    assert!(seen > 50, "only {seen} plans had coprocesses");
 }
 
 #[test]

@@ -374,3 +374,47 @@ fn h8_a_job_that_flaps_while_it_ends_is_asked_once_and_killed_in_time() {
     }
     assert_eq!(signals, [(1, 15), (6, 9)]);
 }
+
+#[test]
+fn w4_a_run_that_began_after_its_turn_was_due_has_not_met_it() {
+    let mut job = with_trigger("a", Trigger::Interval(Duration::from_millis(100)));
+    job.timeout = Some(Duration::from_millis(100));
+    job.restarts = Restarts::Unlimited;
+    let mut bench = Bench::new(vec![job]);
+    bench.at(0, Input::Ready);
+    bench.started(1);
+    bench.exited(10, 1, 0);
+    assert_eq!(spawned(&bench.at(100, Input::Tick)), 1);
+    let late = bench.at(250, Input::Started { run: RunId(2), pid: pid_of(RunId(2)) });
+    assert!(killed(&late).is_empty(), "the turn was due at 200, and it began at 250");
+}
+
+#[test]
+fn w4_x2_a_turn_that_meets_a_run_started_by_hand_follows_it() {
+    let mut job = with_trigger("a", Trigger::Interval(Duration::from_millis(100)));
+    job.timeout = Some(Duration::from_millis(100));
+    job.restarts = Restarts::Unlimited;
+    let mut bench = Bench::new(vec![job]);
+    bench.at(0, Input::Ready);
+    bench.started(1);
+    bench.exited(10, 1, 0);
+    let start = Input::Command { id: RequestId(1), command: Order::Start(JobIx(0)) };
+    assert_eq!(spawned(&bench.at(20, start)), 1);
+    bench.started(2);
+    assert_eq!(killed(&bench.at(100, Input::Tick)), [9]);
+    assert_eq!(spawned(&bench.exited(110, 2, 137)), 1);
+}
+
+#[test]
+fn d8_h7_maintenance_takes_no_word_from_a_job_that_leaves_already() {
+    let mut job = with_health(plain_job("a"), vec![check(exec())], OnUnhealthy::Report);
+    job.stop.drain = Duration::from_secs(1);
+    let mut bench = Bench::new(vec![job]);
+    bench.at(0, Input::Ready);
+    bench.started(1);
+    bench.checked(10, 1, true);
+    bench.at(20, Input::Command { id: RequestId(1), command: Order::Stop(JobIx(0)) });
+    bench.at(30, maintenance(true));
+    bench.exited(40, 1, 0);
+    assert_eq!(bench.count(Code::Unhealthy), 1);
+}

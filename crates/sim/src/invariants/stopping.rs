@@ -24,7 +24,8 @@ impl Witness<'_> {
     pub(super) fn see_complete(&mut self, job: usize, status: &JobStatus) {
         // Who is stopped by hand, or begins another life, has not ended for good.
         let again = status.incarnation > self.jobs[job].incarnation;
-        if again || Self::comes_again(&self.before[job]) || Self::comes_again(status) {
+        let was = !self.seen[job].born && Self::comes_again(&self.before[job]);
+        if again || was || Self::comes_again(status) {
             return;
         }
         let planned = &self.plan.jobs[job];
