@@ -16,8 +16,9 @@ mod socket;
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixListener;
-use std::sync::mpsc;
-use std::time::Instant;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
 
 use containerpilot_core::plan;
 use tokio::sync::watch;
@@ -34,9 +35,11 @@ use crate::telemetry::Metrics;
 /// The control socket, as the loop holds it.
 #[derive(Debug)]
 pub(crate) struct Control {
+    /// How it is wanted.
+    plan: plan::Control,
     file: SocketFile,
     /// Whether somebody has opened it to more than its owner.
-    opened: bool,
+    opened: Arc<AtomicBool>,
     stage: Stage,
 }
 
@@ -50,6 +53,10 @@ enum Stage {
     Closed,
 }
 
+fn is_open(plan: &plan::Control) -> bool {
+    plan.mode & 0o022 != 0
+}
+
 /// What the control plane speaks with.
 pub(crate) struct Means {
     pub(crate) desk: Desk,
@@ -60,8 +67,37 @@ pub(crate) struct Means {
 impl Control {
     /// Listens on the socket that a plan asks for. What stands in the way is said in words.
     pub(crate) fn open(plan: &plan::Control) -> Result<Self, String> {
-        let (listener, file) = socket::open(plan).map_err(|refusal| refusal.message)?;
-        Ok(Self { file, opened: plan.mode & 0o022 != 0, stage: Stage::Waiting(listener) })
+        Self::listen(plan, socket::NEIGHBOUR)
+    }
+
+    fn listen(plan: &plan::Control, patience: Duration) -> Result<Self, String> {
+        let (listener, file) = socket::open(plan, patience).map_err(|refusal| refusal.message)?;
+        let opened = Arc::new(AtomicBool::new(is_open(plan)));
+        Ok(Self { plan: plan.clone(), file, opened, stage: Stage::Waiting(listener) })
+    }
+
+    /// R3: what a socket becomes with another plan. At another path there is a new one before the old one goes; whoever
+    /// is being answered on the old one is answered to the end. If it cannot be as it is wanted, it stays as it is.
+    pub(crate) fn follow(now: &mut Option<Self>, wanted: &plan::Control) -> Result<(), String> {
+        match now {
+            Some(now) if now.plan.socket == wanted.socket => {
+                let (mode, group) = (wanted.mode, &wanted.group);
+                if (now.plan.mode, &now.plan.group) != (mode, group) {
+                    now.file.resettle(wanted).map_err(|error| {
+                        format!("the control socket {} keeps its group and mode: {error}", wanted.socket)
+                    })?;
+                    now.opened.store(is_open(wanted), Ordering::Relaxed);
+                }
+                now.plan = wanted.clone();
+            }
+            // The loop waits for nobody.
+            _ => {
+                if let Some(old) = now.replace(Self::listen(wanted, Duration::ZERO)?) {
+                    old.unlink();
+                }
+            }
+        }
+        Ok(())
     }
 
     /// What the loop has to wait for until the first connection; a negative number afterwards.
@@ -83,7 +119,13 @@ impl Control {
         let listener = tokio::net::UnixListener::from_std(listener)?;
         drop(entered);
         let Means { desk, metrics, tails } = means;
-        let plane = Plane { desk, metrics, tails, own_user: sys::effective_ids().0, opened: self.opened };
+        let plane = Plane {
+            desk,
+            metrics,
+            tails,
+            own_user: sys::effective_ids().0,
+            opened: Arc::clone(&self.opened),
+        };
         // 3.8 closes every connection after its answer, and scripts read to the end.
         let limits = Limits { persistent: false, ..Limits::default() };
         let (end, ending) = watch::channel(());

@@ -15,12 +15,15 @@ mod wire;
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::Read;
+use std::path::Path;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use containerpilot_core::effect::Wanted;
 use containerpilot_core::ids::{JobIx, WatchIx};
-use containerpilot_core::plan::{Catalog, Consul, ConsulAddress, Job, Plan};
+use containerpilot_core::input::Instance;
+use containerpilot_core::plan::{Catalog, Consul, ConsulAddress, Job, Plan, Watch};
 use containerpilot_core::reconcile::contact::Fared;
 use containerpilot_core::reconcile::follow::Crowd;
 use containerpilot_core::{Input, Time};
@@ -38,6 +41,8 @@ use crate::mailbox::Letterbox;
 
 /// How many requests for services are under way at the same time.
 const SERVICE_PLACES: usize = 8;
+/// The most that is read of a file of certificates; a system's own bundle is a quarter of a megabyte.
+const MOST_FILE: u64 = 8 * 1024 * 1024;
 /// How long the end of everything waits at most for Consul, however long the stop time is.
 const LAST_CALL: Duration = Duration::from_secs(1);
 
@@ -90,6 +95,8 @@ impl Discovery {
                 }
             }
         }
+        // A service that is gone keeps its task, which alone knows whether Consul has heard of that.
+        self.wanted.retain(|_, wanted| *wanted != Wanted::Absent);
         match &mut self.arm {
             // At the beginning there is nothing in it, and nothing to say.
             Arm::Embedded(_) if self.wanted.is_empty() => {}
@@ -105,6 +112,23 @@ impl Discovery {
             self.wanted.insert(service.id.clone(), wanted);
         }
         self.arm.advertise(plan, job, wanted)
+    }
+
+    /// What a watch sees, told to it where it is now: a plan may have come since it looked. Nothing if it is no more.
+    pub(crate) fn seen(plan: &Plan, watch: &Watch, ix: WatchIx, instances: Vec<Instance>) -> Option<Input> {
+        let is_there = |ix: &WatchIx| plan.watches.get(ix.index()) == Some(watch);
+        let anywhere = || plan.watches.iter().position(|other| other == watch).map(WatchIx::at);
+        let watch = Some(ix).filter(is_there).or_else(anywhere)?;
+        Some(Input::Instances { watch, instances })
+    }
+
+    /// A service is out, told to its job where that is now. Nothing if it is no more.
+    pub(crate) fn withdrawn(plan: &Plan, id: &str, job: JobIx) -> Option<Input> {
+        let has = |job: &Job| job.service.as_ref().is_some_and(|service| service.id == id);
+        let is_there = |ix: &JobIx| plan.jobs.get(ix.index()).is_some_and(has);
+        let anywhere = || plan.jobs.iter().position(has).map(JobIx::at);
+        let job = Some(job).filter(is_there).or_else(anywhere)?;
+        Some(Input::Withdrawn { job })
     }
 
     /// Tells that a service is still healthy (H6).
@@ -195,7 +219,7 @@ struct Agent {
 /// What is followed, and among how many.
 #[derive(Clone, Debug, PartialEq)]
 struct Followed {
-    watch: containerpilot_core::plan::Watch,
+    watch: Watch,
     ix: WatchIx,
     crowd: Crowd,
 }
@@ -239,7 +263,7 @@ impl Agent {
             }
             let watcher = Watcher {
                 shared: Arc::clone(&self.shared),
-                watch: followed.watch.clone(),
+                watch: Arc::new(followed.watch.clone()),
                 ix: followed.ix,
                 places: Arc::clone(&places),
                 crowd,
@@ -290,4 +314,16 @@ fn definition(job: &Job) -> Option<Definition> {
     let checks = health.and_then(|health| health.checks.iter().map(|check| check.interval).min());
     let pace = health.and_then(|health| health.heartbeat).or(checks);
     Some(Definition { pace: pace.unwrap_or(service.ttl / 3), service })
+}
+
+/// Reads a file of secrets or certificates. Only a file: anything else might make everybody here wait.
+fn read(path: &Path) -> Result<Vec<u8>, String> {
+    let unreadable = |error: std::io::Error| format!("{} cannot be read: {error}", path.display());
+    if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
+        return Err(format!("{} is no file", path.display()));
+    }
+    let file = std::fs::File::open(path).map_err(unreadable)?;
+    let mut content = Vec::new();
+    file.take(MOST_FILE).read_to_end(&mut content).map_err(unreadable)?;
+    Ok(content)
 }

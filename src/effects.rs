@@ -1,6 +1,6 @@
 //! Carrying out what the core wants.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::ControlFlow;
 
 use containerpilot_core::effect::{Effect, Entry};
@@ -15,6 +15,7 @@ use crate::inquiry::Inquiries;
 use crate::logs::{Logs, Source};
 use crate::probe::{Probes, Target};
 use crate::reaper::{Ended, Owner, Reaper};
+use crate::reload::Reloads;
 use crate::spawn::{Request, Spawner};
 use crate::telemetry::{self, Complaint, Sensors};
 
@@ -27,6 +28,7 @@ pub(crate) struct Hands {
     pub(crate) logs: Logs,
     pub(crate) inquiries: Inquiries,
     pub(crate) sensors: Sensors,
+    pub(crate) reloads: Reloads,
     /// The process of each job's last run, whose output belongs to what is told of its end.
     pub(crate) pids: BTreeMap<JobIx, i32>,
 }
@@ -62,7 +64,10 @@ impl Hands {
             }
             Effect::Advertise { job, wanted } => answers.extend(self.catalog.advertise(plan, job, wanted)),
             Effect::Heartbeat { job } => self.catalog.heartbeat(plan, job),
-            Effect::Reply { id, answer } => self.inquiries.reply(id, answer),
+            Effect::Reply { id, answer } => match self.reloads.reply(id, answer) {
+                Ok((level, message)) => self.logs.entry(level, None, &message),
+                Err(answer) => self.inquiries.reply(id, answer),
+            },
             // The loop has seen to it.
             Effect::Replanned { plan: _, moves: _ } => {}
             Effect::Log(entry) => self.log(plan, &entry),
@@ -71,10 +76,18 @@ impl Hands {
         ControlFlow::Continue(())
     }
 
-    /// Another plan is in force: what is kept by place is moved.
-    pub(crate) fn replanned(&mut self, moves: &Moves) {
+    /// Another plan is in force: what is kept by place is moved, and the log follows.
+    pub(crate) fn replanned(&mut self, old: &Plan, plan: &Plan, moves: &Moves) {
         let pids = std::mem::take(&mut self.pids);
         self.pids = pids.into_iter().filter_map(|(job, pid)| Some((moves.job(job)?, pid))).collect();
+        if old.logging != plan.logging {
+            self.logs.configure(&plan.logging);
+        }
+        // What is kept by name goes with the last job of that name.
+        let names: BTreeSet<&str> = plan.jobs.iter().map(|job| job.name.as_str()).collect();
+        for job in old.jobs.iter().filter(|job| !names.contains(job.name.as_str())) {
+            self.logs.forget(&job.name);
+        }
     }
 
     /// Writes an entry; with the last lines of the run it speaks of, if it is about a failure (L6).

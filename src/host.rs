@@ -22,7 +22,12 @@ pub(crate) struct ThisHost {
 impl ThisHost {
     /// Looks at the machine.
     pub(crate) fn look() -> Self {
-        Self { environment: environment(), addresses: OnceCell::new(), hostname: sys::hostname() }
+        Self::with(environment())
+    }
+
+    /// Looks at the machine, with another environment than this process's.
+    pub(crate) fn with(environment: Environment) -> Self {
+        Self { environment, addresses: OnceCell::new(), hostname: sys::hostname() }
     }
 }
 

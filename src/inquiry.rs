@@ -16,13 +16,14 @@ use containerpilot_core::event::Code;
 use containerpilot_core::explain::Explanation;
 use containerpilot_core::ids::{EventId, JobIx};
 use containerpilot_core::input::ExitStatus;
-use containerpilot_core::journal::Event;
+use containerpilot_core::journal::{Event, Origin};
 use containerpilot_core::plan::{Job, Level, Plan, Repeat, Signal};
 use containerpilot_core::status::{JobOverview, Overview};
 use containerpilot_core::{Core, Input, Time};
 use tokio::sync::{broadcast, oneshot};
 
 use crate::mailbox::{Letterbox, News};
+use crate::reload::{Asker, Outcome};
 
 /// How many events are kept for those who listen and have not heard them yet.
 const RING: usize = 4096;
@@ -42,6 +43,8 @@ pub(crate) enum Question {
     Events(oneshot::Sender<Listening>),
     /// Something is to be done.
     Wish(Wish, oneshot::Sender<Result<Answer, Unclear>>),
+    /// The configuration is to be read anew.
+    Reload(Asker),
 }
 
 /// Something that is to be done.
@@ -81,6 +84,8 @@ pub(crate) struct Snapshot {
     pub(crate) advertised: Vec<bool>,
     /// What the plan says of each job, in the same order.
     pub(crate) planned: Vec<Planned>,
+    /// The names of those events' sources that are no more, by their places.
+    pub(crate) former: BTreeMap<u32, String>,
     pub(crate) wall: Wall,
 }
 
@@ -109,8 +114,15 @@ impl Snapshot {
     /// Everything that a core knows.
     pub(crate) fn new(core: &Core, wall: Wall) -> Self {
         let jobs = &core.plan().jobs;
+        let overview = core.overview();
+        let causes = overview.jobs.iter().filter_map(|job| job.cause.map(|cause| cause.origin));
+        let former = causes.filter_map(|origin| match origin {
+            Origin::Former(place) => Some((place, core.origin_name(origin))),
+            Origin::Global | Origin::Job(_) | Origin::Watch(_) | Origin::Signal(_) => None,
+        });
         Self {
-            overview: core.overview(),
+            former: former.collect(),
+            overview,
             advertised: jobs.iter().map(|job| job.service.is_some()).collect(),
             planned: jobs.iter().map(Planned::new).collect(),
             wall,
@@ -207,6 +219,11 @@ impl Desk {
         self.ask(|answer| Question::Wish(wish, answer)).await.unwrap_or(Err(Unclear::Leaving))
     }
 
+    /// Has the configuration read anew, or, `dry`, says what that would do; nothing if the supervisor is leaving.
+    pub(crate) async fn reload(&self, dry: bool) -> Option<Outcome> {
+        self.ask(|answer| Question::Reload(Asker { dry, answer: Some(answer) })).await
+    }
+
     /// Has something written to the log.
     pub(crate) fn say(&self, level: Level, message: String) {
         self.0.send(News::Said(level, message));
@@ -266,10 +283,11 @@ impl Inquiries {
                 drop(answer.send(found));
             }
             Question::Events(answer) => drop(answer.send(self.listen(core))),
+            // The loop has seen to it.
+            Question::Reload(_) => {}
             Question::Wish(wish, answer) => match command(core.plan(), wish) {
                 Ok(command) => {
-                    let id = RequestId(self.next);
-                    self.next += 1;
+                    let id = self.number();
                     self.waiting.insert(id, answer);
                     return Some(Input::Command { id, command });
                 }
@@ -277,6 +295,13 @@ impl Inquiries {
             },
         }
         None
+    }
+
+    /// A number for another request.
+    pub(crate) fn number(&mut self) -> RequestId {
+        let id = RequestId(self.next);
+        self.next += 1;
+        id
     }
 
     /// Passes an answer of the core on.

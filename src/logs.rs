@@ -269,14 +269,12 @@ impl Logs {
     }
 
     /// Forgets the last lines of a job that is no more.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for reloads, which come next"))]
     pub(crate) fn forget(&self, job: &str) {
         self.shared.tails.lock().unwrap_or_else(PoisonError::into_inner).remove(job);
     }
 
     /// Changes level, form and output, after a reload. If the new output cannot be opened, the old one is kept and
     /// the log says so.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for reloads, which come next"))]
     pub(crate) fn configure(&self, logging: &Logging) {
         self.shared.level.store(logging.level as u8, Ordering::Relaxed);
         self.push_work(Work::Configure(logging.clone()));

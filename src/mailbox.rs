@@ -9,11 +9,12 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 
-use containerpilot_core::Input;
-use containerpilot_core::ids::CheckRun;
-use containerpilot_core::plan::Level;
+use containerpilot_core::ids::{CheckRun, JobIx, WatchIx};
+use containerpilot_core::input::Instance;
+use containerpilot_core::plan::{Level, Watch};
 
 use crate::inquiry::Question;
+use crate::reload::Loaded;
 use crate::sys::Waker;
 
 /// News from another thread.
@@ -21,8 +22,12 @@ use crate::sys::Waker;
 pub(crate) enum News {
     /// The addresses of a check's host, or why there are none.
     Resolved(CheckRun, Result<Vec<SocketAddr>, String>),
-    /// Something that the core wants to know, such as a watch's answer.
-    Happened(Input),
+    /// What a watch sees, where it was in the plan when it began to look.
+    Seen(Arc<Watch>, WatchIx, Vec<Instance>),
+    /// A service is out of the catalog: its id, and where its job was in the plan when that was asked for.
+    Withdrawn(String, JobIx),
+    /// A configuration was loaded for a reload, or could not be.
+    Loaded(Box<Loaded>),
     /// Something for the log.
     Said(Level, String),
     /// A question, with the way back for its answer.

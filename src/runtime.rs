@@ -19,6 +19,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 use containerpilot_config::template::Environment;
+use containerpilot_core::command::Command;
+use containerpilot_core::difference::reloads_at;
 use containerpilot_core::plan::{Level, Plan, Signal};
 use containerpilot_core::reload::Moves;
 use containerpilot_core::{Core, Effect, Input, Time};
@@ -32,7 +34,9 @@ use crate::mailbox::{Mailbox, News};
 use crate::net::Net;
 use crate::probe::Probes;
 use crate::reaper::{Ended, Reaper};
+use crate::reload::{Asker, Loaded, Reloads, Step};
 use crate::signals::{Signals, Taken};
+use crate::source::Source;
 use crate::spawn::Spawner;
 use crate::sys;
 use crate::telemetry::{self, Metrics, Sensors, Telemetry};
@@ -106,8 +110,13 @@ pub(crate) struct Runtime<D> {
 
 impl<D: Decide> Runtime<D> {
     /// Prepares everything. The signals must be held already.
-    pub(crate) fn new(core: D, taken: Taken, environment: Environment) -> io::Result<Self> {
-        let spawner = Spawner::new(environment)?;
+    pub(crate) fn new(
+        core: D,
+        taken: Taken,
+        environment: Environment,
+        source: Option<Source>,
+    ) -> io::Result<Self> {
+        let spawner = Spawner::new(environment.clone())?;
         sys::set_name(c"containerpilot")?;
         if std::process::id() != 1 {
             sys::become_subreaper()?;
@@ -116,6 +125,7 @@ impl<D: Decide> Runtime<D> {
         let mailbox = Mailbox::new()?;
         let probes = Probes::new(mailbox.letterbox());
         let plan = core.plan();
+        let reloads = Reloads::new(source, environment, mailbox.letterbox());
         let metrics = Metrics::new(telemetry::definitions(&plan));
         let logs = Logs::start(&plan.logging)?;
         let net = Discovery::needs_network(&plan).then(Net::start).transpose()?;
@@ -140,6 +150,7 @@ impl<D: Decide> Runtime<D> {
                 logs,
                 inquiries: Inquiries::new(SystemTime::now()),
                 sensors: Sensors::new(metrics),
+                reloads,
                 pids: BTreeMap::new(),
             },
             answers: VecDeque::new(),
@@ -235,7 +246,7 @@ impl<D: Decide> Runtime<D> {
         if let Some(control) = &control {
             control.unlink();
         }
-        let Hands { catalog, logs, inquiries, .. } = hands;
+        let Hands { catalog, logs, inquiries, reloads, .. } = hands;
         let stop_timeout = plan.stop_timeout;
         catalog.leave(stop_timeout);
         // The last that was said about it; nobody listens to anything else any more.
@@ -247,6 +258,7 @@ impl<D: Decide> Runtime<D> {
         // Whoever waits for an answer or for the next event is told that there will be none.
         drop(mailbox);
         drop(inquiries);
+        drop(reloads);
         logs.finish(Instant::now() + stop_timeout.max(LAST_LINES));
         let deadline = Instant::now() + LAST_WORDS;
         if let Some(control) = control {
@@ -303,6 +315,10 @@ impl<D: Decide> Runtime<D> {
                     self.hands.logs.reopen();
                 }
                 self.tell(Input::Signal(signal))?;
+                if reloads_at(&self.plan, signal) {
+                    self.hands.logs.entry(Level::Info, None, "SIGHUP asks for a reload");
+                    self.reload(Asker { dry: false, answer: None });
+                }
             }
         }
         if ready(1) {
@@ -363,7 +379,18 @@ impl<D: Decide> Runtime<D> {
                 let outcome = self.hands.probes.resolved(run, found);
                 self.answers.extend(outcome.map(|result| Input::CheckDone { check: run, result }));
             }
-            News::Happened(input) => self.tell(input)?,
+            News::Seen(watch, ix, instances) => {
+                if let Some(input) = Discovery::seen(&self.plan, &watch, ix, instances) {
+                    self.tell(input)?;
+                }
+            }
+            News::Withdrawn(id, job) => {
+                if let Some(input) = Discovery::withdrawn(&self.plan, &id, job) {
+                    self.tell(input)?;
+                }
+            }
+            News::Inquiry(Question::Reload(asker)) => self.reload(asker),
+            News::Loaded(loaded) => self.loaded(*loaded)?,
             News::Said(level, message) => self.hands.logs.entry(level, None, &message),
             News::Inquiry(question) => self.asked(question)?,
         }
@@ -378,6 +405,31 @@ impl<D: Decide> Runtime<D> {
             Some(input) => self.tell(input),
             None => ControlFlow::Continue(()),
         }
+    }
+
+    /// Somebody wants a reload.
+    fn reload(&mut self, asker: Asker) {
+        let set = self.core.core().map(|core| core.variables().set_by_hand().clone()).unwrap_or_default();
+        if let Some(message) = self.hands.reloads.ask(asker, &set) {
+            self.hands.logs.entry(Level::Error, None, &message);
+        }
+    }
+
+    /// A configuration was loaded: the core is given its plan, and the next who wait are served.
+    fn loaded(&mut self, loaded: Loaded) -> ControlFlow<u8> {
+        let id = self.hands.inquiries.number();
+        let Step { entries, plan } = self.hands.reloads.loaded(&self.plan, loaded, id);
+        for (level, message) in entries {
+            self.hands.logs.entry(level, None, &message);
+        }
+        if let Some((id, plan)) = plan {
+            self.tell(Input::Command { id, command: Command::Reload(plan) })?;
+        }
+        let set = self.core.core().map(|core| core.variables().set_by_hand().clone()).unwrap_or_default();
+        if let Some(message) = self.hands.reloads.proceed(&set) {
+            self.hands.logs.entry(Level::Error, None, &message);
+        }
+        ControlFlow::Continue(())
     }
 
     /// Collects the children that have ended.
@@ -417,10 +469,10 @@ impl<D: Decide> Runtime<D> {
             self.hands.inquiries.happened(core);
         }
         for effect in effects.drain(..) {
-            if let Effect::Replanned { plan, moves } = &effect {
-                self.replanned(plan, moves);
-            }
             let done = catch_unwind(AssertUnwindSafe(|| {
+                if let Effect::Replanned { plan, moves } = &effect {
+                    self.replanned(plan, moves);
+                }
                 self.hands.carry_out(&self.plan, effect, &mut self.answers)
             }));
             match done {
@@ -432,13 +484,35 @@ impl<D: Decide> Runtime<D> {
         ControlFlow::Continue(())
     }
 
-    /// R3: from here on effects speak of another plan; what is under way is readdressed.
+    /// R3: from here on effects speak of another plan. What is under way is readdressed, and everything outside the core
+    /// follows.
     fn replanned(&mut self, plan: &Arc<Plan>, moves: &Moves) {
-        self.plan = Arc::clone(plan);
-        self.hands.replanned(moves);
+        let old = std::mem::replace(&mut self.plan, Arc::clone(plan));
+        self.hands.replanned(&old, plan, moves);
         let answers = std::mem::take(&mut self.answers);
         self.answers = answers.into_iter().filter_map(|input| moves.input(input)).collect();
         self.adopt_catalog();
+        self.follow_telemetry();
+        if let Err(why) = Control::follow(&mut self.control, &plan.control) {
+            self.hands.logs.entry(Level::Error, None, &format!("reload: {why}; it stays as it is"));
+        }
+    }
+
+    fn follow_telemetry(&mut self) {
+        let now = self.telemetry.take();
+        let wanted = self.plan.telemetry.clone();
+        if now.is_none() && wanted.is_none() {
+            return;
+        }
+        let (metrics, desk) = (self.metrics.clone(), Desk::new(self.mailbox.letterbox()));
+        match self.net() {
+            Ok(net) => self.telemetry = Telemetry::follow(now, wanted.as_ref(), net, metrics, desk),
+            Err(error) => {
+                let message =
+                    format!("telemetry cannot be served: the network's thread cannot begin: {error}");
+                self.hands.logs.entry(Level::Error, None, &message);
+            }
+        }
     }
 
     fn survive(&mut self, during: &str, panic: &(dyn Any + Send)) {

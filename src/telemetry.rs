@@ -68,7 +68,6 @@ impl Metrics {
     }
 
     /// Takes other definitions; what is defined as before keeps its value (R3).
-    #[cfg_attr(not(test), expect(dead_code, reason = "a reload is to call it"))]
     pub(crate) fn replace(&self, definitions: &[Metric]) {
         self.shared().store.replace(definitions, self.began.elapsed());
     }

@@ -2,22 +2,24 @@
 
 use std::io::Write;
 
-use containerpilot_config::diagnose::{Problem, Report, Severity, Style};
-use containerpilot_config::{Input, Loaded, Options, load_with_program};
+use containerpilot_config::diagnose::{Report, Severity, Style};
+use containerpilot_config::{Input, Loaded, load};
 use containerpilot_core::plan::Plan;
 
 use super::flags::Arguments;
-use super::{Failure, colour, config_path, print, summary};
+use super::{Failure, colour, config_path, orders, print, summary};
 use crate::files;
 use crate::host::ThisHost;
-
-/// The version that telemetry advertises.
-pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
-
-/// How users' configurations are loaded.
-pub(super) const OPTIONS: Options<'static> = Options { version: VERSION, refuse_planned: true };
+use crate::source::{self, OPTIONS};
 
 pub(super) fn check(args: &Arguments) -> Result<(), Failure> {
+    if args.is_on("diff") {
+        if !args.rest.is_empty() {
+            let words = "-diff takes no path: the supervisor reads what it was started with";
+            return Err(Failure::Usage(words.to_owned()));
+        }
+        return orders::diff(args);
+    }
     let format = args.text("format");
     if !matches!(format, "" | "human" | "json") {
         return Err(Failure::Usage(format!("there is no format `{format}`; there are `human` and `json`")));
@@ -27,14 +29,13 @@ pub(super) fn check(args: &Arguments) -> Result<(), Failure> {
         Err(message) => {
             // A program that asks for JSON gets JSON, whatever happened.
             if format == "json" {
-                let problems = vec![Problem::nowhere(Severity::Error, &message)];
-                print(&summary::json(None, false, &Report::new(Vec::new(), problems)))?;
+                print(&summary::json(None, false, &source::unreadable(&message)))?;
             }
             return Err(Failure::Failed(message));
         }
     };
     let names: Vec<String> = read.iter().map(|input| input.name.clone()).collect();
-    let Loaded { plan, report } = loaded(read, None);
+    let Loaded { plan, report } = loaded(read);
     let good = plan.is_some() && report.count(Severity::Fault) == 0;
     if format == "json" {
         print(&summary::json(plan.as_ref(), good, &report))?;
@@ -48,20 +49,16 @@ pub(super) fn check(args: &Arguments) -> Result<(), Failure> {
     if good { Ok(()) } else { Err(Failure::Failed(String::new())) }
 }
 
-/// Loads the configuration as the supervisor does: what can never work is only warned about. `program` is the main program
-/// of the command line, which a ContainerPilot 2 file makes a job; `otherwise` says what does not happen if there are errors.
-pub(super) fn loads(
-    inputs: Vec<Input>,
-    program: Option<&[String]>,
-    otherwise: &str,
-) -> Result<Plan, Failure> {
-    let Loaded { plan, report } = loaded(inputs, program);
+/// Loads the configuration as the supervisor does: what can never work is only warned about. `otherwise` says what does
+/// not happen if there are errors.
+pub(super) fn loads(inputs: Vec<Input>, otherwise: &str) -> Result<Plan, Failure> {
+    let Loaded { plan, report } = loaded(inputs);
     complain(&report, false);
     plan.ok_or_else(|| Failure::Failed(format!("the configuration has errors, so {otherwise}")))
 }
 
-fn loaded(inputs: Vec<Input>, program: Option<&[String]>) -> Loaded {
-    load_with_program(inputs, &ThisHost::look(), OPTIONS, program)
+fn loaded(inputs: Vec<Input>) -> Loaded {
+    load(inputs, &ThisHost::look(), OPTIONS)
 }
 
 /// Prints what was found to standard error.

@@ -25,6 +25,6 @@ pub(super) fn graph(args: &Arguments) -> Result<(), Failure> {
         }
     };
     let read = files::read(config_path(args).as_deref()).map_err(Failure::Failed)?;
-    let plan = check::loads(read, None, "there is nothing to draw")?;
+    let plan = check::loads(read, "there is nothing to draw")?;
     render::write(args.text("out"), draw(&Web::of(&plan)).as_bytes())
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::flags::{Flag, FlagKind};
-use super::table::{COMMANDS, Command, EXIT_CODES, MAIN_FLAGS, STATE, VARIABLES};
+use super::table::{COMMANDS, Command, EXIT_CODES, MAIN_FLAGS, VARIABLES};
 
 const WIDTH: usize = 80;
 
@@ -29,7 +29,7 @@ pub(super) fn overview() -> String {
     for (name, meaning) in VARIABLES {
         row(&mut out, name, meaning);
     }
-    let _ = write!(out, "\n{STATE}\n\n`containerpilot help COMMAND` explains a command.\n");
+    let _ = write!(out, "\n`containerpilot help COMMAND` explains a command.\n");
     out
 }
 

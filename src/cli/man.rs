@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::help::flag_usage;
-use super::table::{COMMANDS, EXIT_CODES, MAIN_FLAGS, STATE, VARIABLES};
+use super::table::{COMMANDS, EXIT_CODES, MAIN_FLAGS, VARIABLES};
 
 /// The page in roff, for section 1.
 pub(super) fn page() -> String {
@@ -15,7 +15,6 @@ pub(super) fn page() -> String {
          .SH DESCRIPTION\n\
          containerpilot runs the jobs of a container: processes with rules for when they run, how they are checked \
          and how they are advertised. Events connect them, and watches follow the services they depend on.\n\
-         .PP\n{STATE}\n\
          .SH FLAGS\n\
          Flags take one dash or two, and their value after a space or after =. They stand before any command.\n",
         roff(env!("CARGO_PKG_VERSION"))

@@ -8,6 +8,7 @@ use super::flags::Arguments;
 use super::{Failure, check, config_path, print, run};
 use crate::files;
 use crate::host::ThisHost;
+use crate::source::OPTIONS;
 
 pub(super) fn migrate(args: &Arguments) -> Result<(), Failure> {
     // Behind `--` everything is the program's; otherwise the file comes first.
@@ -23,7 +24,7 @@ pub(super) fn migrate(args: &Arguments) -> Result<(), Failure> {
     };
     let name = input.name.clone();
     let program = Some(program).filter(|words| !words.is_empty());
-    match legacy::migrate(input, &ThisHost::look(), check::OPTIONS, program.as_deref()) {
+    match legacy::migrate(input, &ThisHost::look(), OPTIONS, program.as_deref()) {
         Ok(Migrated { text, notes }) => {
             print(&text)?;
             let notes = notes.iter().map(|note| format!("note: {note}\n")).collect::<String>();

@@ -7,9 +7,9 @@ use std::io::Write;
 use serde_json::{Map, Value};
 
 use super::answer::Look;
-use super::client::{Client, quoted};
+use super::client::{Answer, Client, quoted};
 use super::flags::Arguments;
-use super::{Failure, print};
+use super::{Failure, as_json, print};
 
 /// The arguments as text.
 fn words(args: &Arguments) -> Result<Vec<&str>, Failure> {
@@ -60,9 +60,57 @@ pub(super) fn signal(args: &Arguments) -> Result<(), Failure> {
     }
 }
 
+/// `reload`: what it did, for people or as JSON.
 pub(super) fn reload(args: &Arguments) -> Result<(), Failure> {
-    Client::of(args)?.post("/v3/reload", None)?.good()?;
-    print("reloaded\n")
+    let json = as_json(args)?;
+    let answer = Client::of(args)?.post("/v3/reload", None)?;
+    tell_reload(&answer.good()?, json, false)
+}
+
+/// `check --diff`: what a reload would do, asked of the supervisor, who alone knows what is in force.
+pub(super) fn diff(args: &Arguments) -> Result<(), Failure> {
+    let json = as_json(args)?;
+    let answer = Client::of(args)?.post("/v3/reload?dry-run=true", None)?;
+    tell_reload(&answer.good()?, json, true)
+}
+
+fn tell_reload(answer: &Answer, json: bool, dry: bool) -> Result<(), Failure> {
+    let text = answer.text();
+    let value: Value = serde_json::from_str(&text).unwrap_or_default();
+    if !value.text("warnings").is_empty() {
+        // Standard error may be gone; what was done counts.
+        let _ = writeln!(std::io::stderr(), "{}", value.text("warnings").trim_end());
+    }
+    if json {
+        return print(&text);
+    }
+    // One that takes long goes on without us; one of 3.8 says nothing.
+    if !value.text("message").is_empty() {
+        return print(&format!("{}\n", value.text("message")));
+    }
+    if value.get("kept").is_none() {
+        return print("reloaded\n");
+    }
+    let names = |key: &str| value.list(key).iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", ");
+    let rows = [
+        (if dry { "restart" } else { "restarted" }, names("restarted")),
+        (if dry { "start" } else { "started" }, names("started")),
+        (if dry { "stop" } else { "stopped" }, names("stopped")),
+        (if dry { "change" } else { "changed" }, names("settings")),
+        (if dry { "keep" } else { "kept" }, names("kept")),
+    ];
+    let idle = ["restarted", "started", "stopped", "settings"].iter().all(|key| value.list(key).is_empty());
+    let mut out = match (dry, idle) {
+        (true, true) => "a reload would change nothing\n",
+        (true, false) => "a reload would\n",
+        (false, true) => "reloaded: nothing has changed\n",
+        (false, false) => "reloaded\n",
+    }
+    .to_owned();
+    for (what, names) in rows.iter().filter(|(_, names)| !names.is_empty()) {
+        out.push_str(&format!("  {what:<10} {names}\n"));
+    }
+    print(&out)
 }
 
 pub(super) fn ping(args: &Arguments) -> Result<(), Failure> {

@@ -41,6 +41,8 @@ pub(crate) const SOCKET: Flag = Flag {
     kind: FlagKind::Text("PATH"),
     help: "the supervisor's control socket, if not that of the configuration",
 };
+pub(crate) const DIFF: Flag =
+    Flag { name: "diff", kind: FlagKind::Bool, help: "ask the running supervisor what a reload would do" };
 pub(crate) const FOLLOW: Flag =
     Flag { name: "follow", kind: FlagKind::Bool, help: "go on with what comes, until the supervisor ends" };
 pub(crate) const LINES: Flag =
@@ -105,8 +107,10 @@ pub(crate) const CHECK: Command = Command {
     details: "Prints `ok` and what the configuration would do, or every mistake in it, each with its place in the \
               text as it was written. Besides mistakes of writing it finds what can never work: events that never \
               come, jobs that wait for one another, a TTL that is too short. PATH may be `-` for standard input.\n\n\
+              With --diff, the running supervisor says what a reload would do to its jobs: nothing is done, and it is its \
+              own configuration that it reads.\n\n\
               Exits with 0 if the configuration is good (warnings are not mistakes), with 1 if not.",
-    flags: &[&CONFIG, &FORMAT],
+    flags: &[&CONFIG, &FORMAT, &DIFF, &SOCKET],
 };
 
 pub(crate) const RENDER: Command = Command {
@@ -234,9 +238,11 @@ pub(crate) const RELOAD: Command = Command {
     name: "reload",
     arguments: "",
     about: "let the supervisor read its configuration anew",
-    details: "Jobs whose definition has not changed keep running. A configuration with mistakes changes nothing: they are \
-              shown, and the old one goes on. `-reload` does the same.",
-    flags: &[&CONFIG, &SOCKET],
+    details: "Jobs whose definition has not changed keep running; changed ones are stopped and started, those that are gone \
+              are stopped. Says what it did, when it is done. A configuration with mistakes changes nothing: they are shown, \
+              and the old one goes on. `check --diff` says what it would do. `-reload` and SIGHUP do the same, SIGHUP unless a \
+              job waits for it.",
+    flags: &[&CONFIG, &SOCKET, &FORMAT],
 };
 
 pub(crate) const MAINTENANCE: Command = Command {
@@ -328,10 +334,6 @@ pub(crate) const MAN: Command = Command {
     details: "Read it with: containerpilot man | man -l -",
     flags: &[],
 };
-
-/// What this version can and cannot do, for help and man page; remove it when it can do everything.
-pub(crate) const STATE: &str =
-    "This version cannot read its configuration anew yet: reload and -reload are refused.";
 
 /// All subcommands.
 pub(crate) const COMMANDS: &[&Command] = &[

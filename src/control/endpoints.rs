@@ -1,5 +1,9 @@
 //! What is done at each path. Nothing is decided here: requests become questions and wishes, answers become text.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
 use containerpilot_config::kinds::{signal_name, signal_named};
 use containerpilot_core::command::{Answer as Word, Command};
 use containerpilot_core::plan::{Level, Signal};
@@ -7,6 +11,7 @@ use hyper::body::Bytes;
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use hyper::{HeaderMap, Request, Response, StatusCode};
 use serde_json::{Map, Value};
+use tokio::time::timeout;
 
 use super::routes::{self, Endpoint, Found};
 use super::{events, render};
@@ -14,11 +19,15 @@ use crate::inquiry::{Act, Desk, Unclear, Wish};
 use crate::json;
 use crate::logs::Tails;
 use crate::net::serve::{Answer, Asked, Body, error, wrong_method};
+use crate::reload::Outcome;
 use crate::telemetry::Metrics;
 
 const JSON: &str = "application/json";
 const TEXT: &str = "text/plain; charset=utf-8";
 const EVENTS: &str = "text/event-stream";
+
+/// How long an answer to a reload is waited for: less than a request may take.
+const RELOAD: Duration = Duration::from_secs(25);
 
 /// How an endpoint answers.
 type Answered = Result<Response<Body>, Refusal>;
@@ -39,7 +48,7 @@ pub(super) struct Plane {
     /// The user we act as.
     pub(super) own_user: u32,
     /// Whether the file's mode and group decide who may connect, because somebody has opened it further.
-    pub(super) opened: bool,
+    pub(super) opened: Arc<AtomicBool>,
 }
 
 impl Answer<Option<u32>> for Plane {
@@ -72,7 +81,7 @@ impl Plane {
     /// Who may connect is the file's affair; with its usual mode that is nobody but us and root, whatever has become
     /// of the file.
     fn admits(&self, peer: Option<u32>) -> bool {
-        self.opened || peer.is_some_and(|user| user == 0 || user == self.own_user)
+        self.opened.load(Ordering::Relaxed) || peer.is_some_and(|user| user == 0 || user == self.own_user)
     }
 
     async fn serve(
@@ -87,7 +96,7 @@ impl Plane {
             Endpoint::Ping => Ok(done()),
             Endpoint::Environ => self.environ(body, peer).await,
             Endpoint::Metric => self.metric(body),
-            Endpoint::Reload => self.reload().await,
+            Endpoint::Reload => self.reload(query, peer).await,
             Endpoint::Maintenance(on) => self.maintenance(on).await,
             Endpoint::Status => {
                 let snapshot = self.desk.overview().await.ok_or_else(leaving)?;
@@ -162,15 +171,35 @@ impl Plane {
         })
     }
 
-    async fn reload(&self) -> Answered {
-        let words = "this version cannot read its configuration anew yet; restart the container";
-        Err(refuse(StatusCode::NOT_IMPLEMENTED, words))
+    async fn reload(&self, query: Option<&str>, peer: Option<u32>) -> Answered {
+        let bad = |why: String| refuse(StatusCode::BAD_REQUEST, &why);
+        let [dry] = routes::parameters(query, ["dry-run"]).map_err(bad)?;
+        let dry = routes::flag("dry-run", dry, false).map_err(bad)?;
+        if !dry {
+            self.desk.say(Level::Info, format!("control: {} asks for a reload", who(peer)));
+        }
+        let Ok(outcome) = timeout(RELOAD, self.desk.reload(dry)).await else {
+            let words = "the reload goes on: jobs are still being stopped, or files read; the log says when it is done";
+            let mut answer = with_type(
+                JSON,
+                line(json::object(|out| {
+                    out.text("message", words);
+                })),
+            );
+            *answer.status_mut() = StatusCode::ACCEPTED;
+            return Ok(answer);
+        };
+        match outcome.ok_or_else(leaving)? {
+            Outcome::Done(done) => Ok(with_type(JSON, line(render::reloaded(&done, dry)))),
+            Outcome::Wrong(report) => Err(unprocessable(&report)),
+            Outcome::Refused(why) => Err(refuse(StatusCode::CONFLICT, &why)),
+        }
     }
 
     async fn maintenance(&self, on: bool) -> Answered {
         let updated = match self.whole(Command::Maintenance(on)).await? {
             Word::Updated(updated) => updated,
-            Word::Done(_) => true,
+            Word::Done(_) | Word::Reloaded(_) => true,
             Word::Refused(why) => return Err(refuse(StatusCode::CONFLICT, &why)),
         };
         let text = json::object(|out| {
@@ -226,7 +255,7 @@ impl Plane {
         match answer.map_err(|unclear| refused(&name, &unclear))? {
             Word::Refused(why) => Err(refuse(StatusCode::CONFLICT, &format!("{name}: {why}"))),
             Word::Done(message) => Ok(begun(&name, &message)),
-            Word::Updated(_) => Ok(begun(&name, "done")),
+            Word::Updated(_) | Word::Reloaded(_) => Ok(begun(&name, "done")),
         }
     }
 

@@ -16,6 +16,7 @@ use containerpilot_core::time::Time;
 use crate::inquiry::{Explained, Snapshot, Told, Wall};
 use crate::json::{self, Writer};
 use crate::logs::rfc3339;
+use crate::reload::Done;
 
 /// A moment, and how to speak of others from there.
 #[derive(Clone, Copy)]
@@ -45,6 +46,7 @@ pub(super) fn status(snapshot: &Snapshot) -> String {
         Origin::Watch(watch) => {
             format!("watch.{}", overview.watches.get(watch.index()).map_or("", |watch| watch.name.as_str()))
         }
+        Origin::Former(place) => snapshot.former.get(&place).cloned().unwrap_or_default(),
         other => origin_name(other),
     };
     json::object(|out| {
@@ -64,6 +66,17 @@ pub(super) fn status(snapshot: &Snapshot) -> String {
         out.objects("events", &overview.events, |event, out| {
             out.text("source", &event.source).text("code", event.code.name()).plain("count", event.count);
         });
+    })
+}
+
+/// `POST /v3/reload`.
+pub(super) fn reloaded(done: &Done, dry: bool) -> String {
+    let Done { changes, settings, warnings } = done;
+    json::object(|out| {
+        out.plain("dryRun", dry);
+        out.texts("kept", &changes.kept).texts("restarted", &changes.restarted);
+        out.texts("started", &changes.started).texts("stopped", &changes.stopped);
+        out.texts("settings", settings).text("warnings", warnings);
     })
 }
 
@@ -246,7 +259,7 @@ fn told(event: &Event, source: String, clock: Clock) -> Told {
 fn origin_name(origin: Origin) -> String {
     match origin {
         Origin::Signal(number) => signal_name(containerpilot_core::plan::Signal(number)),
-        Origin::Global | Origin::Job(_) | Origin::Watch(_) => "global".to_owned(),
+        Origin::Global | Origin::Job(_) | Origin::Watch(_) | Origin::Former(_) => "global".to_owned(),
     }
 }
 

@@ -17,8 +17,8 @@ use crate::{sys, users};
 
 /// How many connections the system keeps for us before we have taken them.
 const BACKLOG: i32 = 512;
-/// How long another supervisor may take to make its socket beside ours.
-const NEIGHBOUR: Duration = Duration::from_secs(1);
+/// How long another supervisor may take to make its socket beside ours, at the start.
+pub(super) const NEIGHBOUR: Duration = Duration::from_secs(1);
 
 /// The file, which is removed again if it is still ours.
 #[derive(Debug)]
@@ -35,8 +35,8 @@ pub(crate) struct NoSocket {
     pub(crate) message: String,
 }
 
-/// Makes the socket and listens on it.
-pub(crate) fn open(control: &Control) -> Result<(UnixListener, SocketFile), NoSocket> {
+/// Makes the socket and listens on it. `patience` is for others who make one in the same folder.
+pub(crate) fn open(control: &Control, patience: Duration) -> Result<(UnixListener, SocketFile), NoSocket> {
     let path = Path::new(&control.socket);
     let failed = |what: &str, error: &io::Error| NoSocket {
         message: format!("the control socket {} {what}: {error}; {}", path.display(), advice(error)),
@@ -45,12 +45,12 @@ pub(crate) fn open(control: &Control) -> Result<(UnixListener, SocketFile), NoSo
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
-    let lock = match lock(folder) {
+    let lock = match lock(folder, patience) {
         Err(error) if error.kind() == ErrorKind::NotFound => {
             // As `mkdir -p` does, but for us alone where the mask would let others write.
             let made = DirBuilder::new().recursive(true).mode(0o755).create(folder);
             made.map_err(|error| failed("needs a folder, which cannot be made", &error))?;
-            lock(folder).ok().flatten()
+            lock(folder, patience).ok().flatten()
         }
         other => other.ok().flatten(),
     };
@@ -86,14 +86,14 @@ fn advice(error: &io::Error) -> &'static str {
 }
 
 /// Locks a folder against other supervisors, for a moment. Nothing where the folder cannot be locked.
-fn lock(folder: &Path) -> io::Result<Option<File>> {
+fn lock(folder: &Path, patience: Duration) -> io::Result<Option<File>> {
     let opened = File::options().read(true).custom_flags(libc::O_DIRECTORY).open(folder);
     let folder = match opened {
         Err(error) if error.kind() == ErrorKind::NotFound => return Err(error),
         Err(_) => return Ok(None),
         Ok(folder) => folder,
     };
-    let deadline = Instant::now() + NEIGHBOUR;
+    let deadline = Instant::now() + patience;
     loop {
         match folder.try_lock() {
             Ok(()) => return Ok(Some(folder)),
@@ -159,6 +159,12 @@ fn settle(path: &Path, control: &Control) -> io::Result<SocketFile> {
 }
 
 impl SocketFile {
+    /// Gives the file another group and mode.
+    pub(crate) fn resettle(&mut self, control: &Control) -> io::Result<()> {
+        *self = settle(&self.path, control)?;
+        Ok(())
+    }
+
     /// Removes the file, unless somebody has put another there.
     pub(crate) fn remove(&self) {
         let ours = fs::symlink_metadata(&self.path).is_ok_and(|now| (now.dev(), now.ino()) == self.identity);
@@ -178,11 +184,15 @@ mod tests {
         Control { socket: path.to_str().unwrap().to_owned(), required: true, mode: 0o600, group: None }
     }
 
+    fn made(control: &Control) -> Result<(UnixListener, SocketFile), NoSocket> {
+        open(control, NEIGHBOUR)
+    }
+
     #[test]
     fn x1_the_socket_is_made_with_its_folder_and_removed_again() {
         let folder = crate::testing::folder();
         let path = folder.join("a/b/socket");
-        let (listener, file) = open(&control(&path)).unwrap();
+        let (listener, file) = made(&control(&path)).unwrap();
         assert_eq!(fs::symlink_metadata(&path).unwrap().mode() & 0o7777, 0o600);
         UnixStream::connect(&path).unwrap();
         drop(listener);
@@ -196,7 +206,7 @@ mod tests {
         let folder = crate::testing::folder();
         for mode in [0o600, 0o660, 0o666, 0o622] {
             let path = folder.join(format!("{mode:o}"));
-            let (_listener, _file) = open(&Control { mode, ..control(&path) }).unwrap();
+            let (_listener, _file) = made(&Control { mode, ..control(&path) }).unwrap();
             assert_eq!(fs::symlink_metadata(&path).unwrap().mode() & 0o7777, u32::from(mode));
         }
         let _ = fs::remove_dir_all(folder);
@@ -206,14 +216,14 @@ mod tests {
     fn x1_what_was_left_behind_is_replaced_and_what_lives_is_not() {
         let folder = crate::testing::folder();
         let path = folder.join("socket");
-        let (listener, _) = open(&control(&path)).unwrap();
-        let refused = open(&control(&path)).unwrap_err().message;
+        let (listener, _) = made(&control(&path)).unwrap();
+        let refused = made(&control(&path)).unwrap_err().message;
         let me = format!("another process (pid {}) listens there", std::process::id());
         assert!(refused.contains(&me) && refused.contains("CONTAINERPILOT_SOCKET"), "{refused}");
         drop(listener);
-        let (_listener, file) = open(&control(&path)).unwrap();
+        let (_listener, file) = made(&control(&path)).unwrap();
         fs::remove_file(&path).unwrap();
-        let (_other, others) = open(&control(&path)).unwrap();
+        let (_other, others) = made(&control(&path)).unwrap();
         file.remove();
         assert!(path.exists(), "it is another's file by now");
         others.remove();
@@ -226,10 +236,10 @@ mod tests {
         let folder = crate::testing::folder();
         let path = folder.join("precious");
         fs::write(&path, "data").unwrap();
-        assert!(open(&control(&path)).unwrap_err().message.contains("no socket"));
+        assert!(made(&control(&path)).unwrap_err().message.contains("no socket"));
         assert_eq!(fs::read_to_string(&path).unwrap(), "data");
         let below = path.join("socket");
-        assert!(open(&control(&below)).unwrap_err().message.contains("precious/socket"));
+        assert!(made(&control(&below)).unwrap_err().message.contains("precious/socket"));
         let _ = fs::remove_dir_all(folder);
     }
 
@@ -237,9 +247,9 @@ mod tests {
     fn x1_supervisors_that_start_at_once_do_not_replace_each_other() {
         let folder = crate::testing::folder();
         let path = folder.join("socket");
-        drop(open(&control(&path)).unwrap());
+        drop(made(&control(&path)).unwrap());
         let made: Vec<_> = std::thread::scope(|scope| {
-            let all: Vec<_> = (0..16).map(|_| scope.spawn(|| open(&control(&path)))).collect();
+            let all: Vec<_> = (0..16).map(|_| scope.spawn(|| made(&control(&path)))).collect();
             all.into_iter().map(|thread| thread.join().unwrap()).collect()
         });
         assert_eq!(made.iter().filter(|one| one.is_ok()).count(), 1);

@@ -1,6 +1,7 @@
 //! Asking the agent: HTTP/1.1 on few connections that are kept, with a deadline and a bound on everything.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -19,8 +20,8 @@ use super::dial::Dialer;
 const MOST_ANSWER: usize = 8 * 1024 * 1024;
 /// How much of an answer that says no is worth being told.
 const MOST_WORDS: usize = 160;
-/// What a connection reads at once, at most; it begins with 8 KiB.
-const MOST_READ: usize = 64 * 1024;
+/// What a connection reads at once: little, because there may be many, and most of the time they wait.
+const MOST_READ: usize = 8 * 1024;
 
 /// An answer, whatever it says.
 #[derive(Debug)]
@@ -48,6 +49,8 @@ pub(super) struct Client {
     prefix: String,
     token: Mutex<Option<HeaderValue>>,
     token_file: Option<PathBuf>,
+    /// Whether that was read.
+    token_read: AtomicBool,
     /// Connections that nobody uses just now.
     idle: Mutex<Vec<SendRequest<Full<Bytes>>>>,
 }
@@ -55,7 +58,7 @@ pub(super) struct Client {
 impl Client {
     pub(super) fn new(consul: &Consul) -> Self {
         let parts = consul.address.network_parts(consul.https);
-        let client = Self {
+        Self {
             dialer: Dialer::new(consul),
             // A unix socket has no name; Consul wants some.
             host: parts
@@ -65,18 +68,16 @@ impl Client {
             prefix: parts.map(|parts| parts.prefix.trim_end_matches('/').to_owned()).unwrap_or_default(),
             token: Mutex::new(consul.token.as_deref().and_then(secret)),
             token_file: consul.token_file.as_ref().map(PathBuf::from),
+            token_read: AtomicBool::new(false),
             idle: Mutex::default(),
-        };
-        // Why it cannot be read is told when Consul says that it is missing.
-        let _ = client.renew_token();
-        client
+        }
     }
 
     /// Reads the token's file again; whether there is another token now, or why it cannot be read.
     pub(super) fn renew_token(&self) -> Result<bool, String> {
         let Some(file) = &self.token_file else { return Ok(false) };
-        let text = std::fs::read_to_string(file)
-            .map_err(|error| format!("the token's file {} cannot be read: {error}", file.display()))?;
+        let text = super::read(file).map_err(|why| format!("the token's file {why}"))?;
+        let text = String::from_utf8_lossy(&text);
         let found = secret(text.trim());
         let mut token = self.token.lock().unwrap_or_else(PoisonError::into_inner);
         let news = *token != found;
@@ -93,6 +94,10 @@ impl Client {
         within: Duration,
     ) -> Result<Answer, Trouble> {
         let deadline = Instant::now() + within;
+        if !self.token_read.swap(true, Ordering::Relaxed) {
+            // Why it cannot be read is told when Consul says that it is missing.
+            let _ = self.renew_token();
+        }
         let request = self
             .request(method, path, body)
             .map_err(|error| Trouble::NotAsked(format!("the question cannot be put: {error}")))?;
@@ -106,7 +111,8 @@ impl Client {
                 Err(_) => return Err(Trouble::NoAnswer(late(within))),
             }
         }
-        let connected = self.connect(deadline).await;
+        // In a box, because all that dialling and encryption need would else be kept for as long as a query waits.
+        let connected = Box::pin(self.connect(deadline)).await;
         let mut fresh = connected.map_err(Trouble::NotAsked)?;
         match timeout_at(deadline, answer(&mut fresh, request)).await {
             Ok(Ok(answer)) => {

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use containerpilot_core::Input;
 use containerpilot_core::effect::Wanted;
 use containerpilot_core::ids::JobIx;
 use containerpilot_core::plan::Service;
@@ -119,7 +118,7 @@ impl Keeper {
 
     fn tell_withdrawn(&mut self) {
         if self.machine.take_withdrawn() {
-            self.shared.letterbox.send(News::Happened(Input::Withdrawn { job: self.job }));
+            self.shared.letterbox.send(News::Withdrawn(self.definition.service.id.clone(), self.job));
             // Whoever is not wanted there does not care whether Consul is.
             if self.machine.is_settled() {
                 self.shared.voice.forget(&self.name);

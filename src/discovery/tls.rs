@@ -11,6 +11,8 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
+use super::read;
+
 /// Where systems keep the certificates they trust, in the order in which Go looks for them.
 const SYSTEM_BUNDLES: [&str; 6] = [
     "/etc/ssl/certs/ca-certificates.crt",
@@ -104,10 +106,6 @@ fn certificates_in(folder: &Path) -> Result<Vec<CertificateDer<'static>>, String
         return Err(format!("there is no certificate in any file of {}", folder.display()));
     }
     Ok(found)
-}
-
-fn read(path: &Path) -> Result<Vec<u8>, String> {
-    std::fs::read(path).map_err(|error| format!("{} cannot be read: {error}", path.display()))
 }
 
 /// Takes every certificate, because it was told to in so many words (`verify: false`).

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use containerpilot_core::Input;
 use containerpilot_core::ids::WatchIx;
 use containerpilot_core::input::Instance;
 use containerpilot_core::plan::Watch;
@@ -28,7 +27,7 @@ const GRACE: Duration = Duration::from_secs(5);
 /// A watch's task.
 pub(super) struct Watcher {
     pub(super) shared: Arc<Shared>,
-    pub(super) watch: Watch,
+    pub(super) watch: Arc<Watch>,
     pub(super) ix: WatchIx,
     pub(super) places: Arc<Semaphore>,
     pub(super) crowd: Crowd,
@@ -58,9 +57,7 @@ impl Watcher {
                     self.shared.voice.heard(&name, None);
                     if known.as_ref() != Some(&instances) {
                         known = Some(instances.clone());
-                        self.shared
-                            .letterbox
-                            .send(News::Happened(Input::Instances { watch: self.ix, instances }));
+                        self.shared.letterbox.send(News::Seen(Arc::clone(&self.watch), self.ix, instances));
                     }
                 }
                 Err(failure) => {

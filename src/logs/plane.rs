@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use containerpilot_core::plan::{Level, Logging};
+use containerpilot_core::plan::{self, Level, Logging};
 
 use super::output::Output;
 use super::queue::{Entry, Work};
@@ -170,7 +170,16 @@ impl Plane {
                 }
                 Work::Configure(logging) => match Output::open(&logging.output) {
                     Ok(output) => self.writer.change(output, logging.format),
-                    Err(error) => self.trouble(&format!("the log's new output cannot be opened: {error}")),
+                    Err(error) => {
+                        let output = match &logging.output {
+                            plan::Output::Stdout => "standard output",
+                            plan::Output::Stderr => "standard error",
+                            plan::Output::File(path) => path,
+                        };
+                        self.trouble(&format!(
+                            "the log stays where it is: its new output {output} cannot be opened: {error}"
+                        ));
+                    }
                 },
                 Work::Reopen => {
                     if let Err(error) = self.writer.reopen() {

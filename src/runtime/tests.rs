@@ -35,7 +35,7 @@ fn plan(text: &str) -> Plan {
 
 fn run(text: &str, script: impl FnMut(Input, &mut Vec<Effect>)) -> u8 {
     signals::hold(Taken::Meant).unwrap();
-    let runtime = Runtime::new(Script(plan(text), script), Taken::Meant, host::environment()).unwrap();
+    let runtime = Runtime::new(Script(plan(text), script), Taken::Meant, host::environment(), None).unwrap();
     runtime.run()
 }
 

@@ -36,9 +36,7 @@ const LIMITS: Limits = Limits {
 };
 
 /// After a reload the old listener may need a moment to be gone: how often and how fast a new one is tried quietly.
-#[cfg_attr(not(test), expect(dead_code, reason = "a reload is to call it"))]
 const FAST_TRIES: u32 = 10;
-#[cfg_attr(not(test), expect(dead_code, reason = "a reload is to call it"))]
 const FAST: Duration = Duration::from_millis(50);
 
 /// The version on the pages.
@@ -71,7 +69,6 @@ fn listen(wanted: &plan::Telemetry) -> Result<TcpListener, String> {
 #[derive(Debug)]
 pub(crate) struct Telemetry {
     /// Where the plan wants it; port 0 is any.
-    #[cfg_attr(not(test), expect(dead_code, reason = "a reload is to call it"))]
     wanted: SocketAddr,
     /// Its end is the server's.
     _end: watch::Sender<()>,
@@ -99,7 +96,6 @@ impl Telemetry {
 
     /// R3: what a server becomes with another plan. It stays if it is wanted where it is; otherwise it ends, and the new
     /// one listens as soon as its address is free, which may take a moment or somebody's help, and never ends the reload.
-    #[cfg_attr(not(test), expect(dead_code, reason = "a reload is to call it"))]
     pub(crate) fn follow(
         now: Option<Self>,
         wanted: Option<&plan::Telemetry>,

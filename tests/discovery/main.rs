@@ -9,6 +9,7 @@ mod example;
 mod faults;
 mod impostor;
 mod pilot;
+mod reload;
 mod security;
 mod services;
 #[expect(dead_code, reason = "it is shared with the tests of the supervisor, which need more of it")]

@@ -31,11 +31,9 @@ fn until_heard(pilot: &Pilot, watch: &str, expected: [usize; 3]) {
 #[test]
 fn e6_a_watch_sees_every_change_of_the_healthy_instances_long_before_its_interval() {
     let agent = Agent::dev();
-    let more = format!(
-        "watches: [{{ name: 'db', interval: 600 }}, {{ name: 'tagged', interval: 600, tag: 'primary' }},
-                   {{ name: 'far', interval: 600, dc: 'dc1' }}],"
-    );
-    let config = config(&format!("'{}'", agent.address()), "1h", &more);
+    let more = "watches: [{ name: 'db', interval: 600 }, { name: 'tagged', interval: 600, tag: 'primary' },
+                   { name: 'far', interval: 600, dc: 'dc1' }],";
+    let config = config(&format!("'{}'", agent.address()), "1h", more);
     let jobs = format!("}}, {}, {}, {}], watches", told("db"), told("tagged"), told("far"));
     let pilot = Pilot::start(&config.replace("}], watches", &jobs));
     pilot.started();

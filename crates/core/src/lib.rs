@@ -9,6 +9,7 @@ extern crate alloc;
 
 pub mod command;
 mod core;
+pub mod difference;
 pub mod effect;
 pub mod environment;
 pub mod event;

@@ -220,6 +220,8 @@ pub struct Stop {
 pub struct Signal(pub u8);
 
 impl Signal {
+    /// The signal at which the configuration is read anew, unless a job waits for it (R1).
+    pub const HUP: Self = Self(1);
     /// The signal at which a log file is opened anew.
     pub const USR1: Self = Self(10);
     /// The signal that nothing can ignore.

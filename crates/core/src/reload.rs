@@ -23,13 +23,14 @@ use alloc::vec::Vec;
 
 use crate::command::{Answer, Command, RequestId};
 use crate::core::{Core, Phase};
+use crate::difference::goes_on;
 use crate::effect::{Effect, Purpose};
 use crate::event::Code;
 use crate::ids::{JobIx, WatchIx};
 use crate::input::Input;
 use crate::job::{Ending, State};
 use crate::journal::{Event, Origin};
-use crate::plan::{Level, Plan, Repeat, Role};
+use crate::plan::{Level, Plan, Repeat};
 use crate::timers::{Alarm, TimerId};
 
 /// What a reload did, by names.
@@ -163,15 +164,10 @@ impl Core {
     fn replaced(&self, plan: &Plan) -> Vec<JobIx> {
         let mates = self.all_jobs().zip(self.mates(plan));
         let same = |job: JobIx, to: Option<JobIx>| {
-            to.and_then(|to| plan.jobs.get(to.index())).is_some_and(|other| other == self.planned(job))
+            to.and_then(|to| plan.jobs.get(to.index())).is_some_and(|other| goes_on(self.planned(job), other))
         };
         let stopping = |job: JobIx| self.job(job).ending == Some(Ending::Reload);
-        // C6: coprocesses are stopped and started whatever they are.
-        let secondary = |job: JobIx| self.planned(job).role == Role::Coprocess;
-        mates
-            .filter(|(job, to)| stopping(*job) || secondary(*job) || !same(*job, *to))
-            .map(|(job, _)| job)
-            .collect()
+        mates.filter(|(job, to)| stopping(*job) || !same(*job, *to)).map(|(job, _)| job).collect()
     }
 
     /// Goes on with a reload: stops what is to go, and changes the plans when that is complete. Says whether something
@@ -216,9 +212,7 @@ impl Core {
             match from {
                 None => changes.started.push(name),
                 Some(old)
-                    if self.job(*old).ending == Some(Ending::Reload)
-                        || self.planned(*old) != job
-                        || job.role == Role::Coprocess =>
+                    if self.job(*old).ending == Some(Ending::Reload) || !goes_on(self.planned(*old), job) =>
                 {
                     changes.restarted.push(name);
                 }

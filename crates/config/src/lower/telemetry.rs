@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{
-    AtEnd, Check, Command, EventPattern, Health, Job, Metric, MetricKind, OnUnhealthy, Probe, Process, Repeat,
-    Restarts, Role, Service, Signal, Stop, Telemetry, Trigger, When,
+    AtEnd, Check, Command, EventPattern, Health, Job, Metric, MetricKind, OnUnhealthy, Probe, Process,
+    Repeat, Restarts, Role, Service, Signal, Stop, Telemetry, Trigger, When,
 };
 
 use super::Lower;

@@ -3,6 +3,7 @@
 
 mod commands;
 mod coprocesses;
+mod difference;
 mod discovery;
 
 mod events;

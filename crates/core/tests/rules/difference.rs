@@ -1,0 +1,54 @@
+//! What a reload would do, and what asks for one (R1, R3, C6).
+
+use containerpilot_core::difference::{changes, reloads_at};
+use containerpilot_core::plan::{Plan, Signal};
+use containerpilot_core::reload::Changes;
+use containerpilot_core::{Answer, Command, Input, RequestId};
+
+use crate::stage::{Stage, plan};
+
+fn jobs(jobs: &str) -> Plan {
+    plan(&format!("{{ jobs: [{jobs}] }}"))
+}
+
+#[test]
+fn r3_what_a_reload_would_do_is_what_it_does() {
+    let old = "{ name: 'a', exec: 'x' }, { name: 'b', exec: 'x' }, { name: 'b', exec: 'y' }, { name: 'd', exec: 'x' }";
+    let new = "{ name: 'c', exec: 'x' }, { name: 'b', exec: 'x' }, { name: 'a', exec: 'y' }";
+    let expected = Changes {
+        kept: vec!["b".into()],
+        restarted: vec!["a".into()],
+        started: vec!["c".into()],
+        stopped: vec!["b".into(), "d".into()],
+    };
+    assert_eq!(changes(&jobs(old), &jobs(new)), expected);
+    // Done for real, with one name for each.
+    let (old, new) = (
+        "{ name: 'a', exec: 'x' }, { name: 'd', exec: 'x' }",
+        "{ name: 'c', exec: 'x' }, { name: 'a', exec: 'y' }",
+    );
+    let expected = changes(&jobs(old), &jobs(new));
+    let mut stage = Stage::running(old);
+    let command = Command::Reload(Box::new(jobs(new)));
+    stage.input(Input::Command { id: RequestId(1), command });
+    stage.killed("a", 15);
+    stage.killed("d", 15);
+    assert_eq!(stage.answers, [Answer::Reloaded(expected)]);
+}
+
+#[test]
+fn r1_sighup_asks_for_a_reload_unless_a_job_waits_for_it() {
+    let plain = jobs("{ name: 'a', exec: 'x' }, { name: 'b', exec: 'x', when: { source: 'SIGUSR2' } }");
+    assert!(reloads_at(&plain, Signal::HUP));
+    assert!(!reloads_at(&plain, Signal::USR1));
+    let waiting = jobs("{ name: 'a', exec: 'x' }, { name: 'b', exec: 'x', when: { source: 'SIGHUP' } }");
+    assert!(!reloads_at(&waiting, Signal::HUP));
+    assert!(!reloads_at(&Plan { pass_signals: true, ..plain }, Signal::HUP), "it is passed on");
+}
+
+#[test]
+fn c6_a_reload_restarts_every_coprocess() {
+    let text = "{ jobs: [{ name: 'a', exec: 'x' }], coprocesses: [{ name: 'co', command: 'y' }] }";
+    let expected = Changes { kept: vec!["a".into()], restarted: vec!["co".into()], ..Changes::default() };
+    assert_eq!(changes(&plan(text), &plan(text)), expected);
+}

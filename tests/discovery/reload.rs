@@ -1,0 +1,97 @@
+//! Reload with Consul: what is the same stays where it is (R3).
+
+use std::fs;
+
+use crate::agent::Agent;
+use crate::pilot::{Pilot, WEB, health};
+use crate::support::until;
+
+fn reload(pilot: &Pilot, config: &str) -> String {
+    let folder = pilot.run.folder();
+    fs::write(pilot.run.file("config.json5"), config.replace("@/", &format!("{folder}/"))).unwrap();
+    let answer = pilot.post("/v3/reload");
+    assert!(answer.starts_with("HTTP/1.0 200") || answer.starts_with("HTTP/1.1 200"), "{answer}");
+    answer
+}
+
+fn config(agent: &Agent, jobs: &str, more: &str) -> String {
+    let web = format!("{{ {WEB}, {} }}", health("15s"));
+    let jobs = jobs.replace("WEB", &web);
+    format!(
+        "{{ consul: '{}', stopTimeout: 20, control: {{ socket: '@/control' }}, jobs: [{jobs}], {more} }}",
+        agent.address()
+    )
+}
+
+fn service(name: &str, argument: u32) -> String {
+    format!(
+        "{{ name: '{name}', port: 81, interfaces: 'static:10.1.2.4', exec: 'sleep {argument}',
+            health: {{ exec: 'true', interval: '250ms', timeout: '20s', ttl: '15s' }} }}"
+    )
+}
+
+#[test]
+fn r3_an_unchanged_service_stays_registered_without_a_gap() {
+    let agent = Agent::dev();
+    let pilot = Pilot::start(&config(
+        &agent,
+        &format!("{}, {}, WEB", service("gone", 1), service("other", 1000)),
+        "",
+    ));
+    pilot.started();
+    for name in ["web", "other"] {
+        agent.until_status(name, Some("passing"));
+    }
+    let born = |name: &str| agent.get(&format!("/v1/catalog/service/{name}"))[0]["CreateIndex"].clone();
+    let (web, other) = (born("web"), born("other"));
+    let jobs = format!("WEB, {}, {}", service("other", 1001), service("new", 1000));
+    let answer = reload(&pilot, &config(&agent, &jobs, ""));
+    assert!(answer.contains("\"kept\":[\"web\"]"), "{answer}");
+    agent.until_status("gone", None);
+    agent.until_status("new", Some("passing"));
+    agent.until_status("other", Some("passing"));
+    assert_eq!(born("web"), web, "it was never away");
+    assert_ne!(born("other"), other, "it was taken out and registered again");
+    // At its new place it is still the one that is stopped and taken out.
+    pilot.post("/v3/jobs/web/stop");
+    agent.until_status("web", None);
+    assert_eq!(pilot.pids().len(), 1);
+}
+
+#[test]
+fn r3_watches_are_followed_at_their_new_places() {
+    let agent = Agent::dev();
+    agent.register("db", "db-1", 5432, &[]);
+    agent.register("cache", "cache-1", 6379, &[]);
+    let on = |name: &str| {
+        format!(
+            "{{ name: 'on-{name}', exec: ['sh', '-c', 'echo x >> @/{name}'], when: {{ source: 'watch.{name}', each: 'changed' }} }}"
+        )
+    };
+    let watch = |name: &str| format!("{{ name: '{name}', interval: 1 }}");
+    let pilot =
+        Pilot::start(&config(&agent, &format!("WEB, {}", on("db")), &format!("watches: [{}]", watch("db"))));
+    pilot.started();
+    until("the watch sees nothing", || pilot.run.size("db") > 0);
+    let both = format!("watches: [{}, {}]", watch("cache"), watch("db"));
+    reload(&pilot, &config(&agent, &format!("{}, {}, WEB", on("cache"), on("db")), &both));
+    until("the new watch sees nothing", || pilot.run.size("cache") > 0);
+    let before = pilot.run.size("db");
+    agent.register("db", "db-2", 5433, &[]);
+    until("the old watch does not see any more", || pilot.run.size("db") > before);
+    pilot.unharmed();
+}
+
+#[test]
+fn r3_another_consul_gets_what_is_advertised() {
+    let (first, second) = (Agent::dev(), Agent::dev());
+    let pilot = Pilot::start(&config(&first, "WEB", ""));
+    pilot.started();
+    first.until_status("web", Some("passing"));
+    let answer = reload(&pilot, &config(&second, "WEB", ""));
+    assert!(answer.contains("\"settings\":[\"consul\"]"), "{answer}");
+    second.until_status("web", Some("passing"));
+    first.until_status("web", None);
+    pilot.unharmed();
+    second.until_status("web", None);
+}

@@ -1,0 +1,61 @@
+//! Reload without harm, from outside: the real binary and real processes (R1–R4, C6, S7).
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test stops at what it does not expect")]
+
+#[path = "../control/client.rs"]
+#[expect(dead_code, reason = "the control socket's own tests need more of it")]
+mod client;
+#[path = "../supervisor/support.rs"]
+#[expect(dead_code, reason = "the supervisor's own tests need more of it")]
+mod support;
+
+mod asking;
+mod following;
+mod jobs;
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use client::Pilot;
+
+/// Puts another configuration in the place of the one that the supervisor was started with.
+fn rewrite(pilot: &Pilot, config: &str) {
+    let folder = pilot.supervisor.folder();
+    let file = pilot.supervisor.file("config.json5");
+    let new = pilot.supervisor.file("new");
+    fs::write(&new, config.replace("@/", &format!("{folder}/"))).unwrap();
+    fs::rename(new, file).unwrap();
+}
+
+/// Reloads, which must succeed; what it did.
+fn reload(pilot: &Pilot) -> Value {
+    let answer = pilot.post("/v3/reload", "");
+    assert_eq!(answer.status, 200, "{answer:?}");
+    answer.json()
+}
+
+/// Reloads with another configuration.
+fn reload_to(pilot: &Pilot, config: &str) -> Value {
+    rewrite(pilot, config);
+    reload(pilot)
+}
+
+/// Kept, restarted, started and stopped jobs of an answer, in words.
+fn done(answer: &Value) -> String {
+    let names = |key: &str| -> String {
+        let names: Vec<&str> =
+            answer[key].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
+        names.join(",")
+    };
+    format!("{}|{}|{}|{}", names("kept"), names("restarted"), names("started"), names("stopped"))
+}
+
+/// A command that asks the supervisor: exit code, standard output, standard error.
+fn run(pilot: &Pilot, args: &[&str]) -> (i32, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_containerpilot"));
+    command.args(args).env_remove("CONTAINERPILOT").stdin(Stdio::null());
+    let output = command.env("CONTAINERPILOT_SOCKET", &pilot.socket).output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
+}
