@@ -33,7 +33,7 @@ impl Witness<'_> {
         let failure = model.last_failure.filter(|_| !model.was_asked);
         let working = !self.plan.jobs.iter().any(works) || works(planned);
         // When everything is being stopped, work does not fail any more; what runs for the end may.
-        if planned.role == Role::Coprocess {
+        if matches!(planned.role, Role::Coprocess | Role::Sensor(_)) {
             // C6: it says nothing about the whole.
         } else if working && self.shutdown.is_none() {
             self.first_failure = self.first_failure.or(failure);

@@ -1,7 +1,7 @@
 //! W9, W10: nobody waits for what cannot come, and when all work is done everything ends.
 
 use containerpilot_core::event::{Code, Source};
-use containerpilot_core::plan::{Catalog, EventPattern, Job, Role, Trigger};
+use containerpilot_core::plan::{Catalog, EventPattern, Job, Trigger};
 use containerpilot_core::{Aim, Ending, JobStatus, Phase, State};
 
 use super::{Check, Witness};
@@ -151,6 +151,5 @@ pub(super) fn works(job: &Job) -> bool {
             )
     };
     let patterns = job.when.patterns();
-    let secondary = matches!(job.role, Role::Telemetry | Role::Coprocess);
-    !secondary && (patterns.is_empty() || !patterns.iter().all(only_reacts))
+    !job.role.is_secondary() && (patterns.is_empty() || !patterns.iter().all(only_reacts))
 }
