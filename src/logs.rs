@@ -268,9 +268,11 @@ impl Logs {
         Tails { shared: Arc::clone(&self.shared) }
     }
 
-    /// Forgets the last lines of a job that is no more.
+    /// Forgets the last lines of a job that is no more, when all that it has written is read.
     pub(crate) fn forget(&self, job: &str) {
-        self.shared.tails.lock().unwrap_or_else(PoisonError::into_inner).remove(job);
+        if !self.is_silent() {
+            self.push_work(Work::Forget(job.to_owned()));
+        }
     }
 
     /// Changes level, form and output, after a reload. If the new output cannot be opened, the old one is kept and

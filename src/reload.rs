@@ -106,8 +106,8 @@ pub(crate) struct Step {
 pub(crate) struct Reloads {
     /// Where the configuration comes from; a program alone has none.
     source: Option<Arc<Source>>,
-    /// The environment that the supervisor was started with.
-    environment: Environment,
+    /// Says the environment that the supervisor was started with.
+    environment: fn() -> Environment,
     letterbox: Letterbox,
     /// Those who wait for the load that is under way, if there is one.
     loading: Option<Vec<Asker>>,
@@ -118,7 +118,11 @@ pub(crate) struct Reloads {
 }
 
 impl Reloads {
-    pub(crate) fn new(source: Option<Source>, environment: Environment, letterbox: Letterbox) -> Self {
+    pub(crate) fn new(
+        source: Option<Source>,
+        environment: fn() -> Environment,
+        letterbox: Letterbox,
+    ) -> Self {
         Self {
             source: source.map(Arc::new),
             environment,
@@ -151,7 +155,7 @@ impl Reloads {
             askers.into_iter().for_each(|asker| asker.tell(Outcome::Refused(why.to_owned())));
             return None;
         };
-        let environment = with_set(&self.environment, set);
+        let environment = with_set((self.environment)(), set);
         let letterbox = self.letterbox.clone();
         let work = move || {
             // A fault of ours must not leave anybody waiting.
@@ -224,8 +228,7 @@ impl Reloads {
 }
 
 /// The environment as it is after `putenv` (R2).
-fn with_set(environment: &Environment, set: &BTreeMap<String, Option<String>>) -> Environment {
-    let mut environment = environment.clone();
+fn with_set(mut environment: Environment, set: &BTreeMap<String, Option<String>>) -> Environment {
     for (name, value) in set {
         match value {
             Some(value) => drop(environment.insert(name.clone().into_bytes(), value.clone().into_bytes())),

@@ -38,8 +38,8 @@ use crate::reload::{Asker, Loaded, Reloads, Step};
 use crate::signals::{Signals, Taken};
 use crate::source::Source;
 use crate::spawn::Spawner;
-use crate::sys;
 use crate::telemetry::{self, Metrics, Sensors, Telemetry};
+use crate::{host, sys};
 
 /// When so many orphans end at once, or the look for them takes so long, there are many and more are on their way: it is
 /// cheaper to let them gather, because the kernel walks over all living children at every look.
@@ -116,7 +116,7 @@ impl<D: Decide> Runtime<D> {
         environment: Environment,
         source: Option<Source>,
     ) -> io::Result<Self> {
-        let spawner = Spawner::new(environment.clone())?;
+        let spawner = Spawner::new(environment)?;
         sys::set_name(c"containerpilot")?;
         if std::process::id() != 1 {
             sys::become_subreaper()?;
@@ -125,7 +125,7 @@ impl<D: Decide> Runtime<D> {
         let mailbox = Mailbox::new()?;
         let probes = Probes::new(mailbox.letterbox());
         let plan = core.plan();
-        let reloads = Reloads::new(source, environment, mailbox.letterbox());
+        let reloads = Reloads::new(source, host::environment, mailbox.letterbox());
         let metrics = Metrics::new(telemetry::definitions(&plan));
         let logs = Logs::start(&plan.logging)?;
         let net = Discovery::needs_network(&plan).then(Net::start).transpose()?;

@@ -181,6 +181,11 @@ impl Plane {
                         ));
                     }
                 },
+                Work::Forget(job) => {
+                    drop(
+                        self.shared.tails.lock().unwrap_or_else(PoisonError::into_inner).remove(job.as_str()),
+                    );
+                }
                 Work::Reopen => {
                     if let Err(error) = self.writer.reopen() {
                         self.trouble(&format!("the log file cannot be opened again: {error}"));

@@ -46,6 +46,8 @@ pub(super) enum Work {
     Ended(u32),
     /// Write in another form or to another place.
     Configure(Logging),
+    /// Forget the last lines of this job.
+    Forget(String),
     /// Open the log file anew.
     Reopen,
     /// Write what there is and end, at the latest at this time.

@@ -19,8 +19,8 @@ impl Scene {
         let file = folder().join("config.json5");
         std::fs::write(&file, GOOD).unwrap();
         let source = Source::new(Some(file.clone()), None);
-        let environment = Environment::from([(b"WORD".to_vec(), b"first".to_vec())]);
-        let (now, _) = source.load(environment.clone()).unwrap();
+        let environment = || Environment::from([(b"WORD".to_vec(), b"first".to_vec())]);
+        let (now, _) = source.load(environment()).unwrap();
         let mailbox = Mailbox::new().unwrap();
         let reloads = Reloads::new(Some(source), environment, mailbox.letterbox());
         Self { file, mailbox, reloads, now, next: 0 }
@@ -97,7 +97,7 @@ fn r2_what_was_set_by_hand_counts_and_a_dry_run_only_looks() {
     scene.load(&set);
     let Ok(Outcome::Done(done)) = other.try_recv() else { panic!("not done") };
     assert_eq!(done.changes.restarted, ["a"]);
-    let unset = with_set(&scene.reloads.environment, &BTreeMap::from([("WORD".to_owned(), None)]));
+    let unset = with_set((scene.reloads.environment)(), &BTreeMap::from([("WORD".to_owned(), None)]));
     assert!(unset.is_empty());
 }
 
@@ -121,7 +121,7 @@ fn r2_an_error_is_told_to_all_and_logged_once() {
 #[test]
 fn s7_a_program_alone_has_nothing_to_reload() {
     let mailbox = Mailbox::new().unwrap();
-    let mut reloads = Reloads::new(None, Environment::new(), mailbox.letterbox());
+    let mut reloads = Reloads::new(None, Environment::new, mailbox.letterbox());
     let (answer, mut receiver) = oneshot::channel();
     reloads.ask(Asker { dry: false, answer: Some(answer) }, &BTreeMap::new());
     assert!(matches!(receiver.try_recv(), Ok(Outcome::Refused(_))));

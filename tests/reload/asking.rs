@@ -239,3 +239,16 @@ fn x4_without_a_supervisor_check_diff_says_so() {
     assert_eq!((code, out.as_str()), (1, ""));
     assert!(err.contains("no supervisor answers"), "{err}");
 }
+
+#[test]
+fn r2_what_came_from_standard_input_is_rendered_anew() {
+    let text = "{ jobs: [{ name: 'a', exec: 'sleep {{ .SECONDS | default \"1000\" }}' }] }";
+    let supervisor = Supervisor::fed(As::Plain, text, &["-config", "-"]);
+    let socket = supervisor.file("socket");
+    let pilot = Pilot { supervisor, socket };
+    until("there is no socket", || pilot.socket.exists());
+    pilot.await_state("a", "running");
+    assert_eq!(done(&reload(&pilot)), "a|||");
+    assert_eq!(pilot.post("/v3/environ", "{\"SECONDS\": \"1001\"}").status, 200);
+    assert_eq!(done(&reload(&pilot)), "|a||");
+}
