@@ -172,6 +172,10 @@ impl Core {
 
     /// A job that was to run again is complete, and does.
     pub(crate) fn live_again(&mut self, job: JobIx) {
+        if self.is_replaced(job) {
+            // It begins anew with the reload, which would only stop it again until then.
+            return self.job_mut(job).ending = Some(Ending::Reload);
+        }
         if self.phase == Phase::Running && self.job(job).state() == State::Complete {
             self.revive(job);
             self.run_by_hand(job);

@@ -128,7 +128,8 @@ pub struct Core {
     incomplete: usize,
     next_run: u64,
     next_check: u64,
-    next_event: u64,
+    /// The number of the last event.
+    pub(crate) next_event: u64,
     /// The reload that is under way.
     pub(crate) pending: Option<Pending>,
     /// Who alone sees the next `startup` (R3).
@@ -651,7 +652,7 @@ impl Core {
         }
         self.births += 1;
         let state = &mut self.jobs[job.index()];
-        *state = state.reborn(&self.plan.jobs[job.index()]);
+        *state = state.reborn(&self.plan.jobs[job.index()], EventId(self.next_event));
         state.born = self.births;
         self.doubtful = true;
         for hook in self.farewells_of(job) {

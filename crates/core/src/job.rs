@@ -34,7 +34,7 @@ use alloc::vec::Vec;
 
 use crate::effect::{Purpose, Wanted};
 use crate::health::HealthState;
-use crate::ids::RunId;
+use crate::ids::{EventId, RunId};
 use crate::input::ExitStatus;
 use crate::journal::Event;
 use crate::plan::{Job, Signal, Trigger};
@@ -99,6 +99,8 @@ pub(crate) struct JobState {
     aim: Aim,
     /// How often it was brought back after it was complete.
     pub(crate) incarnation: u64,
+    /// The last event before this life began.
+    pub(crate) born_after: EventId,
     /// Why it stops or is complete.
     pub(crate) ending: Option<Ending>,
     /// Whether it is to run again when it is complete, in a new life.
@@ -169,6 +171,7 @@ impl JobState {
             state: State::Waiting,
             aim: Aim::Up,
             incarnation: 0,
+            born_after: EventId(0),
             ending: None,
             again: false,
             by_hand: false,
@@ -207,9 +210,9 @@ impl JobState {
 
     /// The same job in a new life. What others may want to know of the last one is kept, and checks that still go on
     /// are not forgotten: there must not be two of the same (H4).
-    pub(crate) fn reborn(&mut self, job: &Job) -> Self {
+    pub(crate) fn reborn(&mut self, job: &Job, after: EventId) -> Self {
         let mut new = Self::new(job);
-        new.incarnation = self.incarnation + 1;
+        (new.incarnation, new.born_after) = (self.incarnation + 1, after);
         new.restarts_ever = self.restarts_ever;
         (new.last_exit, new.ended_at) = (self.last_exit, self.ended_at);
         if let (Some(new), Some(old)) = (&mut new.health, self.health.take()) {

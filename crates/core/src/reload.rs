@@ -26,7 +26,7 @@ use crate::core::{Core, Phase};
 use crate::difference::goes_on;
 use crate::effect::{Effect, Purpose};
 use crate::event::Code;
-use crate::ids::{JobIx, WatchIx};
+use crate::ids::{EventId, JobIx, WatchIx};
 use crate::input::Input;
 use crate::job::{Ending, State};
 use crate::journal::{Event, Origin};
@@ -258,7 +258,7 @@ impl Core {
             let place = JobIx::at(nth);
             if fresh.contains(&place) {
                 old.births += 1;
-                self.jobs[nth] = old.jobs[from.index()].reborn(&self.plan.jobs[nth]);
+                self.jobs[nth] = old.jobs[from.index()].reborn(&self.plan.jobs[nth], EventId(old.next_event));
                 self.jobs[nth].born = old.births;
             } else {
                 core::mem::swap(&mut self.jobs[nth], &mut old.jobs[from.index()]);

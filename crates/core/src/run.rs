@@ -87,10 +87,11 @@ impl Core {
         let now = self.now;
         self.job_mut(job).started_at = now;
         self.log(Level::Info, Some(job), format!("started, pid {pid}{}", self.because(job)));
+        let is_killed = signals.iter().any(|(signal, _)| *signal == Signal::KILL);
         for (signal, purpose) in signals {
             self.effects.push(Effect::Kill { run, signal, purpose });
         }
-        if aim == Aim::Term {
+        if aim == Aim::Term && !is_killed {
             // It was to stop before it was there, and is asked only now.
             self.await_end(job);
         }

@@ -8,7 +8,7 @@ use crate::core::{Core, Phase};
 use crate::effect::Wanted;
 use crate::event::Code;
 use crate::health::CheckKnown;
-use crate::ids::{JobIx, RunId, WatchIx};
+use crate::ids::{EventId, JobIx, RunId, WatchIx};
 use crate::input::{ExitStatus, Instance};
 use crate::job::{Aim, Ending, State};
 use crate::journal::{Event, Origin};
@@ -24,6 +24,8 @@ pub struct JobStatus {
     pub aim: Aim,
     /// How often it was brought back after it was complete: by hand or by a reload.
     pub incarnation: u64,
+    /// The last event before this life began; it has seen none up to that one.
+    pub born_after: EventId,
     /// The run that goes on.
     pub run: Option<RunId>,
     /// Its process.
@@ -230,6 +232,7 @@ impl Core {
             state: state.state(),
             aim: state.aim(),
             incarnation: state.incarnation,
+            born_after: state.born_after,
             run: state.run,
             pid: state.pid,
             healthy: state.health.as_ref().and_then(crate::health::HealthState::verdict),

@@ -89,6 +89,8 @@ struct RunModel {
     killed: Option<Time>,
     /// Whether it was killed for its time (P5).
     timed_out: bool,
+    /// Whether it is killed as soon as it is there, because a reload has waited long enough.
+    doomed: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -283,6 +285,9 @@ impl<'a> Witness<'a> {
         }
         for (job, status) in after.iter().enumerate() {
             self.see_birth(job, status)?;
+            if self.jobs[job].incarnation != status.incarnation {
+                return self.broken("W9", job, "it has more lives than ends");
+            }
         }
         self.end_epochs(&after);
         self.begin_epochs(input, &after);
@@ -404,8 +409,16 @@ impl<'a> Witness<'a> {
     }
 
     fn see_event(&mut self, event: &Event, input: &Input, after: &[JobStatus]) -> Check {
+        for (job, status) in after.iter().enumerate() {
+            let last = self.jobs[job].incarnation + 1 == status.incarnation;
+            if last && event.id > status.born_after {
+                self.see_birth(job, status)?;
+            }
+        }
         match (event.origin, event.code) {
-            (Origin::Global, Code::Startup) if self.startup.is_some() => self.see_startup_again(after)?,
+            (Origin::Global, Code::Startup) if self.startup.is_some() => {
+                self.see_startup_again(event.id, after)?
+            }
             (Origin::Global, Code::Startup) => self.startup = Some(self.now),
             (Origin::Global, Code::Shutdown) => {
                 if self.shutdown.replace((self.now, event.id.0)).is_some() {

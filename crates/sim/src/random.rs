@@ -100,17 +100,7 @@ pub fn scenario(seed: u64) -> Scenario {
     };
     let ready_at = chance.time(&SHORT);
     if !pass_signals {
-        // Not before the startup: in the step of the startup too much would happen at once to be told apart.
-        let begun = ready_at + Duration::from_micros(1);
-        let mut commands = commands(&mut aside, plan.jobs.len());
-        // A job with nothing to run lives and ends in one step, which is too much at once as well.
-        commands.retain(|(_, happening)| match happening {
-            Happening::Command(CoreCommand::Start(job) | CoreCommand::Restart(job)) => {
-                plan.jobs.get(job.index()).is_none_or(|job| job.exec.is_some() || job.health.is_some())
-            }
-            _ => true,
-        });
-        happenings.extend(commands.into_iter().map(|(at, command)| (begun + at, command)));
+        happenings.extend(commands(&mut aside, plan.jobs.len()));
     }
     Scenario {
         plan,

@@ -113,6 +113,10 @@ fn maintenance(on: bool) -> Input {
     Input::Command { id: RequestId(1), command: Order::Maintenance(on) }
 }
 
+fn by_hand(command: Order) -> Input {
+    Input::Command { id: RequestId(1), command }
+}
+
 fn coprocess(name: &str) -> Job {
     let mut job = plain_job(name);
     job.role = Role::Coprocess;
@@ -489,4 +493,43 @@ fn e3_who_has_given_up_hope_is_stopped_before_a_reload_gives_it_another() {
     assert_eq!(reload_answers(&effects), (1, 0));
     let codes: Vec<Code> = bench.core.journal().events().map(|event| event.code).skip(5).collect();
     assert_eq!(codes[..3], [Code::Stopped, Code::Startup, Code::Stopping]);
+}
+
+#[test]
+fn s2_a_process_that_is_killed_as_soon_as_it_is_there_is_killed_once() {
+    let mut bench = Bench::new(vec![plain_job("a"), coprocess("agent")]);
+    bench.at(0, Input::Ready);
+    bench.started(2);
+    let reload = reload(&bench, 1);
+    bench.at(10, reload);
+    assert!(killed(&bench.at(5_010, Input::Tick)).is_empty(), "it is not there yet");
+    assert_eq!(killed(&bench.at(5_020, Input::Started { run: RunId(1), pid: pid_of(RunId(1)) })), [9]);
+    assert!(killed(&bench.at(60_000, Input::Tick)).is_empty());
+}
+
+#[test]
+fn r3_x2_what_a_reload_begins_anew_is_not_started_by_hand_before() {
+    let mut bench = Bench::new(vec![plain_job("a"), coprocess("agent"), coprocess("slow")]);
+    bench.at(0, Input::Ready);
+    for run in 1..=3 {
+        bench.started(run);
+    }
+    let (restart, reload) = (by_hand(Order::Restart(JobIx(1))), reload(&bench, 2));
+    bench.at(10, restart);
+    bench.at(10, reload);
+    assert_eq!(spawned(&bench.exited(20, 1, 0)), 0, "it would be stopped at once");
+    let effects = bench.exited(30, 2, 0);
+    assert_eq!((spawned(&effects), reload_answers(&effects)), (2, (1, 0)));
+}
+
+#[test]
+fn x2_a_job_with_nothing_to_run_lives_and_ends_in_one_step_as_often_as_it_is_started() {
+    let mut empty = with_trigger("empty", Trigger::Never);
+    empty.exec = None;
+    let mut bench = Bench::new(vec![plain_job("a"), empty]);
+    bench.at(0, by_hand(Order::Start(JobIx(1))));
+    bench.at(0, by_hand(Order::Start(JobIx(1))));
+    bench.at(1, Input::Ready);
+    assert_eq!((bench.count(Code::Stopping), bench.count(Code::Stopped)), (2, 2));
+    assert_eq!((bench.state(1), bench.core.status(JobIx(1)).incarnation), (State::Complete, 1));
 }

@@ -12,7 +12,7 @@ impl Witness<'_> {
     /// A job that was complete begins a new life: nothing of the last one counts, but what the catalog was told and the
     /// checks that have not ended yet.
     pub(super) fn see_birth(&mut self, job: usize, status: &JobStatus) -> Check {
-        if self.jobs[job].incarnation == status.incarnation {
+        if self.jobs[job].incarnation >= status.incarnation {
             return Ok(());
         }
         if self.jobs[job].stopped.is_none() || self.jobs[job].run.is_some() {
@@ -23,14 +23,13 @@ impl Witness<'_> {
         }
         let mut new = JobModel::new(&self.plan.jobs[job]);
         let old = &self.jobs[job];
-        (new.incarnation, new.born, new.wanted) = (status.incarnation, self.now, old.wanted);
+        (new.incarnation, new.born, new.wanted) = (old.incarnation + 1, self.now, old.wanted);
         for (new, old) in new.checks.iter_mut().zip(&old.checks) {
             (new.running, new.cut_short, new.began) = (old.running, old.cut_short, old.began);
         }
-        // What has come in this step may have come before or after the birth.
-        new.fires = u64::from(self.seen[job].fired);
         self.jobs[job] = new;
-        (self.seen[job].born, self.seen[job].by_hand) = (true, true);
+        let seen = &mut self.seen[job];
+        (seen.born, seen.by_hand, seen.fired) = (true, true, 0);
         Ok(())
     }
 

@@ -180,7 +180,11 @@ impl Witness<'_> {
         }
         let began = model.began;
         if self.seen[job].born {
-            // It belongs to the life before.
+            // It belongs to the life before, and the first one of this life follows it.
+            if self.jobs[job].active {
+                let due = &mut self.jobs[job].checks[check].due;
+                *due = due.or(Some(self.now));
+            }
             return Ok(());
         }
         let Some(health) = &self.plan.jobs[job].health else { return Ok(()) };

@@ -3,6 +3,7 @@
 
 use containerpilot_core::command::{Answer, Command};
 use containerpilot_core::effect::Effect;
+use containerpilot_core::ids::EventId;
 use containerpilot_core::input::Input;
 use containerpilot_core::plan::Role;
 use containerpilot_core::reload::Moves;
@@ -28,21 +29,16 @@ impl Witness<'_> {
     }
 
     /// R3: `startup` for those who begin with a reload.
-    pub(super) fn see_startup_again(&mut self, after: &[JobStatus]) -> Check {
+    pub(super) fn see_startup_again(&mut self, startup: EventId, after: &[JobStatus]) -> Check {
         if self.reloads.is_empty() || std::mem::replace(&mut self.reloaded, true) {
             return Err(self.says("E4", "a second startup"));
         }
         for (job, status) in after.iter().enumerate() {
-            if self.is_coprocess(job) && self.jobs[job].stopped.is_none() {
-                return self.broken("C6", job, "the reload goes on before it has stopped");
-            }
-            if self.is_coprocess(job) && self.jobs[job].incarnation >= status.incarnation {
-                return self.broken("C6", job, "the reload does not begin it anew");
-            }
-            if self.jobs[job].stopped.is_some() && self.jobs[job].incarnation < status.incarnation {
-                self.see_birth(job, status)?;
+            if self.seen[job].born && status.born_after.0 + 1 == startup.0 {
                 self.seen[job].reloaded = true;
                 self.jobs[job].told = !self.is_coprocess(job);
+            } else if self.is_coprocess(job) {
+                return self.broken("C6", job, "the reload does not begin it anew");
             }
         }
         Ok(())
@@ -117,6 +113,11 @@ impl Witness<'_> {
             };
             if let Some(job) = (0..after.len()).find(|job| alive(*job)) {
                 return self.broken("R3", job, "the reload has waited long enough, and does not kill it");
+            }
+            for job in (0..after.len()).filter(|job| self.plan.jobs[*job].role == Role::Coprocess) {
+                if let Some(run) = &mut self.jobs[job].run {
+                    run.doomed |= run.started.is_none();
+                }
             }
             self.reload_due = None;
             self.reload_late = true;

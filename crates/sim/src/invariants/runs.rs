@@ -56,6 +56,7 @@ impl Witness<'_> {
             stopped: None,
             killed: None,
             timed_out: false,
+            doomed: false,
         });
         self.seen[job].spawned += 1;
         if in_shutdown && (!farewell || self.jobs[job].runs_at_shutdown > 1) {
@@ -71,8 +72,6 @@ impl Witness<'_> {
             Repeat::Once => 1,
             Repeat::Each => self.jobs[job].fires,
         };
-        // What starts a job in the step of its birth may have come before or after that.
-        let most = most.max(u64::from(self.seen[job].born));
         if self.jobs[job].told {
             return Ok(());
         }
@@ -157,7 +156,7 @@ impl Witness<'_> {
             Purpose::Stubborn => {
                 let mut asked = [model.replaced, model.stopped].into_iter().flatten();
                 let reload = planned.role == Role::Coprocess
-                    && (self.reload_due.is_some_and(same) || (self.reload_late && started == now));
+                    && (self.reload_due.is_some_and(same) || (model.doomed && started == now));
                 let late = asked.any(|asked| same(asked + plan.stop_timeout)) || reload;
                 ("S2", signal == Signal::KILL && late)
             }

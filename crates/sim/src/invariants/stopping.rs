@@ -6,7 +6,7 @@ use containerpilot_core::effect::Wanted;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::input::Input;
 use containerpilot_core::plan::{AtEnd, Job, Repeat, Role, Trigger};
-use containerpilot_core::{Aim, Core, JobStatus, Phase, State};
+use containerpilot_core::{Aim, Core, Ending, JobStatus, Phase, State};
 
 use super::waiting::works;
 use super::{Check, JobModel, LAST_WAIT, MOST_PATIENCE, RunModel, Witness, asks_to_stop};
@@ -189,6 +189,11 @@ impl Witness<'_> {
         self.hooks(from).any(|hook| hook == target || self.in_a_ring(hook, target, after, seen))
     }
 
+    /// Whether a job gives up hope in this step: until then it did nothing that anybody could wait for.
+    fn gives_up_hope(&self, job: usize, after: &[JobStatus]) -> bool {
+        after[job].ending == Some(Ending::Hopeless) && self.before[job].ending.is_none()
+    }
+
     /// S2: the order, for one job.
     pub(super) fn check_stop(&mut self, job: usize, after: &[JobStatus], phase: Phase) -> Check {
         let status = &after[job];
@@ -210,6 +215,7 @@ impl Witness<'_> {
                 // One that has begun another life was complete; one that has ended may run for what came after.
                 is_at_work(&after[*hook], again)
                     && !self.seen[*hook].born
+                    && !(again && self.gives_up_hope(*hook, after))
                     && !(again && (self.seen[*hook].ended || self.seen[*hook].spawned > 0 && left_for_good))
                     && !self.in_a_ring(*hook, job, after, &mut Vec::new())
             });

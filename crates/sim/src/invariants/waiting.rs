@@ -110,7 +110,15 @@ impl Witness<'_> {
                 (still[job].state, still[job].aim) = (State::Waiting, Aim::Up);
             }
             let hopeful = self.hopeful(&still);
-            if let Some(job) = (0..after.len()).find(|job| gave_up(*job) && hopeful[*job]) {
+            // What comes again because of this very step may have been told to stop after that.
+            for (job, still) in still.iter_mut().enumerate() {
+                if Self::comes_again(still) && self.before[job].ending.is_none() {
+                    (still.ending, still.aim) = (None, Aim::Up);
+                }
+            }
+            let was_hopeful = self.hopeful(&still);
+            let wrong = |job: &usize| gave_up(*job) && hopeful[*job] && was_hopeful[*job];
+            if let Some(job) = (0..after.len()).find(wrong) {
                 return self.broken("W10", job, "it gives up hope, and need not");
             }
         }
