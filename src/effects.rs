@@ -17,6 +17,7 @@ use crate::probe::{Probes, Target};
 use crate::reaper::{Ended, Owner, Reaper};
 use crate::reload::Reloads;
 use crate::spawn::{Request, Spawner};
+use crate::telemetry::{self, Complaint, Sensors};
 
 /// What the supervisor acts with.
 pub(crate) struct Hands {
@@ -26,6 +27,7 @@ pub(crate) struct Hands {
     pub(crate) catalog: Discovery,
     pub(crate) logs: Logs,
     pub(crate) inquiries: Inquiries,
+    pub(crate) sensors: Sensors,
     pub(crate) reloads: Reloads,
     /// The process of each job's last run, whose output belongs to what is told of its end.
     pub(crate) pids: BTreeMap<JobIx, i32>,
@@ -106,7 +108,12 @@ impl Hands {
         let Ended { owner, pid, status, leftovers } = ended;
         self.logs.run_ended(pid.unsigned_abs());
         match owner {
-            Owner::Run(run) => Input::Exited { run, status, leftovers },
+            Owner::Run(run) => {
+                if let Some(Complaint { job, message }) = self.sensors.ended(run, status.is_success()) {
+                    self.logs.entry(Level::Warn, Some(&job), &message);
+                }
+                Input::Exited { run, status, leftovers }
+            }
             Owner::Check(check) => Input::CheckDone { check, result: passed(status) },
         }
     }
@@ -124,13 +131,42 @@ impl Hands {
             own_stdin: plan.pass_signals && job.role == Role::Main,
             raw_output: job.raw_output,
         };
-        match self.start(&request, Owner::Run(run), &job.name, None) {
+        let sensor = match job.role {
+            Role::Sensor(place) => telemetry::definitions(plan).get(place as usize),
+            _ => None,
+        };
+        let started = match sensor {
+            Some(metric) => self.start_sensor(&request, run, &job.name, &metric.name),
+            None => self.start(&request, Owner::Run(run), &job.name, None),
+        };
+        match started {
             Ok(pid) => {
                 self.pids.insert(ix, pid);
                 Input::Started { run, pid }
             }
             Err(why) => Input::StartFailed { run, why },
         }
+    }
+
+    /// Starts a program whose output is kept for the end of its run, when it is a value.
+    fn start_sensor(
+        &mut self,
+        request: &Request<'_>,
+        run: RunId,
+        job: &str,
+        metric: &str,
+    ) -> Result<i32, StartError> {
+        let spawned = self.spawner.spawn(request)?;
+        self.reaper.started(spawned.pid, Owner::Run(run));
+        if let Some((stdout, stderr)) = spawned.output {
+            self.sensors.started(run, job, metric, stdout);
+            // There is nothing for the log where its output would be.
+            if let Ok((nothing, _)) = std::io::pipe() {
+                let source = Source { job: job.to_owned(), pid: spawned.pid.unsigned_abs(), check: None };
+                self.logs.attach(nothing.into(), stderr, source);
+            }
+        }
+        Ok(spawned.pid)
     }
 
     /// Begins a check. Says how it came out if that is known at once.

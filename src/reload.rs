@@ -254,12 +254,7 @@ fn settings(old: &Plan, new: &Plan) -> Vec<&'static str> {
 fn load(source: &Source, environment: Environment) -> Loaded {
     match source.load(environment) {
         Ok((plan, report)) => {
-            let mut warnings = source::words_of(&report);
-            let mut entries = entries(&report);
-            if let Some(missing) = source::not_yet(&plan) {
-                warnings.push_str(missing);
-                entries.push((Level::Warn, format!("reload: {missing}")));
-            }
+            let (warnings, entries) = (source::words_of(&report), entries(&report));
             Loaded { plan: Ok(Box::new(plan)), warnings, entries }
         }
         Err(NoPlan::Errors(report)) => {

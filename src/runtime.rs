@@ -38,7 +38,7 @@ use crate::reload::{Asker, Reloads};
 use crate::signals::{Signals, Taken};
 use crate::source::Source;
 use crate::spawn::Spawner;
-use crate::telemetry::{self, Metrics, Telemetry};
+use crate::telemetry::{self, Metrics, Sensors, Telemetry};
 use crate::{host, sys};
 
 /// When so many orphans end at once, or the look for them takes so long, there are many and more are on their way: it is
@@ -139,7 +139,7 @@ impl<D: Decide> Runtime<D> {
             signals,
             mailbox,
             net,
-            metrics,
+            metrics: metrics.clone(),
             telemetry: None,
             control: None,
             hands: Hands {
@@ -149,6 +149,7 @@ impl<D: Decide> Runtime<D> {
                 catalog,
                 logs,
                 inquiries: Inquiries::new(SystemTime::now()),
+                sensors: Sensors::new(metrics),
                 reloads,
                 pids: BTreeMap::new(),
             },

@@ -91,13 +91,6 @@ impl Source {
     }
 }
 
-/// What the plan asks for and this version does not do. The jobs run all the same, and whoever looks is told.
-pub(crate) fn not_yet(plan: &Plan) -> Option<&'static str> {
-    let sensors = plan.telemetry.as_ref().is_some_and(|telemetry| !telemetry.sensors.is_empty());
-    sensors
-        .then_some("programs that measure metrics (`sensors` in version 2) are not run by this version yet")
-}
-
 /// A report in words, without colours.
 pub(crate) fn words_of(report: &Report) -> String {
     report.display(Style { faults_are_errors: false, colour: false }).to_string()

@@ -9,6 +9,7 @@ mod own;
 mod process;
 mod quantile;
 mod readiness;
+mod sensors;
 mod server;
 mod status;
 mod store;
@@ -22,6 +23,7 @@ use std::time::Instant;
 
 use containerpilot_core::plan::{Metric, Plan};
 
+pub(crate) use sensors::{Complaint, Sensors};
 pub(crate) use server::Telemetry;
 pub(crate) use store::Refusal;
 use store::Store;

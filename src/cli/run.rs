@@ -50,11 +50,6 @@ pub(super) fn run(args: &Arguments) -> Result<u8, Failure> {
             None => return Err(Failure::Failed("there is nothing to run".to_owned())),
         }
     };
-    if let Some(missing) = source::not_yet(&plan) {
-        // Standard error may be gone; then there is nobody to tell.
-        let line = format!("containerpilot: warning: {missing}\n");
-        let _ = std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes());
-    }
     let mut runtime = Runtime::new(Core::new(plan), taken, host::environment(), source)
         .map_err(|error| cannot("the supervisor cannot begin", &error))?;
     runtime.open().map_err(Failure::Failed)?;

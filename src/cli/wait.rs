@@ -171,7 +171,7 @@ fn verdict(status: &Value, jobs: &[String], state: &str) -> Result<Verdict, Fail
     let chosen: Vec<&Value> = if jobs.is_empty() {
         // Of all jobs, those count that can be so at all.
         let counts = |job: &&Value| match state {
-            _ if matches!(job.text("role"), "telemetry" | "coprocess") => false,
+            _ if matches!(job.text("role"), "telemetry" | "coprocess" | "sensor") => false,
             "healthy" | "unhealthy" => job.text("health") != "none",
             _ => true,
         };

@@ -155,6 +155,7 @@ fn write_job<'n>(
             Role::Main => "main",
             Role::Coprocess => "coprocess",
             Role::Telemetry => "telemetry",
+            Role::Sensor(_) => "sensor",
         },
     );
     out.text("state", status.word());

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::time::SystemTime;
 
 use containerpilot_core::event::Code;
+use containerpilot_core::plan::Role;
 use containerpilot_core::{State, Time};
 
 use super::Shared;
@@ -94,7 +95,9 @@ struct Told {
 
 fn jobs(page: &mut Page, snapshot: &Snapshot) {
     let mut by_name: BTreeMap<&str, Told> = BTreeMap::new();
-    for (job, _) in snapshot.jobs() {
+    // A sensor is shown by what it measures.
+    let jobs = snapshot.jobs().filter(|(job, _)| !matches!(job.role, Role::Sensor(_)));
+    for (job, _) in jobs {
         let told = by_name.entry(&job.name).or_default();
         told.up |= job.status.state == State::Running;
         told.restarts += job.status.restarts;

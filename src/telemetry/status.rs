@@ -9,7 +9,7 @@ use crate::inquiry::Snapshot;
 /// The page. What there is none of is `null`, as Go writes an empty list.
 pub(super) fn page(snapshot: &Snapshot, version: &str) -> String {
     let (mut jobs, mut services) = (Vec::new(), Vec::new());
-    for (job, planned) in snapshot.jobs() {
+    for (job, planned) in snapshot.jobs().filter(|(job, _)| !matches!(job.role, Role::Sensor(_))) {
         let name = ("Name", Json::text(&job.name));
         let status = ("Status", Json::text(word(job, snapshot.overview.maintenance)));
         match planned.service {

@@ -4,6 +4,7 @@
 mod client;
 mod pages;
 mod prometheus;
+mod sensors;
 mod start;
 #[path = "../supervisor/support.rs"]
 #[expect(dead_code, reason = "the tests of the supervisor need more of it")]

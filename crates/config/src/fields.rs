@@ -302,7 +302,7 @@ section! {
         exec: Exec = "exec", Nothing, Built, "T2, C8",
             "A program that measures it: its output is a number, the value. Without it, values come by `putmetric` only.";
         interval: Seconds = "interval", Nothing, Built, "T2, C8",
-            "The time between two runs of `exec`.";
+            "The time between two runs of `exec`; the first is at startup.";
         timeout: DurationText = "timeout", Says("`interval`"), Built, "T2, C8",
             "How long one run of `exec` may take.";
         buckets: Numbers = "buckets", Says("Prometheus' own"), Built, "T2",

@@ -235,7 +235,7 @@ pub(crate) struct Draft {
     catalog: Option<Catalog>,
     control: Option<Control>,
     logging: Option<Logging>,
-    telemetry: Option<Option<(Telemetry, Job)>>,
+    telemetry: Option<Option<(Telemetry, Vec<Job>)>>,
     stop_timeout: Option<Duration>,
 }
 
@@ -247,8 +247,8 @@ impl Draft {
         let telemetry = match self.telemetry {
             None => None,
             Some(drafted) => {
-                let (telemetry, job) = drafted?;
-                jobs.push(job);
+                let (telemetry, served) = drafted?;
+                jobs.extend(served);
                 Some(telemetry)
             }
         };

@@ -764,6 +764,9 @@ impl Core {
     }
 
     pub(crate) fn log(&mut self, level: Level, job: Option<JobIx>, message: String) {
+        // A sensor runs every few seconds, and nobody wants to read that it has.
+        let is_sensor = |job| matches!(self.planned(job).role, Role::Sensor(_));
+        let level = if level == Level::Info && job.is_some_and(is_sensor) { Level::Debug } else { level };
         if level >= self.plan.logging.level {
             self.effects.push(Effect::Log(Entry { level, job, message, with_output: false }));
         }
@@ -875,8 +878,7 @@ fn does_work(job: &Job) -> bool {
             || matches!(event.code, Code::EnterMaintenance | Code::ExitMaintenance)
     };
     let patterns = job.when.patterns();
-    let secondary = matches!(job.role, Role::Telemetry | Role::Coprocess);
-    !secondary && (patterns.is_empty() || !patterns.iter().all(reacts))
+    !job.role.is_secondary() && (patterns.is_empty() || !patterns.iter().all(reacts))
 }
 
 /// Whether an event belongs to the end of something, so that jobs triggered by it still run during a shutdown (S3).

@@ -81,6 +81,17 @@ pub enum Role {
     Coprocess,
     /// The one that advertises the telemetry server.
     Telemetry,
+    /// One whose output is a number: a value of the metric at this place of the telemetry's metrics (T2). It works for
+    /// whoever looks at the metrics, so it neither holds the supervisor open nor speaks for it at its end.
+    Sensor(u32),
+}
+
+impl Role {
+    /// Whether the container is there for something else.
+    #[must_use]
+    pub const fn is_secondary(self) -> bool {
+        matches!(self, Self::Coprocess | Self::Telemetry | Self::Sensor(_))
+    }
 }
 
 /// A program and its arguments (P8).
@@ -582,22 +593,6 @@ pub struct Telemetry {
     pub tags: Vec<String>,
     /// The metrics that jobs may send.
     pub metrics: Vec<Metric>,
-    /// The programs that measure some of them.
-    pub sensors: Vec<Sensor>,
-}
-
-/// A program that measures a metric: the number that it prints is the value (T2). A run that fails, takes too long or
-/// prints anything else gives no value.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Sensor {
-    /// The name of the metric, as on the metrics page.
-    pub metric: String,
-    /// What is run.
-    pub command: Command,
-    /// The time between two runs.
-    pub interval: Duration,
-    /// How long one may take.
-    pub timeout: Duration,
 }
 
 /// A metric that jobs may send (T2).

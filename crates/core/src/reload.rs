@@ -132,8 +132,8 @@ impl Core {
         if let Some(pending) = &mut self.pending {
             pending.timer = None;
         }
-        let replaced = self.pending.as_ref().map(|pending| self.replaced(&pending.plan)).unwrap_or_default();
-        for job in replaced {
+        let awaited = self.pending.as_ref().map(|pending| self.held_up_by(&pending.plan)).unwrap_or_default();
+        for job in awaited {
             if self.job(job).state() != State::Complete {
                 self.log(
                     Level::Warn,
@@ -170,19 +170,29 @@ impl Core {
         mates.filter(|(job, to)| stopping(*job) || !same(*job, *to)).map(|(job, _)| job).collect()
     }
 
+    /// The jobs that must be complete before the plans change places: besides those that are not the same, whoever has
+    /// given up hope and gets a new life, because the last one must have come to its end (E3).
+    fn held_up_by(&self, plan: &Plan) -> Vec<JobIx> {
+        let mut awaited = self.replaced(plan);
+        if !awaited.is_empty() || *plan != *self.plan {
+            awaited.extend(self.all_jobs().filter(|job| self.job(*job).ending == Some(Ending::Hopeless)));
+        }
+        awaited
+    }
+
     /// Goes on with a reload: stops what is to go, and changes the plans when that is complete. Says whether something
     /// more follows. Only called when no event is queued.
     pub(crate) fn reload_progress(&mut self) -> bool {
         let Some(pending) = &self.pending else { return false };
-        let replaced = self.replaced(&pending.plan);
-        let up: Vec<JobIx> = replaced.iter().copied().filter(|job| self.job(*job).is_up()).collect();
+        let awaited = self.held_up_by(&pending.plan);
+        let up: Vec<JobIx> = awaited.iter().copied().filter(|job| self.job(*job).is_up()).collect();
         for job in &up {
             self.begin_stop(*job, Ending::Reload);
         }
         if !up.is_empty() {
             return true;
         }
-        if replaced.iter().any(|job| self.job(*job).state() != State::Complete) {
+        if awaited.iter().any(|job| self.job(*job).state() != State::Complete) {
             return false;
         }
         self.replan();

@@ -11,7 +11,7 @@ use crate::ids::{JobIx, RunId};
 use crate::input::{ExitStatus, StartError};
 use crate::job::{Aim, Ending, State};
 use crate::journal::{Event, Origin};
-use crate::plan::{Level, Restarts, Signal, Status, Trigger};
+use crate::plan::{Level, Restarts, Role, Signal, Status, Trigger};
 use crate::timers::Alarm;
 
 impl Core {
@@ -113,7 +113,8 @@ impl Core {
 
     pub(crate) fn start_failed(&mut self, run: RunId, why: &StartError) {
         let Some(job) = self.forget(run) else { return };
-        self.log(Level::Error, Some(job), format!("could not be started: {}", why.message));
+        let level = self.unless_told(job, ExitStatus::Code(why.kind.code()), Level::Error);
+        self.log(level, Some(job), format!("could not be started: {}", why.message));
         let now = self.now;
         let state = self.job_mut(job);
         state.failure = Some(why.kind.code());
@@ -131,11 +132,11 @@ impl Core {
         let timed_out = self.job(job).timed_out;
         let success = status.is_success() && !timed_out;
         let state = self.job_mut(job);
-        state.last_exit = Some(status);
         // What ends because it was asked to has not failed.
         let asked = state.aim() == Aim::Term;
         state.failure = if success || asked { None } else { Some(status.code().max(1)) };
         self.log_exit(job, status, success || asked);
+        self.job_mut(job).last_exit = Some(status);
         self.ended(job, if success { Code::ExitSuccess } else { Code::ExitFailed }, status);
     }
 
@@ -146,10 +147,21 @@ impl Core {
             ExitStatus::Signal(Signal(number)) => format!("was ended by signal {number}"),
         };
         let message = format!("{how} after {}", spoken(ran));
-        if Level::Info >= self.plan.logging.level {
-            let entry = Entry { level: Level::Info, job: Some(job), message, with_output: !expected };
+        if expected {
+            return self.log(Level::Info, Some(job), message);
+        }
+        let level = self.unless_told(job, status, Level::Info);
+        if level >= self.plan.logging.level {
+            let entry = Entry { level, job: Some(job), message, with_output: true };
             self.effects.push(Effect::Log(entry));
         }
+    }
+
+    /// How loudly the failure of a run is told. A sensor that is broken fails every few seconds: that is told when it
+    /// begins, or is another failure than before.
+    fn unless_told(&self, job: JobIx, how: ExitStatus, level: Level) -> Level {
+        let sensor = matches!(self.planned(job).role, Role::Sensor(_));
+        if sensor && self.job(job).last_exit == Some(how) { Level::Debug } else { level }
     }
 
     /// Takes note that a run is over; which job's it was.
@@ -294,7 +306,8 @@ impl Core {
         }
         let timeout = self.planned(job).timeout.unwrap_or_default();
         let name = self.planned(job).name.clone();
-        self.log(Level::Warn, Some(job), format!("{name} timeout after {}", spoken(timeout)));
+        let level = self.unless_told(job, ExitStatus::Signal(Signal::KILL), Level::Warn);
+        self.log(level, Some(job), format!("{name} timeout after {}", spoken(timeout)));
         self.job_mut(job).timed_out = true;
         self.effects.push(Effect::Kill { run, signal: Signal::KILL, purpose: Purpose::Timeout });
     }

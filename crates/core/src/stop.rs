@@ -247,11 +247,11 @@ impl Core {
     }
 
     /// Remembers a failure that may be the exit code. Work goes first: what only reacts to an end must not speak for the
-    /// work that has ended; and whatever happens to a coprocess says nothing about the whole (C6).
+    /// work that has ended; and whatever happens to a coprocess or a sensor says nothing about the whole (C6).
     fn note_failure(&mut self, job: JobIx, work: bool) {
         let failure = self.job(job).failure;
         let first = match self.planned(job).role {
-            Role::Coprocess => return,
+            Role::Coprocess | Role::Sensor(_) => return,
             _ if work => &mut self.first_failure,
             _ => &mut self.first_hook_failure,
         };

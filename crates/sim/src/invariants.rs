@@ -29,12 +29,14 @@
 //! | H7, H8 | the end of a process ends its health; who is to be restarted when unhealthy is asked to end         |
 //! | D4, D8 | what is wanted in the catalog follows from health, maintenance and stopping, and is told once       |
 //! | C6     | coprocesses are stopped when the others are done                                                    |
+//! | R3, R4 | a reload to the same plan begins coprocesses anew and touches nobody else; it is answered in time   |
 //! | X2     | every command is answered once; a start by hand leads to a run, a stop to none until the next start    |
 //! | core   | no defect is reported, deadlines do not pile up, a step has few effects                             |
 
 mod catalog;
 mod commands;
 mod health;
+mod reload;
 mod runs;
 mod stopping;
 mod waiting;
@@ -116,6 +118,8 @@ struct JobModel {
     run: Option<RunModel>,
     runs: u64,
     runs_at_shutdown: u64,
+    /// Whether it was told at its beginning what holds already, which cannot be seen.
+    told: bool,
     fires: u64,
     first_fire: Option<u64>,
     pending: Pending,
@@ -159,6 +163,8 @@ struct Seen {
     expected_healthy: u32,
     expected_unhealthy: u32,
     news: bool,
+    /// It begins with a reload.
+    reloaded: bool,
     /// Two things came together, and which was first cannot be seen.
     blurred: bool,
 }
@@ -189,6 +195,14 @@ pub struct Witness<'a> {
     open: Vec<RequestId>,
     /// The jobs that were to be started by hand before the startup.
     early: Vec<usize>,
+    /// The reloads that have no answer yet, whether one has been asked for just now, and whether one was done in this
+    /// step.
+    reloads: Vec<RequestId>,
+    reload_asked: bool,
+    reloaded: bool,
+    /// When whatever holds up a reload is killed, and whether it was.
+    reload_due: Option<Time>,
+    reload_late: bool,
 }
 
 impl<'a> Witness<'a> {
@@ -218,7 +232,12 @@ impl<'a> Witness<'a> {
             remains: BTreeMap::new(),
             open: Vec::new(),
             early: Vec::new(),
-            most_deadlines: 4 * plan.jobs.len() + 2 * checks + 2,
+            reloads: Vec::new(),
+            reload_asked: false,
+            reloaded: false,
+            reload_due: None,
+            reload_late: false,
+            most_deadlines: 4 * plan.jobs.len() + 2 * checks + 3,
         }
     }
 
@@ -248,6 +267,7 @@ impl<'a> Witness<'a> {
         self.phase_before = core.phase();
         self.before.clear();
         self.before.extend((0..self.plan.jobs.len()).map(|nth| core.status(JobIx::at(nth))));
+        self.reloaded = false;
         self.seen.clear();
         self.seen.extend(self.jobs.iter().map(|job| Seen { had_run: job.run.is_some(), ..Seen::default() }));
     }
@@ -282,6 +302,7 @@ impl<'a> Witness<'a> {
             return Err(self.says("core", format!("{deadlines} deadlines")));
         }
         self.check_answers(input, effects, &after, core.phase())?;
+        self.check_reloads(effects, &after, core.phase())?;
         self.check_watch(input, &events)?;
         self.check_shutdown(input, core.phase(), &after)?;
         for (nth, status) in after.iter().enumerate() {
@@ -313,8 +334,11 @@ impl<'a> Witness<'a> {
     }
 
     fn see_input(&mut self, input: &Input, core: &Core) -> Check {
+        self.see_reload(input, core.phase());
         if let Input::Command { id, command } = input {
-            self.open.push(*id);
+            if !matches!(command, Command::Reload(_)) {
+                self.open.push(*id);
+            }
             if let Command::Start(job) | Command::Restart(job) = command {
                 self.early.extend(Some(job.index()).filter(|job| *job < self.jobs.len()));
             }
@@ -381,11 +405,8 @@ impl<'a> Witness<'a> {
 
     fn see_event(&mut self, event: &Event, input: &Input, after: &[JobStatus]) -> Check {
         match (event.origin, event.code) {
-            (Origin::Global, Code::Startup) => {
-                if self.startup.replace(self.now).is_some() {
-                    return Err(self.says("E4", "a second startup"));
-                }
-            }
+            (Origin::Global, Code::Startup) if self.startup.is_some() => self.see_startup_again(after)?,
+            (Origin::Global, Code::Startup) => self.startup = Some(self.now),
             (Origin::Global, Code::Shutdown) => {
                 if self.shutdown.replace((self.now, event.id.0)).is_some() {
                     return Err(self.says("S1", "a second shutdown"));
@@ -409,7 +430,12 @@ impl<'a> Witness<'a> {
             }
             (Origin::Watch(_) | Origin::Signal(_) | Origin::Former(_), _) => {}
         }
+        let again = self.reloaded && event.code == Code::Startup;
         for job in 0..self.jobs.len() {
+            // R3: who goes on does not see another startup.
+            if again && !self.seen[job].reloaded {
+                continue;
+            }
             if self.fires(job, event) {
                 self.jobs[job].fires += 1;
                 self.jobs[job].first_fire = self.jobs[job].first_fire.or(Some(event.id.0));
@@ -496,6 +522,7 @@ impl<'a> Witness<'a> {
             Effect::CancelCheck { run } => self.see_cancel(*run),
             Effect::Advertise { job, wanted } => self.see_advertise(job.index(), *wanted),
             Effect::Heartbeat { job } => self.see_heartbeat(job.index()),
+            Effect::Reply { id, .. } if self.reloads.contains(id) => Ok(()),
             Effect::Reply { id, .. } => match self.open.iter().position(|open| open == id) {
                 Some(place) => {
                     self.open.remove(place);
@@ -509,9 +536,7 @@ impl<'a> Witness<'a> {
                 }
                 Ok(())
             }
-            Effect::Replanned { .. } => {
-                Err(self.says("R3", "another plan is in force, and nobody has asked for one"))
-            }
+            Effect::Replanned { moves, .. } => self.see_replanned(moves),
             Effect::Exit { code } => self.see_exit(*code),
         }
     }
@@ -604,6 +629,7 @@ impl JobModel {
             run: None,
             runs: 0,
             runs_at_shutdown: 0,
+            told: false,
             fires: 0,
             first_fire: None,
             pending: Pending::No,

@@ -75,6 +75,12 @@ pub fn scenario(seed: u64) -> Scenario {
     if chance.percent(10) {
         jobs.push(telemetry_job());
     }
+    let mut later = Chance::new(mix(mix(seed)));
+    if later.percent(10)
+        && let Some(job) = jobs.iter_mut().rfind(|job| job.role == Role::User)
+    {
+        make_sensor(job, later.pick(&[1, 3, 10]));
+    }
     let mut scripts: Vec<Script> = jobs.iter().map(|job| script(&mut chance, job)).collect();
     for script in &mut scripts {
         script.withdrawal = withdrawal(&mut aside);
@@ -195,6 +201,17 @@ fn make_coprocess(job: &mut Job) {
     job.exec = Some(command("coprocess"));
     job.when = When { trigger: at_startup(), timeout: None };
     job.timeout = None;
+    (job.health, job.service) = (None, None);
+    (job.on_failure, job.on_success) = (AtEnd::Continue, AtEnd::Continue);
+}
+
+/// T2: a sensor measures now and then, and is neither checked nor advertised.
+fn make_sensor(job: &mut Job, seconds: u64) {
+    let interval = Duration::from_secs(seconds);
+    job.role = Role::Sensor(0);
+    job.exec = Some(command("sensor"));
+    job.when = When { trigger: Trigger::Interval(interval), timeout: None };
+    (job.timeout, job.restarts, job.backoff) = (Some(interval), Restarts::Unlimited, None);
     (job.health, job.service) = (None, None);
     (job.on_failure, job.on_success) = (AtEnd::Continue, AtEnd::Continue);
 }

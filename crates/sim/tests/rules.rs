@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use containerpilot_core::command::{Command as Order, RequestId};
+use containerpilot_core::command::{Answer, Command as Order, RequestId};
 use containerpilot_core::effect::{Effect, Purpose, Wanted};
 use containerpilot_core::event::{Code, Source, UserSignal};
 use containerpilot_core::ids::{CheckRun, JobIx, RunId, WatchIx};
@@ -111,6 +111,31 @@ fn exits(effects: &[Effect]) -> Option<u8> {
 
 fn maintenance(on: bool) -> Input {
     Input::Command { id: RequestId(1), command: Order::Maintenance(on) }
+}
+
+fn coprocess(name: &str) -> Job {
+    let mut job = plain_job(name);
+    job.role = Role::Coprocess;
+    job
+}
+
+/// A reload to the same plan.
+fn reload(bench: &Bench, id: u64) -> Input {
+    let command = Order::Reload(Box::new(bench.core.plan().clone()));
+    Input::Command { id: RequestId(id), command }
+}
+
+/// How many were told that their reload is done, and how many that it is refused.
+fn reload_answers(effects: &[Effect]) -> (usize, usize) {
+    let count = |done: bool| {
+        let fits = |answer: &Answer| match answer {
+            Answer::Reloaded(_) => done,
+            Answer::Refused(_) => !done,
+            _ => false,
+        };
+        effects.iter().filter(|effect| matches!(effect, Effect::Reply { answer, .. } if fits(answer))).count()
+    };
+    (count(true), count(false))
 }
 
 const TERM: Input = Input::Signal(Signal::TERM);
@@ -417,4 +442,51 @@ fn d8_h7_maintenance_takes_no_word_from_a_job_that_leaves_already() {
     bench.at(30, maintenance(true));
     bench.exited(40, 1, 0);
     assert_eq!(bench.count(Code::Unhealthy), 1);
+}
+
+#[test]
+fn x1_c6_whoever_waits_for_a_reload_is_told_when_everything_stops_instead() {
+    let mut bench = Bench::new(vec![plain_job("a"), coprocess("agent")]);
+    bench.at(0, Input::Ready);
+    bench.started(1);
+    bench.started(2);
+    let (first, second) = (reload(&bench, 1), reload(&bench, 2));
+    let effects = bench.at(10, first);
+    assert_eq!((killed(&effects), reload_answers(&effects)), (vec![15], (0, 0)));
+    assert_eq!(reload_answers(&bench.at(20, second)), (0, 0), "it ignores the signal");
+    assert_eq!(reload_answers(&bench.at(30, TERM)), (0, 2));
+}
+
+#[test]
+fn r3_a_coprocess_that_does_not_drain_in_time_is_killed_for_the_reload() {
+    let mut agent = coprocess("agent");
+    agent.stop.drain = Duration::from_secs(60);
+    let mut bench = Bench::new(vec![plain_job("a"), agent]);
+    bench.at(0, Input::Ready);
+    bench.started(1);
+    bench.started(2);
+    let reload = reload(&bench, 1);
+    bench.at(10, reload);
+    assert!(killed(&bench.at(5_009, Input::Tick)).is_empty());
+    assert_eq!(killed(&bench.at(5_010, Input::Tick)), [9]);
+    let effects = bench.exited(5_020, 1, 137);
+    assert_eq!((spawned(&effects), reload_answers(&effects)), (1, (1, 0)));
+}
+
+#[test]
+fn e3_who_has_given_up_hope_is_stopped_before_a_reload_gives_it_another() {
+    let hopeless = when("hopeless", "ghost", Code::Stopping, Repeat::Once);
+    let hook = when("hook", "hopeless", Code::Stopping, Repeat::Each);
+    let mut bench = Bench::new(vec![coprocess("agent"), hopeless, hook]);
+    bench.at(0, Input::Ready);
+    bench.started(1);
+    bench.started(2);
+    bench.exited(5, 1, 0);
+    let reload = reload(&bench, 1);
+    assert_eq!(reload_answers(&bench.at(10, reload)), (0, 0));
+    assert_eq!((bench.count(Code::Stopping), bench.count(Code::Stopped)), (2, 1), "its hook still runs");
+    let effects = bench.at(5_010, Input::Tick);
+    assert_eq!(reload_answers(&effects), (1, 0));
+    let codes: Vec<Code> = bench.core.journal().events().map(|event| event.code).skip(5).collect();
+    assert_eq!(codes[..3], [Code::Stopped, Code::Startup, Code::Stopping]);
 }

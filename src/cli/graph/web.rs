@@ -70,7 +70,8 @@ impl Web {
     /// The web of a plan. The telemetry server's own job is left out: nobody wrote it, and it waits for nothing.
     pub(super) fn of(plan: &Plan) -> Self {
         let mut maker = Maker { web: Self::default(), jobs: BTreeMap::new(), sources: BTreeMap::new() };
-        let jobs: Vec<&Job> = plan.jobs.iter().filter(|job| job.role != Role::Telemetry).collect();
+        let jobs: Vec<&Job> =
+            plan.jobs.iter().filter(|job| !matches!(job.role, Role::Telemetry | Role::Sensor(_))).collect();
         for job in &jobs {
             let kind = if job.role == Role::Coprocess { Kind::Coprocess } else { Kind::Job };
             let at = maker.node(kind, &job.name, note(job));

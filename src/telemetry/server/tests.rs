@@ -13,7 +13,7 @@ use crate::inquiry::Question;
 use crate::mailbox::{Mailbox, News};
 
 fn wanted(address: IpAddr, port: u16) -> plan::Telemetry {
-    plan::Telemetry { address, port, tags: Vec::new(), metrics: Vec::new(), sensors: Vec::new() }
+    plan::Telemetry { address, port, tags: Vec::new(), metrics: Vec::new() }
 }
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{
-    AtEnd, Check, EventPattern, Health, Job, Metric, MetricKind, OnUnhealthy, Probe, Process, Repeat,
-    Restarts, Role, Sensor, Service, Signal, Stop, Telemetry, Trigger, When,
+    AtEnd, Check, Command, EventPattern, Health, Job, Metric, MetricKind, OnUnhealthy, Probe, Process,
+    Repeat, Restarts, Role, Service, Signal, Stop, Telemetry, Trigger, When,
 };
 
 use super::Lower;
@@ -26,8 +26,8 @@ const HEARTBEAT: Duration = Duration::from_secs(5);
 const BUCKETS: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 
 impl<H: Host> Lower<'_, H> {
-    /// The telemetry server and the job that advertises it.
-    pub(super) fn telemetry(&mut self, fields: &TelemetryFields) -> Option<(Telemetry, Job)> {
+    /// The telemetry server, and the jobs that belong to it: the one that advertises it, and those that measure.
+    pub(super) fn telemetry(&mut self, fields: &TelemetryFields) -> Option<(Telemetry, Vec<Job>)> {
         let metrics = self.metrics(fields);
         let address = self.address(fields.interfaces.as_ref())?;
         let port = u16::try_from(value_of(&fields.port)?).ok()?;
@@ -73,8 +73,10 @@ impl<H: Host> Lower<'_, H> {
             raw_output: false,
         };
         let (metrics, sensors) = metrics?.into_iter().unzip::<_, _, Vec<_>, Vec<_>>();
-        let sensors = sensors.into_iter().flatten().collect();
-        Some((Telemetry { address, port, tags, metrics, sensors }, job))
+        let measured = (0..).zip(&metrics).zip(sensors);
+        let sensors = measured.filter_map(|((place, metric), sensor)| Some(sensor?.job(place, metric)));
+        let jobs = std::iter::once(job).chain(sensors).collect();
+        Some((Telemetry { address, port, tags, metrics }, jobs))
     }
 
     fn metrics(&mut self, fields: &TelemetryFields) -> Option<Vec<(Metric, Option<Sensor>)>> {
@@ -84,7 +86,7 @@ impl<H: Host> Lower<'_, H> {
         let mut series: BTreeMap<String, String> = BTreeMap::new();
         for fields in all {
             let metric = self.metric(fields);
-            let sensor = self.sensor(fields, metric.as_ref());
+            let sensor = self.sensor(fields);
             let (Some(metric), Some(sensor)) = (metric, sensor) else {
                 complete = false;
                 continue;
@@ -105,7 +107,7 @@ impl<H: Host> Lower<'_, H> {
     }
 
     /// The program that measures a metric, if there is one.
-    fn sensor(&mut self, fields: &MetricFields, metric: Option<&Metric>) -> Option<Option<Sensor>> {
+    fn sensor(&mut self, fields: &MetricFields) -> Option<Option<Sensor>> {
         let Some(exec) = &fields.exec else {
             let idle = [("interval", &fields.interval), ("timeout", &fields.timeout)];
             for (key, given) in idle {
@@ -120,8 +122,7 @@ impl<H: Host> Lower<'_, H> {
         let info = &MetricFields::INFO;
         let interval = self.positive(info, fields.place, exec.key, fields.interval.as_ref(), "interval")?;
         let timeout = value_of(&fields.timeout).filter(|time| *time > 0).map_or(interval, span_of);
-        let metric = metric?.name.clone();
-        Some(Some(Sensor { metric, command: exec.value.clone(), interval, timeout }))
+        Some(Some(Sensor { command: exec.value.clone(), interval, timeout }))
     }
 
     /// Two metrics under one name on the page: Prometheus keeps one of the values, and nobody can say which.
@@ -191,6 +192,36 @@ impl<H: Host> Lower<'_, H> {
             return None;
         }
         Some(given.value.clone())
+    }
+}
+
+/// A program that measures a metric: the number that it prints is the value. A run that fails, takes too long or prints
+/// anything else gives no value.
+struct Sensor {
+    command: Command,
+    interval: Duration,
+    timeout: Duration,
+}
+
+impl Sensor {
+    /// The job that runs it for the metric at a place.
+    fn job(self, place: u32, metric: &Metric) -> Job {
+        Job {
+            name: format!("sensor.{}", metric.name),
+            role: Role::Sensor(place),
+            exec: Some(self.command),
+            when: When { trigger: Trigger::Interval(self.interval), timeout: None },
+            timeout: Some(self.timeout),
+            restarts: Restarts::Unlimited,
+            backoff: None,
+            stop: Stop { signal: Signal::TERM, timeout: None, drain: Duration::ZERO },
+            on_failure: AtEnd::Continue,
+            on_success: AtEnd::Continue,
+            health: None,
+            service: None,
+            process: Process::default(),
+            raw_output: false,
+        }
     }
 }
 

@@ -244,25 +244,29 @@ fn c8_telemetry_and_its_sensors() {
              { namespace: 'my', subsystem: 'app', name: 'load', help: 'h', type: 'gauge', poll: 5, check: ['s', 'x'] },
              { name: 'n', type: 'counter', poll: 2, check: 't', timeout: '1s' }] } }",
     );
-    let telemetry = plan.telemetry.unwrap();
+    let sensors: Vec<&Job> = plan.jobs.iter().filter(|job| matches!(job.role, Role::Sensor(_))).collect();
+    let telemetry = plan.telemetry.as_ref().unwrap();
     assert_eq!((telemetry.port, telemetry.metrics.len()), (9999, 2));
     assert_eq!(
         (&*telemetry.metrics[0].name, &telemetry.metrics[0].kind),
         ("my_app_load", &MetricKind::Gauge)
     );
-    let sensor = &telemetry.sensors[0];
-    assert_eq!((sensor.metric.as_str(), &sensor.command), ("my_app_load", &command("s", &["x"])));
-    assert_eq!((sensor.interval.as_secs(), sensor.timeout.as_secs()), (5, 5));
-    assert_eq!(telemetry.sensors[1].timeout.as_secs(), 1);
+    let [load, count] = sensors[..] else { panic!("there are {} sensors", sensors.len()) };
+    assert_eq!((load.name.as_str(), load.role), ("sensor.my_app_load", Role::Sensor(0)));
+    assert_eq!(load.exec, Some(command("s", &["x"])));
+    let five = Duration::from_secs(5);
+    assert_eq!((&load.when.trigger, load.timeout), (&Trigger::Interval(five), Some(five)));
+    assert!(load.service.is_none() && load.health.is_none());
+    assert_eq!((count.role, count.timeout), (Role::Sensor(1), Some(Duration::from_secs(1))));
 }
 
 #[test]
 fn t2_a_metric_may_have_a_program_that_measures_it() {
     let metric =
         |text: &str| format!("{{ telemetry: {{ metrics: [{{ name: 'm', type: 'gauge', {text} }}] }} }}");
-    let telemetry = plan(&metric("exec: 'a b', interval: '1m'")).telemetry.unwrap();
-    assert_eq!((telemetry.sensors.len(), telemetry.sensors[0].timeout.as_secs()), (1, 60));
-    assert!(plan(&metric("help: 'h'")).telemetry.unwrap().sensors.is_empty());
+    let with = plan(&metric("exec: 'a b', interval: '1m'"));
+    assert_eq!(named(&with, "sensor.m").timeout, Some(Duration::from_mins(1)));
+    assert_eq!(plan(&metric("help: 'h'")).jobs.len(), 1, "that of the server");
     assert_eq!(errors(&metric("exec: 'a'")), ["a metric needs `interval`"]);
     assert_eq!(errors(&metric("interval: 5")), ["`interval` of a metric does nothing without `exec`"]);
 }

@@ -10,6 +10,7 @@ mod events;
 mod health;
 mod processes;
 mod reload;
+mod sensors;
 mod stage;
 mod stopping;
 mod when;

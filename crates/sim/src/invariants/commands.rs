@@ -3,6 +3,7 @@
 use containerpilot_core::command::{Answer, Command};
 use containerpilot_core::effect::Effect;
 use containerpilot_core::input::Input;
+use containerpilot_core::plan::Role;
 use containerpilot_core::{Ending, JobStatus, Phase, State};
 
 use super::{Check, JobModel, Witness};
@@ -33,9 +34,10 @@ impl Witness<'_> {
         Ok(())
     }
 
-    /// Whether what a job has done can be done again, because it was stopped by hand (or is, to be started again).
+    /// Whether what a job has done can be done again, because it was stopped by hand (or is, to be started again)
+    /// or for a reload.
     pub(super) fn comes_again(status: &JobStatus) -> bool {
-        status.ending == Some(Ending::ByHand)
+        matches!(status.ending, Some(Ending::ByHand | Ending::Reload))
     }
 
     /// Whether a job that runs once at the end of another may do so again, because that has had, or may have, more lives.
@@ -60,7 +62,7 @@ impl Witness<'_> {
         after: &[JobStatus],
         phase: Phase,
     ) -> Check {
-        if phase != Phase::Beginning && phase != Phase::Left && !self.open.is_empty() {
+        if phase != Phase::Beginning && !self.open.is_empty() {
             return Err(self.says("X1", "somebody waits for an answer"));
         }
         let Input::Command { id, command } = input else { return Ok(()) };
@@ -76,7 +78,8 @@ impl Witness<'_> {
                 let runs = status.run.is_some() || status.state == State::Running;
                 let will = Self::comes_again(status) && status.state != State::Complete;
                 let empty = planned.exec.is_none() && planned.health.is_none();
-                if !runs && !will && !empty {
+                let reload = self.is_reloading(phase) && planned.role == Role::Coprocess;
+                if !runs && !will && !empty && !reload {
                     return self.broken("X2", job.index(), "it was to be started, and is not");
                 }
             }

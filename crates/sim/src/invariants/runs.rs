@@ -5,7 +5,7 @@ use std::time::Duration;
 use containerpilot_core::effect::Purpose;
 use containerpilot_core::environment::Environment;
 use containerpilot_core::ids::RunId;
-use containerpilot_core::plan::{Job, OnUnhealthy, Repeat, Restarts, Signal, Trigger};
+use containerpilot_core::plan::{Job, OnUnhealthy, Repeat, Restarts, Role, Signal, Trigger};
 use containerpilot_core::{Aim, JobStatus, Phase, State, Time};
 
 use super::{Check, Pending, RunModel, Seen, Witness};
@@ -73,6 +73,9 @@ impl Witness<'_> {
         };
         // What starts a job in the step of its birth may have come before or after that.
         let most = most.max(u64::from(self.seen[job].born));
+        if self.jobs[job].told {
+            return Ok(());
+        }
         let hands = if periodic { 0 } else { self.jobs[job].by_hand };
         if let Restarts::Limited(restarts) = planned.restarts
             && self.jobs[job].runs - self.jobs[job].beside > (most + hands).saturating_mul(1 + restarts)
@@ -153,7 +156,10 @@ impl Witness<'_> {
             }
             Purpose::Stubborn => {
                 let mut asked = [model.replaced, model.stopped].into_iter().flatten();
-                ("S2", signal == Signal::KILL && asked.any(|asked| same(asked + plan.stop_timeout)))
+                let reload = planned.role == Role::Coprocess
+                    && (self.reload_due.is_some_and(same) || (self.reload_late && started == now));
+                let late = asked.any(|asked| same(asked + plan.stop_timeout)) || reload;
+                ("S2", signal == Signal::KILL && late)
             }
             Purpose::Everything => {
                 let at_once = self.killing == Some(now) || model.started == Some(now);
@@ -214,7 +220,7 @@ impl Witness<'_> {
         {
             return self.broken("W5", job, "it should have given up");
         }
-        if planned.exec.is_none() {
+        if planned.exec.is_none() || self.jobs[job].told {
             return Ok(());
         }
         match (&planned.when.trigger, planned.when.repeat()) {

@@ -33,7 +33,7 @@ impl Witness<'_> {
         let failure = model.last_failure.filter(|_| !model.was_asked);
         let working = !self.plan.jobs.iter().any(works) || works(planned);
         // When everything is being stopped, work does not fail any more; what runs for the end may.
-        if planned.role == Role::Coprocess {
+        if matches!(planned.role, Role::Coprocess | Role::Sensor(_)) {
             // C6: it says nothing about the whole.
         } else if working && self.shutdown.is_none() {
             self.first_failure = self.first_failure.or(failure);
@@ -195,7 +195,8 @@ impl Witness<'_> {
         let Some((stopping, _)) = self.jobs[job].stopping else { return Ok(()) };
         let planned = &self.plan.jobs[job];
         let left = status.aim > Aim::Hooks || status.state == State::Complete;
-        let late = planned.stop.timeout.is_some_and(|timeout| stopping + timeout <= self.now);
+        let late = planned.stop.timeout.is_some_and(|timeout| stopping + timeout <= self.now)
+            || self.is_late_for_reload(job, status);
         if left && self.jobs[job].left_at.is_none() {
             self.jobs[job].left_at = Some(self.now);
             // Who was in the catalog waits for it to let go; an answer, or its time, ends that.
@@ -243,7 +244,7 @@ impl Witness<'_> {
         let free_at = self.jobs[job].free_at.map_or(patience, |free_at| free_at.min(patience));
         let drained = free_at + planned.stop.drain;
         if run.started.is_some() && self.exact && matches!(phase, Phase::Running | Phase::Stopping) {
-            if run.stopped.is_none() && drained < self.now {
+            if run.stopped.is_none() && run.killed.is_none() && drained < self.now {
                 return self.broken("S2", job, "it has drained, and is not asked to end");
             }
             if run.stopped == Some(self.now) && drained > self.now {

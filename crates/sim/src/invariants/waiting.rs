@@ -1,7 +1,7 @@
 //! W9, W10: nobody waits for what cannot come, and when all work is done everything ends.
 
 use containerpilot_core::event::{Code, Source};
-use containerpilot_core::plan::{Catalog, EventPattern, Job, Role, Trigger};
+use containerpilot_core::plan::{Catalog, EventPattern, Job, Trigger};
 use containerpilot_core::{Aim, Ending, JobStatus, Phase, State};
 
 use super::{Check, Witness};
@@ -114,10 +114,11 @@ impl Witness<'_> {
                 return self.broken("W10", job, "it gives up hope, and need not");
             }
         }
-        if !after.iter().any(|status| status.state == State::Waiting) {
+        // While a reload is waited for nobody knows what may come.
+        if self.is_reloading(phase) || !after.iter().any(|status| status.state == State::Waiting) {
             return Ok(());
         }
-        match self.hopeful(after).iter().position(|hopeful| !hopeful) {
+        match self.hopeful(after).iter().zip(&self.jobs).position(|(hopeful, job)| !hopeful && !job.told) {
             Some(job) => self.broken("W10", job, "it waits for what cannot come any more"),
             None => Ok(()),
         }
@@ -126,6 +127,9 @@ impl Witness<'_> {
     /// W10: the supervisor stops by itself when all work is done.
     pub(super) fn check_whole(&self, after: &[JobStatus], phase: Phase) -> Check {
         if phase != Phase::Running {
+            return Ok(());
+        }
+        if self.is_reloading(phase) {
             return Ok(());
         }
         let working = self.plan.jobs.iter().any(works);
@@ -151,6 +155,5 @@ pub(super) fn works(job: &Job) -> bool {
             )
     };
     let patterns = job.when.patterns();
-    let secondary = matches!(job.role, Role::Telemetry | Role::Coprocess);
-    !secondary && (patterns.is_empty() || !patterns.iter().all(only_reacts))
+    !job.role.is_secondary() && (patterns.is_empty() || !patterns.iter().all(only_reacts))
 }

@@ -1,0 +1,101 @@
+//! Programs that measure metrics (T2).
+
+use crate::client::{Telemetry, ask};
+use crate::support::{As, Supervisor, until};
+
+#[test]
+fn t2_what_a_program_prints_is_the_value_and_is_not_logged() {
+    let mut served = Telemetry::start(
+        "jobs: [{ name: 'a', exec: 'sleep 1000' }],
+        telemetry: { port: 0, interfaces: 'lo', metrics: [
+            { name: 'load', type: 'gauge', exec: ['sh', '-c', 'echo measuring >&2; echo 4711.5'], interval: '50ms' },
+            { name: 'turns', type: 'counter', exec: 'echo 2', interval: '50ms' },
+            { name: 'seen', type: 'histogram', exec: 'echo 0.3', interval: '50ms' },
+            { name: 'sent', type: 'gauge' },
+        ] }",
+    );
+    served.until_line("load 4711.5");
+    // It may go on while nobody looks.
+    let value = |name: &str| {
+        let page = served.metrics();
+        let value = page.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u32>().ok());
+        value.unwrap_or_else(|| panic!("there is no {name} in\n{page}"))
+    };
+    until("nothing is added", || value("turns ") >= 6 && value("turns ") % 2 == 0);
+    until("nothing is observed", || value("seen_count ") >= 3);
+    served.supervisor.line("measuring");
+    let page = served.metrics();
+    assert!(page.contains("\nsent 0\n") && !page.contains("job_up{name=\"sensor"), "{page}");
+    let status = served.get("/status").2;
+    assert!(!status.contains("sensor"), "{status}");
+    let status = served.control("GET", "/v3/status", "").2;
+    assert!(status.contains("\"sensor.load\"") && status.contains("\"role\":\"sensor\""), "{status}");
+    served.supervisor.signal("-TERM");
+    let (code, log) = served.supervisor.end();
+    assert!(code == 0 && !log.contains("4711.5"), "{log}");
+}
+
+#[test]
+fn t2_a_broken_program_gives_no_value_and_is_told_of_once() {
+    let served = Telemetry::start(
+        "jobs: [{ name: 'a', exec: 'sleep 1000' }],
+        telemetry: { port: 0, interfaces: 'lo', metrics: [
+            { name: 'words', type: 'gauge', interval: '50ms',
+              exec: ['sh', '-c', 'echo run >> @/words; echo some hunter2'] },
+            { name: 'slow', type: 'gauge', interval: '200ms', timeout: '50ms',
+              exec: ['sh', '-c', 'echo run >> @/slow; echo 3; exec sleep 1000'] },
+            { name: 'fails', type: 'gauge', interval: '50ms',
+              exec: ['sh', '-c', 'echo run >> @/fails; echo 3; exit 9'] },
+            { name: 'missing', type: 'gauge', interval: '50ms', exec: '@/nothing/there' },
+        ] }",
+    );
+    for file in ["words", "slow", "fails"] {
+        until("it does not run again", || served.supervisor.size(file) >= 5 * 4);
+    }
+    let page = served.metrics();
+    for line in ["words 0", "slow 0", "fails 0", "missing 0"] {
+        assert!(page.lines().any(|found| found == line), "{page}");
+    }
+    served.supervisor.signal("-TERM");
+    let (code, log) = served.supervisor.end();
+    assert_eq!(code, 0, "{log}");
+    for words in [
+        "the metric `words` is not a number",
+        "sensor.slow timeout after 50ms",
+        "exited with code 9",
+        "could not be started",
+    ] {
+        assert_eq!(log.matches(words).count(), 1, "{words}\n{log}");
+    }
+    assert!(!log.contains("hunter2"), "{log}");
+}
+
+#[test]
+fn w10_s5_a_program_that_measures_does_not_keep_the_supervisor() {
+    let supervisor = Supervisor::start(
+        As::Plain,
+        "{ control: { socket: '@/control' },
+           jobs: [{ name: 'a', exec: ['sh', '-c', 'until [ -e @/measuring ]; do sleep 0.01; done'] }],
+           telemetry: { port: 0, interfaces: 'lo', metrics: [
+               { name: 'slow', type: 'gauge', interval: 1000,
+                 exec: ['sh', '-c', 'touch @/measuring; exec sleep 1000'] }] } }",
+    );
+    let (code, log) = supervisor.end();
+    assert_eq!(code, 0, "{log}");
+}
+
+#[test]
+fn c8_sensors_of_a_version_2_file_run_as_they_are() {
+    let text = r#"{ "telemetry": { "port": 0, "interfaces": "lo", "sensors": [
+        { "namespace": "my", "subsystem": "app", "name": "load", "help": "Load.", "type": "gauge", "poll": 1,
+          "check": ["sh", "-c", "echo 0.75"] }] } }"#;
+    let mut supervisor = Supervisor::with(As::Plain, &["-config", text, "sleep", "1000"]);
+    let line = supervisor.line("telemetry: serving at ");
+    let address = line.rsplit(' ').next().unwrap().parse().unwrap();
+    until("there is no value", || ask(address, "GET", "/metrics").2.contains("\nmy_app_load 0.75\n"));
+    assert!(!supervisor.stderr().contains("not run"), "{}", supervisor.stderr());
+    supervisor.signal("-TERM");
+
+    let (code, log) = supervisor.end();
+    assert_eq!(code, 0, "{log}");
+}
