@@ -9,6 +9,8 @@
 //! what follows from them in the next. Between any two turns all sources are asked, so nothing a job does can make the
 //! supervisor deaf.
 
+mod replan;
+
 use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -19,10 +21,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 use containerpilot_config::template::Environment;
-use containerpilot_core::command::Command;
 use containerpilot_core::difference::reloads_at;
 use containerpilot_core::plan::{Level, Plan, Signal};
-use containerpilot_core::reload::Moves;
 use containerpilot_core::{Core, Effect, Input, Time};
 
 use crate::control::{Control, Means};
@@ -34,7 +34,7 @@ use crate::mailbox::{Mailbox, News};
 use crate::net::Net;
 use crate::probe::Probes;
 use crate::reaper::{Ended, Reaper};
-use crate::reload::{Asker, Loaded, Reloads, Step};
+use crate::reload::{Asker, Reloads};
 use crate::signals::{Signals, Taken};
 use crate::source::Source;
 use crate::spawn::Spawner;
@@ -407,31 +407,6 @@ impl<D: Decide> Runtime<D> {
         }
     }
 
-    /// Somebody wants a reload.
-    fn reload(&mut self, asker: Asker) {
-        let set = self.core.core().map(|core| core.variables().set_by_hand().clone()).unwrap_or_default();
-        if let Some(message) = self.hands.reloads.ask(asker, &set) {
-            self.hands.logs.entry(Level::Error, None, &message);
-        }
-    }
-
-    /// A configuration was loaded: the core is given its plan, and the next who wait are served.
-    fn loaded(&mut self, loaded: Loaded) -> ControlFlow<u8> {
-        let id = self.hands.inquiries.number();
-        let Step { entries, plan } = self.hands.reloads.loaded(&self.plan, loaded, id);
-        for (level, message) in entries {
-            self.hands.logs.entry(level, None, &message);
-        }
-        if let Some((id, plan)) = plan {
-            self.tell(Input::Command { id, command: Command::Reload(plan) })?;
-        }
-        let set = self.core.core().map(|core| core.variables().set_by_hand().clone()).unwrap_or_default();
-        if let Some(message) = self.hands.reloads.proceed(&set) {
-            self.hands.logs.entry(Level::Error, None, &message);
-        }
-        ControlFlow::Continue(())
-    }
-
     /// Collects the children that have ended.
     fn collect(&mut self, turn: &mut Turn) -> ControlFlow<u8> {
         // First the note and then the look, so that an end in between is noted again.
@@ -482,37 +457,6 @@ impl<D: Decide> Runtime<D> {
         }
         self.effects = effects;
         ControlFlow::Continue(())
-    }
-
-    /// R3: from here on effects speak of another plan. What is under way is readdressed, and everything outside the core
-    /// follows.
-    fn replanned(&mut self, plan: &Arc<Plan>, moves: &Moves) {
-        let old = std::mem::replace(&mut self.plan, Arc::clone(plan));
-        self.hands.replanned(&old, plan, moves);
-        let answers = std::mem::take(&mut self.answers);
-        self.answers = answers.into_iter().filter_map(|input| moves.input(input)).collect();
-        self.adopt_catalog();
-        self.follow_telemetry();
-        if let Err(why) = Control::follow(&mut self.control, &plan.control) {
-            self.hands.logs.entry(Level::Error, None, &format!("reload: {why}; it stays as it is"));
-        }
-    }
-
-    fn follow_telemetry(&mut self) {
-        let now = self.telemetry.take();
-        let wanted = self.plan.telemetry.clone();
-        if now.is_none() && wanted.is_none() {
-            return;
-        }
-        let (metrics, desk) = (self.metrics.clone(), Desk::new(self.mailbox.letterbox()));
-        match self.net() {
-            Ok(net) => self.telemetry = Telemetry::follow(now, wanted.as_ref(), net, metrics, desk),
-            Err(error) => {
-                let message =
-                    format!("telemetry cannot be served: the network's thread cannot begin: {error}");
-                self.hands.logs.entry(Level::Error, None, &message);
-            }
-        }
     }
 
     fn survive(&mut self, during: &str, panic: &(dyn Any + Send)) {

@@ -1,0 +1,80 @@
+//! What the loop does about a reload: it has the configuration loaded, gives the plan to the core, and lets everything
+//! outside the core follow (R1–R4).
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use containerpilot_core::Input;
+use containerpilot_core::command::Command;
+use containerpilot_core::plan::{Level, Plan};
+use containerpilot_core::reload::Moves;
+
+use super::{Decide, Runtime};
+use crate::control::Control;
+use crate::inquiry::Desk;
+use crate::reload::{Asker, Loaded, Step};
+use crate::telemetry::Telemetry;
+
+impl<D: Decide> Runtime<D> {
+    /// Somebody wants a reload.
+    pub(super) fn reload(&mut self, asker: Asker) {
+        let set = self.set_by_hand();
+        if let Some(message) = self.hands.reloads.ask(asker, &set) {
+            self.hands.logs.entry(Level::Error, None, &message);
+        }
+    }
+
+    /// A configuration was loaded: the core is given its plan, and the next who wait are served.
+    pub(super) fn loaded(&mut self, loaded: Loaded) -> ControlFlow<u8> {
+        let id = self.hands.inquiries.number();
+        let Step { entries, plan } = self.hands.reloads.loaded(&self.plan, loaded, id);
+        for (level, message) in entries {
+            self.hands.logs.entry(level, None, &message);
+        }
+        if let Some((id, plan)) = plan {
+            self.tell(Input::Command { id, command: Command::Reload(plan) })?;
+        }
+        let set = self.set_by_hand();
+        if let Some(message) = self.hands.reloads.proceed(&set) {
+            self.hands.logs.entry(Level::Error, None, &message);
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// The variables that were set by hand.
+    fn set_by_hand(&self) -> BTreeMap<String, Option<String>> {
+        self.core.core().map(|core| core.variables().set_by_hand().clone()).unwrap_or_default()
+    }
+
+    /// R3: from here on effects speak of another plan. What is under way is readdressed, and everything outside the core
+    /// follows.
+    pub(super) fn replanned(&mut self, plan: &Arc<Plan>, moves: &Moves) {
+        let old = std::mem::replace(&mut self.plan, Arc::clone(plan));
+        self.hands.replanned(&old, plan, moves);
+        let answers = std::mem::take(&mut self.answers);
+        self.answers = answers.into_iter().filter_map(|input| moves.input(input)).collect();
+        self.adopt_catalog();
+        self.follow_telemetry();
+        if let Err(why) = Control::follow(&mut self.control, &plan.control) {
+            self.hands.logs.entry(Level::Error, None, &format!("reload: {why}; it stays as it is"));
+        }
+    }
+
+    fn follow_telemetry(&mut self) {
+        let now = self.telemetry.take();
+        let wanted = self.plan.telemetry.clone();
+        if now.is_none() && wanted.is_none() {
+            return;
+        }
+        let (metrics, desk) = (self.metrics.clone(), Desk::new(self.mailbox.letterbox()));
+        match self.net() {
+            Ok(net) => self.telemetry = Telemetry::follow(now, wanted.as_ref(), net, metrics, desk),
+            Err(error) => {
+                let message =
+                    format!("telemetry cannot be served: the network's thread cannot begin: {error}");
+                self.hands.logs.entry(Level::Error, None, &message);
+            }
+        }
+    }
+}
