@@ -45,7 +45,9 @@ impl Witness<'_> {
         }
         let periodic = matches!(planned.when.trigger, Trigger::Interval(_));
         let in_time = model.first_fire.zip(model.stopping).is_some_and(|(fire, (_, stop))| fire < stop);
-        let triggered = in_time || periodic || self.seen[job].by_hand;
+        // In a later life an empty job may have begun by hand in an earlier step, of which no run tells.
+        let begun_empty = model.incarnation > 0 && status.ending == Some(Ending::Empty);
+        let triggered = in_time || periodic || self.seen[job].by_hand || begun_empty;
         let has_run = model.runs > 0
             || model.has_begun
             || (planned.exec.is_none() && planned.health.is_none() && triggered);
