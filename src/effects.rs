@@ -14,6 +14,7 @@ use crate::discovery::Discovery;
 use crate::inquiry::Inquiries;
 use crate::logs::{Logs, Source};
 use crate::probe::{Probes, Target};
+use crate::quiet::Quiet;
 use crate::reaper::{Ended, Owner, Reaper};
 use crate::reload::Reloads;
 use crate::spawn::{Request, Spawner};
@@ -26,6 +27,7 @@ pub(crate) struct Hands {
     pub(crate) probes: Probes,
     pub(crate) catalog: Discovery,
     pub(crate) logs: Logs,
+    pub(crate) quiet: Quiet,
     pub(crate) inquiries: Inquiries,
     pub(crate) sensors: Sensors,
     pub(crate) reloads: Reloads,
@@ -106,7 +108,7 @@ impl Hands {
     /// What the end of a child means to the core.
     pub(crate) fn ended(&mut self, ended: Ended) -> Input {
         let Ended { owner, pid, status, leftovers } = ended;
-        self.logs.run_ended(pid.unsigned_abs());
+        self.quiet.ended(pid.unsigned_abs(), &self.logs);
         match owner {
             Owner::Run(run) => {
                 if let Some(Complaint { job, message }) = self.sensors.ended(run, status.is_success()) {
@@ -177,18 +179,19 @@ impl Hands {
         run: CheckRun,
         environment: &Environment,
     ) -> Option<Result<(), String>> {
-        let find = |job: &'_ Job| job.health.as_ref()?.checks.get(check.index()).cloned();
         let Some(job) = plan.jobs.get(job.index()) else {
             return Some(Err("there is no such job".to_owned()));
         };
-        let Some(check) = find(job) else {
+        let Some(check) = job.health.as_ref().and_then(|health| health.checks.get(check.index())) else {
             return Some(Err("there is no such check".to_owned()));
         };
-        match check.probe {
+        match &check.probe {
             Probe::Running => Some(Ok(())),
-            Probe::Tcp { host, port } => self.probes.begin(run, Target::Tcp { host, port }),
-            Probe::Http(http) => self.probes.begin(run, Target::Http(http)),
-            Probe::Exec(ref command) => self.exec_check(job, &check, command, run, environment),
+            Probe::Tcp { host, port } => {
+                self.probes.begin(run, Target::Tcp { host: host.clone(), port: *port })
+            }
+            Probe::Http(http) => self.probes.begin(run, Target::Http(http.clone())),
+            Probe::Exec(command) => self.exec_check(job, check, command, run, environment),
         }
     }
 
@@ -223,7 +226,10 @@ impl Hands {
         if let Some((stdout, stderr)) = spawned.output {
             let pid = spawned.pid.unsigned_abs();
             let source = Source { job: job.to_owned(), pid, check: check.map(str::to_owned) };
-            self.logs.attach(stdout, stderr, source);
+            match owner {
+                Owner::Run(_) => self.logs.attach(stdout, stderr, source),
+                Owner::Check(_) => self.quiet.began(stdout, stderr, source),
+            }
         }
         Ok(spawned.pid)
     }

@@ -213,7 +213,7 @@ impl Logs {
     }
 
     /// Whether nothing was ever said, and no output followed.
-    fn is_silent(&self) -> bool {
+    pub(crate) fn is_silent(&self) -> bool {
         let place = self.plane.lock().unwrap_or_else(PoisonError::into_inner);
         place.is_some() && self.shared.queue.is_empty()
     }

@@ -20,6 +20,7 @@ mod logs;
 mod mailbox;
 mod net;
 mod probe;
+mod quiet;
 mod reaper;
 mod reload;
 mod runtime;

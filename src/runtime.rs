@@ -33,6 +33,7 @@ use crate::logs::Logs;
 use crate::mailbox::{Mailbox, News};
 use crate::net::Net;
 use crate::probe::Probes;
+use crate::quiet::Quiet;
 use crate::reaper::{Ended, Reaper};
 use crate::reload::{Asker, Reloads};
 use crate::signals::{Signals, Taken};
@@ -148,6 +149,7 @@ impl<D: Decide> Runtime<D> {
                 probes,
                 catalog,
                 logs,
+                quiet: Quiet::default(),
                 inquiries: Inquiries::new(SystemTime::now()),
                 sensors: Sensors::new(metrics),
                 reloads,
@@ -246,7 +248,8 @@ impl<D: Decide> Runtime<D> {
         if let Some(control) = &control {
             control.unlink();
         }
-        let Hands { catalog, logs, inquiries, reloads, .. } = hands;
+        let Hands { catalog, logs, mut quiet, inquiries, reloads, .. } = hands;
+        quiet.follow_all(&logs);
         let stop_timeout = plan.stop_timeout;
         catalog.leave(stop_timeout);
         // The last that was said about it; nobody listens to anything else any more.
@@ -300,7 +303,8 @@ impl<D: Decide> Runtime<D> {
             let due = due.unwrap_or_else(|| Instant::now() + Duration::from_secs(86_400));
             self.recovering_until.map_or(due, |recovered| recovered.max(due))
         });
-        let next = [deadline, self.gathering_until].into_iter().flatten().min()?;
+        let next =
+            [deadline, self.gathering_until, self.hands.quiet.next_due()].into_iter().flatten().min()?;
         Some(next.saturating_duration_since(Instant::now()))
     }
 
@@ -340,6 +344,7 @@ impl<D: Decide> Runtime<D> {
         for (check, result) in self.hands.probes.ready(fds.get(4..).unwrap_or_default()) {
             self.tell(Input::CheckDone { check, result })?;
         }
+        self.hands.quiet.follow_due(&self.hands.logs);
         let recovering = self.recovering_until.is_some_and(|until| until > Instant::now());
         if !recovering && self.core.next_deadline().is_some_and(|deadline| deadline <= self.now()) {
             self.tell(Input::Tick)?;

@@ -63,6 +63,29 @@ pub(crate) struct Spawner {
     /// two thousand.
     slots: Slots,
     stack: sys::Stack,
+    strings: Strings,
+}
+
+/// What the kernel is told of one process; the next one has it in the same room.
+#[derive(Debug, Default)]
+struct Strings {
+    files: CStrings,
+    arguments: CStrings,
+    cwd: CStrings,
+    /// Its own variables, and which of ours and of those that all are told do not count because of them.
+    own: CStrings,
+    hidden_ours: Vec<usize>,
+    hidden_jobs: Vec<usize>,
+}
+
+impl Strings {
+    fn clear(&mut self) {
+        for list in [&mut self.files, &mut self.arguments, &mut self.cwd, &mut self.own] {
+            list.clear();
+        }
+        self.hidden_ours.clear();
+        self.hidden_jobs.clear();
+    }
 }
 
 /// What processes are told of all jobs, as of some version; the next one is mostly told the same.
@@ -131,6 +154,7 @@ impl Spawner {
             null,
             slots: Slots { null: slot_null, out, err, copy_below },
             stack: sys::Stack::new(),
+            strings: Strings::default(),
         })
     }
 
@@ -177,31 +201,32 @@ impl Spawner {
             message: format!("{program}: {message}"),
         })?;
         self.tell(&request.environment.jobs).map_err(zero)?;
-        let (own, hidden_ours, hidden_jobs) =
-            self.variables(request, identity.home.as_deref()).map_err(zero)?;
-        let mut arguments = CStrings::default();
+        let mut strings = std::mem::take(&mut self.strings);
+        strings.clear();
+        self.variables(request, identity.home.as_deref(), &mut strings).map_err(zero)?;
         for argument in std::iter::once(&command.program).chain(&command.arguments) {
-            arguments.push(&[argument.as_bytes()]).map_err(zero)?;
+            strings.arguments.push(&[argument.as_bytes()]).map_err(zero)?;
         }
-        let places = self.places(request);
-        let mut files = CStrings::default();
-        for place in &places {
-            files.push(&[place.as_os_str().as_bytes()]).map_err(zero)?;
+        if is_path(program) {
+            strings.files.push(&[program.as_bytes()]).map_err(zero)?;
+        } else {
+            for place in self.places(request) {
+                strings.files.push(&[place.as_os_str().as_bytes()]).map_err(zero)?;
+            }
         }
-        let mut cwd = CStrings::default();
         if let Some(directory) = &process.cwd {
-            cwd.push(&[directory.as_bytes()]).map_err(zero)?;
+            strings.cwd.push(&[directory.as_bytes()]).map_err(zero)?;
         }
 
         let image = Image {
-            files: &files,
-            arguments: &arguments,
+            files: &strings.files,
+            arguments: &strings.arguments,
             environment: Variables([
-                (&own, &[]),
-                (&self.jobs.block.strings, &hidden_jobs),
-                (&self.ours.strings, &hidden_ours),
+                (&strings.own, &[]),
+                (&self.jobs.block.strings, &strings.hidden_jobs),
+                (&self.ours.strings, &strings.hidden_ours),
             ]),
-            cwd: &cwd,
+            cwd: &strings.cwd,
             stdin: (!request.own_stdin).then(|| self.slots.null.as_fd()),
             output: (!request.raw_output).then(|| (self.slots.out.as_fd(), self.slots.err.as_fd())),
             copy_below: self.slots.copy_below,
@@ -214,11 +239,13 @@ impl Spawner {
             user: identity.user,
             no_new_privileges: process.no_new_privileges,
         };
-        sys::start(&image, &mut self.stack).map_err(|failed| {
+        let started = sys::start(&image, &mut self.stack);
+        self.strings = strings;
+        started.map_err(|failed| {
             if let Some(pid) = failed.pid {
                 reaper::discard(pid);
             }
-            explain(&failed, request, &places)
+            explain(&failed, request, &self.places(request))
         })
     }
 
@@ -253,7 +280,8 @@ impl Spawner {
         &self,
         request: &Request<'_>,
         home: Option<&[u8]>,
-    ) -> Result<(CStrings, Vec<usize>, Vec<usize>), Errno> {
+        strings: &mut Strings,
+    ) -> Result<(), Errno> {
         let own = &request.process.env;
         let why = &request.environment.why;
         let trigger = why.iter().enumerate().filter(|(nth, (name, _))| {
@@ -262,24 +290,24 @@ impl Spawner {
         });
         let home = home.filter(|_| !own.contains_key("HOME")).map(|home| ("HOME", home));
         let own = own.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
-        let mut strings = CStrings::default();
-        let (mut ours, mut jobs) = (self.jobs.hidden.clone(), Vec::new());
+        let Strings { own: list, hidden_ours: ours, hidden_jobs: jobs, .. } = strings;
+        ours.extend_from_slice(&self.jobs.hidden);
         let trigger = trigger.map(|(_, (name, value))| (*name, value.as_bytes()));
         for (name, value) in own.chain(home).chain(trigger) {
             let name = name.as_bytes();
-            strings.push(&[name, b"=", value])?;
+            list.push(&[name, b"=", value])?;
             ours.extend(self.ours.find(name));
             jobs.extend(self.jobs.block.find(name));
         }
         ours.sort_unstable();
         jobs.sort_unstable();
-        Ok((strings, ours, jobs))
+        Ok(())
     }
 
     /// The files that may be the program: itself, or one in each directory of the child's `PATH` (P8).
     fn places(&self, request: &Request<'_>) -> Vec<PathBuf> {
         let program = request.command.program.as_str();
-        if program.contains('/') || program.is_empty() {
+        if is_path(program) {
             return vec![PathBuf::from(program)];
         }
         let own = request.process.env.get("PATH").map(String::as_bytes);
@@ -293,6 +321,11 @@ impl Spawner {
         let path = path.unwrap_or(USUAL_PATH);
         std::env::split_paths(std::ffi::OsStr::from_bytes(path)).map(|folder| folder.join(program)).collect()
     }
+}
+
+/// Whether a program is not looked for, but named.
+fn is_path(program: &str) -> bool {
+    program.contains('/') || program.is_empty()
 }
 
 /// An endless nothing for standard input. In an image without `/dev/null`, a pipe that nobody writes to.

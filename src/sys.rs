@@ -20,7 +20,7 @@ use containerpilot_core::plan::{Limit, Resource, Signal};
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::libc;
-pub(crate) use nix::libc::{POLLIN, POLLOUT, pollfd as Awaited};
+pub(crate) use nix::libc::{POLLHUP, POLLIN, POLLOUT, pollfd as Awaited};
 use nix::poll::{PollFd, PollFlags, PollTimeout};
 use nix::sys::epoll::{EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::eventfd::{EfdFlags, EventFd};

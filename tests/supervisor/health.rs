@@ -208,3 +208,85 @@ fn h8_failures_in_a_row_make_it_unhealthy_and_a_restart_mends_it() {
         assert_eq!(run.end().0, 0);
     }
 }
+
+/// The lines of the check of `web`, each with the number of the process that wrote it.
+fn check_lines(log: &str) -> Vec<(u32, String)> {
+    let words = |line: &str| {
+        let (pid, text) = line.split_once(" web/check.web ")?.1.split_once(' ')?;
+        Some((pid.parse().ok()?, text.to_owned()))
+    };
+    log.lines().filter_map(words).collect()
+}
+
+#[test]
+fn l2_each_run_of_a_check_has_its_own_number_and_its_last_line_needs_no_newline() {
+    let config = "{ jobs: [{ name: 'web', exec: 'sleep 1000', health: { exec: ['sh', '-c', 'echo I am $$; printf \"of $$, no end\"; printf \"trouble of $$\" >&2'], interval: '50ms', ttl: 5, timeout: '30s' } }] }";
+    for how in ways() {
+        let mut run = Supervisor::start(how, config);
+        run.lines("trouble of", 5);
+        run.signal("-TERM");
+        let (code, log) = run.end();
+        assert_eq!(code, 0, "{log}");
+        let lines = check_lines(&log);
+        let whole = |(pid, text): &(u32, String)| {
+            [format!("I am {pid}"), format!("of {pid}, no end"), format!("trouble of {pid}")].contains(text)
+        };
+        assert!(lines.len() >= 15 && lines.iter().all(whole), "{log}");
+    }
+}
+
+#[test]
+fn p4_a_daemon_that_a_check_leaves_behind_is_read_under_the_check_that_began_it() {
+    // It has left the group, so that nobody ends it; and it speaks when further checks have long had their turn.
+    let config = "{ jobs: [{ name: 'web', exec: 'sleep 1000', health: { exec: ['sh', '-c', 'mkdir @/once 2>&- && { setsid @/daemon $$ & until test -e @/ready; do sleep 0.01; done; }; echo x >> @/checks'],
+          interval: '50ms', ttl: 5, timeout: '30s' } }] }";
+    let daemon = "touch @/ready; until test -e @/speak; do sleep 0.05; done; echo daemon of $1";
+    for how in ways() {
+        let script = format!("printf '#!/bin/sh\n{daemon}\n' > @/daemon; chmod +x @/daemon");
+        let mut run = Supervisor::behind(how, &script, config);
+        until("it is checked", || run.size("checks") / 2 > 4);
+        std::fs::write(run.file("speak"), "").unwrap();
+        let lines = check_lines(&run.line("daemon of"));
+        assert_eq!(lines, [(lines[0].0, format!("daemon of {}", lines[0].0))]);
+        let checks = run.size("checks");
+        until("it is checked on", || run.size("checks") > checks + 4);
+        run.signal("-TERM");
+        assert_eq!(run.end().0, 0);
+    }
+}
+
+#[test]
+fn l4_a_check_that_floods_is_read_to_its_end() {
+    let config = "{ jobs: [{ name: 'web', exec: 'sleep 1000', health: { exec: ['sh', '-c', 'seq 1 50000; echo x >> @/checks; printf done'], interval: '1s', ttl: 5, timeout: '30s' } }] }";
+    let mut run = Supervisor::start(ways()[0], config);
+    run.lines(" done", 2);
+    run.signal("-TERM");
+    let (code, log) = run.end();
+    assert_eq!(code, 0, "{log}");
+    let lines = check_lines(&log);
+    let first = lines[0].0;
+    let numbers = lines.iter().filter(|(pid, _)| *pid == first).map(|(_, text)| text.as_str());
+    let expected: Vec<String> = (1..=50_000).map(|n| n.to_string()).chain(["done".to_owned()]).collect();
+    assert!(numbers.eq(expected.iter().map(String::as_str)), "some lines are missing or mixed");
+}
+
+#[test]
+fn p3_checks_go_on_when_descriptors_are_short() {
+    // Each check that runs needs two descriptors of ours; there is not enough for all of them at once.
+    let jobs: Vec<String> = (0..10)
+        .map(|n| {
+            format!(
+                "{{ name: 'web{n}', exec: 'sleep 1000', logging: {{ raw: true }},
+                   health: {{ exec: ['sh', '-c', 'sleep 0.1; echo said by {n}'], interval: '200ms', ttl: 5, timeout: '30s' }} }}"
+            )
+        })
+        .collect();
+    let config = format!("{{ jobs: [{}] }}", jobs.join(","));
+    let mut run = Supervisor::behind(ways()[0], "ulimit -n 24", &config);
+    run.line("no pipe for its output: Too many open files");
+    // Those that have room come again and again: what they used is free when they have ended.
+    run.lines("said by", 30);
+    assert!(run.ticks() < 200, "it does not spin meanwhile");
+    run.signal("-TERM");
+    assert_eq!(run.end().0, 0);
+}

@@ -4,10 +4,10 @@
 //! together for every process anew, starting all jobs would cost the square of their number.
 
 use alloc::collections::BTreeMap;
+use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use alloc::{format, vec};
 
 use crate::core::Core;
 use crate::ids::JobIx;
@@ -134,10 +134,9 @@ impl Core {
     /// What the trigger of the present run was.
     fn why(&self, job: JobIx) -> Vec<(&'static str, String)> {
         let (planned, state) = (self.planned(job), self.job(job));
-        let mut why = vec![
-            ("CONTAINERPILOT_JOB", planned.name.clone()),
-            ("CONTAINERPILOT_RESTARTS", state.restarts.to_string()),
-        ];
+        let mut why = Vec::with_capacity(5);
+        why.push(("CONTAINERPILOT_JOB", planned.name.clone()));
+        why.push(("CONTAINERPILOT_RESTARTS", state.restarts.to_string()));
         let Some(event) = state.cause else { return why };
         why.push(("CONTAINERPILOT_EVENT", event.code.name().to_string()));
         why.push(("CONTAINERPILOT_EVENT_SOURCE", self.origin_name(event.origin)));
