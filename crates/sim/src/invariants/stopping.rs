@@ -45,8 +45,8 @@ impl Witness<'_> {
         }
         let periodic = matches!(planned.when.trigger, Trigger::Interval(_));
         let in_time = model.first_fire.zip(model.stopping).is_some_and(|(fire, (_, stop))| fire < stop);
-        // In a later life an empty job may have begun by hand in an earlier step, of which no run tells.
-        let begun_empty = model.incarnation > 0 && status.ending == Some(Ending::Empty);
+        // An empty job may have begun by hand in an earlier step, of which no run tells.
+        let begun_empty = status.ending == Some(Ending::Empty);
         let triggered = in_time || periodic || self.seen[job].by_hand || begun_empty;
         let has_run = model.runs > 0
             || model.has_begun
@@ -199,7 +199,7 @@ impl Witness<'_> {
     /// S2: the order, for one job.
     pub(super) fn check_stop(&mut self, job: usize, after: &[JobStatus], phase: Phase) -> Check {
         let status = &after[job];
-        let Some((stopping, _)) = self.jobs[job].stopping else { return Ok(()) };
+        let Some((stopping, stopping_event)) = self.jobs[job].stopping else { return Ok(()) };
         let planned = &self.plan.jobs[job];
         let left = status.aim > Aim::Hooks || status.state == State::Complete;
         let late = planned.stop.timeout.is_some_and(|timeout| stopping + timeout <= self.now)
@@ -241,9 +241,11 @@ impl Witness<'_> {
         let busy = |(planned, model): (&Job, &JobModel)| {
             planned.role != Role::Coprocess && model.run.as_ref().is_some_and(ran)
         };
-        // In this very step, that is: one that was stopped by hand a moment ago is none of this.
-        let begins =
-            planned.role == Role::Coprocess && phase == Phase::Stopping && self.before[job].aim == Aim::Up;
+        // In this very step and because of the shutdown: one that was stopped by hand before it is none of this.
+        let begins = planned.role == Role::Coprocess
+            && phase == Phase::Stopping
+            && self.before[job].aim == Aim::Up
+            && self.shutdown.is_some_and(|(_, shutdown)| stopping_event > shutdown);
         if begins && self.plan.jobs.iter().zip(&self.jobs).any(busy) {
             return self.broken("C6", job, "a coprocess is stopped while others still run");
         }
