@@ -10,10 +10,11 @@ use alloc::vec::Vec;
 
 use crate::core::{Core, Phase};
 use crate::effect::{Effect, Purpose};
-use crate::ids::JobIx;
+use crate::ids::{EventId, JobIx};
 use crate::job::{Aim, Ending, State};
 use crate::plan::{Plan, Role, Signal, Trigger};
 use crate::reload::Changes;
+use crate::web::{Key, does_work, is_farewell};
 
 /// The number of a request, given by whoever asks; the answer carries it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -180,5 +181,47 @@ impl Core {
             self.revive(job);
             self.run_by_hand(job);
         }
+    }
+
+    /// A job that is complete begins a new life. What runs at its end lives again with it.
+    pub(crate) fn revive(&mut self, job: JobIx) {
+        let counted = self.job(job).comes_again();
+        self.incomplete += 1;
+        if self.web.holds_open(job) && !counted {
+            self.holding += 1;
+        }
+        self.births += 1;
+        let state = &mut self.jobs[job.index()];
+        *state = state.reborn(&self.plan.jobs[job.index()], EventId(self.next_event));
+        state.born = self.births;
+        self.doubtful = true;
+        for hook in self.farewells_of(job) {
+            let ended =
+                matches!(self.job(hook).ending, Some(Ending::Done | Ending::Failed | Ending::Hopeless));
+            if self.job(hook).state() == State::Complete && ended && !does_work(self.planned(hook)) {
+                self.revive(hook);
+                self.set_give_up(hook);
+            }
+        }
+    }
+
+    /// The jobs that wait for the end of this one.
+    fn farewells_of(&self, job: JobIx) -> Vec<JobIx> {
+        let name = self.web.name(job);
+        self.web
+            .dependents(job)
+            .iter()
+            .copied()
+            .filter(|hook| self.farewells(*hook).any(|id| id == name))
+            .collect()
+    }
+
+    /// The names whose end a job waits for.
+    pub(crate) fn farewells(&self, job: JobIx) -> impl Iterator<Item = u32> + '_ {
+        let patterns = self.planned(job).when.patterns().iter().zip(self.web.keys(job));
+        patterns.filter_map(|(event, key)| match key {
+            Key::Name(id) if is_farewell(event.code) => Some(*id),
+            _ => None,
+        })
     }
 }

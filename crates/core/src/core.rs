@@ -1,30 +1,31 @@
 //! The core: one queue of events, one way in, one way out.
 //!
 //! A step takes one input, and then the deadlines that have passed: whoever is late must not kill a process whose end
-//! it is just being told. Each may queue events, and the queue is drained before the next. When it is empty, whatever has become hopeless is given up (W10), jobs that wait for
-//! hooks go on (S2), and the whole ends when the last job is complete. Nothing waits for anything outside.
+//! it is just being told. Each may queue events, and the queue is drained before the next (`dispatch.rs`; who waits for
+//! whom is in `web.rs`). When it is empty, whatever has become hopeless is given up (W10), jobs that wait for hooks go
+//! on (S2), and the whole ends when the last job is complete. Nothing waits for anything outside.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
-use alloc::vec;
 use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::command::Command;
 use crate::effect::{Effect, Entry, Wanted};
 use crate::environment::JobVariables;
-use crate::event::{Code, Source, UserSignal};
-use crate::ids::{CheckIx, CheckRun, EventId, JobIx, RunId, WatchIx};
-use crate::input::{ExitStatus, Input};
-use crate::job::{Ending, JobState, State};
+use crate::event::Code;
+use crate::ids::{CheckIx, CheckRun, EventId, JobIx, RunId};
+use crate::input::Input;
+use crate::job::{JobState, State};
 use crate::journal::{Event, Journal, Origin};
-use crate::plan::{EventPattern, Job, Level, Plan, Role, Signal, Trigger};
-use crate::reload::{Moves, Pending};
+use crate::plan::{Job, Level, Plan, Role, Signal};
+use crate::reload::Pending;
 use crate::time::Time;
 use crate::timers::{Alarm, TimerId, Timers};
 use crate::watch::WatchState;
+use crate::web::{Key, Web};
 
 /// One request to stop may come as two signals: `timeout` signals its child and then its whole process group, and so do
 /// terminals and scripts that kill a group and a process of it. A person who means it a second time takes longer.
@@ -43,28 +44,6 @@ pub enum Phase {
     Killing,
     /// It has left.
     Left,
-}
-
-/// Where an event that is waited for comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Key {
-    Global,
-    /// The jobs of one name.
-    Name(u32),
-    Watch(WatchIx),
-    Signal(u8),
-    /// Nobody has this name.
-    Nobody,
-}
-
-/// A job that waits for an event.
-#[derive(Clone, Copy, Debug)]
-struct Subscription {
-    job: JobIx,
-    /// Which condition of `all` or `any` it is.
-    condition: usize,
-    /// Whether the event makes that condition untrue (W12: `healthy` is true while healthy).
-    undoes: bool,
 }
 
 /// The core of a supervisor: a plan, and what has become of it.
@@ -92,42 +71,28 @@ pub struct Core {
     /// The same of those that only react to an end, a signal or maintenance: it counts where all work went well.
     pub(crate) first_hook_failure: Option<u8>,
     /// The signal that asked for the shutdown, and when (S1).
-    asked: Option<(Signal, Time)>,
+    pub(crate) asked: Option<(Signal, Time)>,
     /// What came before the startup, and counts after it (E7).
     early: Vec<Input>,
-    journal: Journal,
+    pub(crate) journal: Journal,
     /// How many events there were of each kind; no more kinds than there are sources.
     pub(crate) counts: BTreeMap<(Origin, Code), u64>,
-    queue: VecDeque<Event>,
+    pub(crate) queue: VecDeque<Event>,
     /// The event that is being handled, which causes whatever follows.
     pub(crate) handling: Option<EventId>,
-    names: Vec<u32>,
-    subscriptions: BTreeMap<(Key, Code), Vec<Subscription>>,
-    /// For each name, the jobs of that name.
-    pub(crate) namesakes: Vec<Vec<JobIx>>,
-    /// For each job, where the events that it waits for come from, in the order of its patterns.
-    pub(crate) keys: Vec<Vec<Key>>,
-    /// For each name, the jobs that wait for any of its events.
-    pub(crate) dependents: Vec<Vec<JobIx>>,
-    /// For each watch of the embedded catalog, the jobs whose services it sees; of Consul nobody knows who is there.
-    pub(crate) advertisers: Option<Vec<Vec<JobIx>>>,
-    /// For each watch, the jobs that wait for its events.
-    pub(crate) watchers: Vec<Vec<JobIx>>,
+    pub(crate) web: Web,
     /// Whether somebody may have come to wait in vain since that was last looked at (W10).
     pub(crate) doubtful: bool,
-    /// For each name, the jobs that run at its `stopping` (S2).
-    hooks: Vec<Vec<JobIx>>,
     /// The jobs that begin a new life when the queue is empty, and how many have.
     pub(crate) revivals: VecDeque<JobIx>,
     pub(crate) births: u64,
     /// The jobs to look at again when the queue is empty.
     recheck: Vec<JobIx>,
     /// How many jobs hold the supervisor open (W10), and how many are not complete.
-    holders: Vec<bool>,
-    holding: usize,
-    incomplete: usize,
-    next_run: u64,
-    next_check: u64,
+    pub(crate) holding: usize,
+    pub(crate) incomplete: usize,
+    pub(crate) next_run: u64,
+    pub(crate) next_check: u64,
     /// The number of the last event.
     pub(crate) next_event: u64,
     /// The reload that is under way.
@@ -135,88 +100,14 @@ pub struct Core {
     /// Who alone sees the next `startup` (R3).
     pub(crate) audience: Option<Vec<JobIx>>,
     /// The names of sources that are no more, of which the journal still speaks.
-    former: Vec<String>,
+    pub(crate) former: Vec<String>,
 }
 
 impl Core {
     /// A supervisor that has not begun.
     #[must_use]
     pub fn new(plan: Plan) -> Self {
-        let mut ids: BTreeMap<&str, u32> = BTreeMap::new();
-        let mut names = Vec::with_capacity(plan.jobs.len());
-        let mut namesakes: Vec<Vec<JobIx>> = Vec::new();
-        for (nth, job) in plan.jobs.iter().enumerate() {
-            let next = u32::try_from(ids.len()).unwrap_or(u32::MAX);
-            let id = *ids.entry(&job.name).or_insert(next);
-            names.push(id);
-            if id as usize == namesakes.len() {
-                namesakes.push(Vec::new());
-            }
-            if let Some(list) = namesakes.get_mut(id as usize) {
-                list.push(JobIx::at(nth));
-            }
-        }
-        let watch_ids: BTreeMap<&str, WatchIx> = plan
-            .watches
-            .iter()
-            .enumerate()
-            .map(|(nth, watch)| (watch.name.as_str(), WatchIx::at(nth)))
-            .collect();
-        let key = |source: &Source| match source {
-            Source::Global => Key::Global,
-            Source::Job(name) => ids.get(name.as_str()).map_or(Key::Nobody, |id| Key::Name(*id)),
-            Source::Watch(name) => watch_ids.get(name.as_str()).map_or(Key::Nobody, |id| Key::Watch(*id)),
-            Source::Signal(UserSignal::Hup) => Key::Signal(1),
-            Source::Signal(UserSignal::Usr2) => Key::Signal(12),
-        };
-        let mut subscriptions: BTreeMap<(Key, Code), Vec<Subscription>> = BTreeMap::new();
-        let mut dependents = vec![Vec::new(); namesakes.len()];
-        let mut hooks = vec![Vec::new(); namesakes.len()];
-        let mut keys = Vec::with_capacity(plan.jobs.len());
-        let mut watchers = vec![Vec::new(); plan.watches.len()];
-        for (nth, planned) in plan.jobs.iter().enumerate() {
-            let job = JobIx::at(nth);
-            let lasting = matches!(planned.when.trigger, Trigger::All { .. });
-            for event in planned.when.patterns() {
-                if let Key::Watch(watch) = key(&event.source)
-                    && let Some(list) = watchers.get_mut(watch.index())
-                    && list.last() != Some(&job)
-                {
-                    list.push(job);
-                }
-            }
-            keys.push(planned.when.patterns().iter().map(|event| key(&event.source)).collect());
-            for (condition, event) in planned.when.patterns().iter().enumerate() {
-                let key = key(&event.source);
-                let subscription = Subscription { job, condition, undoes: false };
-                let list = subscriptions.entry((key, event.code)).or_default();
-                // Whoever names an event twice still runs once for it; a condition of `all` is each its own.
-                if lasting || list.last().is_none_or(|last| last.job != job) {
-                    list.push(subscription);
-                }
-                if lasting && event.code == Code::Healthy {
-                    // What comes to an end with an event does so before anything begins with it.
-                    let undoing = Subscription { undoes: true, ..subscription };
-                    subscriptions.entry((key, Code::Unhealthy)).or_default().insert(0, undoing);
-                }
-                if let Key::Name(id) = key {
-                    let add = |lists: &mut Vec<Vec<JobIx>>| {
-                        if let Some(list) = lists.get_mut(id as usize)
-                            && list.last() != Some(&job)
-                        {
-                            list.push(job);
-                        }
-                    };
-                    add(&mut dependents);
-                    if event.code == Code::Stopping {
-                        add(&mut hooks);
-                    }
-                }
-            }
-        }
-        let works: Vec<bool> = plan.jobs.iter().map(does_work).collect();
-        // Where nobody does work, whoever there is holds the supervisor open (W10).
-        let holders = if works.contains(&true) { works } else { vec![true; plan.jobs.len()] };
+        let web = Web::new(&plan);
         Self {
             now: Time::ZERO,
             phase: Phase::Beginning,
@@ -239,20 +130,12 @@ impl Core {
             counts: BTreeMap::new(),
             queue: VecDeque::new(),
             handling: None,
-            names,
-            subscriptions,
-            namesakes,
-            keys,
-            dependents,
-            advertisers: crate::hope::advertisers(&plan),
-            watchers,
             doubtful: true,
-            hooks,
             revivals: VecDeque::new(),
             births: 0,
             recheck: Vec::new(),
-            holding: holders.iter().filter(|holds| **holds).count(),
-            holders,
+            holding: web.holders.iter().filter(|holds| **holds).count(),
+            web,
             incomplete: plan.jobs.len(),
             next_run: 0,
             next_check: 0,
@@ -441,30 +324,6 @@ impl Core {
         }
     }
 
-    /// Whether a job holds the supervisor open as long as it is not complete.
-    pub(crate) fn holds_open(&self, job: JobIx) -> bool {
-        self.holders.get(job.index()).copied().unwrap_or(false)
-    }
-
-    /// Queues an event. What is being handled is its cause.
-    pub(crate) fn send(&mut self, origin: Origin, code: Code, exit: Option<ExitStatus>) {
-        self.next_event += 1;
-        let event =
-            Event { id: EventId(self.next_event), cause: self.handling, at: self.now, origin, code, exit };
-        self.journal.write(event);
-        *self.counts.entry((origin, code)).or_default() += 1;
-        self.queue.push_back(event);
-    }
-
-    /// Handles everything that is queued.
-    fn drain_events(&mut self) {
-        while let Some(event) = self.queue.pop_front() {
-            self.handling = Some(event.id);
-            self.dispatch(event);
-        }
-        self.handling = None;
-    }
-
     /// Handles everything that is queued, and everything that follows from there being nothing more.
     fn drain(&mut self) {
         loop {
@@ -479,110 +338,6 @@ impl Core {
         }
     }
 
-    fn dispatch(&mut self, event: Event) {
-        self.log_event(&event);
-        let key = match event.origin {
-            Origin::Global => Key::Global,
-            Origin::Job(job) => Key::Name(self.name(job)),
-            Origin::Watch(watch) => Key::Watch(watch),
-            Origin::Signal(number) => Key::Signal(number),
-            Origin::Former(_) => Key::Nobody,
-        };
-        let audience = if event.code == Code::Startup { self.audience.clone() } else { None };
-        let sees = |job: JobIx| audience.as_ref().is_none_or(|audience| audience.contains(&job));
-        let mut subscribers = self.subscriptions.get(&(key, event.code)).cloned().unwrap_or_default();
-        subscribers.retain(|one| sees(one.job));
-        let is_first = |one: &Subscription| self.planned(one.job).role == Role::Coprocess;
-        let (first, then): (Vec<_>, Vec<_>) = subscribers.into_iter().partition(is_first);
-        for Subscription { job, condition, undoes } in first {
-            self.matched(job, condition, undoes, event);
-        }
-        // Periodic jobs run at startup, too (W4), and are started with all the others.
-        if event.code == Code::Startup {
-            for job in self.all_jobs() {
-                if matches!(self.planned(job).when.trigger, Trigger::Interval(_)) && sees(job) {
-                    self.first_turn(job, event);
-                }
-            }
-        }
-        for Subscription { job, condition, undoes } in then {
-            self.matched(job, condition, undoes, event);
-        }
-        for job in audience.unwrap_or_default() {
-            self.tell_what_holds(job, event);
-        }
-        if event.code == Code::Startup {
-            self.audience = None;
-        }
-    }
-
-    /// A job sees an event that it waits for.
-    pub(crate) fn matched(&mut self, job: JobIx, condition: usize, undoes: bool, event: Event) {
-        let lasting = matches!(self.planned(job).when.trigger, Trigger::All { .. });
-        if lasting {
-            let held = self.job(job).holds.iter().all(|holds| *holds);
-            if let Some(holds) = self.job_mut(job).holds.get_mut(condition) {
-                *holds = !undoes;
-            }
-            let holds = self.job(job).holds.iter().all(|holds| *holds);
-            if held || !holds {
-                return;
-            }
-        }
-        self.trigger(job, event);
-    }
-
-    fn trigger(&mut self, job: JobIx, event: Event) {
-        let spent = self.is_spent(job);
-        let late = self.phase == Phase::Stopping;
-        let state = self.job(job);
-        if !state.is_up() || spent || self.phase == Phase::Killing {
-            return;
-        }
-        // S3: during a shutdown only what belongs to it still runs, and once.
-        if late && (!is_farewell(event.code) || state.ran_at_shutdown) {
-            return;
-        }
-        let busy = state.state();
-        let births = self.births;
-        let state = self.job_mut(job);
-        state.triggered = true;
-        state.triggered_after = births;
-        state.ran_at_shutdown |= late;
-        match busy {
-            // An event that comes between two runs need not wait, and takes no restart from anybody.
-            State::Waiting | State::Delaying => self.start(job, Some(event)),
-            State::Starting | State::Running => self.job_mut(job).remembered = Some(event),
-            State::Complete => {}
-        }
-    }
-
-    /// Whether the nth event that a job waits for can still come.
-    pub(crate) fn pattern_can_come(&self, job: JobIx, nth: usize) -> bool {
-        let key = self.keys.get(job.index()).and_then(|keys| keys.get(nth));
-        let event = self.planned(job).when.patterns().get(nth);
-        key.zip(event).is_some_and(|(key, event)| self.can_come(*key, event.code, &|_| true))
-    }
-
-    /// The jobs that can send the nth event that a job waits for.
-    pub(crate) fn jobs_behind(&self, job: JobIx, nth: usize) -> Vec<JobIx> {
-        match self.keys.get(job.index()).and_then(|keys| keys.get(nth)) {
-            Some(Key::Name(id)) => self.namesakes.get(*id as usize).cloned().unwrap_or_default(),
-            _ => Vec::new(),
-        }
-    }
-
-    /// Who sends the nth event that a job waits for; nobody if nobody has that name.
-    pub(crate) fn origin_behind(&self, job: JobIx, nth: usize) -> Option<Origin> {
-        match self.keys.get(job.index())?.get(nth)? {
-            Key::Global => Some(Origin::Global),
-            Key::Name(id) => self.namesakes.get(*id as usize)?.first().map(|job| Origin::Job(*job)),
-            Key::Watch(watch) => Some(Origin::Watch(*watch)),
-            Key::Signal(number) => Some(Origin::Signal(*number)),
-            Key::Nobody => None,
-        }
-    }
-
     /// A job is looked at again, when the queue is empty.
     pub(crate) fn look_again(&mut self, job: JobIx) {
         self.recheck.push(job);
@@ -590,19 +345,16 @@ impl Core {
 
     /// Whoever waits for a job is looked at again.
     pub(crate) fn look_at_dependents(&mut self, job: JobIx) {
-        let name = self.name(job) as usize;
-        let dependents = self.dependents.get(name).cloned().unwrap_or_default();
-        self.recheck.extend(dependents);
+        self.recheck.extend_from_slice(self.web.dependents(job));
         self.look_at_hooked(job);
     }
 
     /// A job may be a hook that others wait for (S2); they are looked at again.
     fn look_at_hooked(&mut self, job: JobIx) {
         let patterns = self.planned(job).when.patterns().iter().map(|event| event.code);
-        let keys = self.keys.get(job.index()).into_iter().flatten();
-        let sources = patterns.zip(keys).filter_map(|(code, key)| match key {
-            Key::Name(id) if code == Code::Stopping => self.namesakes.get(*id as usize),
-            _ => None,
+        let sources = patterns.zip(self.web.keys(job)).map(|(code, key)| match key {
+            Key::Name(id) if code == Code::Stopping => self.web.namesakes(*id),
+            _ => &[],
         });
         let waiting: Vec<JobIx> = sources.flatten().copied().collect();
         self.recheck.extend(waiting);
@@ -638,48 +390,9 @@ impl Core {
     pub(crate) fn count_complete(&mut self, job: JobIx) {
         self.incomplete = self.incomplete.saturating_sub(1);
         // Whoever has stopped it by hand may want to start it again, and must find somebody to ask.
-        if self.holds_open(job) && !self.job(job).comes_again() {
+        if self.web.holds_open(job) && !self.job(job).comes_again() {
             self.holding = self.holding.saturating_sub(1);
         }
-    }
-
-    /// A job that is complete begins a new life. What runs at its end lives again with it.
-    pub(crate) fn revive(&mut self, job: JobIx) {
-        let counted = self.job(job).comes_again();
-        self.incomplete += 1;
-        if self.holds_open(job) && !counted {
-            self.holding += 1;
-        }
-        self.births += 1;
-        let state = &mut self.jobs[job.index()];
-        *state = state.reborn(&self.plan.jobs[job.index()], EventId(self.next_event));
-        state.born = self.births;
-        self.doubtful = true;
-        for hook in self.farewells_of(job) {
-            let ended =
-                matches!(self.job(hook).ending, Some(Ending::Done | Ending::Failed | Ending::Hopeless));
-            if self.job(hook).state() == State::Complete && ended && !does_work(self.planned(hook)) {
-                self.revive(hook);
-                self.set_give_up(hook);
-            }
-        }
-    }
-
-    /// The jobs that wait for the end of this one.
-    fn farewells_of(&self, job: JobIx) -> Vec<JobIx> {
-        let name = self.name(job);
-        let dependents = self.dependents.get(name as usize).into_iter().flatten().copied();
-        dependents.filter(|hook| self.farewells(*hook).any(|id| id == name)).collect()
-    }
-
-    /// The names whose end a job waits for.
-    pub(crate) fn farewells(&self, job: JobIx) -> impl Iterator<Item = u32> + '_ {
-        let keys = self.keys.get(job.index()).into_iter().flatten();
-        let patterns = self.planned(job).when.patterns().iter().zip(keys);
-        patterns.filter_map(|(event, key)| match key {
-            Key::Name(id) if is_farewell(event.code) => Some(*id),
-            _ => None,
-        })
     }
 
     /// W5: from now on it has its time to be started.
@@ -696,15 +409,6 @@ impl Core {
         let code = self.exit_code.or(self.first_failure).or(self.first_hook_failure).unwrap_or(0);
         self.phase = Phase::Left;
         self.effects.push(Effect::Exit { code });
-    }
-
-    /// The jobs that run at the `stopping` of this one (S2).
-    pub(crate) fn hooks_of(&self, job: JobIx) -> &[JobIx] {
-        self.hooks.get(self.name(job) as usize).map(Vec::as_slice).unwrap_or_default()
-    }
-
-    pub(crate) fn name(&self, job: JobIx) -> u32 {
-        self.names.get(job.index()).copied().unwrap_or(u32::MAX)
     }
 
     /// The definition of a job. A `JobIx` is only ever made from the plan's own list.
@@ -773,18 +477,6 @@ impl Core {
         }
     }
 
-    fn log_event(&mut self, event: &Event) {
-        // Spelling it out costs more than everything else in a step.
-        if self.plan.logging.level > Level::Debug {
-            return;
-        }
-        let mut message = format!("event {} {}", self.origin_name(event.origin), event.code);
-        if let Some(cause) = event.cause.and_then(|cause| self.journal.event(cause)) {
-            message += &format!(", because of {} {}", self.origin_name(cause.origin), cause.code);
-        }
-        self.log(Level::Debug, None, message);
-    }
-
     /// The name of an event's source, as a configuration writes it.
     #[must_use]
     pub fn origin_name(&self, origin: Origin) -> String {
@@ -801,88 +493,4 @@ impl Core {
             Origin::Former(place) => self.former.get(place as usize).cloned().unwrap_or_default(),
         }
     }
-}
-
-impl Core {
-    /// Everything that goes on while plans change places moves into the core of the new one; see `reload.rs`. The
-    /// states of jobs and watches have moved already.
-    pub(crate) fn take_over(&mut self, old: Self, moves: &Moves) {
-        self.now = old.now;
-        self.phase = old.phase;
-        self.maintenance = old.maintenance;
-        self.effects = old.effects;
-        self.remains = old.remains;
-        (self.exit_code, self.asked) = (old.exit_code, old.asked);
-        (self.first_failure, self.first_hook_failure) = (old.first_failure, old.first_hook_failure);
-        self.births = old.births;
-        (self.next_run, self.next_check, self.next_event) = (old.next_run, old.next_check, old.next_event);
-        self.timers = old.timers;
-        self.timers.rename(|job| moves.job(job));
-        let kept = |(id, job): (RunId, JobIx)| Some((id, moves.job(job)?));
-        self.runs = old.runs.into_iter().filter_map(kept).collect();
-        let kept = |(id, (job, check)): (CheckRun, (JobIx, CheckIx))| Some((id, (moves.job(job)?, check)));
-        self.check_runs = old.check_runs.into_iter().filter_map(kept).collect();
-        let variables = Arc::make_mut(&mut self.variables);
-        variables.succeed(&old.variables);
-        for (nth, state) in self.jobs.iter().enumerate() {
-            variables.set_process(JobIx::at(nth), state.pid);
-        }
-        // The names of what is no more are kept only as long as somebody speaks of it.
-        let mut former: Vec<String> = Vec::new();
-        let mut moved = |origin: &mut Origin| {
-            let name = match *origin {
-                Origin::Job(job) if let Some(to) = moves.job(job) => return *origin = Origin::Job(to),
-                Origin::Watch(watch) if let Some(to) = moves.watch(watch) => {
-                    return *origin = Origin::Watch(to);
-                }
-                Origin::Job(job) => old.plan.jobs.get(job.index()).map(|job| job.name.clone()),
-                Origin::Watch(watch) => {
-                    old.plan.watches.get(watch.index()).map(|watch| format!("watch.{}", watch.name))
-                }
-                Origin::Former(place) => old.former.get(place as usize).cloned(),
-                Origin::Global | Origin::Signal(_) => return,
-            };
-            let name = name.unwrap_or_default();
-            let place = former.iter().position(|other| *other == name).unwrap_or(former.len());
-            if place == former.len() {
-                former.push(name);
-            }
-            *origin = Origin::Former(u32::try_from(place).unwrap_or(u32::MAX));
-        };
-        self.journal = old.journal;
-        self.journal.for_each_mut(|event| moved(&mut event.origin));
-        for state in &mut self.jobs {
-            for event in [&mut state.cause, &mut state.remembered].into_iter().flatten() {
-                moved(&mut event.origin);
-            }
-        }
-        for ((mut origin, code), count) in old.counts {
-            moved(&mut origin);
-            if !matches!(origin, Origin::Former(_)) {
-                self.counts.insert((origin, code), count);
-            }
-        }
-        self.former = former;
-        self.incomplete = self.jobs.iter().filter(|job| job.state() != State::Complete).count();
-        let open = |(job, holds): &(&JobState, &bool)| {
-            **holds && (job.state() != State::Complete || job.comes_again())
-        };
-        self.holding = self.jobs.iter().zip(&self.holders).filter(open).count();
-    }
-}
-
-/// Whether a job does work of its own, and does not only react to signals, maintenance or an end (W10).
-fn does_work(job: &Job) -> bool {
-    let reacts = |event: &EventPattern| {
-        matches!(event.source, Source::Signal(_))
-            || is_farewell(event.code)
-            || matches!(event.code, Code::EnterMaintenance | Code::ExitMaintenance)
-    };
-    let patterns = job.when.patterns();
-    !job.role.is_secondary() && (patterns.is_empty() || !patterns.iter().all(reacts))
-}
-
-/// Whether an event belongs to the end of something, so that jobs triggered by it still run during a shutdown (S3).
-pub(crate) fn is_farewell(code: Code) -> bool {
-    matches!(code, Code::Stopping | Code::Stopped | Code::Shutdown)
 }

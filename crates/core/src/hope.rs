@@ -8,29 +8,21 @@
 
 use alloc::vec::Vec;
 
-use crate::core::{Core, Key, Phase, is_farewell};
+use crate::core::{Core, Phase};
 use crate::event::Code;
 use crate::ids::{JobIx, WatchIx};
 use crate::job::{JobState, State};
-use crate::plan::{Catalog, Job, Plan, Repeat, Trigger};
-
-/// For each watch of the embedded catalog, the jobs whose services it sees (D2).
-pub(crate) fn advertisers(plan: &Plan) -> Option<Vec<Vec<JobIx>>> {
-    if plan.catalog != Catalog::Embedded {
-        return None;
-    }
-    let of = |watch: &crate::plan::Watch| {
-        let sees = |job: &Job| {
-            job.service.as_ref().is_some_and(|service| {
-                service.name == watch.name && watch.tag.as_ref().is_none_or(|tag| service.tags.contains(tag))
-            })
-        };
-        plan.jobs.iter().enumerate().filter(|(_, job)| sees(job)).map(|(nth, _)| JobIx::at(nth)).collect()
-    };
-    Some(plan.watches.iter().map(of).collect())
-}
+use crate::plan::{Job, Repeat, Trigger};
+use crate::web::{Key, is_farewell};
 
 impl Core {
+    /// Whether the nth event that a job waits for can still come.
+    pub(crate) fn pattern_can_come(&self, job: JobIx, nth: usize) -> bool {
+        let key = self.web.keys(job).get(nth);
+        let event = self.planned(job).when.patterns().get(nth);
+        key.zip(event).is_some_and(|(key, event)| self.can_come(*key, event.code, &|_| true))
+    }
+
     /// Whether an event can still come, if only those jobs that are told can begin anything.
     pub(crate) fn can_come(&self, key: Key, code: Code, begins: &dyn Fn(JobIx) -> bool) -> bool {
         let running = matches!(self.phase, Phase::Beginning | Phase::Running);
@@ -43,20 +35,17 @@ impl Core {
             Key::Global => code.is_global() && running,
             Key::Signal(_) => running,
             Key::Watch(watch) => running && self.watch_can_change(watch, begins),
-            Key::Name(id) => {
-                let jobs = self.namesakes.get(id as usize).map(Vec::as_slice).unwrap_or_default();
-                jobs.iter().any(|job| {
-                    let begins = is_farewell(code) || code == Code::TimerExpired || begins(*job);
-                    begins && may_send(self.planned(*job), self.job(*job), code)
-                })
-            }
+            Key::Name(id) => self.web.namesakes(id).iter().any(|job| {
+                let begins = is_farewell(code) || code == Code::TimerExpired || begins(*job);
+                begins && may_send(self.planned(*job), self.job(*job), code)
+            }),
         }
     }
 
     /// D2: what the embedded catalog holds only jobs of this plan can change. What it has said is there and is not any
     /// more, it will still say.
     fn watch_can_change(&self, watch: WatchIx, begins: &dyn Fn(JobIx) -> bool) -> bool {
-        let Some(advertisers) = &self.advertisers else { return true };
+        let Some(advertisers) = &self.web.advertisers else { return true };
         let known = self.watches.get(watch.index()).and_then(|state| state.answer());
         if known.is_some_and(|instances| !instances.is_empty()) {
             return true;
@@ -90,8 +79,7 @@ impl Core {
     /// Whether the trigger of a job that waits can still come.
     fn can_be_started(&self, job: JobIx, begins: &dyn Fn(JobIx) -> bool) -> bool {
         let (planned, state) = (self.planned(job), self.job(job));
-        let keys = self.keys.get(job.index()).map(Vec::as_slice).unwrap_or_default();
-        let mut events = planned.when.patterns().iter().zip(keys);
+        let mut events = planned.when.patterns().iter().zip(self.web.keys(job));
         match &planned.when.trigger {
             Trigger::Never => false,
             Trigger::Interval(_) => true,
@@ -119,7 +107,7 @@ impl Core {
         if self.planned(job).when.repeat() != Repeat::Once || !state.triggered {
             return false;
         }
-        let sources = self.farewells(job).filter_map(|id| self.namesakes.get(id as usize)).flatten();
+        let sources = self.farewells(job).flat_map(|id| self.web.namesakes(id));
         !sources
             .into_iter()
             .any(|source| self.job(*source).born > state.triggered_after || self.comes_again(*source))
@@ -159,8 +147,8 @@ impl Core {
 
     /// The jobs that wait for something of this one: an event, or its service.
     fn startable_by(&self, job: JobIx) -> impl Iterator<Item = JobIx> + '_ {
-        let by_name = self.dependents.get(self.name(job) as usize).into_iter().flatten();
-        let advertised = self.advertisers.iter().flatten().zip(&self.watchers);
+        let by_name = self.web.dependents(job).iter();
+        let advertised = self.web.advertisers.iter().flatten().zip(&self.web.watchers);
         let by_service =
             advertised.filter(move |(jobs, _)| jobs.contains(&job)).flat_map(|(_, watchers)| watchers);
         by_name.chain(by_service).copied()

@@ -10,6 +10,7 @@ extern crate alloc;
 pub mod command;
 mod core;
 pub mod difference;
+mod dispatch;
 pub mod effect;
 pub mod environment;
 pub mod event;
@@ -29,6 +30,7 @@ mod stop;
 pub mod time;
 mod timers;
 mod watch;
+mod web;
 
 pub use crate::command::{Answer, Command, RequestId};
 pub use crate::core::{Core, Phase};

@@ -16,6 +16,7 @@
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
+use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec;
@@ -26,9 +27,9 @@ use crate::core::{Core, Phase};
 use crate::difference::goes_on;
 use crate::effect::{Effect, Purpose};
 use crate::event::Code;
-use crate::ids::{EventId, JobIx, WatchIx};
+use crate::ids::{CheckIx, CheckRun, EventId, JobIx, RunId, WatchIx};
 use crate::input::Input;
-use crate::job::{Ending, State};
+use crate::job::{Ending, JobState, State};
 use crate::journal::{Event, Origin};
 use crate::plan::{Level, Plan, Repeat};
 use crate::timers::{Alarm, TimerId};
@@ -291,10 +292,10 @@ impl Core {
             self.planned(job).when.patterns().iter().map(|event| event.code).enumerate().collect();
         let once = self.planned(job).when.repeat() == Repeat::Once;
         for (condition, code) in patterns {
-            let behind = self.jobs_behind(job, condition);
-            let origin = match self.origin_behind(job, condition) {
+            let behind = self.web.jobs_behind(job, condition);
+            let origin = match self.web.origin_behind(job, condition) {
                 Some(Origin::Job(_)) => {
-                    behind.into_iter().find(|source| self.holds(*source, code, once)).map(Origin::Job)
+                    behind.iter().copied().find(|source| self.holds(*source, code, once)).map(Origin::Job)
                 }
                 Some(Origin::Watch(watch)) if matches!(code, Code::Healthy | Code::Changed) => {
                     let answer = self.watches.get(watch.index()).and_then(|state| state.answer());
@@ -335,5 +336,73 @@ impl Core {
             Code::TimerExpired => state.ending == Some(Ending::GaveUp),
             _ => false,
         }
+    }
+}
+
+impl Core {
+    /// Everything that goes on while plans change places moves into the core of the new one. The
+    /// states of jobs and watches have moved already.
+    pub(crate) fn take_over(&mut self, old: Self, moves: &Moves) {
+        self.now = old.now;
+        self.phase = old.phase;
+        self.maintenance = old.maintenance;
+        self.effects = old.effects;
+        self.remains = old.remains;
+        (self.exit_code, self.asked) = (old.exit_code, old.asked);
+        (self.first_failure, self.first_hook_failure) = (old.first_failure, old.first_hook_failure);
+        self.births = old.births;
+        (self.next_run, self.next_check, self.next_event) = (old.next_run, old.next_check, old.next_event);
+        self.timers = old.timers;
+        self.timers.rename(|job| moves.job(job));
+        let kept = |(id, job): (RunId, JobIx)| Some((id, moves.job(job)?));
+        self.runs = old.runs.into_iter().filter_map(kept).collect();
+        let kept = |(id, (job, check)): (CheckRun, (JobIx, CheckIx))| Some((id, (moves.job(job)?, check)));
+        self.check_runs = old.check_runs.into_iter().filter_map(kept).collect();
+        let variables = Arc::make_mut(&mut self.variables);
+        variables.succeed(&old.variables);
+        for (nth, state) in self.jobs.iter().enumerate() {
+            variables.set_process(JobIx::at(nth), state.pid);
+        }
+        // The names of what is no more are kept only as long as somebody speaks of it.
+        let mut former: Vec<String> = Vec::new();
+        let mut moved = |origin: &mut Origin| {
+            let name = match *origin {
+                Origin::Job(job) if let Some(to) = moves.job(job) => return *origin = Origin::Job(to),
+                Origin::Watch(watch) if let Some(to) = moves.watch(watch) => {
+                    return *origin = Origin::Watch(to);
+                }
+                Origin::Job(job) => old.plan.jobs.get(job.index()).map(|job| job.name.clone()),
+                Origin::Watch(watch) => {
+                    old.plan.watches.get(watch.index()).map(|watch| format!("watch.{}", watch.name))
+                }
+                Origin::Former(place) => old.former.get(place as usize).cloned(),
+                Origin::Global | Origin::Signal(_) => return,
+            };
+            let name = name.unwrap_or_default();
+            let place = former.iter().position(|other| *other == name).unwrap_or(former.len());
+            if place == former.len() {
+                former.push(name);
+            }
+            *origin = Origin::Former(u32::try_from(place).unwrap_or(u32::MAX));
+        };
+        self.journal = old.journal;
+        self.journal.for_each_mut(|event| moved(&mut event.origin));
+        for state in &mut self.jobs {
+            for event in [&mut state.cause, &mut state.remembered].into_iter().flatten() {
+                moved(&mut event.origin);
+            }
+        }
+        for ((mut origin, code), count) in old.counts {
+            moved(&mut origin);
+            if !matches!(origin, Origin::Former(_)) {
+                self.counts.insert((origin, code), count);
+            }
+        }
+        self.former = former;
+        self.incomplete = self.jobs.iter().filter(|job| job.state() != State::Complete).count();
+        let open = |(job, holds): &(&JobState, &bool)| {
+            **holds && (job.state() != State::Complete || job.comes_again())
+        };
+        self.holding = self.jobs.iter().zip(&self.web.holders).filter(open).count();
     }
 }

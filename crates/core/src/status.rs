@@ -349,7 +349,7 @@ impl Core {
         let patterns = planned.when.patterns().iter().enumerate();
         patterns
             .map(|(nth, event)| {
-                let jobs = self.jobs_behind(job, nth);
+                let jobs = self.web.jobs_behind(job, nth).to_vec();
                 Awaited {
                     source: event.source.to_string(),
                     code: event.code,
@@ -366,7 +366,7 @@ impl Core {
         if let Some(first) = jobs.first() {
             return self.status(*first).word().into();
         }
-        match self.origin_behind(job, condition) {
+        match self.web.origin_behind(job, condition) {
             Some(Origin::Watch(watch)) => match self.watches.get(watch.index()).and_then(|w| w.answer()) {
                 None => "no answer yet".into(),
                 Some([]) => "no healthy instance".into(),

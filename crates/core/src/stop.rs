@@ -5,7 +5,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use crate::core::{Core, Phase, is_farewell};
+use crate::core::{Core, Phase};
 use crate::effect::{Effect, Purpose, Wanted};
 use crate::event::Code;
 use crate::ids::{JobIx, RunId};
@@ -14,6 +14,7 @@ use crate::journal::Origin;
 use crate::plan::{AtEnd, Level, Role, Signal};
 use crate::run::spoken;
 use crate::timers::Alarm;
+use crate::web::is_farewell;
 
 /// How long the supervisor waits for what it has killed. A process that cannot be killed must not hold it for ever.
 const LAST_WAIT: Duration = Duration::from_secs(2);
@@ -38,7 +39,7 @@ impl Core {
         self.change(job, after, Aim::Hooks);
         self.send(Origin::Job(job), Code::Stopping, None);
         self.look_at_dependents(job);
-        if self.hooks_of(job).is_empty() {
+        if self.web.hooks(job).is_empty() {
             return self.leave_catalog(job);
         }
         if let Some(timeout) = self.planned(job).stop.timeout {
@@ -53,7 +54,7 @@ impl Core {
         if self.job(job).aim() != Aim::Hooks || self.job(job).state() == State::Complete {
             return;
         }
-        if !self.hooks_of(job).iter().any(|hook| self.is_outstanding(*hook, job)) {
+        if !self.web.hooks(job).iter().any(|hook| self.is_outstanding(*hook, job)) {
             self.leave_catalog(job);
         }
     }
@@ -70,7 +71,7 @@ impl Core {
 
     /// The hooks that a job waits for.
     pub(crate) fn outstanding_hooks(&self, job: JobIx) -> Vec<JobIx> {
-        self.hooks_of(job).iter().copied().filter(|hook| self.is_outstanding(*hook, job)).collect()
+        self.web.hooks(job).iter().copied().filter(|hook| self.is_outstanding(*hook, job)).collect()
     }
 
     /// Whether a job that has nothing else to do waits for the end of another, as its hook or as a hook's hook.
@@ -87,7 +88,7 @@ impl Core {
                 Some(seen) if waits && !*seen => *seen = true,
                 _ => continue,
             }
-            open.extend(self.hooks_of(job));
+            open.extend(self.web.hooks(job));
         }
         false
     }
@@ -264,7 +265,7 @@ impl Core {
         let (on_failure, on_success) = (planned.on_failure, planned.on_success);
         let state = self.job(job);
         let (failure, has_run) = (state.failure, state.has_run);
-        self.note_failure(job, self.holds_open(job));
+        self.note_failure(job, self.web.holds_open(job));
         let ends = match failure {
             Some(_) => on_failure == AtEnd::Shutdown,
             None => has_run && on_success == AtEnd::Shutdown,
