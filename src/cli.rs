@@ -20,6 +20,8 @@ mod status;
 mod summary;
 mod table;
 mod terminal;
+#[cfg(test)]
+mod tests;
 mod wait;
 
 use std::ffi::OsString;

@@ -1,11 +1,10 @@
 //! Any bytes as a template: no panic, no hang, and a map that stays inside the source.
-#![no_main]
 
 use containerpilot_config::span::Origin;
 use containerpilot_config::template::{Environment, render};
-use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|source: &[u8]| {
+/// Whatever the bytes are.
+pub(crate) fn run(source: &[u8]) {
     let environment: Environment = [
         (b"A".to_vec(), b"one,two,three".to_vec()),
         (b"B".to_vec(), b"42".to_vec()),
@@ -18,7 +17,11 @@ fuzz_target!(|source: &[u8]| {
             for offset in 0..rendered.text.len() {
                 let end = match rendered.map.origin(offset as u32) {
                     Origin::Copied(at) => {
-                        assert_eq!(source.get(at as usize), rendered.text.get(offset), "a copied byte is another one");
+                        assert_eq!(
+                            source.get(at as usize),
+                            rendered.text.get(offset),
+                            "a copied byte is another one"
+                        );
                         at + 1
                     }
                     Origin::Produced(span) => span.end,
@@ -33,4 +36,4 @@ fuzz_target!(|source: &[u8]| {
             }
         }
     }
-});
+}
