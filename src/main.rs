@@ -23,6 +23,7 @@ mod probe;
 mod quiet;
 mod reaper;
 mod reload;
+mod resolve;
 mod runtime;
 mod signals;
 mod source;
