@@ -18,6 +18,7 @@ mod inquiry;
 mod json;
 mod logs;
 mod mailbox;
+mod memory;
 mod net;
 mod probe;
 mod quiet;
