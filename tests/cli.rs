@@ -315,13 +315,6 @@ fn x4_a_configuration_that_hides_its_socket_is_shown_and_the_socket_can_be_named
 }
 
 #[test]
-fn x4_what_is_not_built_yet_is_refused_in_so_many_words() {
-    let output = run(&["simulate"]);
-    assert_eq!(code(&output), 1);
-    assert!(err(&output).contains("yet"), "{}", err(&output));
-}
-
-#[test]
 fn x3_version_and_help() {
     for args in [&["-version"][..], &["--version"], &["version"], &["-version", "-template"]] {
         let output = run(args);
