@@ -7,7 +7,6 @@ test: deps lint
 
 deps:
 	scripts/test-deps
-	scripts/consul >/dev/null
 
 lint:
 	cargo fmt --all -- --check

@@ -8,14 +8,14 @@ mod answer;
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, TcpStream};
 use std::os::fd::AsRawFd;
 
 use containerpilot_core::ids::CheckRun;
 use containerpilot_core::plan::HttpTarget;
 
 use crate::mailbox::{Letterbox, News};
-use crate::sys;
+use crate::{resolve, sys};
 
 /// How a check came out: passed, or why not.
 pub(crate) type Outcome = Result<(), String>;
@@ -72,13 +72,9 @@ impl Probes {
             Target::Tcp { host, port } => (host.as_str(), *port),
             Target::Http(http) => (http.host.as_str(), http.port),
         };
-        let addresses = match host.parse::<IpAddr>() {
-            Ok(address) => VecDeque::from([SocketAddr::new(address, port)]),
-            Err(_) if host == "localhost" => {
-                let both = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
-                both.map(|address| SocketAddr::new(address, port)).into()
-            }
-            Err(_) => {
+        let addresses = match resolve::known(host) {
+            Some(addresses) => addresses.into_iter().map(|address| SocketAddr::new(address, port)).collect(),
+            None => {
                 if let Err(why) = look_up(run, host.to_owned(), port, self.letterbox.clone()) {
                     return Some(Err(why));
                 }
@@ -273,8 +269,9 @@ fn request(http: &HttpTarget) -> Result<Vec<u8>, String> {
 fn look_up(run: CheckRun, host: String, port: u16, letterbox: Letterbox) -> Result<(), String> {
     let thread = std::thread::Builder::new().name("look-up".to_owned()).stack_size(256 * 1024);
     let started = thread.spawn(move || {
-        let found = (host.as_str(), port).to_socket_addrs().map(Iterator::collect);
-        letterbox.send(News::Resolved(run, found.map_err(|error| format!("{host}: {error}"))));
+        let at_port = |address| SocketAddr::new(address, port);
+        let found = resolve::look_up(&host).map(|found| found.into_iter().map(at_port).collect());
+        letterbox.send(News::Resolved(run, found));
     });
     started.map(drop).map_err(|error| format!("no thread to look the host up: {error}"))
 }

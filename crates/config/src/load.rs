@@ -201,6 +201,47 @@ pub fn control_socket(inputs: Vec<Input>, environment: &Environment) -> Result<S
     })
 }
 
+/// A file of another sort than a configuration, read with a table of its own. It is no template.
+#[derive(Clone, Debug)]
+pub struct Plain<S> {
+    /// The file.
+    pub file: SourceFile,
+    /// Its fields, if it could be read to its end.
+    pub fields: Option<S>,
+    /// What was found.
+    pub problems: Vec<Problem>,
+}
+
+/// Reads a file that is no template, with the reader, the bounds and the messages of a configuration.
+#[must_use]
+pub fn read_plain<S: Section>(input: Input) -> Plain<S> {
+    let Input { name, text: mut source } = input;
+    let (id, mut problems) = (FileId::default(), Vec::new());
+    if source.len() > limits::SOURCE_BYTES {
+        let message = format!("the file has {} bytes, which is too large", source.len());
+        problems.push(Problem::new(Severity::Error, Place::source(id, Span::at(0)), message));
+        source.truncate(1024);
+        let file = SourceFile { name, source, rendered: Vec::new(), map: SourceMap::default() };
+        return Plain { file, fields: None, problems };
+    }
+    let parsed = json5::parse(&source);
+    let well_formed = parsed.errors.is_empty();
+    for error in parsed.errors {
+        let problem = Problem::new(Severity::Error, Place::rendered(id, error.span), error.message);
+        problems.push(Problem { help: error.help, ..problem });
+    }
+    let fields = parsed.root.map(|Node { value, span }| {
+        let members = match value {
+            Value::Object(members) => members,
+            _ => Vec::new(),
+        };
+        S::from_members(&mut Cx::new(id, &mut problems), span, &members)
+    });
+    prefer_later(&mut problems, 0);
+    let file = SourceFile { name, rendered: source.clone(), map: SourceMap::identity(source.len()), source };
+    Plain { file, fields: fields.filter(|_| well_formed), problems }
+}
+
 fn rendered(id: FileId, input: Input, environment: &Environment, problems: &mut Vec<Problem>) -> SourceFile {
     let Input { name, text: source } = input;
     let nothing =
