@@ -7,6 +7,7 @@
 mod decode;
 mod json5;
 mod migrate;
+mod scenario;
 mod template;
 
 /// The rooms of the binary that are needed, as they are; beside each stands what is asked of it.
@@ -65,7 +66,7 @@ mod binary {
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 12] = [
+pub const TARGETS: [Target; 13] = [
     ("accounts", binary::accounts::run),
     ("answers", binary::cli::client::answers::run),
     ("arguments", binary::cli::arguments::run),
@@ -75,6 +76,7 @@ pub const TARGETS: [Target; 12] = [
     ("lines", binary::logs::lines::run),
     ("migrate", migrate::run),
     ("requests", binary::control::requests::run),
+    ("scenario", scenario::run),
     ("status", binary::probe::status::run),
     ("template", template::run),
     ("values", binary::telemetry::values::run),
