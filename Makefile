@@ -1,9 +1,15 @@
 # `make test` is all a contributor needs; the others are its parts and some tools.
 
-.PHONY: test deps lint sim bench docs fuzz static
+.PHONY: test test-docker deps lint sim bench docs fuzz static
 
+# The tests in containers come last, so that nobody overlooks what is said if they cannot be run.
 test: deps lint
 	cargo test --workspace --no-fail-fast
+	scripts/test-docker --or-skip
+
+# The same in real containers, with a Docker engine that runs here or a private one that is started and stopped for it.
+test-docker: deps
+	scripts/test-docker
 
 deps:
 	scripts/test-deps
@@ -35,6 +41,6 @@ fuzz:
 		cargo +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -timeout=10 -rss_limit_mb=1024 || exit 1; \
 	done
 
-# The default build; .cargo/config.toml says how it is linked.
+# One static binary with its checksum, and a Debian package, in target/dist. .cargo/config.toml says how it is linked.
 static:
-	cargo build --release
+	scripts/dist
