@@ -235,7 +235,7 @@ pub fn read_plain<S: Section>(input: Input) -> Plain<S> {
             Value::Object(members) => members,
             _ => Vec::new(),
         };
-        S::from_members(&mut Cx::new(id, &mut problems, true), span, &members)
+        S::from_members(&mut Cx::new(id, &mut problems), span, &members)
     });
     prefer_later(&mut problems, 0);
     let file = SourceFile { name, rendered: source.clone(), map: SourceMap::identity(source.len()), source };
