@@ -1,16 +1,22 @@
 # `make test` is all a contributor needs; the others are its parts and some tools.
 
-.PHONY: test deps lint sim bench docs fuzz deny static
+.PHONY: test test-docker deps lint sim bench docs fuzz deny static
 
+# The tests in containers come last, so that nobody overlooks what is said if they cannot be run.
 test: deps lint
 	cargo test --workspace --no-fail-fast
+	scripts/test-docker --or-skip
+
+# The same in real containers, with a Docker engine that runs here or a private one that is started and stopped for it.
+test-docker: deps
+	scripts/test-docker
 
 deps:
 	scripts/test-deps
 
 lint:
 	cargo fmt --all -- --check
-	cargo clippy --workspace --all-targets -- -D warnings
+	cargo clippy --workspace --all-targets --test docker --test example -- -D warnings
 
 # Writes the generated pages (reference, manual page, schema) and the expected messages anew. Look at the difference!
 docs:
@@ -44,6 +50,6 @@ deny:
 	if cargo deny fetch db; then cargo deny check --disable-fetch advisories; \
 	else echo "the advisory database cannot be reached: advisories were NOT checked"; fi
 
-# The default build; .cargo/config.toml says how it is linked.
+# One static binary with its checksum, and a Debian package, in target/dist. .cargo/config.toml says how it is linked.
 static:
-	cargo build --release
+	scripts/dist
