@@ -4,6 +4,8 @@
 //! Deadlines are the core's business: it cancels. Only a host name that has to be looked up needs a thread, because
 //! looking up may block.
 
+mod answer;
+
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -217,7 +219,7 @@ impl Phase {
                     match stream.read(&mut buffer) {
                         Ok(read) => {
                             head.extend(buffer.iter().take(read));
-                            match status(head) {
+                            match answer::status(head) {
                                 None if read > 0 && head.len() < MOST_HEAD => {}
                                 None => return Step::Done(Err("the answer is not HTTP".to_owned())),
                                 Some(status) => {
@@ -261,15 +263,6 @@ fn request(http: &HttpTarget) -> Result<Vec<u8>, String> {
          Accept: */*\r\nConnection: close\r\n\r\n"
     )
     .into_bytes())
-}
-
-/// The status of an answer whose first line has come.
-fn status(head: &[u8]) -> Option<u16> {
-    let (line, _) = head.split_at_checked(head.iter().position(|byte| *byte == b'\n')?)?;
-    let line = std::str::from_utf8(line).ok()?;
-    let mut words = line.strip_prefix("HTTP/1.")?.split_ascii_whitespace();
-    words.next()?;
-    words.next().filter(|status| status.len() == 3)?.parse().ok()
 }
 
 /// Looks a name up on a thread of its own.

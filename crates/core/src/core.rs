@@ -175,6 +175,12 @@ impl Core {
         &self.journal
     }
 
+    /// Lets the record go farther back than it usually does, for whoever reads it after every step and must not miss
+    /// anything of a step in which much happens.
+    pub fn remember(&mut self, events: usize) {
+        self.journal.keep(events);
+    }
+
     /// How many deadlines are ahead.
     #[must_use]
     pub fn deadlines(&self) -> usize {
