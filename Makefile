@@ -1,6 +1,6 @@
 # `make test` is all a contributor needs; the others are its parts and some tools.
 
-.PHONY: test deps lint sim bench docs fuzz static
+.PHONY: test deps lint sim bench bench-peers docs fuzz static
 
 test: deps lint
 	cargo test --workspace --no-fail-fast
@@ -25,6 +25,12 @@ sim:
 
 bench:
 	cargo bench --bench load --bench logs --bench supervise --bench discovery --bench control
+
+# This program beside tini, s6, runit and others, which are installed where they are missing: writes docs/peers.md and its
+# pictures. BENCH has further words: --quick, --rt, --scenes start,log, --peers floor,containerpilot,s6, --merge, --help.
+BENCH ?=
+bench-peers: static
+	peers=$$(scripts/peers) && PATH="$$peers/bin:$$PATH" python3 benches/peers $(BENCH)
 
 # A minute for each target, with the corpus that is kept. Needs a nightly toolchain and cargo-fuzz.
 FUZZ_SECONDS ?= 60
