@@ -34,7 +34,7 @@ def options():
     parser.add_argument("--peers", help="only these, with commas (floor and containerpilot among them)")
     parser.add_argument("--quick", action="store_true", help="few turns and small numbers")
     parser.add_argument("--rt", action="store_true", help="everything measured is in the real-time class, and others give way")
-    parser.add_argument("--patience", type=float, default=90, help="seconds to lose, in all, to waiting for calm (90)")
+    parser.add_argument("--patience", type=float, default=45, help="seconds to lose, in all, to waiting for calm (45)")
     parser.add_argument("--merge", action="store_true", help="replace the measured scenes in docs/peers.json")
     parser.add_argument("--out", help="a folder for the page, in place of docs")
     parser.add_argument("--render", action="store_true", help="measure nothing: write the page from its JSON")
@@ -81,7 +81,7 @@ def measure(chosen):
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("asked to stop"))  # through every `with`, so that nothing is left behind
     tools, sizes = stage.Tools(), scenes.QUICK if chosen.quick else scenes.FULL
     weather = Weather(chosen.patience, chosen.rt)
-    result = {"machine": page.machine(chosen.rt, chosen.quick), "peers": {peer.name: page.facts(peer) for peer in there}, "scenes": {}}
+    result = {"machine": page.machine(chosen.quick), "peers": {peer.name: page.facts(peer) for peer in there}, "scenes": {}}
     try:
         for name in pick(chosen.scenes, scenes.SCENES, "scene"):
             began, turns = time.monotonic(), Turns(weather, sizes["repeats"], say)

@@ -72,11 +72,10 @@ ABILITIES = {"program": "one program", "file": "configuration", "fleet": "many s
              "orphans": "PID 1"}
 
 
-def machine(real_time, quick):
+def machine(quick):
     with open("/proc/cpuinfo") as file:
         model = next((line.split(":")[1].strip() for line in file if line.startswith("model name")), platform.machine())
-    return {"when": time.strftime("%Y-%m-%d"), "kernel": platform.release(), "processors": os.cpu_count(), "model": model,
-            "real_time": real_time, "quick": quick}
+    return {"when": time.strftime("%Y-%m-%d"), "kernel": platform.release(), "processors": os.cpu_count(), "model": model, "quick": quick}
 
 
 def facts(peer):
@@ -292,30 +291,32 @@ def render(kept):
 
 
 def fairness(kept):
-    real = kept["machine"]["real_time"]
+    real = any(scene["conditions"]["real_time"] for scene in kept["scenes"].values())
     out = ["## How it is measured", "",
            "- Everybody's configuration is in memory (tmpfs), and so is what the services write down. The service is one small C program "
            "without a C library, which reads the clock with its first instruction.",
            "- `run` files of s6 and runit name that program in their first line: no shell is charged to them. supervisor has "
            "`startsecs=0`. Whatever holds restarts back is switched off where it can be. See the settings below.",
            "- Memory is PSS: private pages, and of each shared page its share, of every process that belongs to the supervisor, and of no "
-           "service. Our binary is a copy of its own, so that no other run of it shares its pages; libraries of the peers are shared with the "
+           "service. Our binary is a copy of its own in memory, as theirs are in the kernel's cache, so that no other run of it shares its pages; libraries of the peers are shared with the "
            "rest of the machine, which is to their advantage.",
            "- Peers take turns: all once, then all again. A figure is the median of the samples, with the smallest and the largest beside it. "
            "Who takes very long is asked less often, but at least twice.",
            "- Before each sample we wait until nothing else wants a processor. A sample during which other programs, or the host, used more "
-           "than a fifth of one is thrown away and taken again, as long as patience lasts (90 s); if it is kept, and such samples are a "
+           "than a fifth of one is thrown away and taken again, as long as patience lasts (45 s); if it is kept, and such samples are a "
            "third of a figure, it is marked ≈.",
            "- Who cannot do a thing has a — in its row. What a peer has failed to do is said below the table.", ""]
     if real:
-        out += ["This time everything measured was in the real-time class (`--rt`), because other programs used the machine: they give "
-                "way at once, but leave their traces in the caches. No sample was thrown away for them.", ""]
-    out += ["| scene | other programs used, processors | samples taken again | doubtful ones kept | seconds | measured |",
-            "|---|--:|--:|--:|--:|---|"]
+        out += ["Where the table says so, everything measured was in the real-time class (`--rt`), because other programs used the "
+                "machine: they give way at once, but leave their traces in the caches. No sample was thrown away for them.", ""]
+    out += ["| scene | other programs used, processors | samples taken again | doubtful ones kept | real-time class | seconds | measured |",
+            "|---|--:|--:|--:|:-:|--:|---|"]
     for name, scene in kept["scenes"].items():
         if name != "size":
             said = scene["conditions"]
-            out.append(f"| {name} | {said['others']} | {said['redone']} | {said['doubtful']} | {said['took']:.0f} | {said['when']} |")
+            others = "—" if said["others"] is None else said["others"]
+            out.append(f"| {name} | {others} | {said['redone']} | {said['doubtful']} | {'yes' if said['real_time'] else 'no'} | "
+                       f"{said['took']:.0f} | {said['when']} |")
     return [*out, ""]
 
 

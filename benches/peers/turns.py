@@ -92,5 +92,6 @@ class Turns:
 
     def conditions(self):
         kept = sum(sum(counts.values()) for counts in self.doubtful.values())
-        return {"others": round(self.others / 1e9 / max(self.seconds, 1e-9), 2), "redone": self.redone, "doubtful": kept,
-                "seconds": round(self.seconds, 1), "when": time.strftime("%Y-%m-%d"), "load": round(os.getloadavg()[0], 1)}
+        others = round(self.others / 1e9 / self.seconds, 2) if self.seconds else None
+        return {"others": others, "redone": self.redone, "doubtful": kept, "real_time": self.weather.real_time,
+                "when": time.strftime("%Y-%m-%d"), "load": round(os.getloadavg()[0], 1)}
