@@ -1,13 +1,12 @@
 # `make test` is all a contributor needs; the others are its parts and some tools.
 
-.PHONY: test deps lint sim bench bench-peers docs fuzz static
+.PHONY: test deps lint sim bench bench-peers docs fuzz deny static
 
 test: deps lint
 	cargo test --workspace --no-fail-fast
 
 deps:
 	scripts/test-deps
-	scripts/consul >/dev/null
 
 lint:
 	cargo fmt --all -- --check
@@ -32,14 +31,24 @@ BENCH ?=
 bench-peers: static
 	peers=$$(scripts/peers) && PATH="$$peers/bin:$$PATH" python3 benches/peers $(BENCH)
 
-# A minute for each target, with the corpus that is kept. Needs a nightly toolchain and cargo-fuzz.
+# A minute for each target, from what is kept in fuzz/corpus and from the golden cases of the tests. What is found goes
+# to fuzz/found, and what breaks something to fuzz/artifacts: keep that in fuzz/corpus. Needs a nightly toolchain.
 FUZZ_SECONDS ?= 60
+FUZZ_TARGETS ?= $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs)))
 fuzz:
 	@command -v cargo-fuzz >/dev/null || cargo install cargo-fuzz
-	for target in template json5 decode; do \
-		scripts/fuzz-seeds $$target && \
-		cargo +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -timeout=10 -rss_limit_mb=1024 || exit 1; \
+	for target in $(FUZZ_TARGETS); do \
+		scripts/fuzz-seeds $$target && mkdir -p fuzz/found/$$target && \
+		cargo +nightly fuzz run $$target fuzz/found/$$target fuzz/corpus/$$target fuzz/seeds/$$target -- \
+			-max_total_time=$(FUZZ_SECONDS) -max_len=4096 -timeout=10 -rss_limit_mb=1024 || exit 1; \
 	done
+
+# What the program is made of. Only advisories need the network, for their database.
+deny:
+	@command -v cargo-deny >/dev/null || cargo install --locked cargo-deny
+	cargo deny --offline check bans licenses sources
+	if cargo deny fetch db; then cargo deny check --disable-fetch advisories; \
+	else echo "the advisory database cannot be reached: advisories were NOT checked"; fi
 
 # The default build; .cargo/config.toml says how it is linked.
 static:

@@ -375,6 +375,7 @@ impl<'a> Witness<'a> {
             }
             Input::Withdrawn { job } => self.see_withdrawn(job.index()),
             Input::Command { .. }
+            | Input::OutOfMemory { .. }
             | Input::Ready
             | Input::Instances { .. }
             | Input::Signal(_)
