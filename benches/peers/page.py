@@ -298,7 +298,7 @@ def fairness(kept):
            "- `run` files of s6 and runit name that program in their first line: no shell is charged to them. supervisor has "
            "`startsecs=0`. Whatever holds restarts back is switched off where it can be. See the settings below.",
            "- Memory is PSS: private pages, and of each shared page its share, of every process that belongs to the supervisor, and of no "
-           "service. Our binary is a copy of its own in memory, as theirs are in the kernel's cache, so that no other run of it shares its pages; libraries of the peers are shared with the "
+           "service. Our binary is a copy of its own, on disk and in the kernel's cache as theirs are, so that no other run of it shares its pages; libraries of the peers are shared with the "
            "rest of the machine, which is to their advantage.",
            "- Peers take turns: all once, then all again. A figure is the median of the samples, with the smallest and the largest beside it. "
            "Who takes very long is asked less often, but at least twice.",

@@ -36,8 +36,8 @@ ROWS = [
     Row("start-file", "start", "start of one service from a configuration", "ms", why=FILE, target="1.5 × tini of start-program"),
     Row("memory-program", "memory", "memory with one program, `-- PROGRAM`", "KiB", why=SMALL),
     *[Row(f"memory-{count}", "memory", f"memory with {count:,} service{'s' * (count > 1)}", "KiB",
-          why="Each process of s6 and runit is tiny, and here there are few of them; from some ten services on ours is the smallest. "
-              "Our own code's pages, for HTTP, TLS and templates, are what is held.",
+          why="Each process of s6 and runit is tiny, and here there are few of them. Ours is one process, most of it code that has been "
+              "used a moment ago, and hardly grows with the services.",
           target={1: "at most 2253", 100: "at most 2867", 1000: "at most 6144"}.get(count, ""))
       for count in (1, 10, 100, 1000)],
     *[Row(f"wakeups-{count}", "idle", f"wake-ups a second, {count:,} idle service{'s' * (count > 1)}", "",

@@ -42,10 +42,10 @@ def memory_folder():
 
 
 class Tools:
-    """The three C programs, built into a folder that lives as long as this run."""
+    """The three C programs, built into a folder that lives as long as this run; and copies of others."""
 
     def __init__(self):
-        self.folder = tempfile.mkdtemp(prefix="peers-", dir=memory_folder())
+        self.folder, self.copies = tempfile.mkdtemp(prefix="peers-", dir=memory_folder()), {}
         flags = "-O3 -static -nostdlib -ffreestanding -fno-stack-protector -fno-asynchronous-unwind-tables -fno-pie -no-pie"
         flags += " -Wl,--build-id=none -Wl,-z,norelro -s"
         for name in ("child", "floor", "count"):
@@ -54,14 +54,19 @@ class Tools:
             setattr(self, name, os.path.join(self.folder, name))
 
     def own(self, program):
-        """A copy of a program for this run alone: another one that runs elsewhere would share its pages and its PSS."""
-        path = os.path.join(self.folder, "own-" + os.path.basename(program))
-        if not os.path.exists(path):
-            shutil.copy2(program, path)
-        return path
+        """A copy of a program for this run alone: another one that runs elsewhere would share its pages and its PSS. It lies
+        beside the original, because a program in tmpfs is mapped page by page and starts a third of a millisecond later."""
+        if program not in self.copies:
+            beside = os.path.dirname(os.path.abspath(program))
+            place = beside if os.access(beside, os.W_OK) else tempfile.gettempdir()
+            self.copies[program] = os.path.join(place, f"{os.path.basename(program)}-beside-peers-{os.getpid()}")
+            shutil.copy2(program, self.copies[program])
+        return self.copies[program]
 
     def remove(self):
         shutil.rmtree(self.folder, ignore_errors=True)
+        for path in self.copies.values():
+            os.unlink(path)
 
 
 def adopt_orphans():
