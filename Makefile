@@ -1,6 +1,6 @@
 # `make test` is all a contributor needs; the others are its parts and some tools.
 
-.PHONY: test test-docker deps lint sim bench docs fuzz deny static
+.PHONY: test test-docker deps lint sim bench bench-peers docs fuzz deny static
 
 # The tests in containers come last, so that nobody overlooks what is said if they cannot be run.
 test: deps lint
@@ -30,6 +30,12 @@ sim:
 
 bench:
 	cargo bench --bench load --bench logs --bench supervise --bench discovery --bench control
+
+# This program beside tini, s6, runit and others, which are installed where they are missing: writes docs/peers.md and its
+# pictures. BENCH has further words: --quick, --rt, --scenes start,log, --peers floor,containerpilot,s6, --merge, --help.
+BENCH ?=
+bench-peers: static
+	peers=$$(scripts/peers) && PATH="$$peers/bin:$$PATH" python3 benches/peers $(BENCH)
 
 # A minute for each target, from what is kept in fuzz/corpus and from the golden cases of the tests. What is found goes
 # to fuzz/found, and what breaks something to fuzz/artifacts: keep that in fuzz/corpus. Needs a nightly toolchain.
