@@ -195,7 +195,7 @@ impl<'a> Witness<'a> {
         self.before.clear();
         self.before.extend(statuses(core));
         self.between.clone_from(&self.before);
-        (self.effects_seen, self.reloading.done) = (0, None);
+        (self.effects_seen, self.reloading.done, self.reloading.moved) = (0, None, None);
         self.events.clear();
         self.expected_news.clear();
         self.seen.clear();

@@ -57,7 +57,7 @@ pub fn scenario(seed: u64) -> Scenario {
         ready_at: chance.time(&SHORT),
         order: chance.number(),
         late: chance.percent(10),
-        patience: chance.pick(&[30, 60, 100, 150, 300]),
+        patience: chance.pick(&[15, 20, 30, 60, 150]),
     }
 }
 

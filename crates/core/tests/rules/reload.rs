@@ -305,3 +305,18 @@ fn r3_w12_a_watch_that_is_another_one_is_not_healthy_until_it_says_so() {
     stage.instances(1);
     assert_eq!(stage.acts(), ["spawn both"]);
 }
+
+#[test]
+fn r3_h3_who_is_healthy_while_it_runs_waits_for_no_check_of_its_life_before() {
+    let telemetry = "telemetry: { port: 9090, interfaces: 'static:10.0.0.1' }";
+    let checked = "{ name: 'web', exec: 'x', health: { exec: 'c', interval: 5, ttl: 15 } }";
+    let mut stage = Stage::new(plan(&format!("{{ {telemetry}, jobs: [{checked}] }}")));
+    stage.input(Input::Ready);
+    let mut other = stage.core.plan().clone();
+    let idle = other.jobs.last().and_then(|job| job.health.clone());
+    other.jobs[0].health = idle;
+    stage.input(Input::Command { id: RequestId(9), command: Command::Reload(Box::new(other)) });
+    stage.killed("web", 15);
+    assert_eq!(stage.checks_going(), 1, "the one that was cut short has not ended yet");
+    assert_eq!(stage.status("web").healthy, Some(true));
+}

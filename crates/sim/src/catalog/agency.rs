@@ -175,6 +175,7 @@ impl Agency {
     pub fn redefine(&mut self, now: Time, settings: Settings) {
         self.now = self.now.max(now);
         self.settings = settings;
+        self.dropped_after = self.dropped_after.filter(|_| settings.drops_critical);
         self.machine.redefine(settings);
         self.later = Some(self.now);
         self.trouble(self.now);

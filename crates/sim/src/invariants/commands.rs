@@ -85,21 +85,27 @@ impl Witness<'_> {
             _ => None,
         });
         let Some(Answer::Done(_)) = answer else { return Ok(()) };
-        let told = |job: usize| (&self.plan.jobs[job], &after[job]);
+        let (Command::Start(job) | Command::Restart(job) | Command::Stop(job)) = command else {
+            return Ok(());
+        };
+        // It may have another place by now, or none.
+        let Some(job) = self.place_now(job.index()) else { return Ok(()) };
+        let (planned, status) = (&self.plan.jobs[job], &after[job]);
         match command {
-            Command::Start(job) | Command::Restart(job) if phase == Phase::Running => {
-                let (planned, status) = told(job.index());
+            Command::Start(_) | Command::Restart(_) if phase == Phase::Running => {
                 let runs = status.run.is_some() || status.state == State::Running;
                 let will = Self::comes_again(status) && status.state != State::Complete;
                 let empty = planned.exec.is_none() && planned.health.is_none();
                 // A reload under way sees to it.
-                let reload = self.must_go(job.index(), status);
+                let reload = self.must_go(job, status) || self.seen[job].reloaded;
                 if !runs && !will && !empty && !reload {
-                    return self.broken("X2", job.index(), "it was to be started, and is not");
+                    return self.broken("X2", job, "it was to be started, and is not");
                 }
             }
-            Command::Stop(job) if phase == Phase::Running && told(job.index()).1.ending.is_none() => {
-                return self.broken("X2", job.index(), "it was to be stopped, and is not");
+            Command::Stop(_)
+                if phase == Phase::Running && status.ending.is_none() && !self.seen[job].reloaded =>
+            {
+                return self.broken("X2", job, "it was to be stopped, and is not");
             }
             _ => {}
         }

@@ -24,6 +24,8 @@ pub(super) struct Reloading {
     due: Option<Time>,
     /// Whom it has waited for long enough.
     late: Vec<usize>,
+    /// Where things are now, if that has changed in this step.
+    pub(super) moved: Option<Vec<Option<usize>>>,
     /// What it did, if it was done in this step.
     pub(super) done: Option<Changes>,
     /// Whether somebody is to begin with it, who has not been told yet.
@@ -141,10 +143,19 @@ impl Witness<'_> {
         }
         self.watches = watches;
         self.move_jobs(&mates, plan);
+        self.reloading.moved = Some(mates);
         (self.version, self.plan) = (self.reloading.version, plan);
         self.reloading.done = Some(changes);
         self.reloading.due = None;
         Ok(())
+    }
+
+    /// Where a job is that was in a place at the beginning of this step.
+    pub(super) fn place_now(&self, job: usize) -> Option<usize> {
+        match &self.reloading.moved {
+            Some(mates) => mates.get(job).copied().flatten(),
+            None => Some(job),
+        }
     }
 
     /// What a reload does, by names.
