@@ -16,10 +16,13 @@ mod migrate;
 mod orders;
 mod render;
 mod run;
+mod simulate;
 mod status;
 mod summary;
 mod table;
 mod terminal;
+#[cfg(test)]
+mod tests;
 mod wait;
 
 use std::ffi::OsString;
@@ -31,7 +34,7 @@ use std::time::Duration;
 use containerpilot_config::{duration, suggest};
 
 use self::flags::{Arguments, FlagError, FlagErrorKind};
-use self::table::{COMMANDS, Command, MAIN_FLAGS, PLANNED};
+use self::table::{COMMANDS, Command, MAIN_FLAGS};
 
 /// Why a command did not do what was asked (X6).
 #[derive(Debug)]
@@ -40,6 +43,8 @@ pub(crate) enum Failure {
     Failed(String),
     /// The command line was wrong: exit code 2.
     Usage(String),
+    /// What was to be tried has mistakes, so that nothing could be tried: exit code 2. The message may be empty.
+    Unreadable(String),
 }
 
 impl From<std::io::Error> for Failure {
@@ -51,7 +56,7 @@ impl From<std::io::Error> for Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Failed(message) => out.write_str(message),
+            Self::Failed(message) | Self::Unreadable(message) => out.write_str(message),
             Self::Usage(message) => write!(out, "{message}\nTry `containerpilot help`."),
         }
     }
@@ -62,7 +67,7 @@ pub(crate) fn main(args: &[OsString]) -> u8 {
     let (code, message) = match dispatch(args) {
         Ok(code) => return code,
         Err(failure @ Failure::Failed(_)) => (1, failure.to_string()),
-        Err(failure @ Failure::Usage(_)) => (2, failure.to_string()),
+        Err(failure @ (Failure::Usage(_) | Failure::Unreadable(_))) => (2, failure.to_string()),
     };
     if !message.is_empty() {
         // Nothing can be done if standard error is gone too; the exit code tells.
@@ -122,7 +127,7 @@ fn done((): ()) -> u8 {
 fn subcommand(name: &str, main: &Arguments) -> Result<u8, Failure> {
     let Some(command) = COMMANDS.iter().find(|command| command.name == name) else {
         // Beside a ContainerPilot 2 file it is the main program.
-        return if PLANNED.contains(&name) { Err(unknown_command(name)) } else { run::run(main) };
+        return run::run(main);
     };
     let mut known = command.flags.to_vec();
     known.retain(|flag| flag.name != "help");
@@ -142,6 +147,7 @@ fn subcommand(name: &str, main: &Arguments) -> Result<u8, Failure> {
         "check" => check::check(&own),
         "render" => render::render(&own),
         "graph" => graph::graph(&own),
+        "simulate" => simulate::simulate(&own),
         "status" => status::status(&own),
         "explain" => explain::explain(&own),
         "health" => health::health(&own),
@@ -194,9 +200,6 @@ fn count(command: &Command, given: &Arguments) -> Result<(), Failure> {
 }
 
 fn unknown_command(name: &str) -> Failure {
-    if PLANNED.contains(&name) {
-        return Failure::Failed(format!("`{name}` is not carried out by this version yet"));
-    }
     let names = || COMMANDS.iter().map(|command| command.name);
     let hint = match suggest::nearest(name, names()) {
         Some(near) => format!("did you mean `{near}`?"),
@@ -262,10 +265,12 @@ impl Lines {
     }
 }
 
-/// The version, in the form in which 3.8 printed it.
+/// The version, in the form in which 3.8 printed it, and the day. `make static` knows the two last; any other build says
+/// that it does not.
 fn version() -> String {
     let hash = option_env!("CONTAINERPILOT_GIT_HASH").unwrap_or("unknown");
-    format!("Version: {}\nGitHash: {hash}\n", env!("CARGO_PKG_VERSION"))
+    let date = option_env!("CONTAINERPILOT_BUILD_DATE").unwrap_or("unknown");
+    format!("Version: {}\nGitHash: {hash}\nBuildDate: {date}\n", env!("CARGO_PKG_VERSION"))
 }
 
 /// Prints to standard output. A reader that has gone away is no failure of ours.

@@ -36,6 +36,24 @@ pub(crate) const PICTURE: Flag = Flag {
     help: "the form of the picture; `mermaid` is the default",
 };
 
+pub(crate) const STORY: Flag = Flag {
+    name: "format",
+    kind: FlagKind::Text("human|json|svg"),
+    help: "the form of the timeline; `human` is the default, `svg` is a picture",
+};
+pub(crate) const FULL: Flag =
+    Flag { name: "full", kind: FlagKind::Bool, help: "show everything, also what has come many times" };
+pub(crate) const EXPLORE: Flag = Flag {
+    name: "explore",
+    kind: FlagKind::Text("NUMBER"),
+    help: "try so many other worlds, and say what can go wrong",
+};
+pub(crate) const SEED: Flag = Flag {
+    name: "seed",
+    kind: FlagKind::Text("SEED"),
+    help: "play the world that -explore has found, or, beside -explore, the worlds of another series",
+};
+
 pub(crate) const SOCKET: Flag = Flag {
     name: "socket",
     kind: FlagKind::Text("PATH"),
@@ -292,6 +310,23 @@ pub(crate) const GRAPH: Command = Command {
     flags: &[&CONFIG, &PICTURE, &OUT],
 };
 
+pub(crate) const SIMULATE: Command = Command {
+    name: "simulate",
+    arguments: "[CONFIG] [SCENARIO]",
+    about: "try a configuration in virtual time, without starting anything",
+    details: "Plays the configuration with the supervisor's own decisions in a made-up world, and prints what happens, when \
+              and why. SCENARIO is a JSON5 file that says what the world does: how long programs run and how they end, how \
+              checks answer, what watches see, which signals and commands come, when Consul is away; and with `expect`, \
+              what must come of it. Without one, tasks succeed after a second and services run until they are stopped.\n\n\
+              With --explore, many worlds are tried in which now and then something goes wrong, and every job that waits for \
+              ever, never starts or is not stopped in time is reported, with the fewest mishaps that lead there and a seed for \
+              --seed.\n\n\
+              Exits with 0 if everything is as expected, with 1 if not, and with 2 if the configuration or the scenario has \
+              mistakes.\n\n\
+              For example: containerpilot simulate app.json5 app.scenario.json5 --format svg --out app.svg",
+    flags: &[&CONFIG, &STORY, &OUT, &FULL, &EXPLORE, &SEED],
+};
+
 pub(crate) const SCHEMA: Command = Command {
     name: "schema",
     arguments: "",
@@ -356,6 +391,7 @@ pub(crate) const COMMANDS: &[&Command] = &[
     &CHECK,
     &RENDER,
     &GRAPH,
+    &SIMULATE,
     &MIGRATE,
     &SCHEMA,
     &VERSION,
@@ -363,9 +399,6 @@ pub(crate) const COMMANDS: &[&Command] = &[
     &COMPLETIONS,
     &MAN,
 ];
-
-/// Subcommands that are to come. They are known, so that nobody takes them for a program or a slip of the pen.
-pub(crate) const PLANNED: &[&str] = &["simulate"];
 
 /// The exit codes (X6), for help and man page.
 pub(crate) const EXIT_CODES: [(&str, &str); 3] =

@@ -33,4 +33,6 @@ pub mod span;
 pub mod suggest;
 pub mod template;
 
-pub use load::{Input, Loaded, Options, control_socket, load, load_with_program, render, version};
+pub use load::{
+    Input, Loaded, Options, Plain, control_socket, load, load_with_program, read_plain, render, version,
+};

@@ -30,8 +30,6 @@ pub struct Input {
 pub struct Options<'a> {
     /// The version of the program, which telemetry advertises.
     pub version: &'a str,
-    /// Whether fields that nothing acts on yet are refused; only tests of the reading itself say no.
-    pub refuse_planned: bool,
 }
 
 /// What became of a configuration.
@@ -57,7 +55,7 @@ pub fn load_with_program<H: Host>(
     program: Option<&[String]>,
 ) -> Loaded {
     let mut problems = Vec::new();
-    let reading = read(inputs, host.environment(), options, program, &mut problems);
+    let reading = read(inputs, host.environment(), program, &mut problems);
     let plan = plan_of(&reading, host, options, &mut problems);
     Loaded { plan, report: Report::new(reading.files, problems) }
 }
@@ -94,7 +92,6 @@ pub(crate) struct Reading {
 pub(crate) fn read(
     inputs: Vec<Input>,
     environment: &Environment,
-    options: Options<'_>,
     program: Option<&[String]>,
     problems: &mut Vec<Problem>,
 ) -> Reading {
@@ -112,7 +109,7 @@ pub(crate) fn read(
     for (nth, input) in inputs.into_iter().enumerate() {
         let id = FileId::at(nth);
         let file = rendered(id, input, environment, problems);
-        let fields = reading.file(id, &file.rendered, options, program.as_ref(), problems);
+        let fields = reading.file(id, &file.rendered, program.as_ref(), problems);
         if reading.version == Version::Two && !alone {
             let message = "a ContainerPilot 2 file cannot be one of several files";
             let problem = Problem::new(Severity::Error, Place::source(id, Span::at(0)), message);
@@ -185,12 +182,11 @@ pub fn render(inputs: Vec<Input>, environment: &Environment) -> Result<Vec<Vec<u
 /// What is wrong, where nothing of the configuration could be read.
 pub fn control_socket(inputs: Vec<Input>, environment: &Environment) -> Result<String, Report> {
     let mut problems = Vec::new();
-    let options = Options { version: "", refuse_planned: false };
-    let reading = read(inputs, environment, options, None, &mut problems);
+    let reading = read(inputs, environment, None, &mut problems);
     let fields = match (reading.fields, reading.version) {
         // A version 2 file cannot name it, so that even of a broken one it is known.
         (None, Version::Two) => {
-            let mut cx = Cx::new(FileId::default(), &mut problems, false);
+            let mut cx = Cx::new(FileId::default(), &mut problems);
             Some(ConfigFields::from_members(&mut cx, Span::at(0), &[]))
         }
         (fields, _) => fields,
@@ -203,6 +199,47 @@ pub fn control_socket(inputs: Vec<Input>, environment: &Environment) -> Result<S
         Some(path) => String::from_utf8_lossy(path).into_owned(),
         None => socket.value,
     })
+}
+
+/// A file of another sort than a configuration, read with a table of its own. It is no template.
+#[derive(Clone, Debug)]
+pub struct Plain<S> {
+    /// The file.
+    pub file: SourceFile,
+    /// Its fields, if it could be read to its end.
+    pub fields: Option<S>,
+    /// What was found.
+    pub problems: Vec<Problem>,
+}
+
+/// Reads a file that is no template, with the reader, the bounds and the messages of a configuration.
+#[must_use]
+pub fn read_plain<S: Section>(input: Input) -> Plain<S> {
+    let Input { name, text: mut source } = input;
+    let (id, mut problems) = (FileId::default(), Vec::new());
+    if source.len() > limits::SOURCE_BYTES {
+        let message = format!("the file has {} bytes, which is too large", source.len());
+        problems.push(Problem::new(Severity::Error, Place::source(id, Span::at(0)), message));
+        source.truncate(1024);
+        let file = SourceFile { name, source, rendered: Vec::new(), map: SourceMap::default() };
+        return Plain { file, fields: None, problems };
+    }
+    let parsed = json5::parse(&source);
+    let well_formed = parsed.errors.is_empty();
+    for error in parsed.errors {
+        let problem = Problem::new(Severity::Error, Place::rendered(id, error.span), error.message);
+        problems.push(Problem { help: error.help, ..problem });
+    }
+    let fields = parsed.root.map(|Node { value, span }| {
+        let members = match value {
+            Value::Object(members) => members,
+            _ => Vec::new(),
+        };
+        S::from_members(&mut Cx::new(id, &mut problems), span, &members)
+    });
+    prefer_later(&mut problems, 0);
+    let file = SourceFile { name, rendered: source.clone(), map: SourceMap::identity(source.len()), source };
+    Plain { file, fields: fields.filter(|_| well_formed), problems }
 }
 
 fn rendered(id: FileId, input: Input, environment: &Environment, problems: &mut Vec<Problem>) -> SourceFile {
@@ -239,7 +276,6 @@ impl Reading {
         &mut self,
         id: FileId,
         text: &[u8],
-        options: Options<'_>,
         program: Option<&Program>,
         problems: &mut Vec<Problem>,
     ) -> Option<ConfigFields> {
@@ -260,7 +296,7 @@ impl Reading {
             Value::Object(members) => members,
             _ => Vec::new(),
         };
-        let mut cx = Cx::new(id, problems, options.refuse_planned);
+        let mut cx = Cx::new(id, problems);
         match legacy::version_of(&members) {
             Version::Three => {
                 let members = legacy::refuse_mixture(&mut cx, members);
@@ -272,7 +308,7 @@ impl Reading {
                 self.version = Version::Two;
                 let fields = LegacyFields::from_members(&mut cx, span, &members);
                 prefer_later(problems, before);
-                let cx = &mut Cx::new(id, problems, false);
+                let cx = &mut Cx::new(id, problems);
                 self.translated(cx, span, &members, &fields, program)
             }
         }

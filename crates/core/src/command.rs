@@ -97,7 +97,7 @@ impl Core {
     fn signal_by_hand(&mut self, job: JobIx, signal: Signal) -> Answer {
         match (self.job(job).run, self.job(job).pid) {
             (Some(run), Some(pid)) => {
-                self.effects.push(Effect::Kill { run, signal, purpose: Purpose::ByHand });
+                self.send_signal(job, run, signal, Purpose::ByHand);
                 Answer::Done(format!("signal {} was sent to process group {pid}", signal.0))
             }
             _ => Answer::Refused("it has no process".into()),

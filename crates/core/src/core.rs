@@ -60,6 +60,9 @@ pub struct Core {
     pub(crate) runs: BTreeMap<RunId, JobIx>,
     /// The runs that are over and have left something of their process group behind (P4).
     pub(crate) remains: BTreeMap<RunId, TimerId>,
+    /// How many processes the kernel has ended for want of memory that no end of a run has been put down to. Nothing as
+    /// long as nobody counts.
+    pub(crate) out_of_memory: Option<u64>,
     pub(crate) check_runs: BTreeMap<CheckRun, (JobIx, CheckIx)>,
     /// The code to leave with, where a job has said so.
     pub(crate) exit_code: Option<u8>,
@@ -117,6 +120,7 @@ impl Core {
             effects: Vec::new(),
             runs: BTreeMap::new(),
             remains: BTreeMap::new(),
+            out_of_memory: None,
             check_runs: BTreeMap::new(),
             exit_code: None,
             first_failure: None,
@@ -166,6 +170,12 @@ impl Core {
     #[must_use]
     pub fn journal(&self) -> &Journal {
         &self.journal
+    }
+
+    /// Lets the record go farther back than it usually does, for whoever reads it after every step and must not miss
+    /// anything of a step in which much happens.
+    pub fn remember(&mut self, events: usize) {
+        self.journal.keep(events);
     }
 
     /// How many deadlines are ahead.

@@ -39,21 +39,32 @@ pub struct Event {
     pub exit: Option<ExitStatus>,
 }
 
-/// How many events are remembered.
+/// How many events are remembered, unless somebody wants more.
 const MOST: usize = 1024;
 
 /// The last events.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Journal {
     events: VecDeque<Event>,
+    most: usize,
+}
+
+impl Default for Journal {
+    fn default() -> Self {
+        Self { events: VecDeque::new(), most: MOST }
+    }
 }
 
 impl Journal {
     pub(crate) fn write(&mut self, event: Event) {
-        if self.events.len() == MOST {
+        if self.events.len() >= self.most {
             self.events.pop_front();
         }
         self.events.push_back(event);
+    }
+
+    pub(crate) fn keep(&mut self, most: usize) {
+        self.most = most.max(MOST);
     }
 
     /// Changes what is remembered.

@@ -374,7 +374,7 @@ impl Core {
         self.phase = old.phase;
         self.maintenance = old.maintenance;
         self.effects = old.effects;
-        self.remains = old.remains;
+        (self.remains, self.out_of_memory) = (old.remains, old.out_of_memory);
         (self.exit_code, self.asked) = (old.exit_code, old.asked);
         (self.first_failure, self.first_hook_failure) = (old.first_failure, old.first_hook_failure);
         self.births = old.births;

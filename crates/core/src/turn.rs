@@ -87,6 +87,7 @@ impl Core {
             | Input::Started { .. }
             | Input::StartFailed { .. }
             | Input::Exited { .. }
+            | Input::OutOfMemory { .. }
             | Input::CheckDone { .. }
             | Input::Withdrawn { .. }
             | Input::Tick => false,
@@ -99,6 +100,9 @@ impl Core {
             Input::Started { run, pid } => self.started(run, pid),
             Input::StartFailed { run, why } => self.start_failed(run, &why),
             Input::Exited { run, status, leftovers } => self.exited(run, status, leftovers),
+            Input::OutOfMemory { processes } => {
+                self.out_of_memory = Some(self.out_of_memory.unwrap_or(0).saturating_add(processes));
+            }
             Input::CheckDone { check, result } => self.check_done(check, result),
             Input::Instances { watch, instances } => self.instances(watch, instances),
             Input::Signal(signal) => self.signal(signal),

@@ -337,7 +337,11 @@ impl<'a> Witness<'a> {
             }
             Input::Instances { watch, instances } => self.see_instances(watch.index(), instances),
             Input::Withdrawn { job } => self.see_withdrawn(job.index()),
-            Input::Command { .. } | Input::Ready | Input::Signal(_) | Input::Tick => {}
+            Input::Command { .. }
+            | Input::Ready
+            | Input::OutOfMemory { .. }
+            | Input::Signal(_)
+            | Input::Tick => {}
         }
     }
 

@@ -320,3 +320,12 @@ fn r3_h3_who_is_healthy_while_it_runs_waits_for_no_check_of_its_life_before() {
     assert_eq!(stage.checks_going(), 1, "the one that was cut short has not ended yet");
     assert_eq!(stage.status("web").healthy, Some(true));
 }
+
+#[test]
+fn r3_p3_that_memory_ran_out_is_not_forgotten_by_a_reload() {
+    let mut stage = Stage::running(A);
+    stage.input(Input::OutOfMemory { processes: 1 });
+    reload(&mut stage, &format!("{A}, {B}"));
+    stage.killed("a", 9);
+    assert!(stage.log.iter().any(|line| line.contains("memory ran out")), "{:?}", stage.log);
+}

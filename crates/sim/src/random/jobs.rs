@@ -57,13 +57,15 @@ impl Maker<'_> {
         job
     }
 
-    /// How long the catalog trusts a heartbeat: always longer than it may take to the next one, as checks go (C7).
+    /// How long the catalog trusts a heartbeat: always longer than it may take to the next one, as checks go (C7), also
+    /// where one that was cut short takes a while to end.
     fn trust(&mut self, job: &mut Job) {
         let (Some(health), Some(service)) = (&mut job.health, &mut job.service) else { return };
+        let slow = Duration::from_millis(LONG[LONG.len() - 1]);
         let longest =
-            health.checks.iter().map(|check| (check.interval + check.timeout) * check.failures).max();
+            health.checks.iter().map(|check| (check.interval + check.timeout + slow) * check.failures).max();
         let least = longest.unwrap_or_default() + health.heartbeat.unwrap_or_default();
-        let ttl = (least * 2).max(Duration::from_secs(self.chance.pick(&[1, 5, 15])));
+        let ttl = (least + least / 4).max(Duration::from_secs(self.chance.pick(&[1, 5, 15])));
         (health.ttl, service.ttl) = (ttl, ttl);
         service.deregister_critical_after = self.chance.percent(20).then_some(ttl * 2);
     }

@@ -131,7 +131,8 @@ impl World<'_> {
 
     /// Nothing has happened for a while, and so no heartbeat has come.
     pub(super) fn agents_stand_still(&mut self) {
-        for agency in self.shelves.iter_mut().filter_map(|shelf| shelf.agency.as_mut()) {
+        let shelves = self.shelves.iter_mut().chain(&mut self.retired);
+        for agency in shelves.filter_map(|shelf| shelf.agency.as_mut()) {
             agency.stands_still(self.now);
         }
     }

@@ -1,0 +1,270 @@
+//! Expectations, and what happened instead.
+
+use std::time::Duration;
+
+use containerpilot_core::Time;
+
+use crate::moment::{EXIT, Moment};
+use crate::scenario::{Bound, Claim, Expectation, Is, Scenario, Window, time};
+use crate::timeline::{Course, Entry, View, What};
+
+/// What came of an expectation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verdict {
+    /// What was expected, in words.
+    pub expected: String,
+    /// Whether it is so.
+    pub holds: bool,
+    /// What happened, in words.
+    pub happened: String,
+    /// Why, where it is not so.
+    pub because: Vec<String>,
+    /// What the user says it is good for.
+    pub why: Option<String>,
+}
+
+/// The moments at which expectations must see how a job is.
+pub fn glances(scenario: &Scenario) -> impl Iterator<Item = (Duration, String)> + '_ {
+    scenario.expectations.iter().filter_map(|expectation| match &expectation.claim {
+        Claim::State(job, _, at) => Some(((*at)?, job.clone())),
+        Claim::See(moment, Window { before: Some(Bound::Time(at)), .. }, _) => {
+            Some((*at, moment.source.clone()))
+        }
+        Claim::Exit(..) | Claim::See(..) | Claim::Never(..) | Claim::Follows(..) => None,
+    })
+}
+
+/// Compares a course with all expectations.
+#[must_use]
+pub fn judge(scenario: &Scenario, course: &Course) -> Vec<Verdict> {
+    scenario.expectations.iter().map(|expectation| Judge { course }.judge(expectation)).collect()
+}
+
+struct Judge<'a> {
+    course: &'a Course,
+}
+
+/// A finding: whether it holds, what happened, and why.
+type Finding = (bool, String, Vec<String>);
+
+impl Judge<'_> {
+    fn judge(&self, expectation: &Expectation) -> Verdict {
+        let (holds, happened, because) = match &expectation.claim {
+            Claim::See(moment, window, None) => self.see(moment, window),
+            Claim::See(moment, window, Some(times)) => self.count(moment, window, *times),
+            Claim::Never(moment, window) => self.never(moment, window),
+            Claim::Follows(moment, within, of) => self.follows(moment, *within, of),
+            Claim::State(job, is, at) => self.state(job, *is, *at),
+            Claim::Exit(code, window) => self.exit(*code, window),
+        };
+        Verdict {
+            expected: expectation.claim.to_string(),
+            holds,
+            happened,
+            because: if holds { Vec::new() } else { because },
+            why: expectation.why.clone(),
+        }
+    }
+
+    /// What happened before the rehearsal stopped everything itself.
+    fn entries(&self) -> impl Iterator<Item = (usize, &Entry)> {
+        self.course.entries.iter().enumerate().take(self.course.counted)
+    }
+
+    fn all(&self, moment: &Moment) -> Vec<(usize, &Entry)> {
+        // The exit comes after the stop, and is asked about all the same.
+        if *moment == Moment::whole(EXIT) {
+            return self.course.entries.iter().enumerate().filter(|(_, entry)| entry.is(moment)).collect();
+        }
+        self.entries().filter(|(_, entry)| entry.is(moment)).collect()
+    }
+
+    fn first(&self, moment: &Moment) -> Option<(usize, &Entry)> {
+        self.all(moment).into_iter().next()
+    }
+
+    /// Whether something lies behind the beginning of a window; what happens at the same moment counts by its order.
+    fn is_after(&self, place: (usize, &Entry), bound: &Bound) -> bool {
+        match bound {
+            Bound::Time(at) => place.1.at >= Time::ZERO + *at,
+            Bound::Moment(moment) => self.first(moment).is_some_and(|(first, _)| first < place.0),
+        }
+    }
+
+    fn is_before(&self, place: (usize, &Entry), bound: &Bound) -> bool {
+        match bound {
+            Bound::Time(at) => place.1.at < Time::ZERO + *at,
+            Bound::Moment(moment) => self.first(moment).is_none_or(|(first, _)| place.0 < first),
+        }
+    }
+
+    fn is_in(&self, place: (usize, &Entry), window: &Window) -> bool {
+        window.after.as_ref().is_none_or(|bound| self.is_after(place, bound))
+            && window.before.as_ref().is_none_or(|bound| self.is_before(place, bound))
+    }
+
+    fn see(&self, moment: &Moment, window: &Window) -> Finding {
+        match self.first(moment) {
+            Some(first) if self.is_in(first, window) => (true, self.came(first.1), Vec::new()),
+            Some(first) => {
+                let mut happened = self.came(first.1);
+                for bound in [&window.after, &window.before].into_iter().flatten() {
+                    if let Bound::Moment(other) = bound {
+                        happened += &match self.first(other) {
+                            Some((_, entry)) => format!(", and {other} at {}", moment_of(entry.at)),
+                            None => format!(", and {other} never"),
+                        };
+                    }
+                }
+                let because = match (&window.before, moment.source.as_str()) {
+                    (Some(Bound::Time(at)), source) => {
+                        let view = self.course.views.get(&(Time::ZERO + *at, source.to_owned()));
+                        view.map(|view| said_at(Time::ZERO + *at, view)).unwrap_or_default()
+                    }
+                    _ => self.causes(first.0),
+                };
+                (false, happened, because)
+            }
+            None => (false, "it never came".to_owned(), self.why_not(moment)),
+        }
+    }
+
+    fn count(&self, moment: &Moment, window: &Window, times: u64) -> Finding {
+        let all: Vec<_> = self.all(moment).into_iter().filter(|place| self.is_in(*place, window)).collect();
+        let count = all.len() as u64;
+        let happened = match (all.first(), all.last()) {
+            (None, _) | (_, None) => "it never came".to_owned(),
+            (Some((_, only)), _) if count == 1 => format!("it came once, at {}", moment_of(only.at)),
+            (Some((_, first)), Some((_, last))) => format!(
+                "it came {count} times, first at {} and last at {}",
+                moment_of(first.at),
+                moment_of(last.at)
+            ),
+        };
+        let because = match all.get(usize::try_from(times).unwrap_or(usize::MAX)) {
+            // The first one too many.
+            Some((place, _)) => self.causes(*place),
+            None => self.why_not(moment),
+        };
+        (count == times, happened, because)
+    }
+
+    fn never(&self, moment: &Moment, window: &Window) -> Finding {
+        let found = self.all(moment).into_iter().find(|place| self.is_in(*place, window));
+        match found {
+            None => (true, "it did not come".to_owned(), Vec::new()),
+            Some((place, entry)) => (false, self.came(entry), self.causes(place)),
+        }
+    }
+
+    fn follows(&self, moment: &Moment, within: Duration, of: &Moment) -> Finding {
+        let entries = &self.course.entries;
+        let over = self.course.exit.map_or(self.course.end, |(at, _)| at);
+        let each: Vec<usize> = (0..entries.len())
+            .filter(|place| entries.get(*place).is_some_and(|entry| entry.is(of)))
+            .collect();
+        let mut longest: Option<Duration> = None;
+        for place in &each {
+            let Some(from) = entries.get(*place) else { continue };
+            let next = entries.iter().skip(place + 1).find(|entry| entry.is(moment));
+            let took = next.map(|entry| entry.at.since(from.at));
+            match took {
+                Some(took) if took <= within => longest = longest.max(Some(took)),
+                Some(took) => {
+                    let happened = format!("after {of} at {} it took {}", moment_of(from.at), time(took));
+                    return (false, happened, self.causes(*place));
+                }
+                // Its time was not over when everything was.
+                None if from.at + within > over && self.course.exit.is_none() => {}
+                None => {
+                    let happened = format!("after {of} at {} it never came", moment_of(from.at));
+                    return (false, happened, self.why_not(moment));
+                }
+            }
+        }
+        match longest {
+            Some(longest) => (true, format!("it took {} at most", time(longest)), Vec::new()),
+            None => (false, format!("{of} never came"), self.why_not(of)),
+        }
+    }
+
+    fn state(&self, job: &str, is: Is, at: Option<Duration>) -> Finding {
+        let moment = at.map_or(self.course.end, |at| Time::ZERO + at);
+        let view = match at {
+            None => self.course.last.get(job),
+            Some(_) if self.course.exit.is_some_and(|(left, _)| left < moment) => self.course.last.get(job),
+            Some(_) => self.course.views.get(&(moment, job.to_owned())),
+        };
+        let Some(view) = view else {
+            return (false, format!("there is no job {job} at {}", moment_of(moment)), Vec::new());
+        };
+        let holds = match is {
+            Is::Healthy => view.word == "running" && view.healthy == Some(true),
+            Is::Unhealthy => view.word == "running" && view.healthy == Some(false),
+            other => view.word == other.to_string(),
+        };
+        let health = match (view.word, view.healthy) {
+            ("running", Some(true)) => " and healthy",
+            ("running", Some(false)) => " and unhealthy",
+            _ => "",
+        };
+        let happened = format!("at {} it is {}{health}", moment_of(moment), view.word);
+        (holds, happened, view.sentences.clone())
+    }
+
+    fn exit(&self, code: u8, window: &Window) -> Finding {
+        let exit = self.all(&Moment::whole(EXIT)).into_iter().next();
+        let (Some(exit), Some((at, found))) = (exit, self.course.exit) else {
+            return (false, "it did not exit".to_owned(), Vec::new());
+        };
+        let holds = found == code && self.is_in(exit, window);
+        let mut happened = format!("it exited with {found} at {}", moment_of(at));
+        if let Some(asked) = self.course.asked_to_stop {
+            happened += &format!(", after SIGTERM at {}, the end of the rehearsal", moment_of(asked));
+        }
+        (holds, happened, Vec::new())
+    }
+
+    fn came(&self, entry: &Entry) -> String {
+        let note = if entry.note.is_empty() { String::new() } else { format!(" ({})", entry.note) };
+        format!("it came at {}{note}", moment_of(entry.at))
+    }
+
+    /// What led to something, the nearest first.
+    fn causes(&self, place: usize) -> Vec<String> {
+        let entries = &self.course.entries;
+        let mut lines = Vec::new();
+        let mut next = entries.get(place).and_then(|entry| entry.cause);
+        while let Some(entry) = next.and_then(|place| entries.get(place))
+            && lines.len() < 8
+        {
+            let known = entry.note.is_empty() || entry.what == What::Asked;
+            let note = if known { String::new() } else { format!(" ({})", entry.note) };
+            lines.push(format!("because of {}{note} at {}", entry.name(), moment_of(entry.at)));
+            next = entry.cause;
+        }
+        lines
+    }
+
+    /// Why something did not come: how its source was at the end.
+    fn why_not(&self, moment: &Moment) -> Vec<String> {
+        match self.course.last.get(&moment.source) {
+            Some(view) => said_at(self.course.end, view),
+            None => Vec::new(),
+        }
+    }
+}
+
+fn said_at(at: Time, view: &View) -> Vec<String> {
+    let mut lines = view.sentences.clone();
+    if let Some(first) = lines.first_mut() {
+        *first = format!("at {}: {first}", moment_of(at));
+    }
+    lines
+}
+
+/// A moment, as a time since the beginning.
+#[must_use]
+pub fn moment_of(at: Time) -> String {
+    time(at.since(Time::ZERO))
+}

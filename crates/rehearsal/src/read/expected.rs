@@ -1,0 +1,143 @@
+//! Reading what is expected.
+
+use containerpilot_config::decode::{Given, alternatives};
+use containerpilot_config::diagnose::Place;
+use containerpilot_config::duration;
+use containerpilot_config::kinds::{span_of, value_of};
+
+use super::{Reader, small};
+use crate::fields::ExpectFields;
+use crate::moment::Moment;
+use crate::scenario::{Bound, Claim, Expectation, Window};
+
+impl Reader<'_> {
+    fn moment(&mut self, given: &Given<String>) -> Option<Moment> {
+        match Moment::read(&given.value, self.plans) {
+            Ok(moment) => Some(moment),
+            Err(misread) => {
+                self.error(given.place, misread.message, misread.help);
+                None
+            }
+        }
+    }
+
+    fn bound(&mut self, given: &Option<Given<String>>) -> Option<Option<Bound>> {
+        let Some(given) = given else { return Some(None) };
+        let text = given.value.trim();
+        if text.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '.') {
+            return match duration::parse(text) {
+                Ok(time) if time >= 0 => Some(Some(Bound::Time(span_of(time)))),
+                Ok(_) => {
+                    self.error(
+                        given.place,
+                        "a time cannot be before the beginning",
+                        "write it without the minus",
+                    );
+                    None
+                }
+                Err(error) => {
+                    self.error(given.place, format!("`{text}` is not a duration: {error}"), error.help());
+                    None
+                }
+            };
+        }
+        self.moment(given).map(|moment| Some(Bound::Moment(moment)))
+    }
+
+    pub(super) fn expectation(&mut self, fields: &ExpectFields) -> Option<Expectation> {
+        let choice = "`see`, `never`, `exit` or `job`";
+        let heads = [
+            fields.see.as_ref().map(|given| given.key),
+            fields.never.as_ref().map(|given| given.key),
+            fields.exit.as_ref().map(|given| given.key),
+            fields.job.as_ref().map(|given| given.key),
+        ];
+        let heads: Vec<Place> = heads.into_iter().flatten().collect();
+        match heads.as_slice() {
+            [] => {
+                if !self.has_errors_in(fields.place) {
+                    self.error(fields.place, "nothing is expected here", format!("write one of {choice}"));
+                }
+                return None;
+            }
+            [_, second, ..] => {
+                let second = *second;
+                self.error(
+                    second,
+                    "only one thing can be expected here",
+                    format!("write one of {choice}, and the other by itself"),
+                );
+                return None;
+            }
+            [_] => {}
+        }
+        self.fitting(fields);
+        let window = Window { after: self.bound(&fields.after)?, before: self.bound(&fields.before)? };
+        let claim = if let Some(see) = &fields.see {
+            let moment = self.moment(see);
+            match (&fields.within, &fields.of) {
+                (Some(_), Some(of)) => {
+                    let (within, of) = (self.time(&fields.within)?, self.moment(of)?);
+                    Claim::Follows(moment?, within, of)
+                }
+                (Some(within), None) => {
+                    self.error(
+                        within.key,
+                        "`within` needs `of`",
+                        "name the moment from which it counts; or write `before`",
+                    );
+                    return None;
+                }
+                (None, Some(of)) => {
+                    self.error(of.key, "`of` needs `within`", "say how soon it comes; or write `after`");
+                    return None;
+                }
+                (None, None) => {
+                    let times = fields.times.as_ref().and_then(|given| u64::try_from(given.value).ok());
+                    Claim::See(moment?, window, times)
+                }
+            }
+        } else if let Some(never) = &fields.never {
+            Claim::Never(self.moment(never)?, window)
+        } else if let Some(job) = &fields.job {
+            let is = self.required(&fields.is, fields.place, "is");
+            let job = self.job(job)?;
+            Claim::State(job.value.clone(), is?.value, self.time(&fields.at))
+        } else {
+            Claim::Exit(small(&fields.exit)?, window)
+        };
+        Some(Expectation { claim, why: value_of(&fields.why) })
+    }
+
+    /// What cannot stand beside what is expected would be ignored, so it is refused.
+    fn fitting(&mut self, fields: &ExpectFields) {
+        let keys: [(&str, Option<Place>); 7] = [
+            ("is", fields.is.as_ref().map(|given| given.key)),
+            ("at", fields.at.as_ref().map(|given| given.key)),
+            ("before", fields.before.as_ref().map(|given| given.key)),
+            ("after", fields.after.as_ref().map(|given| given.key)),
+            ("times", fields.times.as_ref().map(|given| given.key)),
+            ("within", fields.within.as_ref().map(|given| given.key)),
+            ("of", fields.of.as_ref().map(|given| given.key)),
+        ];
+        let follows = fields.within.is_some() || fields.of.is_some();
+        let (head, fit): (&str, &[&str]) = if fields.see.is_some() && follows {
+            ("within", &["within", "of"])
+        } else if fields.see.is_some() {
+            ("see", &["before", "after", "times", "within", "of"])
+        } else if fields.never.is_some() {
+            ("never", &["before", "after"])
+        } else if fields.job.is_some() {
+            ("job", &["is", "at"])
+        } else {
+            ("exit", &["before", "after"])
+        };
+        for (key, place) in keys {
+            if let Some(place) = place.filter(|_| !fit.contains(&key)) {
+                let fit: Vec<String> = fit.iter().map(|key| format!("`{key}`")).collect();
+                let help = format!("beside `{head}` may stand {}", alternatives(&fit));
+                self.error(place, format!("`{key}` cannot stand beside `{head}`"), help);
+            }
+        }
+    }
+}
