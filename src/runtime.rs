@@ -493,28 +493,25 @@ impl<D: Decide> Runtime<D> {
     /// waited for.
     fn decide(&mut self, input: Input, effects: &mut Vec<Effect>) -> ControlFlow<u8> {
         let now = self.now();
-        let mut tries = match input {
-            Input::Command { .. } => 1,
-            _ => 2,
+        let (mut refused, again) = match &input {
+            Input::Command { id, .. } => (Some(*id), Input::Tick),
+            news => (None, news.clone()),
         };
-        loop {
+        for input in [input, again.clone()] {
             let told = catch_unwind(AssertUnwindSafe(|| {
                 mishap("step");
-                self.core.step(now, input.clone(), effects);
+                self.core.step(now, input, effects);
             }));
             let Err(panic) = told else { return ControlFlow::Continue(()) };
             self.survive("deciding", panic.as_ref());
-            tries -= 1;
-            if tries == 0 {
-                break;
+            if let Some(id) = refused.take() {
+                effects.push(Effect::Reply {
+                    id,
+                    answer: Answer::Refused(format!("{FAULT}; the log says more")),
+                });
             }
         }
-        match input {
-            Input::Command { id, .. } => {
-                let answer = Answer::Refused(format!("{FAULT}; the log says more"));
-                effects.push(Effect::Reply { id, answer });
-                ControlFlow::Continue(())
-            }
+        match again {
             Input::Signal(Signal::TERM | Signal(2)) => {
                 let message = "the end cannot be decided about: everything is killed";
                 self.hands.logs.entry(Level::Panic, None, message);

@@ -198,7 +198,8 @@ impl Core {
         if self.phase == Phase::Left {
             return;
         }
-        core::mem::swap(&mut self.effects, effects);
+        // What a step had decided that a fault has cut short: whoever survives that must not lose it.
+        effects.append(&mut self.effects);
         self.now = self.now.max(now);
         self.handling = None;
         if self.phase == Phase::Beginning && self.can_wait(&input) {
@@ -221,7 +222,7 @@ impl Core {
             self.alarm(alarm);
             self.drain();
         }
-        core::mem::swap(&mut self.effects, effects);
+        effects.append(&mut self.effects);
     }
 
     /// Whether an input means something only after the startup.
@@ -506,5 +507,34 @@ impl Core {
             Origin::Signal(number) => format!("signal {number}"),
             Origin::Former(place) => self.former.get(place as usize).cloned().unwrap_or_default(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{Catalog, Control, Format, Logging, Output};
+
+    fn empty() -> Plan {
+        Plan {
+            jobs: Vec::new(),
+            watches: Vec::new(),
+            catalog: Catalog::Embedded,
+            control: Control { socket: String::new(), required: false, mode: 0o600, group: None },
+            logging: Logging { level: Level::Info, format: Format::Default, output: Output::Stdout },
+            telemetry: None,
+            stop_timeout: Duration::ZERO,
+            pass_signals: false,
+            toggle_maintenance: false,
+        }
+    }
+
+    #[test]
+    fn p1_what_was_decided_before_a_fault_comes_with_the_next_step() {
+        let mut core = Core::new(empty());
+        core.effects.push(Effect::Exit { code: 7 });
+        let mut effects = Vec::new();
+        core.step(Time::ZERO, Input::Tick, &mut effects);
+        assert_eq!(effects, [Effect::Exit { code: 7 }]);
     }
 }
