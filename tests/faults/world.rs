@@ -237,22 +237,34 @@ impl World {
         false
     }
 
-    /// The processes of this world that are still there; they are taken away.
+    /// The processes of this world that are still there; they are taken away. Whoever was signalled may need a moment to go.
     fn leftovers(&self) -> Vec<String> {
+        let deadline = Instant::now() + Duration::from_secs(10);
+        loop {
+            let left = self.processes();
+            if left.is_empty() || Instant::now() > deadline {
+                for (pid, _) in &left {
+                    let _ = kill(Pid::from_raw(*pid), Signal::SIGKILL);
+                }
+                return left.into_iter().map(|(_, command)| command).collect();
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// The processes of this world, which all have its mark in their environment.
+    fn processes(&self) -> Vec<(i32, String)> {
         let mark = format!("FAULTS_WORLD={}", self.folder.display());
-        let mut left = Vec::new();
+        let mut found = Vec::new();
         for entry in fs::read_dir("/proc").unwrap().flatten() {
-            let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else {
-                continue;
-            };
+            let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
             let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
             if environment.split(|byte| *byte == 0).any(|variable| variable == mark.as_bytes()) {
                 let command = fs::read(entry.path().join("cmdline")).unwrap_or_default();
-                left.push(String::from_utf8_lossy(&command).replace('\0', " "));
-                let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
+                found.push((pid, String::from_utf8_lossy(&command).replace('\0', " ")));
             }
         }
-        left
+        found
     }
 
     fn judge(&self, hung: bool, left: &[String]) -> Result<Outcome, String> {
@@ -284,6 +296,9 @@ impl World {
                 false
             }
         };
+        if ended && log.contains(" started, pid ") && !heap {
+            wrong.push("it ended although jobs ran".to_owned());
+        }
         if ended && !said && !heap {
             wrong.push("it ended without the words for the error".to_owned());
         }
