@@ -19,6 +19,7 @@ mod json;
 mod logs;
 mod mailbox;
 mod memory;
+mod mishap;
 mod net;
 mod probe;
 mod quiet;

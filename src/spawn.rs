@@ -170,10 +170,11 @@ impl Spawner {
         }
         let started = self.start(request);
         if ends.is_some() {
-            // Our copies of the writing ends must go, or the readers would never see the end.
-            let cleared =
-                [&self.slots.out, &self.slots.err].map(|slot| sys::replace(slot, self.null.as_fd()));
-            debug_assert!(cleared.iter().all(Result::is_ok), "replacing an open descriptor needs no room");
+            // Our copies of the writing ends must go, or the readers would never see the end. Should one stay, it goes
+            // with the next start, and the log does not wait for it: it reads what is there when a process has ended.
+            for slot in [&self.slots.out, &self.slots.err] {
+                let _ = sys::replace(slot, self.null.as_fd());
+            }
         }
         Ok(Spawned { pid: started?, output: ends })
     }
@@ -409,6 +410,9 @@ fn explain(failed: &Failed, request: &Request<'_>, places: &[PathBuf]) -> StartE
     // Only what concerns the program itself says something about the program.
     let other = |what: String| StartError { kind: StartErrorKind::Other, ..failure(&what, errno) };
     match step {
+        Step::Begin if errno == Errno::EAGAIN => {
+            failure(&format!("{program}: no new process, since a limit of processes is reached"), errno)
+        }
         Step::Begin => failure(&format!("{program}: no new process"), errno),
         Step::Execute => explain_program(failed, request, places),
         Step::Group => other(format!("{program}: it cannot lead a process group")),

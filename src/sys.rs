@@ -372,10 +372,16 @@ pub(crate) fn low_copy(fd: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
     owned(checked(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_DUPFD_CLOEXEC, 3) }.into())?)
 }
 
-/// Makes a descriptor of ours stand for another file.
+/// Makes a descriptor of ours stand for another file. It needs no room, and asks again when it was interrupted.
 pub(crate) fn replace(slot: &OwnedFd, with: BorrowedFd<'_>) -> Result<(), Errno> {
-    // SAFETY: no memory is involved; the number stays ours.
-    checked(unsafe { libc::dup3(with.as_raw_fd(), slot.as_raw_fd(), libc::O_CLOEXEC) }.into()).map(drop)
+    let once = || {
+        // SAFETY: no memory is involved; the number stays ours.
+        checked(unsafe { libc::dup3(with.as_raw_fd(), slot.as_raw_fd(), libc::O_CLOEXEC) }.into()).map(drop)
+    };
+    match once() {
+        Err(Errno::EINTR | Errno::EBUSY) => once(),
+        other => other,
+    }
 }
 
 /// A resource limit: the one that counts, and how far it may be raised.

@@ -50,6 +50,13 @@ mod binary {
         #[path = "../../fuzz/src/status.rs"]
         pub(crate) mod status;
     }
+    pub(crate) mod resolve {
+        mod hosts;
+        mod message;
+        #[path = "../../fuzz/src/names.rs"]
+        pub(crate) mod names;
+        mod settings;
+    }
     pub(crate) mod telemetry {
         mod exposition;
         mod quantile;
@@ -75,6 +82,7 @@ pub const TARGETS: [Target; 13] = [
     ("json5", json5::run),
     ("lines", binary::logs::lines::run),
     ("migrate", migrate::run),
+    ("names", binary::resolve::names::run),
     ("requests", binary::control::requests::run),
     ("scenario", scenario::run),
     ("status", binary::probe::status::run),

@@ -222,24 +222,29 @@ impl Writer {
 
     /// Opens the log file again, after a rotation.
     pub(super) fn reopen(&mut self) -> io::Result<()> {
+        let before = self.output.place();
         self.output.reopen()?;
-        self.begin_anew();
+        self.go_on_from(before);
         Ok(())
     }
 
     /// Writes in another form, to another place.
     pub(super) fn change(&mut self, output: Output, format: Format) {
+        let before = self.output.place();
         self.output = output;
         self.form.set_format(format);
         self.own.set_format(format);
-        self.begin_anew();
+        self.go_on_from(before);
     }
 
-    /// The output is a new one: an entry that the old one has got only in part is written again from its beginning.
-    fn begin_anew(&mut self) {
-        let begun = self.pending.get(..self.written).unwrap_or_default();
-        self.written = memchr::memrchr(b'\n', begun).map_or(0, |end| end + 1);
-        self.gone = false;
+    /// Goes on with an output that has just been opened. What is elsewhere gets an entry that the old one has got only in part
+    /// from its beginning; the same place gets the rest.
+    fn go_on_from(&mut self, before: Option<(u64, u64)>) {
+        if before.is_none() || before != self.output.place() {
+            let begun = self.pending.get(..self.written).unwrap_or_default();
+            self.written = memchr::memrchr(b'\n', begun).map_or(0, |end| end + 1);
+            self.gone = false;
+        }
         self.stall = None;
         self.flush();
     }
@@ -262,5 +267,44 @@ impl Long {
             self.form.close(self.goes_on, out);
         }
         last
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// L3: whoever asks for the file anew while a batch is half written gets no part of a line twice: standard output has not
+    /// become another one.
+    #[test]
+    fn l3_a_half_written_entry_goes_on_where_the_output_is_the_same() {
+        let (mut reader, writer) = std::io::pipe().unwrap();
+        let mut output = Writer::new(Output::shared(writer.into()).unwrap(), Format::Default);
+        let line = vec![b'x'; 50_000];
+        let source = Source { job: "web".into(), pid: 7, check: None };
+        output.label_child(&source);
+        let mut lines = 0;
+        while !output.is_blocked() {
+            output.line(&line);
+            output.flush();
+            lines += 1;
+        }
+        output.reopen().unwrap();
+        let read = std::thread::spawn(move || {
+            let mut all = Vec::new();
+            std::io::Read::read_to_end(&mut reader, &mut all).unwrap();
+            all
+        });
+        while output.is_blocked() {
+            output.retry();
+            std::thread::yield_now();
+        }
+        drop(output);
+        let all = String::from_utf8(read.join().unwrap()).unwrap();
+        assert_eq!(all.lines().count(), lines);
+        for line in all.lines() {
+            let (_, text) = line.rsplit_once(' ').unwrap();
+            assert_eq!(text.len(), 50_000);
+        }
     }
 }
