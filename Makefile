@@ -24,7 +24,7 @@ sim:
 	cargo run --release -p containerpilot-sim -- --schedules $(SIM_SCHEDULES) --seed $(SIM_SERIES)
 
 bench:
-	cargo bench --bench load --bench logs --bench supervise --bench discovery --bench control
+	cargo bench --bench load --bench logs --bench supervise --bench discovery --bench control --bench simulate
 
 # A minute for each target, with the corpus that is kept. Needs a nightly toolchain and cargo-fuzz.
 FUZZ_SECONDS ?= 60
