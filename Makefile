@@ -1,17 +1,23 @@
 # `make test` is all a contributor needs; the others are its parts and some tools.
 
-.PHONY: test deps lint sim bench docs fuzz static
+.PHONY: test test-docker deps lint sim bench bench-peers docs fuzz deny static
 
+# The tests in containers come last, so that nobody overlooks what is said if they cannot be run.
 test: deps lint
 	cargo test --workspace --no-fail-fast
+	scripts/test-docker --or-skip
+
+# The same in real containers, with a Docker engine that runs here or a private one that is started and stopped for it.
+test-docker: deps
+	scripts/test-docker
 
 deps:
 	scripts/test-deps
-	scripts/consul >/dev/null
 
 lint:
 	cargo fmt --all -- --check
 	cargo clippy --workspace --all-targets -- -D warnings
+	cargo clippy --test docker --test example -- -D warnings
 
 # Writes the generated pages (reference, manual page, schema) and the expected messages anew. Look at the difference!
 docs:
@@ -26,15 +32,31 @@ sim:
 bench:
 	cargo bench --bench load --bench logs --bench supervise --bench discovery --bench control --bench simulate
 
-# A minute for each target, with the corpus that is kept. Needs a nightly toolchain and cargo-fuzz.
+# This program beside tini, s6, runit and others, which are installed where they are missing: writes docs/peers.md and its
+# pictures. BENCH has further words: --quick, --rt, --scenes start,log, --peers floor,containerpilot,s6, --merge, --help.
+BENCH ?=
+bench-peers: static
+	peers=$$(scripts/peers) && PATH="$$peers/bin:$$PATH" python3 benches/peers $(BENCH)
+
+# A minute for each target, from what is kept in fuzz/corpus and from the golden cases of the tests. What is found goes
+# to fuzz/found, and what breaks something to fuzz/artifacts: keep that in fuzz/corpus. Needs a nightly toolchain.
 FUZZ_SECONDS ?= 60
+FUZZ_TARGETS ?= $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs)))
 fuzz:
 	@command -v cargo-fuzz >/dev/null || cargo install cargo-fuzz
-	for target in template json5 decode; do \
-		scripts/fuzz-seeds $$target && \
-		cargo +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -timeout=10 -rss_limit_mb=1024 || exit 1; \
+	for target in $(FUZZ_TARGETS); do \
+		scripts/fuzz-seeds $$target && mkdir -p fuzz/found/$$target && \
+		cargo +nightly fuzz run $$target fuzz/found/$$target fuzz/corpus/$$target fuzz/seeds/$$target -- \
+			-max_total_time=$(FUZZ_SECONDS) -max_len=4096 -timeout=10 -rss_limit_mb=1024 || exit 1; \
 	done
 
-# The default build; .cargo/config.toml says how it is linked.
+# What the program is made of. Only advisories need the network, for their database.
+deny:
+	@command -v cargo-deny >/dev/null || cargo install --locked cargo-deny
+	cargo deny --offline check bans licenses sources
+	if cargo deny fetch db; then cargo deny check --disable-fetch advisories; \
+	else echo "the advisory database cannot be reached: advisories were NOT checked"; fi
+
+# One static binary with its checksum, and a Debian package, in target/dist. .cargo/config.toml says how it is linked.
 static:
-	cargo build --release
+	scripts/dist

@@ -45,7 +45,7 @@ fn shortest(runs: usize, mut work: impl FnMut()) -> Duration {
 fn main() {
     let environment = [("NAME", "shop"), ("PUBLIC", "1")].map(|(name, value)| (name.into(), value.into()));
     let host = Described { environment: environment.into(), hostname: "host".into(), ..Described::default() };
-    let options = Options { version: "0", refuse_planned: true };
+    let options = Options { version: "0" };
     println!(
         "{:>7} {:>9} {:>10} {:>10} {:>10} {:>10} {:>6}",
         "jobs", "bytes", "render", "parse", "all", "per job", "ratio"

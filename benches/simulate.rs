@@ -27,7 +27,7 @@ fn plan() -> Option<Plan> {
     }
     text.push_str("] }");
     let input = Input { name: "day.json5".to_owned(), text: text.into_bytes() };
-    load(vec![input], &Described::default(), Options { version: "0", refuse_planned: false }).plan
+    load(vec![input], &Described::default(), Options { version: "0" }).plan
 }
 
 fn main() {

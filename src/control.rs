@@ -4,9 +4,10 @@
 //! connection beside everything else, and only then is the network's thread started and given the listener. From then
 //! on the loop hears nothing of connections, only questions and wishes (see `inquiry`).
 //!
-//! `socket` makes the file, `routes` says which path means what, `endpoints` does it, `events` streams, `render` has
-//! the forms of the answers.
+//! `socket` makes the file, `routes` says which path means what, `bodies` what is asked for, `endpoints` does it,
+//! `events` streams, `render` has the forms of the answers.
 
+mod bodies;
 mod endpoints;
 mod events;
 mod render;

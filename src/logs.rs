@@ -50,6 +50,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use containerpilot_core::plan::{self, Level, Logging};
 
+pub(crate) use self::escape::is_hidden;
 use self::output::{Output, complain};
 use self::plane::Plane;
 use self::queue::{Entry, Queue, Work};

@@ -4,16 +4,18 @@
 //! Deadlines are the core's business: it cancels. Only a host name that has to be looked up needs a thread, because
 //! looking up may block.
 
+mod answer;
+
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, TcpStream};
 use std::os::fd::AsRawFd;
 
 use containerpilot_core::ids::CheckRun;
 use containerpilot_core::plan::HttpTarget;
 
 use crate::mailbox::{Letterbox, News};
-use crate::sys;
+use crate::{resolve, sys};
 
 /// How a check came out: passed, or why not.
 pub(crate) type Outcome = Result<(), String>;
@@ -70,13 +72,9 @@ impl Probes {
             Target::Tcp { host, port } => (host.as_str(), *port),
             Target::Http(http) => (http.host.as_str(), http.port),
         };
-        let addresses = match host.parse::<IpAddr>() {
-            Ok(address) => VecDeque::from([SocketAddr::new(address, port)]),
-            Err(_) if host == "localhost" => {
-                let both = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
-                both.map(|address| SocketAddr::new(address, port)).into()
-            }
-            Err(_) => {
+        let addresses = match resolve::known(host) {
+            Some(addresses) => addresses.into_iter().map(|address| SocketAddr::new(address, port)).collect(),
+            None => {
                 if let Err(why) = look_up(run, host.to_owned(), port, self.letterbox.clone()) {
                     return Some(Err(why));
                 }
@@ -221,7 +219,7 @@ impl Phase {
                     match stream.read(&mut buffer) {
                         Ok(read) => {
                             head.extend(buffer.iter().take(read));
-                            match status(head) {
+                            match answer::status(head) {
                                 None if read > 0 && head.len() < MOST_HEAD => {}
                                 None => return Step::Done(Err("the answer is not HTTP".to_owned())),
                                 Some(status) => {
@@ -267,21 +265,13 @@ fn request(http: &HttpTarget) -> Result<Vec<u8>, String> {
     .into_bytes())
 }
 
-/// The status of an answer whose first line has come.
-fn status(head: &[u8]) -> Option<u16> {
-    let (line, _) = head.split_at_checked(head.iter().position(|byte| *byte == b'\n')?)?;
-    let line = std::str::from_utf8(line).ok()?;
-    let mut words = line.strip_prefix("HTTP/1.")?.split_ascii_whitespace();
-    words.next()?;
-    words.next().filter(|status| status.len() == 3)?.parse().ok()
-}
-
 /// Looks a name up on a thread of its own.
 fn look_up(run: CheckRun, host: String, port: u16, letterbox: Letterbox) -> Result<(), String> {
     let thread = std::thread::Builder::new().name("look-up".to_owned()).stack_size(256 * 1024);
     let started = thread.spawn(move || {
-        let found = (host.as_str(), port).to_socket_addrs().map(Iterator::collect);
-        letterbox.send(News::Resolved(run, found.map_err(|error| format!("{host}: {error}"))));
+        let at_port = |address| SocketAddr::new(address, port);
+        let found = resolve::look_up(&host).map(|found| found.into_iter().map(at_port).collect());
+        letterbox.send(News::Resolved(run, found));
     });
     started.map(drop).map_err(|error| format!("no thread to look the host up: {error}"))
 }

@@ -31,6 +31,7 @@ use crate::effects::Hands;
 use crate::inquiry::{Desk, Inquiries, Question};
 use crate::logs::Logs;
 use crate::mailbox::{Mailbox, News};
+use crate::memory::Memory;
 use crate::net::Net;
 use crate::probe::Probes;
 use crate::quiet::Quiet;
@@ -103,6 +104,8 @@ pub(crate) struct Runtime<D> {
     hands: Hands,
     answers: VecDeque<Input>,
     effects: Vec<Effect>,
+    /// Whether the kernel ends processes because there is too little of it.
+    memory: Memory,
     /// When ended children are looked for again, if they are being left to gather.
     gathering_until: Option<Instant>,
     /// Before this moment no deadline of the core counts.
@@ -157,6 +160,7 @@ impl<D: Decide> Runtime<D> {
             },
             answers: VecDeque::new(),
             effects: Vec::new(),
+            memory: Memory::default(),
             gathering_until: None,
             recovering_until: None,
         })
@@ -200,6 +204,7 @@ impl<D: Decide> Runtime<D> {
                 // Everything is started, and now there is time.
                 begun = true;
                 sys::release_code();
+                self.memory = Memory::look();
             }
             let fds = self.wait(more);
             let mut turn = Turn { more: false };
@@ -428,6 +433,9 @@ impl<D: Decide> Runtime<D> {
             turn.more = true;
         }
         for ended in ended {
+            if let Some(processes) = self.memory.explains(&ended) {
+                self.tell(Input::OutOfMemory { processes })?;
+            }
             let input = self.hands.ended(ended);
             self.tell(input)?;
         }

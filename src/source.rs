@@ -18,7 +18,7 @@ use crate::host::ThisHost;
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// How users' configurations are loaded.
-pub(crate) const OPTIONS: Options<'static> = Options { version: VERSION, refuse_planned: true };
+pub(crate) const OPTIONS: Options<'static> = Options { version: VERSION };
 
 /// The main program of the command line.
 #[derive(Clone, Debug)]
@@ -122,8 +122,7 @@ pub(crate) fn main_program(plan: Option<Plan>, words: &[String]) -> Result<Plan,
         " }] }"
     });
     let input = Input { name: "<command line>".to_owned(), text: text.into_bytes() };
-    let options = Options { version: VERSION, refuse_planned: false };
-    let Loaded { plan: made, report } = load(vec![input], &ThisHost::look(), options);
+    let Loaded { plan: made, report } = load(vec![input], &ThisHost::look(), OPTIONS);
     let mut made = made.ok_or(report)?;
     for job in &mut made.jobs {
         job.role = Role::Main;

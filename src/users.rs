@@ -40,7 +40,7 @@ fn number(field: &[u8]) -> Option<u32> {
     std::str::from_utf8(field).ok()?.parse().ok()
 }
 
-fn user_in(text: &[u8], who: &Principal) -> Option<User> {
+pub(crate) fn user_in(text: &[u8], who: &Principal) -> Option<User> {
     entries(text).find_map(|entry| match *entry.as_slice() {
         [name, _, id, group, ref more @ ..] => {
             let id = number(id)?;
@@ -57,7 +57,7 @@ fn user_in(text: &[u8], who: &Principal) -> Option<User> {
     })
 }
 
-fn group_in(text: &[u8], which: &Principal) -> Option<u32> {
+pub(crate) fn group_in(text: &[u8], which: &Principal) -> Option<u32> {
     match which {
         Principal::Id(id) => Some(*id),
         Principal::Name(wanted) => entries(text).find_map(|entry| match *entry.as_slice() {
@@ -67,7 +67,7 @@ fn group_in(text: &[u8], which: &Principal) -> Option<u32> {
     }
 }
 
-fn groups_in(text: &[u8], user: &User, group: u32) -> Vec<u32> {
+pub(crate) fn groups_in(text: &[u8], user: &User, group: u32) -> Vec<u32> {
     let mut groups = vec![group];
     // A user without an entry has no name, which is not to be mistaken for an empty list of members.
     if user.name.is_empty() {

@@ -321,6 +321,10 @@ fn x3_version_and_help() {
         assert_eq!(code(&output), 0, "{args:?}");
         let expected = concat!("Version: ", env!("CARGO_PKG_VERSION"), "\n");
         assert!(out(&output).starts_with(expected), "{args:?}");
+        // 3.8's two lines, and behind them one more.
+        let names: Vec<String> =
+            out(&output).lines().map(|line| line.split(": ").next().unwrap().to_owned()).collect();
+        assert_eq!(names, ["Version", "GitHash", "BuildDate"], "{args:?}");
     }
     let asked = [
         &["-h"][..],
@@ -477,18 +481,33 @@ fn a_reader_that_goes_away_is_no_failure() {
     assert_eq!((code(&output), err(&output).as_str()), (0, ""));
 }
 
+/// All configurations in a folder and below it.
+fn configurations(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            configurations(&path, found);
+        } else if path.extension().is_some_and(|ending| ending == "json5")
+            // `tests/simulate.rs` tries these.
+            && !path.to_string_lossy().ends_with(".scenario.json5")
+        {
+            found.push(path);
+        }
+    }
+}
+
 #[test]
 fn every_example_is_good() {
-    // A program that an example speaks of need not be installed where the tests run.
+    // Programs that an example speaks of need not be installed where the tests run.
     let folder = Folder::new("examples");
-    std::os::unix::fs::symlink("/bin/true", folder.0.join("consul")).unwrap();
+    for program in ["consul", "nginx", "httpd", "upstreams"] {
+        std::os::unix::fs::symlink("/bin/true", folder.0.join(program)).unwrap();
+    }
     let path = format!("{}:{}", folder.0.display(), std::env::var("PATH").unwrap_or_default());
-    for entry in fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/examples")).unwrap() {
-        let example = entry.unwrap().path();
-        // `tests/simulate.rs` tries these.
-        if example.to_string_lossy().ends_with(".scenario.json5") {
-            continue;
-        }
+    let mut examples = Vec::new();
+    configurations(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/examples")), &mut examples);
+    assert!(examples.len() > 5, "{examples:?}");
+    for example in examples {
         let output = pilot(&[OsStr::new("check"), example.as_os_str()]).env("PATH", &path).output().unwrap();
         assert_eq!((code(&output), err(&output).as_str()), (0, ""), "{}", example.display());
     }

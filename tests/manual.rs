@@ -401,22 +401,6 @@ fn c2_every_function_of_templates_has_an_example() {
 }
 
 #[test]
-fn the_examples_are_good() {
-    let folder = folder("examples");
-    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
-    for entry in std::fs::read_dir(examples).unwrap() {
-        let path = entry.unwrap().path();
-        let text = std::fs::read_to_string(&path).unwrap();
-        // `tests/simulate.rs` tries these.
-        if path.to_string_lossy().ends_with(".scenario.json5") {
-            continue;
-        }
-        let answer = configuration(&folder, "json5", &text);
-        assert!(answer.is_ok(), "{}: {answer:?}", path.display());
-    }
-}
-
-#[test]
 fn the_example_of_hooks_runs_them_in_order() {
     let folder = folder("hooks");
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/hooks.json5");

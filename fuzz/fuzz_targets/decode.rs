@@ -1,34 +1,3 @@
-//! Any bytes as a whole configuration, in one or two files: no panic, no hang, and a plan or an error.
 #![no_main]
 
-use containerpilot_config::diagnose::{Severity, Style};
-use containerpilot_config::host::Described;
-use containerpilot_config::interfaces::HostAddress;
-use containerpilot_config::{Input, Options, load};
-use libfuzzer_sys::fuzz_target;
-
-fuzz_target!(|text: &[u8]| {
-    let address = |interface: &str, ip: &str| HostAddress { interface: interface.into(), ip: ip.parse().unwrap() };
-    let host = Described {
-        environment: [(b"A".to_vec(), b"one,two".to_vec())].into(),
-        addresses: vec![address("lo", "127.0.0.1"), address("eth0", "10.0.0.1"), address("eth0", "fe80::1")],
-        hostname: "host".into(),
-        ..Described::default()
-    };
-    // A NUL parts two files, so that merging is tried too.
-    let inputs = text.splitn(2, |byte| *byte == 0).enumerate();
-    let inputs = inputs.map(|(nth, part)| Input { name: format!("{nth}.json5"), text: part.to_vec() }).collect();
-    let loaded = load(inputs, &host, Options { version: "0", refuse_planned: text.len() % 2 == 0 });
-    let errors = loaded.report.count(Severity::Error);
-    assert_eq!(loaded.plan.is_none(), errors > 0, "a plan is made exactly if there is no error");
-    let shown = loaded.report.display(Style { faults_are_errors: true, colour: false }).to_string();
-    assert_eq!(shown.is_empty(), loaded.report.problems().is_empty());
-    for located in loaded.report.problems() {
-        if let Some(at) = &located.location {
-            assert!(at.line >= 1 && at.column >= 1);
-        }
-        // What the program cannot explain has no place and asks to be reported.
-        let unexplained = located.location.is_none() && located.problem.help.as_ref().is_some_and(|help| help.contains("defect"));
-        assert!(!unexplained, "{shown}");
-    }
-});
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| containerpilot_fuzz::run("decode", bytes));

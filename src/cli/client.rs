@@ -4,6 +4,7 @@
 //! connections. Whatever answers there may be broken or hostile; everything that is read is bounded.
 
 mod http;
+mod messages;
 mod socket;
 mod stream;
 #[cfg(test)]
@@ -21,7 +22,8 @@ use nix::errno::Errno;
 use nix::sys::socket as net;
 
 use self::http::Body;
-pub(super) use self::stream::{Message, Messages};
+pub(super) use self::messages::Message;
+pub(super) use self::stream::Messages;
 use super::Failure;
 use super::flags::Arguments;
 use crate::sys;

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::io::IsTerminal;
 
+use crate::logs::is_hidden;
 use crate::sys;
 
 /// How something is to be seen.
@@ -84,9 +85,9 @@ fn width(text: &str) -> usize {
     text.chars().count()
 }
 
-/// A text in which nothing can move the cursor or change the colours.
+/// A text in which nothing can move the cursor, change the colours or turn the direction of what stands beside it.
 pub(super) fn visible(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+    text.chars().map(|c| if c.is_control() || is_hidden(c) { '\u{fffd}' } else { c }).collect()
 }
 
 fn cut(text: &str, most: usize) -> String {
@@ -149,7 +150,7 @@ mod tests {
         assert_eq!(plain, "JOB     STATE    NOTE\na       running  waits for something\nlonger  x\n");
         let narrow = table(Screen { colour: false, width: Some(24) }, &heads, &rows);
         assert_eq!(narrow, "JOB     STATE    NOTE\na       running  waits …\nlonger  x\n");
-        let colour = table(Screen { colour: true, width: None }, &["A"], &[row(&["\x1b[0mx"])]);
-        assert_eq!(colour, "\x1b[2mA\x1b[0m\n\x1b[32m\u{fffd}[0mx\x1b[0m\n");
+        let colour = table(Screen { colour: true, width: None }, &["A"], &[row(&["\x1b[0m\u{202e}x"])]);
+        assert_eq!(colour, "\x1b[2mA\x1b[0m\n\x1b[32m\u{fffd}[0m\u{fffd}x\x1b[0m\n");
     }
 }

@@ -4,15 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use containerpilot_config::kinds::{signal_name, signal_named};
+use containerpilot_config::kinds::signal_name;
 use containerpilot_core::command::{Answer as Word, Command};
-use containerpilot_core::plan::{Level, Signal};
+use containerpilot_core::plan::Level;
 use hyper::body::Bytes;
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use hyper::{HeaderMap, Request, Response, StatusCode};
-use serde_json::{Map, Value};
 use tokio::time::timeout;
 
+use super::bodies::{self, Wrong};
 use super::routes::{self, Endpoint, Found};
 use super::{events, render};
 use crate::inquiry::{Act, Desk, Unclear, Wish};
@@ -37,6 +37,15 @@ type Answered = Result<Response<Body>, Refusal>;
 struct Refusal {
     status: StatusCode,
     reason: String,
+}
+
+impl From<Wrong> for Refusal {
+    fn from(wrong: Wrong) -> Self {
+        match wrong {
+            Wrong::Form(why) => unprocessable(&why),
+            Wrong::Content(why) => refuse(StatusCode::BAD_REQUEST, &why),
+        }
+    }
 }
 
 /// The control plane: who answers on the socket.
@@ -114,7 +123,7 @@ impl Plane {
             Endpoint::Stop => self.act(name, Act::Stop, "stop", peer).await,
             Endpoint::Restart => self.act(name, Act::Restart, "restart", peer).await,
             Endpoint::Signal => {
-                let signal = signal(body)?;
+                let signal = bodies::signal(body)?;
                 self.act(name, Act::Signal(signal), &signal_name(signal), peer).await
             }
         }
@@ -122,26 +131,7 @@ impl Plane {
 
     /// L5: names may be told, values never.
     async fn environ(&self, body: &Bytes, peer: Option<u32>) -> Answered {
-        let members = members(body)?;
-        let mut variables = Vec::with_capacity(members.len());
-        for (name, value) in members {
-            if let Some(why) = bad_name(&name) {
-                return Err(refuse(
-                    StatusCode::BAD_REQUEST,
-                    &format!("`{name}` is no name of a variable: {why}"),
-                ));
-            }
-            let value = match value {
-                Value::Null => None,
-                Value::String(value) if value.contains('\0') => {
-                    let words = format!("the value of `{name}` has a NUL in it");
-                    return Err(refuse(StatusCode::BAD_REQUEST, &words));
-                }
-                Value::String(value) => Some(value),
-                _ => return Err(unprocessable(&format!("the value of `{name}` must be a text or null"))),
-            };
-            variables.push((name, value));
-        }
+        let variables = bodies::variables(body)?;
         if variables.is_empty() {
             return Ok(done());
         }
@@ -152,18 +142,7 @@ impl Plane {
     }
 
     fn metric(&self, body: &Bytes) -> Answered {
-        let mut values = Vec::new();
-        for (name, value) in members(body)? {
-            let value = match value {
-                Value::Number(number) => number.to_string(),
-                Value::String(text) => text,
-                _ => {
-                    let words = format!("the value of `{name}` must be a number");
-                    return Err(refuse(StatusCode::BAD_REQUEST, &words));
-                }
-            };
-            values.push((name, value));
-        }
+        let values = bodies::values(body)?;
         let values: Vec<(&str, &str)> = values.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
         self.metrics.put_all(&values).map(|()| done()).map_err(|refusals| {
             let words: Vec<String> = refusals.iter().map(ToString::to_string).collect();
@@ -314,77 +293,5 @@ fn refused(name: &str, unclear: &Unclear) -> Refusal {
             let words = format!("there are {count} jobs `{name}`: say `{name}:1` to `{name}:{count}`");
             refuse(StatusCode::CONFLICT, &words)
         }
-    }
-}
-
-/// The members of a body that is an object. `null` is an object without members, as it was to Go.
-fn members(body: &Bytes) -> Result<Map<String, Value>, Refusal> {
-    match serde_json::from_slice(body) {
-        Ok(Value::Object(members)) => Ok(members),
-        Ok(Value::Null) => Ok(Map::new()),
-        Ok(_) => Err(unprocessable("the body must be a JSON object: {\"NAME\": VALUE}")),
-        // The parser's words name a place and never what stands there.
-        Err(why) => Err(unprocessable(&format!("the body is no JSON: {why}"))),
-    }
-}
-
-/// Why a name cannot be a variable's.
-fn bad_name(name: &str) -> Option<&'static str> {
-    match name {
-        "" => Some("it is empty"),
-        _ if name.contains('=') => Some("it has an `=` in it"),
-        _ if name.contains(|c: char| c.is_whitespace() || c.is_control()) => Some("it has a blank in it"),
-        _ => None,
-    }
-}
-
-fn signal(body: &Bytes) -> Result<Signal, Refusal> {
-    let mut members = members(body)?;
-    let text = match members.remove("signal") {
-        Some(Value::String(text)) => text,
-        Some(Value::Number(number)) => number.to_string(),
-        _ => return Err(unprocessable("the body must be {\"signal\": \"SIGUSR1\"}, or a number")),
-    };
-    signal_named(&text)
-        .ok_or_else(|| refuse(StatusCode::BAD_REQUEST, &format!("there is no signal `{text}`")))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn x1_names_of_variables() {
-        for good in ["A", "a.b", "_", "FOO-BAR", "1A", "Ä"] {
-            assert_eq!(bad_name(good), None, "{good}");
-        }
-        for bad in ["", "A=B", "=", "A B", "A\n", "A\0", "\u{7f}"] {
-            assert!(bad_name(bad).is_some(), "{bad:?}");
-        }
-    }
-
-    #[test]
-    fn l5_an_error_about_a_body_never_shows_what_is_in_it() {
-        for body in
-            ["{\"TOKEN\": \"hunter2\"", "{\"TOKEN\": hunter2}", "\"hunter2\"", "[\"hunter2\"]", "hunter2"]
-        {
-            let refusal = members(&Bytes::from(body)).unwrap_err();
-            assert_eq!(refusal.status, StatusCode::UNPROCESSABLE_ENTITY);
-            assert!(!refusal.reason.contains("hunter2"), "{}", refusal.reason);
-        }
-        assert!(members(&Bytes::from("null")).unwrap().is_empty());
-    }
-
-    #[test]
-    fn x2_signals_by_name_and_number() {
-        let read = |body: &'static str| signal(&Bytes::from(body)).map_err(|refusal| refusal.status.as_u16());
-        assert_eq!(read("{\"signal\": \"SIGUSR1\"}"), Ok(Signal(10)));
-        assert_eq!(read("{\"signal\": \"hup\"}"), Ok(Signal(1)));
-        assert_eq!(read("{\"signal\": 64}"), Ok(Signal(64)));
-        assert_eq!(read("{\"signal\": \"SIGFOO\"}"), Err(400));
-        assert_eq!(read("{\"signal\": 65}"), Err(400));
-        assert_eq!(read("{\"signal\": 1.5}"), Err(400));
-        assert_eq!(read("{}"), Err(422));
-        assert_eq!(read("{\"signal\": null}"), Err(422));
     }
 }

@@ -5,6 +5,7 @@
 
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{self, ErrorKind};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
@@ -69,7 +70,11 @@ pub(crate) fn open(control: &Control, patience: Duration) -> Result<(UnixListene
     match opened {
         Ok(file) => Ok((listener, file)),
         Err(error) => {
-            let _ = fs::remove_file(path);
+            // What is no socket is not ours.
+            let is_socket = |about: fs::Metadata| about.mode() & libc::S_IFMT == libc::S_IFSOCK;
+            if fs::symlink_metadata(path).is_ok_and(is_socket) {
+                let _ = fs::remove_file(path);
+            }
             Err(failed("cannot be given its group and mode", &error))
         }
     }
@@ -146,14 +151,23 @@ fn bind(path: &Path, control: &Control) -> Result<UnixListener, Refusal> {
 
 /// Gives the file its group and mode, and remembers which one it is.
 fn settle(path: &Path, control: &Control) -> io::Result<SocketFile> {
+    // By a handle on this very file: whoever may write to the folder may meanwhile have put a link there that leads to a
+    // file of ours.
+    let held = File::options().read(true).custom_flags(libc::O_PATH | libc::O_NOFOLLOW).open(path)?;
+    let about = held.metadata()?;
+    if about.mode() & libc::S_IFMT != libc::S_IFSOCK {
+        return Err(io::Error::other("somebody has put something else there"));
+    }
+    let by_handle = PathBuf::from(format!("/proc/self/fd/{}", held.as_raw_fd()));
+    // Without `/proc` there is only the name.
+    let file = if by_handle.exists() { by_handle.as_path() } else { path };
     if let Some(group) = &control.group {
         let id = users::group(group).ok_or_else(|| io::Error::other("there is no such group any more"))?;
-        std::os::unix::fs::lchown(path, None, Some(id))?;
+        std::os::unix::fs::chown(file, None, Some(id))?;
     }
-    let about = fs::symlink_metadata(path)?;
     // The process's mask may have taken bits away.
     if about.mode() & 0o7777 != u32::from(control.mode) {
-        fs::set_permissions(path, Permissions::from_mode(control.mode.into()))?;
+        fs::set_permissions(file, Permissions::from_mode(control.mode.into()))?;
     }
     Ok(SocketFile { path: path.to_owned(), identity: (about.dev(), about.ino()) })
 }
@@ -209,6 +223,26 @@ mod tests {
             let (_listener, _file) = made(&Control { mode, ..control(&path) }).unwrap();
             assert_eq!(fs::symlink_metadata(&path).unwrap().mode() & 0o7777, u32::from(mode));
         }
+        let _ = fs::remove_dir_all(folder);
+    }
+
+    #[test]
+    fn x1_a_link_at_the_path_is_neither_followed_nor_removed() {
+        let folder = crate::testing::folder();
+        let (path, precious) = (folder.join("socket"), folder.join("precious"));
+        fs::write(&precious, "kept").unwrap();
+        fs::set_permissions(&precious, Permissions::from_mode(0o640)).unwrap();
+        for target in [precious.as_path(), Path::new("/no/such/file")] {
+            std::os::unix::fs::symlink(target, &path).unwrap();
+            let refused = made(&control(&path)).unwrap_err().message;
+            assert!(refused.contains("there is a file there that is no socket"), "{refused}");
+            // Not even if it came there after the socket was made.
+            assert!(settle(&path, &Control { mode: 0o666, ..control(&path) }).is_err());
+            assert_eq!(fs::read_link(&path).unwrap(), target);
+            fs::remove_file(&path).unwrap();
+        }
+        assert_eq!(fs::metadata(&precious).unwrap().mode() & 0o7777, 0o640);
+        assert_eq!(fs::read_to_string(&precious).unwrap(), "kept");
         let _ = fs::remove_dir_all(folder);
     }
 

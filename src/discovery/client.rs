@@ -6,18 +6,22 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use containerpilot_core::plan::Consul;
-use http_body_util::{BodyExt, Full, Limited};
-use hyper::body::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper::header::{CONTENT_TYPE, HOST, HeaderValue, USER_AGENT};
 use hyper::{Method, Request, Response};
 use hyper_util::rt::TokioIo;
+use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
 
 use super::dial::Dialer;
 
 /// The most that is read of an answer. A service with ten thousand instances is a few megabytes.
 const MOST_ANSWER: usize = 8 * 1024 * 1024;
+/// Up to this length an answer needs no leave; longer ones are read a few at a time, however many are asked for.
+const SMALL_ANSWER: usize = 64 * 1024;
+const LARGE_AT_ONCE: usize = 4;
 /// How much of an answer that says no is worth being told.
 const MOST_WORDS: usize = 160;
 /// What a connection reads at once: little, because there may be many, and most of the time they wait.
@@ -53,6 +57,8 @@ pub(super) struct Client {
     token_read: AtomicBool,
     /// Connections that nobody uses just now.
     idle: Mutex<Vec<SendRequest<Full<Bytes>>>>,
+    /// Places for answers that are large.
+    large: Semaphore,
 }
 
 impl Client {
@@ -70,6 +76,7 @@ impl Client {
             token_file: consul.token_file.as_ref().map(PathBuf::from),
             token_read: AtomicBool::new(false),
             idle: Mutex::default(),
+            large: Semaphore::new(LARGE_AT_ONCE),
         }
     }
 
@@ -102,7 +109,7 @@ impl Client {
             .request(method, path, body)
             .map_err(|error| Trouble::NotAsked(format!("the question cannot be put: {error}")))?;
         if let Some(mut kept) = self.kept() {
-            match timeout_at(deadline, answer(&mut kept, request.clone())).await {
+            match timeout_at(deadline, self.answer(&mut kept, request.clone())).await {
                 Ok(Ok(answer)) => {
                     self.keep(kept);
                     return Ok(answer);
@@ -114,7 +121,7 @@ impl Client {
         // In a box, because all that dialling and encryption need would else be kept for as long as a query waits.
         let connected = Box::pin(self.connect(deadline)).await;
         let mut fresh = connected.map_err(Trouble::NotAsked)?;
-        match timeout_at(deadline, answer(&mut fresh, request)).await {
+        match timeout_at(deadline, self.answer(&mut fresh, request)).await {
             Ok(Ok(answer)) => {
                 self.keep(fresh);
                 Ok(answer)
@@ -160,6 +167,40 @@ impl Client {
         Ok(sender)
     }
 
+    async fn answer(
+        &self,
+        connection: &mut SendRequest<Full<Bytes>>,
+        request: Request<Full<Bytes>>,
+    ) -> Result<Answer, String> {
+        connection.ready().await.map_err(|error| spoken(&error))?;
+        let response = connection.send_request(request).await.map_err(|error| spoken(&error))?;
+        let status = response.status().as_u16();
+        let index = index(&response);
+        let body = self.body(response.into_body()).await?;
+        Ok(Answer { status, index, body })
+    }
+
+    /// All of a body, if it is not too long.
+    async fn body(&self, mut incoming: Incoming) -> Result<Bytes, String> {
+        let mut bytes = Vec::new();
+        let mut place = None;
+        while let Some(frame) = incoming.frame().await {
+            let frame = frame.map_err(|error| spoken(&error))?;
+            let Some(data) = frame.data_ref() else { continue };
+            let length = bytes.len().saturating_add(data.len());
+            if length > MOST_ANSWER {
+                return Err("its answer is too long".to_owned());
+            }
+            if length > SMALL_ANSWER && place.is_none() {
+                // Whoever has a place needs no second one, so that nobody waits for ever.
+                place = self.large.acquire().await.ok();
+            }
+            bytes.extend_from_slice(data);
+        }
+        drop(place);
+        Ok(bytes.into())
+    }
+
     fn kept(&self) -> Option<SendRequest<Full<Bytes>>> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         idle.retain(|connection| !connection.is_closed());
@@ -176,11 +217,15 @@ impl Client {
     pub(super) fn words(&self, answer: &Answer) -> String {
         let text = String::from_utf8_lossy(&answer.body);
         let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
-        let mut words: String = line.chars().filter(|one| !one.is_control()).take(MOST_WORDS).collect();
         let token = self.token.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some(token) = token.as_ref().and_then(|token| token.to_str().ok()) {
+        let token = token.as_ref().and_then(|token| token.to_str().ok()).unwrap_or_default();
+        // Every token that begins within the first words must be whole to be found, however many there are before it.
+        let enough = MOST_WORDS.saturating_mul(token.len().saturating_add(1));
+        let mut words: String = line.chars().filter(|one| !one.is_control()).take(enough).collect();
+        if !token.is_empty() {
             words = words.replace(token, "(hidden)");
         }
+        words = words.chars().take(MOST_WORDS).collect();
         if words.is_empty() {
             format!("status {}", answer.status)
         } else {
@@ -194,20 +239,6 @@ fn secret(token: &str) -> Option<HeaderValue> {
     let mut value = HeaderValue::from_str(token).ok().filter(|value| !value.is_empty())?;
     value.set_sensitive(true);
     Some(value)
-}
-
-async fn answer(
-    connection: &mut SendRequest<Full<Bytes>>,
-    request: Request<Full<Bytes>>,
-) -> Result<Answer, String> {
-    connection.ready().await.map_err(|error| spoken(&error))?;
-    let response = connection.send_request(request).await.map_err(|error| spoken(&error))?;
-    let status = response.status().as_u16();
-    let index = index(&response);
-    let body = Limited::new(response.into_body(), MOST_ANSWER).collect().await.map_err(|error| {
-        error.downcast_ref::<hyper::Error>().map_or_else(|| "its answer is too long".to_owned(), spoken)
-    })?;
-    Ok(Answer { status, index, body: body.to_bytes() })
 }
 
 fn index<B>(response: &Response<B>) -> Option<u64> {
@@ -227,4 +258,40 @@ fn spoken(error: &hyper::Error) -> String {
         cause = error.source();
     }
     words
+}
+
+#[cfg(test)]
+mod tests {
+    use containerpilot_core::plan::{ConsulAddress, Tls};
+
+    use super::*;
+
+    #[test]
+    fn l5_no_part_of_a_token_that_an_answer_repeats_is_told() {
+        let token = "11111111-2222-3333-4444-555555555555";
+        let client = Client::new(&Consul {
+            address: ConsulAddress::Network("127.0.0.1:8500".to_owned()),
+            https: false,
+            token: Some(token.to_owned()),
+            token_file: None,
+            tls: Tls {
+                ca_file: None,
+                ca_path: None,
+                client_cert: None,
+                client_key: None,
+                server_name: None,
+                verify: true,
+            },
+        });
+        for blanks in 0..2 * MOST_WORDS {
+            let body = format!("{}{token} is not known, {token}", "x".repeat(blanks));
+            let words = client.words(&Answer { status: 403, index: None, body: body.into() });
+            assert!(!words.contains("11111111") && !words.contains("1111-2222"), "{words}");
+            assert!(words.chars().count() <= MOST_WORDS + "status 403: ".len());
+        }
+        // With what cannot be seen in between, it is the token all the same for whoever reads the log.
+        let body = "1111\u{1}1111-2222-3333-4444-555555555555";
+        let words = client.words(&Answer { status: 500, index: None, body: body.into() });
+        assert_eq!(words, "status 500: (hidden)");
+    }
 }

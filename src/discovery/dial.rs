@@ -16,6 +16,7 @@ use tokio::time::{Instant, timeout_at};
 use tokio_rustls::TlsConnector;
 
 use super::tls;
+use crate::resolve;
 
 /// How long one address may take to answer before the next is tried, where there are several.
 const ONE_ADDRESS: Duration = Duration::from_secs(1);
@@ -53,9 +54,9 @@ enum Place {
 /// The last look-up of the host's name, and one that goes on although nobody waits for it any more.
 #[derive(Debug, Default)]
 struct LookUp {
-    known: Vec<SocketAddr>,
+    known: Vec<IpAddr>,
     until: Option<Instant>,
-    going_on: Option<JoinHandle<std::io::Result<Vec<SocketAddr>>>>,
+    going_on: Option<JoinHandle<Result<Vec<IpAddr>, String>>>,
 }
 
 /// For how long an answer counts: so that many connections at a time are one look-up.
@@ -98,10 +99,11 @@ impl Dialer {
     }
 
     async fn tcp(&self, host: &str, port: u16, deadline: Instant) -> Result<TcpStream, String> {
-        let addresses = self.addresses(host, port, deadline).await?;
+        let addresses = self.addresses(host, deadline).await?;
         let mut why = format!("{host} has no address");
         let several = addresses.len() > 1;
         for address in addresses {
+            let address = SocketAddr::new(address, port);
             let until = if several { deadline.min(Instant::now() + ONE_ADDRESS) } else { deadline };
             match timeout_at(until, TcpStream::connect(address)).await {
                 Ok(Ok(stream)) => {
@@ -119,9 +121,9 @@ impl Dialer {
     }
 
     /// The addresses of the host. A look-up may block, so it has a thread of its own, and there is only ever one.
-    async fn addresses(&self, host: &str, port: u16, deadline: Instant) -> Result<Vec<SocketAddr>, String> {
-        if let Ok(address) = host.parse::<IpAddr>() {
-            return Ok(vec![SocketAddr::new(address, port)]);
+    async fn addresses(&self, host: &str, deadline: Instant) -> Result<Vec<IpAddr>, String> {
+        if let Some(addresses) = resolve::known(host) {
+            return Ok(addresses);
         }
         let slow = || format!("the name {host} could not be looked up in time");
         let mut look_up = timeout_at(deadline, self.look_up.lock()).await.map_err(|_| slow())?;
@@ -129,18 +131,15 @@ impl Dialer {
             return Ok(look_up.known.clone());
         }
         let name = host.to_owned();
-        let mut going_on = look_up.going_on.take().unwrap_or_else(|| {
-            tokio::task::spawn_blocking(move || {
-                Ok(std::net::ToSocketAddrs::to_socket_addrs(&(name.as_str(), port))?.collect())
-            })
-        });
+        let blocking = move || resolve::look_up(&name);
+        let mut going_on = look_up.going_on.take().unwrap_or_else(|| tokio::task::spawn_blocking(blocking));
         match timeout_at(deadline, &mut going_on).await {
             Ok(Ok(Ok(found))) => {
                 look_up.known = found;
                 look_up.until = Some(Instant::now() + NAME_COUNTS);
                 Ok(look_up.known.clone())
             }
-            Ok(Ok(Err(error))) => Err(format!("the name {host} cannot be looked up: {error}")),
+            Ok(Ok(Err(why))) => Err(format!("the name cannot be looked up: {why}")),
             Ok(Err(error)) => Err(format!("the name {host} cannot be looked up: {error}")),
             Err(_) => {
                 look_up.going_on = Some(going_on);

@@ -42,10 +42,7 @@ impl Voice {
 
     /// Somebody asks no more.
     pub(super) fn forget(&self, who: &str) {
-        let change = self.contact.lock().unwrap_or_else(PoisonError::into_inner).forget(&who.to_owned());
-        if let Some(change) = change {
-            self.say(change, who, "");
-        }
+        self.contact.lock().unwrap_or_else(PoisonError::into_inner).forget(&who.to_owned());
     }
 
     fn say(&self, change: Change, who: &str, why: &str) {

@@ -1,12 +1,15 @@
 //! What is said to Consul and what it answers, word for word (D3, D7).
 
-use std::fmt::Write;
+use std::fmt::{self, Write};
 use std::time::Duration;
 
 use containerpilot_core::input::Instance;
 use containerpilot_core::plan::{Service, Status, Watch};
 use containerpilot_core::reconcile::follow::Query;
 use hyper::body::Bytes;
+use serde_core::de::{Deserializer, Error, SeqAccess, Visitor};
+use serde_json::error::Category;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 /// The path that registers a service.
@@ -93,18 +96,59 @@ pub(super) fn query_path(watch: &Watch, query: Query) -> String {
     path
 }
 
-/// The instances in an answer, in order; why not, if it is not one of Consul's.
+/// The most instances that one service may have, the most that may be said of one of them, and the most that is kept of
+/// all. An agent's own answers are cut off earlier by their length, for it says half a kilobyte at least of each.
+const MOST_INSTANCES: usize = 16 * 1024;
+const MOST_SAID: usize = 1024 * 1024;
+const MOST_KEPT: usize = 2 * 1024 * 1024;
+
+/// The instances in an answer, in order; why not, if it is not one of Consul's. They are read one by one, so that an answer
+/// takes no more memory than its length and what is kept of it.
 pub(super) fn instances(body: &[u8]) -> Result<Vec<Instance>, String> {
-    let value: Value =
-        serde_json::from_slice(body).map_err(|error| format!("its answer is no JSON: {error}"))?;
-    let list = value.as_array().ok_or("its answer is no list of instances")?;
-    let mut instances = Vec::with_capacity(list.len());
-    for entry in list {
-        instances.push(instance(entry).ok_or("its answer holds something that is no instance")?);
-    }
+    let mut why = "its answer is no list of instances";
+    let mut from = serde_json::Deserializer::from_slice(body);
+    let read = from.deserialize_seq(Instances { why: &mut why });
+    let read = read.and_then(|instances| from.end().map(|()| instances));
+    let mut instances = read.map_err(|error| match error.classify() {
+        // The parser's own words would repeat what stands there, however long it is.
+        Category::Data => why.to_owned(),
+        Category::Syntax | Category::Eof | Category::Io => format!("its answer is no JSON: {error}"),
+    })?;
     instances.sort();
     instances.dedup();
     Ok(instances)
+}
+
+/// Reads a list of instances. What is wrong with one of them is told beside the error, which cannot carry it.
+struct Instances<'a> {
+    why: &'a mut &'static str,
+}
+
+impl<'de> Visitor<'de> for Instances<'_> {
+    type Value = Vec<Instance>;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("a list of instances")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<Instance>, A::Error> {
+        let mut instances = Vec::new();
+        let mut kept = 0_usize;
+        *self.why = "its answer holds something that is no instance";
+        while let Some(entry) = list.next_element::<&RawValue>()? {
+            let said = entry.get();
+            let value = (said.len() <= MOST_SAID).then(|| serde_json::from_str::<Value>(said));
+            let found = value.and_then(Result::ok).as_ref().and_then(instance);
+            let found = found.ok_or_else(|| A::Error::custom("no instance"))?;
+            kept = kept.saturating_add(found.id.len()).saturating_add(found.address.len());
+            if kept > MOST_KEPT || instances.len() >= MOST_INSTANCES {
+                *self.why = "its answer has more instances than a service may have";
+                return Err(A::Error::custom("too many"));
+            }
+            instances.push(found);
+        }
+        Ok(instances)
+    }
 }
 
 fn instance(entry: &Value) -> Option<Instance> {
@@ -208,5 +252,34 @@ mod tests {
         for bad in ["", "{}", "[1]", "[{\"Service\": {}}]", "[", "null"] {
             assert!(instances(bad.as_bytes()).is_err(), "{bad}");
         }
+        let words = |body: &[u8]| instances(body).unwrap_err();
+        assert_eq!(
+            words(br#"[{"Service": {"ID": "hunter2"}}]"#),
+            "its answer holds something that is no instance"
+        );
+        assert_eq!(words(br#""hunter2""#), "its answer is no list of instances");
+        assert!(words(b"[] hunter2").starts_with("its answer is no JSON: trailing characters"));
+    }
+
+    #[test]
+    fn d7_what_no_agent_says_is_refused_whatever_its_size() {
+        let one = |id: &str| format!(r#"{{"Service": {{"ID": "{id}", "Address": "a"}}}}"#);
+        let many = |count: usize| {
+            let all: Vec<String> = (0..count).map(|nth| one(&nth.to_string())).collect();
+            format!("[{}]", all.join(","))
+        };
+        assert_eq!(instances(many(MOST_INSTANCES).as_bytes()).unwrap().len(), MOST_INSTANCES);
+        let too_many = "its answer has more instances than a service may have";
+        assert_eq!(instances(many(MOST_INSTANCES + 1).as_bytes()).unwrap_err(), too_many);
+        let long = one(&"x".repeat(MOST_SAID / 2));
+        let long = format!("[{long},{long},{long},{long},{long}]");
+        assert_eq!(instances(long.as_bytes()).unwrap_err(), too_many);
+        let no_instance = "its answer holds something that is no instance";
+        assert_eq!(
+            instances(format!("[{}]", one(&"x".repeat(MOST_SAID))).as_bytes()).unwrap_err(),
+            no_instance
+        );
+        let deep = format!("[{}{}]", "[".repeat(100_000), "]".repeat(100_000));
+        assert_eq!(instances(deep.as_bytes()).unwrap_err(), no_instance);
     }
 }

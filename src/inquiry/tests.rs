@@ -4,7 +4,7 @@ use containerpilot_config::{Input as Text, Options, load};
 
 fn core(text: &str) -> Core {
     let input = Text { name: "test".to_owned(), text: text.as_bytes().to_vec() };
-    let options = Options { version: "0", refuse_planned: false };
+    let options = Options { version: "0" };
     Core::new(load(vec![input], &Described::default(), options).plan.unwrap())
 }
 

@@ -1,5 +1,20 @@
 //! Text of any bytes inside JSON, inside logfmt, and inside a plain line.
 
+/// Whether a letter cannot be seen and is no ASCII: it ends lines for some readers, steers terminals (those understand
+/// U+009B as they do an escape), or turns the direction of what stands around it.
+pub(crate) const fn is_hidden(letter: char) -> bool {
+    matches!(
+        letter,
+        '\u{80}'..='\u{a0}'
+            | '\u{ad}'
+            | '\u{61c}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202f}'
+            | '\u{205f}'..='\u{206f}'
+            | '\u{feff}'
+    )
+}
+
 /// Appends text as the inside of a JSON string; what is no UTF-8 becomes U+FFFD.
 pub(super) fn json(text: &[u8], out: &mut Vec<u8>) {
     if is_clean(text) {
@@ -7,31 +22,39 @@ pub(super) fn json(text: &[u8], out: &mut Vec<u8>) {
         return;
     }
     for chunk in text.utf8_chunks() {
-        json_valid(chunk.valid().as_bytes(), out);
+        json_valid(chunk.valid(), out);
         if !chunk.invalid().is_empty() {
             out.extend_from_slice("\u{fffd}".as_bytes());
         }
     }
 }
 
-/// Appends bytes that are UTF-8 as the inside of a JSON string.
-fn json_valid(text: &[u8], out: &mut Vec<u8>) {
+/// Appends UTF-8 as the inside of a JSON string. JSON itself would let most of what is hidden stand there, but a log is
+/// also looked at on terminals and cut by readers who know more ends of lines than one.
+fn json_valid(text: &str, out: &mut Vec<u8>) {
+    // The last four are the first bytes of letters that may be hidden.
+    let special = |byte: u8| byte < 0x20 || matches!(byte, b'"' | b'\\' | 0x7f | 0xc2 | 0xd8 | 0xe2 | 0xef);
     let mut rest = text;
-    while let Some(at) = rest.iter().position(|&byte| byte < 0x20 || byte == b'"' || byte == b'\\') {
-        let (plain, special) = rest.split_at(at);
-        out.extend_from_slice(plain);
-        let Some((&byte, after)) = special.split_first() else { return };
-        match byte {
-            b'"' => out.extend_from_slice(b"\\\""),
-            b'\\' => out.extend_from_slice(b"\\\\"),
-            b'\t' => out.extend_from_slice(b"\\t"),
-            b'\r' => out.extend_from_slice(b"\\r"),
-            b'\n' => out.extend_from_slice(b"\\n"),
-            _ => unicode(u32::from(byte), out),
+    while let Some(at) = rest.bytes().position(special) {
+        // All of them begin a letter, so that it can be split there.
+        let (plain, from) = rest.split_at(at);
+        out.extend_from_slice(plain.as_bytes());
+        let mut letters = from.chars();
+        match letters.next() {
+            None => return,
+            Some('"') => out.extend_from_slice(b"\\\""),
+            Some('\\') => out.extend_from_slice(b"\\\\"),
+            Some('\t') => out.extend_from_slice(b"\\t"),
+            Some('\r') => out.extend_from_slice(b"\\r"),
+            Some('\n') => out.extend_from_slice(b"\\n"),
+            Some(other) if other < ' ' || other == '\u{7f}' || is_hidden(other) => {
+                unicode(u32::from(other), out)
+            }
+            Some(other) => out.extend_from_slice(other.encode_utf8(&mut [0; 4]).as_bytes()),
         }
-        rest = after;
+        rest = letters.as_str();
     }
-    out.extend_from_slice(rest);
+    out.extend_from_slice(rest.as_bytes());
 }
 
 /// Whether text can stand between quotes as it is: printable ASCII without quotes and backslashes.
@@ -96,12 +119,7 @@ fn visible(letter: char, out: &mut Vec<u8>) {
         '\t' => out.extend_from_slice(b"\\t"),
         '\u{b}' => out.extend_from_slice(b"\\v"),
         '\0'..='\u{1f}' | '\u{7f}' => hexadecimal(letter as u8, out),
-        '\u{80}'..='\u{a0}'
-        | '\u{ad}'
-        | '\u{200b}'..='\u{200f}'
-        | '\u{2028}'..='\u{202f}'
-        | '\u{205f}'..='\u{206f}'
-        | '\u{feff}' => unicode(u32::from(letter), out),
+        hidden if is_hidden(hidden) => unicode(u32::from(hidden), out),
         _ => out.extend_from_slice(letter.encode_utf8(&mut [0; 4]).as_bytes()),
     }
 }
@@ -141,6 +159,15 @@ mod tests {
         let text = format!("\"{}\"", with(json, &every));
         let read: String = serde_json::from_str(&text).unwrap();
         assert_eq!(read, String::from_utf8_lossy(&every));
+    }
+
+    #[test]
+    fn l3_json_lets_nothing_through_that_cannot_be_seen() {
+        let every: String = ('\0'..='\u{ffff}').collect();
+        let text = with(json, every.as_bytes());
+        assert!(!text.contains(|letter: char| letter.is_control() || is_hidden(letter)));
+        let read: String = serde_json::from_str(&format!("\"{text}\"")).unwrap();
+        assert_eq!(read, every);
     }
 
     #[test]

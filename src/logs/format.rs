@@ -68,11 +68,7 @@ impl Form {
                 }
             }
             Format::Text => {
-                head.extend_from_slice(b"time=\"");
-                head.extend_from_slice(stamp);
-                head.extend_from_slice(b"\" level=");
-                head.extend_from_slice(level_name(labels.level).as_bytes());
-                head.extend_from_slice(b" msg=");
+                begin([b"time=\"", stamp, b"\" level=", level_name(labels.level), b" msg="], head);
                 for (key, value) in [("job", labels.job), ("check", labels.check)] {
                     let Some(value) = value else { continue };
                     let _ = write!(foot, " {key}=");
@@ -83,24 +79,13 @@ impl Form {
                 }
             }
             Format::Json => {
-                head.extend_from_slice(b"{\"time\":\"");
-                head.extend_from_slice(stamp);
-                head.extend_from_slice(b"\",\"level\":\"");
-                head.extend_from_slice(level_name(labels.level).as_bytes());
-                head.extend_from_slice(b"\",");
-                if let Some(job) = labels.job {
-                    head.extend_from_slice(b"\"job\":\"");
-                    escape::json(job.as_bytes(), head);
-                    head.extend_from_slice(b"\",");
-                }
+                let level = level_name(labels.level);
+                begin([b"{\"time\":\"", stamp, b"\",\"level\":\"", level, b"\","], head);
+                json_member("job", labels.job, head);
                 if let Some(pid) = labels.pid {
                     let _ = write!(head, "\"pid\":{pid},");
                 }
-                if let Some(check) = labels.check {
-                    head.extend_from_slice(b"\"check\":\"");
-                    escape::json(check.as_bytes(), head);
-                    head.extend_from_slice(b"\",");
-                }
+                json_member("check", labels.check, head);
                 head.extend_from_slice(b"\"msg\":\"");
             }
         }
@@ -206,15 +191,29 @@ fn logfmt_value(text: &[u8], out: &mut Vec<u8>) {
     }
 }
 
+/// Appends what a head begins with.
+fn begin(parts: [&[u8]; 5], head: &mut Vec<u8>) {
+    parts.into_iter().for_each(|part| head.extend_from_slice(part));
+}
+
+/// Appends a member of a JSON object, if there is a value, and a comma behind it.
+fn json_member(key: &str, value: Option<&str>, out: &mut Vec<u8>) {
+    let Some(value) = value else { return };
+    // Writes to a vector cannot fail.
+    let _ = write!(out, "\"{key}\":\"");
+    escape::json(value.as_bytes(), out);
+    out.extend_from_slice(b"\",");
+}
+
 /// A level by the name that logrus has for it.
-fn level_name(level: Level) -> &'static str {
+fn level_name(level: Level) -> &'static [u8] {
     match level {
-        Level::Debug => "debug",
-        Level::Info => "info",
-        Level::Warn => "warning",
-        Level::Error => "error",
-        Level::Fatal => "fatal",
-        Level::Panic => "panic",
+        Level::Debug => b"debug",
+        Level::Info => b"info",
+        Level::Warn => b"warning",
+        Level::Error => b"error",
+        Level::Fatal => b"fatal",
+        Level::Panic => b"panic",
     }
 }
 

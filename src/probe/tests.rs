@@ -61,6 +61,21 @@ fn h5_an_answer_of_2xx_or_3xx_is_success() {
 }
 
 #[test]
+fn h5_an_answer_that_is_not_http_or_never_ends_fails_the_check() {
+    for piece in [&b"x"[..], b"HTTP/1.1 ", b"HTTP/1.1 200 and no end of it", b"\0", b"\n"] {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            // Until the other side has enough, which is soon.
+            while stream.write_all(&piece.repeat(100)).is_ok() {}
+        });
+        assert_eq!(http("127.0.0.1", port), Err("the answer is not HTTP".to_owned()));
+        server.join().unwrap();
+    }
+}
+
+#[test]
 fn h5_localhost_is_known_and_other_names_are_looked_up() {
     assert_eq!(http("localhost", server(b"HTTP/1.1 200 OK\r\n\r\nhello")), Ok(()));
     assert_eq!(http("LOCALHOST", server(b"HTTP/1.1 200 OK\r\n\r\nhello")), Ok(()));

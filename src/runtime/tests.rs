@@ -30,7 +30,7 @@ impl<F: FnMut(Input, &mut Vec<Effect>)> Decide for Script<F> {
 
 fn plan(text: &str) -> Plan {
     let input = Text { name: "test".to_owned(), text: text.as_bytes().to_vec() };
-    load(vec![input], &Described::default(), Options { version: "0", refuse_planned: false }).plan.unwrap()
+    load(vec![input], &Described::default(), Options { version: "0" }).plan.unwrap()
 }
 
 fn run(text: &str, script: impl FnMut(Input, &mut Vec<Effect>)) -> u8 {

@@ -113,6 +113,12 @@ fn escape(text: &mut String, content: &str, quotes: bool) {
     }
 }
 
+/// A count as a value.
+#[expect(clippy::cast_precision_loss, reason = "a count beyond 2^53 is never reached")]
+pub(super) fn counted(count: u64) -> f64 {
+    count as f64
+}
+
 /// A number as Go's `%v` writes it: the fewest digits that say it exactly, with an exponent of at least two digits
 /// where it is below -4 or above 20 less than a million's.
 pub(super) fn number(value: f64) -> String {

@@ -6,12 +6,11 @@
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
-use containerpilot_core::event::Code;
 use containerpilot_core::plan::Role;
 use containerpilot_core::{State, Time};
 
 use super::Shared;
-use super::exposition::{Kind, Page};
+use super::exposition::{Kind, Page, counted};
 use super::process::Process;
 use crate::inquiry::Snapshot;
 
@@ -31,7 +30,7 @@ pub(super) fn show(page: &mut Page, snapshot: &Snapshot, shared: &Shared, versio
 fn events(page: &mut Page, snapshot: &Snapshot) {
     let mut counts: BTreeMap<(&str, &str), u64> = BTreeMap::new();
     for event in &snapshot.overview.events {
-        *counts.entry((old_name(event.code), &event.source)).or_default() += event.count;
+        *counts.entry((event.code.old_name(), &event.source)).or_default() += event.count;
     }
     let help = "how many events there were, by code and source";
     page.family("containerpilot_events", help, Kind::Untyped, |lines| {
@@ -39,25 +38,6 @@ fn events(page: &mut Page, snapshot: &Snapshot) {
             lines.add("", &[("code", code), ("source", source)], counted(count));
         }
     });
-}
-
-/// The name that 3.8's metrics have for a code, which is not quite the one in a configuration.
-const fn old_name(code: Code) -> &'static str {
-    match code {
-        Code::Startup => "Startup",
-        Code::Shutdown => "Shutdown",
-        Code::EnterMaintenance => "EnterMaintenance",
-        Code::ExitMaintenance => "ExitMaintenance",
-        Code::ExitSuccess => "ExitSuccess",
-        Code::ExitFailed => "ExitFailed",
-        Code::Stopping => "Stopping",
-        Code::Stopped => "Stopped",
-        Code::Healthy => "StatusHealthy",
-        Code::Unhealthy => "StatusUnhealthy",
-        Code::Changed => "StatusChanged",
-        Code::TimerExpired => "TimerExpired",
-        Code::Signal => "Signal",
-    }
 }
 
 fn requests(page: &mut Page, shared: &Shared) {
@@ -150,11 +130,6 @@ fn checks(page: &mut Page, snapshot: &Snapshot) {
 /// A moment of the core's clock, in seconds since 1970.
 fn seconds(snapshot: &Snapshot, moment: Time) -> f64 {
     snapshot.wall.at(moment).duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs_f64()
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a count beyond 2^53 is never reached")]
-pub(super) fn counted(count: u64) -> f64 {
-    count as f64
 }
 
 #[cfg(test)]

@@ -2,8 +2,7 @@
 
 use crate::sys;
 
-use super::exposition::{Kind, Page};
-use super::own::counted;
+use super::exposition::{Kind, Page, counted};
 
 /// What is known of our own process; what the system does not tell is left out.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -7,8 +7,7 @@ use std::time::Duration;
 use containerpilot_config::suggest;
 use containerpilot_core::plan::{Metric, MetricKind};
 
-use super::exposition::{Kind, Page, number};
-use super::own::counted;
+use super::exposition::{Kind, Page, counted, number};
 use super::summary::Summary;
 
 /// The metrics of the plan, each with what it has come to.

@@ -14,7 +14,7 @@ use crate::inquiry::{Snapshot, Wall};
 /// A plan from a configuration.
 pub(super) fn plan(text: &str) -> Plan {
     let input = Text { name: "test".to_owned(), text: text.as_bytes().to_vec() };
-    let loaded = load(vec![input], &Described::default(), Options { version: "4", refuse_planned: false });
+    let loaded = load(vec![input], &Described::default(), Options { version: "4" });
     loaded.plan.unwrap_or_else(|| panic!("{:?}", loaded.report))
 }
 

@@ -62,8 +62,6 @@ pub struct Field {
     pub shape: Shape,
     /// What holds when the key is absent.
     pub default: DefaultValue,
-    /// Whether the supervisor acts on it.
-    pub state: State,
     /// The rules it belongs to.
     pub rules: &'static str,
     /// One line about it.
@@ -81,15 +79,6 @@ pub enum DefaultValue {
     Says(&'static str),
     /// The key must be there.
     Required,
-}
-
-/// Whether the supervisor acts on a field.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// It does.
-    Built,
-    /// It is understood and checked, but refused until what it asks for is built.
-    Planned,
 }
 
 /// The type of a field, for the reference and for the schema.
@@ -166,13 +155,12 @@ pub struct Cx<'a> {
     /// The file that is read.
     pub file: FileId,
     problems: &'a mut Vec<Problem>,
-    refuse_planned: bool,
 }
 
 impl<'a> Cx<'a> {
     /// A reader of one file.
-    pub fn new(file: FileId, problems: &'a mut Vec<Problem>, refuse_planned: bool) -> Self {
-        Self { file, problems, refuse_planned }
+    pub fn new(file: FileId, problems: &'a mut Vec<Problem>) -> Self {
+        Self { file, problems }
     }
 
     /// The place of a range of the file that is read.
@@ -219,30 +207,12 @@ impl<'a> Cx<'a> {
 
     /// Reads the value of a member for a row of the table.
     pub fn field<K: Kind>(&mut self, field: &Field, member: &Member) -> Option<Given<K::Value>> {
-        if field.state == State::Planned && self.refuse_planned && member.value.value != Value::Null {
-            // It has to go, so whatever may be wrong with its value is not worth a word.
-            self.not_yet(member.key_span, &format!("`{}`", field.key));
-            return None;
-        }
-        self.value::<K>(field.key, &member.value, member.key_span)
-    }
-
-    /// Refuses something that is understood but not built yet.
-    pub fn not_yet(&mut self, span: Span, what: &str) {
-        let message = format!("{what} is not carried out by this version yet");
-        self.error(
-            span,
-            message,
-            "remove it: containerpilot refuses what it would otherwise silently ignore",
-        );
-    }
-
-    fn value<K: Kind>(&mut self, key: &'static str, node: &Node, key_span: Span) -> Option<Given<K::Value>> {
+        let node = &member.value;
         if node.value == Value::Null {
             return None;
         }
-        let value = K::read(self, key, node)?;
-        Some(Given { value, place: self.at(node.span), key: self.at(key_span), written: true })
+        let value = K::read(self, field.key, node)?;
+        Some(Given { value, place: self.at(node.span), key: self.at(member.key_span), written: true })
     }
 
     /// The default that a row of the table states.
@@ -431,13 +401,13 @@ pub fn shortened(text: &str) -> String {
 
 /// Makes a part of the table of fields: a struct with one field a row, its reader, and its description.
 ///
-/// A row reads `field: Kind = "key", default, state, "rules", "help";`.
+/// A row reads `field: Kind = "key", default, "rules", "help";`.
 #[macro_export]
 macro_rules! section {
     (
         $(#[$meta:meta])*
         pub struct $section:ident = $name:literal, $title:literal, $keys:ident, $about:literal {
-            $($field:ident: $kind:ty = $key:literal, $default:expr, $state:ident, $rules:literal, $help:literal;)*
+            $($field:ident: $kind:ty = $key:literal, $default:expr, $rules:literal, $help:literal;)*
         }
     ) => {
         $(#[$meta])*
@@ -453,7 +423,7 @@ macro_rules! section {
                 name: $name,
                 title: $title,
                 help: $about,
-                fields: &[$($crate::section!(@row $kind, $key, $default, $state, $rules, $help)),*],
+                fields: &[$($crate::section!(@row $kind, $key, $default, $rules, $help)),*],
             };
 
             fn from_members(
@@ -465,7 +435,7 @@ macro_rules! section {
                 for member in members {
                     $(
                         if $crate::section!(@same $keys, member.key, $key) {
-                            let row = const { $crate::section!(@row $kind, $key, $default, $state, $rules, $help) };
+                            let row = const { $crate::section!(@row $kind, $key, $default, $rules, $help) };
                             this.$field = cx.field::<$kind>(&row, member);
                             continue;
                         }
@@ -476,7 +446,7 @@ macro_rules! section {
                 }
                 $(
                     if this.$field.is_none() {
-                        let row = const { $crate::section!(@row $kind, $key, $default, $state, $rules, $help) };
+                        let row = const { $crate::section!(@row $kind, $key, $default, $rules, $help) };
                         this.$field = cx.default::<$kind>(&row, span);
                     }
                 )*
@@ -484,12 +454,11 @@ macro_rules! section {
             }
         }
     };
-    (@row $kind:ty, $key:literal, $default:expr, $state:ident, $rules:literal, $help:literal) => {
+    (@row $kind:ty, $key:literal, $default:expr, $rules:literal, $help:literal) => {
         $crate::decode::Field {
             key: $key,
             shape: <$kind as $crate::decode::Kind>::SHAPE,
             default: $default,
-            state: $crate::decode::State::$state,
             rules: $rules,
             help: $help,
         }

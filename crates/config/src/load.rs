@@ -30,8 +30,6 @@ pub struct Input {
 pub struct Options<'a> {
     /// The version of the program, which telemetry advertises.
     pub version: &'a str,
-    /// Whether fields that nothing acts on yet are refused; only tests of the reading itself say no.
-    pub refuse_planned: bool,
 }
 
 /// What became of a configuration.
@@ -57,7 +55,7 @@ pub fn load_with_program<H: Host>(
     program: Option<&[String]>,
 ) -> Loaded {
     let mut problems = Vec::new();
-    let reading = read(inputs, host.environment(), options, program, &mut problems);
+    let reading = read(inputs, host.environment(), program, &mut problems);
     let plan = plan_of(&reading, host, options, &mut problems);
     Loaded { plan, report: Report::new(reading.files, problems) }
 }
@@ -94,7 +92,6 @@ pub(crate) struct Reading {
 pub(crate) fn read(
     inputs: Vec<Input>,
     environment: &Environment,
-    options: Options<'_>,
     program: Option<&[String]>,
     problems: &mut Vec<Problem>,
 ) -> Reading {
@@ -112,7 +109,7 @@ pub(crate) fn read(
     for (nth, input) in inputs.into_iter().enumerate() {
         let id = FileId::at(nth);
         let file = rendered(id, input, environment, problems);
-        let fields = reading.file(id, &file.rendered, options, program.as_ref(), problems);
+        let fields = reading.file(id, &file.rendered, program.as_ref(), problems);
         if reading.version == Version::Two && !alone {
             let message = "a ContainerPilot 2 file cannot be one of several files";
             let problem = Problem::new(Severity::Error, Place::source(id, Span::at(0)), message);
@@ -185,12 +182,11 @@ pub fn render(inputs: Vec<Input>, environment: &Environment) -> Result<Vec<Vec<u
 /// What is wrong, where nothing of the configuration could be read.
 pub fn control_socket(inputs: Vec<Input>, environment: &Environment) -> Result<String, Report> {
     let mut problems = Vec::new();
-    let options = Options { version: "", refuse_planned: false };
-    let reading = read(inputs, environment, options, None, &mut problems);
+    let reading = read(inputs, environment, None, &mut problems);
     let fields = match (reading.fields, reading.version) {
         // A version 2 file cannot name it, so that even of a broken one it is known.
         (None, Version::Two) => {
-            let mut cx = Cx::new(FileId::default(), &mut problems, false);
+            let mut cx = Cx::new(FileId::default(), &mut problems);
             Some(ConfigFields::from_members(&mut cx, Span::at(0), &[]))
         }
         (fields, _) => fields,
@@ -239,7 +235,7 @@ pub fn read_plain<S: Section>(input: Input) -> Plain<S> {
             Value::Object(members) => members,
             _ => Vec::new(),
         };
-        S::from_members(&mut Cx::new(id, &mut problems, true), span, &members)
+        S::from_members(&mut Cx::new(id, &mut problems), span, &members)
     });
     prefer_later(&mut problems, 0);
     let file = SourceFile { name, rendered: source.clone(), map: SourceMap::identity(source.len()), source };
@@ -280,7 +276,6 @@ impl Reading {
         &mut self,
         id: FileId,
         text: &[u8],
-        options: Options<'_>,
         program: Option<&Program>,
         problems: &mut Vec<Problem>,
     ) -> Option<ConfigFields> {
@@ -301,7 +296,7 @@ impl Reading {
             Value::Object(members) => members,
             _ => Vec::new(),
         };
-        let mut cx = Cx::new(id, problems, options.refuse_planned);
+        let mut cx = Cx::new(id, problems);
         match legacy::version_of(&members) {
             Version::Three => {
                 let members = legacy::refuse_mixture(&mut cx, members);
@@ -313,7 +308,7 @@ impl Reading {
                 self.version = Version::Two;
                 let fields = LegacyFields::from_members(&mut cx, span, &members);
                 prefer_later(problems, before);
-                let cx = &mut Cx::new(id, problems, false);
+                let cx = &mut Cx::new(id, problems);
                 self.translated(cx, span, &members, &fields, program)
             }
         }

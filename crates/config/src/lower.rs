@@ -128,11 +128,8 @@ impl<H: Host> Lower<'_, H> {
             self.required(&CoprocessFields::INFO, fields.place, opening(fields.place), "command");
             return None;
         };
-        let mut plain = JobFields::from_members(
-            &mut Cx::new(fields.place.file, self.problems, false),
-            fields.place.span,
-            &[],
-        );
+        let mut plain =
+            JobFields::from_members(&mut Cx::new(fields.place.file, self.problems), fields.place.span, &[]);
         plain.name = Some(fields.name.clone().unwrap_or_else(|| Given {
             value: written(&command.value),
             place: command.place,

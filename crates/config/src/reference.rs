@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::decode::{DefaultValue, Section, SectionInfo, Shape, State};
+use crate::decode::{DefaultValue, Section, SectionInfo, Shape};
 use crate::fields::ConfigFields;
 use crate::kinds::{EVENT_NAMES, listed};
 use crate::legacy::fields::LegacyFields;
@@ -17,7 +17,6 @@ pub fn markdown() -> String {
         "# Reference: every key of a configuration\n\n\
          This page is made from the program's own table of fields, and a test keeps it true. Rules such as W6 are \
          the names under which the behaviour is tested.\n\n\
-         A key marked *(not yet)* is understood and checked, but refused until the program acts on it.\n\n\
          Wherever a key is allowed, keys that begin with `x-` and the key `$schema` are left alone. How values are \
          read, durations and commands among them, is told in [configuration](configuration.md#generous-values).\n",
     );
@@ -50,7 +49,6 @@ fn tables(out: &mut String, sections: &[&SectionInfo]) {
         let _ = write!(out, "\n## {}\n\n{}\n\n", info.title, info.help);
         out.push_str("| key | type | default | meaning | rules |\n| --- | --- | --- | --- | --- |\n");
         for field in info.fields {
-            let state = if field.state == State::Planned { " *(not yet)*" } else { "" };
             let default = match field.default {
                 DefaultValue::None => String::new(),
                 DefaultValue::Is(text) => format!("`{text}`"),
@@ -59,7 +57,7 @@ fn tables(out: &mut String, sections: &[&SectionInfo]) {
             };
             let _ = writeln!(
                 out,
-                "| `{}`{state} | {} | {default} | {} | {} |",
+                "| `{}` | {} | {default} | {} | {} |",
                 field.key,
                 words(field.shape).replace('|', "\\|"),
                 field.help.replace('|', "\\|"),

@@ -1,6 +1,6 @@
 //! The JSON Schema of a configuration, made from the table of fields.
 
-use crate::decode::{DefaultValue, Field, Section, SectionInfo, Shape, State};
+use crate::decode::{DefaultValue, Field, Section, SectionInfo, Shape};
 use crate::fields::ConfigFields;
 use crate::json::Json;
 use crate::kinds::RESOURCES;
@@ -87,9 +87,6 @@ fn property(field: &Field) -> Json {
         DefaultValue::None | DefaultValue::Required => {}
         DefaultValue::Is(text) => description += &format!(" Default: {text}."),
         DefaultValue::Says(text) => description += &format!(" Default: {text}."),
-    }
-    if field.state == State::Planned {
-        description += " Not carried out by this version yet.";
     }
     let mut members = vec![("description".to_owned(), Json::Text(description))];
     if let Json::Object(shape) = shape(field.shape) {

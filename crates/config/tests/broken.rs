@@ -148,7 +148,7 @@ fn loaded(path: &Path) -> Loaded {
 
 fn loaded_text(path: &Path, text: Vec<u8>) -> Loaded {
     let input = Input { name: name(path).to_owned(), text };
-    load(vec![input], &host(path), Options { version: "1.2.3", refuse_planned: true })
+    load(vec![input], &host(path), Options { version: "1.2.3" })
 }
 
 /// A host with two interfaces and two users, on which every program is there.

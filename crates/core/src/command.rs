@@ -97,7 +97,7 @@ impl Core {
     fn signal_by_hand(&mut self, job: JobIx, signal: Signal) -> Answer {
         match (self.job(job).run, self.job(job).pid) {
             (Some(run), Some(pid)) => {
-                self.effects.push(Effect::Kill { run, signal, purpose: Purpose::ByHand });
+                self.send_signal(job, run, signal, Purpose::ByHand);
                 Answer::Done(format!("signal {} was sent to process group {pid}", signal.0))
             }
             _ => Answer::Refused("it has no process".into()),
@@ -195,6 +195,11 @@ impl Core {
         *state = state.reborn(&self.plan.jobs[job.index()], EventId(self.next_event));
         state.born = self.births;
         self.doubtful = true;
+        self.revive_hooks(job);
+    }
+
+    /// What has run at the end of a job is there for the end of its next life, too.
+    pub(crate) fn revive_hooks(&mut self, job: JobIx) {
         for hook in self.farewells_of(job) {
             let ended =
                 matches!(self.job(hook).ending, Some(Ending::Done | Ending::Failed | Ending::Hopeless));

@@ -71,6 +71,26 @@ impl Code {
         }
     }
 
+    /// The name that 3.8 has for it where no configuration is read: in metrics.
+    #[must_use]
+    pub const fn old_name(self) -> &'static str {
+        match self {
+            Self::Startup => "Startup",
+            Self::Shutdown => "Shutdown",
+            Self::EnterMaintenance => "EnterMaintenance",
+            Self::ExitMaintenance => "ExitMaintenance",
+            Self::ExitSuccess => "ExitSuccess",
+            Self::ExitFailed => "ExitFailed",
+            Self::Stopping => "Stopping",
+            Self::Stopped => "Stopped",
+            Self::Healthy => "StatusHealthy",
+            Self::Unhealthy => "StatusUnhealthy",
+            Self::Changed => "StatusChanged",
+            Self::TimerExpired => "TimerExpired",
+            Self::Signal => "Signal",
+        }
+    }
+
     /// The code of that name; case matters, as it always did.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {

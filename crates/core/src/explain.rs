@@ -129,6 +129,7 @@ impl Core {
             Some(ExitStatus::Signal(Signal(number))) => format!("was ended by signal {number}"),
             None => "was never run".to_string(),
         };
+        let how = if state.out_of_memory { format!("{how} when memory ran out") } else { how };
         let when =
             state.ended_at.map_or_else(String::new, |at| format!(" {} ago", spoken(self.now.since(at))));
         match state.ending {

@@ -35,6 +35,12 @@ pub enum Input {
         /// Whether something is left of its process group. It was sent SIGTERM already.
         leftovers: bool,
     },
+    /// The kernel has ended so many processes of this container, because memory ran out, since this was last said. It is said
+    /// before an end that it may explain, and never where nobody counts.
+    OutOfMemory {
+        /// How many.
+        processes: u64,
+    },
     /// A check has ended, or was cut short.
     CheckDone {
         /// The check's run.

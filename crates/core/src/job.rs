@@ -144,6 +144,10 @@ pub(crate) struct JobState {
     pub(crate) failure: Option<u8>,
     /// Whether the present run has met its timeout.
     pub(crate) timed_out: bool,
+    /// Whether the present run was sent SIGKILL from here.
+    pub(crate) killed: bool,
+    /// Whether memory had run out when its last run ended.
+    pub(crate) out_of_memory: bool,
     /// Whether the present run was asked to make way for another (H8).
     pub(crate) replaced: bool,
     /// The signals that wait for the process to be there.
@@ -194,6 +198,8 @@ impl JobState {
             last_exit: None,
             failure: None,
             timed_out: false,
+            killed: false,
+            out_of_memory: false,
             replaced: false,
             signals_at_start: Vec::new(),
             health: job.health.as_ref().map(HealthState::new),

@@ -30,6 +30,7 @@ pub mod status;
 mod stop;
 pub mod time;
 mod timers;
+mod turn;
 mod watch;
 mod web;
 

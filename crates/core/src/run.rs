@@ -30,7 +30,7 @@ impl Core {
         }
         state.cause = cause.or(state.cause);
         state.has_run = true;
-        (state.timed_out, state.replaced) = (false, false);
+        (state.timed_out, state.replaced, state.killed) = (false, false, false);
         let aim = state.aim();
         if self.planned(job).exec.is_none() {
             return self.begin_without_process(job);
@@ -89,7 +89,7 @@ impl Core {
         self.log(Level::Info, Some(job), format!("started, pid {pid}{}", self.because(job)));
         let is_killed = signals.iter().any(|(signal, _)| *signal == Signal::KILL);
         for (signal, purpose) in signals {
-            self.effects.push(Effect::Kill { run, signal, purpose });
+            self.send_signal(job, run, signal, purpose);
         }
         if aim == Aim::Term && !is_killed {
             // It was to stop before it was there, and is asked only now.
@@ -147,14 +147,37 @@ impl Core {
             ExitStatus::Code(code) => format!("exited with code {code}"),
             ExitStatus::Signal(Signal(number)) => format!("was ended by signal {number}"),
         };
-        let message = format!("{how} after {}", spoken(ran));
+        let memory = self.memory_words(job, status);
+        let message = format!("{how} after {}{memory}", spoken(ran));
         if expected {
             return self.log(Level::Info, Some(job), message);
         }
-        let level = self.unless_told(job, status, Level::Info);
+        let loud = if self.job(job).out_of_memory { Level::Warn } else { Level::Info };
+        let level = self.unless_told(job, status, loud);
         if level >= self.plan.logging.level {
             let entry = Entry { level, job: Some(job), message, with_output: true };
             self.effects.push(Effect::Log(entry));
+        }
+    }
+
+    /// What there is to say about memory when a run has ended by a SIGKILL that was not sent from here, or with the code by
+    /// which a shell tells of one.
+    fn memory_words(&mut self, job: JobIx, status: ExitStatus) -> String {
+        let by_itself = match status {
+            ExitStatus::Signal(signal) => signal == Signal::KILL && !self.job(job).killed,
+            ExitStatus::Code(code) => code == ExitStatus::Signal(Signal::KILL).code(),
+        };
+        let counted = if by_itself { self.out_of_memory } else { Some(0) };
+        self.job_mut(job).out_of_memory = counted.is_some_and(|count| count > 0);
+        match (counted, status) {
+            (Some(0), _) | (None, ExitStatus::Code(_)) => String::new(),
+            (None, ExitStatus::Signal(_)) => ", which was not sent from here: perhaps memory ran out".into(),
+            (Some(count), _) => {
+                // One of them was this one; the others may explain other ends.
+                self.out_of_memory = Some(count - 1);
+                let these = if count == 1 { "a process" } else { "processes" };
+                format!(": memory ran out, and the kernel ended {these} of this container")
+            }
         }
     }
 
@@ -310,7 +333,7 @@ impl Core {
         let level = self.unless_told(job, ExitStatus::Signal(Signal::KILL), Level::Warn);
         self.log(level, Some(job), format!("{name} timeout after {}", spoken(timeout)));
         self.job_mut(job).timed_out = true;
-        self.effects.push(Effect::Kill { run, signal: Signal::KILL, purpose: Purpose::Timeout });
+        self.send_signal(job, run, Signal::KILL, Purpose::Timeout);
     }
 
     /// W4: a periodic job runs at startup, and from then on its turns are counted.
@@ -398,7 +421,7 @@ impl Core {
         }
         let signal = self.planned(job).stop.signal;
         self.log(Level::Info, Some(job), "is unhealthy, and is restarted".into());
-        self.effects.push(Effect::Kill { run, signal, purpose: Purpose::Replace });
+        self.send_signal(job, run, signal, Purpose::Replace);
         let timer = self.timers.set(self.now + self.plan.stop_timeout, Alarm::Stubborn(job));
         self.job_mut(job).stop_timer = Some(timer);
     }

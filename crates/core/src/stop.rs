@@ -208,6 +208,12 @@ impl Core {
         if signal != Signal::KILL {
             self.log(Level::Info, Some(job), format!("is asked to end with signal {}", signal.0));
         }
+        self.send_signal(job, run, signal, purpose);
+    }
+
+    /// Sends a signal to a process that is there.
+    pub(crate) fn send_signal(&mut self, job: JobIx, run: RunId, signal: Signal, purpose: Purpose) {
+        self.job_mut(job).killed |= signal == Signal::KILL;
         self.effects.push(Effect::Kill { run, signal, purpose });
     }
 
@@ -444,7 +450,7 @@ impl Core {
         let Some(job) = main else { return };
         match self.job(job).run {
             Some(run) if self.job(job).state() == State::Running => {
-                self.effects.push(Effect::Kill { run, signal, purpose: Purpose::PassedOn });
+                self.send_signal(job, run, signal, Purpose::PassedOn);
             }
             _ if self.job(job).state() == State::Complete => {}
             _ => self.job_mut(job).signals_at_start.push((signal, Purpose::PassedOn)),

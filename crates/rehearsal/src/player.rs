@@ -21,7 +21,9 @@ const AT_ONCE: u32 = 200_000;
 /// How many events of a job are remembered: more than it can send at one moment.
 const EVENTS_OF_A_JOB: usize = 16;
 /// How much is written down at most.
-const ENTRIES: usize = 3_000_000;
+const ENTRIES: usize = 1_000_000;
+/// How often the core is called at most.
+const STEPS: u64 = 100_000_000;
 
 /// Plays a scenario to its end.
 #[must_use]
@@ -118,7 +120,7 @@ impl Player<'_> {
             if at_once > AT_ONCE {
                 self.course.cut = Some(Cut::NoTime);
             }
-            if self.course.entries.len() > ENTRIES {
+            if self.course.entries.len() > ENTRIES || self.course.steps > STEPS {
                 self.course.cut = Some(Cut::TooMuch);
             }
         }

@@ -27,7 +27,7 @@ fn plan() -> Plan {
         ..Described::default()
     };
     let input = Input { name: "app.json5".into(), text: CONFIG.into() };
-    load(vec![input], &host, Options { version: "1", refuse_planned: false }).plan.unwrap()
+    load(vec![input], &host, Options { version: "1" }).plan.unwrap()
 }
 
 fn report(name: &str, text: Vec<u8>) -> Option<String> {

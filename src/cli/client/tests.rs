@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::socket as net;
 
-use super::stream::Reader;
+use super::messages::Reader;
 use super::{Client, Late, Trouble, quoted};
 
 /// A server that answers each connection with the next of its answers, and keeps what it was asked.

@@ -17,6 +17,8 @@ const TOP: i64 = 74;
 /// The width of the time, and about how wide a letter is.
 const WIDTH: i64 = 960;
 const LETTER: i64 = 8;
+/// What is left free on the right, for a word about the end.
+const MARGIN: i64 = 72;
 /// Names are cut after so many letters.
 const LONGEST: usize = 28;
 /// How many arrows are drawn at most: more would hide what they show.
@@ -86,7 +88,7 @@ impl<'a> Picture<'a> {
     }
 
     fn frame(&self, verdicts: &[Verdict]) -> String {
-        let width = self.left + WIDTH + 36;
+        let width = self.left + WIDTH + MARGIN;
         let lines = i64::try_from(verdicts.len()).unwrap_or(0);
         let height = self.bottom() + 64 + if lines > 0 { lines * 20 + 14 } else { 0 };
         let mut out = format!(
@@ -237,7 +239,7 @@ impl<'a> Picture<'a> {
             }
             let y = 18 + i64::try_from(row).unwrap_or(0) * 15;
             let (anchor, shift) =
-                if x + width > (self.left + WIDTH + 30) as f64 { (" right", -4.0) } else { ("", 4.0) };
+                if x + width > (self.left + WIDTH + MARGIN) as f64 { (" right", -4.0) } else { ("", 4.0) };
             let _ = writeln!(
                 out,
                 "<path class=\"mark\" d=\"M{x:.1} {} V{}\"/><text class=\"small{anchor}\" x=\"{:.1}\" y=\"{y}\">{}</text>",

@@ -33,7 +33,7 @@ pub fn migrate<H: Host>(
 ) -> Result<Migrated, MigrateError> {
     let name = input.name.clone();
     let mut problems = Vec::new();
-    let reading = load::read(vec![input], host.environment(), options, program, &mut problems);
+    let reading = load::read(vec![input], host.environment(), program, &mut problems);
     if reading.version == Version::Three && reading.well_formed {
         return Err(MigrateError::NotOld);
     }

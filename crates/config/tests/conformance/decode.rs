@@ -20,7 +20,7 @@ fn loaded(case: &Value) -> Loaded {
         Described { environment: environment(case), hostname: "{hostname}".into(), ..Described::default() };
     let input = Input { name: text(case, "id").to_owned(), text: text(case, "text").into() };
     // What is read is the question here, not what is carried out yet.
-    load(vec![input], &host, Options { version: "{version}", refuse_planned: false })
+    load(vec![input], &host, Options { version: "{version}" })
 }
 
 fn check(case: &Value) -> Outcome {

@@ -28,7 +28,7 @@ fn p8_vectors_exec() {
 fn arguments(raw: &Value) -> Option<Vec<String>> {
     let text = format!("{{ jobs: [{{ name: \"a\", exec: {raw} }}] }}");
     let input = Input { name: "exec".into(), text: text.into() };
-    let loaded = load(vec![input], &Described::default(), Options { version: "", refuse_planned: true });
+    let loaded = load(vec![input], &Described::default(), Options { version: "" });
     let command = loaded.plan?.jobs.into_iter().next()?.exec?;
     Some(std::iter::once(command.program).chain(command.arguments).collect())
 }

@@ -151,7 +151,7 @@ fn when_facts(job: &Job) -> Value {
     let (event, source, limit) = match &job.when.trigger {
         Trigger::Interval(_) => ("Startup", "global".to_owned(), 1),
         Trigger::Event { event, repeat } => {
-            (code_name(event.code), event.source.to_string(), if *repeat == Repeat::Once { 1 } else { -1 })
+            (event.code.old_name(), event.source.to_string(), if *repeat == Repeat::Once { 1 } else { -1 })
         }
         _ => ("None", String::new(), 0),
     };
@@ -161,22 +161,4 @@ fn when_facts(job: &Job) -> Value {
         "starts_limit": limit,
         "timeout_ns": job.when.timeout.map_or(0, nanoseconds),
     })
-}
-
-fn code_name(code: Code) -> &'static str {
-    match code {
-        Code::Startup => "Startup",
-        Code::Shutdown => "Shutdown",
-        Code::EnterMaintenance => "EnterMaintenance",
-        Code::ExitMaintenance => "ExitMaintenance",
-        Code::ExitSuccess => "ExitSuccess",
-        Code::ExitFailed => "ExitFailed",
-        Code::Stopping => "Stopping",
-        Code::Stopped => "Stopped",
-        Code::Healthy => "StatusHealthy",
-        Code::Unhealthy => "StatusUnhealthy",
-        Code::Changed => "StatusChanged",
-        Code::TimerExpired => "TimerExpired",
-        Code::Signal => "Signal",
-    }
 }

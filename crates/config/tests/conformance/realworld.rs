@@ -37,7 +37,7 @@ fn loaded(case: &Value) -> Loaded {
     let name = text(case, "file").to_owned();
     let path = folder().join(&name);
     let source = std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    load(vec![Input { name, text: source }], &host(case), Options { version: "test", refuse_planned: true })
+    load(vec![Input { name, text: source }], &host(case), Options { version: "test" })
 }
 
 fn index() -> Value {
@@ -89,7 +89,7 @@ fn c8_every_public_version_2_file_loads_and_migrates() {
     let variables =
         ["CONSUL_AGENT", "ACME_DOMAIN", "CONSUL", "LOG_LEVEL", "BACKEND", "ES_SERVICE_NAME", "CONSUL_URL"];
     let program = ["/bin/app".to_owned(), "--port".to_owned(), "{{ .CONSUL }}".to_owned()];
-    let options = Options { version: "test", refuse_planned: true };
+    let options = Options { version: "test" };
     let mut files = 0;
     for case in index()["v2"].as_array().into_iter().flatten() {
         let name = text(case, "file").to_owned();

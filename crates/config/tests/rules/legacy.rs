@@ -14,7 +14,7 @@ use containerpilot_core::plan::{
 
 use crate::support::{errors, faults, host, host_with, load_files, messages, plan, shown};
 
-pub(crate) const OPTIONS: Options<'static> = Options { version: "1.2.3", refuse_planned: true };
+pub(crate) const OPTIONS: Options<'static> = Options { version: "1.2.3" };
 
 fn words(program: &[&str]) -> Vec<String> {
     program.iter().map(|word| (*word).to_owned()).collect()

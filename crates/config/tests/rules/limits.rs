@@ -7,7 +7,7 @@ use crate::support::{host, shown};
 
 fn loaded(text: impl Into<Vec<u8>>) -> Loaded {
     let input = Input { name: "a.json5".into(), text: text.into() };
-    load(vec![input], &host(), Options { version: "", refuse_planned: true })
+    load(vec![input], &host(), Options { version: "" })
 }
 
 fn refused(text: impl Into<Vec<u8>>, because: &str) {

@@ -344,7 +344,7 @@ fn x1_the_control_socket_is_where_the_file_or_the_environment_says() {
         let mut host = crate::support::host();
         host.environment.insert(b"CONTAINERPILOT_SOCKET".to_vec(), variable.as_bytes().to_vec());
         let input = Input { name: "a".into(), text: text.into() };
-        load(vec![input], &host, Options { version: "", refuse_planned: true }).plan.map(|plan| plan.control)
+        load(vec![input], &host, Options { version: "" }).plan.map(|plan| plan.control)
     };
     let at = |text: &str, variable: &str| {
         control(text, variable).map(|control| (control.socket, control.required))

@@ -37,7 +37,7 @@ pub(crate) fn load_files(files: &[&str], host: &Described) -> Loaded {
         .iter()
         .enumerate()
         .map(|(nth, text)| Input { name: format!("{nth}.json5"), text: (*text).into() });
-    load(inputs.collect(), host, Options { version: "1.2.3", refuse_planned: false })
+    load(inputs.collect(), host, Options { version: "1.2.3" })
 }
 
 /// The plan of a configuration without errors.

@@ -32,13 +32,15 @@ pub enum News {
 /// whose connection is still good, and the log does not go back and forth between the two.
 #[derive(Clone, Debug)]
 pub struct Contact<K> {
+    /// That it is away has been told, and nothing else since.
+    told_away: bool,
     away: BTreeSet<K>,
     refused: BTreeSet<K>,
 }
 
 impl<K> Default for Contact<K> {
     fn default() -> Self {
-        Self { away: BTreeSet::new(), refused: BTreeSet::new() }
+        Self { told_away: false, away: BTreeSet::new(), refused: BTreeSet::new() }
     }
 }
 
@@ -48,7 +50,6 @@ impl<K: Ord> Contact<K> {
     where
         K: Clone,
     {
-        let was_away = !self.away.is_empty();
         let was_refused = self.refused.contains(&who);
         match fared {
             Fared::Well => {
@@ -64,11 +65,9 @@ impl<K: Ord> Contact<K> {
                 self.refused.insert(who);
             }
         }
-        let contact = match (was_away, !self.away.is_empty()) {
-            (false, true) => Some(News::Away),
-            (true, false) => Some(News::Back),
-            _ => None,
-        };
+        let away = !self.away.is_empty();
+        let contact = (away != self.told_away).then_some(if away { News::Away } else { News::Back });
+        self.told_away = away;
         let own = match (was_refused, fared) {
             (false, Fared::Refused) => Some(News::Refused),
             (true, Fared::Well) => Some(News::Accepted),
@@ -77,10 +76,10 @@ impl<K: Ord> Contact<K> {
         [contact, own]
     }
 
-    /// One of them asks no more.
-    pub fn forget(&mut self, who: &K) -> Option<News> {
+    /// One of them asks no more. That says nothing about the catalog, not even if it was the last one to find it away:
+    /// the next answer does.
+    pub fn forget(&mut self, who: &K) {
         self.refused.remove(who);
-        let was_away = self.away.remove(who);
-        (was_away && self.away.is_empty()).then_some(News::Back)
+        self.away.remove(who);
     }
 }

@@ -295,8 +295,10 @@ fn d5_the_log_hears_of_changes_and_not_of_tries() {
     assert_eq!(contact.heard("web", Fared::Refused), [Some(News::Back), None]);
     assert_eq!(contact.heard("web", Fared::Well), [None, Some(News::Accepted)]);
     assert_eq!(contact.heard("web", Fared::Away), [Some(News::Away), None]);
-    assert_eq!(contact.forget(&"web"), Some(News::Back));
-    assert_eq!(contact.forget(&"web"), None);
+    // Whoever leaves without having been answered has not found it back.
+    contact.forget(&"web");
+    assert_eq!(contact.heard("db", Fared::Away), [None, None]);
+    assert_eq!(contact.heard("db", Fared::Well), [Some(News::Back), None]);
 }
 
 const ALONE: Crowd = Crowd { places: 100, watches: 1 };

@@ -54,3 +54,45 @@ fn p6_news_of_a_run_that_is_over_means_nothing() {
     stage.input(Input::Exited { run: RunId(99), status: ExitStatus::Code(9), leftovers: false });
     assert!(stage.look().is_empty());
 }
+
+/// Who is killed while memory runs out is told so; who is killed otherwise is not.
+#[test]
+fn p3_a_run_that_the_kernel_ended_for_want_of_memory_is_told_so() {
+    let mut stage = Stage::running("{ name: 'a', exec: 'x', restarts: 9, restartBackoff: false }");
+    let last = |stage: &Stage| {
+        stage.log.iter().rfind(|line| line.contains("was ended") || line.contains("exited")).cloned().unwrap()
+    };
+    stage.killed("a", 9);
+    assert_eq!(
+        last(&stage),
+        "was ended by signal 9 after 0s, which was not sent from here: perhaps memory ran out"
+    );
+    stage.input(Input::OutOfMemory { processes: 0 });
+    stage.killed("a", 9);
+    assert_eq!(last(&stage), "was ended by signal 9 after 0s");
+    stage.input(Input::OutOfMemory { processes: 2 });
+    stage.exit("a", 1);
+    assert_eq!(last(&stage), "exited with code 1 after 0s");
+    stage.killed("a", 9);
+    assert_eq!(
+        last(&stage),
+        "was ended by signal 9 after 0s: memory ran out, and the kernel ended processes of this container"
+    );
+    stage.exit("a", 137);
+    assert_eq!(
+        last(&stage),
+        "exited with code 137 after 0s: memory ran out, and the kernel ended a process of this container"
+    );
+    // Nothing is left to be explained.
+    stage.killed("a", 9);
+    assert_eq!(last(&stage), "was ended by signal 9 after 0s");
+}
+
+#[test]
+fn p5_a_run_that_was_killed_from_here_is_not_put_down_to_memory() {
+    let mut stage = Stage::running("{ name: 'a', exec: 'x', timeout: '2s' }");
+    stage.seconds(2);
+    stage.input(Input::OutOfMemory { processes: 1 });
+    stage.killed("a", 9);
+    assert!(!stage.log.iter().any(|line| line.contains("memory")), "{:?}", stage.log);
+}

@@ -40,7 +40,7 @@ pub(crate) fn plan(text: &str) -> Plan {
         ..Described::default()
     };
     let file = File { name: "plan".into(), text: text.into() };
-    let loaded = load(vec![file], &host, Options { version: "0", refuse_planned: false });
+    let loaded = load(vec![file], &host, Options { version: "0" });
     let problems: Vec<_> = loaded.report.problems().iter().map(|one| one.problem.message.clone()).collect();
     loaded.plan.unwrap_or_else(|| panic!("{problems:?}"))
 }

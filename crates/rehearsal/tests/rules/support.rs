@@ -36,7 +36,7 @@ pub(crate) fn plan(text: &str) -> Plan {
         ..Described::default()
     };
     let input = Input { name: "app.json5".into(), text: text.into() };
-    let loaded = load(vec![input], &host, Options { version: "1", refuse_planned: false });
+    let loaded = load(vec![input], &host, Options { version: "1" });
     loaded.plan.unwrap_or_else(|| {
         panic!("{}", loaded.report.display(Style { faults_are_errors: true, colour: false }))
     })

@@ -1,0 +1,94 @@
+//! Any bytes as the output of a job, and as its name: one line a line in every form, and nothing that can forge another.
+
+use containerpilot_core::plan::{Format, Level};
+
+use super::clock::Stamp;
+use super::escape::is_hidden;
+use super::format::{Form, Labels};
+
+const STAMP: &Stamp = b"2026-11-15T00:15:28.645445913Z";
+
+/// Whatever the bytes are: the name of the job, that of its check, and what it writes, with a NUL behind the first two.
+pub(crate) fn run(bytes: &[u8]) {
+    let mut parts = bytes.splitn(3, |byte| *byte == 0);
+    let mut name = || String::from_utf8_lossy(parts.next().unwrap_or_default()).into_owned();
+    let (job, check) = (name(), name());
+    let output = parts.next().unwrap_or_default();
+    let labels = Labels { level: Level::Info, job: Some(&job), pid: Some(17), check: Some(&check) };
+    for format in [Format::Default, Format::Text, Format::Json] {
+        let mut form = Form::new(format);
+        form.label(STAMP, labels);
+        for text in output.split(|byte| *byte == b'\n') {
+            line(&form, format, text, &job, &check);
+        }
+        let said = String::from_utf8_lossy(output).into_owned();
+        let mut out = Vec::new();
+        form.entry(&said, &[said.clone(), job.clone()], &mut out);
+        // The supervisor's own entries are whole in every form.
+        let entry = one_line(&out);
+        assert!(!entry.contains(|letter: char| letter.is_control() || is_hidden(letter)), "{entry:?}");
+    }
+}
+
+fn line(form: &Form, format: Format, text: &[u8], job: &str, check: &str) {
+    let mut out = Vec::new();
+    form.line(text, &mut out);
+    let mut pieces = Vec::new();
+    form.open(&mut pieces);
+    form.piece(text, &mut pieces);
+    form.close(false, &mut pieces);
+    for out in [&out, &pieces] {
+        match format {
+            Format::Default => {
+                assert!(out.starts_with(STAMP) && out.ends_with(&[text, b"\n"].concat()));
+                assert_eq!(out.iter().filter(|byte| **byte == b'\n').count(), 1);
+            }
+            Format::Text => {
+                let line = one_line(out);
+                assert!(!line.contains(|letter: char| letter.is_control() || is_hidden(letter)), "{line:?}");
+                assert_eq!(keys(&line), ["time", "level", "msg", "job", "pid", "check"], "{line}");
+            }
+            Format::Json => {
+                let line = one_line(out);
+                assert!(!line.contains(|letter: char| letter.is_control() || is_hidden(letter)), "{line:?}");
+                let entry: serde_json::Map<String, serde_json::Value> =
+                    serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
+                assert_eq!(entry.len(), 6, "{line}");
+                assert_eq!(entry["msg"], *String::from_utf8_lossy(text));
+                assert!(entry["job"] == job && entry["check"] == check && entry["pid"] == 17, "{line}");
+            }
+        }
+    }
+}
+
+/// What was written, without its end.
+fn one_line(out: &[u8]) -> String {
+    let line = String::from_utf8(out.to_vec()).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(line.matches('\n').count(), 1, "{line:?}");
+    line.strip_suffix('\n').map(str::to_owned).unwrap_or_else(|| panic!("{line:?}"))
+}
+
+/// The keys of a line of logfmt, as whoever reads it finds them.
+fn keys(line: &str) -> Vec<String> {
+    let mut keys = Vec::new();
+    let mut letters = line.chars().peekable();
+    while letters.peek().is_some() {
+        let mut key = String::new();
+        for letter in letters.by_ref().take_while(|letter| *letter != '=') {
+            key.push(letter);
+        }
+        keys.push(key.trim_start().to_owned());
+        if letters.next_if_eq(&'"').is_some() {
+            while let Some(letter) = letters.next() {
+                match letter {
+                    '\\' => drop(letters.next()),
+                    '"' => break,
+                    _ => {}
+                }
+            }
+        } else {
+            while letters.next_if(|letter| *letter != ' ').is_some() {}
+        }
+    }
+    keys
+}

@@ -1,0 +1,40 @@
+//! Any bytes as what comes through the control socket, behind HTTP itself: path, query, body.
+
+use hyper::Method;
+
+use super::bodies::{Wrong, signal, values, variables};
+use super::routes::{Found, find, flag, number, parameters};
+
+/// Whatever the bytes are.
+pub(crate) fn run(bytes: &[u8]) {
+    bodies(bytes);
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let (path, query) = text.split_once('?').map_or((text, None), |(path, query)| (path, Some(query)));
+    for method in [Method::GET, Method::POST] {
+        if let Found::Endpoint(_, route, name) = find(&method, path) {
+            assert_eq!(route.contains("{name}"), !name.is_empty());
+        }
+    }
+    match parameters(query, ["follow", "lines"]) {
+        Ok([follow, lines]) => {
+            let _ = (flag("follow", follow, true), number("lines", lines));
+        }
+        Err(why) => assert!(!why.is_empty()),
+    }
+}
+
+fn bodies(bytes: &[u8]) {
+    match variables(bytes) {
+        Ok(variables) => {
+            for (name, value) in variables {
+                assert!(!name.is_empty() && !name.contains(['=', '\0', '\n']));
+                assert!(!value.is_some_and(|value| value.contains('\0')), "no process could have it");
+            }
+        }
+        Err(Wrong::Form(why) | Wrong::Content(why)) => assert!(!why.is_empty()),
+    }
+    let _ = values(bytes);
+    if let Ok(signal) = signal(bytes) {
+        assert!((1..=64).contains(&signal.0));
+    }
+}

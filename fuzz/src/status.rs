@@ -1,0 +1,10 @@
+//! Any bytes as what a server answers to a check.
+
+use super::answer::status;
+
+/// Whatever the bytes are.
+pub(crate) fn run(bytes: &[u8]) {
+    if let Some(status) = status(bytes) {
+        assert!(status <= 999 && bytes.starts_with(b"HTTP/1."));
+    }
+}

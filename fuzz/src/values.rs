@@ -1,0 +1,43 @@
+//! Any bytes as what a program that measures has printed, and as what is sent for a metric: every line of the page stays
+//! one, and ends with a number.
+
+use std::time::Duration;
+
+use containerpilot_core::plan::{Metric, MetricKind};
+
+use super::exposition::Page;
+use super::store::Store;
+
+/// Whatever the bytes are: lines that are values.
+pub(crate) fn run(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let kinds = [
+        ("counter", MetricKind::Counter),
+        ("gauge", MetricKind::Gauge),
+        ("histogram", MetricKind::Histogram { buckets: vec![0.1, 1.0, 10.0] }),
+        ("summary", MetricKind::Summary),
+    ];
+    let help = text.lines().next().unwrap_or_default();
+    let metric = |(name, kind): (&str, MetricKind)| Metric {
+        name: name.to_owned(),
+        legacy_key: format!("__{name}"),
+        help: help.to_owned(),
+        kind,
+    };
+    let definitions = kinds.map(metric);
+    let mut store = Store::new(&definitions, Duration::ZERO);
+    for (nth, line) in text.lines().enumerate() {
+        let now = Duration::from_secs(nth as u64 * 10);
+        for name in ["counter", "gauge", "histogram", "summary", "__gauge", line] {
+            if let Err(refusals) = store.put_all(&[(name, line)], now) {
+                assert_eq!(refusals.len(), 1);
+            }
+        }
+        let mut page = Page::default();
+        store.show(&mut page, now);
+        for shown in page.text().lines().filter(|shown| !shown.starts_with("# ")) {
+            let value = shown.rsplit(' ').next().unwrap_or_default().replace("Inf", "inf");
+            assert!(value.parse::<f64>().is_ok(), "{shown:?}");
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! The files of `examples/behind-nginx` for schedulers that cannot be run here: well-formed, with no field that Kubernetes
+//! and Nomad do not know, and in agreement with the configurations in the images.
+#![expect(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use hcl_edit::expr::Expression;
+use hcl_edit::structure::{Block, Body};
+
+/// Where the repository is.
+const HOME: &str = env!("CARGO_MANIFEST_DIR");
+
+fn file(name: &str) -> PathBuf {
+    PathBuf::from(HOME).join("examples/behind-nginx").join(name)
+}
+
+fn text(name: &str) -> String {
+    fs::read_to_string(file(name)).unwrap()
+}
+
+fn kubernetes(paths: &[PathBuf]) -> Result<String, String> {
+    let checker = PathBuf::from(HOME).join("tests/manifests/kubernetes.py");
+    let output = Command::new("/usr/bin/python3").arg(checker).args(paths).output().unwrap();
+    let (told, errors) =
+        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    if output.status.success() { Ok(told) } else { Err(errors) }
+}
+
+#[test]
+fn the_kubernetes_manifest_is_what_its_api_describes() {
+    let told = kubernetes(&[file("kubernetes.yaml")]).unwrap();
+    let expected = "v1 Service/consul\napps/v1 Deployment/consul\napps/v1 Deployment/app\n\
+                    policy/v1 PodDisruptionBudget/app\napps/v1 Deployment/nginx\nv1 Service/nginx\n";
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn mistakes_in_a_kubernetes_manifest_would_be_found() {
+    let mistakes = [
+        ("replicas: 2", "replica: 2", "has no field `replica`"),
+        ("replicas: 2", "replicas: two", "must be int"),
+        ("  replicas: 2", "\treplicas: 2", "while scanning for the next token"),
+        ("image: behind-nginx-app:latest", "imagine: behind-nginx-app:latest", "has no field `imagine`"),
+        ("apiVersion: policy/v1", "apiVersion: apps/v1", "there is no PodDisruptionBudget in apps/v1"),
+        ("containerPort: 8080", "protocol: TCP", "must not be `None`"),
+        ("        app: nginx\n    spec:", "        app: other\n    spec:", "selects nobody"),
+    ];
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("manifests");
+    fs::create_dir_all(&folder).unwrap();
+    let whole = text("kubernetes.yaml");
+    let write = |(number, (good, bad, _)): (usize, &(&str, &str, &str))| {
+        assert!(whole.contains(good), "{good}");
+        let path = folder.join(format!("{number}.yaml"));
+        fs::write(&path, whole.replacen(good, bad, 1)).unwrap();
+        path
+    };
+    let paths: Vec<PathBuf> = mistakes.iter().enumerate().map(write).collect();
+    let found = kubernetes(&paths).unwrap_err();
+    for (path, (_, bad, message)) in paths.iter().zip(mistakes) {
+        let line = found.lines().find(|line| line.starts_with(&format!("{}: ", path.display())));
+        assert!(line.is_some_and(|line| line.contains(message)), "{bad}: {found}");
+    }
+}
+
+/// What Nomad's job specification allows, as far as the example uses it: the path of a block with its labels left out, its
+/// attributes and the blocks inside it.
+const NOMAD: [(&str, &[&str], &[&str]); 11] = [
+    ("", &[], &["job"]),
+    ("job", &["datacenters", "type", "region", "namespace"], &["group", "update"]),
+    ("job.group", &["count"], &["network", "task", "update", "restart"]),
+    ("job.group.update", &["max_parallel", "health_check", "min_healthy_time", "healthy_deadline"], &[]),
+    ("job.group.network", &["mode"], &["port"]),
+    ("job.group.network.port", &["static", "to"], &[]),
+    ("job.group.task", &["driver", "kill_timeout", "kill_signal"], &["config", "env", "resources"]),
+    ("job.group.task.config", &["image", "ports", "command", "args"], &[]),
+    ("job.group.task.resources", &["cpu", "memory"], &[]),
+    // Any name is allowed here.
+    ("job.group.task.env", &["CONSUL", "PORT", "ADVERTISE"], &[]),
+    ("job.group.restart", &["attempts", "interval", "delay", "mode"], &[]),
+];
+
+fn unknown(body: &Body, place: &str, found: &mut Vec<String>) {
+    let row = NOMAD.iter().find(|(path, ..)| *path == place);
+    let (_, attributes, blocks) = row.unwrap();
+    for attribute in body.attributes().filter(|one| !attributes.contains(&one.key.as_str())) {
+        found.push(format!("{place} has no attribute {}", attribute.key.as_str()));
+    }
+    for block in body.blocks() {
+        let name = block.ident.as_str();
+        if blocks.contains(&name) {
+            unknown(&block.body, format!("{place}.{name}").trim_start_matches('.'), found);
+        } else {
+            found.push(format!("{place} has no block {name}"));
+        }
+    }
+}
+
+/// The blocks of a name, wherever they are.
+fn all<'a>(body: &'a Body, name: &str) -> Vec<&'a Block> {
+    let deeper = body.blocks().flat_map(|block| all(&block.body, name));
+    body.blocks().filter(|block| block.ident.as_str() == name).chain(deeper).collect()
+}
+
+fn string<'a>(body: &'a Body, key: &str) -> &'a str {
+    body.get_attribute(key).and_then(|attribute| attribute.value.as_str()).unwrap()
+}
+
+#[test]
+fn the_nomad_job_is_hcl_of_the_job_specification() {
+    let body: Body = text("nomad.hcl").parse().unwrap();
+    let mut found = Vec::new();
+    unknown(&body, "", &mut found);
+    assert_eq!(found, Vec::<String>::new());
+    let tasks = all(&body, "task");
+    assert_eq!(tasks.len(), 2);
+    // A task's ports are those of its group.
+    for group in all(&body, "group") {
+        let port = all(&group.body, "port")[0].labels[0].as_str();
+        let config = all(&group.body, "config")[0];
+        let Some(Expression::Array(ports)) = config.body.get_attribute("ports").map(|one| &one.value) else {
+            panic!("the task of {} has no ports", group.labels[0].as_str())
+        };
+        assert!(ports.iter().all(|one| one.as_str() == Some(port)));
+    }
+}
+
+/// What is said behind a key of a configuration.
+fn setting(config: &str, key: &str) -> Duration {
+    let text = text(config);
+    let value = text.split(&format!("{key}: \"")).nth(1).unwrap().split("s\"").next().unwrap();
+    Duration::from_secs(value.parse().unwrap())
+}
+
+#[test]
+fn every_scheduler_waits_longer_than_what_it_stops() {
+    let body: Body = text("nomad.hcl").parse().unwrap();
+    for name in ["app", "nginx"] {
+        let config = format!("{name}/containerpilot.json5");
+        let stop = setting(&config, "stopTimeout");
+        assert!(setting(&config, "drain") < stop);
+        let seconds = |text: &str| Duration::from_secs(text.trim().trim_end_matches('s').parse().unwrap());
+
+        let compose = text("docker-compose.yml");
+        let service = compose.split(&format!("\n  {name}:\n")).nth(1).unwrap();
+        let grace = service.split("stop_grace_period:").nth(1).unwrap().lines().next().unwrap();
+        assert!(seconds(grace) > stop, "docker-compose.yml: {name}");
+
+        let kubernetes = text("kubernetes.yaml");
+        let deployment = kubernetes
+            .split("---")
+            .find(|part| part.contains("kind: Deployment") && part.contains(&format!("\n  name: {name}\n")));
+        let grace = deployment.unwrap().split("terminationGracePeriodSeconds:").nth(1).unwrap();
+        assert!(seconds(grace.lines().next().unwrap()) > stop, "kubernetes.yaml: {name}");
+
+        let task = all(&body, "task").into_iter().find(|task| task.labels[0].as_str() == name).unwrap();
+        assert!(seconds(string(&task.body, "kill_timeout")) > stop, "nomad.hcl: {name}");
+    }
+}
+
+/// The environment that each scheduler sets is what the configurations read.
+#[test]
+fn variables_of_the_schedulers_are_known_to_the_configurations() {
+    let body: Body = text("nomad.hcl").parse().unwrap();
+    for task in all(&body, "task") {
+        let config = text(&format!("{}/containerpilot.json5", task.labels[0].as_str()));
+        for attribute in all(&task.body, "env")[0].body.attributes() {
+            let name = attribute.key.as_str();
+            assert!(config.contains(&format!("{{{{ .{name} |")), "nobody reads {name}");
+        }
+    }
+}
+
+/// A configuration without comments, blanks and line breaks, as it is when no variable is set.
+fn bare(text: &str) -> String {
+    let rendered = containerpilot_config::template::render(text.as_bytes(), &Default::default()).unwrap();
+    let rendered = String::from_utf8(rendered.text).unwrap();
+    let lines = rendered.lines().filter(|line| !line.trim_start().starts_with("//"));
+    lines.flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn the_guide_shows_the_configurations_of_the_example() {
+    let guide = fs::read_to_string(PathBuf::from(HOME).join("docs/how-to/behind-nginx.md")).unwrap();
+    let shown: Vec<String> =
+        guide.split("```json5\n").skip(1).map(|rest| bare(rest.split("```").next().unwrap())).collect();
+    let files = ["app", "nginx"].map(|name| bare(&text(&format!("{name}/containerpilot.json5"))));
+    assert_eq!(shown, files);
+}
