@@ -30,7 +30,7 @@ sim:
 	cargo run --release -p containerpilot-sim -- --schedules $(SIM_SCHEDULES) --seed $(SIM_SERIES)
 
 bench:
-	cargo bench --bench load --bench logs --bench supervise --bench discovery --bench control
+	cargo bench --bench load --bench logs --bench supervise --bench discovery --bench control --bench simulate
 
 # This program beside tini, s6, runit and others, which are installed where they are missing: writes docs/peers.md and its
 # pictures. BENCH has further words: --quick, --rt, --scenes start,log, --peers floor,containerpilot,s6, --merge, --help.

@@ -73,7 +73,7 @@ mod binary {
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 13] = [
+pub const TARGETS: [Target; 14] = [
     ("accounts", binary::accounts::run),
     ("answers", binary::cli::client::answers::run),
     ("arguments", binary::cli::arguments::run),

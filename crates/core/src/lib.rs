@@ -7,6 +7,7 @@
 
 extern crate alloc;
 
+pub mod chance;
 pub mod command;
 mod core;
 pub mod difference;

@@ -153,10 +153,12 @@ impl Reader<'_> {
         section: Place,
         key: &str,
     ) -> Option<&'f Given<T>> {
-        // What is wrong with it was said already, where it stands.
+        // What is wrong with it, or how it is misspelt, was said already, where it stands.
+        let quoted = format!("`{key}`");
         let told = self.problems.iter().any(|problem| {
             problem.severity == Severity::Error
-                && problem.message.contains(&format!("`{key}`"))
+                && (problem.message.contains(&quoted)
+                    || problem.help.as_ref().is_some_and(|help| help.contains(&quoted)))
                 && problem.place.is_some_and(|place| {
                     section.span.start <= place.span.start && place.span.end <= section.span.end
                 })
