@@ -204,6 +204,7 @@ impl<'a> Witness<'a> {
 
     /// Looks at a part of a step: the first one has the input.
     pub fn part(&mut self, input: Option<&Input>, effects: &[Effect], core: &Core) -> Check {
+        self.reloading.changing = false;
         self.find_who_is_late();
         let new = effects.get(self.effects_seen..).unwrap_or_default();
         self.effects_seen = effects.len();
