@@ -1,6 +1,7 @@
 //! The witness: it sees every input, every effect and every event, and knows the rules.
 //!
-//! It keeps a model of its own, made from what can be seen from outside, and compares after every step. What it holds:
+//! It looks on between the parts of a step, keeps a model of its own, made from what can be seen from outside, and compares
+//! after every step. What it holds:
 //!
 //! | rule   | in words                                                                                            |
 //! |--------|-----------------------------------------------------------------------------------------------------|
@@ -29,7 +30,9 @@
 //! | H7, H8 | the end of a process ends its health; who is to be restarted when unhealthy is asked to end         |
 //! | D4, D8 | what is wanted in the catalog follows from health, maintenance and stopping, and is told once       |
 //! | C6     | coprocesses are stopped when the others are done                                                    |
-//! | R3, R4 | a reload to the same plan begins coprocesses anew and touches nobody else; it is answered in time   |
+//! | D5, S6 | what is wanted and what the catalog has become equal; who leaves is out (with `catalog/agency.rs`)  |
+//! | R3, R4 | a reload stops and begins what is not the same, and touches nobody else; who begins is told what    |
+//! |        | holds; hooks live again with whom they belong to; all who asked are answered, in time               |
 //! | X2     | every command is answered once; a start by hand leads to a run, a stop to none until the next start    |
 //! | core   | no defect is reported, deadlines do not pile up, a step has few effects                             |
 
@@ -204,6 +207,7 @@ impl<'a> Witness<'a> {
 
     /// Looks at a part of a step: the first one has the input.
     pub fn part(&mut self, input: Option<&Input>, effects: &[Effect], core: &Core) -> Check {
+        self.reloading.changing = false;
         self.find_who_is_late();
         let new = effects.get(self.effects_seen..).unwrap_or_default();
         self.effects_seen = effects.len();

@@ -31,9 +31,12 @@ impl Witness<'_> {
         Ok(())
     }
 
-    /// X2, R3: what runs only at the end of a job that begins a new life is there for its next end, too.
+    /// X2, R3: what runs only at the end of a job that begins a new life is there for its next end, too, if it was complete
+    /// by then. One that is on its way there (it waits for hooks of its own) goes its way: only what is complete can be
+    /// brought back. So this is looked at in the part of the step in which the new life begins, and not later.
     pub(super) fn check_hooks_of_the_newborn(&self, job: usize, after: &[JobStatus]) -> Check {
-        if after[job].incarnation == self.between[job].incarnation && !self.seen[job].reloaded {
+        let reloaded = self.reloading.changing && self.seen[job].reloaded;
+        if after[job].incarnation == self.between[job].incarnation && !reloaded {
             return Ok(());
         }
         let name = &self.plan.jobs[job].name;

@@ -24,6 +24,8 @@ pub(super) struct Reloading {
     due: Option<Time>,
     /// Whom it has waited for long enough.
     late: Vec<usize>,
+    /// Whether plans change places in this part of a step.
+    pub(super) changing: bool,
     /// Where things are now, if that has changed in this step.
     pub(super) moved: Option<Vec<Option<usize>>>,
     /// What it did, if it was done in this step.
@@ -143,7 +145,7 @@ impl Witness<'_> {
         }
         self.watches = watches;
         self.move_jobs(&mates, plan);
-        self.reloading.moved = Some(mates);
+        (self.reloading.moved, self.reloading.changing) = (Some(mates), true);
         (self.version, self.plan) = (self.reloading.version, plan);
         self.reloading.done = Some(changes);
         self.reloading.due = None;
