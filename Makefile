@@ -1,9 +1,15 @@
 # `make test` is all a contributor needs; the others are its parts and some tools.
 
-.PHONY: test deps lint sim faults soak bench docs fuzz deny static
+.PHONY: test test-docker deps lint sim faults soak bench bench-peers docs fuzz deny static
 
+# The tests in containers come last, so that nobody overlooks what is said if they cannot be run.
 test: deps lint
 	cargo test --workspace --no-fail-fast
+	scripts/test-docker --or-skip
+
+# The same in real containers, with a Docker engine that runs here or a private one that is started and stopped for it.
+test-docker: deps
+	scripts/test-docker
 
 deps:
 	scripts/test-deps
@@ -11,6 +17,7 @@ deps:
 lint:
 	cargo fmt --all -- --check
 	cargo clippy --workspace --all-targets -- -D warnings
+	cargo clippy --test docker --test example -- -D warnings
 
 # Writes the generated pages (reference, manual page, schema) and the expected messages anew. Look at the difference!
 docs:
@@ -36,6 +43,12 @@ soak:
 bench:
 	cargo bench --bench load --bench logs --bench supervise --bench discovery --bench control
 
+# This program beside tini, s6, runit and others, which are installed where they are missing: writes docs/peers.md and its
+# pictures. BENCH has further words: --quick, --rt, --scenes start,log, --peers floor,containerpilot,s6, --merge, --help.
+BENCH ?=
+bench-peers: static
+	peers=$$(scripts/peers) && PATH="$$peers/bin:$$PATH" python3 benches/peers $(BENCH)
+
 # A minute for each target, from what is kept in fuzz/corpus and from the golden cases of the tests. What is found goes
 # to fuzz/found, and what breaks something to fuzz/artifacts: keep that in fuzz/corpus. Needs a nightly toolchain.
 FUZZ_SECONDS ?= 60
@@ -55,6 +68,6 @@ deny:
 	if cargo deny fetch db; then cargo deny check --disable-fetch advisories; \
 	else echo "the advisory database cannot be reached: advisories were NOT checked"; fi
 
-# The default build; .cargo/config.toml says how it is linked.
+# One static binary with its checksum, and a Debian package, in target/dist. .cargo/config.toml says how it is linked.
 static:
-	cargo build --release
+	scripts/dist

@@ -7,7 +7,7 @@
 //! names behind `chrt -r 1`, as root, and the others give way. `cargo bench --bench supervise -- 9 start` takes nine
 //! turns of what has `start` in its name.
 //!
-//! The child is this program too: larger than the one of docs/benchmarks.md, so that the ratios are smaller here.
+//! The child is this program too: larger than the one of benches/peers, so that the ratios are smaller here.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};

@@ -410,6 +410,9 @@ fn explain(failed: &Failed, request: &Request<'_>, places: &[PathBuf]) -> StartE
     // Only what concerns the program itself says something about the program.
     let other = |what: String| StartError { kind: StartErrorKind::Other, ..failure(&what, errno) };
     match step {
+        Step::Begin if errno == Errno::EAGAIN => {
+            failure(&format!("{program}: no new process, since a limit of processes is reached"), errno)
+        }
         Step::Begin => failure(&format!("{program}: no new process"), errno),
         Step::Execute => explain_program(failed, request, places),
         Step::Group => other(format!("{program}: it cannot lead a process group")),

@@ -321,6 +321,10 @@ fn x3_version_and_help() {
         assert_eq!(code(&output), 0, "{args:?}");
         let expected = concat!("Version: ", env!("CARGO_PKG_VERSION"), "\n");
         assert!(out(&output).starts_with(expected), "{args:?}");
+        // 3.8's two lines, and behind them one more.
+        let names: Vec<String> =
+            out(&output).lines().map(|line| line.split(": ").next().unwrap().to_owned()).collect();
+        assert_eq!(names, ["Version", "GitHash", "BuildDate"], "{args:?}");
     }
     let asked = [
         &["-h"][..],

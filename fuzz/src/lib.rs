@@ -49,6 +49,13 @@ mod binary {
         #[path = "../../fuzz/src/status.rs"]
         pub(crate) mod status;
     }
+    pub(crate) mod resolve {
+        mod hosts;
+        mod message;
+        #[path = "../../fuzz/src/names.rs"]
+        pub(crate) mod names;
+        mod settings;
+    }
     pub(crate) mod telemetry {
         mod exposition;
         mod quantile;
@@ -65,7 +72,7 @@ mod binary {
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 12] = [
+pub const TARGETS: [Target; 13] = [
     ("accounts", binary::accounts::run),
     ("answers", binary::cli::client::answers::run),
     ("arguments", binary::cli::arguments::run),
@@ -74,6 +81,7 @@ pub const TARGETS: [Target; 12] = [
     ("json5", json5::run),
     ("lines", binary::logs::lines::run),
     ("migrate", migrate::run),
+    ("names", binary::resolve::names::run),
     ("requests", binary::control::requests::run),
     ("status", binary::probe::status::run),
     ("template", template::run),

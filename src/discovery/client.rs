@@ -219,8 +219,8 @@ impl Client {
         let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
         let token = self.token.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let token = token.as_ref().and_then(|token| token.to_str().ok()).unwrap_or_default();
-        // A token that begins within the first words must be whole to be found.
-        let enough = MOST_WORDS.saturating_add(token.len());
+        // Every token that begins within the first words must be whole to be found, however many there are before it.
+        let enough = MOST_WORDS.saturating_mul(token.len().saturating_add(1));
         let mut words: String = line.chars().filter(|one| !one.is_control()).take(enough).collect();
         if !token.is_empty() {
             words = words.replace(token, "(hidden)");

@@ -163,8 +163,8 @@ impl Plane {
     /// Lets more work come if it comes quickly.
     fn gather(&mut self) {
         let soon = self.listened.is_some_and(|last| last.elapsed() < SOON);
-        if soon && !self.writer.is_blocked() && !self.shared.queue.is_finishing() {
-            std::thread::sleep(GATHERING);
+        if soon && !self.writer.is_blocked() {
+            self.shared.queue.gather(GATHERING);
         }
         self.listened = Some(Instant::now());
     }

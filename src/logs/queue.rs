@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use containerpilot_core::plan::{Level, Logging};
 
@@ -60,6 +60,8 @@ pub(super) struct Queue {
     inner: Mutex<Inner>,
     /// Tells whoever waits in [`Queue::wait_end`].
     ended: Condvar,
+    /// Tells whoever waits in [`Queue::gather`].
+    finishing: Condvar,
     pub(super) waker: Waker,
 }
 
@@ -94,7 +96,7 @@ impl Inner {
 
 impl Queue {
     pub(super) fn new(waker: Waker) -> Self {
-        Self { inner: Mutex::default(), ended: Condvar::new(), waker }
+        Self { inner: Mutex::default(), ended: Condvar::new(), finishing: Condvar::new(), waker }
     }
 
     /// The other side holds the lock only to move a few pointers, so this is no wait to speak of. A panic of the
@@ -118,7 +120,10 @@ impl Queue {
     pub(super) fn push_work(&self, work: Work) {
         let mut inner = self.lock();
         let number = inner.number();
-        inner.finishing |= matches!(work, Work::Finish(_));
+        if matches!(work, Work::Finish(_)) {
+            inner.finishing = true;
+            self.finishing.notify_one();
+        }
         inner.work.push_back((number, work));
     }
 
@@ -143,9 +148,11 @@ impl Queue {
         inner.work.is_empty() && inner.entries.is_empty()
     }
 
-    /// Whether the end has been asked for.
-    pub(super) fn is_finishing(&self) -> bool {
-        self.lock().finishing
+    /// Lets work gather for a while, but not when the end has been asked for: somebody waits for that.
+    pub(super) fn gather(&self, time: Duration) {
+        let inner = self.lock();
+        let until_finishing = self.finishing.wait_timeout_while(inner, time, |inner| !inner.finishing);
+        drop(until_finishing.unwrap_or_else(PoisonError::into_inner));
     }
 
     /// Whether an entry waits.

@@ -25,25 +25,16 @@ enum Outcome {
 }
 
 /// The addresses of a host, or why there are none.
-pub(super) fn addresses(
-    host: &str,
-    name: &Name,
-    settings: &Settings,
-    deadline: Instant,
-) -> Result<Vec<IpAddr>, String> {
-    let whole = host.strip_suffix('.').unwrap_or(host);
+pub(super) fn addresses(host: &str, settings: &Settings, deadline: Instant) -> Result<Vec<IpAddr>, String> {
     let mut failed = None;
     let mut silence = None;
     for candidate in settings.candidates(host) {
-        let as_it_stands = candidate == whole;
-        // Where nobody answers, time is only left for the name itself.
-        if silence.is_some() && !as_it_stands {
-            continue;
-        }
         // With its domain it may have become too long.
-        let candidate = if as_it_stands { Ok(name.clone()) } else { Name::of(&candidate) };
-        let Ok(candidate) = candidate else { continue };
-        match one_name(&candidate, settings, deadline) {
+        let Ok(candidate) = Name::of(&candidate) else { continue };
+        // Where nobody answers, other names are asked for once each, as long as there is time: a server may be silent about
+        // one and not about another.
+        let attempts = if silence.is_some() { 1 } else { settings.attempts };
+        match one_name(&candidate, settings, attempts, deadline) {
             Outcome::Found(addresses) => return Ok(addresses),
             Outcome::Nothing => {}
             Outcome::Failed(why) => failed = failed.or(Some(why)),
@@ -54,10 +45,10 @@ pub(super) fn addresses(
     Err(silence.or(failed).unwrap_or_else(nobody))
 }
 
-fn one_name(name: &Name, settings: &Settings, deadline: Instant) -> Outcome {
+fn one_name(name: &Name, settings: &Settings, attempts: usize, deadline: Instant) -> Outcome {
     let mut failed = None;
     let mut silence = None;
-    for _ in 0..settings.attempts {
+    for _ in 0..attempts {
         silence = None;
         for server in &settings.servers {
             let until = deadline.min(Instant::now() + settings.patience);

@@ -53,10 +53,10 @@ impl Composition {
         docker(&[&["exec", instance, "containerpilot"], words].concat());
     }
 
-    /// Stops an instance as anybody would, and says what its exit code is.
-    pub(crate) fn stop(&self, instance: &str) -> i32 {
-        docker(&["stop", "--time", "15", instance]);
-        docker(&["inspect", "--format", "{{.State.ExitCode}}", instance]).trim().parse().unwrap()
+    /// Stops a container as anybody would, and says what its exit code is.
+    pub(crate) fn stop(&self, container: &str) -> i32 {
+        docker(&["stop", container]);
+        docker(&["inspect", "--format", "{{.State.ExitCode}}", container]).trim().parse().unwrap()
     }
 
     /// Ends an instance without a warning.
@@ -70,8 +70,8 @@ impl Composition {
 
     /// Restarts Consul, and waits until nginx's container has seen it go and come.
     pub(crate) fn restart_consul(&self) {
-        let nginx = self.containers("nginx");
-        let come = || docker(&["logs", nginx.trim()]).matches("can be used again").count();
+        let nginx = self.nginx();
+        let come = || docker(&["logs", &nginx]).matches("can be used again").count();
         let before = come();
         docker(&["restart", "--time", "1", self.containers("consul").trim()]);
         until(
@@ -80,9 +80,14 @@ impl Composition {
         );
     }
 
+    /// The container of nginx.
+    pub(crate) fn nginx(&self) -> String {
+        self.containers("nginx").trim().to_owned()
+    }
+
     /// The list of instances that nginx has.
     pub(crate) fn list(&self) -> String {
-        docker(&["exec", self.containers("nginx").trim(), "cat", "/run/upstreams.conf"])
+        docker(&["exec", &self.nginx(), "cat", "/run/upstreams.conf"])
     }
 
     /// What everybody has said.

@@ -92,4 +92,7 @@ fn requests_go_on_without_an_error_while_instances_come_and_go() {
     assert!(tally.failures.is_empty(), "{tally}\n{}\n{}", tally.failures.join("\n"), world.logs());
     // Enough of them for a gap of a tenth of a second to be met.
     assert!(tally.gets > 500 && tally.posts > 30, "{tally}");
+
+    // Its image asks for a signal that is for nginx and not for a supervisor; ours asks for the right one again.
+    assert_eq!(world.stop(&world.nginx()), 0, "nginx's exit code");
 }

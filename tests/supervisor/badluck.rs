@@ -101,7 +101,7 @@ fn p3_a_fork_that_fails_is_a_failed_start_and_the_next_one_may_succeed() {
             hogs.join(",")
         );
         let mut run = Supervisor::behind(how, &script, &config);
-        run.line("late could not be started: sleep: no new process: ");
+        run.line("late could not be started: sleep: no new process");
         run.line("short timeout after 1s");
         run.line("late started");
         let log = stops(run);

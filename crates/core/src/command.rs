@@ -195,6 +195,11 @@ impl Core {
         *state = state.reborn(&self.plan.jobs[job.index()], EventId(self.next_event));
         state.born = self.births;
         self.doubtful = true;
+        self.revive_hooks(job);
+    }
+
+    /// What has run at the end of a job is there for the end of its next life, too.
+    pub(crate) fn revive_hooks(&mut self, job: JobIx) {
         for hook in self.farewells_of(job) {
             let ended =
                 matches!(self.job(hook).ending, Some(Ending::Done | Ending::Failed | Ending::Hopeless));

@@ -1,9 +1,7 @@
 //! The core: one queue of events, one way in, one way out.
 //!
-//! A step takes one input, and then the deadlines that have passed: whoever is late must not kill a process whose end
-//! it is just being told. Each may queue events, and the queue is drained before the next (`dispatch.rs`; who waits for
-//! whom is in `web.rs`). When it is empty, whatever has become hopeless is given up (W10), jobs that wait for hooks go
-//! on (S2), and the whole ends when the last job is complete. Nothing waits for anything outside.
+//! What happens in a step and in which order is in `turn.rs`, how events find those who wait for them in `dispatch.rs`,
+//! and who waits for whom in `web.rs`.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::format;
@@ -12,7 +10,6 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use crate::command::Command;
 use crate::effect::{Effect, Entry, Wanted};
 use crate::environment::JobVariables;
 use crate::event::Code;
@@ -76,7 +73,7 @@ pub struct Core {
     /// The signal that asked for the shutdown, and when (S1).
     pub(crate) asked: Option<(Signal, Time)>,
     /// What came before the startup, and counts after it (E7).
-    early: Vec<Input>,
+    pub(crate) early: VecDeque<Input>,
     pub(crate) journal: Journal,
     /// How many events there were of each kind; no more kinds than there are sources.
     pub(crate) counts: BTreeMap<(Origin, Code), u64>,
@@ -90,7 +87,7 @@ pub struct Core {
     pub(crate) revivals: VecDeque<JobIx>,
     pub(crate) births: u64,
     /// The jobs to look at again when the queue is empty.
-    recheck: Vec<JobIx>,
+    pub(crate) recheck: Vec<JobIx>,
     /// How many jobs hold the supervisor open (W10), and how many are not complete.
     pub(crate) holding: usize,
     pub(crate) incomplete: usize,
@@ -129,7 +126,7 @@ impl Core {
             first_failure: None,
             first_hook_failure: None,
             asked: None,
-            early: Vec::new(),
+            early: VecDeque::new(),
             journal: Journal::default(),
             counts: BTreeMap::new(),
             queue: VecDeque::new(),
@@ -193,97 +190,8 @@ impl Core {
         if self.phase == Phase::Left { None } else { self.timers.next() }
     }
 
-    /// Takes note of something that has happened, and says what is to be done about it.
-    pub fn step(&mut self, now: Time, input: Input, effects: &mut Vec<Effect>) {
-        if self.phase == Phase::Left {
-            return;
-        }
-        // What a step had decided that a fault has cut short: whoever survives that must not lose it.
-        effects.append(&mut self.effects);
-        self.now = self.now.max(now);
-        self.handling = None;
-        if self.phase == Phase::Beginning && self.can_wait(&input) {
-            self.early.push(input);
-        } else {
-            self.input(input);
-            if self.phase != Phase::Beginning {
-                // Before anything is concluded from there being nothing to do.
-                for input in core::mem::take(&mut self.early) {
-                    self.drain_events();
-                    self.input(input);
-                }
-            }
-            self.drain();
-        }
-        while self.phase != Phase::Left
-            && let Some(alarm) = self.timers.due(self.now)
-        {
-            self.handling = None;
-            self.alarm(alarm);
-            self.drain();
-        }
-        effects.append(&mut self.effects);
-    }
-
-    /// Whether an input means something only after the startup.
-    fn can_wait(&self, input: &Input) -> bool {
-        match input {
-            Input::Instances { .. } => true,
-            Input::Command { command, .. } => {
-                !matches!(command, Command::Maintenance(_) | Command::SetVariables(_))
-            }
-            Input::Signal(signal) => !self.plan.pass_signals && matches!(signal.0, 1 | 12),
-            Input::Ready
-            | Input::Started { .. }
-            | Input::StartFailed { .. }
-            | Input::Exited { .. }
-            | Input::OutOfMemory { .. }
-            | Input::CheckDone { .. }
-            | Input::Withdrawn { .. }
-            | Input::Tick => false,
-        }
-    }
-
-    fn input(&mut self, input: Input) {
-        match input {
-            Input::Ready => self.ready(),
-            Input::Started { run, pid } => self.started(run, pid),
-            Input::StartFailed { run, why } => self.start_failed(run, &why),
-            Input::Exited { run, status, leftovers } => self.exited(run, status, leftovers),
-            Input::OutOfMemory { processes } => {
-                self.out_of_memory = Some(self.out_of_memory.unwrap_or(0).saturating_add(processes));
-            }
-            Input::CheckDone { check, result } => self.check_done(check, result),
-            Input::Instances { watch, instances } => self.instances(watch, instances),
-            Input::Signal(signal) => self.signal(signal),
-            Input::Withdrawn { job } => self.withdrawn(job),
-            Input::Command { id, command } => self.command(id, command),
-            Input::Tick => {}
-        }
-    }
-
-    fn alarm(&mut self, alarm: Alarm) {
-        match alarm {
-            Alarm::GiveUp(job) => self.give_up(job),
-            Alarm::Turn(job) => self.turn(job),
-            Alarm::RunTimeout(job) => self.run_timeout(job),
-            Alarm::Restart(job) => self.restart_now(job),
-            Alarm::Hooks(job) => self.hooks_late(job),
-            Alarm::Withdrawn(job) => self.withdrawn_late(job),
-            Alarm::Drained(job) => self.terminate(job),
-            Alarm::Stubborn(job) => self.stubborn(job),
-            Alarm::Check(job, check) => self.check_due(job, check),
-            Alarm::CheckTimeout(job, check) => self.check_timeout(job, check),
-            Alarm::Heartbeat(job) => self.heartbeat_due(job),
-            Alarm::Remains(run) => self.kill_remains(run),
-            Alarm::Reload => self.reload_late(),
-            Alarm::StopTime => self.kill_everything("the stop time has passed"),
-            Alarm::LastWait => self.leave(),
-        }
-    }
-
     /// E4: `startup`, once.
-    fn ready(&mut self) {
+    pub(crate) fn ready(&mut self) {
         if self.phase != Phase::Beginning {
             return;
         }
@@ -298,7 +206,7 @@ impl Core {
         }
     }
 
-    fn signal(&mut self, signal: Signal) {
+    pub(crate) fn signal(&mut self, signal: Signal) {
         if self.plan.pass_signals {
             return self.pass_on(signal);
         }
@@ -339,20 +247,6 @@ impl Core {
         }
     }
 
-    /// Handles everything that is queued, and everything that follows from there being nothing more.
-    fn drain(&mut self) {
-        loop {
-            self.drain_events();
-            if let Some(job) = self.revivals.pop_front() {
-                self.live_again(job);
-            } else if let Some(job) = self.recheck.pop() {
-                self.settle(job);
-            } else if !self.conclude() {
-                return;
-            }
-        }
-    }
-
     /// A job is looked at again, when the queue is empty.
     pub(crate) fn look_again(&mut self, job: JobIx) {
         self.recheck.push(job);
@@ -373,32 +267,6 @@ impl Core {
         });
         let waiting: Vec<JobIx> = sources.flatten().copied().collect();
         self.recheck.extend(waiting);
-    }
-
-    fn settle(&mut self, job: JobIx) {
-        if self.is_hopeless(job) {
-            self.give_up_hope(job);
-        }
-        self.hooks_progress(job);
-    }
-
-    /// Ends the whole when there is nothing left to do. Says whether something more follows.
-    fn conclude(&mut self) -> bool {
-        match self.phase {
-            Phase::Running if self.pending.is_some() => self.reload_progress(),
-            Phase::Running if self.holding == 0 => {
-                self.log(Level::Info, None, "all jobs are complete".into());
-                self.shut_down();
-                true
-            }
-            Phase::Stopping | Phase::Killing if self.incomplete == 0 => {
-                self.leave();
-                false
-            }
-            Phase::Running if core::mem::take(&mut self.doubtful) => self.give_up_rings(),
-            Phase::Stopping => self.stop_coprocesses() || (self.runs.is_empty() && self.let_go()),
-            _ => false,
-        }
     }
 
     /// A job has become complete.

@@ -153,15 +153,16 @@ impl Core {
 
     fn make_check(&mut self, job: JobIx, check: CheckIx) {
         let now = self.now;
+        let Some(planned) = self.planned_check(job, check) else { return };
+        let (timeout, needs_nothing) = (planned.timeout, planned.probe == Probe::Running);
         let Some(state) = self.check_state(job, check) else { return };
-        if state.running.is_some() {
+        // One that needs no process waits for none, not even for that of another check in this place, before a reload.
+        if state.running.is_some() && !needs_nothing {
             state.again = true;
             return;
         }
         (state.began, state.again) = (now, false);
-        let Some(planned) = self.planned_check(job, check) else { return };
-        let timeout = planned.timeout;
-        if planned.probe == Probe::Running {
+        if needs_nothing {
             return self.check_passed(job, check);
         }
         let run = self.new_check_run(job, check);

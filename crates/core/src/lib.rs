@@ -29,6 +29,7 @@ pub mod status;
 mod stop;
 pub mod time;
 mod timers;
+mod turn;
 mod watch;
 mod web;
 

@@ -38,7 +38,7 @@ pub const DOUBT: Duration = Duration::from_secs(15);
 const LAST_TRIES: u32 = 2;
 
 /// What the machine must know of a service.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// How long the catalog trusts a heartbeat.
     pub ttl: Duration,

@@ -26,13 +26,14 @@ use crate::command::{Answer, Command, RequestId};
 use crate::core::{Core, Phase};
 use crate::difference::goes_on;
 use crate::effect::{Effect, Purpose};
-use crate::event::Code;
+use crate::event::{Code, Source};
 use crate::ids::{CheckIx, CheckRun, EventId, JobIx, RunId, WatchIx};
 use crate::input::Input;
 use crate::job::{Ending, JobState, State};
 use crate::journal::{Event, Origin};
-use crate::plan::{Level, Plan, Repeat};
+use crate::plan::{Level, Plan, Repeat, Trigger};
 use crate::timers::{Alarm, TimerId};
+use crate::web::Key;
 
 /// What a reload did, by names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -255,13 +256,14 @@ impl Core {
     fn change_places(&mut self, plan: Plan, moves: &Moves, from: &[Option<JobIx>], fresh: &[JobIx]) {
         let mut old = core::mem::replace(self, Self::new(plan));
         for (nth, from) in from.iter().enumerate() {
-            let Some(from) = from else { continue };
-            let place = JobIx::at(nth);
-            if fresh.contains(&place) {
+            if fresh.contains(&JobIx::at(nth)) {
+                if let Some(from) = from {
+                    let after = EventId(old.next_event);
+                    self.jobs[nth] = old.jobs[from.index()].reborn(&self.plan.jobs[nth], after);
+                }
                 old.births += 1;
-                self.jobs[nth] = old.jobs[from.index()].reborn(&self.plan.jobs[nth], EventId(old.next_event));
                 self.jobs[nth].born = old.births;
-            } else {
+            } else if let Some(from) = from {
                 core::mem::swap(&mut self.jobs[nth], &mut old.jobs[from.index()]);
             }
         }
@@ -271,11 +273,13 @@ impl Core {
             }
         }
         self.take_over(old, moves);
+        self.doubt_new_watches(moves, fresh);
         let effect = Effect::Replanned { plan: Arc::clone(&self.plan), moves: moves.clone() };
         self.effects.push(effect);
         self.log(Level::Info, None, "reloaded".into());
         for job in fresh {
             self.set_give_up(*job);
+            self.revive_hooks(*job);
         }
         for job in self.all_jobs() {
             self.look_again(job);
@@ -286,12 +290,35 @@ impl Core {
         }
     }
 
+    /// W12: `healthy` is true while healthy, and of a watch that is another one, or none, nobody knows that.
+    fn doubt_new_watches(&mut self, moves: &Moves, fresh: &[JobIx]) {
+        for job in self.all_jobs().filter(|job| !fresh.contains(job)) {
+            let patterns = self.planned(job).when.patterns().iter().zip(self.web.keys(job));
+            let unknown: Vec<bool> = patterns
+                .map(|(event, key)| {
+                    let known = matches!(key, Key::Watch(watch) if moves.watches.contains(&Some(*watch)));
+                    event.code == Code::Healthy && matches!(event.source, Source::Watch(_)) && !known
+                })
+                .collect();
+            for (holds, unknown) in self.job_mut(job).holds.iter_mut().zip(unknown) {
+                *holds &= !unknown;
+            }
+        }
+    }
+
     /// What one who begins in the midst of things has missed: what holds already and will not be said again.
     pub(crate) fn tell_what_holds(&mut self, job: JobIx, startup: Event) {
         let patterns: Vec<(usize, Code)> =
             self.planned(job).when.patterns().iter().map(|event| event.code).enumerate().collect();
         let once = self.planned(job).when.repeat() == Repeat::Once;
+        let lasting = matches!(self.planned(job).when.trigger, Trigger::All { .. });
         for (condition, code) in patterns {
+            let all = self.planned(job).when.patterns();
+            // Whoever names an event twice still runs once for it.
+            let twice = all.iter().take(condition).any(|other| all.get(condition) == Some(other));
+            if twice && !lasting {
+                continue;
+            }
             let behind = self.web.jobs_behind(job, condition);
             let origin = match self.web.origin_behind(job, condition) {
                 Some(Origin::Job(_)) => {
@@ -320,11 +347,11 @@ impl Core {
             return false;
         }
         let complete = state.state() == State::Complete;
+        // What was its last exit in this life, unless another run is on its way, which will say so itself.
         let ended = |success: bool| {
             (once || complete)
-                && state.has_run
-                && state.ended_at.is_some_and(|at| at >= state.started_at)
-                && state.last_exit.is_some_and(|exit| exit.is_success() == success)
+                && (state.has_run && !state.has_process() && self.planned(source).exec.is_some())
+                && state.last_exit.is_some_and(|exit| (exit.is_success() && !state.timed_out) == success)
         };
         match code {
             Code::Healthy => self.status(source).healthy == Some(true),
@@ -347,7 +374,7 @@ impl Core {
         self.phase = old.phase;
         self.maintenance = old.maintenance;
         self.effects = old.effects;
-        self.remains = old.remains;
+        (self.remains, self.out_of_memory) = (old.remains, old.out_of_memory);
         (self.exit_code, self.asked) = (old.exit_code, old.asked);
         (self.first_failure, self.first_hook_failure) = (old.first_failure, old.first_hook_failure);
         self.births = old.births;

@@ -1,8 +1,11 @@
-//! A made-up catalog around one [`Reconciler`]: slow, failing, forgetting, freezing, lying, and at last calm.
+//! A made-up catalog around one reconciler: slow, failing, forgetting, freezing, lying, and at last calm.
 //!
 //! A [`Script`] says what is wanted when, and what the catalog does to every request until it becomes calm. [`play`] plays
-//! it in virtual time and looks on: once the catalog is calm, what is wanted and what it has must become equal
-//! within a bounded time, and stay so (D5). A script that breaks a rule is made as small as it gets.
+//! it in virtual time, and the [`Agency`] looks on: once the catalog is calm, what is wanted and what it has must become
+//! equal within a bounded time, and stay so (D5). A script that breaks a rule is made as small as it gets. The world of
+//! whole schedules has the same agencies.
+
+pub mod agency;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,8 +13,9 @@ use std::time::Duration;
 use containerpilot_core::Time;
 use containerpilot_core::effect::Wanted;
 use containerpilot_core::plan::Status;
-use containerpilot_core::reconcile::{DOUBT, Outcome, Reconciler, Request, Settings, Step};
+use containerpilot_core::reconcile::Settings;
 
+use self::agency::Agency;
 use crate::chance::Chance;
 
 /// What the catalog does to a request.
@@ -66,52 +70,6 @@ pub struct Broken {
     pub story: Vec<String>,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Entry {
-    status: Status,
-    /// Since when it has that status, and when it was last told.
-    since: Time,
-    told: Time,
-}
-
-/// What happens at a moment of the play.
-#[derive(Clone, Copy, Debug)]
-enum Coming {
-    Incident(Incident),
-    Beat(u64),
-    /// The catalog does something; whether somebody waits to hear of it.
-    Effect(Request, bool),
-    Answer(Outcome),
-}
-
-struct World<'a> {
-    script: &'a Script,
-    machine: Reconciler,
-    entry: Option<Entry>,
-    wanted: Wanted,
-    now: Time,
-    coming: BTreeMap<(Time, u64), Coming>,
-    serial: u64,
-    /// The heartbeats that count: those of the present wish.
-    beats: u64,
-    requests: usize,
-    frozen_until: Time,
-    /// Until when an answer is waited for.
-    deadline: Time,
-    /// The last moment at which anything went wrong.
-    calm_at: Time,
-    chance: Chance,
-    story: Vec<String>,
-}
-
-const fn at(milliseconds: u64) -> Time {
-    Time::from_nanos(milliseconds * 1_000_000)
-}
-
-const fn milliseconds(number: u64) -> Duration {
-    Duration::from_millis(number)
-}
-
 /// Makes up the script of a seed.
 #[must_use]
 pub fn script(seed: u64) -> Script {
@@ -155,26 +113,69 @@ pub fn script(seed: u64) -> Script {
 
 /// Plays a script: the number of requests, or what broke.
 pub fn play(script: &Script) -> Result<usize, Broken> {
-    let mut world = World {
-        script,
-        machine: Reconciler::new(script.settings, script.seed),
-        entry: None,
-        wanted: Wanted::Absent,
-        now: Time::ZERO,
-        coming: BTreeMap::new(),
-        serial: 0,
-        beats: 0,
-        requests: 0,
-        frozen_until: Time::ZERO,
-        deadline: Time::ZERO,
-        calm_at: Time::ZERO,
-        chance: Chance::new(script.seed),
-        story: Vec::new(),
-    };
-    match world.run() {
-        Ok(()) => Ok(world.requests),
-        Err(what) => Err(Broken { what, story: world.story }),
+    let mut agency = Agency::new(script.settings, script.dropped_after, script.fates.clone(), script.seed);
+    agency.tells_its_story();
+    match follow(script, &mut agency) {
+        Ok(()) => Ok(agency.requests()),
+        Err(what) => Err(Broken { what, story: agency.story() }),
     }
+}
+
+/// What happens at a moment beside what the agency does.
+#[derive(Clone, Copy, Debug)]
+enum Coming {
+    Incident(Incident),
+    /// A heartbeat, of the wish of this number.
+    Beat(u64),
+}
+
+fn follow(script: &Script, agency: &mut Agency) -> Result<(), String> {
+    let mut agenda: BTreeMap<(Time, u64), Coming> = BTreeMap::new();
+    let mut serial = 0;
+    let mut plan = |agenda: &mut BTreeMap<(Time, u64), Coming>, at: Time, coming: Coming| {
+        serial += 1;
+        agenda.insert((at, serial), coming);
+    };
+    for (milliseconds, incident) in &script.incidents {
+        plan(&mut agenda, at(*milliseconds), Coming::Incident(*incident));
+    }
+    let mut wish = 0;
+    loop {
+        let planned = agenda.keys().next().map(|(at, _)| *at);
+        let next = agency.next().into_iter().chain(planned).min();
+        // The end: long enough after the last that went wrong, to see that it stays as it is.
+        let Some(next) = next.filter(|next| *next <= agency.end()) else { break };
+        agency.advance(next)?;
+        while let Some(entry) = agenda.first_entry().filter(|entry| entry.key().0 <= next) {
+            match entry.remove() {
+                Coming::Beat(of) if of == wish => {
+                    agency.beat(next);
+                    plan(&mut agenda, next + script.settings.pace, Coming::Beat(of));
+                }
+                Coming::Beat(_) => {}
+                Coming::Incident(Incident::Want(wanted)) => {
+                    if agency.want(next, wanted) {
+                        wish += 1;
+                        if wanted == Wanted::Present(Status::Passing) {
+                            plan(&mut agenda, next + script.settings.pace, Coming::Beat(wish));
+                        }
+                    }
+                }
+                Coming::Incident(incident) => agency.befalls(next, incident),
+            }
+        }
+        agency.advance(next)?;
+    }
+    let end = agency.end();
+    agency.compare(end)
+}
+
+const fn at(milliseconds: u64) -> Time {
+    Time::from_nanos(milliseconds * 1_000_000)
+}
+
+const fn milliseconds(number: u64) -> Duration {
+    Duration::from_millis(number)
 }
 
 /// Plays the script of a seed; one that breaks a rule comes back as small as it gets.
@@ -210,248 +211,5 @@ fn shrunk(mut script: Script, mut broken: Broken) -> (Script, Broken) {
             Some(found) => (script, broken) = found,
             None => return (script, broken),
         }
-    }
-}
-
-impl World<'_> {
-    fn plan(&mut self, at: Time, coming: Coming) {
-        self.serial += 1;
-        self.coming.insert((at, self.serial), coming);
-    }
-
-    fn tell(&mut self, what: &str) {
-        self.story.push(format!("{:>10.3} {what}", self.now.since(Time::ZERO).as_secs_f64()));
-    }
-
-    /// The time within which the two must be equal once nothing goes wrong any more.
-    fn bound(&self) -> Duration {
-        let Settings { ttl, pace, .. } = self.script.settings;
-        DOUBT + ttl + pace * 2 + self.machine.deadline() + Duration::from_secs(5)
-    }
-
-    fn run(&mut self) -> Result<(), String> {
-        let script = self.script;
-        for (milliseconds, incident) in &script.incidents {
-            self.plan(at(*milliseconds), Coming::Incident(*incident));
-        }
-        loop {
-            let later = self.work()?;
-            let next = self.coming.keys().next().map(|(at, _)| *at).into_iter().chain(later).min();
-            // The end: long enough after the last that went wrong, to see that it stays as it is.
-            let end = self.calm_at + self.bound() * 2;
-            let Some(next) = next.filter(|next| *next <= end) else { break };
-            self.compare(next)?;
-            self.now = next;
-            while let Some(entry) = self.coming.first_entry().filter(|entry| entry.key().0 <= next) {
-                let coming = entry.remove();
-                self.happen(coming)?;
-            }
-        }
-        self.now = self.calm_at + self.bound() * 2;
-        self.compare(self.now)
-    }
-
-    /// Lets the machine do what it wants to do now; when it wants to be asked again.
-    fn work(&mut self) -> Result<Option<Time>, String> {
-        for _ in 0..100 {
-            match self.machine.next(self.now) {
-                Step::Over => return Err("it is over, although nobody leaves".into()),
-                Step::Wait(until) => return Ok(until),
-                Step::Ask(request) => self.ask(request)?,
-            }
-            if self.machine.take_withdrawn() && self.wanted != Wanted::Absent {
-                return Err("S2: it is said to be out although it is wanted".into());
-            }
-        }
-        Err("D5: a hundred requests in no time".into())
-    }
-
-    fn ask(&mut self, request: Request) -> Result<(), String> {
-        if self.coming.values().any(|coming| matches!(coming, Coming::Answer(_) | Coming::Effect(_, true))) {
-            return Err("D5: two requests at a time".into());
-        }
-        let fate = self.script.fates.get(self.requests).copied().unwrap_or(Fate::Done(1));
-        self.requests += 1;
-        self.tell(&format!("asks {request:?}: {fate:?}"));
-        let deadline = self.now + self.machine.deadline();
-        self.deadline = deadline;
-        if self.frozen_until > self.now {
-            self.carry_out_at(self.frozen_until, request);
-            return Ok(());
-        }
-        match fate {
-            Fate::Done(after) => {
-                let then = self.now + milliseconds(after);
-                self.carry_out_at(then, request);
-                if then >= deadline {
-                    self.trouble(then);
-                }
-            }
-            Fate::Refused(after) => {
-                self.plan(self.now + milliseconds(after), Coming::Answer(Outcome::Failed));
-                self.trouble(self.now + milliseconds(after));
-            }
-            Fate::AnswerLost => {
-                self.plan(self.now, Coming::Effect(request, false));
-                self.plan(deadline, Coming::Answer(Outcome::Unknown));
-                self.trouble(deadline);
-            }
-            Fate::Late(after) => {
-                self.plan(deadline, Coming::Answer(Outcome::Unknown));
-                self.plan(deadline + milliseconds(after), Coming::Effect(request, false));
-                self.trouble(deadline + milliseconds(after));
-            }
-            Fate::Lie if request == Request::Deregister => {
-                self.plan(self.now, Coming::Effect(request, true));
-            }
-            Fate::Lie => {
-                self.plan(self.now, Coming::Answer(Outcome::Done));
-                self.trouble(self.now);
-            }
-        }
-        Ok(())
-    }
-
-    fn trouble(&mut self, until: Time) {
-        self.calm_at = self.calm_at.max(until);
-    }
-
-    /// The catalog will do something; the answer comes with it, unless nobody waits any more by then.
-    fn carry_out_at(&mut self, then: Time, request: Request) {
-        let answered = then < self.deadline;
-        self.plan(then, Coming::Effect(request, answered));
-        if !answered {
-            self.plan(self.deadline, Coming::Answer(Outcome::Unknown));
-        }
-    }
-
-    fn happen(&mut self, coming: Coming) -> Result<(), String> {
-        match coming {
-            Coming::Answer(outcome) => {
-                self.tell(&format!("answer {outcome:?}"));
-                self.machine.done(self.now, outcome);
-            }
-            Coming::Effect(request, answered) => {
-                let known = matches!(request, Request::Register(_)) || self.entry_at(self.now).is_some();
-                self.tell(&format!("the catalog does {request:?}"));
-                self.carry_out(request);
-                if answered {
-                    self.machine.done(self.now, if known { Outcome::Done } else { Outcome::Forgotten });
-                }
-            }
-            Coming::Beat(beats) if beats == self.beats => {
-                self.machine.beat();
-                let next = self.now + self.script.settings.pace;
-                self.plan(next, Coming::Beat(beats));
-            }
-            Coming::Beat(_) => {}
-            Coming::Incident(incident) => {
-                self.tell(&format!("{incident:?}"));
-                self.trouble(self.now);
-                self.incident(incident);
-            }
-        }
-        if self.machine.take_withdrawn() && self.wanted != Wanted::Absent {
-            return Err("S2: it is said to be out although it is wanted".into());
-        }
-        Ok(())
-    }
-
-    fn incident(&mut self, incident: Incident) {
-        match incident {
-            Incident::Want(wanted) => {
-                if wanted != self.wanted {
-                    self.beats += 1;
-                    if wanted == Wanted::Present(Status::Passing) {
-                        let first = self.now + self.script.settings.pace;
-                        self.plan(first, Coming::Beat(self.beats));
-                    }
-                }
-                self.wanted = wanted;
-                self.machine.want(self.now, wanted);
-            }
-            Incident::Forget => self.entry = None,
-            Incident::Freeze(time) => {
-                self.frozen_until = self.frozen_until.max(self.now + milliseconds(time));
-                self.trouble(self.frozen_until);
-                // What is under way does not arrive before it thaws, in whatever order.
-                let mut held: Vec<(Request, bool)> = Vec::new();
-                self.coming.retain(|_, coming| match coming {
-                    Coming::Effect(request, answered) => {
-                        held.push((*request, *answered));
-                        false
-                    }
-                    _ => true,
-                });
-                while !held.is_empty() {
-                    match held.swap_remove(self.chance.index(held.len())) {
-                        (request, true) => self.carry_out_at(self.frozen_until, request),
-                        (request, false) => self.plan(self.frozen_until, Coming::Effect(request, false)),
-                    }
-                }
-            }
-            Incident::Redefine => self.machine.redefine(self.script.settings),
-        }
-    }
-
-    fn carry_out(&mut self, request: Request) {
-        let now = self.now;
-        match request {
-            // A catalog keeps the status of a service it knows.
-            Request::Register(status) => {
-                let status = self.expired().map_or(status, |entry| entry.status);
-                self.entry = Some(Entry { status, since: now, told: now });
-            }
-            Request::Update(status) => {
-                if let Some(entry) = self.expired() {
-                    let since = if entry.status == status { entry.since } else { now };
-                    self.entry = Some(Entry { status, since, told: now });
-                }
-            }
-            Request::Deregister => self.entry = None,
-        }
-    }
-
-    /// The entry as it is now, with the TTL and the dropping taken into account.
-    fn expired(&self) -> Option<Entry> {
-        self.entry_at(self.now)
-    }
-
-    fn entry_at(&self, now: Time) -> Option<Entry> {
-        let mut entry = self.entry?;
-        let runs_out = entry.told + self.script.settings.ttl;
-        if entry.status != Status::Critical && runs_out < now {
-            entry = Entry { status: Status::Critical, since: runs_out, ..entry };
-        }
-        let dropped = self.script.dropped_after.is_some_and(|after| entry.since + after < now);
-        (entry.status != Status::Critical || !dropped).then_some(entry)
-    }
-
-    /// Compares what is wanted with what is there, just before a moment.
-    fn compare(&mut self, moment: Time) -> Result<(), String> {
-        if moment < self.calm_at + self.bound() {
-            return Ok(());
-        }
-        let has = self.entry_at(moment).map(|entry| entry.status);
-        let equal = match self.wanted {
-            Wanted::Absent => has.is_none(),
-            // One that Consul is asked to drop may be gone.
-            Wanted::Present(Status::Critical) if self.script.settings.drops_critical => {
-                has.is_none_or(|has| has == Status::Critical)
-            }
-            Wanted::Present(status) => has == Some(status),
-        };
-        self.now = moment;
-        if !equal {
-            let message = format!("D5: {:?} is wanted, and the catalog has {has:?}", self.wanted);
-            self.tell(&message);
-            return Err(message);
-        }
-        // Everything that is not a heartbeat would be needless by now.
-        let most = 2_000 + self.script.fates.len();
-        if self.requests > most {
-            return Err(format!("D5: {} requests", self.requests));
-        }
-        Ok(())
     }
 }

@@ -35,7 +35,9 @@
 
 mod catalog;
 mod commands;
+mod events;
 mod health;
+mod model;
 mod reload;
 mod runs;
 mod stopping;
@@ -45,15 +47,17 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use containerpilot_core::command::{Command, RequestId};
-use containerpilot_core::effect::{Effect, Wanted};
-use containerpilot_core::event::{Code, Source, UserSignal};
-use containerpilot_core::ids::{CheckRun, JobIx, RunId};
+use containerpilot_core::effect::Effect;
+use containerpilot_core::event::Code;
+use containerpilot_core::ids::{JobIx, RunId};
 use containerpilot_core::input::{ExitStatus, Input, Instance};
-use containerpilot_core::journal::{Event, Origin};
-use containerpilot_core::plan::{EventPattern, Plan, Signal, Trigger};
+use containerpilot_core::journal::Event;
+use containerpilot_core::plan::{Plan, Signal};
 use containerpilot_core::{Aim, Core, JobStatus, Phase, State, Time};
 
-use crate::scenario::Scenario;
+use self::model::{JobModel, Pending, RunModel, Seen};
+use self::reload::Reloading;
+use crate::scenario::{Scenario, Version};
 
 /// A rule that was broken.
 #[derive(Clone, Debug)]
@@ -68,118 +72,29 @@ pub struct Violation {
 
 type Check = Result<(), Violation>;
 
-/// Whether an event waits for the end of a run (W7).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Pending {
-    No,
-    Yes,
-    /// It cannot be seen from outside.
-    Perhaps,
-}
-
-#[derive(Clone, Debug)]
-struct RunModel {
-    run: RunId,
-    started: Option<Time>,
-    /// When it was asked to make way for another (H8).
-    replaced: Option<Time>,
-    /// When it was asked to end because the job stops (S2).
-    stopped: Option<Time>,
-    /// When it was last sent SIGKILL, for whatever reason.
-    killed: Option<Time>,
-    /// Whether it was killed for its time (P5).
-    timed_out: bool,
-    /// Whether it is killed as soon as it is there, because a reload has waited long enough.
-    doomed: bool,
-}
-
-#[derive(Clone, Debug)]
-struct CheckModel {
-    running: Option<CheckRun>,
-    /// The run that goes on counts no more.
-    cut_short: bool,
-    began: Time,
-    passed: bool,
-    fails: u32,
-    early_fails: u32,
-    due: Option<Time>,
-}
-
-#[derive(Clone, Debug)]
-struct JobModel {
-    /// Which life of the job this is, and since when.
-    incarnation: u64,
-    born: Time,
-    /// Since when its turns are counted (W4).
-    turns_from: Option<Time>,
-    /// How often it was started by hand, and how many of those runs were beside its turns.
-    by_hand: u64,
-    beside: u64,
-    /// How many runs there were since it was last started by hand.
-    fresh_runs: u64,
-    run: Option<RunModel>,
-    runs: u64,
-    runs_at_shutdown: u64,
-    /// Whether it was told at its beginning what holds already, which cannot be seen.
-    told: bool,
-    fires: u64,
-    first_fire: Option<u64>,
-    pending: Pending,
-    holds: Vec<bool>,
-    stopping: Option<(Time, u64)>,
-    stopped: Option<u64>,
-    left_at: Option<Time>,
-    /// Since when the catalog does not hold it, or was not waited for any longer.
-    free_at: Option<Time>,
-    ended_at: Option<Time>,
-    last_failure: Option<u8>,
-    /// Whether its last run was asked to end because the job stops, so that its end is no failure.
-    was_asked: bool,
-    early: u32,
-    restart_due: Option<Time>,
-    begun: Time,
-    /// Whether it has begun without a process (W11).
-    has_begun: bool,
-    active: bool,
-    verdict: Option<bool>,
-    wanted: Wanted,
-    beat: Time,
-    checks: Vec<CheckModel>,
-}
-
-/// What was seen of one job in one step.
-#[derive(Clone, Debug, Default)]
-struct Seen {
-    /// Somebody has started it by hand, or it was to start again and does.
-    by_hand: bool,
-    /// It has begun a new life.
-    born: bool,
-    had_run: bool,
-    ended: bool,
-    ended_started: Option<Time>,
-    spawned: u32,
-    fired: u32,
-    exit_events: u32,
-    healthy: u32,
-    unhealthy: u32,
-    expected_healthy: u32,
-    expected_unhealthy: u32,
-    news: bool,
-    /// It begins with a reload.
-    reloaded: bool,
-    /// Two things came together, and which was first cannot be seen.
-    blurred: bool,
-}
-
 /// Sees everything and knows the rules.
 pub struct Witness<'a> {
+    versions: &'a [Version],
+    /// Which of them is in force.
+    version: usize,
     plan: &'a Plan,
+    /// Whether the core is called when it wants to be, to the nanosecond.
     exact: bool,
     now: Time,
+    /// How everything was before the step, and before the part of it that is being looked at.
     phase_before: Phase,
     before: Vec<JobStatus>,
+    phase: Phase,
+    between: Vec<JobStatus>,
+    spare: Vec<JobStatus>,
+    maintained: bool,
+    /// The effects and the events of this step that were seen already.
+    effects_seen: usize,
+    events: Vec<Event>,
     jobs: Vec<JobModel>,
     seen: Vec<Seen>,
+    /// How many new lives there were.
+    births: u64,
     last_event: u64,
     startup: Option<Time>,
     shutdown: Option<(Time, u64)>,
@@ -191,36 +106,38 @@ pub struct Witness<'a> {
     killing: Option<Time>,
     maintenance: bool,
     watches: Vec<Vec<Instance>>,
+    /// What the watches have to say in this step.
+    expected_news: Vec<Code>,
     remains: BTreeMap<RunId, Time>,
-    most_deadlines: usize,
     /// The requests that have no answer yet.
     open: Vec<RequestId>,
     /// The jobs that were to be started by hand before the startup.
     early: Vec<usize>,
-    /// The reloads that have no answer yet, whether one has been asked for just now, and whether one was done in this
-    /// step.
-    reloads: Vec<RequestId>,
-    reload_asked: bool,
-    reloaded: bool,
-    /// When whatever holds up a reload is killed, and whether it was.
-    reload_due: Option<Time>,
-    reload_late: bool,
+    reloading: Reloading,
 }
 
 impl<'a> Witness<'a> {
     /// A witness of a scenario that has not begun.
     #[must_use]
     pub fn new(scenario: &'a Scenario) -> Self {
-        let plan = &scenario.plan;
-        let checks: usize = plan.jobs.iter().flat_map(|job| &job.health).map(|h| h.checks.len()).sum();
+        let plan = &scenario.versions[0].plan;
         Self {
+            versions: &scenario.versions,
+            version: 0,
             plan,
             exact: !scenario.late,
             now: Time::ZERO,
             phase_before: Phase::Beginning,
             before: Vec::new(),
+            phase: Phase::Beginning,
+            between: Vec::new(),
+            spare: Vec::new(),
+            maintained: false,
+            effects_seen: 0,
+            events: Vec::new(),
             jobs: plan.jobs.iter().map(JobModel::new).collect(),
             seen: Vec::new(),
+            births: 0,
             last_event: 0,
             startup: None,
             shutdown: None,
@@ -231,15 +148,11 @@ impl<'a> Witness<'a> {
             killing: None,
             maintenance: false,
             watches: vec![Vec::new(); plan.watches.len()],
+            expected_news: Vec::new(),
             remains: BTreeMap::new(),
             open: Vec::new(),
             early: Vec::new(),
-            reloads: Vec::new(),
-            reload_asked: false,
-            reloaded: false,
-            reload_due: None,
-            reload_late: false,
-            most_deadlines: 4 * plan.jobs.len() + 2 * checks + 3,
+            reloading: Reloading::default(),
         }
     }
 
@@ -247,6 +160,17 @@ impl<'a> Witness<'a> {
     #[must_use]
     pub fn events(&self) -> u64 {
         self.last_event
+    }
+
+    /// Which version of the plan is in force.
+    #[must_use]
+    pub fn version(&self) -> usize {
+        self.version
+    }
+
+    /// From now on nothing comes at the moment it was due.
+    pub fn is_late_from_now_on(&mut self) {
+        self.exact = false;
     }
 
     /// A rule was broken.
@@ -264,24 +188,57 @@ impl<'a> Witness<'a> {
     }
 
     /// Looks at the core before a step.
-    pub fn before(&mut self, now: Time, _input: &Input, core: &Core) {
-        self.now = now;
-        self.phase_before = core.phase();
+    pub fn before(&mut self, now: Time, core: &Core) {
+        self.now = self.now.max(now);
+        (self.phase_before, self.phase) = (core.phase(), core.phase());
+        self.maintained = self.maintenance;
         self.before.clear();
-        self.before.extend((0..self.plan.jobs.len()).map(|nth| core.status(JobIx::at(nth))));
-        self.reloaded = false;
+        self.before.extend(statuses(core));
+        self.between.clone_from(&self.before);
+        (self.effects_seen, self.reloading.done, self.reloading.moved) = (0, None, None);
+        self.events.clear();
+        self.expected_news.clear();
         self.seen.clear();
         self.seen.extend(self.jobs.iter().map(|job| Seen { had_run: job.run.is_some(), ..Seen::default() }));
     }
 
-    /// Looks at a step that was made.
-    pub fn after(&mut self, _now: Time, input: &Input, effects: &[Effect], core: &Core) -> Check {
-        self.see_input(input, core)?;
-        let events: Vec<Event> = self.new_events(core)?;
-        let after: Vec<JobStatus> =
-            (0..self.plan.jobs.len()).map(|nth| core.status(JobIx::at(nth))).collect();
-        for event in &events {
-            self.see_event(event, input, &after)?;
+    /// Looks at a part of a step: the first one has the input.
+    pub fn part(&mut self, input: Option<&Input>, effects: &[Effect], core: &Core) -> Check {
+        self.find_who_is_late();
+        let new = effects.get(self.effects_seen..).unwrap_or_default();
+        self.effects_seen = effects.len();
+        if let Some(moves) = new.iter().find_map(|effect| match effect {
+            Effect::Replanned { moves, .. } => Some(moves),
+            _ => None,
+        }) {
+            self.change_places(moves, core)?;
+        }
+        let mut after = std::mem::take(&mut self.spare);
+        after.clear();
+        after.extend(statuses(core));
+        let quiet = input.is_none() && new.is_empty() && core.phase() == self.phase;
+        if quiet && !self.is_there_news(core) && after == self.between {
+            self.spare = after;
+            return Ok(());
+        }
+        self.check_given_up(&after)?;
+        for seen in &mut self.seen {
+            (seen.ends_now, seen.blurred) = (false, false);
+        }
+        if let Some(input) = input {
+            self.see_input(input);
+        }
+        if core.phase() != Phase::Beginning {
+            self.see_what_was_early();
+        }
+        if core.phase() == Phase::Killing && self.killing.is_none() {
+            self.killing = Some(self.now);
+        }
+        let known = self.events.len();
+        self.take_events(core)?;
+        for nth in known..self.events.len() {
+            let event = self.events[nth];
+            self.see_event(&event, input, &after)?;
         }
         for (job, status) in after.iter().enumerate() {
             self.see_birth(job, status)?;
@@ -291,66 +248,64 @@ impl<'a> Witness<'a> {
         }
         self.end_epochs(&after);
         self.begin_epochs(input, &after);
-        for (nth, effect) in effects.iter().enumerate() {
+        for (nth, effect) in new.iter().enumerate() {
             self.see_effect(effect, core.phase())?;
-            if matches!(effect, Effect::Exit { .. }) && nth + 1 != effects.len() {
+            if matches!(effect, Effect::Exit { .. }) && nth + 1 != new.len() {
                 return Err(self.says("S4", "something comes after the exit"));
             }
         }
-        let most = 60 + 40 * self.plan.jobs.len();
+        for job in 0..after.len() {
+            self.check_leaving(job, &after, core.phase())?;
+            self.check_hooks_of_the_newborn(job, &after)?;
+        }
+        self.spare = std::mem::replace(&mut self.between, after);
+        (self.phase, self.maintained) = (core.phase(), self.maintenance);
+        Ok(())
+    }
+
+    /// Looks at a step that was made.
+    pub fn after(&mut self, input: &Input, effects: &[Effect], core: &Core) -> Check {
+        let after = std::mem::take(&mut self.between);
+        let phase = core.phase();
+        let most = 60 + 40 * self.plan.jobs.len().max(self.before.len());
         let remains = effects.iter().filter(|effect| matches!(effect, Effect::KillRemains { .. })).count();
         if effects.len() - remains > most {
             return Err(self.says("core", format!("{} effects in one step", effects.len())));
         }
         let deadlines = core.deadlines();
-        if core.phase() != Phase::Left && deadlines > self.most_deadlines + self.remains.len() {
+        if phase != Phase::Left && deadlines > self.most_deadlines() + self.remains.len() {
             return Err(self.says("core", format!("{deadlines} deadlines")));
         }
-        self.check_answers(input, effects, &after, core.phase())?;
-        self.check_reloads(effects, &after, core.phase())?;
-        self.check_watch(input, &events)?;
-        self.check_shutdown(input, core.phase(), &after)?;
+        self.check_answers(input, effects, &after, phase)?;
+        self.check_reloads(&after, phase)?;
+        self.check_watch(input)?;
+        self.check_shutdown(input, phase, &after)?;
         for (nth, status) in after.iter().enumerate() {
             self.check_state(nth, status)?;
-            self.check_runs(nth, &after, core.phase())?;
-            self.check_health(nth, status, core.phase())?;
-            self.check_catalog(nth, status, core.phase())?;
-            self.check_stop(nth, &after, core.phase())?;
+            self.check_runs(nth, &after, phase)?;
+            self.check_health(nth, status, phase)?;
+            self.check_catalog(nth, status, phase)?;
+            self.check_stop(nth, &after, phase)?;
         }
-        self.check_hope(&after, core.phase())?;
-        self.check_whole(&after, core.phase())
+        self.check_hope(&after, phase)?;
+        self.check_whole(&after, phase)?;
+        self.between = after;
+        Ok(())
     }
 
-    fn new_events(&mut self, core: &Core) -> Result<Vec<Event>, Violation> {
-        let last = self.last_event;
-        let mut events: Vec<Event> =
-            core.journal().events().rev().take_while(|event| event.id.0 > last).copied().collect();
-        events.reverse();
-        for event in &events {
-            if event.id.0 != self.last_event + 1 {
-                return Err(self.says("E2", format!("event {} follows {}", event.id.0, self.last_event)));
-            }
-            if event.cause.is_some_and(|cause| cause >= event.id) || event.at != self.now {
-                return Err(self.says("E2", format!("event {} comes before its cause", event.id.0)));
-            }
-            self.last_event = event.id.0;
-        }
-        Ok(events)
+    fn most_deadlines(&self) -> usize {
+        let checks: usize = self.jobs.iter().map(|job| job.checks.len()).sum();
+        4 * self.jobs.len() + 2 * checks + 3
     }
 
-    fn see_input(&mut self, input: &Input, core: &Core) -> Check {
-        self.see_reload(input, core.phase());
+    fn see_input(&mut self, input: &Input) {
         if let Input::Command { id, command } = input {
-            if !matches!(command, Command::Reload(_)) {
-                self.open.push(*id);
+            match command {
+                Command::Reload(plan) => self.see_reload(*id, plan),
+                _ => self.open.push(*id),
             }
             if let Command::Start(job) | Command::Restart(job) = command {
                 self.early.extend(Some(job.index()).filter(|job| *job < self.jobs.len()));
-            }
-        }
-        if core.phase() != Phase::Beginning {
-            for job in std::mem::take(&mut self.early) {
-                self.seen[job].by_hand = true;
             }
         }
         match input {
@@ -373,18 +328,29 @@ impl<'a> Witness<'a> {
             {
                 self.maintenance = *on;
             }
+            Input::Signal(Signal::USR1)
+                if self.phase_before == Phase::Beginning
+                    && self.plan.toggle_maintenance
+                    && !self.plan.pass_signals =>
+            {
+                self.maintenance = !self.maintenance;
+            }
+            Input::Instances { watch, instances } => self.see_instances(watch.index(), instances),
             Input::Withdrawn { job } => self.see_withdrawn(job.index()),
             Input::Command { .. }
-            | Input::OutOfMemory { .. }
             | Input::Ready
-            | Input::Instances { .. }
+            | Input::OutOfMemory { .. }
             | Input::Signal(_)
             | Input::Tick => {}
         }
-        if core.phase() == Phase::Killing && self.killing.is_none() {
-            self.killing = Some(self.now);
+    }
+
+    /// What was asked for before the startup is done with it.
+    fn see_what_was_early(&mut self) {
+        for job in std::mem::take(&mut self.early) {
+            self.seen[job].by_hand = true;
         }
-        Ok(())
+        self.begin_reload();
     }
 
     fn job_of(&self, run: RunId) -> Option<usize> {
@@ -403,128 +369,11 @@ impl<'a> Witness<'a> {
         let failed = !status.is_success() || timed_out;
         model.last_failure = if failed { Some(status.code().max(1)) } else { None };
         model.ended_at = Some(now);
-        model.was_asked = self.before[job].aim == Aim::Term && started;
+        model.was_asked = self.between[job].aim == Aim::Term && started;
         let began = ended.and_then(|run| run.started).filter(|_| started).unwrap_or(now);
-        self.seen[job].ended = true;
-        self.seen[job].ended_started = Some(began);
-    }
-
-    fn see_event(&mut self, event: &Event, input: &Input, after: &[JobStatus]) -> Check {
-        for (job, status) in after.iter().enumerate() {
-            let last = self.jobs[job].incarnation + 1 == status.incarnation;
-            if last && event.id > status.born_after {
-                self.see_birth(job, status)?;
-            }
-        }
-        match (event.origin, event.code) {
-            (Origin::Global, Code::Startup) if self.startup.is_some() => {
-                self.see_startup_again(event.id, after)?
-            }
-            (Origin::Global, Code::Startup) => self.startup = Some(self.now),
-            (Origin::Global, Code::Shutdown) => {
-                if self.shutdown.replace((self.now, event.id.0)).is_some() {
-                    return Err(self.says("S1", "a second shutdown"));
-                }
-                self.see_shutdown(input);
-            }
-            (Origin::Global, code) => {
-                let on = code == Code::EnterMaintenance;
-                // Before the startup it begins without a word.
-                if self.maintenance == on && self.phase_before != Phase::Beginning {
-                    return Err(self.says("D8", "maintenance begins or ends twice"));
-                }
-                self.maintenance = on;
-            }
-            (Origin::Job(job), code) => {
-                // What comes after the end of one life belongs to the next.
-                if self.jobs[job.index()].stopped.is_some() {
-                    self.see_birth(job.index(), &after[job.index()])?;
-                }
-                self.see_job_event(job.index(), code, event, &after[job.index()])?;
-            }
-            (Origin::Watch(_) | Origin::Signal(_) | Origin::Former(_), _) => {}
-        }
-        let again = self.reloaded && event.code == Code::Startup;
-        for job in 0..self.jobs.len() {
-            // R3: who goes on does not see another startup.
-            if again && !self.seen[job].reloaded {
-                continue;
-            }
-            if self.fires(job, event) {
-                self.jobs[job].fires += 1;
-                self.jobs[job].first_fire = self.jobs[job].first_fire.or(Some(event.id.0));
-                self.seen[job].fired += 1;
-            }
-        }
-        Ok(())
-    }
-
-    fn see_job_event(&mut self, job: usize, code: Code, event: &Event, status: &JobStatus) -> Check {
-        if self.jobs[job].stopped.is_some() {
-            return self.broken("E3", job, &format!("{code} comes after stopped"));
-        }
-        match code {
-            Code::Stopping => {
-                if self.jobs[job].stopping.replace((self.now, event.id.0)).is_some() {
-                    return self.broken("E3", job, "stopping comes twice");
-                }
-            }
-            Code::Stopped => {
-                if self.jobs[job].stopping.is_none() {
-                    return self.broken("E3", job, "stopped comes before stopping");
-                }
-                self.jobs[job].stopped = Some(event.id.0);
-                self.see_complete(job, status);
-            }
-            Code::ExitSuccess | Code::ExitFailed => {
-                let seen = &mut self.seen[job];
-                seen.exit_events += 1;
-                if !seen.ended || seen.exit_events > 1 {
-                    return self.broken("E3", job, "an exit event without an exit");
-                }
-                let failed = self.jobs[job].last_failure.is_some();
-                if failed != (code == Code::ExitFailed) {
-                    return self.broken("P3", job, &format!("{code} is not how it ended"));
-                }
-            }
-            Code::TimerExpired => {
-                let since = self.startup.map(|startup| startup.max(self.jobs[job].born));
-                let due = since.zip(self.plan.jobs[job].when.timeout).map(|(at, t)| at + t);
-                let early = due.is_none_or(|due| due > self.now || (self.exact && due != self.now));
-                if self.jobs[job].runs > 0 || early {
-                    return self.broken("W5", job, "it gives up without need");
-                }
-            }
-            Code::Healthy => self.seen[job].healthy += 1,
-            Code::Unhealthy => self.seen[job].unhealthy += 1,
-            other => return self.broken("E1", job, &format!("no job sends {other}")),
-        }
-        Ok(())
-    }
-
-    /// Whether an event is what a job's trigger waits for.
-    fn fires(&mut self, job: usize, event: &Event) -> bool {
-        let plan = self.plan;
-        match &plan.jobs[job].when.trigger {
-            Trigger::Event { event: pattern, .. } => matches(plan, pattern, event.origin, event.code),
-            Trigger::Any { conditions, .. } => {
-                conditions.iter().any(|pattern| matches(plan, pattern, event.origin, event.code))
-            }
-            Trigger::All { conditions, .. } => {
-                let holds = &mut self.jobs[job].holds;
-                let held = holds.iter().all(|holds| *holds);
-                for (pattern, holds) in conditions.iter().zip(holds.iter_mut()) {
-                    if matches(plan, pattern, event.origin, event.code) {
-                        *holds = true;
-                    } else if pattern.code == Code::Healthy && event.code == Code::Unhealthy {
-                        let contrary = EventPattern { source: pattern.source.clone(), code: Code::Unhealthy };
-                        *holds &= !matches(plan, &contrary, event.origin, event.code);
-                    }
-                }
-                !held && holds.iter().all(|holds| *holds)
-            }
-            Trigger::Interval(_) | Trigger::Never => false,
-        }
+        let seen = &mut self.seen[job];
+        (seen.ended, seen.ends_now) = (true, true);
+        seen.ended_started = Some(began);
     }
 
     fn see_effect(&mut self, effect: &Effect, phase: Phase) -> Check {
@@ -536,7 +385,7 @@ impl<'a> Witness<'a> {
             Effect::CancelCheck { run } => self.see_cancel(*run),
             Effect::Advertise { job, wanted } => self.see_advertise(job.index(), *wanted),
             Effect::Heartbeat { job } => self.see_heartbeat(job.index()),
-            Effect::Reply { id, .. } if self.reloads.contains(id) => Ok(()),
+            Effect::Reply { id, answer } if self.is_reload(*id) => self.see_reload_answer(*id, answer, phase),
             Effect::Reply { id, .. } => match self.open.iter().position(|open| open == id) {
                 Some(place) => {
                     self.open.remove(place);
@@ -550,7 +399,7 @@ impl<'a> Witness<'a> {
                 }
                 Ok(())
             }
-            Effect::Replanned { moves, .. } => self.see_replanned(moves),
+            Effect::Replanned { .. } => Ok(()),
             Effect::Exit { code } => self.see_exit(*code),
         }
     }
@@ -581,106 +430,11 @@ impl<'a> Witness<'a> {
         }
         Ok(())
     }
-
-    fn check_watch(&mut self, input: &Input, events: &[Event]) -> Check {
-        let Input::Instances { watch, instances } = input else { return Ok(()) };
-        let mut instances = instances.clone();
-        instances.sort();
-        instances.dedup();
-        if self.phase_before == Phase::Beginning {
-            // It counts after the startup.
-            self.watches[watch.index()] = instances;
-            return Ok(());
-        }
-        if self.phase_before != Phase::Running {
-            return Ok(());
-        }
-        let known = &mut self.watches[watch.index()];
-        let mut expected = Vec::new();
-        if *known != instances {
-            expected.push(Code::Changed);
-        }
-        match (known.is_empty(), instances.is_empty()) {
-            (true, false) => expected.push(Code::Healthy),
-            (false, true) => expected.push(Code::Unhealthy),
-            _ => {}
-        }
-        *known = instances;
-        let told: Vec<Code> = events
-            .iter()
-            .filter(|event| event.origin == Origin::Watch(*watch))
-            .map(|event| event.code)
-            .collect();
-        if told != expected && self.exact {
-            return Err(self.says("E6", format!("{told:?} instead of {expected:?}")));
-        }
-        Ok(())
-    }
 }
 
-impl JobModel {
-    fn new(job: &containerpilot_core::plan::Job) -> Self {
-        let conditions = match &job.when.trigger {
-            Trigger::All { conditions, .. } => conditions.len(),
-            _ => 0,
-        };
-        let check = CheckModel {
-            running: None,
-            cut_short: false,
-            began: Time::ZERO,
-            passed: false,
-            fails: 0,
-            early_fails: 0,
-            due: None,
-        };
-        Self {
-            incarnation: 0,
-            born: Time::ZERO,
-            turns_from: None,
-            by_hand: 0,
-            beside: 0,
-            fresh_runs: 0,
-            run: None,
-            runs: 0,
-            runs_at_shutdown: 0,
-            told: false,
-            fires: 0,
-            first_fire: None,
-            pending: Pending::No,
-            holds: vec![false; conditions],
-            stopping: None,
-            stopped: None,
-            left_at: None,
-            free_at: None,
-            ended_at: None,
-            last_failure: None,
-            was_asked: false,
-            early: 0,
-            restart_due: None,
-            begun: Time::ZERO,
-            has_begun: false,
-            active: false,
-            verdict: None,
-            wanted: Wanted::Absent,
-            beat: Time::ZERO,
-            checks: job.health.iter().flat_map(|health| &health.checks).map(|_| check.clone()).collect(),
-        }
-    }
-}
-
-/// Whether an event is the one that a pattern names.
-fn matches(plan: &Plan, pattern: &EventPattern, origin: Origin, code: Code) -> bool {
-    if pattern.code != code {
-        return false;
-    }
-    match (&pattern.source, origin) {
-        (Source::Global, Origin::Global) => true,
-        (Source::Job(name), Origin::Job(job)) => plan.jobs[job.index()].name == *name,
-        (Source::Watch(name), Origin::Watch(watch)) => plan.watches[watch.index()].name == *name,
-        (Source::Signal(UserSignal::Hup), Origin::Signal(1))
-        | (Source::Signal(UserSignal::Usr2), Origin::Signal(12)) => true,
-        _ => false,
-    }
+/// What every job is doing.
+fn statuses(core: &Core) -> impl Iterator<Item = JobStatus> + '_ {
+    (0..core.plan().jobs.len()).map(|nth| core.status(JobIx::at(nth)))
 }
 
 /// How long a job may wait for the catalog (S2), unless a quarter of the stop time is less.

@@ -38,7 +38,7 @@ fn main() -> ExitCode {
         return survey_of(series, schedules);
     }
     let begun = Instant::now();
-    let (mut steps, mut runs, mut events) = (0_u64, 0, 0);
+    let (mut steps, mut runs, mut events, mut reloads) = (0_u64, 0, 0, 0);
     for nth in 0..schedules {
         let seed = nth_seed(series, nth);
         match play(seed) {
@@ -46,6 +46,7 @@ fn main() -> ExitCode {
                 steps += u64::from(course.steps);
                 runs += course.runs;
                 events += course.events;
+                reloads += course.reloads;
             }
             Err(failure) => {
                 println!("after {nth} schedules: {failure}");
@@ -55,7 +56,8 @@ fn main() -> ExitCode {
     }
     let seconds = begun.elapsed().as_secs_f64();
     println!(
-        "{schedules} schedules, {steps} steps, {runs} runs, {events} events in {seconds:.1} s ({:.0} schedules a second)",
+        "{schedules} schedules, {steps} steps, no violation: {runs} runs, {events} events, {reloads} reloads in \
+         {seconds:.1} s ({:.0} schedules a second)",
         schedules as f64 / seconds
     );
     ExitCode::SUCCESS

@@ -1,4 +1,4 @@
-//! A plan, and everything its world will do.
+//! Plans, and everything their world will do.
 
 use std::time::Duration;
 
@@ -6,13 +6,22 @@ use containerpilot_core::command::Command;
 use containerpilot_core::input::{ExitStatus, Instance, StartErrorKind};
 use containerpilot_core::plan::{Plan, Signal};
 
-/// A plan, and everything its world will do.
+use crate::catalog::{Fate, Incident};
+
+/// A plan, and what its programs, its checks and its catalog do while it is in force.
 #[derive(Clone, Debug)]
-pub struct Scenario {
+pub struct Version {
     /// The plan.
     pub plan: Plan,
     /// For each job, what its programs and its checks do.
     pub scripts: Vec<Script>,
+}
+
+/// Plans, and everything their world will do.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// The plan it begins with, and those that reloads may put in its place.
+    pub versions: Vec<Version>,
     /// What comes from outside, each at its time.
     pub happenings: Vec<(Duration, Happening)>,
     /// When everything is ready.
@@ -32,8 +41,26 @@ pub struct Script {
     pub runs: Vec<RunScript>,
     /// The runs of each of its checks.
     pub checks: Vec<Vec<CheckScript>>,
-    /// How long the catalog takes to let its service go; some never hear from it.
-    pub withdrawal: Option<Duration>,
+    /// What keeps its service in the catalog.
+    pub catalog: Keeping,
+}
+
+/// What keeps a service in the catalog, and lets it go.
+#[derive(Clone, Debug)]
+pub enum Keeping {
+    /// Nobody looks at what the catalog has; it takes so long to let a service go, and some are never heard of again.
+    Told(Option<Duration>),
+    /// The real reconciler, and an agent that fares as it is written: slow, failing, forgetting, freezing, lying.
+    Kept {
+        /// When the agent drops it after it has turned critical.
+        dropped_after: Option<Duration>,
+        /// What becomes of the first requests; the others are well.
+        fates: Vec<Fate>,
+        /// What happens beside them, by milliseconds; in order.
+        incidents: Vec<(u64, Incident)>,
+        /// The seed of the delays.
+        seed: u64,
+    },
 }
 
 /// One run of a program.
@@ -80,12 +107,14 @@ pub struct CheckScript {
 pub enum Happening {
     /// A signal to the supervisor.
     Signal(Signal),
-    /// Somebody asks for something.
+    /// Somebody asks for something; jobs are meant by their places in the plan that is in force by then.
     Command(Command),
-    /// A reload to the same plan.
-    Reload,
-    /// The catalog's answer to a watch.
+    /// A reload to one of the versions; counted from the first again when there are fewer.
+    Reload(usize),
+    /// The catalog's answer to a watch of the plan that is in force by then.
     Instances(usize, Vec<Instance>),
     /// The core is called for nothing.
     Nothing,
+    /// Nothing happens for so long, because the supervisor does not get to run: what was due meanwhile comes at once.
+    Standstill(Duration),
 }

@@ -9,7 +9,7 @@ use containerpilot_core::plan::{AtEnd, Catalog, Job, OnUnhealthy, Probe, Restart
 
 use crate::invariants::Violation;
 use crate::random::at_startup;
-use crate::scenario::{Happening, Scenario};
+use crate::scenario::{Happening, Keeping, Scenario, Version};
 use crate::world;
 
 /// A rule that was broken, and how to see it again.
@@ -34,26 +34,29 @@ impl fmt::Display for Failure {
             "seed {}; again: cargo run -p containerpilot-sim -- --replay {}",
             self.seed, self.seed
         )?;
-        writeln!(out, "\nthe smallest plan that shows it:")?;
-        for (nth, job) in self.scenario.plan.jobs.iter().enumerate() {
-            write_job(out, nth, job)?;
-            for run in &self.scenario.scripts[nth].runs {
-                writeln!(out, "    run: {run:?}")?;
+        for (version, Version { plan, scripts }) in self.scenario.versions.iter().enumerate() {
+            writeln!(out, "\nthe smallest plan that shows it, version {version}:")?;
+            for (nth, (job, script)) in plan.jobs.iter().zip(scripts).enumerate() {
+                write_job(out, nth, job)?;
+                for run in &script.runs {
+                    writeln!(out, "    run: {run:?}")?;
+                }
+                for checks in &script.checks {
+                    writeln!(out, "    check: {checks:?}")?;
+                }
+                writeln!(out, "    {:?}", script.catalog)?;
             }
-            for checks in &self.scenario.scripts[nth].checks {
-                writeln!(out, "    check: {checks:?}")?;
-            }
+            writeln!(
+                out,
+                "stop time {:?}, signals passed on: {}, embedded: {}, watches: {:?}",
+                plan.stop_timeout,
+                plan.pass_signals,
+                plan.catalog == Catalog::Embedded,
+                plan.watches
+            )?;
         }
-        writeln!(
-            out,
-            "stop time {:?}, ready at {:?}, late: {}, patience {}, signals passed on: {}, embedded: {}",
-            self.scenario.plan.stop_timeout,
-            self.scenario.ready_at,
-            self.scenario.late,
-            self.scenario.patience,
-            self.scenario.plan.pass_signals,
-            self.scenario.plan.catalog == Catalog::Embedded
-        )?;
+        let Scenario { ready_at, late, patience, .. } = &self.scenario;
+        writeln!(out, "ready at {ready_at:?}, late: {late}, patience {patience}")?;
         for (at, happening) in &self.scenario.happenings {
             writeln!(out, "at {at:?}: {happening:?}")?;
         }
@@ -80,46 +83,59 @@ fn write_job(out: &mut fmt::Formatter<'_>, nth: usize, job: &Job) -> fmt::Result
     Ok(())
 }
 
-type Cut = fn(&mut Scenario, usize) -> bool;
+/// Of a scenario, a version of its plan, and a job of that.
+type Cut = fn(&mut Scenario, usize, usize) -> bool;
 
 /// Ways to make a job simpler; each says whether there was something to simplify.
-const CUTS: [Cut; 20] = [
-    |s, n| drop(&mut s.plan.jobs[n].service),
-    |s, n| {
-        s.plan.jobs[n].exec.is_some() && drop(&mut s.plan.jobs[n].health) && {
-            s.plan.jobs[n].service = None;
+const CUTS: [Cut; 21] = [
+    |s, v, n| {
+        let calm = !matches!(s.versions[v].scripts[n].catalog, Keeping::Told(Some(Duration::ZERO)));
+        s.versions[v].scripts[n].catalog = Keeping::Told(Some(Duration::ZERO));
+        calm
+    },
+    |s, v, n| drop(&mut s.versions[v].plan.jobs[n].service),
+    |s, v, n| {
+        s.versions[v].plan.jobs[n].exec.is_some() && drop(&mut s.versions[v].plan.jobs[n].health) && {
+            s.versions[v].plan.jobs[n].service = None;
             true
         }
     },
-    |s, n| drop(&mut s.plan.jobs[n].when.timeout),
-    |s, n| drop(&mut s.plan.jobs[n].timeout),
-    |s, n| drop(&mut s.plan.jobs[n].stop.timeout),
-    |s, n| put(&mut s.plan.jobs[n].stop.drain, Duration::ZERO),
-    |s, n| put(&mut s.plan.jobs[n].stop.signal, Signal::TERM),
-    |s, n| put(&mut s.plan.jobs[n].restarts, Restarts::Limited(0)),
-    |s, n| put(&mut s.plan.jobs[n].on_failure, AtEnd::Continue),
-    |s, n| put(&mut s.plan.jobs[n].on_success, AtEnd::Continue),
-    |s, n| put(&mut s.plan.jobs[n].when.trigger, at_startup()),
-    |s, n| shorten(&mut s.scripts[n].runs),
-    |s, n| s.scripts[n].runs.iter_mut().fold(false, |any, run| put(&mut run.latency, Duration::ZERO) | any),
-    |s, n| s.scripts[n].runs.iter_mut().fold(false, |any, run| drop(&mut run.fails) | any),
-    |s, n| s.scripts[n].runs.iter_mut().fold(false, |any, run| put(&mut run.leftovers, false) | any),
-    |s, n| s.scripts[n].checks.iter_mut().fold(false, |any, checks| shorten(checks) | any),
-    |s, n| {
-        s.plan.jobs[n].health.as_mut().is_some_and(|health| {
+    |s, v, n| drop(&mut s.versions[v].plan.jobs[n].when.timeout),
+    |s, v, n| drop(&mut s.versions[v].plan.jobs[n].timeout),
+    |s, v, n| drop(&mut s.versions[v].plan.jobs[n].stop.timeout),
+    |s, v, n| put(&mut s.versions[v].plan.jobs[n].stop.drain, Duration::ZERO),
+    |s, v, n| put(&mut s.versions[v].plan.jobs[n].stop.signal, Signal::TERM),
+    |s, v, n| put(&mut s.versions[v].plan.jobs[n].restarts, Restarts::Limited(0)),
+    |s, v, n| put(&mut s.versions[v].plan.jobs[n].on_failure, AtEnd::Continue),
+    |s, v, n| put(&mut s.versions[v].plan.jobs[n].on_success, AtEnd::Continue),
+    |s, v, n| put(&mut s.versions[v].plan.jobs[n].when.trigger, at_startup()),
+    |s, v, n| shorten(&mut s.versions[v].scripts[n].runs),
+    |s, v, n| {
+        s.versions[v].scripts[n]
+            .runs
+            .iter_mut()
+            .fold(false, |any, run| put(&mut run.latency, Duration::ZERO) | any)
+    },
+    |s, v, n| s.versions[v].scripts[n].runs.iter_mut().fold(false, |any, run| drop(&mut run.fails) | any),
+    |s, v, n| {
+        s.versions[v].scripts[n].runs.iter_mut().fold(false, |any, run| put(&mut run.leftovers, false) | any)
+    },
+    |s, v, n| s.versions[v].scripts[n].checks.iter_mut().fold(false, |any, checks| shorten(checks) | any),
+    |s, v, n| {
+        s.versions[v].plan.jobs[n].health.as_mut().is_some_and(|health| {
             put(&mut health.on_unhealthy, OnUnhealthy::Report) | drop(&mut health.heartbeat)
         })
     },
-    |s, n| {
-        s.scripts[n].checks.truncate(1);
-        s.plan.jobs[n].health.as_mut().is_some_and(|health| {
+    |s, v, n| {
+        s.versions[v].scripts[n].checks.truncate(1);
+        s.versions[v].plan.jobs[n].health.as_mut().is_some_and(|health| {
             let more = health.checks.len() > 1;
             health.checks.truncate(1);
             more
         })
     },
-    |s, n| {
-        s.plan.jobs[n].health.as_mut().is_some_and(|health| {
+    |s, v, n| {
+        s.versions[v].plan.jobs[n].health.as_mut().is_some_and(|health| {
             let plain = |check: &mut containerpilot_core::plan::Check| {
                 put(&mut check.failures, 1)
                     | (check.probe != Probe::Running && {
@@ -130,8 +146,8 @@ const CUTS: [Cut; 20] = [
             health.checks.iter_mut().fold(false, |any, check| plain(check) | any)
         })
     },
-    |s, n| {
-        let few = match &mut s.plan.jobs[n].when.trigger {
+    |s, v, n| {
+        let few = match &mut s.versions[v].plan.jobs[n].when.trigger {
             containerpilot_core::plan::Trigger::All { conditions, .. }
             | containerpilot_core::plan::Trigger::Any { conditions, .. } => conditions,
             _ => return false,
@@ -153,6 +169,29 @@ fn keep_without(happening: &mut Happening, gone: usize) -> bool {
         return true;
     }
     job.index() < gone
+}
+
+/// The same without a version; reloads to it do not happen.
+fn without_version(from: &Scenario, gone: usize) -> Scenario {
+    let mut candidate = from.clone();
+    candidate.versions.remove(gone);
+    candidate.happenings.retain_mut(|(_, happening)| match happening {
+        Happening::Reload(version) => {
+            let keep = *version != gone;
+            *version -= usize::from(*version > gone);
+            keep
+        }
+        _ => true,
+    });
+    candidate
+}
+
+fn without_job(candidate: &mut Scenario, version: usize, nth: usize) {
+    candidate.versions[version].plan.jobs.remove(nth);
+    candidate.versions[version].scripts.remove(nth);
+    if version == 0 {
+        candidate.happenings.retain_mut(|(_, happening)| keep_without(happening, nth));
+    }
 }
 
 fn drop<T>(place: &mut Option<T>) -> bool {
@@ -192,14 +231,31 @@ fn smaller(from: &Scenario, rule: &str, tried: &mut u32) -> Option<(Scenario, Vi
         let violation = world::run(&candidate, None).err().filter(|violation| violation.rule == rule)?;
         (*tried < MOST).then_some((candidate, violation))
     };
-    let count = from.plan.jobs.len();
-    for nth in (0..count).filter(|_| count > 1) {
-        let mut candidate = from.clone();
-        candidate.plan.jobs.remove(nth);
-        candidate.scripts.remove(nth);
-        candidate.happenings.retain_mut(|(_, happening)| keep_without(happening, nth));
-        if let Some(found) = attempt(candidate) {
+    for nth in 1..from.versions.len() {
+        if let Some(found) = attempt(without_version(from, nth)) {
             return Some(found);
+        }
+    }
+    let places: Vec<(usize, usize)> = (0..from.versions.len())
+        .flat_map(|version| (0..from.versions[version].plan.jobs.len()).map(move |nth| (version, nth)))
+        .collect();
+    for (version, nth) in &places {
+        let name = &from.versions[*version].plan.jobs[*nth].name;
+        for everywhere in [true, false] {
+            let mut candidate = from.clone();
+            let mut left = true;
+            for other in 0..candidate.versions.len() {
+                if other == *version || everywhere {
+                    let jobs = &candidate.versions[other].plan.jobs;
+                    let Some(place) = jobs.iter().position(|job| job.name == *name) else { continue };
+                    let place = if other == *version { *nth } else { place };
+                    without_job(&mut candidate, other, place);
+                }
+                left &= !candidate.versions[other].plan.jobs.is_empty();
+            }
+            if left && let Some(found) = attempt(candidate) {
+                return Some(found);
+            }
         }
     }
     for nth in 0..from.happenings.len() {
@@ -209,14 +265,29 @@ fn smaller(from: &Scenario, rule: &str, tried: &mut u32) -> Option<(Scenario, Vi
             return Some(found);
         }
     }
-    for nth in 0..count {
+    for (version, nth) in &places {
+        let job = &from.versions[*version].plan.jobs[*nth];
         for cut in CUTS {
             let mut candidate = from.clone();
-            if cut(&mut candidate, nth)
-                && let Some(found) = attempt(candidate)
-            {
+            let mut any = false;
+            // What is the same in several versions stays so.
+            for (version, nth) in &places {
+                if from.versions[*version].plan.jobs[*nth] == *job {
+                    any |= cut(&mut candidate, *version, *nth);
+                }
+            }
+            if any && let Some(found) = attempt(candidate) {
                 return Some(found);
             }
+        }
+    }
+    for nth in 0..from.versions.len() {
+        let mut candidate = from.clone();
+        let watches = std::mem::take(&mut candidate.versions[nth].plan.watches);
+        if !watches.is_empty()
+            && let Some(found) = attempt(candidate)
+        {
+            return Some(found);
         }
     }
     let mut candidate = from.clone();

@@ -1,23 +1,31 @@
 //! The world: it carries out effects by the script, and turns them into inputs.
 //!
 //! Time is virtual. The next thing to happen is the nearest input or the core's own deadline; among inputs of one
-//! instant chance decides. A world that is late calls the core some time after its deadlines. When nothing is left to
-//! happen, or its patience is at an end, the world asks the supervisor to stop, and that must come to an end.
+//! instant chance decides. A world that is late calls the core some time after its deadlines, and one that stands still
+//! does not call it at all for a while. When nothing is left to happen, or its patience is at an end, the world asks the
+//! supervisor to stop, and that must come to an end.
+
+mod programs;
+mod shelf;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
 use containerpilot_core::command::{Command, RequestId};
-use containerpilot_core::effect::{Effect, Wanted};
+use containerpilot_core::difference::reloads_at;
+use containerpilot_core::effect::Effect;
 use containerpilot_core::ids::{CheckRun, JobIx, RunId, WatchIx};
-use containerpilot_core::input::{ExitStatus, Input, Instance, StartError};
-use containerpilot_core::plan::{Catalog, Signal, Status};
+use containerpilot_core::input::Input;
+use containerpilot_core::plan::{Catalog, Signal};
+use containerpilot_core::reload::Moves;
 use containerpilot_core::{Core, Phase, Time};
 
+use self::programs::{Probe, Program};
+use self::shelf::Shelf;
 use crate::chance::mix;
 use crate::invariants::{Violation, Witness};
-use crate::scenario::{CheckScript, Happening, Reaction, RunScript, Scenario};
+use crate::scenario::{Happening, Scenario, Version};
 
 /// What came of a scenario that broke no rule.
 #[derive(Clone, Copy, Debug, Default)]
@@ -28,6 +36,8 @@ pub struct Course {
     pub runs: u64,
     /// How many events were sent.
     pub events: u64,
+    /// How often another plan was put in force.
+    pub reloads: u64,
 }
 
 /// The longest way to an end once the world has asked for it.
@@ -36,29 +46,20 @@ const STEPS_TO_THE_END: u32 = 3_000;
 /// When something happens, and its place among what happens then.
 type Place = (Time, u64, u64);
 
-struct Program {
-    script: RunScript,
-    started: bool,
-    exit: Option<Place>,
-    status: ExitStatus,
-}
-
-struct Probe {
-    script: CheckScript,
-    done: Option<Place>,
-    passes: bool,
-}
-
 /// Something that is going to happen.
 enum Coming {
     Input(Input),
     Start(RunId),
     Exit(RunId),
     Check(CheckRun),
+    /// Something from outside, by its place in the script.
+    Happening(usize),
 }
 
 struct World<'a> {
     scenario: &'a Scenario,
+    /// The version that is in force.
+    version: usize,
     now: Time,
     coming: BTreeMap<Place, Coming>,
     serial: u64,
@@ -67,8 +68,9 @@ struct World<'a> {
     withdrawals: BTreeMap<JobIx, Place>,
     runs_of: Vec<usize>,
     checks_of: Vec<Vec<usize>>,
-    /// For each job, whether the embedded catalog holds its service as passing.
-    passing: Vec<bool>,
+    shelves: Vec<Shelf>,
+    /// The shelves of jobs that are no more.
+    retired: Vec<Shelf>,
     requests: u64,
     course: Course,
 }
@@ -76,16 +78,21 @@ struct World<'a> {
 /// Plays a scenario to its end, with the witness looking on. What happens is written down if somebody wants it.
 pub fn run(scenario: &Scenario, mut timeline: Option<&mut String>) -> Result<Course, Violation> {
     let mut world = World::new(scenario);
-    let mut core = Core::new(scenario.plan.clone());
+    let mut core = Core::new(scenario.versions[0].plan.clone());
     let mut witness = Witness::new(scenario);
     let mut effects = Vec::new();
     let mut asked = 0;
     let mut last_asked = 0;
     while core.phase() != Phase::Left {
-        let next = world.next(core.next_deadline());
+        let mut next = world.next(core.next_deadline());
+        while let Some(until) = next.as_ref().map(Next::at)
+            && world.let_agents_work(until, &witness)?
+        {
+            next = world.next(core.next_deadline());
+        }
         let tired = if asked == 0 { scenario.patience } else { last_asked + STEPS_TO_THE_END };
         let input = match next {
-            Some(next) if world.course.steps < tired => world.take(next),
+            Some(next) if world.course.steps < tired => world.take(next, &core, &mut witness),
             next => {
                 if next.is_none() {
                     witness.quiet(&core)?;
@@ -97,7 +104,7 @@ pub fn run(scenario: &Scenario, mut timeline: Option<&mut String>) -> Result<Cou
                     // The same one at once would count as one (S1).
                     2 => Input::Signal(Signal(2)),
                     // A program that may keep the signal to itself is the world's own affair (S7).
-                    3 if scenario.plan.pass_signals => {
+                    3 if scenario.versions[0].plan.pass_signals => {
                         world.end_all_programs();
                         Input::Tick
                     }
@@ -107,21 +114,41 @@ pub fn run(scenario: &Scenario, mut timeline: Option<&mut String>) -> Result<Cou
         };
         world.course.steps += 1;
         effects.clear();
-        witness.before(world.now, &input, &core);
         let told = timeline.is_some().then(|| format!("{input:?}"));
-        core.step(world.now, input.clone(), &mut effects);
+        let judged = step(&mut core, world.told(), &input, &mut effects, &mut witness);
         if let (Some(timeline), Some(told)) = (timeline.as_deref_mut(), told) {
             write_down(timeline, world.now, &told, &effects, &core);
         }
-        witness.after(world.now, &input, &effects, &core)?;
+        judged?;
         world.follow_up(&input);
         for effect in &effects {
             world.carry_out(effect, &witness)?;
         }
     }
     witness.at_the_end(&core)?;
+    world.agents_leave(&witness)?;
     world.course.events = witness.events();
     Ok(world.course)
+}
+
+/// One step of the core, in its parts.
+fn step(
+    core: &mut Core,
+    now: Time,
+    input: &Input,
+    effects: &mut Vec<Effect>,
+    witness: &mut Witness,
+) -> Result<(), Violation> {
+    witness.before(now, core);
+    core.begin(now, input.clone(), effects);
+    let mut judged = witness.part(Some(input), effects, core);
+    while core.advance(effects) {
+        if judged.is_ok() {
+            judged = witness.part(None, effects, core);
+        }
+    }
+    judged?;
+    witness.after(input, effects, core)
 }
 
 fn write_down(timeline: &mut String, now: Time, input: &str, effects: &[Effect], core: &Core) {
@@ -170,43 +197,53 @@ enum Next {
     Deadline(Time),
 }
 
+impl Next {
+    const fn at(&self) -> Time {
+        match self {
+            Self::Coming((at, ..)) | Self::Deadline(at) => *at,
+        }
+    }
+}
+
 impl<'a> World<'a> {
     fn new(scenario: &'a Scenario) -> Self {
+        let Version { plan, scripts } = &scenario.versions[0];
+        let embedded = plan.catalog == Catalog::Embedded;
         let mut world = Self {
             scenario,
+            version: 0,
             now: Time::ZERO,
             coming: BTreeMap::new(),
             serial: 0,
             programs: BTreeMap::new(),
             probes: BTreeMap::new(),
             withdrawals: BTreeMap::new(),
-            runs_of: vec![0; scenario.plan.jobs.len()],
-            checks_of: scenario.scripts.iter().map(|script| vec![0; script.checks.len()]).collect(),
-            passing: vec![false; scenario.plan.jobs.len()],
+            runs_of: vec![0; plan.jobs.len()],
+            checks_of: scripts.iter().map(|script| vec![0; script.checks.len()]).collect(),
+            shelves: plan.jobs.iter().zip(scripts).map(|(job, it)| Shelf::new(embedded, job, it)).collect(),
+            retired: Vec::new(),
             requests: 0,
             course: Course::default(),
         };
         world.add(scenario.ready_at, Coming::Input(Input::Ready));
-        for (at, happening) in &scenario.happenings {
-            let input = match happening {
-                Happening::Signal(signal) => Input::Signal(*signal),
-                Happening::Command(command) => {
-                    world.requests += 1;
-                    Input::Command { id: RequestId(world.requests), command: command.clone() }
-                }
-                Happening::Reload => {
-                    world.requests += 1;
-                    let command = Command::Reload(Box::new(scenario.plan.clone()));
-                    Input::Command { id: RequestId(world.requests), command }
-                }
-                Happening::Instances(watch, instances) => {
-                    Input::Instances { watch: WatchIx::at(*watch), instances: instances.clone() }
-                }
-                Happening::Nothing => Input::Tick,
-            };
-            world.add(*at, Coming::Input(input));
+        for (nth, (at, _)) in scenario.happenings.iter().enumerate() {
+            world.add(*at, Coming::Happening(nth));
         }
         world
+    }
+
+    /// The version that is in force.
+    fn version(&self) -> &'a Version {
+        &self.scenario.versions[self.version]
+    }
+
+    /// What the core is told the time is. A clock that was read a moment too early must do no harm.
+    fn told(&self) -> Time {
+        let chance = mix(self.scenario.order ^ u64::from(self.course.steps));
+        if self.scenario.late && chance.is_multiple_of(16) {
+            return Time::from_nanos(self.now.as_nanos().saturating_sub(chance % 50_000_000));
+        }
+        self.now
     }
 
     fn add(&mut self, after: Duration, coming: Coming) -> Place {
@@ -240,61 +277,56 @@ impl<'a> World<'a> {
         }
     }
 
-    fn take(&mut self, next: Next) -> Input {
+    fn take(&mut self, next: Next, core: &Core, witness: &mut Witness) -> Input {
+        self.now = self.now.max(next.at());
         match next {
-            Next::Deadline(at) => {
-                self.now = at;
-                Input::Tick
+            Next::Deadline(_) => Input::Tick,
+            Next::Coming(place) => match self.coming.remove(&place) {
+                Some(Coming::Input(input)) => input,
+                Some(Coming::Start(run)) => self.start(run),
+                Some(Coming::Exit(run)) => self.exit(run),
+                Some(Coming::Check(check)) => self.check(check),
+                Some(Coming::Happening(nth)) => self.happen(nth, core, witness),
+                None => Input::Tick,
+            },
+        }
+    }
+
+    /// Something comes from outside.
+    fn happen(&mut self, nth: usize, core: &Core, witness: &mut Witness) -> Input {
+        match &self.scenario.happenings[nth].1 {
+            // R1: it asks for a reload, unless a job waits for it.
+            Happening::Signal(signal) if reloads_at(core.plan(), *signal) => self.reload(nth),
+            Happening::Signal(signal) => Input::Signal(*signal),
+            Happening::Command(command) => {
+                self.requests += 1;
+                Input::Command { id: RequestId(self.requests), command: command.clone() }
             }
-            Next::Coming(place) => {
-                self.now = place.0;
-                match self.coming.remove(&place) {
-                    Some(Coming::Input(input)) => input,
-                    Some(Coming::Start(run)) => self.start(run),
-                    Some(Coming::Exit(run)) => self.exit(run),
-                    Some(Coming::Check(check)) => self.check(check),
+            Happening::Reload(version) => self.reload(*version),
+            Happening::Instances(watch, instances) => {
+                let watches = self.version().plan.watches.len();
+                match watch.checked_rem(watches) {
+                    Some(watch) => {
+                        Input::Instances { watch: WatchIx::at(watch), instances: instances.clone() }
+                    }
                     None => Input::Tick,
                 }
             }
+            Happening::Nothing => Input::Tick,
+            Happening::Standstill(time) => {
+                self.now = self.now + *time;
+                witness.is_late_from_now_on();
+                self.agents_stand_still();
+                Input::Tick
+            }
         }
     }
 
-    fn start(&mut self, run: RunId) -> Input {
-        let fails = self.programs.get(&run).and_then(|program| program.script.fails);
-        if let Some(kind) = fails {
-            self.programs.remove(&run);
-            let why = StartError { kind, message: "/bin/program: the system's own words".into() };
-            return Input::StartFailed { run, why };
-        }
-        if let Some(program) = self.programs.get_mut(&run) {
-            program.started = true;
-        }
-        Input::Started { run, pid: pid_of(run) }
-    }
-
-    /// A program that has started ends some time later, so that its start is known first.
-    fn follow_up(&mut self, input: &Input) {
-        let Input::Started { run, .. } = input else { return };
-        let Some(ends_after) = self.programs.get(run).and_then(|program| program.script.ends_after) else {
-            return;
-        };
-        let place = self.add(ends_after, Coming::Exit(*run));
-        if let Some(program) = self.programs.get_mut(run) {
-            program.exit = Some(place);
-        }
-    }
-
-    fn exit(&mut self, run: RunId) -> Input {
-        let (status, leftovers) = self
-            .programs
-            .remove(&run)
-            .map_or((ExitStatus::Code(0), false), |program| (program.status, program.script.leftovers));
-        Input::Exited { run, status, leftovers }
-    }
-
-    fn check(&mut self, check: CheckRun) -> Input {
-        let passes = self.probes.remove(&check).is_some_and(|probe| probe.passes);
-        Input::CheckDone { check, result: if passes { Ok(()) } else { Err("it did not pass".into()) } }
+    fn reload(&mut self, version: usize) -> Input {
+        self.requests += 1;
+        let version = &self.scenario.versions[version % self.scenario.versions.len()];
+        let command = Command::Reload(Box::new(version.plan.clone()));
+        Input::Command { id: RequestId(self.requests), command }
     }
 
     fn carry_out(&mut self, effect: &Effect, witness: &Witness) -> Result<(), Violation> {
@@ -308,123 +340,37 @@ impl<'a> World<'a> {
             }
             Effect::RunCheck { job, check, run, .. } => self.probe(job.index(), check.index(), *run),
             Effect::CancelCheck { run } => self.cancel(*run),
-            Effect::Advertise { job, wanted: Wanted::Absent } => {
-                self.catalog(job.index(), false);
-                if let Some(after) = self.scenario.scripts[job.index()].withdrawal {
-                    let place = self.add(after, Coming::Input(Input::Withdrawn { job: *job }));
-                    self.withdrawals.insert(*job, place);
-                }
-            }
-            Effect::Advertise { job, wanted: Wanted::Present(status) } => {
-                self.catalog(job.index(), *status == Status::Passing);
-                // What is not wanted any more is not told.
-                if let Some(place) = self.withdrawals.remove(job) {
-                    self.coming.remove(&place);
-                }
-            }
-            Effect::KillRemains { .. }
-            | Effect::Reply { .. }
-            | Effect::Replanned { .. }
-            | Effect::Heartbeat { .. }
-            | Effect::Log(_)
-            | Effect::Exit { .. } => {}
+            Effect::Advertise { job, wanted } => self.advertise(*job, *wanted),
+            Effect::Heartbeat { job } => self.heartbeat(*job),
+            Effect::Replanned { moves, .. } => self.replan(moves, witness),
+            Effect::KillRemains { .. } | Effect::Reply { .. } | Effect::Log(_) | Effect::Exit { .. } => {}
         }
         Ok(())
     }
 
-    /// The embedded catalog answers every watch that sees the service (D2).
-    fn catalog(&mut self, job: usize, passing: bool) {
-        let plan = &self.scenario.plan;
-        if plan.catalog != Catalog::Embedded {
-            return;
-        }
-        self.passing[job] = passing;
-        let Some(name) = plan.jobs[job].service.as_ref().map(|service| &service.name) else { return };
-        for (nth, watch) in plan.watches.iter().enumerate().filter(|(_, watch)| watch.name == *name) {
-            let services = plan.jobs.iter().zip(&self.passing).filter(|(_, passing)| **passing);
-            let services = services.filter_map(|(job, _)| job.service.as_ref());
-            let instances: Vec<Instance> = services
-                .filter(|service| service.name == watch.name)
-                .map(|service| Instance {
-                    id: service.id.clone(),
-                    address: service.address.to_string(),
-                    port: service.port,
-                })
-                .collect();
-            let input = Input::Instances { watch: WatchIx::at(nth), instances };
-            self.serial += 1;
-            // In the order in which they were caused.
-            self.coming.insert((self.now, 0, self.serial), Coming::Input(input));
-        }
-    }
-
-    fn spawn(&mut self, job: usize, run: RunId) {
-        self.course.runs += 1;
-        let scripts = &self.scenario.scripts[job].runs;
-        let script = scripts[self.runs_of[job] % scripts.len()];
-        self.runs_of[job] += 1;
-        self.programs.insert(run, Program { script, started: false, exit: None, status: script.status });
-        self.add(script.latency, Coming::Start(run));
-    }
-
-    fn signal(&mut self, run: RunId, signal: Signal) {
-        let Some(program) = self.programs.get(&run) else { return };
-        let ends = if signal == Signal::KILL {
-            program.script.dies_after.map(|after| (after, ExitStatus::Signal(signal)))
-        } else {
-            match program.script.asked {
-                Reaction::Ignores => None,
-                Reaction::Ends(after, code) => {
-                    Some((after, code.map_or(ExitStatus::Signal(signal), ExitStatus::Code)))
-                }
+    /// Another plan is in force: whatever is kept by place moves, and so does what is under way.
+    fn replan(&mut self, moves: &Moves, witness: &Witness) {
+        self.course.reloads += 1;
+        self.version = witness.version();
+        let Version { plan, scripts } = self.version();
+        let mut runs_of = vec![0; plan.jobs.len()];
+        let mut checks_of: Vec<Vec<usize>> = scripts.iter().map(|it| vec![0; it.checks.len()]).collect();
+        for (old, to) in moves.jobs.iter().enumerate() {
+            let Some(to) = to.map(JobIx::index) else { continue };
+            runs_of[to] = self.runs_of[old];
+            for (new, old) in checks_of[to].iter_mut().zip(&self.checks_of[old]) {
+                *new = *old;
             }
+        }
+        (self.runs_of, self.checks_of) = (runs_of, checks_of);
+        let kept = |(job, place): (JobIx, Place)| Some((moves.job(job)?, place));
+        self.withdrawals = std::mem::take(&mut self.withdrawals).into_iter().filter_map(kept).collect();
+        let moved = |(place, coming): (Place, Coming)| match coming {
+            Coming::Input(input) => Some((place, Coming::Input(moves.input(input)?))),
+            other => Some((place, other)),
         };
-        let Some((after, status)) = ends else { return };
-        let sooner = program.exit.is_none_or(|(at, _, _)| self.now + after < at);
-        if !sooner {
-            return;
-        }
-        if let Some(place) = program.exit {
-            self.coming.remove(&place);
-        }
-        let place = self.add(after, Coming::Exit(run));
-        if let Some(program) = self.programs.get_mut(&run) {
-            (program.exit, program.status) = (Some(place), status);
-        }
-    }
-
-    fn end_all_programs(&mut self) {
-        let runs: Vec<RunId> = self.programs.keys().copied().collect();
-        for run in runs {
-            if let Some(program) = self.programs.get_mut(&run) {
-                program.script.dies_after = Some(Duration::ZERO);
-            }
-            self.signal(run, Signal::KILL);
-        }
-    }
-
-    fn probe(&mut self, job: usize, check: usize, run: CheckRun) {
-        let scripts = &self.scenario.scripts[job].checks[check];
-        let nth = &mut self.checks_of[job][check];
-        let script = scripts[*nth % scripts.len()];
-        *nth += 1;
-        let done = script.takes.map(|takes| self.add(takes, Coming::Check(run)));
-        self.probes.insert(run, Probe { script, done, passes: script.passes });
-    }
-
-    fn cancel(&mut self, run: CheckRun) {
-        let Some(probe) = self.probes.get(&run) else { return };
-        let after = probe.script.cancel;
-        if probe.done.is_some_and(|(at, _, _)| at <= self.now + after) {
-            return;
-        }
-        if let Some(place) = probe.done {
-            self.coming.remove(&place);
-        }
-        let place = self.add(after, Coming::Check(run));
-        if let Some(probe) = self.probes.get_mut(&run) {
-            (probe.done, probe.passes) = (Some(place), false);
-        }
+        self.coming = std::mem::take(&mut self.coming).into_iter().filter_map(moved).collect();
+        self.move_shelves(moves);
     }
 }
 

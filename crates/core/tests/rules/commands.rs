@@ -223,3 +223,15 @@ fn x2_the_overview_knows_deadlines_checks_and_events() {
     let exits = overview.events.iter().find(|count| count.source == "a" && count.code.name() == "exitFailed");
     assert_eq!(exits.map(|count| count.count), Some(2));
 }
+
+#[test]
+fn s2_who_is_stopped_by_hand_does_not_wait_for_a_hook_that_only_checks() {
+    let hook = "{ name: 'probe', port: 80, health: { exec: 'c', interval: 5, ttl: 15 }, \
+                when: { source: 'a', once: 'stopping' } }";
+    let mut stage =
+        Stage::running(&format!("{{ name: 'work', exec: 'x' }}, {{ name: 'a', exec: 'x' }}, {hook}"));
+    stage.look();
+    // W11: that is never complete by itself, and whoever comes again would wait for it for ever.
+    stage.input(Input::Command { id: RequestId(1), command: Command::Stop(JobIx(1)) });
+    assert_eq!(stage.acts(), ["check check.probe", "kill a 15"]);
+}

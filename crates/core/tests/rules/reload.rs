@@ -234,3 +234,98 @@ fn c6_a_reload_stops_and_starts_coprocesses_whatever_they_are_and_resets_their_r
     stage.exit("a", 0);
     assert_eq!(stage.exit, Some(0), "it neither holds the supervisor open nor says how it went");
 }
+
+#[test]
+fn r3_what_has_run_at_the_end_of_a_job_is_there_for_the_end_of_its_next_life() {
+    let others =
+        "{ name: 'work', exec: 'x' }, { name: 'hook', exec: 'x', when: { source: 'a', once: 'stopped' } }";
+    let mut stage = Stage::running(&format!("{others}, {A}"));
+    for argument in ["1", "2"] {
+        stage.exit("a", 0);
+        stage.exit("hook", 0);
+        assert_eq!(stage.status("hook").word(), "complete", "nobody is there whose end could come");
+        stage.look();
+        reload(&mut stage, &format!("{others}, {{ name: 'a', exec: 'x {argument}' }}"));
+        assert_eq!(stage.acts(), ["replanned", "spawn a"]);
+        assert_eq!(stage.status("hook").word(), "waiting");
+    }
+    reload(&mut stage, others);
+    stage.killed("a", 15);
+    assert_eq!(stage.acts(), ["kill a 15", "spawn hook", "replanned"]);
+}
+
+#[test]
+fn r3_w7_who_names_twice_what_holds_already_runs_once() {
+    let web = "{ name: 'web', exec: 'x', health: { exec: 'c', interval: 5, ttl: 15 } }";
+    let mut stage = Stage::running(web);
+    stage.checked(true);
+    stage.look();
+    let event = "{ source: 'web', event: 'healthy' }";
+    reload(
+        &mut stage,
+        &format!("{web}, {{ name: 'new', exec: 'x', when: {{ any: [{event}, {event}], each: true }} }}"),
+    );
+    assert_eq!(stage.acts(), ["replanned", "spawn new"]);
+    stage.exit("new", 0);
+    assert_eq!(stage.acts(), [] as [&str; 0]);
+}
+
+#[test]
+fn r3_an_exit_that_will_be_said_again_is_not_told_to_who_is_new() {
+    let task = "{ name: 'task', exec: 'x', restarts: 'unlimited' }";
+    let mut stage = Stage::running(task);
+    // It runs again in the same instant.
+    stage.exit("task", 0);
+    stage.look();
+    reload(
+        &mut stage,
+        &format!("{task}, {{ name: 'new', exec: 'x', when: {{ source: 'task', once: 'exitSuccess' }} }}"),
+    );
+    assert_eq!(stage.acts(), ["replanned"]);
+    stage.exit("task", 0);
+    assert_eq!(stage.acts(), ["spawn new"]);
+}
+
+#[test]
+fn r3_w12_a_watch_that_is_another_one_is_not_healthy_until_it_says_so() {
+    let jobs = "{ name: 'work', exec: 'x' }, { name: 'both', exec: 'x', when: { all: \
+                [{ source: 'watch.db', event: 'healthy' }, { source: 'work', event: 'exitSuccess' }] } }";
+    let text = |interval: u32| {
+        format!("{{ consul: 'x', jobs: [{jobs}], watches: [{{ name: 'db', interval: {interval} }}] }}")
+    };
+    let mut stage = Stage::new(plan(&text(1)));
+    stage.input(Input::Ready);
+    stage.instances(1);
+    let mut other = plan(&text(2));
+    other.logging.level = containerpilot_core::plan::Level::Debug;
+    stage.input(Input::Command { id: RequestId(9), command: Command::Reload(Box::new(other)) });
+    stage.look();
+    stage.exit("work", 0);
+    assert_eq!(stage.acts(), [] as [&str; 0], "of the new watch nothing is known yet");
+    stage.instances(1);
+    assert_eq!(stage.acts(), ["spawn both"]);
+}
+
+#[test]
+fn r3_h3_who_is_healthy_while_it_runs_waits_for_no_check_of_its_life_before() {
+    let telemetry = "telemetry: { port: 9090, interfaces: 'static:10.0.0.1' }";
+    let checked = "{ name: 'web', exec: 'x', health: { exec: 'c', interval: 5, ttl: 15 } }";
+    let mut stage = Stage::new(plan(&format!("{{ {telemetry}, jobs: [{checked}] }}")));
+    stage.input(Input::Ready);
+    let mut other = stage.core.plan().clone();
+    let idle = other.jobs.last().and_then(|job| job.health.clone());
+    other.jobs[0].health = idle;
+    stage.input(Input::Command { id: RequestId(9), command: Command::Reload(Box::new(other)) });
+    stage.killed("web", 15);
+    assert_eq!(stage.checks_going(), 1, "the one that was cut short has not ended yet");
+    assert_eq!(stage.status("web").healthy, Some(true));
+}
+
+#[test]
+fn r3_p3_that_memory_ran_out_is_not_forgotten_by_a_reload() {
+    let mut stage = Stage::running(A);
+    stage.input(Input::OutOfMemory { processes: 1 });
+    reload(&mut stage, &format!("{A}, {B}"));
+    stage.killed("a", 9);
+    assert!(stage.log.iter().any(|line| line.contains("memory ran out")), "{:?}", stage.log);
+}

@@ -19,7 +19,7 @@ impl Witness<'_> {
         if self.maintenance {
             return self.broken("D8", job, "it enters the catalog in maintenance");
         }
-        let left = self.before[job].aim > Aim::Hooks || self.before[job].state == State::Complete;
+        let left = self.between[job].aim > Aim::Hooks || self.between[job].state == State::Complete;
         if left && !self.seen[job].born {
             return self.broken("S2", job, "it comes back to the catalog after it has left");
         }

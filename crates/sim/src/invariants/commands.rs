@@ -2,11 +2,13 @@
 
 use containerpilot_core::command::{Answer, Command};
 use containerpilot_core::effect::Effect;
+use containerpilot_core::event::{Code, Source};
 use containerpilot_core::input::Input;
-use containerpilot_core::plan::Role;
+use containerpilot_core::plan::EventPattern;
 use containerpilot_core::{Ending, JobStatus, Phase, State};
 
-use super::{Check, JobModel, Witness};
+use super::waiting::works;
+use super::{Check, Witness};
 
 impl Witness<'_> {
     /// A job that was complete begins a new life: nothing of the last one counts, but what the catalog was told and the
@@ -21,16 +23,36 @@ impl Witness<'_> {
         if self.phase_before != Phase::Running && self.phase_before != Phase::Beginning {
             return self.broken("S3", job, "it begins a new life while everything is being stopped");
         }
-        let mut new = JobModel::new(&self.plan.jobs[job]);
-        let old = &self.jobs[job];
-        (new.incarnation, new.born, new.wanted) = (old.incarnation + 1, self.now, old.wanted);
-        for (new, old) in new.checks.iter_mut().zip(&old.checks) {
-            (new.running, new.cut_short, new.began) = (old.running, old.cut_short, old.began);
-        }
+        self.births += 1;
+        let new = self.jobs[job].reborn(&self.plan.jobs[job], self.now, self.births);
         self.jobs[job] = new;
         let seen = &mut self.seen[job];
         (seen.born, seen.by_hand, seen.fired) = (true, true, 0);
         Ok(())
+    }
+
+    /// X2, R3: what runs only at the end of a job that begins a new life is there for its next end, too.
+    pub(super) fn check_hooks_of_the_newborn(&self, job: usize, after: &[JobStatus]) -> Check {
+        if after[job].incarnation == self.between[job].incarnation && !self.seen[job].reloaded {
+            return Ok(());
+        }
+        let name = &self.plan.jobs[job].name;
+        let farewell = |event: &EventPattern| {
+            matches!(event.code, Code::Stopping | Code::Stopped)
+                && matches!(&event.source, Source::Job(source) if source == name)
+        };
+        let gone = |hook: usize| {
+            let ended = matches!(after[hook].ending, Some(Ending::Done | Ending::Failed | Ending::Hopeless));
+            after[hook].state == State::Complete
+                && ended
+                && !self.seen[hook].born
+                && !works(&self.plan.jobs[hook])
+                && self.plan.jobs[hook].when.patterns().iter().any(farewell)
+        };
+        match (0..after.len()).find(|hook| *hook != job && gone(*hook)) {
+            Some(hook) => self.broken("X2", hook, "it does not live again with the one at whose end it runs"),
+            None => Ok(()),
+        }
     }
 
     /// Whether what a job has done can be done again, because it was stopped by hand (or is, to be started again)
@@ -39,18 +61,11 @@ impl Witness<'_> {
         matches!(status.ending, Some(Ending::ByHand | Ending::Reload))
     }
 
-    /// Whether a job that runs once at the end of another may do so again, because that has had, or may have, more lives.
-    pub(super) fn outlives_its_source(&self, job: usize, after: &[JobStatus]) -> bool {
-        use containerpilot_core::event::{Code, Source};
+    /// Whether a job that runs once may do so more than once, because it waits for the end of another.
+    pub(super) fn has_many_lives_before_it(&self, job: usize) -> bool {
         let farewell = |code: Code| matches!(code, Code::Stopping | Code::Stopped | Code::Shutdown);
-        let mut patterns = self.plan.jobs[job].when.patterns().iter().filter(|event| farewell(event.code));
-        patterns.any(|event| {
-            let mut jobs = self.plan.jobs.iter().zip(after);
-            jobs.any(|(source, status)| {
-                matches!(&event.source, Source::Job(name) if *name == source.name)
-                    && (status.incarnation > 0 || Self::comes_again(status))
-            })
-        })
+        let patterns = self.plan.jobs[job].when.patterns();
+        patterns.iter().any(|event| farewell(event.code) && matches!(event.source, Source::Job(_)))
     }
 
     /// Every command is answered, and what was answered is so.
@@ -70,20 +85,27 @@ impl Witness<'_> {
             _ => None,
         });
         let Some(Answer::Done(_)) = answer else { return Ok(()) };
-        let told = |job: usize| (&self.plan.jobs[job], &after[job]);
+        let (Command::Start(job) | Command::Restart(job) | Command::Stop(job)) = command else {
+            return Ok(());
+        };
+        // It may have another place by now, or none.
+        let Some(job) = self.place_now(job.index()) else { return Ok(()) };
+        let (planned, status) = (&self.plan.jobs[job], &after[job]);
         match command {
-            Command::Start(job) | Command::Restart(job) if phase == Phase::Running => {
-                let (planned, status) = told(job.index());
+            Command::Start(_) | Command::Restart(_) if phase == Phase::Running => {
                 let runs = status.run.is_some() || status.state == State::Running;
                 let will = Self::comes_again(status) && status.state != State::Complete;
                 let empty = planned.exec.is_none() && planned.health.is_none();
-                let reload = self.is_reloading(phase) && planned.role == Role::Coprocess;
+                // A reload under way sees to it.
+                let reload = self.must_go(job, status) || self.seen[job].reloaded;
                 if !runs && !will && !empty && !reload {
-                    return self.broken("X2", job.index(), "it was to be started, and is not");
+                    return self.broken("X2", job, "it was to be started, and is not");
                 }
             }
-            Command::Stop(job) if phase == Phase::Running && told(job.index()).1.ending.is_none() => {
-                return self.broken("X2", job.index(), "it was to be stopped, and is not");
+            Command::Stop(_)
+                if phase == Phase::Running && status.ending.is_none() && !self.seen[job].reloaded =>
+            {
+                return self.broken("X2", job, "it was to be stopped, and is not");
             }
             _ => {}
         }

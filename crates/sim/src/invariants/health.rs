@@ -5,7 +5,6 @@
 
 use std::time::Duration;
 
-use containerpilot_core::command::Command;
 use containerpilot_core::ids::CheckRun;
 use containerpilot_core::input::Input;
 use containerpilot_core::plan::{OnUnhealthy, Probe, Restarts};
@@ -78,22 +77,23 @@ impl Witness<'_> {
         }
     }
 
-    /// Epochs that end in this step: the process has ended, it leaves the catalog, or maintenance begins.
+    /// Epochs that end in this part of a step: the process has ended, it leaves the catalog, or maintenance begins.
     pub(super) fn end_epochs(&mut self, after: &[JobStatus]) {
         for (job, status) in after.iter().enumerate() {
             let left = status.aim > Aim::Hooks || status.state == State::Complete;
             let paused = self.maintenance && self.jobs[job].active;
-            let ended = self.seen[job].ended;
+            let ended = self.seen[job].ends_now;
             let was = self.jobs[job].verdict;
             if !ended && !left && !paused {
                 continue;
             }
-            let short = self.plan.jobs[job].exec.is_none() && self.before[job].state == State::Waiting;
-            let leaves = left && self.before[job].aim <= Aim::Hooks;
-            if self.jobs[job].active || short || leaves {
-                self.jobs[job].active = false;
-                self.seen[job].blurred = true;
+            // Its only moment may have been within this part.
+            let waited = self.between[job].state == State::Waiting || self.seen[job].born;
+            if self.plan.jobs[job].exec.is_none() && waited && left {
+                let seen = &mut self.seen[job];
+                (seen.blurred, seen.short) = (true, true);
             }
+            self.jobs[job].active = false;
             if (ended || status.state == State::Complete) && was == Some(true) {
                 self.seen[job].expected_unhealthy += 1;
             }
@@ -103,27 +103,27 @@ impl Witness<'_> {
         }
     }
 
-    /// Epochs that begin in this step.
-    pub(super) fn begin_epochs(&mut self, input: &Input, after: &[JobStatus]) {
+    /// Epochs that begin in this part of a step.
+    pub(super) fn begin_epochs(&mut self, input: Option<&Input>, after: &[JobStatus]) {
+        let maintenance_is_over = self.maintained && !self.maintenance && self.phase == Phase::Running;
         for (job, status) in after.iter().enumerate() {
             let planned = &self.plan.jobs[job];
             let Some(health) = &planned.health else { continue };
             let started = match input {
-                Input::Started { run, .. } => status.run == Some(*run),
+                Some(Input::Started { run, .. }) => status.run == Some(*run),
                 _ => false,
             };
+            let was = &self.between[job];
             let begun = planned.exec.is_none()
-                && (self.before[job].state != State::Running || self.seen[job].born)
+                && (was.state != State::Running || was.incarnation != status.incarnation)
                 && status.state == State::Running;
             if begun {
-                self.jobs[job].has_begun = true;
-                self.jobs[job].begun = self.now;
+                let births = self.births;
+                let model = &mut self.jobs[job];
+                (model.has_begun, model.begun) = (true, self.now);
+                model.triggered = model.triggered.or(Some(births));
             }
-            let resumed = matches!(input, Input::Command { command: Command::Maintenance(false), .. })
-                && !self.maintenance
-                && self.phase_before == Phase::Running
-                && status.aim == Aim::Up
-                && status.state == State::Running;
+            let resumed = maintenance_is_over && status.aim == Aim::Up && status.state == State::Running;
             let may = status.state == State::Running && status.aim <= Aim::Hooks && !self.maintenance;
             if self.jobs[job].active || !may || !(started || begun || resumed) {
                 continue;
@@ -147,7 +147,7 @@ impl Witness<'_> {
             return self.broken("H4", job, "two of the same check at a time");
         }
         if self.seen[job].blurred {
-            // The epoch has ended in this step, a moment later.
+            // The epoch has ended in this part of the step, a moment later.
             model.running = Some(run);
             return Ok(());
         }
@@ -204,13 +204,13 @@ impl Witness<'_> {
         if !self.exact || phase == Phase::Left {
             return Ok(());
         }
-        if status.healthy != model.verdict && !(seen.blurred && status.aim > Aim::Hooks) {
+        if status.healthy != model.verdict && !seen.short {
             let what = format!("healthy is {:?} and should be {:?}", status.healthy, model.verdict);
             return self.broken("H2", job, &what);
         }
         self.jobs[job].verdict = status.healthy;
         let (model, seen) = (&self.jobs[job], &self.seen[job]);
-        if (!seen.blurred || seen.ended) && !seen.born {
+        if !seen.short {
             if seen.unhealthy != seen.expected_unhealthy {
                 let what = format!("{} times unhealthy, not {}", seen.unhealthy, seen.expected_unhealthy);
                 return self.broken(if seen.ended { "H7" } else { "E5" }, job, &what);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use containerpilot_core::effect::Purpose;
 use containerpilot_core::environment::Environment;
 use containerpilot_core::ids::RunId;
-use containerpilot_core::plan::{Job, OnUnhealthy, Repeat, Restarts, Role, Signal, Trigger};
+use containerpilot_core::plan::{Job, OnUnhealthy, Repeat, Restarts, Signal, Trigger};
 use containerpilot_core::{Aim, JobStatus, Phase, State, Time};
 
 use super::{Check, Pending, RunModel, Seen, Witness};
@@ -26,18 +26,21 @@ impl Witness<'_> {
         if self.phase_before == Phase::Beginning && self.startup.is_none() && self.shutdown.is_none() {
             return self.broken("E4", job, "it runs before the startup");
         }
-        if self.phase_before == Phase::Killing {
+        if self.phase == Phase::Killing {
             return self.broken("S4", job, "it is started after everything was killed");
         }
         self.check_environment(job, environment)?;
-        // What was decided in the step of the shutdown, before it, is none of the shutdown's.
-        let in_shutdown = self.shutdown.is_some() && self.phase_before == Phase::Stopping;
+        // What was decided before the shutdown, in the same part of a step, is none of its.
+        let in_shutdown = self.phase == Phase::Stopping;
         let why = environment.iter().find(|(name, _)| *name == "CONTAINERPILOT_EVENT").map(|(_, why)| why);
         let farewell = why.is_some_and(|why| matches!(why, "stopping" | "stopped" | "shutdown"));
         let periodic = matches!(planned.when.trigger, Trigger::Interval(_));
         let by_hand = self.seen[job].by_hand && why.is_none();
-        let now = self.now;
+        let (now, births) = (self.now, self.births);
         let model = &mut self.jobs[job];
+        if by_hand || periodic {
+            model.triggered = Some(births);
+        }
         if by_hand {
             model.by_hand += 1;
             model.beside += u64::from(periodic && model.runs > 0);
@@ -54,6 +57,7 @@ impl Witness<'_> {
             started: None,
             replaced: None,
             stopped: None,
+            stop_time: self.plan.stop_timeout,
             killed: None,
             timed_out: false,
             doomed: false,
@@ -68,13 +72,8 @@ impl Witness<'_> {
         }
         let most = match planned.when.repeat() {
             _ if periodic => 1,
-            Repeat::Once if self.outlives_its_source(job, &self.before) => self.jobs[job].fires.max(1),
-            Repeat::Once => 1,
-            Repeat::Each => self.jobs[job].fires,
+            Repeat::Once | Repeat::Each => self.jobs[job].fires,
         };
-        if self.jobs[job].told {
-            return Ok(());
-        }
         let hands = if periodic { 0 } else { self.jobs[job].by_hand };
         if let Restarts::Limited(restarts) = planned.restarts
             && self.jobs[job].runs - self.jobs[job].beside > (most + hands).saturating_mul(1 + restarts)
@@ -133,10 +132,12 @@ impl Witness<'_> {
         let planned = &plan.jobs[job];
         let stopping = self.jobs[job].stopping.is_some();
         // What it did before it began to stop, in the same step, it did rightly.
-        let was_up = self.before[job].aim == Aim::Up;
+        let was_up = self.between[job].aim == Aim::Up;
         let unhealthy = self.seen[job].unhealthy > 0
             && planned.health.as_ref().is_some_and(|health| health.on_unhealthy == OnUnhealthy::Restart);
         let (runs, from) = (self.jobs[job].runs - self.jobs[job].beside, self.jobs[job].turns_from);
+        let late_for_reload = self.is_late_for_reload(job);
+        let stop_time = plan.stop_timeout;
         let Some(model) = &mut self.jobs[job].run else { return Ok(()) };
         let Some(started) = model.started else {
             return self.broken("P4", job, "a signal to a process that has not started");
@@ -155,9 +156,8 @@ impl Witness<'_> {
             }
             Purpose::Stubborn => {
                 let mut asked = [model.replaced, model.stopped].into_iter().flatten();
-                let reload = planned.role == Role::Coprocess
-                    && (self.reload_due.is_some_and(same) || (model.doomed && started == now));
-                let late = asked.any(|asked| same(asked + plan.stop_timeout)) || reload;
+                let doomed = model.doomed && started == now;
+                let late = asked.any(|asked| same(asked + model.stop_time)) || late_for_reload || doomed;
                 ("S2", signal == Signal::KILL && late)
             }
             Purpose::Everything => {
@@ -168,10 +168,12 @@ impl Witness<'_> {
             Purpose::PassedOn => ("S7", plan.pass_signals),
         };
         match purpose {
-            Purpose::Stop => model.stopped = Some(now),
-            Purpose::Replace => model.replaced = Some(now),
+            Purpose::Stop => (model.stopped, model.stop_time) = (Some(now), stop_time),
+            Purpose::Replace => (model.replaced, model.stop_time) = (Some(now), stop_time),
             Purpose::Timeout => model.timed_out = true,
-            Purpose::Stubborn | Purpose::Everything | Purpose::ByHand | Purpose::PassedOn => {}
+            // Whatever else was to become of it.
+            Purpose::Stubborn => model.doomed |= late_for_reload,
+            Purpose::Everything | Purpose::ByHand | Purpose::PassedOn => {}
         }
         if signal == Signal::KILL {
             model.killed = Some(now);
@@ -219,12 +221,13 @@ impl Witness<'_> {
         {
             return self.broken("W5", job, "it should have given up");
         }
-        if planned.exec.is_none() || self.jobs[job].told {
+        if planned.exec.is_none() {
             return Ok(());
         }
         match (&planned.when.trigger, planned.when.repeat()) {
             (Trigger::Interval(interval), _) => self.check_turns(job, *interval),
-            (_, Repeat::Once) if self.outlives_its_source(job, after) => Ok(()),
+            // One that waits for the end of another runs as often as it was told to: once in each life of that.
+            (_, Repeat::Once) if self.has_many_lives_before_it(job) => self.check_each(job, status),
             (_, Repeat::Once) => self.check_once(job, status),
             (_, Repeat::Each) => self.check_each(job, status),
         }
@@ -245,6 +248,7 @@ impl Witness<'_> {
         if let (Some(started), Some(timeout)) = (run.started, planned.timeout)
             && started + timeout < self.now
             && !run.timed_out
+            && !run.doomed
             && self.killing.is_none()
         {
             return self.broken("P5", job, "its time is up, and it was not killed");
@@ -253,7 +257,7 @@ impl Witness<'_> {
         let replaced = run.replaced.filter(|_| self.jobs[job].stopping.is_none());
         if let Some(asked) = run.stopped.or(replaced)
             && self.shutdown.is_none()
-            && asked + self.plan.stop_timeout < self.now
+            && asked + run.stop_time < self.now
             && run.killed.is_none()
         {
             return self.broken("H8", job, "it was asked to end long ago, and was not killed");
@@ -323,6 +327,13 @@ impl Witness<'_> {
         };
         if owed && seen.spawned == 0 {
             return self.broken("W7", job, "an event is lost");
+        }
+        let more = match self.plan.jobs[job].restarts {
+            Restarts::Unlimited => true,
+            Restarts::Limited(most) => before.restarts < most,
+        };
+        if seen.ended && more && seen.spawned == 0 && status.state != State::Delaying {
+            return self.broken("W6", job, "it is not restarted");
         }
         let remembered = seen.ended && pending != Pending::No;
         if seen.spawned > 0 && seen.fired == 0 && !remembered && !restarted && !seen.by_hand {

@@ -5,27 +5,36 @@ use std::time::Duration;
 use containerpilot_core::effect::Wanted;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::input::Input;
-use containerpilot_core::plan::{AtEnd, Job, Repeat, Role, Trigger};
-use containerpilot_core::{Aim, Core, Ending, JobStatus, Phase, State};
+use containerpilot_core::plan::{AtEnd, Job, Role, Trigger};
+use containerpilot_core::{Aim, Core, JobStatus, Phase, State};
 
 use super::waiting::works;
 use super::{Check, JobModel, LAST_WAIT, MOST_PATIENCE, RunModel, Witness, asks_to_stop};
 
 impl Witness<'_> {
     /// S5: the code that is to come, as far as it is known when the shutdown begins.
-    pub(super) fn see_shutdown(&mut self, input: &Input) {
-        let by_signal = asks_to_stop(input) && !self.plan.pass_signals;
+    pub(super) fn see_shutdown(&mut self, input: Option<&Input>) {
+        let by_signal = input.is_some_and(asks_to_stop) && !self.plan.pass_signals;
         if by_signal && (self.exact || self.expected_code.is_none()) {
             self.expected_code = Some(0);
         }
     }
 
+    /// A job that has nothing to run and nothing to check has ended as soon as it has begun, and no run tells of it.
+    pub(super) fn see_empty(&mut self, job: usize) {
+        let planned = &self.plan.jobs[job];
+        let periodic = matches!(planned.when.trigger, Trigger::Interval(_)) && self.startup.is_some();
+        let begun = periodic || self.jobs[job].fires > 0 || self.seen[job].by_hand;
+        if planned.exec.is_none() && planned.health.is_none() && begun {
+            self.jobs[job].has_begun = true;
+        }
+    }
+
     /// A job has completed: what that means for the exit code.
     pub(super) fn see_complete(&mut self, job: usize, status: &JobStatus) {
-        // Who is stopped by hand, or begins another life, has not ended for good.
-        let again = status.incarnation > self.jobs[job].incarnation;
-        let was = !self.seen[job].born && Self::comes_again(&self.before[job]);
-        if again || was || Self::comes_again(status) {
+        // Who is stopped by hand, or for a reload, has not ended for good.
+        let was = !self.seen[job].born && Self::comes_again(&self.between[job]);
+        if was || Self::comes_again(status) {
             return;
         }
         let planned = &self.plan.jobs[job];
@@ -43,14 +52,7 @@ impl Witness<'_> {
         if self.shutdown.is_some() {
             return;
         }
-        let periodic = matches!(planned.when.trigger, Trigger::Interval(_));
-        let in_time = model.first_fire.zip(model.stopping).is_some_and(|(fire, (_, stop))| fire < stop);
-        // An empty job may have begun by hand in an earlier step, of which no run tells.
-        let begun_empty = status.ending == Some(Ending::Empty);
-        let triggered = in_time || periodic || self.seen[job].by_hand || begun_empty;
-        let has_run = model.runs > 0
-            || model.has_begun
-            || (planned.exec.is_none() && planned.health.is_none() && triggered);
+        let has_run = model.runs > 0 || model.has_begun;
         let (at_end, code) = match failure {
             Some(code) => (planned.on_failure, code),
             None if has_run => (planned.on_success, 0),
@@ -152,7 +154,7 @@ impl Witness<'_> {
     pub(super) fn see_withdrawn(&mut self, job: usize) {
         let now = self.now;
         let model = &mut self.jobs[job];
-        if model.left_at.is_some() && model.free_at.is_none() {
+        if model.left && model.free_at.is_none() {
             model.free_at = Some(now);
         }
     }
@@ -176,24 +178,47 @@ impl Witness<'_> {
     }
 
     /// Whether a job that waits for hooks is waited for by one of them, directly or by others (S2).
-    fn in_a_ring(&self, from: usize, target: usize, after: &[JobStatus], seen: &mut Vec<usize>) -> bool {
-        let waits = after[from].aim == Aim::Hooks && after[from].run.is_none();
-        // One that has become complete in this very step, and not before the one that was let go, was part of the ring
-        // until it was broken. Where that one goes on (it has a process), the order within the step cannot be seen.
-        let later = |(one, other)| one > other;
-        let before_it = self.jobs[target].stopped.zip(self.jobs[from].stopped).is_some_and(later);
-        let gone =
-            self.before[from].state == State::Complete || (after[from].state == State::Complete && before_it);
-        if gone || !waits || seen.contains(&from) {
+    fn in_a_ring(&self, from: usize, target: usize, seen: &mut Vec<usize>) -> bool {
+        let status = &self.between[from];
+        let waits = status.aim == Aim::Hooks && status.run.is_none() && status.state != State::Complete;
+        if !waits || seen.contains(&from) {
             return false;
         }
         seen.push(from);
-        self.hooks(from).any(|hook| hook == target || self.in_a_ring(hook, target, after, seen))
+        self.hooks(from).any(|hook| hook == target || self.in_a_ring(hook, target, seen))
     }
 
-    /// Whether a job gives up hope in this step: until then it did nothing that anybody could wait for.
-    fn gives_up_hope(&self, job: usize, after: &[JobStatus]) -> bool {
-        after[job].ending == Some(Ending::Hopeless) && self.before[job].ending.is_none()
+    /// S2: a job leaves the catalog when its hooks are done. That is looked at in the very part of the step in which it
+    /// does: what its hooks begin to do a moment later is no reason to have waited for them. One that will be heard
+    /// again is not waited for until it is complete, which it may never be, but until it has done its work; and one
+    /// that only checks something (W11) has none to do.
+    pub(super) fn check_leaving(&mut self, job: usize, after: &[JobStatus], phase: Phase) -> Check {
+        let status = &after[job];
+        let left = status.aim > Aim::Hooks || status.state == State::Complete;
+        if !left || self.jobs[job].left {
+            return Ok(());
+        }
+        let Some((stopping, _)) = self.jobs[job].stopping else { return Ok(()) };
+        let (now, was) = (self.now, &self.between[job]);
+        let in_catalog = was.wanted != Wanted::Absent;
+        let model = &mut self.jobs[job];
+        model.left = true;
+        // Who was in the catalog waits for it to let go; an answer, or its time, ends that.
+        model.free_at = if in_catalog { None } else { Some(now) };
+        model.patience = now + MOST_PATIENCE.min(self.plan.stop_timeout / 4);
+        let own = self.plan.jobs[job].stop.timeout;
+        let late = own.is_some_and(|timeout| stopping + timeout <= now) || self.is_late_for_reload(job);
+        if late || !matches!(phase, Phase::Running | Phase::Stopping) {
+            return Ok(());
+        }
+        let again = self.phase != Phase::Stopping && Self::comes_again(status);
+        let outstanding = self.hooks(job).find(|hook| {
+            is_at_work(&self.between[*hook], again) && !self.in_a_ring(*hook, job, &mut Vec::new())
+        });
+        match outstanding {
+            Some(hook) => self.broken("S2", job, &format!("it does not wait for {}", self.name(hook))),
+            None => Ok(()),
+        }
     }
 
     /// S2: the order, for one job.
@@ -201,33 +226,7 @@ impl Witness<'_> {
         let status = &after[job];
         let Some((stopping, stopping_event)) = self.jobs[job].stopping else { return Ok(()) };
         let planned = &self.plan.jobs[job];
-        let left = status.aim > Aim::Hooks || status.state == State::Complete;
-        let late = planned.stop.timeout.is_some_and(|timeout| stopping + timeout <= self.now)
-            || self.is_late_for_reload(job, status);
-        if left && self.jobs[job].left_at.is_none() {
-            self.jobs[job].left_at = Some(self.now);
-            // Who was in the catalog waits for it to let go; an answer, or its time, ends that.
-            if self.before[job].wanted == Wanted::Absent {
-                self.jobs[job].free_at = Some(self.now);
-            }
-            let running = phase == Phase::Running || self.phase_before == Phase::Running;
-            let again = running && Self::comes_again(status);
-            let left_for_good = status.state == State::Complete;
-            let outstanding = self.hooks(job).find(|hook| {
-                // One that has begun another life was complete; one that has ended may run for what came after.
-                is_at_work(&after[*hook], again)
-                    && !self.seen[*hook].born
-                    && !(again && self.gives_up_hope(*hook, after))
-                    && !(again && (self.seen[*hook].ended || self.seen[*hook].spawned > 0 && left_for_good))
-                    && !self.in_a_ring(*hook, job, after, &mut Vec::new())
-            });
-            if let Some(hook) = outstanding
-                && !late
-                && matches!(phase, Phase::Beginning | Phase::Running | Phase::Stopping)
-            {
-                return self.broken("S2", job, &format!("it does not wait for {}", self.name(hook)));
-            }
-        }
+        let left = self.jobs[job].left;
         if !left {
             let again = phase == Phase::Running && Self::comes_again(status);
             let done = self.hooks(job).all(|hook| !is_at_work(&after[hook], again));
@@ -249,8 +248,10 @@ impl Witness<'_> {
         if begins && self.plan.jobs.iter().zip(&self.jobs).any(busy) {
             return self.broken("C6", job, "a coprocess is stopped while others still run");
         }
-        let Some(left_at) = self.jobs[job].left_at else { return Ok(()) };
-        let patience = left_at + MOST_PATIENCE.min(self.plan.stop_timeout / 4);
+        if !left {
+            return Ok(());
+        }
+        let patience = self.jobs[job].patience;
         let free_at = self.jobs[job].free_at.map_or(patience, |free_at| free_at.min(patience));
         let drained = free_at + planned.stop.drain;
         if run.started.is_some() && self.exact && matches!(phase, Phase::Running | Phase::Stopping) {
@@ -295,11 +296,6 @@ impl Witness<'_> {
             }
             Phase::Running | Phase::Left => Ok(()),
         }
-    }
-
-    /// Whether a job's trigger can only come once.
-    pub(super) fn is_once(&self, job: usize) -> bool {
-        self.plan.jobs[job].when.repeat() == Repeat::Once
     }
 }
 

@@ -75,12 +75,7 @@ impl Witness<'_> {
         match &self.plan.jobs[job].when.trigger {
             Trigger::Never => false,
             Trigger::Interval(_) => true,
-            _ if self.is_once(job)
-                && (model.runs > 0 || model.has_begun)
-                && !self.outlives_its_source(job, after) =>
-            {
-                false
-            }
+            _ if self.is_spent(job, after) => false,
             Trigger::Event { event, .. } => can_come(event),
             Trigger::Any { conditions, .. } => conditions.iter().any(can_come),
             Trigger::All { conditions, .. } => {
@@ -96,37 +91,35 @@ impl Witness<'_> {
         }
     }
 
-    /// W10: nobody waits in vain, and nobody gives up hope who has reason to hope.
+    /// W10: nobody gives up hope who has reason to hope. That is looked at as it was just before, because giving up may
+    /// itself be what others have waited for.
+    pub(super) fn check_given_up(&self, after: &[JobStatus]) -> Check {
+        let gives_up = |job: usize| {
+            let was = &self.between[job];
+            after[job].ending == Some(Ending::Hopeless)
+                && was.incarnation == after[job].incarnation
+                && was.ending.is_none()
+        };
+        if !(0..after.len()).any(gives_up) {
+            return Ok(());
+        }
+        let hopeful = self.hopeful(&self.between);
+        match (0..after.len()).find(|job| gives_up(*job) && hopeful[*job]) {
+            Some(job) => self.broken("W10", job, "it gives up hope, and need not"),
+            None => Ok(()),
+        }
+    }
+
+    /// W10: nobody waits in vain.
     pub(super) fn check_hope(&self, after: &[JobStatus], phase: Phase) -> Check {
         if phase != Phase::Running {
             return Ok(());
         }
-        let gave_up =
-            |job: usize| after[job].ending == Some(Ending::Hopeless) && self.before[job].ending.is_none();
-        if self.exact && (0..after.len()).any(gave_up) {
-            // As if they still waited.
-            let mut still = after.to_vec();
-            for job in (0..after.len()).filter(|job| gave_up(*job)) {
-                (still[job].state, still[job].aim) = (State::Waiting, Aim::Up);
-            }
-            let hopeful = self.hopeful(&still);
-            // What comes again because of this very step may have been told to stop after that.
-            for (job, still) in still.iter_mut().enumerate() {
-                if Self::comes_again(still) && self.before[job].ending.is_none() {
-                    (still.ending, still.aim) = (None, Aim::Up);
-                }
-            }
-            let was_hopeful = self.hopeful(&still);
-            let wrong = |job: &usize| gave_up(*job) && hopeful[*job] && was_hopeful[*job];
-            if let Some(job) = (0..after.len()).find(wrong) {
-                return self.broken("W10", job, "it gives up hope, and need not");
-            }
-        }
         // While a reload is waited for nobody knows what may come.
-        if self.is_reloading(phase) || !after.iter().any(|status| status.state == State::Waiting) {
+        if self.is_reloading() || !after.iter().any(|status| status.state == State::Waiting) {
             return Ok(());
         }
-        match self.hopeful(after).iter().zip(&self.jobs).position(|(hopeful, job)| !hopeful && !job.told) {
+        match self.hopeful(after).iter().position(|hopeful| !hopeful) {
             Some(job) => self.broken("W10", job, "it waits for what cannot come any more"),
             None => Ok(()),
         }
@@ -134,10 +127,7 @@ impl Witness<'_> {
 
     /// W10: the supervisor stops by itself when all work is done.
     pub(super) fn check_whole(&self, after: &[JobStatus], phase: Phase) -> Check {
-        if phase != Phase::Running {
-            return Ok(());
-        }
-        if self.is_reloading(phase) {
+        if phase != Phase::Running || self.is_reloading() {
             return Ok(());
         }
         let working = self.plan.jobs.iter().any(works);

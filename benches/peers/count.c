@@ -1,0 +1,26 @@
+/* count LINES MARKS: reads its input to the end; when so many lines have come (each has one `~`), leaves the mark ARRIVED. */
+#include "bare.h"
+
+enum { BUFFER = 1 << 18 };
+static char buffer[BUFFER];
+
+__attribute__((used)) void begin(number *stack)
+{
+	char **arguments = (char **)(stack + 1);
+	if (stack[0] < 3)
+		leave(2);
+	word wanted = digits(arguments[1]), seen = 0;
+	for (number size; (size = CALL(read, 0, buffer, BUFFER, 0)) > 0;) {
+		word before = seen;
+		for (number i = 0; i < size; i += 128) { /* sums of bytes, which the compiler makes wide, cannot overflow in 128 steps */
+			unsigned char some = 0;
+			number end = i + 128 < size ? i + 128 : size;
+			for (number k = i; k < end; k++)
+				some += buffer[k] == '~';
+			seen += some;
+		}
+		if (before < wanted && seen >= wanted)
+			leave_mark(arguments[2], clock_now(), ARRIVED, seen);
+	}
+	leave(0);
+}

@@ -1,0 +1,40 @@
+//! Any bytes as what a name server answers, as `/etc/hosts`, and as `/etc/resolv.conf`.
+
+use super::message::{self, Answer, Family, Name};
+use super::{hosts, settings::Settings};
+
+/// Whatever the bytes are.
+pub(crate) fn run(bytes: &[u8]) {
+    let Ok(name) = Name::of("consul.example") else { panic!("that is a name") };
+    for family in [Family::V4, Family::V6] {
+        // As they stand, if they begin with the right number; and as what comes behind a right beginning.
+        let id = bytes.first_chunk().map_or(0, |id| u16::from_be_bytes(*id));
+        check(bytes, id, &name, family);
+        let mut answer = message::question(id, &name, family);
+        let flags = bytes.iter().copied().chain([0; 2]).take(2);
+        for (byte, flags) in answer.iter_mut().skip(2).zip(flags) {
+            *byte = flags | 0x80;
+        }
+        for (byte, count) in answer.iter_mut().skip(6).zip([0, 200]) {
+            *byte = count;
+        }
+        answer.extend(bytes.iter().skip(2));
+        check(&answer, id, &name, family);
+    }
+    let lines = bytes.split(|byte| *byte == b'\n').count();
+    assert!(hosts::addresses(bytes, "consul").len() <= lines, "one address a line");
+    let settings = Settings::read(bytes, "pod.example");
+    assert!((1..=3).contains(&settings.servers.len()) && (1..=5).contains(&settings.attempts));
+    assert!((1..=30).contains(&settings.patience.as_secs()));
+    let names = settings.candidates("consul");
+    assert!((1..=33).contains(&names.len()) && names.iter().any(|name| name == "consul"));
+}
+
+fn check(bytes: &[u8], id: u16, name: &Name, family: Family) {
+    let Some(answered) = message::answer(bytes, id, name, family) else { return };
+    if let Answer::Addresses(found) = answered.answer {
+        // A record is twelve bytes and an address at least.
+        assert!(found.len() <= bytes.len() / 16);
+        assert!(found.iter().all(|address| address.is_ipv4() == (family == Family::V4)));
+    }
+}

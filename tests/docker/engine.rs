@@ -1,0 +1,230 @@
+//! The engine, images made on the spot, and containers that are always taken away.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long anything may take before the test has failed.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
+
+static COUNT: AtomicU32 = AtomicU32::new(0);
+
+/// A name that nobody else has.
+pub(crate) fn new_name(what: &str) -> String {
+    format!("cp-{what}-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// Asks the engine, whatever it answers.
+pub(crate) fn ask(args: &[&str]) -> Output {
+    assert!(
+        Command::new("docker").arg("version").output().is_ok_and(|output| output.status.success()),
+        "no engine answers; run these tests with `make test-docker`"
+    );
+    Command::new("docker").args(args).stdin(Stdio::null()).output().unwrap()
+}
+
+/// Asks the engine for something that must succeed; what it printed.
+pub(crate) fn docker(args: &[&str]) -> String {
+    let output = ask(args);
+    let words = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "docker {}: {words}", args.join(" "));
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+/// A folder of this test's own.
+pub(crate) fn folder(what: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(new_name(what));
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// Waits until something holds.
+pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < deadline, "in vain: {what}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// The image of nothing but the binary.
+pub(crate) fn scratch() -> &'static str {
+    static IMAGE: OnceLock<String> = OnceLock::new();
+    IMAGE.get_or_init(|| {
+        let root = folder("scratch");
+        put_binary(&root);
+        import(&root)
+    })
+}
+
+/// The image with a busybox beside it, and `/var/run` where everybody has it.
+pub(crate) fn busybox() -> &'static str {
+    static IMAGE: OnceLock<String> = OnceLock::new();
+    IMAGE.get_or_init(|| {
+        let root = folder("busybox");
+        put_binary(&root);
+        put_busybox(&root);
+        for folder in ["etc", "run", "tmp", "var"] {
+            fs::create_dir_all(root.join(folder)).unwrap();
+        }
+        fs::set_permissions(root.join("tmp"), fs::Permissions::from_mode(0o1777)).unwrap();
+        symlink("/run", root.join("var/run")).unwrap();
+        fs::write(root.join("etc/passwd"), "root:x:0:0::/:/bin/sh\nweb:x:1000:1000::/:/bin/sh\n").unwrap();
+        fs::write(root.join("etc/group"), "root:x:0:\nweb:x:1000:\nlogs:x:77:web\n").unwrap();
+        import(&root)
+    })
+}
+
+pub(crate) fn put_binary(root: &Path) {
+    fs::create_dir_all(root.join("bin")).unwrap();
+    fs::copy(env!("CARGO_BIN_EXE_containerpilot"), root.join("bin/containerpilot")).unwrap();
+}
+
+pub(crate) fn put_busybox(root: &Path) {
+    let found = std::env::split_paths(&std::env::var_os("PATH").unwrap())
+        .map(|folder| folder.join("busybox"))
+        .find(|file| file.exists());
+    let busybox = found.expect("busybox is missing: apt-get install busybox-static");
+    fs::create_dir_all(root.join("bin")).unwrap();
+    fs::copy(&busybox, root.join("bin/busybox")).unwrap();
+    let list = Command::new(&busybox).arg("--list").output().unwrap().stdout;
+    for applet in String::from_utf8(list).unwrap().lines().filter(|applet| *applet != "busybox") {
+        symlink("busybox", root.join("bin").join(applet)).unwrap();
+    }
+}
+
+/// Makes an image of a folder, whose entry is the supervisor.
+pub(crate) fn import(root: &Path) -> String {
+    fs::set_permissions(root, fs::Permissions::from_mode(0o755)).unwrap();
+    let name = new_name("image");
+    let archive = root.with_extension("tar");
+    let done = Command::new("tar")
+        .args(["--owner=0", "--group=0", "-C"])
+        .arg(root)
+        .arg("-cf")
+        .arg(&archive)
+        .arg(".")
+        .status()
+        .unwrap();
+    assert!(done.success());
+    let entry = r#"ENTRYPOINT ["/bin/containerpilot"]"#;
+    let path = "ENV PATH=/bin";
+    docker(&["import", "--change", entry, "--change", path, archive.to_str().unwrap(), &name]);
+    fs::remove_dir_all(root).unwrap();
+    fs::remove_file(archive).unwrap();
+    name
+}
+
+/// A container; it is removed with all that runs in it when the test has done with it.
+pub(crate) struct Container {
+    pub(crate) name: String,
+    folder: PathBuf,
+}
+
+impl Container {
+    /// Starts one with a configuration, options of `docker run`, and an image.
+    pub(crate) fn start(config: &str, options: &[&str], image: &str) -> Self {
+        Self::with(config, options, image, &[])
+    }
+
+    /// Starts one without a configuration, and with arguments.
+    pub(crate) fn running(options: &[&str], image: &str, args: &[&str]) -> Self {
+        Self::with("", options, image, args)
+    }
+
+    fn with(config: &str, options: &[&str], image: &str, args: &[&str]) -> Self {
+        let folder = folder("container");
+        let name = new_name("container");
+        let file = folder.join("containerpilot.json5");
+        let mount = format!("{}:/etc/containerpilot.json5:ro", file.display());
+        let mut command = vec!["run", "--detach", "--name", &name];
+        if !config.is_empty() {
+            fs::write(&file, config).unwrap();
+            command.extend(["--volume", &mount]);
+        }
+        command.extend(options);
+        command.push(image);
+        command.extend(args);
+        let container = Self { name: name.clone(), folder };
+        docker(&command);
+        container
+    }
+
+    /// What it has written so far.
+    pub(crate) fn logs(&self) -> String {
+        let output = ask(&["logs", &self.name]);
+        format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+    }
+
+    /// Waits until it has written something.
+    pub(crate) fn says(&self, part: &str) -> String {
+        let mut log = String::new();
+        let deadline = Instant::now() + PATIENCE;
+        while !log.contains(part) {
+            assert!(Instant::now() < deadline, "it never said {part:?}:\n{log}");
+            std::thread::sleep(Duration::from_millis(50));
+            log = self.logs();
+        }
+        log
+    }
+
+    /// What the engine knows of it.
+    pub(crate) fn inspect(&self, format: &str) -> String {
+        docker(&["inspect", "--format", format, &self.name])
+    }
+
+    /// Waits for its end; its code, as the engine sees it.
+    pub(crate) fn code(&self) -> String {
+        until("the container ends", || self.inspect("{{.State.Running}}") == "false");
+        self.inspect("{{.State.ExitCode}}")
+    }
+
+    /// Runs a command in it.
+    pub(crate) fn exec(&self, args: &[&str]) -> Output {
+        ask(&[&["exec", &self.name], args].concat())
+    }
+
+    /// The same, for one that must succeed; what it printed.
+    pub(crate) fn shell(&self, script: &str) -> String {
+        docker(&["exec", &self.name, "/bin/sh", "-c", script])
+    }
+
+    pub(crate) fn kill(&self, signal: &str) {
+        docker(&["kill", "--signal", signal, &self.name]);
+    }
+
+    /// Stops it with so many seconds of patience; how long it took.
+    pub(crate) fn stop(&self, seconds: u32) -> Duration {
+        let began = Instant::now();
+        docker(&["stop", "--time", &seconds.to_string(), &self.name]);
+        began.elapsed()
+    }
+}
+
+impl Drop for Container {
+    fn drop(&mut self) {
+        ask(&["rm", "--force", "--volumes", &self.name]);
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// A network of this test's own.
+pub(crate) struct Network(pub(crate) String);
+
+impl Network {
+    pub(crate) fn new() -> Self {
+        let name = new_name("network");
+        docker(&["network", "create", &name]);
+        Self(name)
+    }
+}
+
+impl Drop for Network {
+    fn drop(&mut self) {
+        ask(&["network", "rm", &self.0]);
+    }
+}

@@ -1,0 +1,87 @@
+//! The two Dockerfiles of this project, as far as nothing has to be pulled.
+
+use std::fs;
+use std::path::Path;
+
+use crate::engine::{Container, busybox, docker, folder, import, new_name, put_busybox, scratch};
+
+fn project(name: &str) -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).unwrap()
+}
+
+#[test]
+fn x3_the_dockerfile_makes_an_image_of_the_binary() {
+    let context = folder("context");
+    fs::create_dir_all(context.join("target/dist")).unwrap();
+    fs::copy(env!("CARGO_BIN_EXE_containerpilot"), context.join("target/dist/containerpilot")).unwrap();
+    fs::write(context.join("Dockerfile"), project("Dockerfile")).unwrap();
+    fs::write(context.join(".dockerignore"), project(".dockerignore")).unwrap();
+    fs::create_dir_all(context.join("target/debug")).unwrap();
+    let image = new_name("plain");
+    docker(&["build", "--quiet", "--tag", &image, context.to_str().unwrap()]);
+    fs::remove_dir_all(context).unwrap();
+    assert!(docker(&["run", "--rm", &image, "-version"]).starts_with("Version: "));
+    assert_eq!(docker(&["run", "--rm", &image, "--", "/bin/containerpilot", "-version"]).lines().count(), 3);
+}
+
+/// The compiler's image cannot be had here. Another takes its place, whose `cargo` has the binary ready; all else is as it stands.
+#[test]
+fn x3_the_dockerfile_that_builds_makes_the_same_image() {
+    let base = folder("base");
+    put_busybox(&base);
+    fs::copy(env!("CARGO_BIN_EXE_containerpilot"), base.join("ready")).unwrap();
+    let cargo = "#!/bin/sh\nset -e\ntest \"$*\" = 'build --release --locked'\ntest -e Cargo.toml\ntest ! -e .git\n\
+                 test \"$CONTAINERPILOT_GIT_HASH $CONTAINERPILOT_BUILD_DATE\" = 'abc 2026-01-02'\n\
+                 mkdir -p target/release\ncp /ready target/release/containerpilot\n";
+    fs::write(base.join("bin/cargo"), cargo).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(base.join("bin/cargo"), mode).unwrap();
+    let compiler = import(&base);
+    let context = folder("context");
+    for name in ["Cargo.toml", ".dockerignore", "Dockerfile.build"] {
+        fs::write(context.join(name), project(name)).unwrap();
+    }
+    fs::create_dir_all(context.join(".git")).unwrap();
+    fs::write(context.join(".git/config"), "").unwrap();
+    let image = new_name("built");
+    let file = context.join("Dockerfile.build");
+    let arguments =
+        [format!("RUST={compiler}"), "GIT_HASH=abc".to_owned(), "BUILD_DATE=2026-01-02".to_owned()];
+    let mut command = vec!["build", "--tag", &image, "--file", file.to_str().unwrap()];
+    for argument in &arguments {
+        command.extend(["--build-arg", argument]);
+    }
+    command.push(context.to_str().unwrap());
+    docker(&command);
+    fs::remove_dir_all(context).unwrap();
+    assert!(docker(&["run", "--rm", &image, "-version"]).starts_with("Version: "));
+}
+
+/// The manual's Dockerfiles, behind a base that is there.
+#[test]
+fn x4_the_lines_of_the_manual_are_all_that_an_image_needs() {
+    let page = project("docs/container.md");
+    let blocks: Vec<&str> =
+        page.split("```dockerfile\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
+    let [with_file, alone, check] = blocks[..] else { panic!("{} Dockerfiles", blocks.len()) };
+    let image = |lines: &str| {
+        let context = folder("context");
+        let lines = lines.replace("--from=containerpilot ", &format!("--from={} ", scratch()));
+        fs::write(context.join("Dockerfile"), format!("FROM {}\n{lines}", busybox())).unwrap();
+        fs::write(
+            context.join("containerpilot.json5"),
+            "{ jobs: [{ name: 'a', exec: 'echo from the file' }] }",
+        )
+        .unwrap();
+        let image = new_name("manual");
+        docker(&["build", "--quiet", "--tag", &image, context.to_str().unwrap()]);
+        fs::remove_dir_all(context).unwrap();
+        image
+    };
+    let first = Container::running(&[], &image(&format!("{with_file}{check}")), &[]);
+    assert_eq!(first.code(), "0");
+    assert!(first.logs().contains("from the file"), "{}", first.logs());
+    assert_eq!(first.inspect("{{.Config.Healthcheck.Test}}"), "[CMD /bin/containerpilot health]");
+    let second = Container::running(&[], &image(alone), &["sh", "-c", "exit 5"]);
+    assert_eq!(second.code(), "5");
+}

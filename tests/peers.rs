@@ -1,0 +1,56 @@
+//! The comparison with the peers: that its page is what its figures say, and that it still measures.
+#![expect(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn harness(words: &[&str]) -> Output {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    Command::new("python3").arg(here.join("benches/peers")).args(words).output().unwrap()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// `BLESS=1` writes the page and its pictures anew, without measuring anything.
+#[test]
+fn the_page_beside_the_peers_is_what_its_figures_say() {
+    let bless = std::env::var_os("BLESS").is_some_and(|value| value == "1");
+    let done = harness(&[if bless { "--render" } else { "--check" }]);
+    assert!(done.status.success(), "{}", said(&done));
+}
+
+/// Little of each, with the floor and this program; what the figures are does not matter here.
+#[test]
+fn the_harness_measures() {
+    let folder = std::env::temp_dir().join(format!("containerpilot-peers-{}", std::process::id()));
+    let out = folder.display().to_string();
+    let ours = ["--binary", env!("CARGO_BIN_EXE_containerpilot"), "--peers", "floor,containerpilot"];
+    let little = ["--quick", "--scenes", "start,fleet,log,restart", "--patience", "0", "--out", &out];
+    let done = harness(&[&ours[..], &little[..]].concat());
+    assert!(done.status.success(), "{}", said(&done));
+    let page = std::fs::read_to_string(folder.join("peers.md")).unwrap();
+    let kept = std::fs::read_to_string(folder.join("peers.json")).unwrap();
+    let picture = std::fs::read_to_string(folder.join("peers/log.svg")).unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+
+    for row in ["start of one service", "start of 10 services", "log, as JSON", "processor time per restart"]
+    {
+        let line = page.lines().find(|line| line.starts_with(&format!("| {row}")));
+        let cells: Vec<&str> = line.unwrap_or_default().split('|').map(str::trim).collect();
+        let figure = cells.get(3).copied().unwrap_or_default().trim_matches('*').replace(',', "");
+        assert!(figure.parse::<f64>().is_ok_and(|figure| figure > 0.0), "{row}: {line:?}\n{}", said(&done));
+    }
+    assert!(picture.contains("<svg") && picture.contains("</svg>"));
+    let kept: serde_json::Value = serde_json::from_str(&kept).unwrap();
+    let failed = kept.pointer("/scenes/start/failed").and_then(serde_json::Value::as_object).unwrap();
+    assert!(failed.is_empty(), "{failed:?}");
+}
+
+#[test]
+fn a_scene_that_there_is_not_is_named_with_those_there_are() {
+    let done = harness(&["--binary", env!("CARGO_BIN_EXE_containerpilot"), "--scenes", "lunch"]);
+    assert!(!done.status.success());
+    assert!(said(&done).contains("there is no scene 'lunch': it is one of start, memory"), "{}", said(&done));
+}
