@@ -1,6 +1,6 @@
 # `make test` is all a contributor needs; the others are its parts and some tools.
 
-.PHONY: test test-docker deps lint sim bench bench-peers docs fuzz deny static
+.PHONY: test test-docker deps lint sim faults soak bench bench-peers docs fuzz deny static
 
 # The tests in containers come last, so that nobody overlooks what is said if they cannot be run.
 test: deps lint
@@ -28,6 +28,17 @@ SIM_SCHEDULES ?= 1000000
 SIM_SERIES ?= 0
 sim:
 	cargo run --release -p containerpilot-sim -- --schedules $(SIM_SCHEDULES) --seed $(SIM_SERIES)
+
+# Each of the first system calls of each kind fails once, in every way it can. One fault: FAULTS='loop:pipe2:3:EMFILE'.
+FAULTS ?= all
+faults:
+	FAULTS='$(FAULTS)' cargo test --test faults -- --nocapture
+
+# Chaos on the release binary with a real Consul, for half an hour; what is done when comes from a seed, which is printed.
+SOAK_SECONDS ?= 1800
+soak:
+	cargo build --release
+	SOAK_SECONDS=$(SOAK_SECONDS) SOAK_BINARY="$${CARGO_TARGET_DIR:-$(CURDIR)/target}/release/containerpilot" cargo test --test soak
 
 bench:
 	cargo bench --bench load --bench logs --bench supervise --bench discovery --bench control --bench simulate
