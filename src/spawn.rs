@@ -62,7 +62,7 @@ pub(crate) struct Spawner {
     /// lie above and need not be copied for a child that closes them at once: with a thousand jobs these are
     /// two thousand.
     slots: Slots,
-    stack: sys::Stack,
+    room: sys::Room,
     strings: Strings,
 }
 
@@ -153,7 +153,7 @@ impl Spawner {
             descriptors: sys::raise_descriptor_limit(),
             null,
             slots: Slots { null: slot_null, out, err, copy_below },
-            stack: sys::Stack::new(),
+            room: sys::Room::new(),
             strings: Strings::default(),
         })
     }
@@ -240,7 +240,7 @@ impl Spawner {
             user: identity.user,
             no_new_privileges: process.no_new_privileges,
         };
-        let started = sys::start(&image, &mut self.stack);
+        let started = sys::start(&image, &mut self.room);
         self.strings = strings;
         started.map_err(|failed| {
             if let Some(pid) = failed.pid {

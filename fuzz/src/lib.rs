@@ -6,6 +6,7 @@
 
 mod decode;
 mod json5;
+mod lines;
 mod migrate;
 mod scenario;
 mod template;
@@ -37,13 +38,6 @@ mod binary {
         #[path = "../../fuzz/src/consul.rs"]
         pub(crate) mod consul;
         mod wire;
-    }
-    pub(crate) mod logs {
-        mod clock;
-        mod escape;
-        mod format;
-        #[path = "../../fuzz/src/lines.rs"]
-        pub(crate) mod lines;
     }
     pub(crate) mod probe {
         mod answer;
@@ -80,7 +74,7 @@ pub const TARGETS: [Target; 14] = [
     ("consul", binary::discovery::consul::run),
     ("decode", decode::run),
     ("json5", json5::run),
-    ("lines", binary::logs::lines::run),
+    ("lines", lines::run),
     ("migrate", migrate::run),
     ("names", binary::resolve::names::run),
     ("requests", binary::control::requests::run),

@@ -9,10 +9,9 @@ use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant, SystemTime};
 
 use containerpilot_core::plan::{Format, Level};
+use containerpilot_lines::{Form, Labels, stamp};
 
 use super::Source;
-use super::clock;
-use super::format::{Form, Labels};
 use super::output::{Output, complain};
 
 /// A batch is written when it has so many bytes.
@@ -94,20 +93,21 @@ impl Writer {
             pid: Some(source.pid),
             check: source.check.as_deref(),
         };
-        self.form.label(&clock::stamp(SystemTime::now()), labels);
+        self.form.label(&stamp(SystemTime::now()), labels);
     }
 
     /// Adds the entries of whole lines, each with its newline; returns how many bytes of them, less than all if the
     /// output is full.
     pub(super) fn lines(&mut self, lines: &[u8]) -> usize {
-        let mut start = 0;
-        for end in memchr::memchr_iter(b'\n', lines) {
-            let Some(line) = lines.get(start..end) else { break };
-            start = end + 1;
-            if line.len() > LONG {
-                self.long(line.to_vec(), false);
-            } else {
-                self.form.line(line, &mut self.pending);
+        let mut done = 0;
+        while let Some(rest @ [_, ..]) = lines.get(done..) {
+            done += self.form.lines(rest, BATCH, LONG, &mut self.pending);
+            if self.pending.len() < BATCH
+                && let Some(rest @ [_, ..]) = lines.get(done..)
+            {
+                let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+                self.long(rest.get(..end).unwrap_or_default().to_vec(), false);
+                done += end + 1;
             }
             if self.long.is_some() || self.pending.len() >= BATCH {
                 self.flush();
@@ -116,7 +116,7 @@ impl Writer {
                 }
             }
         }
-        start
+        done.min(lines.len())
     }
 
     /// Adds the entry of a line without a newline.
@@ -139,7 +139,7 @@ impl Writer {
         message: &str,
         output: &[String],
     ) {
-        self.own.label(&clock::stamp(time), Labels { level, job, pid: None, check: None });
+        self.own.label(&stamp(time), Labels { level, job, pid: None, check: None });
         self.own.entry(message, output, &mut self.pending);
         if self.pending.len() >= BATCH {
             self.flush();

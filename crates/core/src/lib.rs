@@ -22,6 +22,7 @@ pub mod ids;
 pub mod input;
 mod job;
 pub mod journal;
+pub mod order;
 pub mod plan;
 pub mod reconcile;
 pub mod reload;
