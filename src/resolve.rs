@@ -54,10 +54,10 @@ fn found_in(host: &str, hosts: &[u8], settings: &Settings, deadline: Instant) ->
     if let Some(addresses) = known(host) {
         return Ok(addresses);
     }
-    Name::of(host).map_err(|why| format!("{host}: {why}"))?;
+    Name::of(host)?;
     let mut addresses = hosts::addresses(hosts, host.strip_suffix('.').unwrap_or(host));
     if addresses.is_empty() {
-        addresses = ask::addresses(host, settings, deadline).map_err(|why| format!("{host}: {why}"))?;
+        addresses = ask::addresses(host, settings, deadline)?;
     }
     containerpilot_core::order::sort_by_key(&mut addresses, IpAddr::is_ipv6);
     addresses.truncate(MOST_ADDRESSES);

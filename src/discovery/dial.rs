@@ -139,7 +139,7 @@ impl Dialer {
                 look_up.until = Some(Instant::now() + NAME_COUNTS);
                 Ok(look_up.known.clone())
             }
-            Ok(Ok(Err(why))) => Err(format!("the name cannot be looked up: {why}")),
+            Ok(Ok(Err(why))) => Err(format!("the name {host} cannot be looked up: {why}")),
             Ok(Err(error)) => Err(format!("the name {host} cannot be looked up: {error}")),
             Err(_) => {
                 look_up.going_on = Some(going_on);
