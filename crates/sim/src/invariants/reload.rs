@@ -278,7 +278,8 @@ impl Witness<'_> {
                         Code::ExitFailed => ended && model.last_failure.is_some(),
                         Code::Stopping => model.stopping.is_some(),
                         Code::Stopped => model.stopped.is_some(),
-                        Code::TimerExpired => model.gave_up,
+                        // Whoever has started it by hand since has taken that back.
+                        Code::TimerExpired => model.gave_up && !Self::comes_again(&self.between[nth]),
                         _ => false,
                     }
             }),
