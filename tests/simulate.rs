@@ -1,5 +1,5 @@
 //! `simulate` from outside: the real program, its files and its exit codes.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test stops at what it does not expect")]
+#![expect(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

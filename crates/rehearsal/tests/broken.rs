@@ -1,5 +1,5 @@
 //! Broken scenarios, and the whole message each gets. `BLESS=1` writes the messages anew.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test stops at what it does not expect")]
+#![expect(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
 use std::collections::BTreeMap;
 use std::fs;
