@@ -1,6 +1,6 @@
 # `make test` is all a contributor needs; the others are its parts and some tools.
 
-.PHONY: test test-docker deps lint sim bench bench-peers docs fuzz deny static
+.PHONY: test test-docker deps lint sim faults soak bench bench-peers docs fuzz deny static
 
 # The tests in containers come last, so that nobody overlooks what is said if they cannot be run.
 test: deps lint
@@ -16,7 +16,8 @@ deps:
 
 lint:
 	cargo fmt --all -- --check
-	cargo clippy --workspace --all-targets --test docker --test example -- -D warnings
+	cargo clippy --workspace --all-targets -- -D warnings
+	cargo clippy --test docker --test example -- -D warnings
 
 # Writes the generated pages (reference, manual page, schema) and the expected messages anew. Look at the difference!
 docs:
@@ -28,8 +29,19 @@ SIM_SERIES ?= 0
 sim:
 	cargo run --release -p containerpilot-sim -- --schedules $(SIM_SCHEDULES) --seed $(SIM_SERIES)
 
+# Each of the first system calls of each kind fails once, in every way it can. One fault: FAULTS='loop:pipe2:3:EMFILE'.
+FAULTS ?= all
+faults:
+	FAULTS='$(FAULTS)' cargo test --test faults -- --nocapture
+
+# Chaos on the release binary with a real Consul, for half an hour; what is done when comes from a seed, which is printed.
+SOAK_SECONDS ?= 1800
+soak:
+	cargo build --release
+	SOAK_SECONDS=$(SOAK_SECONDS) SOAK_BINARY="$${CARGO_TARGET_DIR:-$(CURDIR)/target}/release/containerpilot" cargo test --test soak
+
 bench:
-	cargo bench --bench load --bench logs --bench supervise --bench discovery --bench control
+	cargo bench --bench load --bench logs --bench supervise --bench discovery --bench control --bench simulate
 
 # This program beside tini, s6, runit and others, which are installed where they are missing: writes docs/peers.md and its
 # pictures. BENCH has further words: --quick, --rt, --scenes start,log, --peers floor,containerpilot,s6, --merge, --help.

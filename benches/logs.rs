@@ -15,9 +15,10 @@ use containerpilot_core::plan::{Format, Level, Logging, Output};
 #[expect(dead_code, unused_imports, reason = "only a part of the modules is used, and none of their tests")]
 mod binary {
     pub(crate) mod logs;
+    pub(crate) mod mishap;
     pub(crate) mod sys;
 }
-use binary::{logs, sys};
+use binary::{logs, mishap, sys};
 
 const LINE: usize = 100;
 

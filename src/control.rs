@@ -94,7 +94,7 @@ impl Control {
             // The loop waits for nobody.
             _ => {
                 if let Some(old) = now.replace(Self::listen(wanted, Duration::ZERO)?) {
-                    old.unlink();
+                    old.unlink()?;
                 }
             }
         }
@@ -139,9 +139,10 @@ impl Control {
         Ok(())
     }
 
-    /// S6: nobody finds the socket any more.
-    pub(crate) fn unlink(&self) {
-        self.file.remove();
+    /// S6: nobody finds the socket any more. What stands in the way is said in words.
+    pub(crate) fn unlink(&self) -> Result<(), String> {
+        let left = |error| format!("the control socket {} could not be removed: {error}", self.plan.socket);
+        self.file.remove().map_err(left)
     }
 
     /// Waits until all who were being answered are, though not beyond the deadline.

@@ -43,6 +43,8 @@ use crate::mailbox::Letterbox;
 const SERVICE_PLACES: usize = 8;
 /// The most that is read of a file of certificates; a system's own bundle is a quarter of a megabyte.
 const MOST_FILE: u64 = 8 * 1024 * 1024;
+/// After a fault of ours, how long a task waits before it begins anew.
+const RECOVERY: Duration = Duration::from_secs(1);
 /// How long the end of everything waits at most for Consul, however long the stop time is.
 const LAST_CALL: Duration = Duration::from_secs(1);
 

@@ -77,7 +77,7 @@ fn files_of(directory: &Path) -> Result<Vec<PathBuf>, String> {
             files.push(path);
         }
     }
-    files.sort();
+    containerpilot_core::order::sort(&mut files);
     Ok(files)
 }
 

@@ -28,9 +28,6 @@
 //! The log never prints an environment or a value of the configuration by itself; what an entry says is its caller's
 //! duty (L5).
 
-mod clock;
-mod escape;
-mod format;
 mod output;
 mod plane;
 mod queue;
@@ -49,8 +46,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use containerpilot_core::plan::{self, Level, Logging};
+pub(crate) use containerpilot_lines::is_hidden;
 
-pub(crate) use self::escape::is_hidden;
 use self::output::{Output, complain};
 use self::plane::Plane;
 use self::queue::{Entry, Queue, Work};
@@ -65,7 +62,7 @@ const GRACE: Duration = Duration::from_millis(100);
 
 /// A time as the log writes it, as RFC 3339 wants it.
 pub(crate) fn rfc3339(time: SystemTime) -> String {
-    clock::stamp(time).iter().map(|byte| char::from(*byte)).collect()
+    containerpilot_lines::stamp(time).iter().map(|byte| char::from(*byte)).collect()
 }
 
 /// Who writes to a pipe.

@@ -73,10 +73,12 @@ impl Mailbox {
 }
 
 impl Letterbox {
-    pub(crate) fn send(&self, news: News) {
-        // Nobody reads any more when the supervisor is leaving.
-        if self.sender.send(news).is_ok() {
+    /// Sends news. Says whether somebody will read it: nobody does any more when the supervisor is leaving.
+    pub(crate) fn send(&self, news: News) -> bool {
+        let sent = self.sender.send(news).is_ok();
+        if sent {
             self.waker.wake();
         }
+        sent
     }
 }

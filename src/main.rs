@@ -1,17 +1,11 @@
 //! containerpilot: an init system for containers.
 //!
 //! The binary is the thinnest of the three floors: it reads files, asks the system, prints, and decides nothing.
-//!
-//! The program's entry is in `sys`: what the standard library does before `main` costs a tenth of our start.
-#![cfg_attr(not(test), no_main)]
 
 mod cli;
 mod control;
 mod discovery;
 mod effects;
-#[cfg(not(test))]
-#[path = "sys/entry.rs"]
-mod entry;
 mod files;
 mod host;
 mod inquiry;
@@ -19,6 +13,7 @@ mod json;
 mod logs;
 mod mailbox;
 mod memory;
+mod mishap;
 mod net;
 mod probe;
 mod quiet;
@@ -35,8 +30,9 @@ mod telemetry;
 mod testing;
 mod users;
 
-/// The tests have an entry of their own.
-#[cfg(test)]
-fn main() {
-    cli::main(&[]);
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments: Vec<_> = std::env::args_os().skip(1).collect();
+    ExitCode::from(cli::main(&arguments))
 }

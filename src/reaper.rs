@@ -44,6 +44,8 @@ pub(crate) struct Round {
     pub(crate) orphans: usize,
     /// Whether there may be more to collect at once.
     pub(crate) more: bool,
+    /// Whether the system has failed us: nobody tells again of those that are still there.
+    pub(crate) failed: bool,
 }
 
 /// Knows the processes that we started.
@@ -66,11 +68,15 @@ impl Reaper {
     pub(crate) fn collect(&mut self, ended: &mut Vec<Ended>) -> Round {
         let mut round = Round::default();
         for _ in 0..MOST_AT_ONCE {
-            let Ok(Look::Ended(pid, status)) = sys::look() else { return round };
+            let (pid, status) = match sys::look() {
+                Ok(Look::Ended(pid, status)) => (pid, status),
+                Ok(Look::Alive | Look::Childless) => return round,
+                Err(_) => return Round { failed: true, ..round },
+            };
             let Some(owner) = self.living.remove(&pid) else {
                 round.orphans += 1;
                 if sys::reap(pid).is_err() {
-                    return round;
+                    return Round { failed: true, ..round };
                 }
                 continue;
             };
@@ -94,7 +100,7 @@ impl Reaper {
             }
             ended.push(Ended { owner, pid, status, leftovers });
             if reaped.is_err() {
-                return round;
+                return Round { failed: true, ..round };
             }
         }
         Round { more: true, ..round }
@@ -103,6 +109,13 @@ impl Reaper {
     /// Sends a signal to the process group of a process that has not been reaped. One that has been needs none.
     pub(crate) fn kill(&self, owner: Owner, signal: Signal) -> Result<(), Errno> {
         self.pids.get(&owner).map_or(Ok(()), |pid| sys::kill_group(*pid, signal))
+    }
+
+    /// Kills everything that was started and has not been reaped.
+    pub(crate) fn kill_all(&self) {
+        for pid in self.living.keys() {
+            let _ = sys::kill_group(*pid, Signal::KILL);
+        }
     }
 
     /// Kills what is left of the process group of a run that has ended.

@@ -17,6 +17,7 @@ use containerpilot_core::reload::Changes;
 use tokio::sync::oneshot;
 
 use crate::mailbox::{Letterbox, News};
+use crate::mishap::mishap;
 use crate::source::{self, NoPlan, Source};
 
 /// Somebody who wants a reload.
@@ -159,7 +160,10 @@ impl Reloads {
         let letterbox = self.letterbox.clone();
         let work = move || {
             // A fault of ours must not leave anybody waiting.
-            let loaded = catch_unwind(AssertUnwindSafe(|| load(&source, environment)));
+            let loaded = catch_unwind(AssertUnwindSafe(|| {
+                mishap("load");
+                load(&source, environment)
+            }));
             letterbox.send(News::Loaded(Box::new(loaded.unwrap_or_else(|panic| fault(panic.as_ref())))));
         };
         match std::thread::Builder::new().name("reload".to_owned()).spawn(work) {

@@ -59,7 +59,7 @@ fn found_in(host: &str, hosts: &[u8], settings: &Settings, deadline: Instant) ->
     if addresses.is_empty() {
         addresses = ask::addresses(host, settings, deadline).map_err(|why| format!("{host}: {why}"))?;
     }
-    addresses.sort_by_key(IpAddr::is_ipv6);
+    containerpilot_core::order::sort_by_key(&mut addresses, IpAddr::is_ipv6);
     addresses.truncate(MOST_ADDRESSES);
     Ok(addresses)
 }

@@ -21,7 +21,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 use containerpilot_config::template::Environment;
+use containerpilot_core::command::Answer;
 use containerpilot_core::difference::reloads_at;
+use containerpilot_core::input::{StartError, StartErrorKind};
 use containerpilot_core::plan::{Level, Plan, Signal};
 use containerpilot_core::{Core, Effect, Input, Time};
 
@@ -30,8 +32,9 @@ use crate::discovery::Discovery;
 use crate::effects::Hands;
 use crate::inquiry::{Desk, Inquiries, Question};
 use crate::logs::Logs;
-use crate::mailbox::{Mailbox, News};
+use crate::mailbox::{Letterbox, Mailbox, News};
 use crate::memory::Memory;
+use crate::mishap::mishap;
 use crate::net::Net;
 use crate::probe::Probes;
 use crate::quiet::Quiet;
@@ -52,6 +55,11 @@ const LONG_LOOK: Duration = Duration::from_micros(100);
 const GATHERING: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(20)];
 /// After a fault of the core, how long its deadlines have to wait, lest it fails without a pause.
 const RECOVERY: Duration = Duration::from_secs(1);
+
+/// In an answer to whoever asked for something that met a fault.
+const FAULT: &str = "a fault of containerpilot; please report it";
+/// The exit code when not even the end could be decided about (`EX_SOFTWARE`).
+const FAULT_CODE: u8 = 70;
 
 /// How long the last lines of the log may take at least, however short the stop time is.
 const LAST_LINES: Duration = Duration::from_secs(1);
@@ -120,22 +128,24 @@ impl<D: Decide> Runtime<D> {
         environment: Environment,
         source: Option<Source>,
     ) -> io::Result<Self> {
-        let spawner = Spawner::new(environment)?;
-        sys::set_name(c"containerpilot")?;
+        let spawner = needed("descriptors to start programs with", Spawner::new(environment))?;
+        needed("its name", sys::set_name(c"containerpilot").map_err(io::Error::from))?;
         if std::process::id() != 1 {
-            sys::become_subreaper()?;
+            needed("orphans to be given to it", sys::become_subreaper().map_err(io::Error::from))?;
         }
-        let signals = Signals::open(taken)?;
-        let mailbox = Mailbox::new()?;
+        let signals = needed("descriptors for signals", Signals::open(taken))?;
+        let mailbox = needed("a descriptor for messages", Mailbox::new())?;
         let probes = Probes::new(mailbox.letterbox());
         let plan = core.plan();
         let reloads = Reloads::new(source, host::environment, mailbox.letterbox());
         let metrics = Metrics::new(telemetry::definitions(&plan));
         let logs = Logs::start(&plan.logging)?;
-        let net = Discovery::needs_network(&plan).then(Net::start).transpose()?;
+        let net = Discovery::needs_network(&plan).then(Net::start).transpose();
+        let net = needed("a thread for the network", net)?;
         let catalog = Discovery::new(&plan, net.as_ref().map(Net::handle), &mailbox.letterbox());
         let loop_thread = std::thread::current().id();
-        std::panic::set_hook(Box::new(move |about| remember_panic(about, loop_thread)));
+        let letterbox = mailbox.letterbox();
+        std::panic::set_hook(Box::new(move |about| remember_panic(about, loop_thread, &letterbox)));
         Ok(Self {
             core,
             plan,
@@ -250,8 +260,8 @@ impl<D: Decide> Runtime<D> {
     /// whoever reads the log, do their part in time.
     fn leave(self, code: u8) -> u8 {
         let Self { plan, mailbox, hands, control, net, .. } = self;
-        if let Some(control) = &control {
-            control.unlink();
+        if let Some(Err(why)) = control.as_ref().map(Control::unlink) {
+            hands.logs.entry(Level::Warn, None, &why);
         }
         let Hands { catalog, logs, mut quiet, inquiries, reloads, .. } = hands;
         quiet.follow_all(&logs);
@@ -428,10 +438,15 @@ impl<D: Decide> Runtime<D> {
         let storm = round.orphans >= STORM || round.orphans > 0 && took > LONG_LOOK;
         let [least, most] = GATHERING;
         self.gathering_until = storm.then(|| Instant::now() + (took * 4).clamp(least, most));
+        if round.failed {
+            self.gathering_until = Some(Instant::now() + most);
+        }
         if round.more {
             self.gathering_until = Some(Instant::now());
             turn.more = true;
         }
+        // E3: one of them may have been started in this very turn, and the core must hear of that first.
+        self.tell_answers()?;
         for ended in ended {
             if let Some(processes) = self.memory.explains(&ended) {
                 self.tell(Input::OutOfMemory { processes })?;
@@ -447,17 +462,15 @@ impl<D: Decide> Runtime<D> {
     /// A panic is a fault of ours that must not end the container: it is logged, what was wanted before it is done,
     /// and life goes on.
     fn tell(&mut self, input: Input) -> ControlFlow<u8> {
-        let now = self.now();
         let mut effects = std::mem::take(&mut self.effects);
-        let told = catch_unwind(AssertUnwindSafe(|| self.core.step(now, input, &mut effects)));
-        if let Err(panic) = told {
-            self.survive("deciding", panic.as_ref());
-        }
+        let decided = self.decide(input, &mut effects);
         if let Some(core) = self.core.core() {
             self.hands.inquiries.happened(core);
         }
         for effect in effects.drain(..) {
+            let instead = unstarted(&effect);
             let done = catch_unwind(AssertUnwindSafe(|| {
+                mishap("effect");
                 if let Effect::Replanned { plan, moves } = &effect {
                     self.replanned(plan, moves);
                 }
@@ -465,11 +478,48 @@ impl<D: Decide> Runtime<D> {
             }));
             match done {
                 Ok(flow) => flow?,
-                Err(panic) => self.survive("carrying out a decision", panic.as_ref()),
+                Err(panic) => {
+                    self.survive("carrying out a decision", panic.as_ref());
+                    self.answers.extend(instead);
+                }
             }
         }
         self.effects = effects;
-        ControlFlow::Continue(())
+        decided
+    }
+
+    /// Has the core decide. What has happened in the world is told once more after a fault, for it cannot be undone, and
+    /// the core knows what it has heard already; a command is refused. A core that twice fails to decide about the end is not
+    /// waited for.
+    fn decide(&mut self, input: Input, effects: &mut Vec<Effect>) -> ControlFlow<u8> {
+        let now = self.now();
+        let (mut refused, again) = match &input {
+            Input::Command { id, .. } => (Some(*id), Input::Tick),
+            news => (None, news.clone()),
+        };
+        for input in [input, again.clone()] {
+            let told = catch_unwind(AssertUnwindSafe(|| {
+                mishap("step");
+                self.core.step(now, input, effects);
+            }));
+            let Err(panic) = told else { return ControlFlow::Continue(()) };
+            self.survive("deciding", panic.as_ref());
+            if let Some(id) = refused.take() {
+                effects.push(Effect::Reply {
+                    id,
+                    answer: Answer::Refused(format!("{FAULT}; the log says more")),
+                });
+            }
+        }
+        match again {
+            Input::Signal(Signal::TERM | Signal(2)) => {
+                let message = "the end cannot be decided about: everything is killed";
+                self.hands.logs.entry(Level::Panic, None, message);
+                self.hands.reaper.kill_all();
+                ControlFlow::Break(FAULT_CODE)
+            }
+            _ => ControlFlow::Continue(()),
+        }
     }
 
     fn survive(&mut self, during: &str, panic: &(dyn Any + Send)) {
@@ -486,6 +536,23 @@ impl<D: Decide> Runtime<D> {
     }
 }
 
+/// Says what is missing when the supervisor cannot begin.
+fn needed<T>(what: &str, had: io::Result<T>) -> io::Result<T> {
+    had.map_err(|error| io::Error::new(error.kind(), format!("it needs {what}: {error}")))
+}
+
+/// What is to be heard of an effect that could not be carried out, if the core waits for it.
+fn unstarted(effect: &Effect) -> Option<Input> {
+    match effect {
+        Effect::Spawn { run, .. } => {
+            let why = StartError { kind: StartErrorKind::Other, message: FAULT.to_owned() };
+            Some(Input::StartFailed { run: *run, why })
+        }
+        Effect::RunCheck { run, .. } => Some(Input::CheckDone { check: *run, result: Err(FAULT.to_owned()) }),
+        _ => None,
+    }
+}
+
 /// What a turn found out about the next one.
 struct Turn {
     /// Whether the next must not wait.
@@ -495,8 +562,12 @@ struct Turn {
 /// The last panic of the loop, with its place, until it is logged.
 static PANIC: Mutex<Option<String>> = Mutex::new(None);
 
-/// Keeps the loop's panics for the log; those of other threads have no log but standard error.
-fn remember_panic(about: &std::panic::PanicHookInfo<'_>, loop_thread: std::thread::ThreadId) {
+/// Keeps the loop's panics for the log, and sends it those of other threads; at the very end there is only standard error.
+fn remember_panic(
+    about: &std::panic::PanicHookInfo<'_>,
+    loop_thread: std::thread::ThreadId,
+    letterbox: &Letterbox,
+) {
     let place = about.location().map(|place| format!(" at {}:{}", place.file(), place.line()));
     let message = format!("{}{}", words_of(about.payload()), place.unwrap_or_default());
     if std::thread::current().id() == loop_thread {
@@ -504,7 +575,12 @@ fn remember_panic(about: &std::panic::PanicHookInfo<'_>, loop_thread: std::threa
             *last = Some(message);
         }
     } else {
-        eprintln!("containerpilot: a fault in a helper thread: {message}");
+        let thread = std::thread::current().name().unwrap_or("helper").to_owned();
+        let message =
+            format!("a fault of containerpilot on its {thread} thread: {message}; please report it");
+        if !letterbox.send(News::Said(Level::Panic, message.clone())) {
+            eprintln!("containerpilot: {message}");
+        }
     }
 }
 

@@ -62,7 +62,7 @@ pub(crate) struct Spawner {
     /// lie above and need not be copied for a child that closes them at once: with a thousand jobs these are
     /// two thousand.
     slots: Slots,
-    stack: sys::Stack,
+    room: sys::Room,
     strings: Strings,
 }
 
@@ -153,7 +153,7 @@ impl Spawner {
             descriptors: sys::raise_descriptor_limit(),
             null,
             slots: Slots { null: slot_null, out, err, copy_below },
-            stack: sys::Stack::new(),
+            room: sys::Room::new(),
             strings: Strings::default(),
         })
     }
@@ -170,10 +170,11 @@ impl Spawner {
         }
         let started = self.start(request);
         if ends.is_some() {
-            // Our copies of the writing ends must go, or the readers would never see the end.
-            let cleared =
-                [&self.slots.out, &self.slots.err].map(|slot| sys::replace(slot, self.null.as_fd()));
-            debug_assert!(cleared.iter().all(Result::is_ok), "replacing an open descriptor needs no room");
+            // Our copies of the writing ends must go, or the readers would never see the end. Should one stay, it goes
+            // with the next start, and the log does not wait for it: it reads what is there when a process has ended.
+            for slot in [&self.slots.out, &self.slots.err] {
+                let _ = sys::replace(slot, self.null.as_fd());
+            }
         }
         Ok(Spawned { pid: started?, output: ends })
     }
@@ -239,7 +240,7 @@ impl Spawner {
             user: identity.user,
             no_new_privileges: process.no_new_privileges,
         };
-        let started = sys::start(&image, &mut self.stack);
+        let started = sys::start(&image, &mut self.room);
         self.strings = strings;
         started.map_err(|failed| {
             if let Some(pid) = failed.pid {

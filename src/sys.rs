@@ -1,85 +1,35 @@
-//! All system calls that the standard library has no words for. The only room where `unsafe` stands.
+//! All system calls that the standard library has no words for. The only file in which `unsafe` stands: what can be said
+//! in safe words is in the modules below, which forbid it.
 //!
 //! Signals are handled by number and with the kernel's own calls, because the C library hides some of them
 //! and because what happens in a child before its program runs must not go through the library's locks.
 #![expect(unsafe_code, reason = "raw system calls; every block says why it is sound")]
 
+mod host;
+mod image;
+mod pipes;
+mod sets;
+mod sockets;
+mod waits;
+
 use std::cell::Cell;
 use std::ffi::{c_char, c_int, c_long, c_void};
-use std::io;
 use std::mem::MaybeUninit;
-use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::Path;
 use std::time::Duration;
 
-use containerpilot_config::interfaces::HostAddress;
 use containerpilot_core::input::ExitStatus;
-use containerpilot_core::plan::{Limit, Resource, Signal};
+use containerpilot_core::plan::{Resource, Signal};
 use nix::errno::Errno;
-use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::libc;
 pub(crate) use nix::libc::{POLLHUP, POLLIN, POLLOUT, pollfd as Awaited};
-use nix::poll::{PollFd, PollFlags, PollTimeout};
-use nix::sys::epoll::{EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
-use nix::sys::eventfd::{EfdFlags, EventFd};
-use nix::sys::socket::MsgFlags;
 
-/// The addresses of the network interfaces, in the order the system gives them.
-pub(crate) fn interface_addresses() -> Vec<HostAddress> {
-    let Ok(interfaces) = nix::ifaddrs::getifaddrs() else { return Vec::new() };
-    interfaces
-        .filter_map(|interface| {
-            let address = interface.address?;
-            let v4 = address.as_sockaddr_in().map(|address| IpAddr::V4(address.ip()));
-            let v6 = address.as_sockaddr_in6().map(|address| IpAddr::V6(address.ip()));
-            Some(HostAddress { interface: interface.interface_name, ip: v4.or(v6)? })
-        })
-        .collect()
-}
-
-/// The host's name, or nothing if it has none that is text.
-pub(crate) fn hostname() -> String {
-    nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok()).unwrap_or_default()
-}
-
-/// Whether this process may execute a file.
-pub(crate) fn may_execute(path: &Path) -> bool {
-    nix::unistd::eaccess(path, nix::unistd::AccessFlags::X_OK).is_ok()
-}
-
-/// Signals, one bit each.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct SignalSet(u64);
-
-impl SignalSet {
-    /// No signal.
-    pub(crate) const NONE: Self = Self(0);
-
-    /// Every signal that can be caught and that the C library does not keep to itself (32 and 33).
-    pub(crate) const CATCHABLE: Self =
-        Self(!(bit(libc::SIGKILL as u8) | bit(libc::SIGSTOP as u8) | bit(32) | bit(33)));
-
-    /// These and another one.
-    pub(crate) const fn with(self, signal: u8) -> Self {
-        Self(self.0 | bit(signal))
-    }
-
-    /// These without one.
-    pub(crate) const fn without(self, signal: u8) -> Self {
-        Self(self.0 & !bit(signal))
-    }
-
-    /// Their numbers.
-    pub(crate) fn numbers(self) -> impl Iterator<Item = u8> {
-        (1..=64).filter(move |signal| self.0 & bit(*signal) != 0)
-    }
-}
-
-const fn bit(signal: u8) -> u64 {
-    1 << (signal - 1)
-}
+pub(crate) use self::host::*;
+pub(crate) use self::image::*;
+pub(crate) use self::pipes::*;
+pub(crate) use self::sets::*;
+pub(crate) use self::sockets::*;
+pub(crate) use self::waits::*;
 
 /// The size of the kernel's set of signals.
 const SET_SIZE: usize = size_of::<u64>();
@@ -185,32 +135,6 @@ pub(crate) fn read_signal(fd: BorrowedFd<'_>) -> Result<Option<Arrived>, Errno> 
     }
 }
 
-/// Wakes a thread that waits, from any other thread.
-#[derive(Debug)]
-pub(crate) struct Waker(EventFd);
-
-impl Waker {
-    pub(crate) fn new() -> io::Result<Self> {
-        Ok(Self(EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?))
-    }
-
-    /// Never blocks. The only way to fail is a counter that is full, and then the thread is woken anyway.
-    pub(crate) fn wake(&self) {
-        let _ = self.0.write(1);
-    }
-
-    /// Takes the wake-ups that have come.
-    pub(crate) fn clear(&self) {
-        let _ = self.0.read();
-    }
-}
-
-impl AsFd for Waker {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
-    }
-}
-
 fn owned(fd: c_long) -> Result<OwnedFd, Errno> {
     let fd = RawFd::try_from(fd).map_err(|_| Errno::EBADF)?;
     // SAFETY: the kernel has just given it to us, and nobody else knows of it.
@@ -225,7 +149,7 @@ pub(crate) fn awaited(fd: RawFd, events: i16) -> Awaited {
 /// Waits until one of the descriptors is ready, or the time has passed (`None`: without end).
 pub(crate) fn poll(fds: &mut [Awaited], timeout: Option<Duration>) -> Result<(), Errno> {
     let timeout = timeout.map(|timeout| libc::timespec {
-        tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
+        tv_sec: timeout.as_secs().try_into().unwrap_or(i32::MAX.into()),
         tv_nsec: timeout.subsec_nanos().into(),
     });
     let timeout = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
@@ -234,18 +158,6 @@ pub(crate) fn poll(fds: &mut [Awaited], timeout: Option<Duration>) -> Result<(),
         libc::ppoll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, timeout, std::ptr::null::<libc::sigset_t>())
     };
     checked(result.into()).map(drop)
-}
-
-/// Makes this process the one that orphans below it are given to (P1).
-pub(crate) fn become_subreaper() -> Result<(), Errno> {
-    // SAFETY: no memory is involved.
-    checked(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }.into()).map(drop)
-}
-
-/// Sets the name in the process table (P1).
-pub(crate) fn set_name(name: &std::ffi::CStr) -> Result<(), Errno> {
-    // SAFETY: a string with its end; the kernel takes the first fifteen bytes.
-    checked(unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr(), 0, 0, 0) }.into()).map(drop)
 }
 
 /// Gives back the pages of our own code and constants. Most of them were needed to understand the configuration and
@@ -372,229 +284,47 @@ pub(crate) fn low_copy(fd: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
     owned(checked(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_DUPFD_CLOEXEC, 3) }.into())?)
 }
 
-/// Makes a descriptor of ours stand for another file.
+/// Makes a descriptor of ours stand for another file. It needs no room, and asks again when it was interrupted.
 pub(crate) fn replace(slot: &OwnedFd, with: BorrowedFd<'_>) -> Result<(), Errno> {
-    // SAFETY: no memory is involved; the number stays ours.
-    checked(unsafe { libc::dup3(with.as_raw_fd(), slot.as_raw_fd(), libc::O_CLOEXEC) }.into()).map(drop)
-}
-
-/// A resource limit: the one that counts, and how far it may be raised.
-pub(crate) type RawLimit = (libc::rlim_t, libc::rlim_t);
-
-/// Raises the number of descriptors this process may have as far as it may go, since each job needs two.
-/// Says what it was before, if it was less.
-pub(crate) fn raise_descriptor_limit() -> Option<RawLimit> {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the structure is there to be written, and then to be read.
-    unsafe {
-        if libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) != 0 || limit.rlim_cur >= limit.rlim_max {
-            return None;
-        }
-        let before = (limit.rlim_cur, limit.rlim_max);
-        limit.rlim_cur = limit.rlim_max;
-        (libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) == 0).then_some(before)
+    let once = || {
+        // SAFETY: no memory is involved; the number stays ours.
+        checked(unsafe { libc::dup3(with.as_raw_fd(), slot.as_raw_fd(), libc::O_CLOEXEC) }.into()).map(drop)
+    };
+    match once() {
+        Err(Errno::EINTR | Errno::EBUSY) => once(),
+        other => other,
     }
 }
 
-/// How many descriptors this process may have.
-pub(crate) fn descriptor_limit() -> Option<u64> {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the structure is there to be written.
-    let asked = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
-    (asked == 0).then_some(limit.rlim_cur)
+/// What a process needs between its beginning and its program: a stack, and the kernel's lists of strings. The next one
+/// has it in the same room.
+pub(crate) struct Room {
+    stack: Box<[MaybeUninit<u128>]>,
+    lists: Lists,
 }
 
-/// How much processor time this process has used, all its threads together.
-pub(crate) fn processor_time() -> Option<Duration> {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the structure is there to be written.
-    let asked = unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
-    let seconds = u64::try_from(time.tv_sec).ok()?;
-    let nanoseconds = u32::try_from(time.tv_nsec).ok()?;
-    (asked == 0).then(|| Duration::new(seconds, nanoseconds))
+/// Strings of an image in the kernel's form. Good only while [`start`] borrows the image.
+#[derive(Default)]
+struct Lists {
+    files: Vec<*const c_char>,
+    arguments: Vec<*const c_char>,
+    environment: Vec<*const c_char>,
+    cwd: Vec<*const c_char>,
 }
 
-/// A connection that is being made. It is ready to be written to when it stands or has failed.
-pub(crate) fn begin_connection(to: SocketAddr) -> Result<TcpStream, Errno> {
-    use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrStorage, connect, socket};
-    let family = if to.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
-    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
-    let fd = socket(family, SockType::Stream, flags, None)?;
-    match connect(fd.as_raw_fd(), &SockaddrStorage::from(to)) {
-        Ok(()) | Err(Errno::EINPROGRESS) => Ok(TcpStream::from(fd)),
-        Err(errno) => Err(errno),
-    }
-}
-
-/// The user and group this process acts as.
-pub(crate) fn effective_ids() -> (u32, u32) {
-    // SAFETY: these never fail and touch no memory.
-    unsafe { (libc::geteuid(), libc::getegid()) }
-}
-
-/// A list of strings for the kernel, each with a zero at its end and none within.
-#[derive(Debug, Default)]
-pub(crate) struct CStrings {
-    bytes: Vec<u8>,
-    starts: Vec<usize>,
-}
-
-impl CStrings {
-    /// Adds a string that is made of parts; refuses one with a zero in it.
-    pub(crate) fn push(&mut self, parts: &[&[u8]]) -> Result<(), Errno> {
-        if parts.iter().any(|part| part.contains(&0)) {
-            return Err(Errno::EINVAL);
-        }
-        self.starts.push(self.bytes.len());
-        for part in parts {
-            self.bytes.extend_from_slice(part);
-        }
-        self.bytes.push(0);
-        Ok(())
-    }
-
-    /// Takes all strings out.
-    pub(crate) fn clear(&mut self) {
-        self.bytes.clear();
-        self.starts.clear();
-    }
-
-    /// All strings, one after the other, each with its zero.
-    pub(crate) fn bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-
-    /// Where each string begins. Good as long as the list is not touched.
-    fn each(&self) -> impl Iterator<Item = *const c_char> {
-        let base = self.bytes.as_ptr();
-        // SAFETY: every start lies within the bytes.
-        self.starts.iter().map(move |start| unsafe { base.add(*start) }.cast::<c_char>())
-    }
-
-    /// Where each string begins, and a null at the end. Good as long as the list is not touched.
-    fn pointers(&self) -> Vec<*const c_char> {
-        let mut pointers = Vec::with_capacity(self.starts.len() + 1);
-        pointers.extend(self.each());
-        pointers.push(std::ptr::null());
-        pointers
-    }
-}
-
-/// The variables of a new process: several lists, each without the strings at some places, in ascending order.
-#[derive(Debug)]
-pub(crate) struct Variables<'a>(pub(crate) [(&'a CStrings, &'a [usize]); 3]);
-
-impl Variables<'_> {
-    /// As [`CStrings::pointers`].
-    fn pointers(&self) -> Vec<*const c_char> {
-        let most: usize = self.0.iter().map(|(list, _)| list.starts.len()).sum();
-        let mut pointers = Vec::with_capacity(most + 1);
-        for (list, hidden) in self.0 {
-            if hidden.is_empty() {
-                pointers.extend(list.each());
-            } else {
-                let shown = list.each().enumerate().filter(|(nth, _)| hidden.binary_search(nth).is_err());
-                pointers.extend(shown.map(|(_, string)| string));
-            }
-        }
-        pointers.push(std::ptr::null());
-        pointers
-    }
-}
-
-/// What a new process is to become.
-#[derive(Debug)]
-pub(crate) struct Image<'a> {
-    /// The files that may hold the program, in the order in which they are tried.
-    pub(crate) files: &'a CStrings,
-    /// Its arguments, the program's name first.
-    pub(crate) arguments: &'a CStrings,
-    /// Its environment.
-    pub(crate) environment: Variables<'a>,
-    /// The working directory: one string, or none to stay.
-    pub(crate) cwd: &'a CStrings,
-    /// What its standard input is to be; `None` is our own, and the terminal with it.
-    pub(crate) stdin: Option<BorrowedFd<'a>>,
-    /// What its standard output and error are to be; `None` is our own.
-    pub(crate) output: Option<(BorrowedFd<'a>, BorrowedFd<'a>)>,
-    /// The descriptors below this number are copied, the others never reach the child. `None` where the
-    /// kernel cannot do that; all are copied then, and closed when the program is executed.
-    pub(crate) copy_below: Option<u32>,
-    /// The signals whose default disposition has to be restored.
-    pub(crate) ignored: SignalSet,
-    /// The mask for new files.
-    pub(crate) umask: Option<u16>,
-    /// The limit of descriptors, if ours is not the one we were given.
-    pub(crate) descriptors: Option<RawLimit>,
-    /// Resource limits.
-    pub(crate) limits: &'a [Limit],
-    /// Supplementary groups, if they are to change.
-    pub(crate) groups: Option<&'a [u32]>,
-    /// The group, if it is to change.
-    pub(crate) group: Option<u32>,
-    /// The user, if it is to change.
-    pub(crate) user: Option<u32>,
-    /// Whether it can never gain privileges.
-    pub(crate) no_new_privileges: bool,
-}
-
-/// What a new process was about when it failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
-    /// Nothing yet: there was no room for another process.
-    Begin,
-    /// To lead a process group.
-    Group,
-    /// To set its descriptors.
-    Descriptors,
-    /// To set a resource limit.
-    Limits,
-    /// To become another user or group.
-    User,
-    /// To change the directory.
-    Directory,
-    /// To give up privileges.
-    Privileges,
-    /// To execute the program.
-    Execute,
-}
-
-/// How starting a process failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Failed {
-    /// At what.
-    pub(crate) step: Step,
-    /// Why.
-    pub(crate) errno: Errno,
-    /// Which of the files was the last one tried.
-    pub(crate) file: usize,
-    /// The process that failed and waits to be reaped, if there was one.
-    pub(crate) pid: Option<i32>,
-}
-
-/// The stack of a process between its beginning and its program.
-pub(crate) struct Stack(Box<[MaybeUninit<u128>]>);
-
-impl Stack {
+impl Room {
     /// As large as the few calls in [`become_program`] will ever need, in a debug build too.
-    const BYTES: usize = 64 * 1024;
+    const STACK: usize = 64 * 1024;
 
     pub(crate) fn new() -> Self {
-        Self(Box::new_uninit_slice(Self::BYTES / size_of::<u128>()))
-    }
-
-    fn top(&mut self) -> *mut c_void {
-        self.0.as_mut_ptr_range().end.cast()
+        Self { stack: Box::new_uninit_slice(Self::STACK / size_of::<u128>()), lists: Lists::default() }
     }
 }
 
 /// An image with everything in the kernel's form.
 struct Order<'a> {
     image: &'a Image<'a>,
-    files: Vec<*const c_char>,
-    arguments: Vec<*const c_char>,
-    environment: Vec<*const c_char>,
-    cwd: Vec<*const c_char>,
+    lists: &'a Lists,
     failed: Cell<Option<(Step, Errno, usize)>>,
 }
 
@@ -602,15 +332,13 @@ struct Order<'a> {
 ///
 /// The child borrows our memory until then (`CLONE_VM | CLONE_VFORK`, as `posix_spawn` does), so that nothing
 /// is copied however large we are, other threads go on, and it can tell exactly what failed by writing it down.
-pub(crate) fn start(image: &Image<'_>, stack: &mut Stack) -> Result<i32, Failed> {
-    let order = Order {
-        image,
-        files: image.files.pointers(),
-        arguments: image.arguments.pointers(),
-        environment: image.environment.pointers(),
-        cwd: image.cwd.pointers(),
-        failed: Cell::new(None),
-    };
+pub(crate) fn start(image: &Image<'_>, room: &mut Room) -> Result<i32, Failed> {
+    let Room { stack, lists } = room;
+    image.files.list(&mut lists.files);
+    image.arguments.list(&mut lists.arguments);
+    image.environment.list(&mut lists.environment);
+    image.cwd.list(&mut lists.cwd);
+    let order = Order { image, lists, failed: Cell::new(None) };
     let mut flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
     if image.copy_below.is_some() {
         flags |= libc::CLONE_FILES;
@@ -619,7 +347,7 @@ pub(crate) fn start(image: &Image<'_>, stack: &mut Stack) -> Result<i32, Failed>
     // SAFETY: the child runs `child` on a stack of its own, which is aligned and which nobody else uses, since
     // it is borrowed exclusively and we sleep until the child has executed a program or is gone; until then
     // `order` and all it borrows are untouched. The child only makes system calls and writes to `failed`.
-    let pid = unsafe { libc::clone(child, stack.top(), flags, order_pointer) };
+    let pid = unsafe { libc::clone(child, stack.as_mut_ptr_range().end.cast(), flags, order_pointer) };
     if pid < 0 {
         return Err(Failed { step: Step::Begin, errno: Errno::last(), file: 0, pid: None });
     }
@@ -694,7 +422,7 @@ unsafe fn become_program(order: &Order<'_>) -> (Step, Errno, usize) {
             must!(User, libc::syscall(libc::SYS_setresuid, user, user, user));
         }
         // As the user, whose rights count from now on.
-        if let [directory, _] = order.cwd.as_slice() {
+        if let [directory, _] = order.lists.cwd.as_slice() {
             must!(Directory, libc::chdir(*directory));
         }
         if image.no_new_privileges {
@@ -725,15 +453,15 @@ unsafe fn become_program(order: &Order<'_>) -> (Step, Errno, usize) {
 /// As for [`become_program`].
 unsafe fn execute(order: &Order<'_>) -> (Step, Errno, usize) {
     let mut worst = (Step::Execute, Errno::ENOENT, 0);
-    for (nth, file) in order.files.iter().enumerate() {
+    for (nth, file) in order.lists.files.iter().enumerate() {
         if file.is_null() {
             break;
         }
         // SAFETY: strings and lists with their ends, from the order.
-        unsafe { libc::execve(*file, order.arguments.as_ptr(), order.environment.as_ptr()) };
+        unsafe { libc::execve(*file, order.lists.arguments.as_ptr(), order.lists.environment.as_ptr()) };
         match Errno::last() {
             // Where there is only one place to look, its own words are the best.
-            only if order.files.len() == 2 => return (Step::Execute, only, nth),
+            only if order.lists.files.len() == 2 => return (Step::Execute, only, nth),
             Errno::ENOENT | Errno::ENOTDIR | Errno::ESTALE | Errno::ENODEV | Errno::ETIMEDOUT => {}
             Errno::EACCES if worst.1 == Errno::EACCES => {}
             Errno::EACCES => worst = (Step::Execute, Errno::EACCES, nth),
@@ -769,114 +497,6 @@ fn resource(resource: Resource) -> ResourceNumber {
     }
 }
 
-/// Waits until one of many descriptors can be read.
-#[derive(Debug)]
-pub(crate) struct Readable {
-    epoll: nix::sys::epoll::Epoll,
-    events: Vec<EpollEvent>,
-}
-
-impl Readable {
-    /// At most so many descriptors are reported at a time.
-    pub(crate) fn new(at_a_time: usize) -> io::Result<Self> {
-        let epoll = nix::sys::epoll::Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
-        Ok(Self { epoll, events: vec![EpollEvent::empty(); at_a_time] })
-    }
-
-    /// Adds a descriptor under a number. It leaves by being closed, if it has no duplicate.
-    pub(crate) fn add(&self, fd: impl AsFd, number: u64) -> io::Result<()> {
-        Ok(self.epoll.add(fd, EpollEvent::new(EpollFlags::EPOLLIN, number))?)
-    }
-
-    /// Waits without end and puts the numbers of those that can be read into `ready`.
-    pub(crate) fn wait(&mut self, ready: &mut Vec<u64>) {
-        ready.clear();
-        // An error can only be an interruption: then nothing is ready, and the caller comes again.
-        let count = self.epoll.wait(&mut self.events, EpollTimeout::NONE).unwrap_or(0);
-        ready.extend(self.events.iter().take(count).map(EpollEvent::data));
-    }
-}
-
-/// Waits until one descriptor can be read, or another written, or the time is over.
-pub(crate) fn wait_read_or_write(
-    read: BorrowedFd<'_>,
-    write: Option<BorrowedFd<'_>>,
-    limit: Option<Duration>,
-) {
-    let mut fds = vec![PollFd::new(read, PollFlags::POLLIN)];
-    fds.extend(write.map(|fd| PollFd::new(fd, PollFlags::POLLOUT)));
-    // Rounded up, so that a wait never ends before its time and is repeated for nothing.
-    let milliseconds = |limit: Duration| i32::try_from(limit.as_micros().div_ceil(1_000)).unwrap_or(i32::MAX);
-    let timeout = limit.map_or(PollTimeout::NONE, |limit| {
-        PollTimeout::try_from(milliseconds(limit)).unwrap_or(PollTimeout::MAX)
-    });
-    // An interruption ends the wait early, which the caller must expect anyway.
-    let _ = nix::poll::poll(&mut fds, timeout);
-}
-
-/// Whether a write to a descriptor would do something at once: take bytes, or fail.
-pub(crate) fn can_write_now(fd: BorrowedFd<'_>) -> bool {
-    let mut fds = [PollFd::new(fd, PollFlags::POLLOUT)];
-    nix::poll::poll(&mut fds, PollTimeout::ZERO).is_ok_and(|ready| ready > 0)
-}
-
-/// Reads what is there.
-pub(crate) fn read(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<usize> {
-    Ok(nix::unistd::read(fd, buffer)?)
-}
-
-/// Makes reads of a pipe's end fail instead of waiting. It must be an end that has no other flags, as a new one.
-pub(crate) fn set_nonblocking(fd: BorrowedFd<'_>) -> io::Result<()> {
-    fcntl(fd, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
-    Ok(())
-}
-
-/// How many bytes a pipe can hold; nothing for what is no pipe.
-pub(crate) fn pipe_size(fd: BorrowedFd<'_>) -> Option<usize> {
-    usize::try_from(fcntl(fd, FcntlArg::F_GETPIPE_SZ).ok()?).ok()
-}
-
-/// Makes a pipe hold more, if the system allows it; returns what it then holds.
-pub(crate) fn grow_pipe(fd: BorrowedFd<'_>, size: usize) -> Option<usize> {
-    let size = i32::try_from(size).ok()?;
-    usize::try_from(fcntl(fd, FcntlArg::F_SETPIPE_SZ(size)).ok()?).ok()
-}
-
-/// Writes to a socket without waiting, whatever the others who share it have set.
-pub(crate) fn send_now(fd: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
-    use std::os::fd::AsRawFd;
-    let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
-    Ok(nix::sys::socket::send(fd.as_raw_fd(), bytes, flags)?)
-}
-
-/// A socket that listens at a path, with this mode and not a wider one from its first moment on.
-pub(crate) fn listen_unix(path: &Path, mode: u32, backlog: i32) -> io::Result<UnixListener> {
-    use nix::sys::socket::{AddressFamily, Backlog, SockFlag, SockType, UnixAddr, bind, listen, socket};
-    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
-    let fd = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
-    // The file that binding makes takes its mode from the socket, and loses what the process's mask takes away.
-    nix::sys::stat::fchmod(&fd, nix::sys::stat::Mode::from_bits_truncate(mode))?;
-    bind(fd.as_raw_fd(), &UnixAddr::new(path)?)?;
-    listen(&fd, Backlog::new(backlog)?)?;
-    Ok(UnixListener::from(fd))
-}
-
-/// Connects to a path without waiting, not even for a listener that is too busy to take anybody.
-pub(crate) fn connect_unix(path: &Path) -> io::Result<UnixStream> {
-    use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, socket};
-    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
-    let fd = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
-    connect(fd.as_raw_fd(), &UnixAddr::new(path)?)?;
-    Ok(UnixStream::from(fd))
-}
-
-/// The process at the other end of a connection.
-pub(crate) fn peer_pid(stream: &UnixStream) -> Option<i32> {
-    let credentials =
-        nix::sys::socket::getsockopt(stream, nix::sys::socket::sockopt::PeerCredentials).ok()?;
-    Some(credentials.pid()).filter(|pid| *pid > 0)
-}
-
 /// How many columns a terminal has; nothing if that is none, or does not know.
 pub(crate) fn terminal_width(terminal: &impl AsFd) -> Option<usize> {
     // SAFETY: the kernel writes a `winsize` at this address and nowhere else, and any bytes are a `winsize`.
@@ -887,3 +507,6 @@ pub(crate) fn terminal_width(terminal: &impl AsFd) -> Option<usize> {
     };
     columns.map(usize::from).filter(|columns| *columns >= 20)
 }
+
+#[cfg(test)]
+mod tests;

@@ -28,6 +28,11 @@ fn the_reference_is_what_the_table_of_fields_says() {
 }
 
 #[test]
+fn the_reference_of_scenarios_is_what_their_table_says() {
+    compare("scenario.md", &containerpilot_rehearsal::reference::markdown());
+}
+
+#[test]
 fn the_manual_page_is_what_the_program_prints() {
     compare("containerpilot.1", &printed("man"));
 }

@@ -3,7 +3,8 @@
 //! Each page of `docs/` gets a folder of its own, in which its blocks happen one after the other:
 //!
 //! - ```` ```json5 ```` is a configuration that `check` finds good. One that begins with `// NAME` is also saved under
-//!   that name. With `broken` behind it, `check` must refuse it; with `fragment`, it need only be part of one.
+//!   that name. With `broken` behind it, `check` must refuse it; with `fragment`, it need only be part of one; with
+//!   `scenario`, it is a file for `simulate`, and only saved.
 //! - ```` ```console ```` holds commands (`$ …`, continued by `> …`) and everything they print. A `…` stands for
 //!   anything within a line, and alone on a line for any lines. In ```` ```console with FILE ```` they find a supervisor
 //!   that runs the saved configuration FILE, one for all such blocks of a page; there, numbers of processes, times and
@@ -262,6 +263,10 @@ fn configuration(folder: &Path, language: &str, text: &str) -> Result<(), String
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
     }
+    if language == "json5 scenario" {
+        let good = containerpilot_config::json5::parse(text.as_bytes()).errors.is_empty();
+        return if good { Ok(()) } else { Err("is no JSON5".to_owned()) };
+    }
     if language == "json5 fragment" {
         let environment = Default::default();
         let wrapped = [format!("{{{text}}}"), format!("{{ list: [{text}] }}")];
@@ -319,7 +324,9 @@ fn the_manual_shows_what_the_program_does() {
                 console if console.starts_with("console with ") => {
                     (0, replay(&folder, &text, supervisor.as_ref()))
                 }
-                "json5" | "json5 broken" | "json5 fragment" => (1, configuration(&folder, &language, &text)),
+                "json5" | "json5 broken" | "json5 fragment" | "json5 scenario" => {
+                    (1, configuration(&folder, &language, &text))
+                }
                 "template" => (2, template(&folder, &text)),
                 other if other.starts_with("json5") || other.is_empty() => {
                     (1, Err(format!("a block cannot be `{other}`")))

@@ -6,7 +6,9 @@
 
 mod decode;
 mod json5;
+mod lines;
 mod migrate;
+mod scenario;
 mod template;
 
 /// The rooms of the binary that are needed, as they are; beside each stands what is asked of it.
@@ -37,13 +39,6 @@ mod binary {
         pub(crate) mod consul;
         mod wire;
     }
-    pub(crate) mod logs {
-        mod clock;
-        mod escape;
-        mod format;
-        #[path = "../../fuzz/src/lines.rs"]
-        pub(crate) mod lines;
-    }
     pub(crate) mod probe {
         mod answer;
         #[path = "../../fuzz/src/status.rs"]
@@ -72,17 +67,18 @@ mod binary {
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 13] = [
+pub const TARGETS: [Target; 14] = [
     ("accounts", binary::accounts::run),
     ("answers", binary::cli::client::answers::run),
     ("arguments", binary::cli::arguments::run),
     ("consul", binary::discovery::consul::run),
     ("decode", decode::run),
     ("json5", json5::run),
-    ("lines", binary::logs::lines::run),
+    ("lines", lines::run),
     ("migrate", migrate::run),
     ("names", binary::resolve::names::run),
     ("requests", binary::control::requests::run),
+    ("scenario", scenario::run),
     ("status", binary::probe::status::run),
     ("template", template::run),
     ("values", binary::telemetry::values::run),

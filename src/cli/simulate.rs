@@ -1,7 +1,9 @@
 //! `simulate`: a configuration in virtual time, as a scenario has it, with no process started.
 
 mod json;
+mod svg;
 mod text;
+mod worlds;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,12 +13,13 @@ use containerpilot_config::interfaces::HostAddress;
 use containerpilot_config::template::Environment;
 use containerpilot_config::{Loaded, load};
 use containerpilot_core::plan::Plan;
+use containerpilot_rehearsal::explore::{Explorer, Found, Seed};
 use containerpilot_rehearsal::read::Draft;
 use containerpilot_rehearsal::scenario::Scenario;
 use containerpilot_rehearsal::{expect, player};
 
 use super::flags::Arguments;
-use super::terminal::Screen;
+use super::terminal::{Screen, visible};
 use super::{Failure, check, named_config, render};
 use crate::files;
 use crate::host::ThisHost;
@@ -27,12 +30,14 @@ use crate::source::OPTIONS;
 enum Format {
     Human,
     Json,
+    Svg,
 }
 
 pub(super) fn simulate(args: &Arguments) -> Result<(), Failure> {
     let format = match args.text("format") {
         "" | "human" => Format::Human,
         "json" => Format::Json,
+        "svg" => Format::Svg,
         other => {
             let words = format!("there is no format `{other}`; there are `human`, `json` and `svg`");
             return Err(Failure::Usage(words));
@@ -44,12 +49,17 @@ pub(super) fn simulate(args: &Arguments) -> Result<(), Failure> {
         Some(path) => read(&path, &plan)?,
         None => Scenario::default(),
     };
-    let course = player::play(&plan, &scenario);
-    let verdicts = expect::judge(&scenario, &course);
     let out = args.text("out");
     let screen = if matches!(out, "" | "-") { Screen::of_stdout() } else { Screen::default() };
+    if !args.text("explore").is_empty() {
+        return explore(args, &plan, &scenario, format, screen);
+    }
+    let (scenario, mishaps) = world(args, &plan, scenario)?;
+    let course = player::play(&plan, &scenario);
+    let verdicts = expect::judge(&scenario, &course);
     let answer = match format {
-        Format::Human => text::story(screen, &course, &verdicts, args.is_on("full")),
+        Format::Human => mishaps + &text::story(screen, &course, &verdicts, args.is_on("full")),
+        Format::Svg => svg::story(&course, &verdicts),
         Format::Json => json::story(&course, &verdicts),
     };
     render::write(out, answer.as_bytes())?;
@@ -57,6 +67,48 @@ pub(super) fn simulate(args: &Arguments) -> Result<(), Failure> {
         return Err(Failure::Failed(format!("the rehearsal was given up: {cut}")));
     }
     if verdicts.iter().all(|verdict| verdict.holds) { Ok(()) } else { Err(Failure::Failed(String::new())) }
+}
+
+/// Tries many worlds.
+fn explore(
+    args: &Arguments,
+    plan: &Plan,
+    scenario: &Scenario,
+    format: Format,
+    screen: Screen,
+) -> Result<(), Failure> {
+    let number = |flag: &str, usual: &str| {
+        let text = Some(args.text(flag)).filter(|text| !text.is_empty()).unwrap_or(usual);
+        let wrong = || Failure::Usage(format!("-{flag} cannot be `{text}`: it is no number"));
+        text.parse::<u64>().map_err(|_| wrong())
+    };
+    let (worlds, series) = (number("explore", "")?, number("seed", "1")?);
+    let found = Explorer::new(plan, scenario).explore(series, worlds);
+    let answer = match format {
+        Format::Human => worlds::human(screen, worlds, &found),
+        Format::Json => worlds::json(worlds, &found),
+        Format::Svg => {
+            let words = "-explore has no picture; draw one world with -seed";
+            return Err(Failure::Usage(words.to_owned()));
+        }
+    };
+    render::write(args.text("out"), answer.as_bytes())?;
+    if found.iter().any(Found::is_problem) { Err(Failure::Failed(String::new())) } else { Ok(()) }
+}
+
+/// The scenario, with the mishaps of a world that was found; and those in words.
+fn world(args: &Arguments, plan: &Plan, scenario: Scenario) -> Result<(Scenario, String), Failure> {
+    let text = args.text("seed");
+    if text.is_empty() {
+        return Ok((scenario, String::new()));
+    }
+    let seed: Seed = text.parse().map_err(|()| {
+        Failure::Usage(format!("-seed cannot be `{text}`: write it as -explore has shown it"))
+    })?;
+    let explorer = Explorer::new(plan, &scenario);
+    let words = format!("{}\n\n", visible(&worlds::circumstances(&explorer.mishaps(seed))));
+    let expectations = scenario.expectations;
+    Ok((Scenario { expectations, ..explorer.scenario(seed) }, words))
 }
 
 /// The configuration and the scenario. With -config, the only argument is the scenario.

@@ -126,7 +126,13 @@ fn bind(path: &Path, control: &Control) -> Result<UnixListener, Refusal> {
         Err(error) if error.kind() == ErrorKind::AddrInUse => {}
         other => return other.map_err(Refusal::Failed),
     }
-    let about = fs::symlink_metadata(path).map_err(Refusal::Failed)?;
+    let about = match fs::symlink_metadata(path) {
+        // It has just gone, with whoever had made it.
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            return sys::listen_unix(path, mode, BACKLOG).map_err(Refusal::Failed);
+        }
+        other => other.map_err(Refusal::Failed)?,
+    };
     if about.mode() & libc::S_IFMT != libc::S_IFSOCK {
         return Err(Refusal::Taken("there is a file there that is no socket".to_owned()));
     }
@@ -180,11 +186,12 @@ impl SocketFile {
     }
 
     /// Removes the file, unless somebody has put another there.
-    pub(crate) fn remove(&self) {
-        let ours = fs::symlink_metadata(&self.path).is_ok_and(|now| (now.dev(), now.ino()) == self.identity);
-        if ours {
+    pub(crate) fn remove(&self) -> io::Result<()> {
+        let ours = fs::symlink_metadata(&self.path).map(|now| (now.dev(), now.ino()) == self.identity);
+        match ours.and_then(|ours| if ours { fs::remove_file(&self.path) } else { Ok(()) }) {
             // Whoever has taken the folder away has taken the file along.
-            let _ = fs::remove_file(&self.path);
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(()),
+            other => other,
         }
     }
 }
@@ -210,7 +217,7 @@ mod tests {
         assert_eq!(fs::symlink_metadata(&path).unwrap().mode() & 0o7777, 0o600);
         UnixStream::connect(&path).unwrap();
         drop(listener);
-        file.remove();
+        file.remove().unwrap();
         assert!(!path.exists());
         let _ = fs::remove_dir_all(folder);
     }
@@ -258,9 +265,9 @@ mod tests {
         let (_listener, file) = made(&control(&path)).unwrap();
         fs::remove_file(&path).unwrap();
         let (_other, others) = made(&control(&path)).unwrap();
-        file.remove();
+        file.remove().unwrap();
         assert!(path.exists(), "it is another's file by now");
-        others.remove();
+        others.remove().unwrap();
         assert!(!path.exists());
         let _ = fs::remove_dir_all(folder);
     }

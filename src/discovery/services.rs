@@ -13,11 +13,12 @@ use hyper::body::Bytes;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::timeout;
 
-use super::Shared;
 use super::client::Trouble;
 use super::voice::Failure;
 use super::wire;
+use super::{RECOVERY, Shared};
 use crate::mailbox::News;
+use crate::mishap::{guarded, mishap};
 
 /// What a service's task is told.
 #[derive(Debug)]
@@ -67,8 +68,17 @@ impl Keeper {
         Self { shared, definition, job, machine, name, leaving: None }
     }
 
-    /// Works until nobody can tell it anything any more, or until the supervisor leaves.
+    /// Works until nobody can tell it anything any more, or until the supervisor leaves. After a fault it begins anew: what
+    /// became of the request at hand is not known, so everything is told once more.
     pub(super) async fn work(mut self, mut orders: UnboundedReceiver<Order>) {
+        while guarded(self.keep(&mut orders)).await.is_err() {
+            tokio::time::sleep(RECOVERY).await;
+            self.machine.done(self.shared.now(), Outcome::Unknown);
+        }
+        self.shared.voice.forget(&self.name);
+    }
+
+    async fn keep(&mut self, orders: &mut UnboundedReceiver<Order>) {
         loop {
             while let Ok(order) = orders.try_recv() {
                 self.obey(order);
@@ -94,7 +104,6 @@ impl Keeper {
                 None => break,
             }
         }
-        self.shared.voice.forget(&self.name);
     }
 
     fn obey(&mut self, order: Order) {
@@ -129,6 +138,7 @@ impl Keeper {
     async fn ask(&mut self, request: Request) {
         // A few at a time are as fast as all of them; an error can only mean that there are no places any more.
         let place = self.shared.places.acquire().await;
+        mishap("service");
         let (outcome, failure) = self.carry_out(request).await;
         drop(place);
         self.machine.done(self.shared.now(), outcome);

@@ -12,11 +12,12 @@ use hyper::Method;
 use hyper::body::Bytes;
 use tokio::sync::Semaphore;
 
-use super::Shared;
 use super::client::Trouble;
 use super::voice::Failure;
 use super::wire;
+use super::{RECOVERY, Shared};
 use crate::mailbox::News;
+use crate::mishap::{guarded, mishap};
 
 /// How many blocking queries wait at the same time. Each needs a connection of its own, and an agent takes 200 from
 /// one address if it is not told otherwise. If there are more watches, they take turns.
@@ -34,8 +35,14 @@ pub(super) struct Watcher {
 }
 
 impl Watcher {
-    /// Follows the service for ever; whoever has begun the task ends it.
+    /// Follows the service for ever; whoever has begun the task ends it. After a fault it looks anew.
     pub(super) async fn work(self) {
+        while guarded(self.follow()).await.is_err() {
+            tokio::time::sleep(RECOVERY).await;
+        }
+    }
+
+    async fn follow(&self) {
         let mut machine = Follow::new(self.watch.interval, self.shared.seed());
         let name = format!("watch {}", self.watch.name);
         let mut known: Option<Vec<Instance>> = None;
@@ -49,6 +56,7 @@ impl Watcher {
             };
             // An error would mean that there are no places any more, and then nobody works here.
             let place = self.places.acquire().await;
+            mishap("watch");
             let answer = self.look(query).await;
             drop(place);
             match answer {

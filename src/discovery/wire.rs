@@ -114,7 +114,7 @@ pub(super) fn instances(body: &[u8]) -> Result<Vec<Instance>, String> {
         Category::Data => why.to_owned(),
         Category::Syntax | Category::Eof | Category::Io => format!("its answer is no JSON: {error}"),
     })?;
-    instances.sort();
+    containerpilot_core::order::sort(&mut instances);
     instances.dedup();
     Ok(instances)
 }

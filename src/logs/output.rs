@@ -7,7 +7,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 
 use containerpilot_core::plan;
 
@@ -91,6 +91,15 @@ impl Output {
             Way::Direct(file) | Way::Careful(file) => file.as_fd(),
             Way::Socket(fd) => fd.as_fd(),
         }
+    }
+
+    /// Device and number of what is written to, by which it can be told whether another output leads to the same place.
+    pub(super) fn place(&self) -> Option<(u64, u64)> {
+        let about = match &self.way {
+            Way::Direct(file) | Way::Careful(file) => file.metadata().ok()?,
+            Way::Socket(fd) => File::from(fd.try_clone().ok()?).metadata().ok()?,
+        };
+        Some((about.dev(), about.ino()))
     }
 
     /// Opens a file again by its name, after it was rotated. Anything else stays as it is.

@@ -16,6 +16,7 @@ use super::queue::{Entry, Work};
 use super::stream::{Context, MAX_HELD, Stream};
 use super::writer::Writer;
 use super::{Shared, Source};
+use crate::mishap::mishap;
 use crate::sys::Readable;
 
 /// The number under which the supervisor's wake-ups come; streams count from 1.
@@ -70,6 +71,8 @@ pub(super) struct Plane {
     listened: Option<Instant>,
     /// Streams that came in this turn and are not waited for yet.
     fresh: Vec<u64>,
+    /// Work that was taken and is not done yet.
+    todo: VecDeque<(u64, Work)>,
 }
 
 impl Plane {
@@ -94,15 +97,23 @@ impl Plane {
             crowded: false,
             listened: None,
             fresh: Vec::new(),
+            todo: VecDeque::new(),
         })
     }
 
     /// Works until it is told to finish; returns whether everything was written.
     pub(super) fn run(&mut self) -> bool {
+        // What a fault has interrupted goes on at once.
+        if !self.todo.is_empty()
+            && let Some(deadline) = self.obey()
+        {
+            return self.finish(deadline);
+        }
         // Not touched before the first output comes, and so not in memory either.
         self.buffer = vec![0; READ];
         loop {
             self.wait();
+            mishap("log");
             if let Some(deadline) = self.work() {
                 return self.finish(deadline);
             }
@@ -140,7 +151,7 @@ impl Plane {
 
     /// Does what the supervisor has asked for, or tells that it wants the end.
     fn work(&mut self) -> Option<Instant> {
-        if !self.ready.contains(&WAKER) {
+        if !self.ready.contains(&WAKER) && self.todo.is_empty() {
             return None;
         }
         self.gather();
@@ -159,7 +170,9 @@ impl Plane {
     }
 
     fn obey(&mut self) -> Option<Instant> {
-        for (number, work) in self.shared.queue.take_work() {
+        // One by one: whatever goes wrong with one must not take the others along.
+        self.todo.extend(self.shared.queue.take_work());
+        while let Some((number, work)) = self.todo.pop_front() {
             match work {
                 Work::Attach { stdout, stderr, source } => self.attach(stdout, stderr, source),
                 Work::Ended(pid) => {
@@ -288,8 +301,12 @@ impl Plane {
             if !was_queued {
                 self.backlog.push_back(number);
             }
-        } else if stream.is_at_end() {
-            self.streams.remove(&number);
+        } else if stream.is_at_end()
+            && let Some(mut stream) = self.streams.remove(&number)
+            && let Some(error) = stream.take_failure()
+        {
+            let job = &stream.source().job;
+            self.trouble(&format!("some output of {job} is lost, for it cannot be read: {error}"));
         }
     }
 

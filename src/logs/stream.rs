@@ -40,6 +40,8 @@ pub(super) struct Stream {
     cut: bool,
     /// How many bytes the pipe can hold at most.
     size: usize,
+    /// Why there is no more to read, if that is not because nobody writes any more.
+    failed: Option<io::Error>,
 }
 
 /// What goes with every operation on a stream.
@@ -56,7 +58,17 @@ impl Stream {
     pub(super) fn new(fd: OwnedFd, source: Arc<Source>, tail: Option<Arc<Mutex<Tail>>>) -> io::Result<Self> {
         sys::set_nonblocking(fd.as_fd())?;
         let size = NEW_PIPE;
-        Ok(Self { fd: Some(fd), source, tail, held: Vec::new(), done: 0, queued: false, cut: false, size })
+        Ok(Self {
+            fd: Some(fd),
+            source,
+            tail,
+            held: Vec::new(),
+            done: 0,
+            queued: false,
+            cut: false,
+            size,
+            failed: None,
+        })
     }
 
     pub(super) fn source(&self) -> &Source {
@@ -87,12 +99,22 @@ impl Stream {
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
                 None
             }
-            // Closed. No pipe fails; whatever an error is, there is no more to come.
-            Ok(_) | Err(_) => {
+            Ok(_) => {
                 self.fd = None;
                 Some(0)
             }
+            // No pipe fails. If one should, there is no more to come, and that is said.
+            Err(error) => {
+                self.fd = None;
+                self.failed = Some(error);
+                Some(0)
+            }
         }
+    }
+
+    /// Why the rest was lost, if it was; told once.
+    pub(super) fn take_failure(&mut self) -> Option<io::Error> {
+        self.failed.take()
     }
 
     /// How much could be in the pipe.

@@ -9,10 +9,9 @@ use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant, SystemTime};
 
 use containerpilot_core::plan::{Format, Level};
+use containerpilot_lines::{Form, Labels, stamp};
 
 use super::Source;
-use super::clock;
-use super::format::{Form, Labels};
 use super::output::{Output, complain};
 
 /// A batch is written when it has so many bytes.
@@ -94,20 +93,21 @@ impl Writer {
             pid: Some(source.pid),
             check: source.check.as_deref(),
         };
-        self.form.label(&clock::stamp(SystemTime::now()), labels);
+        self.form.label(&stamp(SystemTime::now()), labels);
     }
 
     /// Adds the entries of whole lines, each with its newline; returns how many bytes of them, less than all if the
     /// output is full.
     pub(super) fn lines(&mut self, lines: &[u8]) -> usize {
-        let mut start = 0;
-        for end in memchr::memchr_iter(b'\n', lines) {
-            let Some(line) = lines.get(start..end) else { break };
-            start = end + 1;
-            if line.len() > LONG {
-                self.long(line.to_vec(), false);
-            } else {
-                self.form.line(line, &mut self.pending);
+        let mut done = 0;
+        while let Some(rest @ [_, ..]) = lines.get(done..) {
+            done += self.form.lines(rest, BATCH, LONG, &mut self.pending);
+            if self.pending.len() < BATCH
+                && let Some(rest @ [_, ..]) = lines.get(done..)
+            {
+                let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+                self.long(rest.get(..end).unwrap_or_default().to_vec(), false);
+                done += end + 1;
             }
             if self.long.is_some() || self.pending.len() >= BATCH {
                 self.flush();
@@ -116,7 +116,7 @@ impl Writer {
                 }
             }
         }
-        start
+        done.min(lines.len())
     }
 
     /// Adds the entry of a line without a newline.
@@ -139,7 +139,7 @@ impl Writer {
         message: &str,
         output: &[String],
     ) {
-        self.own.label(&clock::stamp(time), Labels { level, job, pid: None, check: None });
+        self.own.label(&stamp(time), Labels { level, job, pid: None, check: None });
         self.own.entry(message, output, &mut self.pending);
         if self.pending.len() >= BATCH {
             self.flush();
@@ -222,24 +222,29 @@ impl Writer {
 
     /// Opens the log file again, after a rotation.
     pub(super) fn reopen(&mut self) -> io::Result<()> {
+        let before = self.output.place();
         self.output.reopen()?;
-        self.begin_anew();
+        self.go_on_from(before);
         Ok(())
     }
 
     /// Writes in another form, to another place.
     pub(super) fn change(&mut self, output: Output, format: Format) {
+        let before = self.output.place();
         self.output = output;
         self.form.set_format(format);
         self.own.set_format(format);
-        self.begin_anew();
+        self.go_on_from(before);
     }
 
-    /// The output is a new one: an entry that the old one has got only in part is written again from its beginning.
-    fn begin_anew(&mut self) {
-        let begun = self.pending.get(..self.written).unwrap_or_default();
-        self.written = memchr::memrchr(b'\n', begun).map_or(0, |end| end + 1);
-        self.gone = false;
+    /// Goes on with an output that has just been opened. What is elsewhere gets an entry that the old one has got only in part
+    /// from its beginning; the same place gets the rest.
+    fn go_on_from(&mut self, before: Option<(u64, u64)>) {
+        if before.is_none() || before != self.output.place() {
+            let begun = self.pending.get(..self.written).unwrap_or_default();
+            self.written = memchr::memrchr(b'\n', begun).map_or(0, |end| end + 1);
+            self.gone = false;
+        }
         self.stall = None;
         self.flush();
     }
@@ -262,5 +267,44 @@ impl Long {
             self.form.close(self.goes_on, out);
         }
         last
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// L3: whoever asks for the file anew while a batch is half written gets no part of a line twice: standard output has not
+    /// become another one.
+    #[test]
+    fn l3_a_half_written_entry_goes_on_where_the_output_is_the_same() {
+        let (mut reader, writer) = std::io::pipe().unwrap();
+        let mut output = Writer::new(Output::shared(writer.into()).unwrap(), Format::Default);
+        let line = vec![b'x'; 50_000];
+        let source = Source { job: "web".into(), pid: 7, check: None };
+        output.label_child(&source);
+        let mut lines = 0;
+        while !output.is_blocked() {
+            output.line(&line);
+            output.flush();
+            lines += 1;
+        }
+        output.reopen().unwrap();
+        let read = std::thread::spawn(move || {
+            let mut all = Vec::new();
+            std::io::Read::read_to_end(&mut reader, &mut all).unwrap();
+            all
+        });
+        while output.is_blocked() {
+            output.retry();
+            std::thread::yield_now();
+        }
+        drop(output);
+        let all = String::from_utf8(read.join().unwrap()).unwrap();
+        assert_eq!(all.lines().count(), lines);
+        for line in all.lines() {
+            let (_, text) = line.rsplit_once(' ').unwrap();
+            assert_eq!(text.len(), 50_000);
+        }
     }
 }

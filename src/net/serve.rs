@@ -34,6 +34,7 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 pub(crate) use super::body::{Body, Feed, Taken};
 use super::patience::{Line, Patient, Until};
+use crate::mishap::{guarded, mishap};
 
 /// The longest head of a request, and the most that is kept of a connection's bytes in either direction.
 const HEAD_BYTES: usize = 16 * 1024;
@@ -226,8 +227,17 @@ async fn respond<P, A: Answer<P>>(
             Err(_) => return (late(), false),
         };
         let asked = Asked { request: Request::from_parts(head, body), peer };
-        match timeout_at(deadline, shared.answer.answer(asked)).await {
-            Ok(answer) => (answer, stays),
+        let answer = guarded(async {
+            mishap("request");
+            shared.answer.answer(asked).await
+        });
+        match timeout_at(deadline, answer).await {
+            Ok(Ok(answer)) => (answer, stays),
+            // The log has heard of it.
+            Ok(Err(_)) => (
+                error(StatusCode::INTERNAL_SERVER_ERROR, "a fault of containerpilot; the log says more"),
+                false,
+            ),
             Err(_) => (error(StatusCode::SERVICE_UNAVAILABLE, "there was no answer in time"), stays),
         }
     };

@@ -44,6 +44,23 @@ fn signal_ourselves(name: &str) {
     assert!(Tool::new("kill").args([name, &me]).status().unwrap().success());
 }
 
+/// Waits until so many children have ended.
+fn await_zombies(count: usize) {
+    let me = std::process::id();
+    let ended = |pid: &str| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('Z'))
+    };
+    let tasks = || std::fs::read_dir(format!("/proc/{me}/task")).unwrap().flatten();
+    let children =
+        || tasks().map(|task| std::fs::read_to_string(task.path().join("children")).unwrap_or_default());
+    while children().map(|list| list.split_whitespace().filter(|pid| ended(pid)).count()).sum::<usize>()
+        < count
+    {
+        thread::yield_now();
+    }
+}
+
 fn spawn(run: u64) -> Effect {
     Effect::Spawn { job: JobIx(0), run: RunId(run), environment: Environment::default() }
 }
@@ -76,6 +93,34 @@ isolated! {
         });
         assert_eq!(code, 0);
         assert_eq!(seen[..3], [("other", 0), ("started", 1), ("started", 2)]);
+    }
+
+    fn e3_a_run_that_ends_in_the_turn_of_its_start_has_started_before() {
+        let mut seen = Vec::new();
+        let code = run("{ jobs: [{ name: 'a', exec: 'true' }] }", |input, effects| {
+            match &input {
+                Input::Ready => effects.push(spawn(1)),
+                // Its end and two signals are there before the next turn.
+                Input::Started { run: RunId(1), .. } => {
+                    await_zombies(1);
+                    signal_ourselves("-HUP");
+                    signal_ourselves("-USR2");
+                }
+                Input::Signal(Signal(1)) => effects.push(spawn(2)),
+                // In the same turn, before children are looked for.
+                Input::Signal(_) => await_zombies(2),
+                Input::Exited { run: RunId(2), .. } => effects.push(Effect::Exit { code: 0 }),
+                _ => {}
+            }
+            seen.push(match input {
+                Input::Started { run, .. } => ("started", run.0),
+                Input::Exited { run, .. } => ("exited", run.0),
+                _ => return,
+            });
+        });
+        assert_eq!(code, 0);
+        let place = |what| seen.iter().position(|one| *one == what);
+        assert!(place(("started", 2)) < place(("exited", 2)) && place(("started", 2)).is_some(), "{seen:?}");
     }
 
     fn e7_a_job_that_fails_to_start_without_a_pause_does_not_make_deaf() {

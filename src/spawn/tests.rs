@@ -181,7 +181,7 @@ isolated! {
         let command = command(&["/bin/sh", "-c", "env | grep -aE '^(BOTH|OWN|X|CONTAINERPILOT_PID)=' | sort; exit 0"]);
         let pair = |name, value: &str| (name, value.to_owned());
         let why = vec![pair("BOTH", "trigger"), pair("X", "1"), pair("X", "2"), pair("OWN", "trigger")];
-        let environment = environment::Environment { why, ..Default::default() };
+        let environment = environment::Environment { why: why.into(), ..Default::default() };
         let (own_stdin, raw_output) = (false, false);
         let request = Request { command: &command, environment: &environment, process: &process, own_stdin, raw_output };
         let spawned = spawner.spawn(&request).unwrap();

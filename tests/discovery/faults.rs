@@ -189,3 +189,20 @@ fn d5_nobody_is_there_at_all() {
     assert!(asked.elapsed() < Duration::from_secs(5), "it took {:?}", asked.elapsed());
     assert_eq!(count(&log, "cannot be used"), 1, "{log}");
 }
+
+#[cfg(debug_assertions)]
+#[test]
+fn d5_a_panic_of_ours_while_speaking_to_consul_is_made_good() {
+    let agent = Agent::dev();
+    for mishap in ["service:1", "service:2", "watch:1", "watch:2"] {
+        let watched = "watches: [{ name: 'web', interval: 1 }]";
+        let text = config(&format!("'{}'", agent.address()), "10s", watched);
+        let mut pilot = Pilot::behind(As::Plain, &format!("export CONTAINERPILOT_MISHAP={mishap}"), &text);
+        pilot.started();
+        pilot.run.line("src/mishap.rs:");
+        agent.until_status("web", Some("passing"));
+        let log = pilot.unharmed();
+        assert!(log.contains("on its network thread: on purpose"), "{log}");
+        agent.until_status("web", None);
+    }
+}

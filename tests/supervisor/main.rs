@@ -8,6 +8,7 @@ mod health;
 mod jobs;
 mod legacy;
 mod logging;
+mod panics;
 mod processes;
 mod quickstart;
 mod stopping;

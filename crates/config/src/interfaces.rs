@@ -264,7 +264,7 @@ fn sorted(addresses: &[HostAddress]) -> Vec<(&str, IpAddr)> {
     };
     let mut sorted: Vec<_> =
         addresses.iter().map(|address| (address.interface.as_str(), address.ip.to_canonical())).collect();
-    sorted.sort_by_key(|(interface, ip)| (*interface, bytes(*ip)));
+    containerpilot_core::order::sort_by_key(&mut sorted, |(interface, ip)| (*interface, bytes(*ip)));
     sorted
 }
 

@@ -75,7 +75,7 @@ impl Names {
     fn all(&self) -> Vec<String> {
         let watches = self.watches.iter().map(|name| format!("watch.{name}"));
         let mut all: Vec<String> = self.jobs.keys().cloned().chain(watches).collect();
-        all.sort();
+        containerpilot_core::order::sort(&mut all);
         all
     }
 }

@@ -34,6 +34,16 @@ pub fn markdown() -> String {
     out
 }
 
+/// The tables of a section and of all that can be reached from it.
+#[must_use]
+pub fn tables_of(top: &'static SectionInfo) -> String {
+    let mut sections: Vec<&SectionInfo> = Vec::new();
+    collect(top, &mut sections);
+    let mut out = String::new();
+    tables(&mut out, &sections);
+    out
+}
+
 fn tables(out: &mut String, sections: &[&SectionInfo]) {
     for info in sections {
         let _ = write!(out, "\n## {}\n\n{}\n\n", info.title, info.help);
@@ -72,7 +82,7 @@ fn events(out: &mut String) {
 const EVENT: &str = "[event](#events)";
 
 /// The events, where they come from and when (E1).
-const EVENTS: [(&str, &str, &str); 12] = [
+pub const EVENTS: [(&str, &str, &str); 12] = [
     ("startup", "none", "once, when the supervisor is ready"),
     ("shutdown", "none", "when the supervisor is told to stop"),
     ("enterMaintenance", "none", "when maintenance begins"),

@@ -377,3 +377,32 @@ impl Core {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{Catalog, Control, Format, Logging, Output};
+
+    fn empty() -> Plan {
+        Plan {
+            jobs: Vec::new(),
+            watches: Vec::new(),
+            catalog: Catalog::Embedded,
+            control: Control { socket: String::new(), required: false, mode: 0o600, group: None },
+            logging: Logging { level: Level::Info, format: Format::Default, output: Output::Stdout },
+            telemetry: None,
+            stop_timeout: Duration::ZERO,
+            pass_signals: false,
+            toggle_maintenance: false,
+        }
+    }
+
+    #[test]
+    fn p1_what_was_decided_before_a_fault_comes_with_the_next_step() {
+        let mut core = Core::new(empty());
+        core.effects.push(Effect::Exit { code: 7 });
+        let mut effects = Vec::new();
+        core.step(Time::ZERO, Input::Tick, &mut effects);
+        assert_eq!(effects, [Effect::Exit { code: 7 }]);
+    }
+}

@@ -10,6 +10,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::core::Core;
+use crate::health::Told;
 use crate::ids::JobIx;
 use crate::input::ExitStatus;
 use crate::plan::Job;
@@ -20,8 +21,11 @@ pub struct Environment {
     /// What every process started at this moment is told.
     pub jobs: Arc<JobVariables>,
     /// Why this one runs; these count before the others.
-    pub why: Vec<(&'static str, String)>,
+    pub why: Arc<Why>,
 }
+
+/// Why a process runs: names and values.
+pub type Why = Vec<(&'static str, String)>;
 
 impl Environment {
     /// All variables, in the order in which they count: of two with one name, the later.
@@ -105,7 +109,23 @@ impl JobVariables {
 impl Core {
     /// The variables for a process of a job: the addresses of services, the processes of running jobs, and why it runs.
     pub(crate) fn environment(&self, job: JobIx) -> Environment {
-        Environment { jobs: Arc::clone(&self.variables), why: self.why(job) }
+        Environment { jobs: Arc::clone(&self.variables), why: Arc::new(self.why(job)) }
+    }
+
+    /// The same for a check of the job, which is told what its job's run is told: so that is put together once for all
+    /// checks of the run.
+    pub(crate) fn check_environment(&mut self, job: JobIx) -> Environment {
+        let state = self.job(job);
+        let of = (state.restarts, state.cause.map(|event| event.id));
+        let told = state.health.as_ref().and_then(|health| health.told.as_ref());
+        let why = match told {
+            Some(told) if told.of == of => Arc::clone(&told.why),
+            _ => Arc::new(self.why(job)),
+        };
+        if let Some(health) = &mut self.job_mut(job).health {
+            health.told = Some(Told { of, why: Arc::clone(&why) });
+        }
+        Environment { jobs: Arc::clone(&self.variables), why }
     }
 
     /// A job has another process, or none any more. Copies the variables only if somebody holds the old ones still,
@@ -132,7 +152,7 @@ impl Core {
     }
 
     /// What the trigger of the present run was.
-    fn why(&self, job: JobIx) -> Vec<(&'static str, String)> {
+    fn why(&self, job: JobIx) -> Why {
         let (planned, state) = (self.planned(job), self.job(job));
         let mut why = Vec::with_capacity(5);
         why.push(("CONTAINERPILOT_JOB", planned.name.clone()));

@@ -2,14 +2,16 @@
 
 use alloc::format;
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::command::Answer;
 use crate::core::{Core, Phase};
 use crate::effect::{Effect, Wanted};
+use crate::environment::Why;
 use crate::event::Code;
-use crate::ids::{CheckIx, CheckRun, JobIx};
+use crate::ids::{CheckIx, CheckRun, EventId, JobIx};
 use crate::job::{Aim, State};
 use crate::journal::Origin;
 use crate::plan::{Check, Health, Level, OnUnhealthy, Probe, Status};
@@ -29,6 +31,16 @@ pub(crate) struct HealthState {
     /// Healthy, unhealthy, or not known.
     verdict: Option<bool>,
     checks: Vec<CheckState>,
+    /// What the last check was told.
+    pub(crate) told: Option<Told>,
+}
+
+/// What the checks of a run are told of why it runs.
+#[derive(Debug)]
+pub(crate) struct Told {
+    /// Of which restart of the job, and of which cause, this speaks.
+    pub(crate) of: (u64, Option<EventId>),
+    pub(crate) why: Arc<Why>,
 }
 
 /// What is known of one check.
@@ -58,6 +70,7 @@ impl HealthState {
         Self {
             active: false,
             verdict: None,
+            told: None,
             checks: health.checks.iter().map(|_| CheckState::new()).collect(),
         }
     }
@@ -166,7 +179,7 @@ impl Core {
             return self.check_passed(job, check);
         }
         let run = self.new_check_run(job, check);
-        let environment = self.environment(job);
+        let environment = self.check_environment(job);
         let timer = self.timers.set(now + timeout, Alarm::CheckTimeout(job, check));
         if let Some(state) = self.check_state(job, check) {
             (state.running, state.stale, state.timeout) = (Some(run), false, Some(timer));

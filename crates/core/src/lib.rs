@@ -7,6 +7,7 @@
 
 extern crate alloc;
 
+pub mod chance;
 pub mod command;
 mod core;
 pub mod difference;
@@ -21,6 +22,7 @@ pub mod ids;
 pub mod input;
 mod job;
 pub mod journal;
+pub mod order;
 pub mod plan;
 pub mod reconcile;
 pub mod reload;

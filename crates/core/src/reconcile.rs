@@ -24,6 +24,7 @@ pub mod follow;
 
 use core::time::Duration;
 
+use crate::chance::Chance;
 use crate::effect::Wanted;
 use crate::plan::Status;
 use crate::time::Time;
@@ -334,7 +335,7 @@ impl Reconciler {
 
     fn failed(&mut self, now: Time) {
         let longest = self.settings.pace.clamp(FIRST_DELAY, LONGEST_DELAY);
-        self.not_before = now + self.chance.delay(self.failures, longest);
+        self.not_before = now + delay(&mut self.chance, self.failures, longest);
         self.failures = self.failures.saturating_add(1);
         if let Some(tries) = &mut self.last_tries {
             *tries = tries.saturating_sub(1);
@@ -355,36 +356,9 @@ impl Reconciler {
     }
 }
 
-/// Chance that can be had again: splitmix64.
-#[derive(Clone, Debug)]
-struct Chance(u64);
-
-impl Chance {
-    const fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    const fn number(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// Somewhere between two parts of a time, in hundredths.
-    fn part(&mut self, of: Duration, least: u32, most: u32) -> Duration {
-        let span = u64::from(most.saturating_sub(least)).saturating_mul(1_000);
-        let part = self.number().checked_rem(span.saturating_add(1)).unwrap_or(0);
-        // At most a hundred thousand.
-        let part = u32::try_from(part).unwrap_or(0).saturating_add(least.saturating_mul(1_000));
-        of / 100_000 * part
-    }
-
-    /// The delay after so many failures in a row: it doubles, and lies somewhere in its upper half.
-    fn delay(&mut self, failures: u32, longest: Duration) -> Duration {
-        let doubled = 1_u32.checked_shl(failures.min(16)).unwrap_or(u32::MAX);
-        let delay = FIRST_DELAY.saturating_mul(doubled).min(longest);
-        self.part(delay, 50, 100)
-    }
+/// The delay after so many failures in a row: it doubles, and lies somewhere in its upper half.
+fn delay(chance: &mut Chance, failures: u32, longest: Duration) -> Duration {
+    let doubled = 1_u32.checked_shl(failures.min(16)).unwrap_or(u32::MAX);
+    let delay = FIRST_DELAY.saturating_mul(doubled).min(longest);
+    chance.part(delay, 50, 100)
 }

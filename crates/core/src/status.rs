@@ -334,7 +334,7 @@ impl Core {
             .into_iter()
             .filter_map(|(timer, what)| timer.map(|timer| Deadline { at: timer.at(), what }))
             .collect();
-        deadlines.sort_by_key(|deadline| deadline.at);
+        crate::order::sort_by_key(&mut deadlines, |deadline| deadline.at);
         deadlines
     }
 

@@ -30,6 +30,8 @@ impl Core {
         if self.phase == Phase::Left {
             return;
         }
+        // What a step had decided that a fault has cut short: whoever survives that must not lose it.
+        effects.append(&mut self.effects);
         core::mem::swap(&mut self.effects, effects);
         self.now = self.now.max(now);
         self.handling = None;

@@ -27,7 +27,7 @@ impl WatchState {
 impl Core {
     /// The catalog's answer: a change of the set is `changed`, and from none to some or back is more than that.
     pub(crate) fn instances(&mut self, watch: WatchIx, mut instances: Vec<Instance>) {
-        instances.sort();
+        crate::order::sort(&mut instances);
         instances.dedup();
         if self.phase != Phase::Running {
             return;

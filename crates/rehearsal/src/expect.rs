@@ -53,7 +53,7 @@ impl Judge<'_> {
             Claim::See(moment, window, None) => self.see(moment, window),
             Claim::See(moment, window, Some(times)) => self.count(moment, window, *times),
             Claim::Never(moment, window) => self.never(moment, window),
-            Claim::Follows(moment, within, of) => self.follows(moment, *within, of),
+            Claim::Follows(moment, within, of, window) => self.follows(moment, *within, of, window),
             Claim::State(job, is, at) => self.state(job, *is, *at),
             Claim::Exit(code, window) => self.exit(*code, window),
         };
@@ -83,18 +83,23 @@ impl Judge<'_> {
         self.all(moment).into_iter().next()
     }
 
+    /// The place of a moment that bounds a window, wherever it is.
+    fn bound(&self, moment: &Moment) -> Option<usize> {
+        self.course.entries.iter().position(|entry| entry.is(moment))
+    }
+
     /// Whether something lies behind the beginning of a window; what happens at the same moment counts by its order.
     fn is_after(&self, place: (usize, &Entry), bound: &Bound) -> bool {
         match bound {
             Bound::Time(at) => place.1.at >= Time::ZERO + *at,
-            Bound::Moment(moment) => self.first(moment).is_some_and(|(first, _)| first < place.0),
+            Bound::Moment(moment) => self.bound(moment).is_some_and(|first| first < place.0),
         }
     }
 
     fn is_before(&self, place: (usize, &Entry), bound: &Bound) -> bool {
         match bound {
             Bound::Time(at) => place.1.at < Time::ZERO + *at,
-            Bound::Moment(moment) => self.first(moment).is_none_or(|(first, _)| place.0 < first),
+            Bound::Moment(moment) => self.bound(moment).is_none_or(|first| place.0 < first),
         }
     }
 
@@ -157,11 +162,13 @@ impl Judge<'_> {
         }
     }
 
-    fn follows(&self, moment: &Moment, within: Duration, of: &Moment) -> Finding {
+    fn follows(&self, moment: &Moment, within: Duration, of: &Moment, window: &Window) -> Finding {
         let entries = &self.course.entries;
         let over = self.course.exit.map_or(self.course.end, |(at, _)| at);
         let each: Vec<usize> = (0..entries.len())
-            .filter(|place| entries.get(*place).is_some_and(|entry| entry.is(of)))
+            .filter(|place| {
+                entries.get(*place).is_some_and(|entry| entry.is(of) && self.is_in((*place, entry), window))
+            })
             .collect();
         let mut longest: Option<Duration> = None;
         for place in &each {

@@ -185,7 +185,7 @@ section! {
         times: Whole<0, 1_000_000> = "times", Nothing, "X4",
             "How often.";
         within: DurationText = "within", Nothing, "X4",
-            "How soon it comes after each `of`.";
+            "How soon it comes after each `of` that lies between `after` and `before`.";
         of: Text = "of", Nothing, "X4",
             "The [moment](#moments) from which `within` counts.";
         why: Text = "why", Nothing, "X4",

@@ -4,18 +4,22 @@
 //! messages as a configuration. [`player`] plays it: the decisions are those of the real core, and what it wants is
 //! done by a made-up [`world`]: programs that last as long as the script says, checks that answer as it says, and a
 //! [`catalog`] that may be away. Where the script is silent, [`habits`] knows what a program of that sort usually does.
-//! What happened is a [`timeline`]; [`expect`] compares it with what was expected, and [`explore`] tries other worlds.
+//! What happened is a [`timeline`]; [`expect`] compares it with what was expected, and [`explore`] tries other
+//! worlds, each with its [`mishap`]s.
 //!
 //! Everything here is a function of its arguments, so that a rehearsal comes out the same everywhere.
 #![forbid(unsafe_code)]
 
 pub mod catalog;
 pub mod expect;
+pub mod explore;
 pub mod fields;
 pub mod habits;
+pub mod mishap;
 pub mod moment;
 pub mod player;
 pub mod read;
+pub mod reference;
 pub mod scenario;
 pub mod timeline;
 pub mod world;

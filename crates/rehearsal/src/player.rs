@@ -21,7 +21,9 @@ const AT_ONCE: u32 = 200_000;
 /// How many events of a job are remembered: more than it can send at one moment.
 const EVENTS_OF_A_JOB: usize = 16;
 /// How much is written down at most.
-const ENTRIES: usize = 3_000_000;
+const ENTRIES: usize = 1_000_000;
+/// How often the core is called at most.
+const STEPS: u64 = 100_000_000;
 
 /// Plays a scenario to its end.
 #[must_use]
@@ -40,6 +42,7 @@ pub fn play(plan: &Plan, scenario: &Scenario) -> Course {
         jobs: BTreeMap::new(),
         checks: BTreeMap::new(),
         failing: BTreeSet::new(),
+        starts: BTreeMap::new(),
         sources: BTreeMap::new(),
         course: Course::default(),
         core,
@@ -67,6 +70,8 @@ struct Player<'a> {
     /// The job of each check that is being made, and the jobs whose last check failed.
     checks: BTreeMap<CheckRun, Arc<str>>,
     failing: BTreeSet<Arc<str>>,
+    /// The last start of each job.
+    starts: BTreeMap<String, usize>,
     sources: BTreeMap<String, Arc<str>>,
 }
 
@@ -115,7 +120,7 @@ impl Player<'_> {
             if at_once > AT_ONCE {
                 self.course.cut = Some(Cut::NoTime);
             }
-            if self.course.entries.len() > ENTRIES {
+            if self.course.entries.len() > ENTRIES || self.course.steps > STEPS {
                 self.course.cut = Some(Cut::TooMuch);
             }
         }
@@ -214,6 +219,8 @@ impl Player<'_> {
                 origin => self.core.origin_name(origin),
             };
             let cause = match event.cause {
+                // What a process does, it does because it was started.
+                _ if is_own(event.code) && origin.is_none() => self.starts.get(&*name).copied(),
                 Some(cause) => self.place(cause),
                 None => origin,
             };
@@ -261,7 +268,8 @@ impl Player<'_> {
             (_, _, None) if nth > 1 => format!("run {nth}"),
             _ => String::new(),
         };
-        self.write(&name, What::Starts, cause, note);
+        let place = self.write(&name, What::Starts, cause, note);
+        self.starts.insert(name.to_string(), place);
     }
 
     /// The first of several failed checks of a job is worth a line.
@@ -300,6 +308,9 @@ impl Player<'_> {
             }
             Effect::Kill { run, signal, purpose } => {
                 let Some((name, _)) = self.jobs.get(run).cloned() else { return };
+                if *purpose == Purpose::Everything {
+                    self.course.killed.push((self.world.now(), name.to_string()));
+                }
                 let what = if *signal == Signal::KILL { What::Killed } else { What::Sent(signal.0) };
                 self.write(&name, what, None, purpose_of(*purpose).to_owned());
             }
@@ -367,7 +378,7 @@ impl Player<'_> {
     fn view(&self, job: JobIx) -> View {
         let status = self.core.status(job);
         let sentences = self.core.explain(job).sentences();
-        View { word: status.word(), healthy: status.healthy, sentences }
+        View { word: status.word(), healthy: status.healthy, ending: status.ending, sentences }
     }
 
     /// Looks at the jobs that somebody wants to see at this moment.
@@ -395,6 +406,11 @@ impl Player<'_> {
             self.course.last.insert(job.name.clone(), view);
         }
     }
+}
+
+/// Whether an event is the doing of a job's own process.
+fn is_own(code: Code) -> bool {
+    matches!(code, Code::ExitSuccess | Code::ExitFailed | Code::Healthy | Code::Unhealthy)
 }
 
 fn purpose_of(purpose: Purpose) -> &'static str {

@@ -38,7 +38,7 @@ impl Draft {
         let happens = self.plain.fields.iter().filter_map(|fields| fields.happens.as_ref());
         let paths = happens.flat_map(|happens| &happens.value).filter_map(|one| value_of(&one.reload));
         let mut paths: Vec<String> = paths.collect();
-        paths.sort();
+        containerpilot_core::order::sort(&mut paths);
         paths.dedup();
         paths
     }
@@ -114,7 +114,7 @@ impl Reader<'_> {
             self.catalog(&catalog.value, &mut scenario);
         }
         scenario.happenings = each(&fields.happens).filter_map(|one| self.happening(one)).collect();
-        scenario.happenings.sort_by_key(|(at, _)| *at);
+        containerpilot_core::order::sort_by_key(&mut scenario.happenings, |(at, _)| *at);
         scenario.expectations = each(&fields.expect).filter_map(|one| self.expectation(one)).collect();
         scenario
     }
@@ -153,10 +153,12 @@ impl Reader<'_> {
         section: Place,
         key: &str,
     ) -> Option<&'f Given<T>> {
-        // What is wrong with it was said already, where it stands.
+        // What is wrong with it, or how it is misspelt, was said already, where it stands.
+        let quoted = format!("`{key}`");
         let told = self.problems.iter().any(|problem| {
             problem.severity == Severity::Error
-                && problem.message.contains(&format!("`{key}`"))
+                && (problem.message.contains(&quoted)
+                    || problem.help.as_ref().is_some_and(|help| help.contains(&quoted)))
                 && problem.place.is_some_and(|place| {
                     section.span.start <= place.span.start && place.span.end <= section.span.end
                 })
@@ -251,7 +253,7 @@ impl Reader<'_> {
         let name = self.required(&fields.name, fields.place, "name");
         self.required(&fields.sees, fields.place, "sees");
         let mut sights: Vec<(Sight, bool)> = several(&fields.sees).map(|one| self.sight(one)).collect();
-        sights.sort_by_key(|(sight, _)| sight.at);
+        containerpilot_core::order::sort_by_key(&mut sights, |(sight, _)| sight.at);
         let mut generation = 0;
         for (sight, others) in &mut sights {
             generation += u32::from(*others);

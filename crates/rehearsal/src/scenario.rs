@@ -212,8 +212,8 @@ pub enum Claim {
     See(Moment, Window, Option<u64>),
     /// A moment does not come within a window.
     Never(Moment, Window),
-    /// A moment comes within a time of each of another.
-    Follows(Moment, Duration, Moment),
+    /// A moment comes within a time of each of another that lies in a window.
+    Follows(Moment, Duration, Moment, Window),
     /// A job is in a state, at a time or at the end.
     State(String, Is, Option<Duration>),
     /// The supervisor exits with a code, within a window.
@@ -302,9 +302,11 @@ impl Expectation {
             times.max()
         };
         match &self.claim {
-            Claim::See(_, window, _) | Claim::Never(_, window) | Claim::Exit(_, window) => of(window),
+            Claim::See(_, window, _)
+            | Claim::Never(_, window)
+            | Claim::Exit(_, window)
+            | Claim::Follows(_, _, _, window) => of(window),
             Claim::State(_, _, at) => *at,
-            Claim::Follows(..) => None,
         }
     }
 }
@@ -345,7 +347,9 @@ impl fmt::Display for Claim {
             Self::See(moment, window, Some(1)) => write!(out, "{moment} once{window}"),
             Self::See(moment, window, Some(times)) => write!(out, "{moment} {times} times{window}"),
             Self::Never(moment, window) => write!(out, "never {moment}{window}"),
-            Self::Follows(moment, within, of) => write!(out, "{moment} within {} of {of}", time(*within)),
+            Self::Follows(moment, within, of, window) => {
+                write!(out, "{moment} within {} of {of}{window}", time(*within))
+            }
             Self::State(job, is, None) => write!(out, "{job} is {is} at the end"),
             Self::State(job, is, Some(at)) => write!(out, "{job} is {is} at {}", time(*at)),
             Self::Exit(code, window) => write!(out, "exit with {code}{window}"),

@@ -8,7 +8,7 @@ use containerpilot_config::kinds::signal_name;
 use containerpilot_core::event::Code;
 use containerpilot_core::input::ExitStatus;
 use containerpilot_core::plan::{Signal, Status};
-use containerpilot_core::{Aim, JobStatus, State, Time};
+use containerpilot_core::{Aim, Ending, JobStatus, State, Time};
 
 use crate::moment::{ADVERTISED, EXIT, KILLED, Moment, RELOADED, STARTS, WITHDRAWN};
 
@@ -242,6 +242,8 @@ pub struct View {
     pub word: &'static str,
     /// Whether it is healthy.
     pub healthy: Option<bool>,
+    /// Why it stops or is complete.
+    pub ending: Option<Ending>,
     /// Why, in sentences.
     pub sentences: Vec<String>,
 }
@@ -291,6 +293,8 @@ pub struct Course {
     pub asked_to_stop: Option<Time>,
     /// When the supervisor left, and with which code.
     pub exit: Option<(Time, u8)>,
+    /// The jobs that had to be killed, because the stop time was over or a second signal came.
+    pub killed: Vec<(Time, String)>,
     /// Why it was given up.
     pub cut: Option<Cut>,
     /// How often the core was called.

@@ -238,7 +238,7 @@ fn order(vertices: &[Vertex], rows: &mut [Vec<usize>], forward: bool) {
             mean(places.map(|place| place * 1024)).or_else(|| place.get(*at).map(|place| place * 1024))
         };
         let mut keyed: Vec<(Option<i64>, usize)> = row.iter().map(|at| (middle(at), *at)).collect();
-        keyed.sort_by_key(|(middle, _)| *middle);
+        containerpilot_core::order::sort_by_key(&mut keyed, |(middle, _)| *middle);
         *row = keyed.into_iter().map(|(_, at)| at).collect();
         note(&mut place, row);
     }

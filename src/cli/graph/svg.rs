@@ -168,7 +168,7 @@ fn arrow(out: &mut String, edge: &Edge, points: &[Point]) {
 }
 
 /// A text in XML. What XML cannot hold at all is shown as a sign for it.
-fn escaped(text: &str) -> String {
+pub(in crate::cli) fn escaped(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {
         match c {

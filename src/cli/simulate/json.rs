@@ -53,7 +53,7 @@ fn lines(lines: &[String]) -> Json {
 
 fn job(course: &Course, name: &str) -> Json {
     let mut fields = vec![("name", Json::text(name))];
-    if let Some(View { word, healthy, sentences }) = course.last.get(name) {
+    if let Some(View { word, healthy, sentences, .. }) = course.last.get(name) {
         fields.push(("state", Json::text(word)));
         fields.push(("healthy", healthy.map_or(Json::Null, Json::Bool)));
         fields.push(("explanation", lines(sentences)));

@@ -57,9 +57,9 @@ fn row(entry: &Entry, cause: Option<&Entry>) -> Vec<(Tone, String)> {
         what => what.word().to_owned(),
     };
     let mut why = entry.note.clone();
-    // That a program ends is its own doing, whatever it was started for.
-    let own = matches!(entry.what, What::Event(Code::ExitSuccess | Code::ExitFailed | Code::Stopped));
-    if let Some(cause) = cause.filter(|_| !own) {
+    // That what was started ends, or is healthy, needs no word.
+    let obvious = |cause: &&Entry| cause.what == What::Starts || entry.what == What::Event(Code::Stopped);
+    if let Some(cause) = cause.filter(|cause| !obvious(cause)) {
         let arrow = if why.is_empty() { "" } else { "  " };
         let _ = write!(why, "{arrow}← {}", cause.name());
     }

@@ -33,7 +33,7 @@ pub(super) fn parse(source: &[u8]) -> Result<Program, Vec<TemplateError>> {
     if parser.errors.is_empty() {
         Ok(Program { templates: parser.templates, variables: parser.names.variables })
     } else {
-        parser.errors.sort_by_key(|error| error.span);
+        containerpilot_core::order::sort_by_key(&mut parser.errors, |error| error.span);
         Err(parser.errors)
     }
 }

@@ -5,7 +5,8 @@
 
 use core::time::Duration;
 
-use super::Chance;
+use super::delay;
+use crate::chance::Chance;
 use crate::time::Time;
 
 /// How many answers may follow each other without a pause.
@@ -93,7 +94,7 @@ impl Follow {
 
     /// There was none, or none that can be believed. What is known stays known.
     pub fn failed(&mut self, now: Time) {
-        self.not_before = now + self.chance.delay(self.failures, self.interval);
+        self.not_before = now + delay(&mut self.chance, self.failures, self.interval);
         self.failures = self.failures.saturating_add(1);
         // Whoever comes back may have started anew, and may not know the index.
         self.index = 0;

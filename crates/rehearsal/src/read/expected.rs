@@ -78,7 +78,7 @@ impl Reader<'_> {
             match (&fields.within, &fields.of) {
                 (Some(_), Some(of)) => {
                     let (within, of) = (self.time(&fields.within)?, self.moment(of)?);
-                    Claim::Follows(moment?, within, of)
+                    Claim::Follows(moment?, within, of, window)
                 }
                 (Some(within), None) => {
                     self.error(
@@ -122,7 +122,7 @@ impl Reader<'_> {
         ];
         let follows = fields.within.is_some() || fields.of.is_some();
         let (head, fit): (&str, &[&str]) = if fields.see.is_some() && follows {
-            ("within", &["within", "of"])
+            ("within", &["within", "of", "before", "after"])
         } else if fields.see.is_some() {
             ("see", &["before", "after", "times", "within", "of"])
         } else if fields.never.is_some() {

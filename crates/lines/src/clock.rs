@@ -3,10 +3,10 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A time in UTC with nanoseconds, always 30 bytes: `2026-11-15T00:15:28.645445913Z`.
-pub(super) type Stamp = [u8; 30];
+pub type Stamp = [u8; 30];
 
 /// How a time is written. Times before 1970 and after 9999 are written as those two years' ends.
-pub(super) fn stamp(time: SystemTime) -> Stamp {
+pub fn stamp(time: SystemTime) -> Stamp {
     const LAST_SECOND: u64 = 253_402_300_799;
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     let seconds = since.as_secs().min(LAST_SECOND);

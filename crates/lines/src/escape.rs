@@ -2,7 +2,7 @@
 
 /// Whether a letter cannot be seen and is no ASCII: it ends lines for some readers, steers terminals (those understand
 /// U+009B as they do an escape), or turns the direction of what stands around it.
-pub(crate) const fn is_hidden(letter: char) -> bool {
+pub const fn is_hidden(letter: char) -> bool {
     matches!(
         letter,
         '\u{80}'..='\u{a0}'

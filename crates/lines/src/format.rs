@@ -21,32 +21,38 @@ use super::escape;
 
 /// Who speaks, and how much it matters.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Labels<'a> {
-    pub(super) level: Level,
-    pub(super) job: Option<&'a str>,
-    pub(super) pid: Option<u32>,
-    pub(super) check: Option<&'a str>,
+pub struct Labels<'a> {
+    /// How much it matters.
+    pub level: Level,
+    /// Which job it is about.
+    pub job: Option<&'a str>,
+    /// The process that has written it; the supervisor's own entries have none.
+    pub pid: Option<u32>,
+    /// Which of the job's checks has written it.
+    pub check: Option<&'a str>,
 }
 
 /// Head and foot of the entries that are written just now.
 #[derive(Clone, Debug)]
-pub(super) struct Form {
+pub struct Form {
     format: Format,
     head: Vec<u8>,
     foot: Vec<u8>,
 }
 
 impl Form {
-    pub(super) fn new(format: Format) -> Self {
+    /// Of this format, for nobody yet.
+    pub fn new(format: Format) -> Self {
         Self { format, head: Vec::new(), foot: Vec::new() }
     }
 
-    pub(super) fn set_format(&mut self, format: Format) {
+    /// Goes on in another format; head and foot are to be made anew.
+    pub fn set_format(&mut self, format: Format) {
         self.format = format;
     }
 
     /// Makes head and foot for the entries to come.
-    pub(super) fn label(&mut self, stamp: &Stamp, labels: Labels<'_>) {
+    pub fn label(&mut self, stamp: &Stamp, labels: Labels<'_>) {
         let Self { format, head, foot } = self;
         head.clear();
         foot.clear();
@@ -92,7 +98,7 @@ impl Form {
     }
 
     /// Appends the entry of one line of a child.
-    pub(super) fn line(&self, text: &[u8], out: &mut Vec<u8>) {
+    pub fn line(&self, text: &[u8], out: &mut Vec<u8>) {
         match self.format {
             Format::Default => {
                 out.extend_from_slice(&self.head);
@@ -113,8 +119,23 @@ impl Form {
         }
     }
 
+    /// Appends the entries of whole lines, each with its newline, until `out` has so many bytes, or up to a line that is
+    /// longer than `long`. Returns how many bytes of the lines that were.
+    pub fn lines(&self, lines: &[u8], full: usize, long: usize, out: &mut Vec<u8>) -> usize {
+        let mut start = 0;
+        for end in memchr::memchr_iter(b'\n', lines) {
+            let Some(line) = lines.get(start..end).filter(|line| line.len() <= long) else { break };
+            self.line(line, out);
+            start = end + 1;
+            if out.len() >= full {
+                break;
+            }
+        }
+        start
+    }
+
     /// Begins an entry whose text comes in pieces.
-    pub(super) fn open(&self, out: &mut Vec<u8>) {
+    pub fn open(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.head);
         if self.format == Format::Text {
             out.push(b'"');
@@ -122,7 +143,7 @@ impl Form {
     }
 
     /// Appends a piece of the text; pieces end where letters end.
-    pub(super) fn piece(&self, text: &[u8], out: &mut Vec<u8>) {
+    pub fn piece(&self, text: &[u8], out: &mut Vec<u8>) {
         match self.format {
             Format::Default => out.extend_from_slice(text),
             Format::Text => escape::quoted(text, out),
@@ -131,7 +152,7 @@ impl Form {
     }
 
     /// Ends an entry whose text came in pieces; says so if the line itself goes on in the next entry.
-    pub(super) fn close(&self, goes_on: bool, out: &mut Vec<u8>) {
+    pub fn close(&self, goes_on: bool, out: &mut Vec<u8>) {
         match self.format {
             Format::Default if goes_on => out.extend_from_slice(b" [...]"),
             Format::Default => {}
@@ -149,7 +170,7 @@ impl Form {
     }
 
     /// Appends an entry of the supervisor's own, with the last lines of a job if there are any (L6).
-    pub(super) fn entry(&self, message: &str, output: &[String], out: &mut Vec<u8>) {
+    pub fn entry(&self, message: &str, output: &[String], out: &mut Vec<u8>) {
         out.extend_from_slice(&self.head);
         match self.format {
             Format::Default => {
@@ -237,6 +258,20 @@ mod tests {
             assert_eq!(out, pieces, "one form, however the text comes");
         }
         String::from_utf8_lossy(&out).into_owned()
+    }
+
+    #[test]
+    fn l3_lines_end_where_there_is_no_more_room_or_one_is_long() {
+        let mut form = Form::new(Format::Default);
+        form.label(STAMP, CHILD);
+        let mut out = Vec::new();
+        let whole = b"a\nb\nlong line\nc\n";
+        assert_eq!(form.lines(whole, 1000, 4, &mut out), 4, "up to the long one");
+        assert_eq!(form.lines(b"long line\nc\n", 1000, 4, &mut out), 0);
+        assert_eq!(out.iter().filter(|byte| **byte == b'\n').count(), 2);
+        out.clear();
+        assert_eq!(form.lines(whole, 50, 100, &mut out), 4, "no more than there is room for");
+        assert_eq!(form.lines(b"", 50, 100, &mut out), 0);
     }
 
     #[test]

@@ -1,0 +1,52 @@
+//! How long a rehearsal takes: a day of virtual time for twenty jobs, and a thousand other worlds.
+//!
+//! `cargo bench --bench simulate` prints the time, and how many steps of the core it took.
+
+use std::fmt::Write;
+use std::time::{Duration, Instant};
+
+use containerpilot_config::host::Described;
+use containerpilot_config::{Input, Options, load};
+use containerpilot_core::plan::Plan;
+use containerpilot_rehearsal::explore::Explorer;
+use containerpilot_rehearsal::player::play;
+use containerpilot_rehearsal::scenario::{Lasting, Run, Scenario, Script};
+
+/// Twenty services, each waiting for the one before, and checked every ten seconds.
+fn plan() -> Option<Plan> {
+    let mut text = String::from("{ jobs: [");
+    for nth in 0..20 {
+        let when = match nth {
+            0 => String::new(),
+            nth => format!("when: {{ source: 'job{}', once: 'healthy' }},", nth - 1),
+        };
+        let _ = write!(
+            text,
+            "{{ name: 'job{nth}', exec: 'x', {when} restarts: 'unlimited', health: {{ exec: 'ok', interval: 10, ttl: 30 }} }},"
+        );
+    }
+    text.push_str("] }");
+    let input = Input { name: "day.json5".to_owned(), text: text.into_bytes() };
+    load(vec![input], &Described::default(), Options { version: "0" }).plan
+}
+
+fn main() {
+    let Some(plan) = plan() else {
+        eprintln!("the benchmark's own configuration is wrong");
+        std::process::exit(1);
+    };
+    let mut day = Scenario { until: Some(Duration::from_secs(86_400)), ..Scenario::default() };
+    let run = Run { lasts: Some(Lasting::For(Duration::from_secs(600))), ..Run::default() };
+    day.jobs.insert("job3".to_owned(), Script { runs: vec![run], checks: Vec::new() });
+    let mut shortest = Duration::MAX;
+    let mut steps = 0;
+    for _ in 0..5 {
+        let began = Instant::now();
+        steps = play(&plan, &day).steps;
+        shortest = shortest.min(began.elapsed());
+    }
+    println!("a day of 20 jobs: {shortest:.1?}, {steps} steps");
+    let began = Instant::now();
+    let found = Explorer::new(&plan, &Scenario::default()).explore(1, 1_000).len();
+    println!("1000 worlds of 20 jobs: {:.1?}, {found} findings", began.elapsed());
+}

@@ -1,0 +1,266 @@
+//! `simulate` from outside: the real program, its files and its exit codes.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test stops at what it does not expect")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn folder(name: &str) -> PathBuf {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("simulate").join(name);
+    let _ = std::fs::remove_dir_all(&path);
+    std::fs::create_dir_all(&path).unwrap();
+    path
+}
+
+fn example(name: &str) -> String {
+    format!("{}/examples/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Exit code, standard output and standard error.
+fn simulate(arguments: &[&str]) -> (Option<i32>, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_containerpilot"));
+    let Output { status, stdout, stderr } =
+        command.arg("simulate").args(arguments).env_remove("CONTAINERPILOT").output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (status.code(), text(stdout), text(stderr))
+}
+
+fn file(folder: &Path, name: &str, text: &str) -> String {
+    let path = folder.join(name);
+    std::fs::write(&path, text).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+const QUICKSTART: &str = "quickstart.json5";
+
+#[test]
+fn x4_every_example_of_a_scenario_holds() {
+    let mut tried = 0;
+    for entry in std::fs::read_dir(example("")).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let Some(config) = name.strip_suffix(".scenario.json5") else { continue };
+        let (code, stdout, stderr) =
+            simulate(&[&example(&format!("{config}.json5")), path.to_str().unwrap()]);
+        assert_eq!((code, stderr.as_str()), (Some(0), ""), "{name}\n{stdout}");
+        assert!(stdout.contains("expectations hold"), "{stdout}");
+        tried += 1;
+    }
+    assert!(tried > 0);
+}
+
+#[test]
+fn x6_the_exit_code_says_whether_everything_is_as_expected() {
+    let folder = folder("codes");
+    let config = example(QUICKSTART);
+    let wrong = file(&folder, "wrong.json5", "{ expect: [{ exit: 3 }] }");
+    assert_eq!(simulate(&[&config]).0, Some(0));
+    assert_eq!(simulate(&[&config, &wrong]).0, Some(1));
+    let (code, stdout, stderr) = simulate(&[&config, &file(&folder, "bad.json5", "{ expct: [] }")]);
+    assert_eq!((code, stdout.as_str()), (Some(2), ""));
+    assert!(stderr.contains("did you mean `expect`?"), "{stderr}");
+    assert!(!stderr.contains("containerpilot help"), "{stderr}");
+    for arguments in
+        [&["/nonexistent.json5"][..], &[&config, "/nonexistent.json5"], &[&config, "--format", "png"]]
+    {
+        assert_eq!(simulate(arguments).0, Some(2), "{arguments:?}");
+    }
+    assert_eq!(simulate(&[&config, &wrong, "more"]).0, Some(2));
+    let broken = file(&folder, "broken-config.json5", "{ jobs: 1 }");
+    let (code, _, stderr) = simulate(&[&broken]);
+    assert_eq!(code, Some(2));
+    assert!(stderr.contains("so there is nothing to simulate"), "{stderr}");
+}
+
+#[test]
+fn x4_with_config_the_only_argument_is_the_scenario() {
+    let (code, stdout, _) =
+        simulate(&["-config", &example(QUICKSTART), &example("quickstart.scenario.json5")]);
+    assert_eq!(code, Some(0));
+    assert!(stdout.contains("all 7 expectations hold"), "{stdout}");
+}
+
+#[test]
+fn x4_programs_and_users_need_not_be_there() {
+    let folder = folder("elsewhere");
+    let config = file(
+        &folder,
+        "a.json5",
+        r#"{ jobs: [{ name: "a", exec: "/no/such/program", user: "nobody-knows" }] }"#,
+    );
+    let (code, stdout, stderr) = simulate(&[&config]);
+    assert_eq!((code, stderr.as_str()), (Some(0), ""), "{stdout}");
+}
+
+#[test]
+fn x4_json_has_a_shape_that_programs_can_rely_on() {
+    let arguments = [&*example(QUICKSTART), &example("quickstart.scenario.json5"), "--format", "json"];
+    let (code, stdout, _) = simulate(&arguments);
+    assert_eq!(code, Some(0));
+    let answer: Value = serde_json::from_str(&stdout).unwrap();
+    let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    assert_eq!(keys(&answer), ["end", "exit", "expectations", "jobs", "ok", "timeline"]);
+    assert_eq!(answer["ok"], true);
+    assert_eq!(answer["exit"]["code"], 0);
+    let timeline = answer["timeline"].as_array().unwrap();
+    for (nth, entry) in timeline.iter().enumerate() {
+        assert_eq!(entry["id"], nth);
+        assert!(entry["cause"].as_u64().is_none_or(|cause| cause < nth as u64), "{entry}");
+        assert!(
+            entry["at"].is_number() && entry["source"].is_string() && entry["what"].is_string(),
+            "{entry}"
+        );
+    }
+    let start =
+        timeline.iter().find(|entry| entry["source"] == "server" && entry["what"] == "starts").unwrap();
+    let cause = &timeline[usize::try_from(start["cause"].as_u64().unwrap()).unwrap()];
+    assert_eq!((&cause["source"], &cause["what"]), (&"setup".into(), &"exitSuccess".into()));
+    let job = &answer["jobs"].as_array().unwrap().iter().find(|job| job["name"] == "server").unwrap();
+    assert_eq!(keys(job), ["explanation", "healthy", "name", "phases", "runs", "state"]);
+    let expectation = &answer["expectations"][0];
+    assert_eq!(keys(expectation), ["because", "expected", "happened", "ok"]);
+}
+
+#[test]
+fn x4_the_picture_has_a_lane_for_each_job_and_is_well_formed() {
+    let folder = folder("picture");
+    let out = folder.join("a.svg");
+    let arguments = [
+        &*example(QUICKSTART),
+        &example("quickstart.scenario.json5"),
+        "--format",
+        "svg",
+        "--out",
+        out.to_str().unwrap(),
+    ];
+    assert_eq!(simulate(&arguments).0, Some(0));
+    let picture = std::fs::read_to_string(&out).unwrap();
+    for job in ["setup", "server", "greeter", "ticker", "farewell"] {
+        assert!(picture.contains(&format!(">{job}</text>")), "{job}");
+    }
+    assert!(picture.contains("prefers-color-scheme:dark"));
+    assert!(picture.contains("setup exitSuccess starts server"));
+    for tag in ["g", "svg", "text", "title", "style", "marker"] {
+        let (open, close) =
+            (picture.matches(&format!("<{tag}")).count(), picture.matches(&format!("</{tag}>")).count());
+        assert_eq!(open, close, "{tag}");
+    }
+}
+
+#[test]
+fn x4_what_comes_often_is_counted_unless_everything_is_wanted() {
+    let some = simulate(&[&example(QUICKSTART)]).1;
+    let all = simulate(&[&example(QUICKSTART), "--full"]).1;
+    assert!(some.contains("not shown (--full does): ticker exitSuccess"), "{some}");
+    assert!(!all.contains("not shown"), "{all}");
+    assert!(all.lines().count() > some.lines().count());
+}
+
+#[test]
+fn x4_a_reload_reads_the_other_file_beside_the_scenario() {
+    let folder = folder("reload");
+    let config = file(&folder, "a.json5", r#"{ jobs: [{ name: "a", exec: "a" }] }"#);
+    file(&folder, "b.json5", r#"{ jobs: [{ name: "a", exec: "a" }, { name: "b", exec: "b" }] }"#);
+    let text = "{ happens: [{ at: 5, reload: 'b.json5' }], expect: [{ see: 'b starts', after: 'reloaded' }, { see: 'a starts', times: 1 }] }";
+    let (code, stdout, _) = simulate(&[&config, &file(&folder, "s.json5", text)]);
+    assert_eq!(code, Some(0), "{stdout}");
+    let (code, _, stderr) =
+        simulate(&[&config, &file(&folder, "t.json5", "{ happens: [{ at: 5, reload: 'c.json5' }] }")]);
+    assert_eq!(code, Some(2));
+    assert!(stderr.contains("`c.json5` cannot be loaded"), "{stderr}");
+}
+
+#[test]
+fn x4_exploring_finds_a_ring_of_waits_and_a_seed_that_shows_it() {
+    let folder = folder("ring");
+    let health = "health: { exec: 'true', interval: 5, ttl: 15 }";
+    let text = format!(
+        "{{ jobs: [{{ name: 'a', exec: 'a', when: {{ source: 'b', once: 'healthy' }}, {health} }},
+                   {{ name: 'b', exec: 'b', when: {{ source: 'a', once: 'healthy' }}, {health} }},
+                   {{ name: 'c', exec: 'c' }}] }}"
+    );
+    let config = file(&folder, "ring.json5", &text);
+    let (code, stdout, _) = simulate(&[&config, "--explore", "50"]);
+    assert_eq!(code, Some(1), "{stdout}");
+    assert!(stdout.contains("PROBLEM a waits for ever  --seed 1.0"), "{stdout}");
+    assert!(stdout.contains("even if everything goes as usual"), "{stdout}");
+    let (_, stdout, _) = simulate(&[&config, "--seed", "1.0"]);
+    assert!(stdout.contains("will never run"), "{stdout}");
+    let (_, stdout, _) = simulate(&[&config, "--explore", "50", "--format", "json"]);
+    let answer: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!((&answer["ok"], &answer["findings"][0]["seed"]), (&false.into(), &"1.0".into()));
+}
+
+#[test]
+fn x4_exploring_finds_a_stop_that_takes_too_long() {
+    let folder = folder("slow");
+    let config = file(
+        &folder,
+        "slow.json5",
+        r#"{ stopTimeout: "5s", jobs: [{ name: "web", exec: "web", port: 80, interfaces: ["static:10.0.0.1"], drain: "10s",
+             health: { exec: "ok", interval: 5, ttl: 15 } }] }"#,
+    );
+    let (code, stdout, _) = simulate(&[&config, "--explore", "20"]);
+    assert_eq!(code, Some(1), "{stdout}");
+    assert!(stdout.contains("web is killed, because the stop time is over"), "{stdout}");
+}
+
+#[test]
+fn x4_exploring_a_sound_configuration_is_well() {
+    let (code, stdout, _) = simulate(&[&example(QUICKSTART), "--explore", "200"]);
+    assert_eq!(code, Some(0), "{stdout}");
+    assert!(stdout.contains("200 worlds tried: no problem"), "{stdout}");
+}
+
+/// The events of jobs but those of the ticker, whose clock is real in one of the two.
+fn order(events: impl Iterator<Item = (String, String)>) -> Vec<String> {
+    let events = events.filter(|(source, _)| source != "ticker" && !source.is_empty() && source != "global");
+    events.map(|(source, code)| format!("{source} {code}")).collect()
+}
+
+#[test]
+fn x4_a_rehearsal_has_the_order_of_events_of_the_real_thing() {
+    let folder = folder("real");
+    // For real: every event is in the log at level debug.
+    let log = folder.join("log");
+    let mut real = Command::new(env!("CARGO_BIN_EXE_containerpilot"))
+        .args(["-config", &example(QUICKSTART)])
+        .env("FOLDER", folder.join("world"))
+        .env("LOG_LEVEL", "debug")
+        .env(
+            "CONTAINERPILOT_SOCKET",
+            std::env::temp_dir().join(format!("rehearsal-{}.socket", std::process::id())),
+        )
+        .stdout(std::fs::File::create(&log).unwrap())
+        .spawn()
+        .unwrap();
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while !std::fs::read_to_string(&log).unwrap().contains("event greeter stopped") {
+        assert!(std::time::Instant::now() < deadline, "{}", std::fs::read_to_string(&log).unwrap());
+        assert!(real.try_wait().unwrap().is_none(), "it has ended");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    assert!(Command::new("kill").arg(real.id().to_string()).status().unwrap().success());
+    assert!(real.wait().unwrap().success());
+    let log = std::fs::read_to_string(&log).unwrap();
+    let told = log.lines().filter_map(|line| line.split_once("event ")).filter_map(|(_, event)| {
+        let (event, _) = event.split_once(',').unwrap_or((event, ""));
+        let (source, code) = event.trim().rsplit_once(' ')?;
+        Some((source.to_owned(), code.to_owned()))
+    });
+    let real = order(told);
+    // In a rehearsal, with what the programs of the example do.
+    let text =
+        "{ jobs: [{ name: 'setup', runs: { lasts: '10ms' } }, { name: 'greeter', runs: { lasts: '10ms' } },
+        { name: 'farewell', runs: { lasts: '10ms' } }], happens: [{ at: 3, signal: 'TERM' }] }";
+    let scenario = file(&folder, "s.json5", text);
+    let (_, stdout, _) = simulate(&[&example(QUICKSTART), &scenario, "--format", "json"]);
+    let answer: Value = serde_json::from_str(&stdout).unwrap();
+    let codes = ["exitSuccess", "exitFailed", "stopping", "stopped", "healthy", "unhealthy"];
+    let events = answer["timeline"].as_array().unwrap().iter().filter_map(|entry| {
+        let (source, what) = (entry["source"].as_str()?, entry["what"].as_str()?);
+        codes.contains(&what).then(|| (source.to_owned(), what.to_owned()))
+    });
+    assert_eq!(order(events), real);
+}
