@@ -140,12 +140,13 @@ isolated! {
         assert_eq!(code, 9);
     }
 
-    fn a_panic_is_survived() {
-        let mut inputs = 0;
+    fn a_panic_is_survived_and_what_has_happened_is_told_once_more() {
+        let mut inputs = Vec::new();
         let code = run("{ jobs: [{ name: 'a', exec: 'true' }] }", |input, effects| {
-            inputs += 1;
+            inputs.push(input.clone());
             match input {
-                Input::Ready => {
+                Input::Ready if inputs.len() == 1 => {
+                    // What was decided before it is done.
                     effects.push(spawn(1));
                     panic!("on purpose");
                 }
@@ -153,6 +154,18 @@ isolated! {
                 _ => {}
             }
         });
-        assert_eq!((code, inputs), (3, 3));
+        assert_eq!(code, 3);
+        assert_eq!(inputs[..2], [Input::Ready, Input::Ready]);
+        assert!(matches!(inputs[2..], [Input::Started { .. }, Input::Exited { .. }]), "{inputs:?}");
+    }
+
+    fn e7_an_end_that_cannot_be_decided_about_comes_all_the_same() {
+        let code = run("{ jobs: [{ name: 'a', exec: 'sleep 1000' }] }", |input, effects| match input {
+            Input::Ready => effects.push(spawn(1)),
+            Input::Started { .. } => signal_ourselves("-TERM"),
+            Input::Signal(_) => panic!("on purpose"),
+            _ => {}
+        });
+        assert_eq!(code, FAULT_CODE);
     }
 }
