@@ -37,6 +37,70 @@ const SET_SIZE: usize = size_of::<u64>();
 /// More than the kernel's `struct sigaction` on any machine; all zeros is the default disposition.
 type KernelAction = [u64; 8];
 
+/// Makes a function of the arguments the program's entry, instead of the standard library's.
+///
+/// Of that we need two things: that the first three descriptors are open, lest a file of ours becomes somebody's standard
+/// output; and that a reader who has left is an error and no signal. What we do without is a message about an
+/// overflowing stack: for that it reads `/proc/self/maps` at every start, and ends us if memory is short just then.
+#[cfg(not(test))]
+macro_rules! entry {
+    ($main:path) => {
+        #[expect(unsafe_code, reason = "the C library knows the entry by its name")]
+        #[unsafe(no_mangle)]
+        extern "C" fn main(
+            count: std::ffi::c_int,
+            arguments: *const *const std::ffi::c_char,
+        ) -> std::ffi::c_int {
+            // SAFETY: it is the C library that calls this, once.
+            unsafe { $crate::sys::enter(count, arguments, $main) }
+        }
+    };
+}
+#[cfg(not(test))]
+pub(crate) use entry;
+
+/// What is done before a program's own `main`, and after it.
+///
+/// # Safety
+///
+/// The arguments are those of a C program's `main`, and no other thread is there yet.
+#[cfg(not(test))]
+pub(crate) unsafe fn enter(
+    count: c_int,
+    arguments: *const *const c_char,
+    main: fn(&[std::ffi::OsString]) -> u8,
+) -> c_int {
+    use std::os::unix::ffi::OsStrExt;
+
+    let argument = |nth: usize| {
+        // SAFETY: the C library hands over as many strings as it says, and they stay for ever.
+        let bytes = unsafe { std::ffi::CStr::from_ptr(*arguments.add(nth)) }.to_bytes();
+        std::ffi::OsStr::from_bytes(bytes).to_owned()
+    };
+    open_standard_streams();
+    // SAFETY: no handler is involved, and no other thread is there yet.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
+    let code = std::panic::catch_unwind(|| {
+        let arguments: Vec<_> = (1..usize::try_from(count).unwrap_or(0)).map(argument).collect();
+        main(&arguments)
+    });
+    // Not by returning: what is left in the buffer of standard output would stay there.
+    std::process::exit(code.map_or(101, c_int::from))
+}
+
+/// Puts `/dev/null` where a standard stream was closed. Where that cannot be opened there is nothing to be done.
+#[cfg(not(test))]
+fn open_standard_streams() {
+    let mut fds = [0, 1, 2].map(|fd| awaited(fd, 0));
+    if poll(&mut fds, Some(Duration::ZERO)).is_err() {
+        return;
+    }
+    for _ in fds.iter().filter(|fd| fd.revents & libc::POLLNVAL != 0) {
+        // SAFETY: a string with its end. The number is the lowest that is free, and so the one that was closed.
+        unsafe { libc::open(c"/dev/null".as_ptr(), libc::O_RDWR) };
+    }
+}
+
 fn checked(result: c_long) -> Result<c_long, Errno> {
     if result < 0 { Err(Errno::last()) } else { Ok(result) }
 }
