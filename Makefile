@@ -61,10 +61,10 @@ fuzz:
 			-max_total_time=$(FUZZ_SECONDS) -max_len=4096 -timeout=10 -rss_limit_mb=1024 || exit 1; \
 	done
 
-# What the program is made of. Only advisories need the network, for their database.
+# What the program is made of. Advisories need the network, for their database.
 deny:
 	@command -v cargo-deny >/dev/null || cargo install --locked cargo-deny
-	cargo deny --offline check bans licenses sources
+	cargo deny check bans licenses sources
 	if cargo deny fetch db; then cargo deny check --disable-fetch advisories; \
 	else echo "the advisory database cannot be reached: advisories were NOT checked"; fi
 
