@@ -1,7 +1,7 @@
 //! Lines of jobs → entries of the log.
 //!
-//! This is all that is done for every byte a job writes, and nothing else; it is a crate of its own because it alone is
-//! compiled for speed, while the rest of the program is compiled for size. It is pure: who speaks, when, and where
+//! This is all that is done for every byte a job writes, and nothing else; it is a crate of its own so that it
+//! can be compiled for speed whatever the rest of the program is compiled for. It is pure: who speaks, when, and where
 //! the entries go is the business of whoever calls it.
 #![forbid(unsafe_code)]
 
