@@ -1,5 +1,6 @@
 //! Watches: what the catalog says of a service, and what that means (E6).
 
+use alloc::string::ToString;
 use alloc::vec::Vec;
 
 use crate::core::{Core, Phase};
@@ -7,6 +8,23 @@ use crate::event::Code;
 use crate::ids::WatchIx;
 use crate::input::Instance;
 use crate::journal::Origin;
+use crate::plan::{Service, Watch};
+
+impl Watch {
+    /// Whether it is about this service, where no Consul decides that (D2).
+    #[must_use]
+    pub fn sees(&self, service: &Service) -> bool {
+        service.name == self.name && self.tag.as_ref().is_none_or(|tag| service.tags.contains(tag))
+    }
+}
+
+impl Service {
+    /// What those who watch it see of it.
+    #[must_use]
+    pub fn instance(&self) -> Instance {
+        Instance { id: self.id.clone(), address: self.address.to_string(), port: self.port }
+    }
+}
 
 /// What is known of a watched service.
 #[derive(Debug, Default)]

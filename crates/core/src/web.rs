@@ -209,11 +209,7 @@ fn advertisers(plan: &Plan) -> Option<Vec<Vec<JobIx>>> {
         return None;
     }
     let of = |watch: &Watch| {
-        let sees = |job: &Job| {
-            job.service.as_ref().is_some_and(|service| {
-                service.name == watch.name && watch.tag.as_ref().is_none_or(|tag| service.tags.contains(tag))
-            })
-        };
+        let sees = |job: &Job| job.service.as_ref().is_some_and(|service| watch.sees(service));
         plan.jobs.iter().enumerate().filter(|(_, job)| sees(job)).map(|(nth, _)| JobIx::at(nth)).collect()
     };
     Some(plan.watches.iter().map(of).collect())

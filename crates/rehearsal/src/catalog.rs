@@ -166,15 +166,11 @@ impl Catalog {
     #[must_use]
     pub fn healthy(&self, watch: &Watch) -> Vec<Instance> {
         let passing = self.present.values().filter(|kept| kept.status == Status::Passing);
-        let seen = |service: &&Service| {
-            service.name == watch.name && watch.tag.as_ref().is_none_or(|tag| service.tags.contains(tag))
-        };
-        let instance = |service: &Service| Instance {
-            id: service.id.clone(),
-            address: service.address.to_string(),
-            port: service.port,
-        };
-        passing.map(|kept| &kept.service).filter(seen).map(instance).collect()
+        passing
+            .map(|kept| &kept.service)
+            .filter(|service| watch.sees(service))
+            .map(Service::instance)
+            .collect()
     }
 }
 
