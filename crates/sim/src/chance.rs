@@ -1,31 +1,32 @@
-//! Chance that can be had again: splitmix64.
+//! Chance that can be had again, with what a made-up world needs of it.
 
 use std::time::Duration;
+
+use containerpilot_core::chance;
 
 /// A number from a number, as unlike it as can be.
 #[must_use]
 pub const fn mix(number: u64) -> u64 {
-    let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+    chance::Chance::new(number).number()
 }
 
 /// A source of chance.
 #[derive(Clone, Debug)]
-pub struct Chance(u64);
+pub struct Chance(chance::Chance);
 
 impl Chance {
     /// The source that belongs to a seed.
     #[must_use]
     pub const fn new(seed: u64) -> Self {
-        Self(mix(seed))
+        let mut source = chance::Chance::new(mix(seed));
+        // One number is passed over: seeds that are kept mean the worlds they have always meant.
+        let _ = source.number();
+        Self(source)
     }
 
     /// Any number.
     pub const fn number(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        mix(self.0)
+        self.0.number()
     }
 
     /// A number below a bound, which is not 0.
