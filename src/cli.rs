@@ -14,6 +14,7 @@ mod logs;
 mod man;
 mod migrate;
 mod orders;
+mod picture;
 mod render;
 mod run;
 mod simulate;

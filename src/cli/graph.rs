@@ -8,7 +8,6 @@ mod svg;
 mod tests;
 mod web;
 
-pub(super) use self::svg::escaped;
 use self::web::Web;
 use super::flags::Arguments;
 use super::{Failure, check, config_path, render};

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::layout::{Arrow, Point, Size, layout};
 use super::web::{Edge, Kind, Line, Node, Web};
+use crate::cli::picture::{cut, escaped, letters};
 
 /// About how wide a letter is: in a box, and in the smaller text of notes and labels.
 const LETTER: i64 = 8;
@@ -59,26 +60,14 @@ fn size(node: &Node, ending: i64) -> Size {
     if node.kind == Kind::All {
         return Size { width: 44, height: ((ending + 1) * LABEL).max(32) };
     }
-    let name = letters(&cut(&node.name)) * LETTER;
-    let note = letters(&cut(&node.note)) * SMALL;
+    let name = letters(&cut(&node.name, LONGEST)) * LETTER;
+    let note = letters(&cut(&node.note, LONGEST)) * SMALL;
     let lines = if node.note.is_empty() { 36 } else { 50 };
     Size { width: name.max(note).max(40) + 24, height: ((ending + 1) * LABEL).max(lines) }
 }
 
 fn label_width(edge: &Edge) -> i64 {
     if edge.label.is_empty() { 0 } else { letters(&edge.label) * SMALL + 10 }
-}
-
-/// How many letters wide a text is; those of East Asia count twice.
-fn letters(text: &str) -> i64 {
-    text.chars().map(|c| if u32::from(c) >= 0x1100 { 2 } else { 1 }).sum()
-}
-
-fn cut(text: &str) -> String {
-    if text.chars().count() <= LONGEST {
-        return text.to_owned();
-    }
-    text.chars().take(LONGEST - 1).chain(['…']).collect()
 }
 
 fn draw(out: &mut String, node: &Node, size: Size, corner: Point) {
@@ -110,14 +99,14 @@ fn draw(out: &mut String, node: &Node, size: Size, corner: Point) {
     let _ = write!(
         out,
         "<text x=\"{middle}\" y=\"{line}\" text-anchor=\"middle\">{}</text>",
-        escaped(&cut(name))
+        escaped(&cut(name, LONGEST))
     );
     if !node.note.is_empty() {
         let _ = write!(
             out,
             "<text class=\"note\" x=\"{middle}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
             line + 16,
-            escaped(&cut(&node.note))
+            escaped(&cut(&node.note, LONGEST))
         );
     }
     out.push_str("</g>\n");
@@ -165,21 +154,4 @@ fn arrow(out: &mut String, edge: &Edge, points: &[Point]) {
             escaped(&edge.label)
         );
     }
-}
-
-/// A text in XML. What XML cannot hold at all is shown as a sign for it.
-pub(in crate::cli) fn escaped(text: &str) -> String {
-    let mut out = String::new();
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\u{fffe}' | '\u{ffff}' => out.push('\u{fffd}'),
-            c if c.is_control() => out.push('\u{fffd}'),
-            c => out.push(c),
-        }
-    }
-    out
 }

@@ -8,7 +8,7 @@ use containerpilot_core::event::Code;
 use containerpilot_rehearsal::expect::{Verdict, moment_of};
 use containerpilot_rehearsal::timeline::{Course, Entry, Phase, What};
 
-use super::super::graph::escaped;
+use crate::cli::picture::{cut, escaped, letters};
 
 /// The height of a lane, of its bar, and of what stands above the first.
 const LANE: i64 = 34;
@@ -65,7 +65,7 @@ struct Picture<'a> {
 
 impl<'a> Picture<'a> {
     fn new(course: &'a Course) -> Self {
-        let names = course.jobs.iter().map(|name| letters(&cut(name))).max().unwrap_or(0);
+        let names = course.jobs.iter().map(|name| letters(&cut(name, LONGEST))).max().unwrap_or(0);
         let left = (names * LETTER + 28).max(80);
         let last = course.exit.map_or(course.end, |(at, _)| at).max(course.end);
         let end = last.max(Time::from_nanos(1));
@@ -143,7 +143,7 @@ impl<'a> Picture<'a> {
             escaped(name),
             self.left - 14,
             y + 5,
-            escaped(&cut(name))
+            escaped(&cut(name, LONGEST))
         );
         let stretches = self.course.lanes.get(name).map(|lane| lane.stretches.as_slice()).unwrap_or_default();
         let ends = stretches.iter().skip(1).map(|(at, _)| *at).chain([self.end]);
@@ -332,16 +332,4 @@ fn word(entry: &Entry) -> Option<String> {
         }
         _ => None,
     }
-}
-
-/// How many letters wide a text is; those of East Asia count twice.
-fn letters(text: &str) -> i64 {
-    text.chars().map(|c| if u32::from(c) >= 0x1100 { 2 } else { 1 }).sum()
-}
-
-fn cut(text: &str) -> String {
-    if text.chars().count() <= LONGEST {
-        return text.to_owned();
-    }
-    text.chars().take(LONGEST - 1).chain(['…']).collect()
 }
