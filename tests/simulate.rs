@@ -1,9 +1,14 @@
 //! `simulate` from outside: the real program, its files and its exit codes.
 #![expect(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
+#[path = "supervisor/patience.rs"]
+mod patience;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::time::Duration;
 
+use patience::until_within;
 use serde_json::Value;
 
 fn folder(name: &str) -> PathBuf {
@@ -235,12 +240,11 @@ fn x4_a_rehearsal_has_the_order_of_events_of_the_real_thing() {
         .stdout(std::fs::File::create(&log).unwrap())
         .spawn()
         .unwrap();
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
-    while !std::fs::read_to_string(&log).unwrap().contains("event greeter stopped") {
-        assert!(std::time::Instant::now() < deadline, "{}", std::fs::read_to_string(&log).unwrap());
+    let so_far = || std::fs::read_to_string(&log).unwrap();
+    until_within(Duration::from_secs(60), so_far, || {
         assert!(real.try_wait().unwrap().is_none(), "it has ended");
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
+        so_far().contains("event greeter stopped")
+    });
     assert!(Command::new("kill").arg(real.id().to_string()).status().unwrap().success());
     assert!(real.wait().unwrap().success());
     let log = std::fs::read_to_string(&log).unwrap();

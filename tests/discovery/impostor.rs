@@ -1,10 +1,12 @@
 //! Things that listen where an agent should, and are none.
 
 use std::collections::BTreeSet;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+
+use crate::request::{self, Request};
 
 /// What one does with a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,27 +77,9 @@ fn serve(
 ) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream.try_clone()?);
     let mut stream = stream;
-    loop {
-        let (mut first, mut length) = (String::new(), 0);
-        if reader.read_line(&mut first)? == 0 {
-            return Ok(());
-        }
-        loop {
-            let mut line = String::new();
-            reader.read_line(&mut line)?;
-            let line = line.trim().to_lowercase();
-            if let Some(number) = line.strip_prefix("content-length:") {
-                length = number.trim().parse().unwrap_or(0);
-            }
-            if line.is_empty() {
-                break;
-            }
-        }
-        let mut body = vec![0; length];
-        reader.read_exact(&mut body)?;
+    while let Some(Request { path, body }) = request::next(&mut reader)? {
         asked.fetch_add(1, Ordering::SeqCst);
         let manner = *manner.lock().unwrap();
-        let path = first.split(' ').nth(1).unwrap_or_default();
         match manner {
             Manner::Silent => {
                 // Until the other one gives up.
@@ -114,9 +98,10 @@ fn serve(
                 return Ok(());
             }
             Manner::NoJson => answer(&mut stream, 200, "<html>Welcome!</html>")?,
-            Manner::Good => good(&mut stream, path, &body, services)?,
+            Manner::Good => good(&mut stream, &path, &body, services)?,
         }
     }
+    Ok(())
 }
 
 fn good(

@@ -10,6 +10,7 @@ mod faults;
 mod impostor;
 mod pilot;
 mod reload;
+mod request;
 mod security;
 mod services;
 #[expect(dead_code, reason = "it is shared with the tests of the supervisor, which need more of it")]

@@ -8,6 +8,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::patience::until_within;
+
 /// How long anything may take before the test has failed.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
@@ -43,12 +45,8 @@ pub(crate) fn folder(what: &str) -> PathBuf {
 }
 
 /// Waits until something holds.
-pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !holds() {
-        assert!(Instant::now() < deadline, "in vain: {what}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
+pub(crate) fn until(what: &str, holds: impl FnMut() -> bool) {
+    until_within(PATIENCE, || format!("in vain: {what}"), holds);
 }
 
 /// The image of nothing but the binary.
@@ -162,14 +160,9 @@ impl Container {
 
     /// Waits until it has written something.
     pub(crate) fn says(&self, part: &str) -> String {
-        let mut log = String::new();
-        let deadline = Instant::now() + PATIENCE;
-        while !log.contains(part) {
-            assert!(Instant::now() < deadline, "it never said {part:?}:\n{log}");
-            std::thread::sleep(Duration::from_millis(50));
-            log = self.logs();
-        }
-        log
+        let never = || format!("it never said {part:?}:\n{}", self.logs());
+        until_within(PATIENCE, never, || self.logs().contains(part));
+        self.logs()
     }
 
     /// What the engine knows of it.

@@ -10,5 +10,7 @@ mod images;
 mod limits;
 mod names;
 mod orders;
+#[path = "../supervisor/patience.rs"]
+mod patience;
 mod reaping;
 mod rights;

@@ -139,11 +139,7 @@ impl Clients {
 
 /// Waits until somebody answers at all; who is not there yet is no failure.
 pub(crate) fn wait_for_answer(port: u16) {
-    let deadline = Instant::now() + PATIENCE;
-    while let Err(error) = request(QUICK, port) {
-        assert!(Instant::now() < deadline, "nobody answers at port {port}: {error}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    crate::until(|| format!("nobody answers at port {port}"), || request(QUICK, port).is_ok());
 }
 
 /// One request on a connection of its own, as curl makes it: the name of the instance, if the answer is good and whole.

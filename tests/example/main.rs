@@ -4,6 +4,8 @@
 
 mod clients;
 mod composition;
+#[path = "../supervisor/patience.rs"]
+mod patience;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -27,12 +29,8 @@ fn script(name: &str) -> Command {
 }
 
 /// Waits until something holds, and says what it was that did not.
-fn until(what: impl Fn() -> String, mut holds: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !holds() {
-        assert!(Instant::now() < deadline, "{}", what());
-        std::thread::sleep(Duration::from_millis(50));
-    }
+fn until(what: impl Fn() -> String, holds: impl FnMut() -> bool) {
+    patience::until_within(PATIENCE, what, holds);
 }
 
 #[test]

@@ -1,12 +1,14 @@
 //! A catalog that is as good as Consul for one service: it registers, forgets, and answers blocking queries.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+
+use crate::request::{self, Request};
 
 #[derive(Default)]
 struct Services {
@@ -59,32 +61,15 @@ impl Catalog {
 /// Answers the requests of one connection.
 fn serve(mut stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream.try_clone()?);
-    loop {
-        let (mut first, mut length) = (String::new(), 0);
-        if reader.read_line(&mut first)? == 0 {
-            return Ok(());
-        }
-        loop {
-            let mut line = String::new();
-            reader.read_line(&mut line)?;
-            let line = line.trim().to_lowercase();
-            if let Some(number) = line.strip_prefix("content-length:") {
-                length = number.trim().parse().unwrap_or(0);
-            }
-            if line.is_empty() {
-                break;
-            }
-        }
-        let mut body = vec![0; length];
-        reader.read_exact(&mut body)?;
-        let path = first.split(' ').nth(1).unwrap_or_default();
-        let (status, index, body) = answer(shared, path, &body);
+    while let Some(Request { path, body }) = request::next(&mut reader)? {
+        let (status, index, body) = answer(shared, &path, &body);
         let length = body.len();
         write!(
             stream,
             "HTTP/1.1 {status} Word\r\nX-Consul-Index: {index}\r\nContent-Length: {length}\r\n\r\n{body}"
         )?;
     }
+    Ok(())
 }
 
 fn answer(shared: &Shared, path: &str, body: &[u8]) -> (u16, u64, String) {

@@ -8,6 +8,8 @@
 
 mod calls;
 mod catalog;
+#[path = "../discovery/request.rs"]
+mod request;
 mod tracer;
 mod world;
 

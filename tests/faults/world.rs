@@ -227,7 +227,9 @@ impl World {
             if Instant::now() > deadline {
                 self.signal(Signal::SIGKILL);
                 // It goes even when it stands at a call.
+                let deadline = Instant::now() + PATIENCE;
                 while self.watched.has_ended().is_none() {
+                    assert!(Instant::now() < deadline, "not even SIGKILL ends it");
                     std::thread::sleep(Duration::from_millis(5));
                 }
                 return true;

@@ -1,5 +1,8 @@
 //! A running supervisor: started with a configuration, read with a deadline, signalled, and always taken away.
 
+#[path = "patience.rs"]
+mod patience;
+
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
@@ -257,12 +260,8 @@ pub(crate) fn is_root() -> bool {
 }
 
 /// Waits until something holds.
-pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !holds() {
-        assert!(Instant::now() < deadline, "{what}");
-        std::thread::sleep(Duration::from_millis(2));
-    }
+pub(crate) fn until(what: &str, holds: impl FnMut() -> bool) {
+    patience::until_within(PATIENCE, || what.to_owned(), holds);
 }
 
 /// The numbers of the children of a process, as this namespace counts.
