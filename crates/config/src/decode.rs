@@ -33,11 +33,46 @@ pub trait Kind {
 }
 
 /// A part of the configuration with keys of its own.
-pub trait Section: Sized {
+pub trait Section: Rows + Sized {
     /// What the table says about it.
     const INFO: SectionInfo;
+    /// One that stands there and holds nothing, not even defaults.
+    fn empty(place: Place) -> Self;
+
     /// Reads it from an object's members.
-    fn from_members(cx: &mut Cx<'_>, span: Span, members: &[Member]) -> Self;
+    fn from_members(cx: &mut Cx<'_>, span: Span, members: &[Member]) -> Self {
+        let mut section = Self::empty(cx.at(span));
+        cx.section(&Self::INFO, span, members, &mut section);
+        section
+    }
+}
+
+/// The fields of a section by the numbers of their rows in the table, so that one code can read all sections.
+pub trait Rows {
+    /// Reads what was found for a row, or empties it; says whether it then holds something.
+    fn fill(&mut self, row: usize, cx: &mut Cx<'_>, found: Option<&Found<'_>>) -> bool;
+}
+
+/// What was found for a row of the table: a member of an object, or the row's default.
+#[derive(Clone, Copy, Debug)]
+pub struct Found<'a> {
+    name: &'static str,
+    node: &'a Node,
+    place: Place,
+    key: Place,
+    written: bool,
+}
+
+/// Reads what was found for a field, or empties it; says whether it then holds something.
+pub fn fill<K: Kind>(
+    field: &mut Option<Given<K::Value>>,
+    cx: &mut Cx<'_>,
+    found: Option<&Found<'_>>,
+) -> bool {
+    *field = found.and_then(|&Found { name, node, place, key, written }| {
+        Some(Given { value: K::read(cx, name, node)?, place, key, written })
+    });
+    field.is_some()
 }
 
 /// What the table says about a section.
@@ -49,6 +84,8 @@ pub struct SectionInfo {
     pub title: &'static str,
     /// What it is for.
     pub help: &'static str,
+    /// Whether capital letters in its keys make no difference.
+    pub any_case: bool,
     /// Its keys.
     pub fields: &'static [Field],
 }
@@ -205,24 +242,37 @@ impl<'a> Cx<'a> {
         self.problems.push(if help.is_empty() { problem } else { problem.help(help) });
     }
 
-    /// Reads the value of a member for a row of the table.
-    pub fn field<K: Kind>(&mut self, field: &Field, member: &Member) -> Option<Given<K::Value>> {
-        let node = &member.value;
-        if node.value == Value::Null {
-            return None;
+    /// Reads the members of an object into the rows of a section, and defaults where there are none. Of two members with the
+    /// same key the last one counts.
+    fn section(&mut self, info: &SectionInfo, span: Span, members: &[Member], rows: &mut dyn Rows) {
+        let mut filled = vec![false; info.fields.len()];
+        for member in members {
+            let same = |field: &Field| match info.any_case {
+                true => member.key.eq_ignore_ascii_case(field.key),
+                false => member.key == field.key,
+            };
+            let row = info.fields.iter().zip(&mut filled).enumerate().find(|(_, (field, _))| same(field));
+            let Some((row, (field, filled))) = row else {
+                if !is_ignored_key(&member.key) {
+                    self.unknown_key(info, member);
+                }
+                continue;
+            };
+            let node = &member.value;
+            let (place, key) = (self.at(node.span), self.at(member.key_span));
+            let found = Found { name: field.key, node, place, key, written: true };
+            *filled = rows.fill(row, self, Some(&found).filter(|_| node.value != Value::Null));
         }
-        let value = K::read(self, field.key, node)?;
-        Some(Given { value, place: self.at(node.span), key: self.at(member.key_span), written: true })
-    }
-
-    /// The default that a row of the table states.
-    pub fn default<K: Kind>(&mut self, field: &Field, section: Span) -> Option<Given<K::Value>> {
-        let DefaultValue::Is(text) = field.default else { return None };
-        let parsed = crate::json5::parse(format!("{{v:{text}}}").as_bytes());
-        let Some(Value::Object(members)) = parsed.root.map(|node| node.value) else { return None };
-        let value = K::read(self, field.key, &members.first()?.value)?;
-        let place = self.at(section);
-        Some(Given { value, place, key: place, written: false })
+        for (row, (field, filled)) in info.fields.iter().zip(filled).enumerate() {
+            if let DefaultValue::Is(text) = field.default
+                && !filled
+                && let Some(node) = default_node(text)
+            {
+                let place = self.at(span);
+                let found = Found { name: field.key, node: &node, place, key: place, written: false };
+                rows.fill(row, self, Some(&found));
+            }
+        }
     }
 
     /// Says that a key is not known, with the nearest one that is (C4).
@@ -261,6 +311,15 @@ impl<'a> Cx<'a> {
             self.error(node.span, format!("`{key}` must be text, not {}", found(node)), help);
         }
         text
+    }
+}
+
+/// The default that a row of the table states, as if it were written.
+fn default_node(text: &str) -> Option<Node> {
+    let parsed = crate::json5::parse(format!("{{v:{text}}}").as_bytes());
+    match parsed.root?.value {
+        Value::Object(members) => Some(members.into_iter().next()?.value),
+        _ => None,
     }
 }
 
@@ -423,34 +482,28 @@ macro_rules! section {
                 name: $name,
                 title: $title,
                 help: $about,
+                any_case: $crate::section!(@any_case $keys),
                 fields: &[$($crate::section!(@row $kind, $key, $default, $rules, $help)),*],
             };
 
-            fn from_members(
+            fn empty(place: $crate::diagnose::Place) -> Self {
+                Self { place, $($field: None,)* }
+            }
+        }
+
+        impl $crate::decode::Rows for $section {
+            fn fill(
+                &mut self,
+                row: usize,
                 cx: &mut $crate::decode::Cx<'_>,
-                span: $crate::span::Span,
-                members: &[$crate::json5::Member],
-            ) -> Self {
-                let mut this = Self { place: cx.at(span), $($field: None,)* };
-                for member in members {
-                    $(
-                        if $crate::section!(@same $keys, member.key, $key) {
-                            let row = const { $crate::section!(@row $kind, $key, $default, $rules, $help) };
-                            this.$field = cx.field::<$kind>(&row, member);
-                            continue;
-                        }
-                    )*
-                    if !$crate::decode::is_ignored_key(&member.key) {
-                        cx.unknown_key(&<Self as $crate::decode::Section>::INFO, member);
-                    }
+                found: Option<&$crate::decode::Found<'_>>,
+            ) -> bool {
+                #[expect(non_camel_case_types, reason = "they are the names of the fields, to count them")]
+                enum Row { $($field,)* }
+                match row {
+                    $(_ if row == Row::$field as usize => $crate::decode::fill::<$kind>(&mut self.$field, cx, found),)*
+                    _ => false,
                 }
-                $(
-                    if this.$field.is_none() {
-                        let row = const { $crate::section!(@row $kind, $key, $default, $rules, $help) };
-                        this.$field = cx.default::<$kind>(&row, span);
-                    }
-                )*
-                this
             }
         }
     };
@@ -463,6 +516,6 @@ macro_rules! section {
             help: $help,
         }
     };
-    (@same any_case, $left:expr, $right:literal) => { $left.eq_ignore_ascii_case($right) };
-    (@same exact, $left:expr, $right:literal) => { $left == $right };
+    (@any_case any_case) => { true };
+    (@any_case exact) => { false };
 }

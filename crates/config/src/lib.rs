@@ -28,6 +28,7 @@ mod meaning;
 mod merge;
 pub mod metrics;
 pub mod reference;
+mod runes;
 pub mod schema;
 pub mod span;
 pub mod suggest;

@@ -42,15 +42,15 @@ pub struct Loaded {
 }
 
 /// Loads a configuration of one or more files, in their order.
-pub fn load<H: Host>(inputs: Vec<Input>, host: &H, options: Options<'_>) -> Loaded {
+pub fn load(inputs: Vec<Input>, host: &dyn Host, options: Options<'_>) -> Loaded {
     load_with_program(inputs, host, options, None)
 }
 
 /// Loads a configuration beside which a main program is named on the command line. A ContainerPilot 2 file makes it a job
 /// of its plan (C8); of a version 3 file it is no part.
-pub fn load_with_program<H: Host>(
+pub fn load_with_program(
     inputs: Vec<Input>,
-    host: &H,
+    host: &dyn Host,
     options: Options<'_>,
     program: Option<&[String]>,
 ) -> Loaded {
@@ -130,9 +130,9 @@ pub(crate) fn read(
 }
 
 /// The plan of what was read, if there is no error in it.
-pub(crate) fn plan_of<H: Host>(
+pub(crate) fn plan_of(
     reading: &Reading,
-    host: &H,
+    host: &dyn Host,
     options: Options<'_>,
     problems: &mut Vec<Problem>,
 ) -> Option<Plan> {

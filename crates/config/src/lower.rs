@@ -36,13 +36,13 @@ pub(crate) const SOCKET_VARIABLE: &str = "CONTAINERPILOT_SOCKET";
 pub(crate) const PRE_START: &str = "preStart";
 
 /// What lowering needs to know, and where it says what it found.
-pub(crate) struct Lower<'a, H: Host> {
-    pub(crate) host: &'a H,
+pub(crate) struct Lower<'a> {
+    pub(crate) host: &'a dyn Host,
     pub(crate) version: &'a str,
     pub(crate) problems: &'a mut Vec<Problem>,
 }
 
-impl<H: Host> Lower<'_, H> {
+impl Lower<'_> {
     pub(crate) fn say(&mut self, severity: Severity, place: Place, message: impl Into<String>, help: &str) {
         if self.problems.len() >= limits::PROBLEMS {
             return;
@@ -77,7 +77,7 @@ impl<H: Host> Lower<'_, H> {
 
     fn control(&mut self, fields: &ConfigFields) -> Option<Control> {
         let section = &fields.control.as_ref()?.value;
-        let group = self.account(section.group.as_ref(), "group", H::has_group);
+        let group = self.account(section.group.as_ref(), "group", |host, name| host.has_group(name));
         let socket = section.socket.as_ref().and_then(|given| self.socket(given));
         let mode = value_of(&section.mode)?;
         if let Some(group) = &section.group

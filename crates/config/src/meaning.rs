@@ -19,10 +19,10 @@ use crate::lower::{Draft, opening, source_named, told, written};
 use crate::suggest;
 
 /// Checks what was read, and says what it found.
-pub(crate) fn check<H: Host>(
+pub(crate) fn check(
     fields: &ConfigFields,
     draft: &Draft,
-    host: &H,
+    host: &dyn Host,
     version: Version,
     problems: &mut Vec<Problem>,
 ) {
@@ -139,8 +139,8 @@ fn event_place(when: &WhenFields) -> Option<Place> {
     once.or(each).or(when.event.as_ref().map(|given| given.place))
 }
 
-struct Checker<'a, H: Host> {
-    host: &'a H,
+struct Checker<'a> {
+    host: &'a dyn Host,
     problems: &'a mut Vec<Problem>,
     names: Names,
     /// Some name was not understood: it may be the very one that is missed elsewhere.
@@ -148,7 +148,7 @@ struct Checker<'a, H: Host> {
     pairs: Vec<(&'a JobFields, Option<&'a Job>)>,
 }
 
-impl<H: Host> Checker<'_, H> {
+impl Checker<'_> {
     fn say(&mut self, severity: Severity, place: Place, message: String, help: impl Into<String>) {
         if self.problems.len() < crate::limits::PROBLEMS {
             self.problems.push(Problem::new(severity, place, message).help(help));

@@ -1,7 +1,6 @@
 //! A line as it fits on a screen, with nothing in it that could play tricks.
 
-use unicode_width::UnicodeWidthChar;
-
+use crate::runes;
 use crate::span::Span;
 
 /// Control characters as pictures, so that no text can play tricks on a terminal or forge lines of a log.
@@ -104,13 +103,13 @@ fn expand(text: &str) -> String {
 }
 
 fn columns(text: &str) -> usize {
-    text.chars().map(|c| c.width().unwrap_or(1)).sum()
+    text.chars().map(runes::width).sum()
 }
 
 fn first_columns(text: &str, most: usize) -> (&str, bool) {
     let mut used = 0;
     for (at, c) in text.char_indices() {
-        used += c.width().unwrap_or(1);
+        used += runes::width(c);
         if used > most {
             return (text.get(..at).unwrap_or_default(), true);
         }
@@ -121,7 +120,7 @@ fn first_columns(text: &str, most: usize) -> (&str, bool) {
 fn last_columns(text: &str, most: usize) -> (&str, bool) {
     let mut used = 0;
     for (at, c) in text.char_indices().rev() {
-        used += c.width().unwrap_or(1);
+        used += runes::width(c);
         if used > most {
             return (text.get(at + c.len_utf8()..).unwrap_or_default(), true);
         }

@@ -4,10 +4,9 @@
 //! reported and then treated as blanks, and the token after them is marked, so that the parser does not
 //! complain again about the hole they leave.
 
-use unicode_ident::{is_xid_continue, is_xid_start};
-
 use super::{Number, SyntaxError, number, string};
 use crate::limits;
+use crate::runes;
 use crate::span::Span;
 
 /// The two kinds of brackets.
@@ -323,7 +322,7 @@ fn identifier(text: &str) -> Option<String> {
         };
         let joiner = matches!(char, '\u{200c}' | '\u{200d}');
         let fits = matches!(char, '$' | '_')
-            || if out.is_empty() { is_xid_start(char) } else { is_xid_continue(char) || joiner };
+            || if out.is_empty() { runes::begins_word(char) } else { runes::continues_word(char) || joiner };
         if !fits {
             return None;
         }

@@ -26,23 +26,33 @@ impl<C: Choice> Kind for OneOf<C> {
     type Value = C;
     const SHAPE: Shape = Shape::OneOf(C::NAMES);
     fn read(cx: &mut Cx<'_>, key: &'static str, node: &Node) -> Option<C> {
-        let text = cx.text(key, node)?;
-        if text.is_empty() {
-            return None;
-        }
-        let same = |name: &str| if C::ANY_CASE { name.eq_ignore_ascii_case(&text) } else { name == text };
-        let chosen = C::NAMES.iter().position(|name| same(name)).and_then(|at| C::VALUES.get(at));
-        if chosen.is_none() {
-            let message = format!("`{key}` must be {}, not {}", listed(C::NAMES), found(node));
-            let near = crate::suggest::meant(&text, C::NAMES, C::OTHERS);
-            cx.error(
-                node.span,
-                message,
-                near.map(|near| format!("did you mean \"{near}\"?")).unwrap_or_default(),
-            );
-        }
-        chosen.copied()
+        let chosen = chosen(cx, key, node, C::NAMES, C::OTHERS, C::ANY_CASE)?;
+        C::VALUES.get(chosen).copied()
     }
+}
+
+/// Which of these names a text is.
+fn chosen(
+    cx: &mut Cx<'_>,
+    key: &str,
+    node: &Node,
+    names: &[&'static str],
+    others: &[(&'static str, &'static str)],
+    any_case: bool,
+) -> Option<usize> {
+    let text = cx.text(key, node)?;
+    if text.is_empty() {
+        return None;
+    }
+    let same = |name: &str| if any_case { name.eq_ignore_ascii_case(&text) } else { name == text };
+    let chosen = names.iter().position(|name| same(name));
+    if chosen.is_none() {
+        let message = format!("`{key}` must be {}, not {}", listed(names), found(node));
+        let near = crate::suggest::meant(&text, names, others);
+        let help = near.map(|near| format!("did you mean \"{near}\"?")).unwrap_or_default();
+        cx.error(node.span, message, help);
+    }
+    chosen
 }
 
 /// Texts in words: `"a", "b" or "c"`.

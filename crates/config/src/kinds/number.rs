@@ -13,22 +13,23 @@ impl<const MIN: i64, const MAX: i64> Kind for Whole<MIN, MAX> {
     type Value = i64;
     const SHAPE: Shape = Shape::Whole { min: MIN, max: MAX };
     fn read(cx: &mut Cx<'_>, key: &'static str, node: &Node) -> Option<i64> {
-        let bounds = || format!("a whole number from {MIN} to {MAX}");
-        match whole(cx, node) {
-            Some(number) if (MIN..=MAX).contains(&number) => Some(number),
-            _ => {
-                let help = match &node.value {
-                    Value::List(_) if key == "port" => {
-                        "write one number; another port needs a job of its own"
-                    }
-                    Value::String(_) if key == "port" => "write the port's number, for example port: 8000",
-                    _ => "",
-                };
-                cx.error(node.span, format!("`{key}` must be {}, not {}", bounds(), found(node)), help);
-                None
-            }
-        }
+        within(cx, key, node, MIN, MAX)
     }
+}
+
+/// A whole number within bounds.
+fn within(cx: &mut Cx<'_>, key: &str, node: &Node, min: i64, max: i64) -> Option<i64> {
+    let number = whole(cx, node).filter(|number| (min..=max).contains(number));
+    if number.is_none() {
+        let help = match &node.value {
+            Value::List(_) if key == "port" => "write one number; another port needs a job of its own",
+            Value::String(_) if key == "port" => "write the port's number, for example port: 8000",
+            _ => "",
+        };
+        let message = format!("`{key}` must be a whole number from {min} to {max}, not {}", found(node));
+        cx.error(node.span, message, help);
+    }
+    number
 }
 
 /// A whole number as 3.8 reads one: fractions are cut, booleans are 1 and 0, a text may have a prefix.

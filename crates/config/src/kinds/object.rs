@@ -4,7 +4,8 @@ use std::marker::PhantomData;
 
 use super::list::items;
 use crate::decode::{Cx, Kind, Section, SectionInfo, Shape, found};
-use crate::json5::{Node, Value};
+use crate::json5::{Member, Node, Value};
+use crate::span::Span;
 
 /// An object with keys of its own.
 pub struct Object<S>(PhantomData<S>);
@@ -45,33 +46,45 @@ impl<S: Section> Kind for ListOf<S> {
     type Value = Vec<S>;
     const SHAPE: Shape = Shape::List(&S::INFO);
     fn read(cx: &mut Cx<'_>, key: &'static str, node: &Node) -> Option<Vec<S>> {
-        let passes = match &node.value {
-            Value::List(_) => true,
-            Value::Object(members) => {
-                members.is_empty() && !matches!(key, "jobs" | "watches" | "coprocesses")
-            }
-            _ => false,
-        };
-        if !passes {
-            let message = format!("`{key}` must be a list, not {}", found(node));
-            cx.error(node.span, message, format!("put it in brackets: {key}: [ {{ … }} ]"));
-            return None;
-        }
         let mut sections = Vec::new();
-        for item in items(cx, key, node)? {
-            if item.value == Value::Null {
-                cx.warn(item.span, format!("a null in `{key}` is passed over"), "remove it");
-                continue;
-            }
-            let Value::Object(members) = &item.value else {
-                let message = format!("each of `{key}` must be an object, not {}", found(item));
-                cx.error(item.span, message, format!("write for example {}", example(&S::INFO)));
-                continue;
-            };
-            sections.push(S::from_members(cx, item.span, members));
-        }
+        each(cx, key, node, &S::INFO, &mut |cx, span, members| {
+            sections.push(S::from_members(cx, span, members));
+        })?;
         Some(sections)
     }
+}
+
+/// Reads each object of a list.
+fn each(
+    cx: &mut Cx<'_>,
+    key: &str,
+    node: &Node,
+    info: &SectionInfo,
+    read: &mut dyn FnMut(&mut Cx<'_>, Span, &[Member]),
+) -> Option<()> {
+    let passes = match &node.value {
+        Value::List(_) => true,
+        Value::Object(members) => members.is_empty() && !matches!(key, "jobs" | "watches" | "coprocesses"),
+        _ => false,
+    };
+    if !passes {
+        let message = format!("`{key}` must be a list, not {}", found(node));
+        cx.error(node.span, message, format!("put it in brackets: {key}: [ {{ … }} ]"));
+        return None;
+    }
+    for item in items(cx, key, node)? {
+        match &item.value {
+            Value::Null => {
+                cx.warn(item.span, format!("a null in `{key}` is passed over"), "remove it");
+            }
+            Value::Object(members) => read(cx, item.span, members),
+            _ => {
+                let message = format!("each of `{key}` must be an object, not {}", found(item));
+                cx.error(item.span, message, format!("write for example {}", example(info)));
+            }
+        }
+    }
+    Some(())
 }
 
 /// One such object, or a list of them.
@@ -92,17 +105,17 @@ impl<S: Section> Kind for OneOrMany<S> {
     fn read(cx: &mut Cx<'_>, key: &'static str, node: &Node) -> Option<Several<S>> {
         match &node.value {
             Value::List(items) if items.is_empty() => {
-                cx.error(
-                    node.span,
-                    format!("`{key}` is an empty list"),
-                    "remove it, or write what it should hold",
-                );
+                nothing_listed(cx, key, node);
                 None
             }
             Value::List(_) => Some(Several { items: ListOf::<S>::read(cx, key, node)?, listed: true }),
             _ => Some(Several { items: vec![Object::<S>::read(cx, key, node)?], listed: false }),
         }
     }
+}
+
+fn nothing_listed(cx: &mut Cx<'_>, key: &str, node: &Node) {
+    cx.error(node.span, format!("`{key}` is an empty list"), "remove it, or write what it should hold");
 }
 
 /// Such an object, or `false` to switch it off.

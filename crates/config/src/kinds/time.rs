@@ -70,7 +70,7 @@ fn duration_of(
     key: &str,
     node: &Node,
     text: &str,
-    parse: impl Fn(&str) -> Result<i64, DurationError>,
+    parse: fn(&str) -> Result<i64, DurationError>,
 ) -> Option<i64> {
     match parse(text) {
         Ok(nanoseconds) => Some(nanoseconds),

@@ -25,9 +25,9 @@ pub enum MigrateError {
 ///
 /// # Errors
 /// If the old file has errors, or is none.
-pub fn migrate<H: Host>(
+pub fn migrate(
     input: Input,
-    host: &H,
+    host: &dyn Host,
     options: Options<'_>,
     program: Option<&[String]>,
 ) -> Result<Migrated, MigrateError> {

@@ -6,13 +6,12 @@ use super::Lower;
 use crate::decode::Given;
 use crate::diagnose::{Place, Problem, Severity};
 use crate::fields::{ConsulFields, TlsFields};
-use crate::host::Host;
 use crate::kinds::{Either, Scheme, parse_bool, value_of};
 
 /// Consul's own default.
 const DEFAULT_ADDRESS: &str = "127.0.0.1:8500";
 
-impl<H: Host> Lower<'_, H> {
+impl Lower<'_> {
     pub(super) fn catalog(&mut self, given: Option<&Given<Either<ConsulFields>>>) -> Option<Catalog> {
         let Some(given) = given else { return Some(Catalog::Embedded) };
         let (written, place, scheme, token, tls) = match &given.value {

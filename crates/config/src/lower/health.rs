@@ -7,10 +7,9 @@ use super::{Lower, opening};
 use crate::decode::{Given, Section};
 use crate::diagnose::Place;
 use crate::fields::HealthFields;
-use crate::host::Host;
 use crate::kinds::{Several, span_of, value_of};
 
-impl<H: Host> Lower<'_, H> {
+impl Lower<'_> {
     pub(super) fn health(&mut self, job: &str, given: &Given<Several<HealthFields>>) -> Option<Health> {
         let Several { items, listed } = &given.value;
         // Of one check the key tells best where it is; of several, their own beginnings do.

@@ -15,7 +15,7 @@ use crate::fields::{BackoffFields, JobFields, WatchFields};
 use crate::host::Host;
 use crate::kinds::{Patience, span_of, value_of};
 
-impl<H: Host> Lower<'_, H> {
+impl Lower<'_> {
     pub(super) fn job(&mut self, fields: &JobFields) -> Option<Job> {
         let name = self.job_name(fields);
         let when = self.when(fields);
@@ -148,8 +148,8 @@ impl<H: Host> Lower<'_, H> {
     }
 
     fn process(&mut self, fields: &JobFields) -> Option<Process> {
-        let user = self.account(fields.user.as_ref(), "user", H::has_user)?;
-        let group = self.account(fields.group.as_ref(), "group", H::has_group)?;
+        let user = self.account(fields.user.as_ref(), "user", |host, name| host.has_user(name))?;
+        let group = self.account(fields.group.as_ref(), "group", |host, name| host.has_group(name))?;
         Some(Process {
             user,
             group,
@@ -166,7 +166,7 @@ impl<H: Host> Lower<'_, H> {
         &mut self,
         given: Option<&Given<Principal>>,
         what: &str,
-        exists: impl Fn(&H, &str) -> bool,
+        exists: fn(&dyn Host, &str) -> bool,
     ) -> Option<Option<Principal>> {
         let Some(given) = given else { return Some(None) };
         if let Principal::Name(name) = &given.value

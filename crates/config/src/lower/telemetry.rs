@@ -13,7 +13,6 @@ use super::Lower;
 use crate::decode::Section;
 use crate::diagnose::{Place, Severity};
 use crate::fields::{MetricFields, TelemetryFields};
-use crate::host::Host;
 use crate::kinds::{MetricType, span_of, value_of};
 use crate::metrics;
 
@@ -25,7 +24,7 @@ const HEARTBEAT: Duration = Duration::from_secs(5);
 /// Prometheus' default buckets.
 const BUCKETS: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 
-impl<H: Host> Lower<'_, H> {
+impl Lower<'_> {
     /// The telemetry server, and the jobs that belong to it: the one that advertises it, and those that measure.
     pub(super) fn telemetry(&mut self, fields: &TelemetryFields) -> Option<(Telemetry, Vec<Job>)> {
         let metrics = self.metrics(fields);

@@ -6,13 +6,12 @@ use containerpilot_core::plan::{EventPattern, Repeat, Trigger, When};
 use super::{Lower, opening};
 use crate::decode::{Given, Section};
 use crate::fields::{ConditionFields, JobFields, WhenFields};
-use crate::host::Host;
 use crate::kinds::{EventName, EventOrFlag, span_of};
 
 /// The shortest interval and the shortest timeout of a job, in nanoseconds.
 pub(super) const SHORTEST: i64 = 1_000_000;
 
-impl<H: Host> Lower<'_, H> {
+impl Lower<'_> {
     /// When the job runs. Sources are taken by their name here; a name that belongs to a watch only is settled
     /// by [`crate::meaning`], which knows all names.
     pub(super) fn when(&mut self, job: &JobFields) -> Option<When> {

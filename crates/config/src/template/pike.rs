@@ -6,6 +6,7 @@ use super::letters::{self, decode};
 use super::meter::Meter;
 use super::regex::Tree;
 use crate::limits;
+use crate::runes::holds;
 use std::rc::Rc;
 
 /// A condition on a place in the subject.
@@ -300,16 +301,6 @@ impl Machine<'_> {
             }
         }
         self.stack = stack;
-    }
-}
-
-fn holds(ranges: &[(char, char)], rune: char) -> bool {
-    match ranges {
-        [(start, end)] => *start <= rune && rune <= *end,
-        _ => {
-            let after = ranges.partition_point(|&(start, _)| start <= rune);
-            after.checked_sub(1).and_then(|index| ranges.get(index)).is_some_and(|&(_, end)| rune <= end)
-        }
     }
 }
 

@@ -1,14 +1,13 @@
 //! `regexReplaceAll`: Go's regular expressions (RE2), read here and run in [`super::pike`].
 //!
 //! Crates were weighed and left: their syntax is not Go's, they know no bound on steps, and all that is needed beside
-//! the reader is a machine of two hundred lines. The tables of Unicode classes come from `regex-syntax`.
+//! the reader is a machine of two hundred lines.
 
 use super::funcs::Problem;
-use super::letters;
 use super::meter::Meter;
 use super::pike::{self, Assertion, Program};
 use crate::limits;
-use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
+use crate::runes::{self, Class};
 use std::rc::Rc;
 
 /// Replaces what `pattern` matches in `subject` by `to`, in which `$1` and `${name}` stand for groups.
@@ -146,24 +145,24 @@ impl<'p> Reader<'p> {
         self.items.push((tree, 1));
     }
 
-    fn class(&mut self, class: &ClassUnicode) {
+    fn class(&mut self, class: &Class) {
         self.ranges += class.ranges().len();
-        self.push(Tree::Class(class.iter().map(|range| (range.start(), range.end())).collect()));
+        self.push(Tree::Class(class.ranges().into()));
     }
 
     fn literal(&mut self, rune: Option<char>) {
-        let mut class = ClassUnicode::empty();
+        let mut class = Class::default();
         // A code that is no character (half of a surrogate pair) matches nothing.
         if let Some(rune) = rune {
-            class.push(ClassUnicodeRange::new(rune, rune));
+            class.add(rune, rune);
             self.fold(&mut class);
         }
         self.class(&class);
     }
 
-    fn fold(&self, class: &mut ClassUnicode) {
+    fn fold(&self, class: &mut Class) {
         if self.flags.fold {
-            letters::fold(class);
+            runes::fold(class);
         }
     }
 
@@ -188,10 +187,9 @@ impl<'p> Reader<'p> {
                 }
                 '.' => {
                     self.at += 1;
-                    let class = if self.flags.dot_all { r"(?s:.)" } else { r"[^\n]" };
-                    if let Some(class) = letters::class(class) {
-                        self.class(&class);
-                    }
+                    let class =
+                        if self.flags.dot_all { Class::any() } else { Class::of(&[('\n', '\n')]).negated() };
+                    self.class(&class);
                 }
                 '^' => {
                     self.at += 1;
@@ -428,7 +426,7 @@ impl<'p> Reader<'p> {
     }
 
     /// `\d`, `\pL` and their like.
-    fn class_escape(&mut self) -> Read<Option<ClassUnicode>> {
+    fn class_escape(&mut self) -> Read<Option<Class>> {
         let at = self.at;
         let Some(letter @ (b'd' | b'D' | b's' | b'S' | b'w' | b'W' | b'p' | b'P')) =
             self.rest().as_bytes().get(1).copied()
@@ -441,9 +439,9 @@ impl<'p> Reader<'p> {
         self.at += 2;
         let mut negated = letter.is_ascii_uppercase();
         let mut class = match letter.to_ascii_lowercase() {
-            b'd' => ascii(&[('0', '9')]),
-            b's' => ascii(&[('\t', '\n'), ('\x0c', '\r'), (' ', ' ')]),
-            b'w' => ascii(&[('0', '9'), ('A', 'Z'), ('_', '_'), ('a', 'z')]),
+            b'd' => Class::of(&[('0', '9')]),
+            b's' => Class::of(&[('\t', '\n'), ('\x0c', '\r'), (' ', ' ')]),
+            b'w' => Class::of(&[('0', '9'), ('A', 'Z'), ('_', '_'), ('a', 'z')]),
             _ => {
                 let unknown = Flaw { message: "there is no such class of characters", at };
                 let name = if self.eat("{") {
@@ -458,12 +456,12 @@ impl<'p> Reader<'p> {
                 };
                 let bare = name.strip_prefix('^').unwrap_or(name);
                 negated ^= bare.len() != name.len();
-                unicode(bare).ok_or(unknown)?
+                runes::class(bare).ok_or(unknown)?
             }
         };
         self.fold(&mut class);
         if negated {
-            class.negate();
+            class = class.negated();
         }
         Ok(Some(class))
     }
@@ -514,11 +512,11 @@ impl<'p> Reader<'p> {
         }
     }
 
-    fn bracket(&mut self) -> Read<ClassUnicode> {
+    fn bracket(&mut self) -> Read<Class> {
         let open = self.at;
         self.at += 1;
         let negated = self.eat("^");
-        let mut class = ClassUnicode::empty();
+        let mut class = Class::default();
         let mut first = true;
         loop {
             match self.peek() {
@@ -528,13 +526,13 @@ impl<'p> Reader<'p> {
             }
             first = false;
             if let Some(named) = self.named_class()? {
-                class.union(&named);
+                class.add_all(&named);
                 continue;
             }
             if self.rest().starts_with('\\')
                 && let Some(escaped) = self.class_escape()?
             {
-                class.union(&escaped);
+                class.add_all(&escaped);
                 continue;
             }
             let at = self.at;
@@ -548,15 +546,14 @@ impl<'p> Reader<'p> {
                     return Err(Flaw { message: "this range of characters is upside down", at });
                 }
             }
-            if let Some(range) = character_range(low, high) {
-                let mut part = ClassUnicode::new([range]);
-                self.fold(&mut part);
-                class.union(&part);
-            }
+            let mut part = Class::default();
+            part.add_codes(low, high);
+            self.fold(&mut part);
+            class.add_all(&part);
         }
         self.at += 1;
         if negated {
-            class.negate();
+            class = class.negated();
         }
         Ok(class)
     }
@@ -573,7 +570,7 @@ impl<'p> Reader<'p> {
     }
 
     /// `[:alpha:]`
-    fn named_class(&mut self) -> Read<Option<ClassUnicode>> {
+    fn named_class(&mut self) -> Read<Option<Class>> {
         let Some(inner) = self.rest().strip_prefix("[:") else { return Ok(None) };
         let Some(length) = inner.find(":]") else { return Ok(None) };
         let name = inner.get(..length).unwrap_or_default();
@@ -596,78 +593,11 @@ impl<'p> Reader<'p> {
             _ => return Err(Flaw { message: "there is no such class of characters", at: self.at }),
         };
         self.at += length + 4;
-        let mut class = ascii(ranges);
+        let mut class = Class::of(ranges);
         self.fold(&mut class);
         if bare.len() != name.len() {
-            class.negate();
+            class = class.negated();
         }
         Ok(Some(class))
     }
 }
-
-fn ascii(ranges: &[(char, char)]) -> ClassUnicode {
-    ClassUnicode::new(ranges.iter().map(|&(start, end)| ClassUnicodeRange::new(start, end)))
-}
-
-/// The characters from `low` to `high`, without the surrogates, which are none.
-fn character_range(low: u32, high: u32) -> Option<ClassUnicodeRange> {
-    let low = if (0xd800..0xe000).contains(&low) { 0xe000 } else { low };
-    let high = if (0xd800..0xe000).contains(&high) { 0xd7ff } else { high };
-    if low > high {
-        return None;
-    }
-    Some(ClassUnicodeRange::new(char::from_u32(low)?, char::from_u32(high)?))
-}
-
-/// A class by the name Go knows it under: a general category or a script, spelt exactly.
-fn unicode(name: &str) -> Option<ClassUnicode> {
-    let category = match name {
-        "Any" => return letters::class(r"(?s:.)"),
-        // Go counts no unassigned characters among the others, and no surrogate is a character.
-        "C" => r"[\p{Cc}\p{Cf}\p{Co}]".to_owned(),
-        "Cs" => return Some(ClassUnicode::empty()),
-        _ if CATEGORIES.contains(&name) => format!(r"[\p{{{name}}}]"),
-        _ if SCRIPTS.contains(&name) => format!(r"[\p{{Script={name}}}]"),
-        _ => return None,
-    };
-    let mut class = letters::known_class(&category)?;
-    // What has another category or script now than in Unicode 13.
-    let (marks, signs) = (['\u{1734}', '\u{1171e}'], ['\u{16fe2}', '\u{16fe3}']);
-    match name {
-        "Mn" => class.union(&letters::members(marks)),
-        "Mc" => class.difference(&letters::members(marks)),
-        "Common" => class.union(&letters::members(signs)),
-        "Han" => class.difference(&letters::members(signs)),
-        _ => {}
-    }
-    Some(class)
-}
-
-const CATEGORIES: [&str; 35] = [
-    "Cc", "Cf", "Co", "L", "Ll", "Lm", "Lo", "Lt", "Lu", "M", "Mc", "Me", "Mn", "N", "Nd", "Nl", "No", "P",
-    "Pc", "Pd", "Pe", "Pf", "Pi", "Po", "Ps", "S", "Sc", "Sk", "Sm", "So", "Z", "Zl", "Zp", "Zs", "Cs",
-];
-
-/// The scripts of Unicode 13, which Go 1.19 knows.
-#[rustfmt::skip]
-const SCRIPTS: [&str; 156] = [
-    "Adlam", "Ahom", "Anatolian_Hieroglyphs", "Arabic", "Armenian", "Avestan", "Balinese", "Bamum", "Bassa_Vah",
-    "Batak", "Bengali", "Bhaiksuki", "Bopomofo", "Brahmi", "Braille", "Buginese", "Buhid", "Canadian_Aboriginal",
-    "Carian", "Caucasian_Albanian", "Chakma", "Cham", "Cherokee", "Chorasmian", "Common", "Coptic", "Cuneiform",
-    "Cypriot", "Cyrillic", "Deseret", "Devanagari", "Dives_Akuru", "Dogra", "Duployan", "Egyptian_Hieroglyphs",
-    "Elbasan", "Elymaic", "Ethiopic", "Georgian", "Glagolitic", "Gothic", "Grantha", "Greek", "Gujarati",
-    "Gunjala_Gondi", "Gurmukhi", "Han", "Hangul", "Hanifi_Rohingya", "Hanunoo", "Hatran", "Hebrew", "Hiragana",
-    "Imperial_Aramaic", "Inherited", "Inscriptional_Pahlavi", "Inscriptional_Parthian", "Javanese", "Kaithi",
-    "Kannada", "Katakana", "Kayah_Li", "Kharoshthi", "Khitan_Small_Script", "Khmer", "Khojki", "Khudawadi", "Lao",
-    "Latin", "Lepcha", "Limbu", "Linear_A", "Linear_B", "Lisu", "Lycian", "Lydian", "Mahajani", "Makasar",
-    "Malayalam", "Mandaic", "Manichaean", "Marchen", "Masaram_Gondi", "Medefaidrin", "Meetei_Mayek",
-    "Mende_Kikakui", "Meroitic_Cursive", "Meroitic_Hieroglyphs", "Miao", "Modi", "Mongolian", "Mro", "Multani",
-    "Myanmar", "Nabataean", "Nandinagari", "New_Tai_Lue", "Newa", "Nko", "Nushu", "Nyiakeng_Puachue_Hmong",
-    "Ogham", "Ol_Chiki", "Old_Hungarian", "Old_Italic", "Old_North_Arabian", "Old_Permic", "Old_Persian",
-    "Old_Sogdian", "Old_South_Arabian", "Old_Turkic", "Oriya", "Osage", "Osmanya", "Pahawh_Hmong", "Palmyrene",
-    "Pau_Cin_Hau", "Phags_Pa", "Phoenician", "Psalter_Pahlavi", "Rejang", "Runic", "Samaritan", "Saurashtra",
-    "Sharada", "Shavian", "Siddham", "SignWriting", "Sinhala", "Sogdian", "Sora_Sompeng", "Soyombo", "Sundanese",
-    "Syloti_Nagri", "Syriac", "Tagalog", "Tagbanwa", "Tai_Le", "Tai_Tham", "Tai_Viet", "Takri", "Tamil", "Tangut",
-    "Telugu", "Thaana", "Thai", "Tibetan", "Tifinagh", "Tirhuta", "Ugaritic", "Vai", "Wancho", "Warang_Citi",
-    "Yezidi", "Yi", "Zanabazar_Square",
-];
