@@ -4,6 +4,7 @@
 //! what they find out comes back through the mailbox. Each service and each watch has a task, and each task a machine of
 //! the core's that decides what to ask and when ([`containerpilot_core::reconcile`]); the tasks only ask.
 
+mod ciphers;
 mod client;
 mod dial;
 mod embedded;
