@@ -213,8 +213,10 @@ impl<D: Decide> Runtime<D> {
             if !more && self.answers.is_empty() && !begun {
                 // Everything is started, and now there is time.
                 begun = true;
-                sys::release_code();
                 self.memory = Memory::look();
+                self.hands.logs.settle();
+                sys::release_memory();
+                sys::release_code();
             }
             let fds = self.wait(more);
             let mut turn = Turn { more: false };

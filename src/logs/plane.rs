@@ -17,7 +17,7 @@ use super::stream::{Context, MAX_HELD, Stream};
 use super::writer::Writer;
 use super::{Shared, Source};
 use crate::mishap::mishap;
-use crate::sys::Readable;
+use crate::sys::{self, Readable};
 
 /// The number under which the supervisor's wake-ups come; streams count from 1.
 const WAKER: u64 = 0;
@@ -62,6 +62,8 @@ pub(super) struct Plane {
     given_up: u64,
     buffer: Vec<u8>,
     ready: Vec<u64>,
+    /// Whether it has given back the code that the start needed.
+    rested: bool,
     /// How many turns had something to do at once.
     busy: u32,
     /// Whether the last turn has read anything, and whether a pipe was half full.
@@ -92,6 +94,7 @@ impl Plane {
             given_up: 0,
             buffer: Vec::new(),
             ready: Vec::new(),
+            rested: false,
             busy: 0,
             read: false,
             crowded: false,
@@ -127,13 +130,17 @@ impl Plane {
     fn wait(&mut self) {
         if self.writer.is_blocked() {
             let (output, limit) = self.writer.awaited();
-            crate::sys::wait_read_or_write(self.shared.queue.waker.as_fd(), output, limit);
+            sys::wait_read_or_write(self.shared.queue.waker.as_fd(), output, limit);
             self.ready.clear();
             self.ready.push(WAKER);
             return;
         }
         if self.busy >= BUSY_TURNS && self.read && !self.crowded {
             std::thread::sleep(MOMENT);
+        }
+        if !self.rested && self.shared.settled.load(Ordering::Relaxed) {
+            self.rested = true;
+            sys::release_code();
         }
         let before = Instant::now();
         self.readable.wait(&mut self.ready);
@@ -406,7 +413,7 @@ impl Plane {
             }
             let (output, limit) = self.writer.awaited();
             let limit = limit.map_or(left, |limit| limit.min(left));
-            crate::sys::wait_read_or_write(self.shared.queue.waker.as_fd(), output, Some(limit));
+            sys::wait_read_or_write(self.shared.queue.waker.as_fd(), output, Some(limit));
         }
     }
 }
