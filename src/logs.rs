@@ -37,7 +37,6 @@ mod tail;
 mod tests;
 mod writer;
 
-use std::collections::HashMap;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -46,6 +45,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use containerpilot_core::plan::{self, Level, Logging};
+use containerpilot_core::table::Table;
 pub(crate) use containerpilot_lines::is_hidden;
 
 use self::output::{Output, complain};
@@ -118,7 +118,7 @@ struct Shared {
     /// Whether everything has been started.
     settled: AtomicBool,
     /// The last lines of each job.
-    tails: Mutex<HashMap<Box<str>, Arc<Mutex<Tail>>>>,
+    tails: Mutex<Table<Box<str>, Arc<Mutex<Tail>>>>,
 }
 
 impl Shared {
@@ -128,7 +128,7 @@ impl Shared {
         if let Some(tail) = tails.get(job) {
             return Arc::clone(tail);
         }
-        Arc::clone(tails.entry(job.into()).or_default())
+        Arc::clone(tails.or_default(job.into()))
     }
 }
 

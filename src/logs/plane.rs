@@ -3,13 +3,14 @@
 //! There are two ways to wait. While the output takes what it is given, all streams are waited for. While it does
 //! not, no stream is, only the output and the supervisor: the pipes fill up and the children who write wait (L4).
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use containerpilot_core::plan::{self, Level, Logging};
+use containerpilot_core::table::Table;
 
 use super::output::Output;
 use super::queue::{Entry, Work};
@@ -47,10 +48,10 @@ const OUTPUT_BYTES: usize = 1024;
 pub(super) struct Plane {
     shared: Arc<Shared>,
     readable: Readable,
-    streams: BTreeMap<u64, Stream>,
+    streams: Table<u64, Box<Stream>>,
     next_stream: u64,
     /// The streams of each process that has not ended.
-    runs: HashMap<u32, [u64; 2]>,
+    runs: Table<u32, [u64; 2]>,
     writer: Writer,
     /// How many bytes the streams hold.
     held: usize,
@@ -84,9 +85,9 @@ impl Plane {
         Ok(Self {
             shared,
             readable,
-            streams: BTreeMap::new(),
+            streams: Table::new(),
             next_stream: WAKER + 1,
-            runs: HashMap::new(),
+            runs: Table::new(),
             writer: Writer::new(output, logging.format),
             held: 0,
             backlog: VecDeque::new(),
@@ -247,7 +248,7 @@ impl Plane {
             self.next_stream += 1;
             match Stream::new(fd, Arc::clone(&source), tail.clone()) {
                 Ok(stream) => {
-                    self.streams.insert(number, stream);
+                    self.streams.insert(number, Box::new(stream));
                     self.fresh.push(number);
                 }
                 Err(error) => self.lost(&source, &error),

@@ -9,6 +9,7 @@ use std::time::Duration;
 use containerpilot_core::chance::Chance;
 use containerpilot_core::event::{Code, Source, UserSignal};
 use containerpilot_core::input::{ExitStatus, StartErrorKind};
+use containerpilot_core::order;
 use containerpilot_core::plan::{Catalog, Job, Plan, Probe, Role, Signal};
 
 use crate::habits;
@@ -200,7 +201,7 @@ impl Mishap {
             }
             Self::Unhealthy(job, from, to) => answer(scenario, job, Span { from: *from, to: Some(*to) }),
             Self::Fails(job, every) => {
-                let script = scenario.jobs.entry(job.clone()).or_default();
+                let script = scenario.jobs.or_default(job.clone());
                 let first = script.runs.first().copied().unwrap_or_default();
                 let failing = Run { status: Some(ExitStatus::Code(1)), ..first };
                 if *every {
@@ -226,7 +227,7 @@ impl Mishap {
             }
             Self::CatalogAway(from, to) => scenario.away.push(Span { from: *from, to: Some(*to) }),
         }
-        scenario.happenings.sort_by_key(|(at, _)| *at);
+        order::sort_by_key(&mut scenario.happenings, |(at, _)| *at);
     }
 }
 
@@ -238,7 +239,7 @@ fn longest(job: &Job) -> Duration {
 }
 
 fn each_run(scenario: &mut Scenario, job: &str, change: impl Fn(&mut Run)) {
-    let script = scenario.jobs.entry(job.to_owned()).or_default();
+    let script = scenario.jobs.or_default(job.to_owned());
     if script.runs.is_empty() {
         script.runs.push(Run::default());
     }
@@ -246,7 +247,7 @@ fn each_run(scenario: &mut Scenario, job: &str, change: impl Fn(&mut Run)) {
 }
 
 fn answer(scenario: &mut Scenario, job: &str, span: Span) {
-    let script = scenario.jobs.entry(job.to_owned()).or_default();
+    let script = scenario.jobs.or_default(job.to_owned());
     script.checks.push(Answers { check: None, span, answer: CheckAnswer::Fail, takes: habits::CHECK });
 }
 
