@@ -66,7 +66,8 @@ fn scenes(folder: &Path) -> Vec<(Vec<String>, Vec<Step>)> {
     let file = |name: &str, logging: &str, jobs: &str| -> Vec<String> {
         let path = folder.join(format!("{name}.json5"));
         let socket = folder.join(format!("{name}.socket")).display().to_string();
-        let text = format!("{{ control: {{ socket: '{socket}' }}, logging: {{ {logging} }}, jobs: [{jobs}] }}");
+        let text =
+            format!("{{ control: {{ socket: '{socket}' }}, logging: {{ {logging} }}, jobs: [{jobs}] }}");
         std::fs::write(&path, text).unwrap();
         vec!["-config".to_owned(), path.display().to_string()]
     };
