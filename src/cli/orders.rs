@@ -161,8 +161,11 @@ pub(super) fn put(path: &str, args: &Arguments) -> Result<(), Failure> {
 }
 
 fn body(pairs: &Table<&str, &str>) -> String {
-    let members = pairs.iter().map(|(key, value)| ((*key).to_owned(), Value::from(*value)));
-    Value::Object(members.collect()).to_string()
+    let mut members = Map::new();
+    for (key, value) in pairs {
+        members.insert((*key).to_owned(), Value::from(*value));
+    }
+    Value::Object(members).to_string()
 }
 
 /// ContainerPilot 3's flags. It carries out the first of them only and says nothing about the others; here all are

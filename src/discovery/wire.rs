@@ -40,8 +40,10 @@ pub(super) fn registration(service: &Service, status: Status) -> Bytes {
     if let (Some(after), Value::Object(check)) = (service.deregister_critical_after, &mut check) {
         check.insert("DeregisterCriticalServiceAfter".to_owned(), span(after).into());
     }
-    let meta: Map<String, Value> =
-        service.meta.iter().map(|(key, value)| (key.clone(), value.clone().into())).collect();
+    let mut meta = Map::new();
+    for (key, value) in &service.meta {
+        meta.insert(key.clone(), value.clone().into());
+    }
     let registration = json!({
         "ID": service.id,
         "Name": service.name,

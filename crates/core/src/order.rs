@@ -23,10 +23,30 @@ pub fn sort_by<T>(items: &mut [T], compare: impl Fn(&T, &T) -> Ordering) {
     settle(order, &mut |one, other| items.swap(one, other));
 }
 
-/// The places of so many things in their order.
+/// The places of so many things in their order: short runs are merged into ones of twice their length.
 fn arrange(count: usize, compare: &dyn Fn(usize, usize) -> Ordering) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
-    order.sort_by(|one, other| compare(*one, *other));
+    let mut merged = Vec::with_capacity(count);
+    let mut length = 1;
+    while length < count {
+        for pair in order.chunks(2 * length) {
+            let (mut left, mut right) = pair.split_at(length.min(pair.len()));
+            while let ([one, later @ ..], [other, rest @ ..]) = (left, right) {
+                if compare(*one, *other).is_gt() {
+                    merged.push(*other);
+                    right = rest;
+                } else {
+                    merged.push(*one);
+                    left = later;
+                }
+            }
+            merged.extend_from_slice(left);
+            merged.extend_from_slice(right);
+        }
+        core::mem::swap(&mut order, &mut merged);
+        merged.clear();
+        length *= 2;
+    }
     order
 }
 
@@ -53,11 +73,13 @@ mod tests {
 
     #[test]
     fn nothing_is_lost_and_equals_stay_in_order() {
-        let mut pairs: Vec<(u32, u32)> = (0..1000).map(|nth| (nth * 7919 % 31, nth)).collect();
-        let mut expected = pairs.clone();
-        expected.sort_by_key(|(key, _)| *key);
-        sort_by_key(&mut pairs, |(key, _)| *key);
-        assert_eq!(pairs, expected);
+        for count in (0..40).chain([1000]) {
+            let mut pairs: Vec<(u32, u32)> = (0..count).map(|nth| (nth * 7919 % 31, nth)).collect();
+            let mut expected = pairs.clone();
+            expected.sort_by_key(|(key, _)| *key);
+            sort_by_key(&mut pairs, |(key, _)| *key);
+            assert_eq!(pairs, expected);
+        }
         let mut words = vec!["b", "a", "c", "a"];
         sort(&mut words);
         assert_eq!(words, ["a", "a", "b", "c"]);
