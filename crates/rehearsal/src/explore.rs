@@ -11,6 +11,7 @@ use std::time::Duration;
 use containerpilot_core::Ending;
 use containerpilot_core::chance::Chance;
 use containerpilot_core::event::{Code, Source};
+use containerpilot_core::order;
 use containerpilot_core::plan::{Job, Plan, Role};
 
 use crate::expect::moment_of;
@@ -207,7 +208,7 @@ impl<'a> Explorer<'a> {
         if let Some(usual) = usual {
             all.extend(self.never(&started, &usual, series, worlds));
         }
-        all.sort_by_key(|found| (!found.is_problem(), found.weight(), found.finding.clone()));
+        order::sort_by_key(&mut all, |found| (!found.is_problem(), found.weight(), found.finding.clone()));
         all
     }
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 use containerpilot_core::chance::Chance;
 use containerpilot_core::event::{Code, Source, UserSignal};
 use containerpilot_core::input::{ExitStatus, StartErrorKind};
+use containerpilot_core::order;
 use containerpilot_core::plan::{Catalog, Job, Plan, Probe, Role, Signal};
 
 use crate::habits;
@@ -226,7 +227,7 @@ impl Mishap {
             }
             Self::CatalogAway(from, to) => scenario.away.push(Span { from: *from, to: Some(*to) }),
         }
-        scenario.happenings.sort_by_key(|(at, _)| *at);
+        order::sort_by_key(&mut scenario.happenings, |(at, _)| *at);
     }
 }
 

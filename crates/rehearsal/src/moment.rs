@@ -5,6 +5,7 @@ use std::fmt;
 use containerpilot_config::decode::alternatives;
 use containerpilot_config::suggest;
 use containerpilot_core::event::Code;
+use containerpilot_core::order;
 use containerpilot_core::plan::{Job, Plan};
 
 /// Something that can happen: who, and what.
@@ -194,7 +195,7 @@ fn unknown_word(source: &str, word: &str, words: &[&'static str]) -> Misread {
 #[must_use]
 pub fn nearest_name(name: &str, plans: &[&Plan]) -> String {
     let mut known: Vec<&str> = names(plans).collect();
-    known.sort_unstable();
+    order::sort(&mut known);
     known.dedup();
     match suggest::nearest(name, known.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
