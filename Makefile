@@ -1,6 +1,6 @@
 # `make test` is all a contributor needs; the others are its parts and some tools.
 
-.PHONY: test test-docker deps lint sim faults soak bench bench-peers docs fuzz deny static
+.PHONY: test test-docker deps lint sim faults soak bench bench-peers order docs fuzz deny static
 
 # The tests in containers come last, so that nobody overlooks what is said if they cannot be run.
 test: deps lint
@@ -42,6 +42,12 @@ soak:
 
 bench:
 	cargo bench --bench load --bench logs --bench supervise --bench discovery --bench control --bench simulate
+
+# Finds out anew which functions are used together (link-order.txt): before a release, and when a start has become slower.
+order:
+	cargo build --release
+	cargo bench --bench order -- write
+	cargo build --release
 
 # This program beside tini, s6, runit and others, which are installed where they are missing: writes docs/peers.md and its
 # pictures. BENCH has further words: --quick, --rt, --scenes start,log, --peers floor,containerpilot,s6, --merge, --help.

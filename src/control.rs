@@ -29,7 +29,7 @@ use self::socket::SocketFile;
 use crate::inquiry::Desk;
 use crate::logs::Tails;
 use crate::net::Net;
-use crate::net::serve::{Limits, serve};
+use crate::net::serve::{Limits, Listener, serve};
 use crate::sys;
 use crate::telemetry::Metrics;
 
@@ -132,7 +132,7 @@ impl Control {
         let (end, ending) = watch::channel(());
         let (tell_ended, ended) = mpsc::channel();
         net.spawn(async move {
-            serve(listener, limits, plane, ending).await;
+            serve(Listener::Unix(listener), limits, Box::new(plane), ending).await;
             drop(tell_ended);
         });
         self.stage = Stage::Served { end, ended };

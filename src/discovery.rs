@@ -4,6 +4,7 @@
 //! what they find out comes back through the mailbox. Each service and each watch has a task, and each task a machine of
 //! the core's that decides what to ask and when ([`containerpilot_core::reconcile`]); the tasks only ask.
 
+mod ciphers;
 mod client;
 mod dial;
 mod embedded;
@@ -38,6 +39,7 @@ use self::services::{Definition, Keeper, Order};
 use self::voice::{Failure, Voice};
 use self::watches::{PLACES, Watcher};
 use crate::mailbox::Letterbox;
+use crate::net::begin_on;
 
 /// How many requests for services are under way at the same time.
 const SERVICE_PLACES: usize = 8;
@@ -270,7 +272,7 @@ impl Agent {
                 places: Arc::clone(&places),
                 crowd,
             };
-            let task = self.tasks.spawn(watcher.work()).abort_handle();
+            let task = begin_on(&self.tasks, watcher.work()).abort_handle();
             self.watchers.push((followed, task));
         }
     }
@@ -282,7 +284,7 @@ impl Agent {
         if !self.keepers.contains_key(&id) {
             let (sender, orders) = unbounded_channel();
             let keeper = Keeper::new(Arc::clone(&self.shared), job, Arc::clone(&definition));
-            drop(self.tasks.spawn(keeper.work(orders)));
+            drop(begin_on(&self.tasks, keeper.work(orders)));
             self.keepers.insert(id, sender);
         }
         self.send(plan, job, Order::Want(job, wanted, definition));

@@ -5,18 +5,50 @@
 //! a slow or hostile peer can make them late, and never the loop. The thread is started when something first needs
 //! it, so a supervisor that speaks to nobody has none.
 
-mod body;
+pub(crate) mod body;
 mod patience;
 pub(crate) mod serve;
 
 use std::future::Future;
 use std::io;
+use std::pin::Pin;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::Instant;
 
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
+use tokio::task::JoinHandle as TaskHandle;
+
+/// What HTTP is spoken on, on either side: a connection of whatever kind. The HTTP library would otherwise be in the program
+/// once for each kind.
+pub(crate) type Wire = TokioIo<Pin<Box<dyn Stream>>>;
+
+/// What all kinds of connections have in common.
+pub(crate) trait Stream: AsyncRead + AsyncWrite + Send {}
+
+impl<S: AsyncRead + AsyncWrite + Send> Stream for S {}
+
+/// A connection as HTTP wants it.
+pub(crate) fn wire(stream: impl Stream + 'static) -> Wire {
+    TokioIo::new(Box::pin(stream))
+}
+
+/// A task as the runtime keeps it: one kind for all, because the runtime has much to say about each kind.
+type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Begins a task beside the one that calls.
+pub(crate) fn begin(task: impl Future<Output = ()> + Send + 'static) {
+    begin_on(&Handle::current(), task);
+}
+
+/// Begins a task on the network's thread, which can be ended early.
+pub(crate) fn begin_on(tasks: &Handle, task: impl Future<Output = ()> + Send + 'static) -> TaskHandle<()> {
+    let task: Task = Box::pin(task);
+    tasks.spawn(task)
+}
 
 /// The thread, as the loop holds it.
 #[derive(Debug)]
@@ -47,7 +79,7 @@ impl Net {
 
     /// Begins a task on the network's thread.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        drop(self.tasks.spawn(task));
+        drop(begin_on(&self.tasks, task));
     }
 
     /// The thread's tasks, for whoever has to enter them.

@@ -1,15 +1,14 @@
 //! What the supervisor was asked to run, and how a plan is made of it: at the start, and at every reload (R2, S7, C8).
 
 use std::ffi::OsString;
-use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use containerpilot_config::diagnose::{Problem, Report, Severity, Style};
 use containerpilot_config::host::Host;
 use containerpilot_config::legacy::Version;
 use containerpilot_config::template::Environment;
-use containerpilot_config::{Input, Loaded, Options, load, load_with_program, version};
-use containerpilot_core::plan::{Plan, Role};
+use containerpilot_config::{Input, Loaded, Options, load_with_program, version};
+use containerpilot_core::plan::{Job, Plan, Role};
 
 use crate::files;
 use crate::host::ThisHost;
@@ -103,51 +102,20 @@ pub(crate) fn utf8(word: &OsString) -> Result<String, String> {
 
 /// A plan in which the program of the command line is the main job, with whose end everything ends (S7): beside the
 /// jobs of a configuration; or, without one, alone, with our own streams and every signal passed on to it.
-///
-/// The job is written as a configuration and loaded as one, so that defaults stay in their one place.
 pub(crate) fn main_program(plan: Option<Plan>, words: &[String]) -> Result<Plan, Report> {
-    let alone = plan.is_none();
-    let mut text = "{ jobs: [{ name: ".to_owned();
-    quote(&mut text, words.first().map(String::as_str).unwrap_or_default());
-    text.push_str(", exec: [");
-    for word in words {
-        quote(&mut text, word);
-        text.push(',');
-    }
-    text.push_str("], onSuccess: 'shutdown', onFailure: 'shutdown'");
-    // Alone it has our streams for itself; what we have to say stays out of its output.
-    text.push_str(if alone {
-        ", logging: { raw: true } }], logging: { level: 'WARN', output: 'stderr' } }"
-    } else {
-        " }] }"
-    });
-    let input = Input { name: "<command line>".to_owned(), text: text.into_bytes() };
-    let Loaded { plan: made, report } = load(vec![input], &ThisHost::look(), OPTIONS);
-    let mut made = made.ok_or(report)?;
-    for job in &mut made.jobs {
-        job.role = Role::Main;
-    }
-    let Some(mut plan) = plan else {
-        made.pass_signals = true;
-        return Ok(made);
+    let (program, arguments) = match words.split_first() {
+        Some((program, arguments)) if !program.is_empty() => (program.clone(), arguments.to_vec()),
+        _ => {
+            let problem = Problem::nowhere(Severity::Error, "the program after `--` has an empty name")
+                .help("write the program's name or path, and its arguments after it");
+            return Err(Report::new(Vec::new(), vec![problem]));
+        }
     };
+    let Some(mut plan) = plan else { return Ok(Plan::solo(program, arguments)) };
     // The telemetry job stays the last.
     let place = plan.jobs.iter().position(|job| job.role == Role::Telemetry).unwrap_or(plan.jobs.len());
-    plan.jobs.splice(place..place, made.jobs);
+    plan.jobs.insert(place, Job::main(program, arguments));
     Ok(plan)
-}
-
-/// A JSON5 string without a character that means anything to JSON5 or to the template.
-fn quote(text: &mut String, word: &str) {
-    text.push('"');
-    for unit in word.encode_utf16() {
-        match u8::try_from(unit) {
-            Ok(byte) if byte.is_ascii_alphanumeric() => text.push(byte.into()),
-            // Writing to a string cannot fail.
-            _ => drop(write!(text, "\\u{unit:04x}")),
-        }
-    }
-    text.push('"');
 }
 
 /// What could not be read, as a report like any other.
@@ -173,6 +141,27 @@ mod tests {
         let exec = job.exec.as_ref().unwrap();
         assert_eq!(exec.program, "/bin/{{ .X }}");
         assert_eq!(exec.arguments, ["a b", "'\"\\\n", "ä😀", "", "-1"]);
+    }
+
+    #[test]
+    fn s7_its_job_is_the_one_that_a_configuration_would_give() {
+        let written = "{ jobs: [{ name: 'app', exec: ['app', 'a', ''], onSuccess: 'shutdown', onFailure: 'shutdown', \
+                       logging: { raw: true } }], logging: { level: 'WARN', output: 'stderr' } }";
+        let input = Input { name: "<test>".to_owned(), text: written.into() };
+        let mut loaded =
+            containerpilot_config::load(vec![input], &ThisHost::with(Environment::new()), OPTIONS);
+        let plan = loaded.plan.as_mut().unwrap();
+        plan.pass_signals = true;
+        plan.jobs[0].role = Role::Main;
+        assert_eq!(main_program(None, &words(["app", "a", ""])).unwrap(), *plan);
+    }
+
+    #[test]
+    fn s7_a_program_without_a_name_is_refused() {
+        for words in [words([]), words(["", "a"])] {
+            let report = main_program(None, &words).unwrap_err();
+            assert!(words_of(&report).contains("the program after `--` has an empty name"));
+        }
     }
 
     #[test]

@@ -18,7 +18,7 @@ use super::{events, render};
 use crate::inquiry::{Act, Desk, Unclear, Wish};
 use crate::json;
 use crate::logs::Tails;
-use crate::net::serve::{Answer, Asked, Body, error, wrong_method};
+use crate::net::serve::{Answer, Answering, Asked, Body, error, wrong_method};
 use crate::reload::Outcome;
 use crate::telemetry::Metrics;
 
@@ -60,8 +60,14 @@ pub(super) struct Plane {
     pub(super) opened: Arc<AtomicBool>,
 }
 
-impl Answer<Option<u32>> for Plane {
-    async fn answer(&self, asked: Asked<Option<u32>>) -> Response<Body> {
+impl Answer for Plane {
+    fn answer(&self, asked: Asked) -> Answering<'_> {
+        Box::pin(self.respond(asked))
+    }
+}
+
+impl Plane {
+    async fn respond(&self, asked: Asked) -> Response<Body> {
         let Asked { request, peer } = asked;
         let (route, answer) = match routes::find(request.method(), request.uri().path()) {
             _ if !self.admits(peer) => {
@@ -84,9 +90,7 @@ impl Answer<Option<u32>> for Plane {
         self.metrics.control_request(answer.status().as_u16(), route);
         answer
     }
-}
 
-impl Plane {
     /// Who may connect is the file's affair; with its usual mode that is nobody but us and root, whatever has become
     /// of the file.
     fn admits(&self, peer: Option<u32>) -> bool {

@@ -8,6 +8,7 @@ use tokio::time::timeout;
 
 use super::render;
 use crate::inquiry::{Listening, Told};
+use crate::net::begin;
 use crate::net::serve::{Body, Feed, First, Taken, first};
 
 /// How long a stream may be silent: whoever stands between may take silence for the end.
@@ -33,7 +34,7 @@ pub(super) fn body(listening: Listening, follow: bool, since: Option<u64>) -> Bo
         // A head alone may stay in a buffer somewhere until something follows it.
         STILL_HERE.clone_into(&mut text);
     }
-    tokio::spawn(async move {
+    begin(async move {
         if feed.offer(text.into(), DROPPED) == Taken::Yes {
             follow_on(feed, listening, since).await;
         }

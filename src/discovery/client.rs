@@ -6,16 +6,17 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use containerpilot_core::plan::Consul;
-use http_body_util::{BodyExt, Full};
+use http_body_util::BodyExt;
 use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper::header::{CONTENT_TYPE, HOST, HeaderValue, USER_AGENT};
 use hyper::{Method, Request, Response};
-use hyper_util::rt::TokioIo;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
 
 use super::dial::Dialer;
+use crate::net::begin;
+use crate::net::body::Body;
 
 /// The most that is read of an answer. A service with ten thousand instances is a few megabytes.
 const MOST_ANSWER: usize = 8 * 1024 * 1024;
@@ -56,7 +57,7 @@ pub(super) struct Client {
     /// Whether that was read.
     token_read: AtomicBool,
     /// Connections that nobody uses just now.
-    idle: Mutex<Vec<SendRequest<Full<Bytes>>>>,
+    idle: Mutex<Vec<SendRequest<Body>>>,
     /// Places for answers that are large.
     large: Semaphore,
 }
@@ -105,11 +106,12 @@ impl Client {
             // Why it cannot be read is told when Consul says that it is missing.
             let _ = self.renew_token();
         }
-        let request = self
-            .request(method, path, body)
-            .map_err(|error| Trouble::NotAsked(format!("the question cannot be put: {error}")))?;
+        let request = || {
+            self.request(method.clone(), path, body.clone())
+                .map_err(|error| Trouble::NotAsked(format!("the question cannot be put: {error}")))
+        };
         if let Some(mut kept) = self.kept() {
-            match timeout_at(deadline, self.answer(&mut kept, request.clone())).await {
+            match timeout_at(deadline, self.answer(&mut kept, request()?)).await {
                 Ok(Ok(answer)) => {
                     self.keep(kept);
                     return Ok(answer);
@@ -121,7 +123,7 @@ impl Client {
         // In a box, because all that dialling and encryption need would else be kept for as long as a query waits.
         let connected = Box::pin(self.connect(deadline)).await;
         let mut fresh = connected.map_err(Trouble::NotAsked)?;
-        match timeout_at(deadline, self.answer(&mut fresh, request)).await {
+        match timeout_at(deadline, self.answer(&mut fresh, request()?)).await {
             Ok(Ok(answer)) => {
                 self.keep(fresh);
                 Ok(answer)
@@ -135,12 +137,7 @@ impl Client {
         }
     }
 
-    fn request(
-        &self,
-        method: Method,
-        path: &str,
-        body: Bytes,
-    ) -> Result<Request<Full<Bytes>>, hyper::http::Error> {
+    fn request(&self, method: Method, path: &str, body: Bytes) -> Result<Request<Body>, hyper::http::Error> {
         let mut request = Request::builder()
             .method(method)
             .uri(format!("{}{path}", self.prefix))
@@ -152,25 +149,25 @@ impl Client {
         if let Some(token) = &*self.token.lock().unwrap_or_else(PoisonError::into_inner) {
             request = request.header("x-consul-token", token.clone());
         }
-        request.body(Full::new(body))
+        request.body(body.into())
     }
 
-    async fn connect(&self, deadline: Instant) -> Result<SendRequest<Full<Bytes>>, String> {
+    async fn connect(&self, deadline: Instant) -> Result<SendRequest<Body>, String> {
         let stream = self.dialer.connect(deadline).await?;
         let (sender, connection) = http1::Builder::new()
             .max_buf_size(MOST_READ)
-            .handshake(TokioIo::new(stream))
+            .handshake(stream)
             .await
             .map_err(|error| spoken(&error))?;
         // What goes wrong there is told to whoever asks.
-        drop(tokio::spawn(async move { drop(connection.await) }));
+        begin(async move { drop(connection.await) });
         Ok(sender)
     }
 
     async fn answer(
         &self,
-        connection: &mut SendRequest<Full<Bytes>>,
-        request: Request<Full<Bytes>>,
+        connection: &mut SendRequest<Body>,
+        request: Request<Body>,
     ) -> Result<Answer, String> {
         connection.ready().await.map_err(|error| spoken(&error))?;
         let response = connection.send_request(request).await.map_err(|error| spoken(&error))?;
@@ -201,13 +198,13 @@ impl Client {
         Ok(bytes.into())
     }
 
-    fn kept(&self) -> Option<SendRequest<Full<Bytes>>> {
+    fn kept(&self) -> Option<SendRequest<Body>> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         idle.retain(|connection| !connection.is_closed());
         idle.pop()
     }
 
-    fn keep(&self, connection: SendRequest<Full<Bytes>>) {
+    fn keep(&self, connection: SendRequest<Body>) {
         if !connection.is_closed() {
             self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
         }

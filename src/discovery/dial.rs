@@ -2,13 +2,11 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use containerpilot_core::plan::{Consul, ConsulAddress, Tls};
 use rustls::ClientConfig;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::Mutex as Turn;
 use tokio::task::JoinHandle;
@@ -16,18 +14,11 @@ use tokio::time::{Instant, timeout_at};
 use tokio_rustls::TlsConnector;
 
 use super::tls;
+use crate::net::{Wire, wire};
 use crate::resolve;
 
 /// How long one address may take to answer before the next is tried, where there are several.
 const ONE_ADDRESS: Duration = Duration::from_secs(1);
-
-/// A connection, of whatever kind.
-pub(super) type Connection = Pin<Box<dyn Stream>>;
-
-/// What all kinds have in common.
-pub(super) trait Stream: AsyncRead + AsyncWrite + Send {}
-
-impl<S: AsyncRead + AsyncWrite + Send> Stream for S {}
 
 /// Where and how the agent is reached.
 #[derive(Debug)]
@@ -80,18 +71,18 @@ impl Dialer {
     }
 
     /// A new connection; or why there is none, in words.
-    pub(super) async fn connect(&self, deadline: Instant) -> Result<Connection, String> {
+    pub(super) async fn connect(&self, deadline: Instant) -> Result<Wire, String> {
         match &self.place {
             Place::Nowhere(why) => Err(why.clone()),
             Place::Unix(path) => match timeout_at(deadline, UnixStream::connect(path)).await {
-                Ok(Ok(stream)) => Ok(Box::pin(stream)),
+                Ok(Ok(stream)) => Ok(wire(stream)),
                 Ok(Err(error)) => Err(format!("{}: {error}", path.display())),
                 Err(_) => Err(format!("{}: no connection in time", path.display())),
             },
             Place::Network { host, port } => {
                 let stream = self.tcp(host, *port, deadline).await?;
                 match &self.tls {
-                    None => Ok(Box::pin(stream)),
+                    None => Ok(wire(stream)),
                     Some(tls) => self.encrypted(tls, host, stream, deadline).await,
                 }
             }
@@ -154,11 +145,11 @@ impl Dialer {
         host: &str,
         stream: TcpStream,
         deadline: Instant,
-    ) -> Result<Connection, String> {
+    ) -> Result<Wire, String> {
         let name = tls::server_name(tls, host)?;
         let config = self.tls_configuration(tls)?;
         let why = match timeout_at(deadline, TlsConnector::from(config).connect(name, stream)).await {
-            Ok(Ok(stream)) => return Ok(Box::pin(stream)),
+            Ok(Ok(stream)) => return Ok(wire(stream)),
             Ok(Err(error)) => format!("no encrypted connection: {error}"),
             Err(_) => "no encrypted connection in time".to_owned(),
         };

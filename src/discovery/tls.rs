@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use containerpilot_core::plan::Tls;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
-use super::read;
+use super::{ciphers, read};
 
 /// Where systems keep the certificates they trust, in the order in which Go looks for them.
 const SYSTEM_BUNDLES: [&str; 6] = [
@@ -25,7 +25,7 @@ const SYSTEM_BUNDLES: [&str; 6] = [
 
 /// Reads the files and makes a configuration of them. Says what is wrong with which file.
 pub(super) fn configuration(tls: &Tls) -> Result<Arc<ClientConfig>, String> {
-    let provider = Arc::new(ring::default_provider());
+    let provider = Arc::new(ciphers::provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
         .map_err(|error| error.to_string())?;

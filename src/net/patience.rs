@@ -16,13 +16,13 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::{Instant, Sleep};
 
-/// A connection's stream.
-pub(crate) trait Line: AsyncRead + AsyncWrite + Unpin + Send + 'static {
+/// The stream of a connection that was taken.
+pub(super) trait Accepted: AsyncRead + AsyncWrite + Unpin + Send {
     /// Whether a peer who sends no more does not read any more either.
     fn is_deaf(&self) -> bool;
 }
 
-impl Line for UnixStream {
+impl Accepted for UnixStream {
     /// `printf … | nc -N -U SOCKET` closes its half and waits for the answer. The system knows the difference.
     fn is_deaf(&self) -> bool {
         let mut asked = [PollFd::new(self.as_fd(), PollFlags::empty())];
@@ -31,7 +31,7 @@ impl Line for UnixStream {
     }
 }
 
-impl Line for TcpStream {
+impl Accepted for TcpStream {
     /// Nobody can tell; a peer who leaves is far more frequent than one who closes a half.
     fn is_deaf(&self) -> bool {
         true
@@ -53,17 +53,16 @@ impl Until {
 }
 
 /// A stream whose writes give up.
-#[derive(Debug)]
-pub(super) struct Patient<L> {
-    line: L,
+pub(super) struct Patient {
+    line: Box<dyn Accepted>,
     stall: Duration,
     until: Until,
     /// Runs while a write is stuck.
     stuck: Option<Pin<Box<Sleep>>>,
 }
 
-impl<L: Line> Patient<L> {
-    pub(super) fn new(line: L, stall: Duration, until: Until) -> Self {
+impl Patient {
+    pub(super) fn new(line: Box<dyn Accepted>, stall: Duration, until: Until) -> Self {
         Self { line, stall, until, stuck: None }
     }
 
@@ -85,7 +84,7 @@ impl<L: Line> Patient<L> {
     }
 }
 
-impl<L: Line> AsyncRead for Patient<L> {
+impl AsyncRead for Patient {
     fn poll_read(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -100,7 +99,7 @@ impl<L: Line> AsyncRead for Patient<L> {
     }
 }
 
-impl<L: Line> AsyncWrite for Patient<L> {
+impl AsyncWrite for Patient {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         let result = Pin::new(&mut this.line).poll_write(context, bytes);

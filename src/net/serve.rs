@@ -16,7 +16,7 @@
 use std::convert::Infallible;
 use std::future::{Future, poll_fn};
 use std::io;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
@@ -27,13 +27,14 @@ use hyper::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioTimer;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 pub(crate) use super::body::{Body, Feed, Taken};
-use super::patience::{Line, Patient, Until};
+use super::patience::{Accepted, Patient, Until};
+use super::wire;
 use crate::mishap::{guarded, mishap};
 
 /// The longest head of a request, and the most that is kept of a connection's bytes in either direction.
@@ -82,71 +83,70 @@ impl Default for Limits {
     }
 }
 
-/// What can be listened on.
-pub(crate) trait Listener: Send + 'static {
-    /// The connections it makes.
-    type Line: Line;
-    /// What it knows of who connects.
-    type Peer: Clone + Send + Sync + 'static;
+/// What can be listened on. There is one server for both, not one of each kind: most of one is the HTTP library.
+#[derive(Debug)]
+pub(crate) enum Listener {
+    /// A unix socket.
+    Unix(UnixListener),
+    /// A port.
+    Tcp(TcpListener),
+}
 
+/// Who has connected: the user at the other end, if the system says.
+pub(crate) type Peer = Option<u32>;
+
+impl Listener {
     /// The next connection.
-    fn accept(&self) -> impl Future<Output = io::Result<(Self::Line, Self::Peer)>> + Send;
-}
-
-impl Listener for UnixListener {
-    type Line = tokio::net::UnixStream;
-    /// The user at the other end, if the system says.
-    type Peer = Option<u32>;
-
-    async fn accept(&self) -> io::Result<(Self::Line, Self::Peer)> {
-        let (stream, _) = UnixListener::accept(self).await?;
-        let user = stream.peer_cred().ok().map(|credentials| credentials.uid());
-        Ok((stream, user))
-    }
-}
-
-impl Listener for TcpListener {
-    type Line = tokio::net::TcpStream;
-    type Peer = std::net::SocketAddr;
-
-    async fn accept(&self) -> io::Result<(Self::Line, Self::Peer)> {
-        let (stream, address) = TcpListener::accept(self).await?;
-        // Answers are written whole; there is nothing to wait for.
-        let _ = stream.set_nodelay(true);
-        Ok((stream, address))
+    async fn accept(&self) -> io::Result<(Box<dyn Accepted>, Peer)> {
+        match self {
+            Self::Unix(listener) => {
+                let (stream, _) = listener.accept().await?;
+                let user = stream.peer_cred().ok().map(|credentials| credentials.uid());
+                Ok((Box::new(stream), user))
+            }
+            Self::Tcp(listener) => {
+                let (stream, _) = listener.accept().await?;
+                // Answers are written whole; there is nothing to wait for.
+                let _ = stream.set_nodelay(true);
+                Ok((Box::new(stream), None))
+            }
+        }
     }
 }
 
 /// A request, all of it, and who sent it.
 #[derive(Debug)]
-pub(crate) struct Asked<P> {
+pub(crate) struct Asked {
     /// The request.
     pub(crate) request: Request<Bytes>,
     /// The peer.
-    pub(crate) peer: P,
+    pub(crate) peer: Peer,
 }
 
+/// An answer that is being made.
+pub(crate) type Answering<'a> = Pin<Box<dyn Future<Output = Response<Body>> + Send + 'a>>;
+
 /// Answers requests.
-pub(crate) trait Answer<P>: Send + Sync + 'static {
+pub(crate) trait Answer: Send + Sync + 'static {
     /// The answer to one request. It is dropped when the request's time is over.
-    fn answer(&self, asked: Asked<P>) -> impl Future<Output = Response<Body>> + Send;
+    fn answer(&self, asked: Asked) -> Answering<'_>;
 }
 
 /// What all connections of a server share.
-struct Shared<A> {
+struct Shared {
     limits: Limits,
     http: http1::Builder,
-    answer: A,
+    answer: Box<dyn Answer>,
     streams: Arc<Semaphore>,
     large_bodies: Semaphore,
 }
 
 /// Serves until the sender of `end` is dropped or says so; then no more connections are taken, those that are open
 /// are answered to the end, and it returns when the last is closed. Streams have to be ended by those who feed them.
-pub(crate) async fn serve<L: Listener, A: Answer<L::Peer>>(
-    listener: L,
+pub(crate) async fn serve(
+    listener: Listener,
     limits: Limits,
-    answer: A,
+    answer: Box<dyn Answer>,
     mut end: watch::Receiver<()>,
 ) {
     let mut http = http1::Builder::new();
@@ -173,7 +173,7 @@ pub(crate) async fn serve<L: Listener, A: Answer<L::Peer>>(
             First::One(_) => break,
             First::Other(Ok((place, (line, peer)))) => {
                 let (shared, end) = (Arc::clone(&shared), connecting.clone());
-                tokio::spawn(async move {
+                super::begin(async move {
                     connection(&shared, line, peer, end).await;
                     drop(place);
                 });
@@ -189,19 +189,14 @@ pub(crate) async fn serve<L: Listener, A: Answer<L::Peer>>(
 }
 
 /// Serves one connection to its end.
-async fn connection<L: Line, P: Clone + Send + Sync + 'static, A: Answer<P>>(
-    shared: &Shared<A>,
-    line: L,
-    peer: P,
-    mut end: watch::Receiver<()>,
-) {
+async fn connection(shared: &Shared, line: Box<dyn Accepted>, peer: Peer, mut end: watch::Receiver<()>) {
     let until = Until::default();
     let patient = Patient::new(line, shared.limits.stall, until.clone());
     let service = service_fn(|request: Request<Incoming>| {
-        let (peer, until) = (peer.clone(), until.clone());
+        let until = until.clone();
         async move { Ok::<_, Infallible>(respond(shared, request, peer, &until).await) }
     });
-    let mut connection = pin!(shared.http.serve_connection(TokioIo::new(patient), service));
+    let mut connection = pin!(shared.http.serve_connection(wire(patient), service));
     // How it ended is the peer's affair: garbage was answered, and time-outs are not worth a line of the log.
     if let First::One(_) = first(end.changed(), connection.as_mut()).await {
         connection.as_mut().graceful_shutdown();
@@ -210,12 +205,7 @@ async fn connection<L: Line, P: Clone + Send + Sync + 'static, A: Answer<P>>(
 }
 
 /// Answers one request in its time.
-async fn respond<P, A: Answer<P>>(
-    shared: &Shared<A>,
-    request: Request<Incoming>,
-    peer: P,
-    until: &Until,
-) -> Response<Body> {
+async fn respond(shared: &Shared, request: Request<Incoming>, peer: Peer, until: &Until) -> Response<Body> {
     let deadline = Instant::now() + shared.limits.request;
     until.set(Some(deadline));
     let (head, body) = request.into_parts();
@@ -273,7 +263,7 @@ fn wants_to_stay(head: &hyper::http::request::Parts) -> bool {
 }
 
 /// Reads a body, if it is not too long.
-async fn read<A>(shared: &Shared<A>, mut body: Incoming) -> Result<Bytes, Response<Body>> {
+async fn read(shared: &Shared, mut body: Incoming) -> Result<Bytes, Response<Body>> {
     if body.is_end_stream() {
         return Ok(Bytes::new());
     }

@@ -18,7 +18,7 @@ use super::process::Process;
 use super::{Metrics, own, readiness, status};
 use crate::inquiry::{Desk, Snapshot};
 use crate::net::Net;
-use crate::net::serve::{self, Answer, Asked, Body, First, Limits};
+use crate::net::serve::{self, Answer, Answering, Asked, Body, First, Limits, Listener};
 
 /// How long the loop may take to answer. It does so at once, unless something is very wrong.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -148,7 +148,7 @@ fn serving(
     let address = listener.local_addr().map_err(cannot)?;
     let listener = tokio::net::TcpListener::from_std(listener).map_err(cannot)?;
     desk.say(Level::Info, format!("telemetry: serving at {address}"));
-    Ok(serve::serve(listener, LIMITS, Pages::new(metrics, desk), ended))
+    Ok(serve::serve(Listener::Tcp(listener), LIMITS, Box::new(Pages::new(metrics, desk)), ended))
 }
 
 /// Who answers.
@@ -158,8 +158,14 @@ struct Pages {
     last: Mutex<Option<(Instant, Arc<Snapshot>)>>,
 }
 
-impl<P: Send + 'static> Answer<P> for Pages {
-    async fn answer(&self, asked: Asked<P>) -> Response<Body> {
+impl Answer for Pages {
+    fn answer(&self, asked: Asked) -> Answering<'_> {
+        Box::pin(self.respond(asked))
+    }
+}
+
+impl Pages {
+    async fn respond(&self, asked: Asked) -> Response<Body> {
         let path = asked.request.uri().path();
         if !["/metrics", "/status", "/livez", "/readyz"].contains(&path) {
             let reason = "there are /metrics, /status, /livez and /readyz";

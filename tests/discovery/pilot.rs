@@ -62,6 +62,8 @@ impl Pilot {
 
     /// The job has run the whole time, in one process, and is stopped in time; the log.
     pub(crate) fn unharmed(self) -> String {
+        // A check may pass before the process has come to write its number down.
+        until("the job was not started", || !self.pids().is_empty());
         let pids = self.pids();
         assert_eq!(pids.len(), 1, "the job was started {} times", pids.len());
         // As PID 1's child it has another number here.

@@ -27,6 +27,7 @@ pub mod plan;
 pub mod reconcile;
 pub mod reload;
 mod run;
+mod solo;
 pub mod status;
 mod stop;
 pub mod time;

@@ -12,8 +12,14 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Echoes bodies; `/stream` streams what the test feeds, `/hang` never answers.
 struct Echo(mpsc::Sender<Feed>);
 
-impl<P: Send + 'static> Answer<P> for Echo {
-    async fn answer(&self, asked: Asked<P>) -> Response<Body> {
+impl Answer for Echo {
+    fn answer(&self, asked: Asked) -> Answering<'_> {
+        Box::pin(self.echo(asked))
+    }
+}
+
+impl Echo {
+    async fn echo(&self, asked: Asked) -> Response<Body> {
         match asked.request.uri().path() {
             "/stream" => {
                 let (feed, body) = Body::stream();
@@ -45,7 +51,8 @@ impl Server {
         let listener = std::os::unix::net::UnixListener::bind(folder.join("socket")).unwrap();
         listener.set_nonblocking(true).unwrap();
         net.spawn(async move {
-            serve(UnixListener::from_std(listener).unwrap(), limits, Echo(feed), ending).await;
+            let listener = Listener::Unix(UnixListener::from_std(listener).unwrap());
+            serve(listener, limits, Box::new(Echo(feed)), ending).await;
             drop(tell);
         });
         Self { folder, feeds, end: Some(end), ended, net: Some(net) }

@@ -1,0 +1,91 @@
+//! Finds out which functions are used together, and writes them down for the linker: `make order`.
+//!
+//! The release binary is run step by step, instruction by instruction, through what it does in most containers: a program
+//! started and ended, signals passed on, services started, checked, restarted and stopped, their lines written in each
+//! form. What is used once everything has been started comes first in `link-order.txt`, then what only a start needs.
+//! Both lie together in the binary then, see `build.rs`. It takes a minute or so.
+
+mod map;
+mod stepper;
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+
+use crate::map::Map;
+use crate::stepper::{Seen, Step};
+
+/// What a file of this name is to hold: what the binary was linked with.
+const ORDER: &str = "link-order.txt";
+
+fn main() {
+    // `cargo bench` and `cargo test` call every such program; this one is for whoever asks for it by name.
+    if !std::env::args().any(|word| word == "write") {
+        println!("order: nothing is done without `write`");
+        return;
+    }
+    let binary = Path::new(env!("CARGO_BIN_EXE_containerpilot"));
+    let map = Map::read(&binary.with_extension("map"));
+    let folder = tempfile();
+    let mut seen = Seen::default();
+    for (words, steps) in scenes(&folder) {
+        eprintln!("order: {}", words.join(" "));
+        stepper::run(binary, &words, &steps, &map, &mut seen);
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+
+    let mut told = HashSet::new();
+    let lasting = seen.names(&map, true);
+    let all: Vec<&str> =
+        lasting.iter().copied().chain(seen.names(&map, false)).filter(|name| told.insert(*name)).collect();
+    let size = |names: &[&str]| names.iter().map(|name| map.size(name)).sum::<u64>() / 1024;
+    let order = Path::new(env!("CARGO_MANIFEST_DIR")).join(ORDER);
+    std::fs::write(&order, all.join("\n") + "\n").unwrap();
+    eprintln!(
+        "order: {} functions, {} KiB, of which {} with {} KiB are used after the start; now build again",
+        all.len(),
+        size(&all),
+        lasting.len(),
+        size(&lasting)
+    );
+}
+
+fn tempfile() -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("containerpilot-order-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// What is run, and what happens to it.
+fn scenes(folder: &Path) -> Vec<(Vec<String>, Vec<Step>)> {
+    let program = |words: &[&str]| -> Vec<String> {
+        ["--"].iter().chain(words).map(|word| (*word).to_owned()).collect()
+    };
+    let file = |name: &str, logging: &str, jobs: &str| -> Vec<String> {
+        let path = folder.join(format!("{name}.json5"));
+        let socket = folder.join(format!("{name}.socket")).display().to_string();
+        let text = format!("{{ control: {{ socket: '{socket}' }}, logging: {{ {logging} }}, jobs: [{jobs}] }}");
+        std::fs::write(&path, text).unwrap();
+        vec!["-config".to_owned(), path.display().to_string()]
+    };
+    let term = Step { quiet: 1, signal: Signal::SIGTERM };
+    let served = "{ name: 'app', exec: ['sleep', '1000'], health: { exec: 'true', interval: 3, ttl: 9 } },
+        { name: 'again', exec: ['sh', '-c', 'echo one; echo two >&2; exit 1'], restarts: 3 },
+        { name: 'then', exec: 'true', when: { source: 'app', once: 'healthy' } },
+        { name: 'now and then', exec: ['echo', 'a line'], when: { interval: '4s' } }";
+    let later = Step { quiet: 8, signal: Signal::SIGTERM };
+    vec![
+        (program(&["sleep", "1000"]), vec![term]),
+        (program(&["true"]), Vec::new()),
+        (file("one", "", "{ name: 'app', exec: ['sleep', '1000'] }"), vec![term]),
+        (file("some", "", served), vec![later]),
+        (file("json", "format: 'json'", served), vec![later]),
+    ]
+}
+
+/// How long nothing may happen before that counts as quiet.
+const QUIET: Duration = Duration::from_millis(300);
+/// How long that is waited for: on a busy machine there is always something.
+const PATIENCE: Duration = Duration::from_secs(20);

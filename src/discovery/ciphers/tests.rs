@@ -1,0 +1,183 @@
+//! Against `openssl s_server`, which can be told to know no more than one thing.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use containerpilot_core::plan::{Consul, ConsulAddress, Tls};
+use hyper::Method;
+use hyper::body::Bytes;
+
+use crate::discovery::client::Client;
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A certificate that trusts itself, and its key, by the names `NAME.pem` and `NAME.key`.
+fn certificate(folder: &Path, name: &str, kind: &[&str]) {
+    let (key, certificate) = (format!("{name}.key"), format!("{name}.pem"));
+    let fixed = ["req", "-x509", "-nodes", "-days", "2", "-subj", "/CN=agent"];
+    let names = ["-addext", "subjectAltName=IP:127.0.0.1", "-addext", "basicConstraints=critical,CA:FALSE"];
+    let made = Command::new("openssl")
+        .current_dir(folder)
+        .args(fixed)
+        .args(names)
+        .args(["-keyout", &key, "-out", &certificate])
+        .args(kind)
+        .stderr(Stdio::null())
+        .status();
+    assert!(made.unwrap().success(), "{name}");
+}
+
+/// A server that knows nothing but this.
+struct Server {
+    child: Child,
+    address: String,
+}
+
+impl Server {
+    fn start(folder: &Path, name: &str, only: &[&str]) -> Self {
+        let (key, certificate) = (format!("{name}.key"), format!("{name}.pem"));
+        let mut child = Command::new("openssl")
+            .current_dir(folder)
+            .args(["s_server", "-accept", "127.0.0.1:0", "-WWW", "-key", &key, "-cert", &certificate])
+            .args(only)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let address = lines.find_map(|line| line.strip_prefix("ACCEPT ").map(str::to_owned)).unwrap();
+        // What it says of connections must have somewhere to go.
+        std::thread::spawn(move || lines.for_each(drop));
+        Self { child, address }
+    }
+
+    /// Asks for a file that is there.
+    fn answers(&self, tls: Tls) -> Result<String, String> {
+        let address = ConsulAddress::Network(self.address.clone());
+        let client = Client::new(&Consul { address, https: true, token: None, token_file: None, tls });
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let answer = runtime.block_on(client.ask(Method::GET, "/words", Bytes::new(), PATIENCE));
+        answer
+            .map(|answer| String::from_utf8_lossy(&answer.body).into_owned())
+            .map_err(|trouble| format!("{trouble:?}"))
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+const RSA: &[&str] = &["-newkey", "rsa:2048"];
+const P256: &[&str] = &["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"];
+const P384: &[&str] = &["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-384"];
+const ED25519: &[&str] = &["-newkey", "ed25519"];
+
+fn folder() -> PathBuf {
+    let folder = crate::testing::folder();
+    std::fs::write(folder.join("words"), "understood").unwrap();
+    for (name, kind) in [("rsa", RSA), ("p256", P256), ("p384", P384), ("ed25519", ED25519)] {
+        certificate(&folder, name, kind);
+    }
+    folder
+}
+
+fn trusting(folder: &Path, name: &str) -> Tls {
+    Tls {
+        ca_file: Some(folder.join(format!("{name}.pem")).display().to_string()),
+        ca_path: None,
+        client_cert: None,
+        client_key: None,
+        server_name: None,
+        verify: true,
+    }
+}
+
+#[test]
+fn d1_whatever_one_thing_a_server_knows_is_spoken() {
+    let folder = folder();
+    let cases: &[(&str, &[&str])] = &[
+        ("rsa", &["-tls1_3"]),
+        ("rsa", &["-tls1_2"]),
+        ("p256", &["-tls1_3", "-groups", "P-256"]),
+        ("p256", &["-tls1_2", "-groups", "P-256"]),
+        ("p384", &["-tls1_3", "-groups", "P-384"]),
+        ("p384", &["-tls1_2", "-groups", "P-384"]),
+        ("rsa", &["-tls1_3", "-groups", "X25519"]),
+        ("rsa", &["-tls1_2", "-groups", "X25519"]),
+        ("ed25519", &["-tls1_3"]),
+        ("ed25519", &["-tls1_2"]),
+        ("p256", &["-tls1_3", "-ciphersuites", "TLS_AES_128_GCM_SHA256"]),
+        ("p256", &["-tls1_3", "-ciphersuites", "TLS_AES_256_GCM_SHA384"]),
+        ("p256", &["-tls1_2", "-cipher", "ECDHE-ECDSA-AES128-GCM-SHA256"]),
+        ("p256", &["-tls1_2", "-cipher", "ECDHE-ECDSA-AES256-GCM-SHA384"]),
+        ("rsa", &["-tls1_2", "-cipher", "ECDHE-RSA-AES128-GCM-SHA256"]),
+        ("rsa", &["-tls1_2", "-cipher", "ECDHE-RSA-AES256-GCM-SHA384"]),
+        ("rsa", &["-tls1_2", "-sigalgs", "RSA-PSS+SHA512"]),
+        ("rsa", &["-tls1_2", "-sigalgs", "RSA+SHA384"]),
+    ];
+    for (name, only) in cases {
+        let server = Server::start(&folder, name, only);
+        assert_eq!(server.answers(trusting(&folder, name)).as_deref(), Ok("understood"), "{name} {only:?}");
+        let anybody = Tls { verify: false, ca_file: None, ..trusting(&folder, name) };
+        assert_eq!(server.answers(anybody).as_deref(), Ok("understood"), "{name} {only:?}, unverified");
+    }
+    let _ = std::fs::remove_dir_all(folder);
+}
+
+#[test]
+fn d1_a_server_with_chacha20_alone_is_told_no() {
+    let folder = folder();
+    let only = ["-tls1_3", "-ciphersuites", "TLS_CHACHA20_POLY1305_SHA256"];
+    let refused = Server::start(&folder, "rsa", &only).answers(trusting(&folder, "rsa")).unwrap_err();
+    assert!(refused.contains("no encrypted connection: received fatal alert"), "{refused}");
+    let _ = std::fs::remove_dir_all(folder);
+}
+
+#[test]
+fn d1_keys_of_every_kind_and_form_are_shown_to_a_server_that_asks() {
+    let folder = folder();
+    let rewritten = |key: &str, words: &[&str]| {
+        let input = format!("{key}.key");
+        let output = format!("{key}-old.key");
+        let made = Command::new("openssl")
+            .current_dir(&folder)
+            .args(words)
+            .args(["-in", &input, "-out", &output])
+            .stderr(Stdio::null())
+            .status();
+        assert!(made.unwrap().success());
+        output
+    };
+    let cases = [
+        ("rsa", "rsa.key".to_owned(), "BEGIN PRIVATE KEY"),
+        ("rsa", rewritten("rsa", &["rsa", "-traditional"]), "BEGIN RSA PRIVATE KEY"),
+        ("p256", "p256.key".to_owned(), "BEGIN PRIVATE KEY"),
+        ("p256", rewritten("p256", &["ec"]), "BEGIN EC PRIVATE KEY"),
+        ("p384", "p384.key".to_owned(), "BEGIN PRIVATE KEY"),
+        ("p384", rewritten("p384", &["ec"]), "BEGIN EC PRIVATE KEY"),
+        ("ed25519", "ed25519.key".to_owned(), "BEGIN PRIVATE KEY"),
+    ];
+    for (name, key, form) in cases {
+        assert!(std::fs::read_to_string(folder.join(&key)).unwrap().contains(form), "{key}");
+        for version in ["-tls1_3", "-tls1_2"] {
+            let trusts = format!("{name}.pem");
+            let asks = [version, "-Verify", "1", "-verify_return_error", "-CAfile", &trusts];
+            let server = Server::start(&folder, "rsa", &asks);
+            let tls = Tls {
+                client_cert: Some(folder.join(format!("{name}.pem")).display().to_string()),
+                client_key: Some(folder.join(&key).display().to_string()),
+                ..trusting(&folder, "rsa")
+            };
+            assert_eq!(server.answers(tls).as_deref(), Ok("understood"), "{key} {version}");
+            let stranger = server.answers(trusting(&folder, "rsa"));
+            assert!(stranger.is_err(), "{key} {version}");
+        }
+    }
+    let _ = std::fs::remove_dir_all(folder);
+}
