@@ -44,9 +44,11 @@ bench:
 	cargo bench --bench load --bench logs --bench supervise --bench discovery --bench control --bench simulate
 
 # Finds out anew which functions are used together (link-order.txt): before a release, and when a start has become slower.
+order: release = $${CARGO_TARGET_DIR:-$(CURDIR)/target}/release
 order:
 	cargo build --release
-	cargo bench --bench order -- write
+	mkdir -p "$(release)/order" && cp "$(release)/containerpilot" "$(release)/containerpilot.map" "$(release)/order"
+	cargo bench --bench order -- write "$(release)/order/containerpilot"
 	cargo build --release
 
 # This program beside tini, s6, runit and others, which are installed where they are missing: writes docs/peers.md and its

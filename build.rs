@@ -20,6 +20,7 @@ fn main() {
     arguments.push("--no-warn-symbol-ordering".to_owned());
     // OUT_DIR is `release/build/containerpilot-HASH/out`. `make order` reads the map.
     if let Some(release) = Path::new(&out).ancestors().nth(3) {
+        arguments.push("--no-demangle".to_owned());
         arguments.push(format!("-Map={}", release.join("containerpilot.map").display()));
     }
     for argument in arguments {

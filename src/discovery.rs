@@ -14,7 +14,6 @@ mod voice;
 mod watches;
 mod wire;
 
-use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::Read;
 use std::path::Path;
@@ -27,6 +26,7 @@ use containerpilot_core::input::Instance;
 use containerpilot_core::plan::{Catalog, Consul, ConsulAddress, Job, Plan, Watch};
 use containerpilot_core::reconcile::contact::Fared;
 use containerpilot_core::reconcile::follow::Crowd;
+use containerpilot_core::table::Table;
 use containerpilot_core::{Input, Time};
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
@@ -56,7 +56,7 @@ pub(crate) struct Discovery {
     settings: Catalog,
     arm: Arm,
     /// What is wanted of each service, by its id: another catalog has to be told, too.
-    wanted: BTreeMap<String, Wanted>,
+    wanted: Table<String, Wanted>,
 }
 
 #[derive(Debug)]
@@ -73,7 +73,7 @@ impl Discovery {
         Self {
             settings: plan.catalog.clone(),
             arm: Arm::new(&plan.catalog, tasks, letterbox),
-            wanted: BTreeMap::new(),
+            wanted: Table::new(),
         }
     }
 
@@ -216,7 +216,7 @@ struct Agent {
     shared: Arc<Shared>,
     tasks: Handle,
     /// The tasks of the services, by the services' ids, which outlive every plan.
-    keepers: BTreeMap<String, UnboundedSender<Order>>,
+    keepers: Table<String, UnboundedSender<Order>>,
     watchers: Vec<(Followed, AbortHandle)>,
 }
 
@@ -242,7 +242,7 @@ impl Agent {
             began: Instant::now(),
             random: RandomState::new(),
         };
-        Self { shared: Arc::new(shared), tasks, keepers: BTreeMap::new(), watchers: Vec::new() }
+        Self { shared: Arc::new(shared), tasks, keepers: Table::new(), watchers: Vec::new() }
     }
 
     fn follow(&mut self, plan: &Plan) {

@@ -1,6 +1,6 @@
 //! Carrying out what the core wants.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
 use containerpilot_core::effect::{Effect, Entry};
@@ -9,6 +9,7 @@ use containerpilot_core::ids::{CheckIx, CheckRun, JobIx, RunId};
 use containerpilot_core::input::{ExitStatus, Input, StartError, StartErrorKind};
 use containerpilot_core::plan::{Check, Command, Job, Level, Plan, Probe, Role, Signal};
 use containerpilot_core::reload::Moves;
+use containerpilot_core::table::{Set, Table};
 
 use crate::discovery::Discovery;
 use crate::inquiry::Inquiries;
@@ -32,7 +33,7 @@ pub(crate) struct Hands {
     pub(crate) sensors: Sensors,
     pub(crate) reloads: Reloads,
     /// The process of each job's last run, whose output belongs to what is told of its end.
-    pub(crate) pids: BTreeMap<JobIx, i32>,
+    pub(crate) pids: Table<JobIx, i32>,
 }
 
 impl Hands {
@@ -86,7 +87,7 @@ impl Hands {
             self.logs.configure(&plan.logging);
         }
         // What is kept by name goes with the last job of that name.
-        let names: BTreeSet<&str> = plan.jobs.iter().map(|job| job.name.as_str()).collect();
+        let names: Set<&str> = plan.jobs.iter().map(|job| job.name.as_str()).collect();
         for job in old.jobs.iter().filter(|job| !names.contains(job.name.as_str())) {
             self.logs.forget(&job.name);
         }

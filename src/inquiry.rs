@@ -5,7 +5,6 @@
 //! Events are told as they happen to whoever listens, through a ring that the loop never waits for: who is too slow
 //! finds that something is missing.
 
-use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -19,6 +18,7 @@ use containerpilot_core::input::ExitStatus;
 use containerpilot_core::journal::{Event, Origin};
 use containerpilot_core::plan::{Job, Level, Plan, Repeat, Signal};
 use containerpilot_core::status::{JobOverview, Overview};
+use containerpilot_core::table::Table;
 use containerpilot_core::{Core, Input, Time};
 use tokio::sync::{broadcast, oneshot};
 
@@ -85,7 +85,7 @@ pub(crate) struct Snapshot {
     /// What the plan says of each job, in the same order.
     pub(crate) planned: Vec<Planned>,
     /// The names of those events' sources that are no more, by their places.
-    pub(crate) former: BTreeMap<u32, String>,
+    pub(crate) former: Table<u32, String>,
     pub(crate) wall: Wall,
 }
 
@@ -241,7 +241,7 @@ impl Desk {
 pub(crate) struct Inquiries {
     wall: Wall,
     next: u64,
-    waiting: BTreeMap<RequestId, oneshot::Sender<Result<Answer, Unclear>>>,
+    waiting: Table<RequestId, oneshot::Sender<Result<Answer, Unclear>>>,
     /// What was told last, as long as nothing has happened since.
     snapshot: Option<Arc<Snapshot>>,
     listeners: Option<broadcast::Sender<Arc<Told>>>,
@@ -252,14 +252,7 @@ pub(crate) struct Inquiries {
 impl Inquiries {
     /// Nobody has asked anything, at the beginning of the core's time.
     pub(crate) fn new(now: SystemTime) -> Self {
-        Self {
-            wall: Wall(now),
-            next: 0,
-            waiting: BTreeMap::new(),
-            snapshot: None,
-            listeners: None,
-            told: None,
-        }
+        Self { wall: Wall(now), next: 0, waiting: Table::new(), snapshot: None, listeners: None, told: None }
     }
 
     /// Answers what can be answered at once. What has to be asked of the core is given back.

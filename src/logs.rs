@@ -37,7 +37,6 @@ mod tail;
 mod tests;
 mod writer;
 
-use std::collections::HashMap;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -46,6 +45,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use containerpilot_core::plan::{self, Level, Logging};
+use containerpilot_core::table::Table;
 pub(crate) use containerpilot_lines::is_hidden;
 
 use self::output::{Output, complain};
@@ -115,8 +115,10 @@ struct Shared {
     queue: Queue,
     /// The least level that is written.
     level: AtomicU8,
+    /// Whether everything has been started.
+    settled: AtomicBool,
     /// The last lines of each job.
-    tails: Mutex<HashMap<Box<str>, Arc<Mutex<Tail>>>>,
+    tails: Mutex<Table<Box<str>, Arc<Mutex<Tail>>>>,
 }
 
 impl Shared {
@@ -126,7 +128,7 @@ impl Shared {
         if let Some(tail) = tails.get(job) {
             return Arc::clone(tail);
         }
-        Arc::clone(tails.entry(job.into()).or_default())
+        Arc::clone(tails.or_default(job.into()))
     }
 }
 
@@ -162,6 +164,7 @@ impl Logs {
         let shared = Arc::new(Shared {
             queue: Queue::new(Waker::new()?),
             level: AtomicU8::new(logging.level as u8),
+            settled: AtomicBool::new(false),
             tails: Mutex::default(),
         });
         let plane = Mutex::new(Some(Plane::new(Arc::clone(&shared), output, logging)?));
@@ -187,6 +190,11 @@ impl Logs {
             *place = hand_over.lock().unwrap_or_else(PoisonError::into_inner).take();
             complain(&format!("the log has to wait, for it cannot have a thread: {error}"));
         }
+    }
+
+    /// Tells the log's thread that everything has been started, for when it comes to rest.
+    pub(crate) fn settle(&self) {
+        self.shared.settled.store(true, Ordering::Relaxed);
     }
 
     /// Collects what is said until [`Logs::release`]: the thread is woken once for all of it, and after what matters more

@@ -8,9 +8,11 @@
 //! So a check's first lines come that much later, at most, and a pipe takes 64 KiB meanwhile before the check has to wait.
 //! Nothing is read here, and what a check has written still comes before anything that is said of its end (P4).
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
+
+use containerpilot_core::table::Table;
 
 use crate::logs::{Logs, Source};
 use crate::sys;
@@ -42,7 +44,7 @@ impl Output {
 /// The checks whose output is not followed yet.
 #[derive(Debug, Default)]
 pub(crate) struct Quiet {
-    outputs: HashMap<u32, Output>,
+    outputs: Table<u32, Output>,
     /// When each of them will have run for a while, the oldest first; also some that have ended.
     due: VecDeque<(Instant, u32)>,
 }
@@ -85,7 +87,7 @@ impl Quiet {
     /// Follows the output of all: no more is to come.
     pub(crate) fn follow_all(&mut self, logs: &Logs) {
         self.due.clear();
-        for (_, output) in self.outputs.drain() {
+        for (_, output) in std::mem::take(&mut self.outputs) {
             output.follow(logs);
         }
     }

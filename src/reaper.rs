@@ -3,11 +3,10 @@
 //! An ended child is first looked at and only then reaped. In between its number is still taken, so what is left
 //! of its process group can be signalled without ever hitting somebody else.
 
-use std::collections::HashMap;
-
 use containerpilot_core::ids::{CheckRun, RunId};
 use containerpilot_core::input::ExitStatus;
 use containerpilot_core::plan::Signal;
+use containerpilot_core::table::Table;
 use nix::errno::Errno;
 
 use crate::sys::{self, Look};
@@ -16,7 +15,7 @@ use crate::sys::{self, Look};
 const MOST_AT_ONCE: usize = 4096;
 
 /// Whose process it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Owner {
     /// A run of a job.
     Run(RunId),
@@ -51,10 +50,10 @@ pub(crate) struct Round {
 /// Knows the processes that we started.
 #[derive(Debug, Default)]
 pub(crate) struct Reaper {
-    living: HashMap<i32, Owner>,
-    pids: HashMap<Owner, i32>,
+    living: Table<i32, Owner>,
+    pids: Table<Owner, i32>,
     /// The groups of ended runs in which somebody was left.
-    remains: HashMap<RunId, i32>,
+    remains: Table<RunId, i32>,
 }
 
 impl Reaper {

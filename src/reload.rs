@@ -5,7 +5,6 @@
 //! it: what they have changed before they asked is seen, and a hundred at once cost two loads.
 
 use std::any::Any;
-use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -14,6 +13,7 @@ use containerpilot_config::template::Environment;
 use containerpilot_core::command::{Answer, RequestId};
 use containerpilot_core::plan::{Level, Plan};
 use containerpilot_core::reload::Changes;
+use containerpilot_core::table::Table;
 use tokio::sync::oneshot;
 
 use crate::mailbox::{Letterbox, News};
@@ -115,7 +115,7 @@ pub(crate) struct Reloads {
     /// Those who have come since then.
     next: Vec<Asker>,
     /// Those whose plan the core has.
-    pending: BTreeMap<RequestId, (Vec<Asker>, Done)>,
+    pending: Table<RequestId, (Vec<Asker>, Done)>,
 }
 
 impl Reloads {
@@ -130,12 +130,12 @@ impl Reloads {
             letterbox,
             loading: None,
             next: Vec::new(),
-            pending: BTreeMap::new(),
+            pending: Table::new(),
         }
     }
 
     /// Somebody wants a reload; `set` are the variables that were set by hand. What there is to log comes back.
-    pub(crate) fn ask(&mut self, asker: Asker, set: &BTreeMap<String, Option<String>>) -> Option<String> {
+    pub(crate) fn ask(&mut self, asker: Asker, set: &Table<String, Option<String>>) -> Option<String> {
         self.next.retain(|asker| !asker.has_gone());
         // A signal asks for no answer, so one of many is enough.
         let silent = |asker: &Asker| asker.answer.is_none();
@@ -146,7 +146,7 @@ impl Reloads {
     }
 
     /// Begins to load, if somebody waits for it and nothing is being loaded.
-    pub(crate) fn proceed(&mut self, set: &BTreeMap<String, Option<String>>) -> Option<String> {
+    pub(crate) fn proceed(&mut self, set: &Table<String, Option<String>>) -> Option<String> {
         if self.loading.is_some() || self.next.is_empty() {
             return None;
         }
@@ -232,7 +232,7 @@ impl Reloads {
 }
 
 /// The environment as it is after `putenv` (R2).
-fn with_set(mut environment: Environment, set: &BTreeMap<String, Option<String>>) -> Environment {
+fn with_set(mut environment: Environment, set: &Table<String, Option<String>>) -> Environment {
     for (name, value) in set {
         match value {
             Some(value) => drop(environment.insert(name.clone().into_bytes(), value.clone().into_bytes())),

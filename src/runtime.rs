@@ -12,7 +12,7 @@
 mod replan;
 
 use std::any::Any;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::io;
 use std::ops::ControlFlow;
 use std::os::fd::AsRawFd;
@@ -25,6 +25,7 @@ use containerpilot_core::command::Answer;
 use containerpilot_core::difference::reloads_at;
 use containerpilot_core::input::{StartError, StartErrorKind};
 use containerpilot_core::plan::{Level, Plan, Signal};
+use containerpilot_core::table::Table;
 use containerpilot_core::{Core, Effect, Input, Time};
 
 use crate::control::{Control, Means};
@@ -166,7 +167,7 @@ impl<D: Decide> Runtime<D> {
                 inquiries: Inquiries::new(SystemTime::now()),
                 sensors: Sensors::new(metrics),
                 reloads,
-                pids: BTreeMap::new(),
+                pids: Table::new(),
             },
             answers: VecDeque::new(),
             effects: Vec::new(),
@@ -213,8 +214,10 @@ impl<D: Decide> Runtime<D> {
             if !more && self.answers.is_empty() && !begun {
                 // Everything is started, and now there is time.
                 begun = true;
-                sys::release_code();
                 self.memory = Memory::look();
+                self.hands.logs.settle();
+                sys::release_memory();
+                sys::release_code();
             }
             let fds = self.wait(more);
             let mut turn = Turn { more: false };

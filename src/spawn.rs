@@ -5,7 +5,6 @@
 //! asked for, it copies the whole process with `fork`, which is slow for a supervisor with threads and memory, and
 //! it cannot say at which step a start failed.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::ops::Range;
@@ -16,7 +15,9 @@ use std::path::{Path, PathBuf};
 use containerpilot_config::template::Environment;
 use containerpilot_core::environment::{self, JobVariables};
 use containerpilot_core::input::{StartError, StartErrorKind};
+use containerpilot_core::order;
 use containerpilot_core::plan::{Command, Process};
+use containerpilot_core::table::Table;
 use nix::errno::Errno;
 
 use crate::sys::{self, CStrings, Failed, Image, Step, Variables};
@@ -265,7 +266,7 @@ impl Spawner {
         told.block.clear();
         told.hidden.clear();
         // Of two with one name, the later counts.
-        let sorted: BTreeMap<&str, &str> = jobs.iter().collect();
+        let sorted: Table<&str, &str> = jobs.iter().collect();
         for (name, value) in sorted {
             told.block.push(name.as_bytes(), value.as_bytes())?;
             told.hidden.extend(self.ours.find(name.as_bytes()));
@@ -300,8 +301,8 @@ impl Spawner {
             ours.extend(self.ours.find(name));
             jobs.extend(self.jobs.block.find(name));
         }
-        ours.sort_unstable();
-        jobs.sort_unstable();
+        order::sort(ours);
+        order::sort(jobs);
         Ok(())
     }
 

@@ -235,12 +235,31 @@ pub(crate) fn release_code() {
         static __executable_start: u8;
         static _etext: u8;
     }
-    const PAGE: usize = 4096;
-    let start = (&raw const __executable_start).addr().next_multiple_of(PAGE);
-    let end = (&raw const _etext).addr() / PAGE * PAGE;
+    release((&raw const __executable_start).addr().next_multiple_of(PAGE), (&raw const _etext).addr());
+}
+
+/// Gives back what the start has used of the stack and of the heap, and needs no more. Only for the first thread.
+pub(crate) fn release_memory() {
+    let here = 0_u8;
+    // What is below us on the stack belongs to functions that have returned; a page is left to the one that is called
+    // now. The kernel keeps a megabyte below the stack free, so nothing else can be meant.
+    let end = (&raw const here).addr().saturating_sub(PAGE);
+    release(end.saturating_sub(256 * 1024).next_multiple_of(PAGE), end);
+    #[cfg(target_env = "gnu")]
+    // SAFETY: takes no pointer; what is allocated stays where it is.
+    unsafe {
+        libc::malloc_trim(0)
+    };
+}
+
+const PAGE: usize = 4096;
+
+/// Gives back whole pages between two addresses.
+fn release(start: usize, end: usize) {
+    let end = end / PAGE * PAGE;
     if end > start {
-        // SAFETY: what the linker puts between these two is read-only and backed by the file, so that giving a page
-        // back changes nothing but where it is found next time. If the kernel refuses, all stays as it was.
+        // SAFETY: both callers name what is either read-only and backed by our file, so that giving a page back changes
+        // nothing but where it is found next time, or not in use. If the kernel refuses, all stays as it was.
         unsafe {
             libc::madvise(std::ptr::with_exposed_provenance_mut(start), end - start, libc::MADV_DONTNEED)
         };

@@ -17,11 +17,11 @@ mod summary;
 #[cfg(test)]
 mod testing;
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use containerpilot_core::plan::{Metric, Plan};
+use containerpilot_core::table::Table;
 
 pub(crate) use sensors::{Complaint, Sensors};
 pub(crate) use server::Telemetry;
@@ -44,7 +44,7 @@ pub(crate) struct Metrics {
 struct Shared {
     store: Store,
     /// Requests to the control socket, by answer and route.
-    requests: BTreeMap<(u16, &'static str), u64>,
+    requests: Table<(u16, &'static str), u64>,
 }
 
 impl Metrics {
@@ -64,7 +64,7 @@ impl Metrics {
     /// Counts a request to the control socket: the answer's code, and its route as it is written in the table of
     /// routes, never the path that was sent, of which there may be any number.
     pub(crate) fn control_request(&self, code: u16, route: &'static str) {
-        *self.shared().requests.entry((code, route)).or_default() += 1;
+        *self.shared().requests.or_default((code, route)) += 1;
     }
 
     /// Takes other definitions; what is defined as before keeps its value (R3).

@@ -22,11 +22,13 @@ const ORDER: &str = "link-order.txt";
 
 fn main() {
     // `cargo bench` and `cargo test` call every such program; this one is for whoever asks for it by name.
-    if !std::env::args().any(|word| word == "write") {
-        println!("order: nothing is done without `write`");
+    // And it must be told the binary: the one that is built for it has other names, because more is built with it.
+    let mut words = std::env::args().skip_while(|word| word != "write");
+    let (Some(_), Some(binary)) = (words.next(), words.next()) else {
+        println!("order: nothing is done without `write BINARY`");
         return;
-    }
-    let binary = Path::new(env!("CARGO_BIN_EXE_containerpilot"));
+    };
+    let binary = Path::new(&binary);
     let map = Map::read(&binary.with_extension("map"));
     let folder = tempfile();
     let mut seen = Seen::default();
@@ -66,7 +68,8 @@ fn scenes(folder: &Path) -> Vec<(Vec<String>, Vec<Step>)> {
     let file = |name: &str, logging: &str, jobs: &str| -> Vec<String> {
         let path = folder.join(format!("{name}.json5"));
         let socket = folder.join(format!("{name}.socket")).display().to_string();
-        let text = format!("{{ control: {{ socket: '{socket}' }}, logging: {{ {logging} }}, jobs: [{jobs}] }}");
+        let text =
+            format!("{{ control: {{ socket: '{socket}' }}, logging: {{ {logging} }}, jobs: [{jobs}] }}");
         std::fs::write(&path, text).unwrap();
         vec!["-config".to_owned(), path.display().to_string()]
     };

@@ -93,7 +93,9 @@ pub(crate) fn run(binary: &Path, words: &[String], steps: &[Step], map: &Map, se
                 (pid, None)
             }
             WaitStatus::PtraceEvent(pid, ..) => (pid, None),
-            WaitStatus::Stopped(pid, signal) => (pid, Some(signal).filter(|signal| *signal != Signal::SIGTRAP)),
+            WaitStatus::Stopped(pid, signal) => {
+                (pid, Some(signal).filter(|signal| *signal != Signal::SIGTRAP))
+            }
             _ => continue,
         };
         last = Instant::now();

@@ -1,11 +1,11 @@
 //! Any bytes as a scenario: no panic and no hang; what is understood is played for a while, and judged.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use containerpilot_config::diagnose::{Severity, Style};
 use containerpilot_config::{Input, Options, load};
 use containerpilot_core::plan::Plan;
+use containerpilot_core::table::Table;
 use containerpilot_rehearsal::read::Draft;
 use containerpilot_rehearsal::{expect, player};
 
@@ -27,7 +27,7 @@ pub(crate) fn run(text: &[u8]) {
     };
     let Some(plan) = plan(CONFIG.as_bytes()) else { panic!("the configuration is wrong") };
     let draft = Draft::read(Input { name: "scenario.json5".into(), text: text.to_vec() });
-    let others: BTreeMap<String, Result<Plan, String>> =
+    let others: Table<String, Result<Plan, String>> =
         draft.reloads().into_iter().map(|path| (path, Ok(plan.clone()))).collect();
     match draft.scenario(&plan, &others) {
         Ok(mut scenario) => {

@@ -4,12 +4,12 @@
 //! argument that is no flag, or the one after `--`, begins the rest. Which flags there are is said by the
 //! table in [`super::table`].
 
-use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 
 use containerpilot_config::kinds::parse_bool;
 use containerpilot_config::suggest;
+use containerpilot_core::table::Table;
 
 #[cfg(test)]
 mod tests;
@@ -90,7 +90,7 @@ impl Arguments {
     }
 
     /// The pairs that were given; of one key, the last wins.
-    pub(crate) fn pairs(&self, name: &str) -> BTreeMap<&str, &str> {
+    pub(crate) fn pairs(&self, name: &str) -> Table<&str, &str> {
         self.given
             .iter()
             .filter(|(given, _)| *given == name)

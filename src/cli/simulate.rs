@@ -5,7 +5,6 @@ mod svg;
 mod text;
 mod worlds;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use containerpilot_config::host::{Host, ProgramState};
@@ -13,6 +12,7 @@ use containerpilot_config::interfaces::HostAddress;
 use containerpilot_config::template::Environment;
 use containerpilot_config::{Loaded, load};
 use containerpilot_core::plan::Plan;
+use containerpilot_core::table::Table;
 use containerpilot_rehearsal::explore::{Explorer, Found, Seed};
 use containerpilot_rehearsal::read::Draft;
 use containerpilot_rehearsal::scenario::Scenario;
@@ -142,7 +142,7 @@ fn read(path: &Path, plan: &Plan) -> Result<Scenario, Failure> {
     };
     let draft = Draft::read(input);
     let folder = path.parent().unwrap_or(Path::new(""));
-    let others: BTreeMap<String, Result<Plan, String>> = draft
+    let others: Table<String, Result<Plan, String>> = draft
         .reloads()
         .into_iter()
         .map(|name| {

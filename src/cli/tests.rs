@@ -1,5 +1,6 @@
 //! What command lines mean, as 3.8 took them.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
@@ -43,6 +44,7 @@ fn outcome(case: &Value) -> Value {
         }
     };
     let rest: Vec<_> = flags.rest.iter().map(|arg| arg.to_str().unwrap()).collect();
+    let pairs = |name| flags.pairs(name).into_iter().collect::<BTreeMap<_, _>>();
     json!({
         "ok": true,
         "action": action_name(action(&flags)),
@@ -53,7 +55,7 @@ fn outcome(case: &Value) -> Value {
         "result": {
             "config": flags.text("config"), "out": flags.text("out"), "maintenance": flags.text("maintenance"),
             "template": flags.is_on("template"), "reload": flags.is_on("reload"), "ping": flags.is_on("ping"),
-            "version": flags.is_on("version"), "putenv": flags.pairs("putenv"), "putmetric": flags.pairs("putmetric"),
+            "version": flags.is_on("version"), "putenv": pairs("putenv"), "putmetric": pairs("putmetric"),
             "rest": rest,
         },
     })

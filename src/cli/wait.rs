@@ -143,12 +143,12 @@ impl Vigil<'_> {
 
 /// How jobs ended, as their events told: the supervisor may be gone before it can be asked.
 #[derive(Debug, Default)]
-struct Ends(std::collections::BTreeMap<String, (bool, bool)>);
+struct Ends(containerpilot_core::table::Table<String, (bool, bool)>);
 
 impl Ends {
     fn hear(&mut self, data: &str) {
         let Ok(event) = serde_json::from_str::<Value>(data) else { return };
-        let (stopped, good) = self.0.entry(event.text("source").to_owned()).or_default();
+        let (stopped, good) = self.0.or_default(event.text("source").to_owned());
         match event.text("code") {
             "stopped" => *stopped = true,
             "exitSuccess" => (*stopped, *good) = (false, true),

@@ -1,17 +1,16 @@
 //! The embedded catalog: which services of this supervisor are there, and how they are (D2).
 
-use std::collections::BTreeMap;
-
 use containerpilot_core::Input;
 use containerpilot_core::effect::Wanted;
 use containerpilot_core::ids::{JobIx, WatchIx};
 use containerpilot_core::input::Instance;
 use containerpilot_core::plan::{Plan, Service, Status, Watch};
+use containerpilot_core::table::Table;
 
 /// What is advertised, by its id, which outlives every plan.
 #[derive(Debug, Default)]
 pub(super) struct Embedded {
-    present: BTreeMap<String, (Service, Status)>,
+    present: Table<String, (Service, Status)>,
 }
 
 impl Embedded {

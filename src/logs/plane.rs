@@ -3,13 +3,14 @@
 //! There are two ways to wait. While the output takes what it is given, all streams are waited for. While it does
 //! not, no stream is, only the output and the supervisor: the pipes fill up and the children who write wait (L4).
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use containerpilot_core::plan::{self, Level, Logging};
+use containerpilot_core::table::Table;
 
 use super::output::Output;
 use super::queue::{Entry, Work};
@@ -17,7 +18,7 @@ use super::stream::{Context, MAX_HELD, Stream};
 use super::writer::Writer;
 use super::{Shared, Source};
 use crate::mishap::mishap;
-use crate::sys::Readable;
+use crate::sys::{self, Readable};
 
 /// The number under which the supervisor's wake-ups come; streams count from 1.
 const WAKER: u64 = 0;
@@ -47,10 +48,10 @@ const OUTPUT_BYTES: usize = 1024;
 pub(super) struct Plane {
     shared: Arc<Shared>,
     readable: Readable,
-    streams: BTreeMap<u64, Stream>,
+    streams: Table<u64, Box<Stream>>,
     next_stream: u64,
     /// The streams of each process that has not ended.
-    runs: HashMap<u32, [u64; 2]>,
+    runs: Table<u32, [u64; 2]>,
     writer: Writer,
     /// How many bytes the streams hold.
     held: usize,
@@ -62,6 +63,8 @@ pub(super) struct Plane {
     given_up: u64,
     buffer: Vec<u8>,
     ready: Vec<u64>,
+    /// Whether it has given back the code that the start needed.
+    rested: bool,
     /// How many turns had something to do at once.
     busy: u32,
     /// Whether the last turn has read anything, and whether a pipe was half full.
@@ -82,9 +85,9 @@ impl Plane {
         Ok(Self {
             shared,
             readable,
-            streams: BTreeMap::new(),
+            streams: Table::new(),
             next_stream: WAKER + 1,
-            runs: HashMap::new(),
+            runs: Table::new(),
             writer: Writer::new(output, logging.format),
             held: 0,
             backlog: VecDeque::new(),
@@ -92,6 +95,7 @@ impl Plane {
             given_up: 0,
             buffer: Vec::new(),
             ready: Vec::new(),
+            rested: false,
             busy: 0,
             read: false,
             crowded: false,
@@ -127,13 +131,17 @@ impl Plane {
     fn wait(&mut self) {
         if self.writer.is_blocked() {
             let (output, limit) = self.writer.awaited();
-            crate::sys::wait_read_or_write(self.shared.queue.waker.as_fd(), output, limit);
+            sys::wait_read_or_write(self.shared.queue.waker.as_fd(), output, limit);
             self.ready.clear();
             self.ready.push(WAKER);
             return;
         }
         if self.busy >= BUSY_TURNS && self.read && !self.crowded {
             std::thread::sleep(MOMENT);
+        }
+        if !self.rested && self.shared.settled.load(Ordering::Relaxed) {
+            self.rested = true;
+            sys::release_code();
         }
         let before = Instant::now();
         self.readable.wait(&mut self.ready);
@@ -240,7 +248,7 @@ impl Plane {
             self.next_stream += 1;
             match Stream::new(fd, Arc::clone(&source), tail.clone()) {
                 Ok(stream) => {
-                    self.streams.insert(number, stream);
+                    self.streams.insert(number, Box::new(stream));
                     self.fresh.push(number);
                 }
                 Err(error) => self.lost(&source, &error),
@@ -406,7 +414,7 @@ impl Plane {
             }
             let (output, limit) = self.writer.awaited();
             let limit = limit.map_or(left, |limit| limit.min(left));
-            crate::sys::wait_read_or_write(self.shared.queue.waker.as_fd(), output, Some(limit));
+            sys::wait_read_or_write(self.shared.queue.waker.as_fd(), output, Some(limit));
         }
     }
 }

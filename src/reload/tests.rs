@@ -28,12 +28,12 @@ impl Scene {
 
     fn ask(&mut self, dry: bool) -> oneshot::Receiver<Outcome> {
         let (answer, receiver) = oneshot::channel();
-        assert_eq!(self.reloads.ask(Asker { dry, answer: Some(answer) }, &BTreeMap::new()), None);
+        assert_eq!(self.reloads.ask(Asker { dry, answer: Some(answer) }, &Table::new()), None);
         receiver
     }
 
     /// The load that is under way, when it is done.
-    fn load(&mut self, set: &BTreeMap<String, Option<String>>) -> Step {
+    fn load(&mut self, set: &Table<String, Option<String>>) -> Step {
         let deadline = Instant::now() + Duration::from_secs(30);
         loop {
             if let Some(News::Loaded(loaded)) = self.mailbox.take().next() {
@@ -63,7 +63,7 @@ fn r4_a_hundred_at_once_are_two_loads_and_all_are_answered() {
     let mut scene = Scene::new();
     let mut waiting: Vec<_> = (0..100).map(|_| scene.ask(false)).collect();
     for _ in 0..2 {
-        let step = scene.load(&BTreeMap::new());
+        let step = scene.load(&Table::new());
         let (id, _) = step.plan.unwrap();
         scene.reloads.reply(id, Answer::Reloaded(kept(&["a"]))).unwrap();
     }
@@ -79,7 +79,7 @@ fn r4_who_has_gone_and_many_signals_leave_nothing_behind() {
     drop(scene.ask(false));
     for _ in 0..100 {
         drop(scene.ask(true));
-        scene.reloads.ask(Asker { dry: false, answer: None }, &BTreeMap::new());
+        scene.reloads.ask(Asker { dry: false, answer: None }, &Table::new());
     }
     assert!(scene.reloads.next.len() <= 2, "{}", scene.reloads.next.len());
 }
@@ -88,16 +88,16 @@ fn r4_who_has_gone_and_many_signals_leave_nothing_behind() {
 fn r2_what_was_set_by_hand_counts_and_a_dry_run_only_looks() {
     let mut scene = Scene::new();
     let mut same = scene.ask(true);
-    let step = scene.load(&BTreeMap::new());
+    let step = scene.load(&Table::new());
     assert!(step.plan.is_none() && step.entries.is_empty());
     assert_eq!(same.try_recv(), Ok(Outcome::Done(Done { changes: kept(&["a"]), ..Done::default() })));
-    let set = BTreeMap::from([("WORD".to_owned(), Some("second".to_owned()))]);
+    let set = Table::from([("WORD".to_owned(), Some("second".to_owned()))]);
     let (answer, mut other) = oneshot::channel();
     scene.reloads.ask(Asker { dry: true, answer: Some(answer) }, &set);
     scene.load(&set);
     let Ok(Outcome::Done(done)) = other.try_recv() else { panic!("not done") };
     assert_eq!(done.changes.restarted, ["a"]);
-    let unset = with_set((scene.reloads.environment)(), &BTreeMap::from([("WORD".to_owned(), None)]));
+    let unset = with_set((scene.reloads.environment)(), &Table::from([("WORD".to_owned(), None)]));
     assert!(unset.is_empty());
 }
 
@@ -106,7 +106,7 @@ fn r2_an_error_is_told_to_all_and_logged_once() {
     let mut scene = Scene::new();
     std::fs::write(&scene.file, "{ jobs: [{ name: 'a', exce: 'x' }] }").unwrap();
     let mut one = scene.ask(false);
-    let step = scene.load(&BTreeMap::new());
+    let step = scene.load(&Table::new());
     assert!(step.plan.is_none());
     assert!(step.entries[0].1.contains("nothing was changed"), "{:?}", step.entries);
     assert!(step.entries[1].1.contains("config.json5:1:23: "), "{:?}", step.entries);
@@ -114,7 +114,7 @@ fn r2_an_error_is_told_to_all_and_logged_once() {
     assert!(why.contains("exce") && why.contains('^') && why.contains("nothing was changed"), "{why}");
     std::fs::remove_file(&scene.file).unwrap();
     let mut dry = scene.ask(true);
-    assert!(scene.load(&BTreeMap::new()).entries.is_empty(), "who only looks leaves no traces");
+    assert!(scene.load(&Table::new()).entries.is_empty(), "who only looks leaves no traces");
     assert!(matches!(dry.try_recv(), Ok(Outcome::Wrong(why)) if why.contains("cannot be read")));
 }
 
@@ -123,6 +123,6 @@ fn s7_a_program_alone_has_nothing_to_reload() {
     let mailbox = Mailbox::new().unwrap();
     let mut reloads = Reloads::new(None, Environment::new, mailbox.letterbox());
     let (answer, mut receiver) = oneshot::channel();
-    reloads.ask(Asker { dry: false, answer: Some(answer) }, &BTreeMap::new());
+    reloads.ask(Asker { dry: false, answer: Some(answer) }, &Table::new());
     assert!(matches!(receiver.try_recv(), Ok(Outcome::Refused(_))));
 }

@@ -1,7 +1,6 @@
 //! What the loop does about a reload: it has the configuration loaded, gives the plan to the core, and lets everything
 //! outside the core follow (R1–R4).
 
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -9,6 +8,7 @@ use containerpilot_core::Input;
 use containerpilot_core::command::Command;
 use containerpilot_core::plan::{Level, Plan};
 use containerpilot_core::reload::Moves;
+use containerpilot_core::table::Table;
 
 use super::{Decide, Runtime};
 use crate::control::Control;
@@ -43,7 +43,7 @@ impl<D: Decide> Runtime<D> {
     }
 
     /// The variables that were set by hand.
-    fn set_by_hand(&self) -> BTreeMap<String, Option<String>> {
+    fn set_by_hand(&self) -> Table<String, Option<String>> {
         self.core.core().map(|core| core.variables().set_by_hand().clone()).unwrap_or_default()
     }
 

@@ -1,8 +1,8 @@
-use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 
 use containerpilot_core::input::ExitStatus;
 use containerpilot_core::plan::{Limit, Principal, Resource};
+use containerpilot_core::table::Table;
 
 use super::*;
 use crate::host;
@@ -177,7 +177,7 @@ isolated! {
         spawner.environment.insert(b"OURS".to_vec(), b"1=\xff".to_vec());
         spawner.environment.insert(b"BOTH".to_vec(), b"ours".to_vec());
         let process =
-            Process { env: BTreeMap::from([("OWN".to_owned(), "own".to_owned())]), ..Process::default() };
+            Process { env: Table::from([("OWN".to_owned(), "own".to_owned())]), ..Process::default() };
         let command = command(&["/bin/sh", "-c", "env | grep -aE '^(BOTH|OWN|X|CONTAINERPILOT_PID)=' | sort; exit 0"]);
         let pair = |name, value: &str| (name, value.to_owned());
         let why = vec![pair("BOTH", "trigger"), pair("X", "1"), pair("X", "2"), pair("OWN", "trigger")];
@@ -199,7 +199,7 @@ isolated! {
             std::fs::set_permissions(place.join("tool"), std::fs::Permissions::from_mode(mode)).unwrap();
         }
         let path = |path: String| Process {
-            env: BTreeMap::from([("PATH".to_owned(), path)]),
+            env: Table::from([("PATH".to_owned(), path)]),
             ..Process::default()
         };
         let both = path(format!("{}:/no:{}", first.display(), second.display()));

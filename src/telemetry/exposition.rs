@@ -1,7 +1,8 @@
 //! Prometheus' text format, version 0.0.4, with numbers written as Go writes them.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
+
+use containerpilot_core::table::Table;
 
 /// What the answer calls itself.
 pub(super) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -33,7 +34,7 @@ impl Kind {
 /// A page of metrics, in the order of their names. Each name is there once, whoever comes first.
 #[derive(Debug, Default)]
 pub(super) struct Page {
-    families: BTreeMap<String, String>,
+    families: Table<String, String>,
 }
 
 impl Page {

@@ -3,10 +3,10 @@
 //! No label is unbounded: names of jobs, checks and watches come from the plan, codes of events from a list, routes of
 //! the control socket from its table. Where a file has several jobs of one name they share a line.
 
-use std::collections::BTreeMap;
 use std::time::SystemTime;
 
 use containerpilot_core::plan::Role;
+use containerpilot_core::table::Table;
 use containerpilot_core::{State, Time};
 
 use super::Shared;
@@ -28,14 +28,12 @@ pub(super) fn show(page: &mut Page, snapshot: &Snapshot, shared: &Shared, versio
 }
 
 fn events(page: &mut Page, snapshot: &Snapshot) {
-    let mut counts: BTreeMap<(&str, &str), u64> = BTreeMap::new();
-    for event in &snapshot.overview.events {
-        *counts.entry((event.code.old_name(), &event.source)).or_default() += event.count;
-    }
+    let events = snapshot.overview.events.iter();
+    let events = Table::grouped(events.map(|event| ((event.code.old_name(), &*event.source), event.count)));
     let help = "how many events there were, by code and source";
     page.family("containerpilot_events", help, Kind::Untyped, |lines| {
-        for ((code, source), count) in counts {
-            lines.add("", &[("code", code), ("source", source)], counted(count));
+        for ((code, source), counts) in events {
+            lines.add("", &[("code", code), ("source", source)], counted(counts.into_iter().sum()));
         }
     });
 }
@@ -50,10 +48,10 @@ fn requests(page: &mut Page, shared: &Shared) {
 }
 
 fn watches(page: &mut Page, snapshot: &Snapshot) {
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut counts: Table<&str, usize> = Table::new();
     for watch in &snapshot.overview.watches {
         let count = watch.instances.as_ref().map_or(0, Vec::len);
-        let most = counts.entry(&watch.name).or_default();
+        let most = counts.or_default(&watch.name);
         *most = count.max(*most);
     }
     let help = "how many healthy instances a watched service has";
@@ -74,11 +72,11 @@ struct Told {
 }
 
 fn jobs(page: &mut Page, snapshot: &Snapshot) {
-    let mut by_name: BTreeMap<&str, Told> = BTreeMap::new();
     // A sensor is shown by what it measures.
-    let jobs = snapshot.jobs().filter(|(job, _)| !matches!(job.role, Role::Sensor(_)));
-    for (job, _) in jobs {
-        let told = by_name.entry(&job.name).or_default();
+    let jobs = || snapshot.jobs().filter(|(job, _)| !matches!(job.role, Role::Sensor(_)));
+    let mut by_name: Table<&str, Told> = jobs().map(|(job, _)| (&*job.name, Told::default())).collect();
+    for (job, _) in jobs() {
+        let told = by_name.or_default(&job.name);
         told.up |= job.status.state == State::Running;
         told.restarts += job.status.restarts;
         // A failure is not to be hidden by a namesake's success.
@@ -104,17 +102,16 @@ fn jobs(page: &mut Page, snapshot: &Snapshot) {
 }
 
 fn checks(page: &mut Page, snapshot: &Snapshot) {
-    let mut by_name: BTreeMap<(&str, &str), (bool, f64)> = BTreeMap::new();
+    let mut told = Vec::new();
     for (job, _) in snapshot.jobs() {
         for check in &job.checks {
             let Some(last) = &check.last else { continue };
             let passes = last.result.is_ok() && job.status.state == State::Running;
-            let (up, took) = by_name.entry((&job.name, &check.name)).or_insert((true, 0.0));
-            *up &= passes;
-            *took = took.max(last.took.as_secs_f64());
+            told.push(((&*job.name, &*check.name), (passes, last.took.as_secs_f64())));
         }
     }
-    let mut family = |name: &str, help: &str, value: fn(&(bool, f64)) -> f64| {
+    let by_name = Table::grouped(told);
+    let mut family = |name: &str, help: &str, value: fn(&[(bool, f64)]) -> f64| {
         page.family(name, help, Kind::Gauge, |lines| {
             for ((job, check), told) in &by_name {
                 lines.add("", &[("name", job), ("check", check)], value(told));
@@ -122,9 +119,11 @@ fn checks(page: &mut Page, snapshot: &Snapshot) {
         });
     };
     let up = "whether the check of a running job passed when it was last made: 1 if it did, 0 if not";
-    family("containerpilot_check_up", up, |(up, _)| f64::from(u8::from(*up)));
+    family("containerpilot_check_up", up, |told| f64::from(u8::from(told.iter().all(|(up, _)| *up))));
     let took = "how long the check took when it was last made";
-    family("containerpilot_check_duration_seconds", took, |(_, took)| *took);
+    family("containerpilot_check_duration_seconds", took, |told| {
+        told.iter().fold(0.0, |most, (_, took)| most.max(*took))
+    });
 }
 
 /// A moment of the core's clock, in seconds since 1970.

@@ -3,10 +3,10 @@
 //! When such a program runs, and for how long, is the core's affair as for any job. Its output waits in its pipe until the
 //! run has ended and is then read at once: a number fits in there, and whoever writes more than that waits for its time-out.
 
-use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};
 
 use containerpilot_core::ids::RunId;
+use containerpilot_core::table::Table;
 
 use super::Metrics;
 use crate::sys;
@@ -18,9 +18,9 @@ const LONGEST: usize = 1024;
 #[derive(Debug)]
 pub(crate) struct Sensors {
     metrics: Metrics,
-    running: BTreeMap<RunId, Measuring>,
+    running: Table<RunId, Measuring>,
     /// What was last wrong with the output of a sensor, by its job, as long as it is: it is told once.
-    wrong: BTreeMap<String, String>,
+    wrong: Table<String, String>,
 }
 
 /// A run whose output is to be a value.
@@ -40,7 +40,7 @@ pub(crate) struct Complaint {
 
 impl Sensors {
     pub(crate) fn new(metrics: Metrics) -> Self {
-        Self { metrics, running: BTreeMap::new(), wrong: BTreeMap::new() }
+        Self { metrics, running: Table::new(), wrong: Table::new() }
     }
 
     /// A run of a job has begun that measures a metric, with this output.

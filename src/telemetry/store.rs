@@ -1,11 +1,11 @@
 //! The values that jobs have sent (T2). Everything is told the time; nothing here has a clock.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
 use containerpilot_config::suggest;
 use containerpilot_core::plan::{Metric, MetricKind};
+use containerpilot_core::table::Table;
 
 use super::exposition::{Kind, Page, counted, number};
 use super::summary::Summary;
@@ -13,9 +13,9 @@ use super::summary::Summary;
 /// The metrics of the plan, each with what it has come to.
 #[derive(Debug, Default)]
 pub(crate) struct Store {
-    metrics: BTreeMap<String, Kept>,
+    metrics: Table<String, Kept>,
     /// Full names by the names that 3.8 had for them.
-    legacy: BTreeMap<String, String>,
+    legacy: Table<String, String>,
 }
 
 #[derive(Debug)]
@@ -144,11 +144,11 @@ impl Store {
         } else {
             self.legacy.get(name).map(String::as_str)
         };
-        let Some((full, kept)) = full.and_then(|full| self.metrics.get_key_value(full)) else {
+        let Some((full, kept)) = full.and_then(|full| Some((full, self.metrics.get(full)?))) else {
             let nearest = suggest::nearest(name, self.metrics.keys().map(String::as_str)).map(str::to_owned);
             return Err(Refusal::Unknown { name: name.to_owned(), nearest, any: !self.metrics.is_empty() });
         };
-        let name = full.clone();
+        let name = full.to_owned();
         let Some(value) = parsed(value) else { return Err(Refusal::NotANumber { name }) };
         match kept.defined.kind {
             MetricKind::Gauge => {}
@@ -161,7 +161,7 @@ impl Store {
 
     /// Puts every metric on a page.
     pub(super) fn show(&mut self, page: &mut Page, now: Duration) {
-        for (name, kept) in &mut self.metrics {
+        for (name, kept) in self.metrics.iter_mut() {
             kept.show(name, page, now);
         }
     }

@@ -2,8 +2,9 @@
 
 use core::fmt;
 use core::ops::Range;
-use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use containerpilot_core::table::Table;
 
 /// An address of the host. Where it came from is the caller's affair; this module only chooses.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -286,9 +287,9 @@ pub fn choose(specs: &[InterfaceSpec], addresses: &[HostAddress]) -> Option<IpAd
 #[must_use]
 pub fn inventory(addresses: &[HostAddress]) -> String {
     let mut interfaces: Vec<(&str, String)> = Vec::new();
-    let mut places = BTreeMap::new();
+    let mut places = Table::new();
     for address in addresses {
-        let place = *places.entry(address.interface.as_str()).or_insert(interfaces.len());
+        let place = *places.or_insert(address.interface.as_str(), interfaces.len());
         match interfaces.get_mut(place) {
             Some((_, list)) => *list += &format!(", {}", address.ip),
             None => interfaces.push((&address.interface, address.ip.to_string())),

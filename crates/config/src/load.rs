@@ -1,8 +1,7 @@
 //! The way from files to a plan: render, parse, decode, merge, lower, check.
 
-use std::collections::BTreeMap;
-
 use containerpilot_core::plan::{Plan, Role};
+use containerpilot_core::table::Table;
 
 use crate::decode::{Cx, Section};
 use crate::diagnose::{FileId, Place, Problem, Report, Severity, SourceFile};
@@ -339,12 +338,11 @@ impl Reading {
 /// a number is wanted.
 fn prefer_later(problems: &mut Vec<Problem>, from: usize) {
     let errors = problems.iter().skip(from).filter(|problem| is_error(problem));
-    let mut last: BTreeMap<Span, usize> = BTreeMap::new();
-    for (nth, problem) in errors.enumerate() {
-        if let Some(place) = problem.place.filter(|place| !place.in_source && !place.span.is_empty()) {
-            last.insert(place.span, nth);
-        }
-    }
+    let placed = |(nth, problem): (usize, &Problem)| {
+        let place = problem.place.filter(|place| !place.in_source && !place.span.is_empty())?;
+        Some((place.span, nth))
+    };
+    let last: Table<Span, usize> = errors.enumerate().filter_map(placed).collect();
     let mut nth = 0;
     let mut skipped = 0;
     problems.retain(|problem| {

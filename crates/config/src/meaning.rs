@@ -3,11 +3,11 @@
 //! 3.8 starts such files without a word, so these are faults, not errors: `check` refuses them, the supervisor
 //! warns and goes on.
 
-use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{Command, EventPattern, Job, Trigger};
+use containerpilot_core::table::{Set, Table};
 
 use crate::decode::Given;
 use crate::diagnose::{Place, Problem, Severity};
@@ -44,31 +44,23 @@ pub(crate) fn check(
 
 /// The names of everything that can send events.
 struct Names {
-    jobs: HashMap<String, Vec<usize>>,
-    watches: HashSet<String>,
+    jobs: Table<String, Vec<usize>>,
+    watches: Set<String>,
 }
 
 impl Names {
     fn new(fields: &ConfigFields) -> Self {
-        let mut jobs: HashMap<String, Vec<usize>> = HashMap::new();
-        for (nth, job) in fields.jobs.iter().flat_map(|given| &given.value).enumerate() {
-            if let Some(name) = name_of(job) {
-                jobs.entry(name.to_owned()).or_default().push(nth);
-            }
-        }
+        let jobs = fields.jobs.iter().flat_map(|given| &given.value).enumerate();
+        let jobs = jobs.filter_map(|(nth, job)| Some((name_of(job)?.to_owned(), Some(nth))));
         let watches = fields.watches.iter().flat_map(|given| &given.value);
         let watches =
             watches.filter_map(|watch| watch.name.as_ref()).map(|given| given.value.clone()).collect();
         // A coprocess sends what a job sends, but is none of those that are looked at here.
-        for one in fields.coprocesses.iter().flat_map(|given| &given.value) {
-            if let Some(name) = coprocess_name(one) {
-                jobs.entry(name).or_default();
-            }
-        }
+        let coprocesses = fields.coprocesses.iter().flat_map(|given| &given.value).filter_map(coprocess_name);
         // Telemetry is advertised as a job of this name, and sends what a job sends.
-        if fields.telemetry.is_some() {
-            jobs.entry("containerpilot".to_owned()).or_default();
-        }
+        let telemetry = fields.telemetry.iter().map(|_| "containerpilot".to_owned());
+        let all = Table::grouped(jobs.chain(coprocesses.chain(telemetry).map(|name| (name, None))));
+        let jobs = all.into_iter().map(|(name, jobs)| (name, jobs.into_iter().flatten().collect())).collect();
         Self { jobs, watches }
     }
 
@@ -481,15 +473,14 @@ impl Checker<'_> {
     /// Names that stand for two things.
     fn duplicates(&mut self, fields: &ConfigFields) {
         let advertised = |job: &JobFields| job.port.as_ref().is_some_and(|port| port.value != 0);
-        let mut first: HashMap<&str, &JobFields> = HashMap::new();
+        let given = self.pairs.iter().rev().filter(|(job, _)| job.name.is_some());
+        let first: Table<&str, &JobFields> =
+            given.filter_map(|(job, _)| Some((name_of(job)?, *job))).collect();
         for (job, _) in self.pairs.clone() {
             let (Some(name), Some(place)) = (name_of(job), job.name.as_ref().map(|given| given.place)) else {
                 continue;
             };
-            let Some(other) = first.get(name) else {
-                first.insert(name, job);
-                continue;
-            };
+            let Some(other) = first.get(name).filter(|first| !std::ptr::eq(**first, job)) else { continue };
             if advertised(job) && advertised(other) {
                 let message = format!("two jobs with a `port` are named `{name}`");
                 self.fault(
@@ -515,11 +506,12 @@ impl Checker<'_> {
                 self.say(Severity::Warning, place, message, help);
             }
         }
-        let mut seen = HashSet::new();
-        for name in
-            fields.watches.iter().flat_map(|given| &given.value).filter_map(|watch| watch.name.as_ref())
-        {
-            if !seen.insert(name.value.as_str()) {
+        let watches = fields.watches.iter().flat_map(|given| &given.value);
+        let watches: Vec<&Given<String>> = watches.filter_map(|watch| watch.name.as_ref()).collect();
+        let first: Table<&str, &Given<String>> =
+            watches.iter().rev().map(|name| (name.value.as_str(), *name)).collect();
+        for name in watches {
+            if first.get(name.value.as_str()).is_some_and(|first| !std::ptr::eq(*first, name)) {
                 let message = format!("two watches are named `{}`", name.value);
                 self.say(
                     Severity::Warning,
@@ -533,7 +525,6 @@ impl Checker<'_> {
 
     /// Programs that are not there, or may not be run.
     fn programs(&mut self, fields: &ConfigFields) {
-        let mut known: HashMap<String, ProgramState> = HashMap::new();
         let mut commands: Vec<(&Given<Command>, bool)> = Vec::new();
         for (job, _) in &self.pairs {
             // A directory or a PATH of its own changes what a name means; only the start will tell.
@@ -551,12 +542,15 @@ impl Checker<'_> {
         let metrics = fields.telemetry.iter().flat_map(|given| &given.value.metrics);
         let metrics = metrics.flat_map(|given| &given.value).filter_map(|metric| metric.exec.as_ref());
         commands.extend(metrics.map(|command| (command, false)));
-        for (command, elsewhere) in commands {
+        commands.retain(|(command, elsewhere)| !elsewhere || Path::new(&command.value.program).is_absolute());
+        // Each is looked for once.
+        let programs: Set<&str> =
+            commands.iter().map(|(command, _)| command.value.program.as_str()).collect();
+        let states: Table<&str, ProgramState> =
+            programs.into_iter().map(|program| (program, self.host.program(program))).collect();
+        for (command, _) in commands {
             let program = &command.value.program;
-            if elsewhere && !Path::new(program).is_absolute() {
-                continue;
-            }
-            let state = *known.entry(program.clone()).or_insert_with(|| self.host.program(program));
+            let Some(state) = states.get(program.as_str()).copied() else { continue };
             let (message, help) = match (state, program.contains('/')) {
                 (ProgramState::Runnable, _) => continue,
                 (ProgramState::Missing, true) => (

@@ -1,6 +1,8 @@
 //! Several files become one (C1): what has a name is united by it, a later one replaces an earlier one; of other
 //! keys the later wins as a whole.
 
+use containerpilot_core::table::Table;
+
 use crate::decode::Given;
 use crate::fields::{ConfigFields, CoprocessFields, JobFields, MetricFields, TelemetryFields, WatchFields};
 
@@ -47,14 +49,11 @@ fn unite<T>(
         return;
     };
     let mut slots: Vec<Option<T>> = std::mem::take(&mut earlier.value).into_iter().map(Some).collect();
-    let mut known: std::collections::HashMap<String, Vec<usize>> = std::collections::HashMap::new();
-    for (at, one) in slots.iter().enumerate() {
-        if let Some(name) = one.as_ref().and_then(&name) {
-            known.entry(name).or_default().push(at);
-        }
-    }
+    let named = |(at, one): (usize, &Option<T>)| Some((one.as_ref().and_then(&name)?, at));
+    let mut known = Table::grouped(slots.iter().enumerate().filter_map(named));
     for one in later.value {
-        let replaced = name(&one).and_then(|name| known.remove(&name)).unwrap_or_default();
+        let replaced =
+            name(&one).and_then(|name| known.get_mut(&name)).map(std::mem::take).unwrap_or_default();
         let mut places = replaced.into_iter();
         let first = places.next();
         for at in places {

@@ -3,7 +3,7 @@
 //! What happens in a step and in which order is in `turn.rs`, how events find those who wait for them in `dispatch.rs`,
 //! and who waits for whom in `web.rs`.
 
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -19,6 +19,7 @@ use crate::job::{JobState, State};
 use crate::journal::{Event, Journal, Origin};
 use crate::plan::{Job, Level, Plan, Role, Signal};
 use crate::reload::Pending;
+use crate::table::Table;
 use crate::time::Time;
 use crate::timers::{Alarm, TimerId, Timers};
 use crate::watch::WatchState;
@@ -57,13 +58,13 @@ pub struct Core {
     pub(crate) timers: Timers,
     pub(crate) stop_time: Option<TimerId>,
     pub(crate) effects: Vec<Effect>,
-    pub(crate) runs: BTreeMap<RunId, JobIx>,
+    pub(crate) runs: Table<RunId, JobIx>,
     /// The runs that are over and have left something of their process group behind (P4).
-    pub(crate) remains: BTreeMap<RunId, TimerId>,
+    pub(crate) remains: Table<RunId, TimerId>,
     /// How many processes the kernel has ended for want of memory that no end of a run has been put down to. Nothing as
     /// long as nobody counts.
     pub(crate) out_of_memory: Option<u64>,
-    pub(crate) check_runs: BTreeMap<CheckRun, (JobIx, CheckIx)>,
+    pub(crate) check_runs: Table<CheckRun, (JobIx, CheckIx)>,
     /// The code to leave with, where a job has said so.
     pub(crate) exit_code: Option<u8>,
     /// The code of the first job that ended in failure for good (S5).
@@ -76,7 +77,7 @@ pub struct Core {
     pub(crate) early: VecDeque<Input>,
     pub(crate) journal: Journal,
     /// How many events there were of each kind; no more kinds than there are sources.
-    pub(crate) counts: BTreeMap<(Origin, Code), u64>,
+    pub(crate) counts: Table<(Origin, Code), u64>,
     pub(crate) queue: VecDeque<Event>,
     /// The event that is being handled, which causes whatever follows.
     pub(crate) handling: Option<EventId>,
@@ -118,17 +119,17 @@ impl Core {
             timers: Timers::default(),
             stop_time: None,
             effects: Vec::new(),
-            runs: BTreeMap::new(),
-            remains: BTreeMap::new(),
+            runs: Table::new(),
+            remains: Table::new(),
             out_of_memory: None,
-            check_runs: BTreeMap::new(),
+            check_runs: Table::new(),
             exit_code: None,
             first_failure: None,
             first_hook_failure: None,
             asked: None,
             early: VecDeque::new(),
             journal: Journal::default(),
-            counts: BTreeMap::new(),
+            counts: Table::new(),
             queue: VecDeque::new(),
             handling: None,
             doubtful: true,

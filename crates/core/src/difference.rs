@@ -1,11 +1,11 @@
 //! What a reload would do, without doing it; and what makes a definition the same (R3).
 
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use crate::event::{Source, UserSignal};
 use crate::plan::{Job, Plan, Role, Signal};
 use crate::reload::Changes;
+use crate::table::Table;
 
 /// Whether a job goes on with another definition: it is the same. Coprocesses begin anew at every reload (C6).
 pub(crate) fn goes_on(old: &Job, new: &Job) -> bool {
@@ -15,11 +15,8 @@ pub(crate) fn goes_on(old: &Job, new: &Job) -> bool {
 /// What a reload from one plan to another does to jobs, as long as nobody has stopped or started any by hand.
 #[must_use]
 pub fn changes(old: &Plan, new: &Plan) -> Changes {
-    let mut places: BTreeMap<&str, Vec<&Job>> = BTreeMap::new();
     // Of several with one name, the first with the first: they are taken from the end.
-    for job in old.jobs.iter().rev() {
-        places.entry(&job.name).or_default().push(job);
-    }
+    let mut places = Table::grouped(old.jobs.iter().rev().map(|job| (job.name.as_str(), job)));
     let mut changes = Changes::default();
     for job in &new.jobs {
         let list = match places.get_mut(job.name.as_str()).and_then(Vec::pop) {
@@ -30,7 +27,7 @@ pub fn changes(old: &Plan, new: &Plan) -> Changes {
         list.push(job.name.clone());
     }
     // In the order of the old plan.
-    let mut left: BTreeMap<&str, usize> = places.into_iter().map(|(name, jobs)| (name, jobs.len())).collect();
+    let mut left: Table<&str, usize> = places.into_iter().map(|(name, jobs)| (name, jobs.len())).collect();
     for job in &old.jobs {
         if let Some(count) = left.get_mut(job.name.as_str()).filter(|count| **count > 0) {
             *count -= 1;

@@ -19,7 +19,7 @@ impl Core {
         let event =
             Event { id: EventId(self.next_event), cause: self.handling, at: self.now, origin, code, exit };
         self.journal.write(event);
-        *self.counts.entry((origin, code)).or_default() += 1;
+        *self.counts.or_default((origin, code)) += 1;
         self.queue.push_back(event);
     }
 

@@ -3,7 +3,6 @@
 //! What all jobs are told alike (where services and processes are) is kept as it changes, and shared: if it were put
 //! together for every process anew, starting all jobs would cost the square of their number.
 
-use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
@@ -14,6 +13,7 @@ use crate::health::Told;
 use crate::ids::JobIx;
 use crate::input::ExitStatus;
 use crate::plan::Job;
+use crate::table::Table;
 
 /// The variables of one process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl Environment {
 pub struct JobVariables {
     version: u64,
     /// What was set by hand (P7); without a value, it is unset, also where the supervisor has it from its beginning.
-    set: BTreeMap<String, Option<String>>,
+    set: Table<String, Option<String>>,
     /// In the order of the jobs. Those of jobs without a process have no value.
     variables: Vec<(String, Option<String>)>,
     /// Where the process of each job stands.
@@ -77,7 +77,7 @@ impl JobVariables {
 
     /// Everything that was set or unset by hand.
     #[must_use]
-    pub fn set_by_hand(&self) -> &BTreeMap<String, Option<String>> {
+    pub fn set_by_hand(&self) -> &Table<String, Option<String>> {
         &self.set
     }
 

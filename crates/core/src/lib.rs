@@ -7,6 +7,7 @@
 
 extern crate alloc;
 
+pub mod agenda;
 pub mod chance;
 pub mod command;
 mod core;
@@ -30,6 +31,7 @@ mod run;
 mod solo;
 pub mod status;
 mod stop;
+pub mod table;
 pub mod time;
 mod timers;
 mod turn;

@@ -5,23 +5,22 @@ use alloc::vec::Vec;
 use core::cmp::Ordering;
 
 /// Sorts; what is equal stays in its order.
-pub fn sort<T: Ord>(items: &mut Vec<T>) {
+pub fn sort<T: Ord>(items: &mut [T]) {
     sort_by(items, Ord::cmp);
 }
 
 /// Sorts by a key; what has the same key stays in its order.
-pub fn sort_by_key<T, K: Ord>(items: &mut Vec<T>, key: impl Fn(&T) -> K) {
+pub fn sort_by_key<T, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K) {
     sort_by(items, |one, other| key(one).cmp(&key(other)));
 }
 
 /// Sorts as things compare; what is equal stays in its order.
-pub fn sort_by<T>(items: &mut Vec<T>, compare: impl Fn(&T, &T) -> Ordering) {
+pub fn sort_by<T>(items: &mut [T], compare: impl Fn(&T, &T) -> Ordering) {
     let order = arrange(items.len(), &|one, other| match (items.get(one), items.get(other)) {
         (Some(one), Some(other)) => compare(one, other),
         _ => Ordering::Equal,
     });
-    let mut taken: Vec<Option<T>> = items.drain(..).map(Some).collect();
-    items.extend(order.into_iter().filter_map(|place| taken.get_mut(place)?.take()));
+    settle(order, &mut |one, other| items.swap(one, other));
 }
 
 /// The places of so many things in their order.
@@ -29,6 +28,21 @@ fn arrange(count: usize, compare: &dyn Fn(usize, usize) -> Ordering) -> Vec<usiz
     let mut order: Vec<usize> = (0..count).collect();
     order.sort_by(|one, other| compare(*one, *other));
     order
+}
+
+/// Brings things to their places, each from where `order` has it: what is in the way goes to the place that has just
+/// become free, until the circle closes.
+fn settle(mut order: Vec<usize>, swap: &mut dyn FnMut(usize, usize)) {
+    for start in 0..order.len() {
+        let mut place = start;
+        while let Some(from) = order.get_mut(place).map(|from| core::mem::replace(from, place))
+            && from != start
+            && from != place
+        {
+            swap(place, from);
+            place = from;
+        }
+    }
 }
 
 #[cfg(test)]

@@ -3,13 +3,13 @@
 //! A plan holds no text that still has to be understood. Whoever makes one (`crates/config` from a file,
 //! `crates/sim` from chance) has settled every default; whoever reads one can match without a doubt.
 
-use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::net::IpAddr;
 use core::time::Duration;
 
 use crate::event::{Code, Source};
+use crate::table::Table;
 
 /// Everything the supervisor is asked to do.
 #[derive(Clone, Debug, PartialEq)]
@@ -321,7 +321,7 @@ pub struct Service {
     /// Its tags.
     pub tags: Vec<String>,
     /// Its metadata.
-    pub meta: BTreeMap<String, String>,
+    pub meta: Table<String, String>,
     /// How long the catalog trusts a heartbeat.
     pub ttl: Duration,
     /// The status it is registered with before its health is known (D4).
@@ -353,7 +353,7 @@ pub struct Process {
     /// The working directory.
     pub cwd: Option<String>,
     /// Variables beside those of P7.
-    pub env: BTreeMap<String, String>,
+    pub env: Table<String, String>,
     /// The mask for new files.
     pub umask: Option<u16>,
     /// Resource limits.

@@ -15,7 +15,6 @@
 //! where a start with the new plan would have led, and a reload to the same plan does nothing at all.
 
 use alloc::boxed::Box;
-use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -32,6 +31,7 @@ use crate::input::Input;
 use crate::job::{Ending, JobState, State};
 use crate::journal::{Event, Origin};
 use crate::plan::{Level, Plan, Repeat, Trigger};
+use crate::table::Table;
 use crate::timers::{Alarm, TimerId};
 use crate::web::Key;
 
@@ -122,10 +122,8 @@ impl Core {
 
     /// For each job, its place in another plan, by name.
     fn mates(&self, plan: &Plan) -> Vec<Option<JobIx>> {
-        let mut places: BTreeMap<&str, Vec<JobIx>> = BTreeMap::new();
-        for (nth, job) in plan.jobs.iter().enumerate().rev() {
-            places.entry(&job.name).or_default().push(JobIx::at(nth));
-        }
+        let jobs = plan.jobs.iter().enumerate().rev();
+        let mut places = Table::grouped(jobs.map(|(nth, job)| (job.name.as_str(), JobIx::at(nth))));
         self.plan.jobs.iter().map(|job| places.get_mut(job.name.as_str())?.pop()).collect()
     }
 

@@ -411,7 +411,8 @@ impl Core {
 
     /// P4, S4: nothing outlives the supervisor.
     pub(crate) fn kill_all_remains(&mut self) {
-        while let Some(run) = self.remains.keys().next().copied() {
+        let runs: Vec<RunId> = self.remains.keys().copied().collect();
+        for run in runs {
             self.kill_remains(run);
         }
     }

@@ -1,7 +1,6 @@
 //! Deadlines. Each has an owner that can take it back; nothing is left behind when it does.
 
-use alloc::collections::BTreeMap;
-
+use crate::agenda::{Agenda, Place};
 use crate::ids::{CheckIx, JobIx, RunId};
 use crate::time::Time;
 
@@ -42,57 +41,50 @@ pub(crate) enum Alarm {
 
 /// A deadline that can be taken back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TimerId {
-    at: Time,
-    serial: u64,
-}
+pub(crate) struct TimerId(Place);
 
 impl TimerId {
     /// When it comes.
     pub(crate) const fn at(self) -> Time {
-        self.at
+        self.0.0
     }
 }
 
 /// All deadlines, the nearest first; of equal ones, the one set first.
 #[derive(Debug, Default)]
 pub(crate) struct Timers {
-    alarms: BTreeMap<(Time, u64), Alarm>,
-    serial: u64,
+    alarms: Agenda<Alarm>,
 }
 
 impl Timers {
     /// Sets a deadline.
     pub(crate) fn set(&mut self, at: Time, alarm: Alarm) -> TimerId {
-        self.serial += 1;
-        self.alarms.insert((at, self.serial), alarm);
-        TimerId { at, serial: self.serial }
+        TimerId(self.alarms.add(at, alarm))
     }
 
     /// Takes a deadline back, if it is still ahead.
     pub(crate) fn cancel(&mut self, timer: &mut Option<TimerId>) {
-        if let Some(TimerId { at, serial }) = timer.take() {
-            self.alarms.remove(&(at, serial));
+        if let Some(TimerId(place)) = timer.take() {
+            self.alarms.remove(place);
         }
     }
 
     /// The nearest deadline.
     pub(crate) fn next(&self) -> Option<Time> {
-        self.alarms.keys().next().map(|(at, _)| *at)
+        self.alarms.next()
     }
 
     /// Takes out the nearest deadline, if it has come.
     pub(crate) fn due(&mut self, now: Time) -> Option<Alarm> {
-        let (at, _) = self.alarms.keys().next()?;
-        if *at > now {
+        if self.next()? > now {
             return None;
         }
-        self.alarms.pop_first().map(|(_, alarm)| alarm)
+        self.alarms.pop().map(|(_, alarm)| alarm)
     }
 
     /// Jobs are in other places now; deadlines of those that are nowhere are taken back.
     pub(crate) fn rename(&mut self, place: impl Fn(JobIx) -> Option<JobIx>) {
-        let renamed = |alarm: Alarm| {
+        self.alarms.change(|alarm| {
             Some(match alarm {
                 Alarm::GiveUp(job) => Alarm::GiveUp(place(job)?),
                 Alarm::Turn(job) => Alarm::Turn(place(job)?),
@@ -107,9 +99,7 @@ impl Timers {
                 Alarm::Heartbeat(job) => Alarm::Heartbeat(place(job)?),
                 alarm @ (Alarm::Remains(_) | Alarm::Reload | Alarm::StopTime | Alarm::LastWait) => alarm,
             })
-        };
-        let alarms = core::mem::take(&mut self.alarms);
-        self.alarms = alarms.into_iter().filter_map(|(at, alarm)| Some((at, renamed(alarm)?))).collect();
+        });
     }
 
     /// How many deadlines are ahead.

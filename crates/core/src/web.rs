@@ -1,6 +1,5 @@
 //! The web of a plan: who waits for whom. It is woven once, and what happens does not change it.
 
-use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -8,6 +7,7 @@ use crate::event::{Code, Source, UserSignal};
 use crate::ids::{JobIx, WatchIx};
 use crate::journal::Origin;
 use crate::plan::{Catalog, EventPattern, Job, Plan, Trigger, Watch};
+use crate::table::{Set, Table};
 
 /// Where an event that is waited for comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,7 +40,7 @@ pub(crate) struct Web {
     namesakes: Vec<Vec<JobIx>>,
     /// For each job, where the events that it waits for come from, in the order of its patterns.
     keys: Vec<Vec<Key>>,
-    subscriptions: BTreeMap<(Key, Code), Vec<Subscription>>,
+    subscriptions: Table<(Key, Code), Vec<Subscription>>,
     /// For each name, the jobs that wait for any of its events.
     dependents: Vec<Vec<JobIx>>,
     /// For each name, the jobs that run at its `stopping` (S2).
@@ -55,12 +55,15 @@ pub(crate) struct Web {
 
 impl Web {
     pub(crate) fn new(plan: &Plan) -> Self {
-        let mut ids: BTreeMap<&str, u32> = BTreeMap::new();
-        let mut names = Vec::with_capacity(plan.jobs.len());
+        // The first job of each name.
+        let firsts: Table<&str, usize> =
+            plan.jobs.iter().enumerate().rev().map(|(nth, job)| (job.name.as_str(), nth)).collect();
+        let mut names: Vec<u32> = Vec::with_capacity(plan.jobs.len());
         let mut namesakes: Vec<Vec<JobIx>> = Vec::new();
         for (nth, job) in plan.jobs.iter().enumerate() {
-            let next = u32::try_from(ids.len()).unwrap_or(u32::MAX);
-            let id = *ids.entry(&job.name).or_insert(next);
+            let next = u32::try_from(namesakes.len()).unwrap_or(u32::MAX);
+            let first = firsts.get(job.name.as_str()).and_then(|first| names.get(*first));
+            let id = first.copied().unwrap_or(next);
             names.push(id);
             if id as usize == namesakes.len() {
                 namesakes.push(Vec::new());
@@ -68,11 +71,14 @@ impl Web {
             add(&mut namesakes, id as usize, JobIx::at(nth));
         }
         let watches = plan.watches.iter().enumerate();
-        let watch_ids: BTreeMap<&str, WatchIx> =
+        let watch_ids: Table<&str, WatchIx> =
             watches.map(|(nth, watch)| (watch.name.as_str(), WatchIx::at(nth))).collect();
         let key = |event: &EventPattern| match &event.source {
             Source::Global => Key::Global,
-            Source::Job(name) => ids.get(name.as_str()).map_or(Key::Nobody, |id| Key::Name(*id)),
+            Source::Job(name) => {
+                let id = firsts.get(name.as_str()).and_then(|first| names.get(*first));
+                id.map_or(Key::Nobody, |id| Key::Name(*id))
+            }
             Source::Watch(name) => watch_ids.get(name.as_str()).map_or(Key::Nobody, |id| Key::Watch(*id)),
             Source::Signal(UserSignal::Hup) => Key::Signal(1),
             Source::Signal(UserSignal::Usr2) => Key::Signal(12),
@@ -80,7 +86,7 @@ impl Web {
         let works: Vec<bool> = plan.jobs.iter().map(does_work).collect();
         let mut web = Self {
             keys: plan.jobs.iter().map(|job| job.when.patterns().iter().map(key).collect()).collect(),
-            subscriptions: BTreeMap::new(),
+            subscriptions: Table::new(),
             dependents: vec![Vec::new(); namesakes.len()],
             hooks: vec![Vec::new(); namesakes.len()],
             advertisers: advertisers(plan),
@@ -90,26 +96,33 @@ impl Web {
             names,
             namesakes,
         };
+        let (mut beginning, mut undoing) = (Vec::new(), Vec::new());
         for (nth, job) in plan.jobs.iter().enumerate() {
-            web.subscribe(JobIx::at(nth), job);
+            web.subscribe(JobIx::at(nth), job, &mut beginning, &mut undoing);
         }
+        // What comes to an end with an event does so before anything begins with it.
+        web.subscriptions = Table::grouped(undoing.into_iter().rev().chain(beginning));
         web
     }
 
-    fn subscribe(&mut self, job: JobIx, planned: &Job) {
+    fn subscribe(
+        &mut self,
+        job: JobIx,
+        planned: &Job,
+        beginning: &mut Vec<((Key, Code), Subscription)>,
+        undoing: &mut Vec<((Key, Code), Subscription)>,
+    ) {
         let lasting = matches!(planned.when.trigger, Trigger::All { .. });
         let keys = self.keys(job).to_vec();
+        let mut named = Set::new();
         for (condition, (event, key)) in planned.when.patterns().iter().zip(keys).enumerate() {
             let subscription = Subscription { job, condition, undoes: false };
-            let list = self.subscriptions.entry((key, event.code)).or_default();
             // Whoever names an event twice still runs once for it; a condition of `all` is each its own.
-            if lasting || list.last().is_none_or(|last| last.job != job) {
-                list.push(subscription);
+            if lasting || named.insert((key, event.code)) {
+                beginning.push(((key, event.code), subscription));
             }
             if lasting && event.code == Code::Healthy {
-                // What comes to an end with an event does so before anything begins with it.
-                let undoing = Subscription { undoes: true, ..subscription };
-                self.subscriptions.entry((key, Code::Unhealthy)).or_default().insert(0, undoing);
+                undoing.push(((key, Code::Unhealthy), Subscription { undoes: true, ..subscription }));
             }
             match key {
                 Key::Name(id) => {

@@ -3,7 +3,6 @@
 //! What is asked of Consul, and when, is decided by the core's own [`Reconciler`], as in the real supervisor. Only the
 //! answers are made up: a request to a catalog that is away is refused after a moment.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use containerpilot_core::Time;
@@ -12,6 +11,7 @@ use containerpilot_core::ids::JobIx;
 use containerpilot_core::input::Instance;
 use containerpilot_core::plan::{Catalog as Configured, Job, Plan, Service, Status, Watch};
 use containerpilot_core::reconcile::{Outcome, Reconciler, Request, Settings, Step};
+use containerpilot_core::table::Table;
 
 use crate::habits::REQUEST;
 
@@ -51,8 +51,8 @@ struct Kept {
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
     /// Consul's services are kept by tasks; the embedded catalog needs none.
-    keepers: BTreeMap<String, Keeper>,
-    present: BTreeMap<String, Kept>,
+    keepers: Table<String, Keeper>,
+    present: Table<String, Kept>,
 }
 
 impl Catalog {
@@ -76,7 +76,7 @@ impl Catalog {
             }
             return news;
         }
-        let keeper = self.keepers.entry(id.clone()).or_insert_with(|| Keeper {
+        let keeper = self.keepers.or_insert_with(id.clone(), || Keeper {
             job,
             service: service.clone(),
             machine: Reconciler::new(settings(planned, service), 0),
@@ -191,7 +191,7 @@ fn settings(job: &Job, service: &Service) -> Settings {
 }
 
 fn carry_out(
-    present: &mut BTreeMap<String, Kept>,
+    present: &mut Table<String, Kept>,
     keeper: &Keeper,
     request: Request,
     now: Time,

@@ -3,7 +3,6 @@
 //! What is found is shown with the fewest mishaps that lead there. If nothing has to fail for it, it is a *problem* of the
 //! configuration: it cannot bear another order or another pace. If something has to, it is a *consequence*.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
@@ -13,6 +12,7 @@ use containerpilot_core::chance::Chance;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::order;
 use containerpilot_core::plan::{Job, Plan, Role};
+use containerpilot_core::table::{Set, Table};
 
 use crate::expect::moment_of;
 use crate::mishap::Mishap;
@@ -175,8 +175,8 @@ impl<'a> Explorer<'a> {
     /// Tries so many worlds of a series.
     #[must_use]
     pub fn explore(&self, series: u64, worlds: u64) -> Vec<Found> {
-        let mut found: BTreeMap<Finding, Found> = BTreeMap::new();
-        let mut started: BTreeSet<String> = BTreeSet::new();
+        let mut found: Table<Finding, Found> = Table::new();
+        let mut started: Set<String> = Set::new();
         let mut usual: Option<Course> = None;
         for nth in 0..worlds {
             let seed = Seed { series, nth, mishaps: u64::MAX };
@@ -261,7 +261,7 @@ impl<'a> Explorer<'a> {
 
     /// Whether a job waits, through others, for itself.
     fn is_in_ring(&self, job: &Job) -> bool {
-        let mut seen: BTreeSet<&str> = BTreeSet::new();
+        let mut seen: Set<&str> = Set::new();
         let mut open: Vec<&str> = awaited(job).collect();
         while let Some(name) = open.pop() {
             if name == job.name {
@@ -274,7 +274,7 @@ impl<'a> Explorer<'a> {
         false
     }
 
-    fn never(&self, started: &BTreeSet<String>, usual: &Course, series: u64, worlds: u64) -> Vec<Found> {
+    fn never(&self, started: &Set<String>, usual: &Course, series: u64, worlds: u64) -> Vec<Found> {
         // With fewer, something that would have started it may not have happened.
         if worlds <= self.all.len() as u64 {
             return Vec::new();

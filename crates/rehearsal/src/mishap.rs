@@ -201,7 +201,7 @@ impl Mishap {
             }
             Self::Unhealthy(job, from, to) => answer(scenario, job, Span { from: *from, to: Some(*to) }),
             Self::Fails(job, every) => {
-                let script = scenario.jobs.entry(job.clone()).or_default();
+                let script = scenario.jobs.or_default(job.clone());
                 let first = script.runs.first().copied().unwrap_or_default();
                 let failing = Run { status: Some(ExitStatus::Code(1)), ..first };
                 if *every {
@@ -239,7 +239,7 @@ fn longest(job: &Job) -> Duration {
 }
 
 fn each_run(scenario: &mut Scenario, job: &str, change: impl Fn(&mut Run)) {
-    let script = scenario.jobs.entry(job.to_owned()).or_default();
+    let script = scenario.jobs.or_default(job.to_owned());
     if script.runs.is_empty() {
         script.runs.push(Run::default());
     }
@@ -247,7 +247,7 @@ fn each_run(scenario: &mut Scenario, job: &str, change: impl Fn(&mut Run)) {
 }
 
 fn answer(scenario: &mut Scenario, job: &str, span: Span) {
-    let script = scenario.jobs.entry(job.to_owned()).or_default();
+    let script = scenario.jobs.or_default(job.to_owned());
     script.checks.push(Answers { check: None, span, answer: CheckAnswer::Fail, takes: habits::CHECK });
 }
 

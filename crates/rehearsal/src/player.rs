@@ -1,6 +1,5 @@
 //! The player: the real core in a made-up world, and what is written down of it.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use containerpilot_core::effect::{Effect, Purpose};
@@ -9,6 +8,7 @@ use containerpilot_core::ids::{CheckRun, EventId, JobIx, RunId};
 use containerpilot_core::input::Input;
 use containerpilot_core::journal::{Event, Origin};
 use containerpilot_core::plan::{Level, Plan, Signal, Trigger};
+use containerpilot_core::table::{Set, Table};
 use containerpilot_core::{Aim, Answer, Core, Phase as Running, Time};
 
 use crate::expect;
@@ -39,11 +39,11 @@ pub fn play(plan: &Plan, scenario: &Scenario) -> Course {
         wanted: expect::glances(scenario).collect(),
         events: EventId(0),
         places: Vec::new(),
-        jobs: BTreeMap::new(),
-        checks: BTreeMap::new(),
-        failing: BTreeSet::new(),
-        starts: BTreeMap::new(),
-        sources: BTreeMap::new(),
+        jobs: Table::new(),
+        checks: Table::new(),
+        failing: Set::new(),
+        starts: Table::new(),
+        sources: Table::new(),
         course: Course::default(),
         core,
         world,
@@ -66,13 +66,13 @@ struct Player<'a> {
     /// For each event, by its number, the place of its entry.
     places: Vec<usize>,
     /// The job of each run, by name.
-    jobs: BTreeMap<RunId, (Arc<str>, Option<usize>)>,
+    jobs: Table<RunId, (Arc<str>, Option<usize>)>,
     /// The job of each check that is being made, and the jobs whose last check failed.
-    checks: BTreeMap<CheckRun, Arc<str>>,
-    failing: BTreeSet<Arc<str>>,
+    checks: Table<CheckRun, Arc<str>>,
+    failing: Set<Arc<str>>,
     /// The last start of each job.
-    starts: BTreeMap<String, usize>,
-    sources: BTreeMap<String, Arc<str>>,
+    starts: Table<String, usize>,
+    sources: Table<String, Arc<str>>,
 }
 
 impl Player<'_> {
@@ -258,7 +258,7 @@ impl Player<'_> {
         let by_hand = job.is_some_and(|job| self.core.job_overview(job).by_hand);
         let planned = job.and_then(|job| self.core.plan().jobs.get(job.index()));
         let periodic = planned.is_some_and(|job| matches!(job.when.trigger, Trigger::Interval(_)));
-        let lane = self.course.lanes.entry(name.to_string()).or_default();
+        let lane = self.course.lanes.or_default(name.to_string());
         lane.runs += 1;
         let nth = lane.runs;
         let note = match (by_hand, restarts, cause) {

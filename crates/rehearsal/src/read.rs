@@ -2,7 +2,6 @@
 
 mod expected;
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use containerpilot_config::decode::{Given, alternatives};
@@ -11,6 +10,7 @@ use containerpilot_config::kinds::{Patience, Several, span_of, value_of};
 use containerpilot_config::{Input, Plain, read_plain};
 use containerpilot_core::input::ExitStatus;
 use containerpilot_core::plan::{Catalog, Plan, Role};
+use containerpilot_core::table::Table;
 
 use crate::fields::{
     CatalogFields, CheckFields, HappeningFields, RunFields, ScenarioFields, ScriptFields, SightFields,
@@ -50,7 +50,7 @@ impl Draft {
     pub fn scenario(
         self,
         plan: &Plan,
-        others: &BTreeMap<String, Result<Plan, String>>,
+        others: &Table<String, Result<Plan, String>>,
     ) -> Result<Scenario, Report> {
         let Plain { file, fields, mut problems } = self.plain;
         let mut plans = vec![plan];
@@ -69,7 +69,7 @@ impl Draft {
 
 struct Reader<'a> {
     plans: &'a [&'a Plan],
-    others: &'a BTreeMap<String, Result<Plan, String>>,
+    others: &'a Table<String, Result<Plan, String>>,
     problems: &'a mut Vec<Problem>,
 }
 

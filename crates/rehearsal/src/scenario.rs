@@ -1,6 +1,5 @@
 //! What the world does, and what is expected of it.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
@@ -8,6 +7,7 @@ use containerpilot_config::duration;
 use containerpilot_config::kinds::Choice;
 use containerpilot_core::input::{ExitStatus, StartErrorKind};
 use containerpilot_core::plan::{Plan, Signal};
+use containerpilot_core::table::Table;
 
 use crate::moment::Moment;
 
@@ -17,9 +17,9 @@ pub struct Scenario {
     /// When a container that still runs is stopped.
     pub until: Option<Duration>,
     /// What jobs do, by name.
-    pub jobs: BTreeMap<String, Script>,
+    pub jobs: Table<String, Script>,
     /// What watches see, by name, in the order of time.
-    pub watches: BTreeMap<String, Vec<Sight>>,
+    pub watches: Table<String, Vec<Sight>>,
     /// When the catalog cannot be reached.
     pub away: Vec<Span>,
     /// Which services the catalog forgets, by the name of the job.

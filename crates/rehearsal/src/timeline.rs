@@ -1,6 +1,5 @@
 //! What happened: when, what, and why.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -8,6 +7,7 @@ use containerpilot_config::kinds::signal_name;
 use containerpilot_core::event::Code;
 use containerpilot_core::input::ExitStatus;
 use containerpilot_core::plan::{Signal, Status};
+use containerpilot_core::table::Table;
 use containerpilot_core::{Aim, Ending, JobStatus, State, Time};
 
 use crate::moment::{ADVERTISED, EXIT, KILLED, Moment, RELOADED, STARTS, WITHDRAWN};
@@ -280,11 +280,11 @@ pub struct Course {
     /// The jobs, by name, in the order of the first plan that had them.
     pub jobs: Vec<String>,
     /// What became of each.
-    pub lanes: BTreeMap<String, Lane>,
+    pub lanes: Table<String, Lane>,
     /// How jobs were at the moments that expectations name.
-    pub views: BTreeMap<(Time, String), View>,
+    pub views: Table<(Time, String), View>,
     /// How all jobs were at the end, before everything was stopped.
-    pub last: BTreeMap<String, View>,
+    pub last: Table<String, View>,
     /// When that was.
     pub end: Time,
     /// How many of the entries were there by then; what follows belongs to the stop.

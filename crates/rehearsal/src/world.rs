@@ -4,25 +4,23 @@
 
 mod programs;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use containerpilot_core::Time;
+use containerpilot_core::agenda::{Agenda, Place};
 use containerpilot_core::command::{Command, RequestId};
 use containerpilot_core::effect::Effect;
 use containerpilot_core::ids::{CheckRun, JobIx, RunId, WatchIx};
 use containerpilot_core::input::{ExitStatus, Input, Instance};
 use containerpilot_core::plan::{Job, Plan, Signal, Watch};
 use containerpilot_core::reload::Moves;
+use containerpilot_core::table::Table;
 
 use crate::catalog::{Catalog, News};
 use crate::habits;
 use crate::scenario::{Happening, Lasting, Order, Run, Scenario, Sight};
 use crate::timeline::What;
-
-/// When something happens, and its place among what happens then.
-type Place = (Time, u64);
 
 /// Something that is going to happen.
 #[derive(Debug)]
@@ -77,17 +75,16 @@ pub struct World<'a> {
     scenario: &'a Scenario,
     plan: Arc<Plan>,
     now: Time,
-    coming: BTreeMap<Place, Coming>,
-    serial: u64,
-    programs: BTreeMap<RunId, Program>,
-    probes: BTreeMap<CheckRun, Place>,
-    answers: BTreeMap<CheckRun, Result<(), String>>,
+    coming: Agenda<Coming>,
+    programs: Table<RunId, Program>,
+    probes: Table<CheckRun, Place>,
+    answers: Table<CheckRun, Result<(), String>>,
     /// How many runs each job has had, by name.
-    runs: BTreeMap<String, usize>,
+    runs: Table<String, usize>,
     /// The run of each job that goes on, or for one without a program, since when it is checked.
-    since: BTreeMap<String, (Run, Time)>,
+    since: Table<String, (Run, Time)>,
     catalog: Catalog,
-    wakes: BTreeMap<String, Place>,
+    wakes: Table<String, Place>,
     requests: u64,
     notes: Vec<Note>,
 }
@@ -100,15 +97,14 @@ impl<'a> World<'a> {
             scenario,
             plan,
             now: Time::ZERO,
-            coming: BTreeMap::new(),
-            serial: 0,
-            programs: BTreeMap::new(),
-            probes: BTreeMap::new(),
-            answers: BTreeMap::new(),
-            runs: BTreeMap::new(),
-            since: BTreeMap::new(),
+            coming: Agenda::default(),
+            programs: Table::new(),
+            probes: Table::new(),
+            answers: Table::new(),
+            runs: Table::new(),
+            since: Table::new(),
             catalog: Catalog::default(),
-            wakes: BTreeMap::new(),
+            wakes: Table::new(),
             requests: 0,
             notes: Vec::new(),
         };
@@ -145,7 +141,7 @@ impl<'a> World<'a> {
     /// When the next thing happens.
     #[must_use]
     pub fn next(&self) -> Option<Time> {
-        self.coming.keys().next().map(|(at, _)| *at)
+        self.coming.next()
     }
 
     /// Time passes, and nothing happens.
@@ -158,10 +154,7 @@ impl<'a> World<'a> {
     }
 
     fn add_at(&mut self, at: Time, coming: Coming) -> Place {
-        self.serial += 1;
-        let place = (at, self.serial);
-        self.coming.insert(place, coming);
-        place
+        self.coming.add(at, coming)
     }
 
     fn elapsed(&self) -> Duration {
@@ -178,8 +171,8 @@ impl<'a> World<'a> {
 
     /// The next thing happens.
     pub fn take(&mut self) -> Turn {
-        let Some((place, coming)) = self.coming.pop_first() else { return Turn::default() };
-        self.now = self.now.max(place.0);
+        let Some((at, coming)) = self.coming.pop() else { return Turn::default() };
+        self.now = self.now.max(at);
         let input = match coming {
             Coming::Input(input) => Some(input),
             Coming::Start(run) => Some(self.start(run)),
@@ -241,7 +234,7 @@ impl<'a> World<'a> {
             match one {
                 News::Wake(id, at) => {
                     if let Some(place) = self.wakes.remove(&id) {
-                        self.coming.remove(&place);
+                        self.coming.remove(place);
                     }
                     let place = self.add_at(at, Coming::Wake(id.clone()));
                     self.wakes.insert(id, place);
@@ -285,10 +278,8 @@ impl<'a> World<'a> {
         match self.scenario.away_at(self.elapsed()) {
             Some(Some(back)) => {
                 let at = Time::ZERO + back;
-                let known = self.coming.range((at, 0)..).take_while(|((when, _), _)| *when == at);
-                let known =
-                    known.into_iter().any(|(_, coming)| matches!(coming, Coming::Look(one) if one == name));
-                if !known {
+                let known = |coming: &Coming| matches!(coming, Coming::Look(one) if one == name);
+                if !self.coming.at(at).any(known) {
                     self.add_at(at, Coming::Look(name.to_owned()));
                 }
             }
@@ -395,12 +386,10 @@ impl<'a> World<'a> {
 
     fn replanned(&mut self, plan: &Arc<Plan>, moves: &Moves) {
         self.plan = Arc::clone(plan);
-        let coming = std::mem::take(&mut self.coming);
-        let moved = |(place, coming)| match coming {
-            Coming::Input(input) => Some((place, Coming::Input(moves.input(input)?))),
-            other => Some((place, other)),
-        };
-        self.coming = coming.into_iter().filter_map(moved).collect();
+        self.coming.change(|coming| match coming {
+            Coming::Input(input) => moves.input(input).map(Coming::Input),
+            other => Some(other),
+        });
         let names: Vec<String> = plan.watches.iter().map(|watch| watch.name.clone()).collect();
         for name in names {
             self.look(&name);

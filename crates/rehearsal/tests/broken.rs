@@ -1,7 +1,6 @@
 //! Broken scenarios, and the whole message each gets. `BLESS=1` writes the messages anew.
 #![expect(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
@@ -10,6 +9,7 @@ use containerpilot_config::host::Described;
 use containerpilot_config::interfaces::HostAddress;
 use containerpilot_config::{Input, Options, load};
 use containerpilot_core::plan::Plan;
+use containerpilot_core::table::Table;
 use containerpilot_rehearsal::read::Draft;
 
 /// The configuration that all of them are for.
@@ -31,7 +31,7 @@ fn plan() -> Plan {
 }
 
 fn report(name: &str, text: Vec<u8>) -> Option<String> {
-    let others: BTreeMap<String, Result<Plan, String>> =
+    let others: Table<String, Result<Plan, String>> =
         [("broken.json5".to_owned(), Err("the configuration has errors".to_owned()))].into();
     let draft = Draft::read(Input { name: name.to_owned(), text });
     let report = draft.scenario(&plan(), &others).err()?;

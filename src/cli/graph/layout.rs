@@ -7,6 +7,8 @@
 
 use std::cmp::Reverse;
 
+use containerpilot_core::order;
+
 /// The space between two boxes of a column, and between two arrows that pass.
 const BETWEEN: i64 = 16;
 /// The space between two columns, without the labels in it.
@@ -415,7 +417,7 @@ fn ports(placed: &Placed<'_>, vertices: &[Vertex]) -> Vec<Option<i64>> {
     }
     let mut ports = vec![None; placed.arrows.len()];
     for (mut list, size) in ending.into_iter().zip(placed.sizes) {
-        list.sort_unstable();
+        order::sort(&mut list);
         let parts = i64::try_from(list.len()).unwrap_or(i64::MAX - 1) + 1;
         for (part, (_, _, nth)) in (1..).zip(list) {
             if let Some(port) = ports.get_mut(nth) {

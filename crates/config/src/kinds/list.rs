@@ -1,6 +1,6 @@
 //! Lists and maps of single values.
 
-use std::collections::BTreeMap;
+use containerpilot_core::table::Table;
 
 use crate::decode::{Cx, Given, Kind, Shape, found, shortened};
 use crate::json5::{Node, Value};
@@ -89,18 +89,18 @@ impl Kind for Interfaces {
 pub struct TextMap;
 
 impl Kind for TextMap {
-    type Value = BTreeMap<String, String>;
+    type Value = Table<String, String>;
     const SHAPE: Shape = Shape::Map;
     fn read(cx: &mut Cx<'_>, key: &'static str, node: &Node) -> Option<Self::Value> {
-        let mut map = BTreeMap::new();
+        let mut pairs = Vec::new();
         for member in cx.members(key, node, "{ NAME: \"value\" }")? {
             if member.key.is_empty() || member.key.contains(['=', '\0']) {
                 cx.error(member.key_span, format!("a name in `{key}` may not be empty or hold `=`"), "");
                 continue;
             }
             let value = cx.text(&member.key, &member.value)?;
-            map.insert(member.key.clone(), value);
+            pairs.push((member.key.clone(), value));
         }
-        Some(map)
+        Some(pairs.into_iter().collect())
     }
 }

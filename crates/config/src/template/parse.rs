@@ -13,7 +13,7 @@ use super::{Stage, TemplateError};
 use crate::limits;
 use crate::span::Span;
 use memchr::memmem;
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 /// Parses the source, or gives all the mistakes in it.
 pub(super) fn parse(source: &[u8]) -> Result<Program, Vec<TemplateError>> {
@@ -23,7 +23,8 @@ pub(super) fn parse(source: &[u8]) -> Result<Program, Vec<TemplateError>> {
         errors: Vec::new(),
         open: Vec::new(),
         list: Vec::new(),
-        templates: BTreeMap::new(),
+        templates: Vec::new(),
+        defined: HashMap::new(),
         ranges: 0,
         stray_else: false,
     };
@@ -31,7 +32,7 @@ pub(super) fn parse(source: &[u8]) -> Result<Program, Vec<TemplateError>> {
     let main = std::mem::take(&mut parser.list);
     parser.define(Vec::new(), Span::at(0), main);
     if parser.errors.is_empty() {
-        Ok(Program { templates: parser.templates, variables: parser.names.variables })
+        Ok(Program { templates: parser.templates.into_iter().collect(), variables: parser.names.variables })
     } else {
         containerpilot_core::order::sort_by_key(&mut parser.errors, |error| error.span);
         Err(parser.errors)
@@ -65,11 +66,14 @@ struct Outside {
 
 struct Parser<'s> {
     source: &'s [u8],
-    names: Names<'s>,
+    names: Names,
     errors: Vec<TemplateError>,
     open: Vec<Open>,
     list: Vec<Node>,
-    templates: BTreeMap<Vec<u8>, Vec<Node>>,
+    /// In the order in which they are defined.
+    templates: Vec<(Vec<u8>, Vec<Node>)>,
+    /// Where each of them is.
+    defined: HashMap<Vec<u8>, u32>,
     /// How many `range` blocks are open in this template.
     ranges: usize,
     /// An `else` without a block was reported; the `end` that goes with it is no second mistake.
@@ -457,8 +461,10 @@ impl<'s> Parser<'s> {
     /// Adds a template. A second one of the same name is allowed only if one of them is empty, which then gives way.
     fn define(&mut self, name: Vec<u8>, span: Span, body: Vec<Node>) {
         let empty = |body: &[Node]| body.iter().all(|node| is_blank(self.source, node));
-        match self.templates.get(&name) {
-            Some(present) if !empty(present) => {
+        let next = u32::try_from(self.templates.len()).unwrap_or(u32::MAX);
+        let place = self.defined.get(&name).copied().unwrap_or(next);
+        match self.templates.get_mut(place as usize) {
+            Some((_, present)) if !empty(present) => {
                 if !empty(&body) {
                     let shown = String::from_utf8_lossy(&name).into_owned();
                     self.report(
@@ -467,8 +473,10 @@ impl<'s> Parser<'s> {
                     );
                 }
             }
-            _ => {
-                self.templates.insert(name, body);
+            Some((_, present)) => *present = body,
+            None => {
+                self.defined.insert(name.clone(), next);
+                self.templates.push((name, body));
             }
         }
     }

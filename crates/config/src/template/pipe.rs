@@ -33,8 +33,8 @@ impl Mistake {
 
 /// What the actions of a text have in common while it is read.
 #[derive(Debug)]
-pub(super) struct Names<'s> {
-    numbers: HashMap<&'s [u8], Name>,
+pub(super) struct Names {
+    numbers: HashMap<Vec<u8>, Name>,
     pub(super) variables: Vec<String>,
     /// The variables that may be used here.
     pub(super) scope: Scope<()>,
@@ -42,7 +42,7 @@ pub(super) struct Names<'s> {
     pub(super) nodes: usize,
 }
 
-impl<'s> Names<'s> {
+impl Names {
     pub(super) fn new() -> Self {
         let mut names =
             Self { numbers: HashMap::new(), variables: Vec::new(), scope: Scope::new(), nodes: 0 };
@@ -52,17 +52,18 @@ impl<'s> Names<'s> {
         names
     }
 
-    fn number(&mut self, name: &'s [u8]) -> Name {
+    fn number(&mut self, name: &[u8]) -> Name {
+        if let Some(number) = self.numbers.get(name) {
+            return *number;
+        }
         let next = Name::try_from(self.variables.len()).unwrap_or(Name::MAX);
-        let variables = &mut self.variables;
-        *self.numbers.entry(name).or_insert_with(|| {
-            variables.push(String::from_utf8_lossy(name).into_owned());
-            next
-        })
+        self.variables.push(String::from_utf8_lossy(name).into_owned());
+        self.numbers.insert(name.to_vec(), next);
+        next
     }
 
     /// Makes a variable known without a value.
-    pub(super) fn declare(&mut self, name: &'s [u8]) {
+    pub(super) fn declare(&mut self, name: &[u8]) {
         let name = self.number(name);
         self.scope.push(name, ());
     }
@@ -157,7 +158,7 @@ pub(super) struct Context {
 /// Reads a pipeline up to the end of its action.
 pub(super) fn pipeline<'s>(
     words: &mut Words<'s>,
-    names: &mut Names<'s>,
+    names: &mut Names,
     context: Context,
 ) -> Result<Pipe, Mistake> {
     Reader { words, names, depth: 0 }.pipeline(context, Word::Right)
@@ -165,7 +166,7 @@ pub(super) fn pipeline<'s>(
 
 struct Reader<'w, 's> {
     words: &'w mut Words<'s>,
-    names: &'w mut Names<'s>,
+    names: &'w mut Names,
     depth: usize,
 }
 

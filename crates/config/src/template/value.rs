@@ -1,9 +1,10 @@
 //! The values a template computes with: the few Go types that the functions of a configuration can make.
 
 use std::borrow::Borrow;
-use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::rc::Rc;
+
+use containerpilot_core::table::Table;
 
 /// A byte string that shares its memory with the text it was cut from.
 #[derive(Clone, Debug)]
@@ -121,7 +122,7 @@ pub(super) enum Value {
     Ints(List<i64>),
     Texts(List<Text>),
     /// The environment.
-    Map(Rc<BTreeMap<Text, Text>>),
+    Map(Rc<Table<Text, Text>>),
 }
 
 impl Value {

@@ -1,6 +1,6 @@
 //! What the log hears of the conversation with the catalog: every change of state once, and no single try (D5).
 
-use alloc::collections::BTreeSet;
+use crate::table::Set;
 
 /// How a request fared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,13 +34,13 @@ pub enum News {
 pub struct Contact<K> {
     /// That it is away has been told, and nothing else since.
     told_away: bool,
-    away: BTreeSet<K>,
-    refused: BTreeSet<K>,
+    away: Set<K>,
+    refused: Set<K>,
 }
 
 impl<K> Default for Contact<K> {
     fn default() -> Self {
-        Self { told_away: false, away: BTreeSet::new(), refused: BTreeSet::new() }
+        Self { told_away: false, away: Set::new(), refused: Set::new() }
     }
 }
 

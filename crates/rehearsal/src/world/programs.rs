@@ -17,7 +17,7 @@ impl World<'_> {
         let Some(planned) = plan.jobs.get(job.index()) else { return };
         let runs =
             self.scenario.jobs.get(&planned.name).map(|script| script.runs.as_slice()).unwrap_or_default();
-        let nth = self.runs.entry(planned.name.clone()).or_default();
+        let nth = self.runs.or_default(planned.name.clone());
         let script = runs.get(*nth).or(runs.last()).copied().unwrap_or_default();
         *nth += 1;
         let program = Program {
@@ -88,7 +88,7 @@ impl World<'_> {
             return;
         }
         if let Some(place) = program.exit {
-            self.coming.remove(&place);
+            self.coming.remove(place);
         }
         let place = self.add(after, Coming::Exit(run));
         if let Some(program) = self.programs.get_mut(&run) {
@@ -128,7 +128,7 @@ impl World<'_> {
         if let Some(scripted) = scripted {
             return (scripted.answer, scripted.takes);
         }
-        let (run, since) = *self.since.entry(job.name.clone()).or_insert((Run::default(), self.now));
+        let (run, since) = *self.since.or_insert(job.name.clone(), (Run::default(), self.now));
         let passes = match run.healthy_after {
             None => true,
             Some(Lasting::Forever) => false,
@@ -142,7 +142,7 @@ impl World<'_> {
             return;
         }
         if let Some(place) = self.probes.remove(&run) {
-            self.coming.remove(&place);
+            self.coming.remove(place);
         }
         self.answers.insert(run, Err("it was cut short".to_owned()));
         let place = self.add(Duration::ZERO, Coming::Check(run));

@@ -150,7 +150,7 @@ fn x4_x2_jobs_are_started_stopped_restarted_and_signalled_by_hand() {
     // Its program ends at SIGUSR1, as one does that has no handler, and is restarted at once.
     assert_eq!(times(&course, "web starts"), [5_000, 10_100, 21_100]);
     assert_eq!(times(&course, "web stopped"), [21_100, 31_100]);
-    assert_eq!(course.last["web"].word, "stopped");
+    assert_eq!(course.last.get("web").unwrap().word, "stopped");
 }
 
 #[test]

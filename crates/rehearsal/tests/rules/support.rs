@@ -1,13 +1,12 @@
 //! Small configurations and scenarios, and what came of them.
 
-use std::collections::BTreeMap;
-
 use containerpilot_config::diagnose::Style;
 use containerpilot_config::host::Described;
 use containerpilot_config::interfaces::HostAddress;
 use containerpilot_config::{Input, Options, load};
 use containerpilot_core::Time;
 use containerpilot_core::plan::Plan;
+use containerpilot_core::table::Table;
 use containerpilot_rehearsal::expect::{Verdict, judge};
 use containerpilot_rehearsal::player::play;
 use containerpilot_rehearsal::read::Draft;
@@ -48,7 +47,7 @@ pub(crate) fn scenario(config: &str, text: &str) -> Scenario {
 
 /// A scenario that may reload to other configurations, or the whole report.
 pub(crate) fn reloading(config: &str, text: &str, others: &[(&str, &str)]) -> Result<Scenario, String> {
-    let others: BTreeMap<String, Result<Plan, String>> =
+    let others: Table<String, Result<Plan, String>> =
         others.iter().map(|(path, text)| ((*path).to_owned(), Ok(plan(text)))).collect();
     let draft = Draft::read(Input { name: "scenario.json5".into(), text: text.into() });
     draft

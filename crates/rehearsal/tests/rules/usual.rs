@@ -86,7 +86,7 @@ fn x4_a_day_of_twenty_jobs_passes_in_a_moment() {
         &format!("{{ jobs: [{jobs}] }}"),
         r#"{ until: "24h", jobs: [{ name: "job3", runs: { lasts: "10m", exit: 1 } }] }"#,
     );
-    assert_eq!(course.lanes["job3"].runs_at_end, 144);
+    assert_eq!(course.lanes.get("job3").unwrap().runs_at_end, 144);
     assert!(course.steps > 150_000, "{}", course.steps);
     // A fifth of a second on a quiet machine; `benches/simulate.rs` has the figure.
     assert!(began.elapsed() < std::time::Duration::from_secs(20), "{:?}", began.elapsed());

@@ -1,6 +1,5 @@
 //! Plans, jobs and services of no particular kind.
 
-use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
@@ -10,6 +9,7 @@ use containerpilot_core::plan::{
     Job, Level, Logging, OnUnhealthy, Output, Plan, Probe, Process, Repeat, Restarts, Role, Service, Signal,
     Status, Stop, Tls, Trigger, When,
 };
+use containerpilot_core::table::Table;
 
 pub(super) fn command(program: &str) -> Command {
     Command { program: program.into(), arguments: Vec::new() }
@@ -137,7 +137,7 @@ pub fn service(name: &str, initial_status: Option<Status>) -> Service {
         address: IpAddr::V4(Ipv4Addr::LOCALHOST),
         port: 80,
         tags: Vec::new(),
-        meta: BTreeMap::new(),
+        meta: Table::new(),
         ttl: Duration::from_secs(15),
         initial_status,
         enable_tag_override: false,
