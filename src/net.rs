@@ -5,9 +5,11 @@
 //! a slow or hostile peer can make them late, and never the loop. The thread is started when something first needs
 //! it, so a supervisor that speaks to nobody has none.
 
-pub(crate) mod body;
+mod body;
+pub(crate) mod http;
 mod patience;
 pub(crate) mod serve;
+pub(crate) mod wire;
 
 use std::future::Future;
 use std::io;
@@ -16,25 +18,9 @@ use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle as TaskHandle;
-
-/// What HTTP is spoken on, on either side: a connection of whatever kind. The HTTP library would otherwise be in the program
-/// once for each kind.
-pub(crate) type Wire = TokioIo<Pin<Box<dyn Stream>>>;
-
-/// What all kinds of connections have in common.
-pub(crate) trait Stream: AsyncRead + AsyncWrite + Send {}
-
-impl<S: AsyncRead + AsyncWrite + Send> Stream for S {}
-
-/// A connection as HTTP wants it.
-pub(crate) fn wire(stream: impl Stream + 'static) -> Wire {
-    TokioIo::new(Box::pin(stream))
-}
 
 /// A task as the runtime keeps it: one kind for all, because the runtime has much to say about each kind.
 type Task = Pin<Box<dyn Future<Output = ()> + Send>>;

@@ -39,6 +39,11 @@ mod binary {
         pub(crate) mod consul;
         mod wire;
     }
+    pub(crate) mod net {
+        #[path = "../../fuzz/src/heads.rs"]
+        pub(crate) mod heads;
+        mod http;
+    }
     pub(crate) mod probe {
         mod answer;
         #[path = "../../fuzz/src/status.rs"]
@@ -67,12 +72,13 @@ mod binary {
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 14] = [
+pub const TARGETS: [Target; 15] = [
     ("accounts", binary::accounts::run),
     ("answers", binary::cli::client::answers::run),
     ("arguments", binary::cli::arguments::run),
     ("consul", binary::discovery::consul::run),
     ("decode", decode::run),
+    ("heads", binary::net::heads::run),
     ("json5", json5::run),
     ("lines", lines::run),
     ("migrate", migrate::run),

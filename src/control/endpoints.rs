@@ -4,12 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use bytes::Bytes;
 use containerpilot_config::kinds::signal_name;
 use containerpilot_core::command::{Answer as Word, Command};
 use containerpilot_core::plan::Level;
-use hyper::body::Bytes;
-use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
-use hyper::{HeaderMap, Request, Response, StatusCode};
 use tokio::time::timeout;
 
 use super::bodies::{self, Wrong};
@@ -18,7 +16,8 @@ use super::{events, render};
 use crate::inquiry::{Act, Desk, Unclear, Wish};
 use crate::json;
 use crate::logs::Tails;
-use crate::net::serve::{Answer, Answering, Asked, Body, error, wrong_method};
+use crate::net::http::Fields;
+use crate::net::serve::{Answer, Answering, Asked, Body, Response, Status, error, wrong_method};
 use crate::reload::Outcome;
 use crate::telemetry::Metrics;
 
@@ -30,12 +29,12 @@ const EVENTS: &str = "text/event-stream";
 const RELOAD: Duration = Duration::from_secs(25);
 
 /// How an endpoint answers.
-type Answered = Result<Response<Body>, Refusal>;
+type Answered = Result<Response, Refusal>;
 
 /// Why something is not done.
 #[derive(Debug)]
 struct Refusal {
-    status: StatusCode,
+    status: Status,
     reason: String,
 }
 
@@ -43,7 +42,7 @@ impl From<Wrong> for Refusal {
     fn from(wrong: Wrong) -> Self {
         match wrong {
             Wrong::Form(why) => unprocessable(&why),
-            Wrong::Content(why) => refuse(StatusCode::BAD_REQUEST, &why),
+            Wrong::Content(why) => refuse(Status::BAD_REQUEST, &why),
         }
     }
 }
@@ -67,27 +66,27 @@ impl Answer for Plane {
 }
 
 impl Plane {
-    async fn respond(&self, asked: Asked) -> Response<Body> {
-        let Asked { request, peer } = asked;
-        let (route, answer) = match routes::find(request.method(), request.uri().path()) {
+    async fn respond(&self, asked: Asked) -> Response {
+        let (request, peer) = (&asked.request, asked.peer);
+        let (route, answer) = match routes::find(&request.method, &request.path) {
             _ if !self.admits(peer) => {
                 let words = "only root and the supervisor's own user may steer it; control: { mode, group } lets others in";
-                ("unknown", error(StatusCode::FORBIDDEN, words))
+                ("unknown", error(Status::FORBIDDEN, words))
             }
             Found::Endpoint(endpoint, route, name) => {
-                let answered = self.serve(endpoint, name, &request, peer).await;
+                let answered = self.serve(endpoint, name, &asked).await;
                 (route, answered.unwrap_or_else(|refusal| error(refusal.status, &refusal.reason)))
             }
             Found::Method(allowed, route) => (route, wrong_method(allowed)),
             Found::BadName => {
-                ("unknown", error(StatusCode::BAD_REQUEST, "the job's name is not percent-encoded UTF-8"))
+                ("unknown", error(Status::BAD_REQUEST, "the job's name is not percent-encoded UTF-8"))
             }
             Found::Nothing => {
-                let words = format!("there is nothing at {}", request.uri().path());
-                ("unknown", error(StatusCode::NOT_FOUND, &words))
+                let words = format!("there is nothing at {}", request.path);
+                ("unknown", error(Status::NOT_FOUND, &words))
             }
         };
-        self.metrics.control_request(answer.status().as_u16(), route);
+        self.metrics.control_request(answer.status.number(), route);
         answer
     }
 
@@ -97,14 +96,9 @@ impl Plane {
         self.opened.load(Ordering::Relaxed) || peer.is_some_and(|user| user == 0 || user == self.own_user)
     }
 
-    async fn serve(
-        &self,
-        endpoint: Endpoint,
-        name: String,
-        request: &Request<Bytes>,
-        peer: Option<u32>,
-    ) -> Answered {
-        let (body, query) = (request.body(), request.uri().query());
+    async fn serve(&self, endpoint: Endpoint, name: String, asked: &Asked) -> Answered {
+        let (request, body, peer) = (&asked.request, &asked.body, asked.peer);
+        let query = request.query.as_deref();
         match endpoint {
             Endpoint::Ping => Ok(done()),
             Endpoint::Environ => self.environ(body, peer).await,
@@ -113,15 +107,15 @@ impl Plane {
             Endpoint::Maintenance(on) => self.maintenance(on).await,
             Endpoint::Status => {
                 let snapshot = self.desk.overview().await.ok_or_else(leaving)?;
-                Ok(with_type(JSON, line(render::status(&snapshot))))
+                Ok(Response::new(JSON, line(render::status(&snapshot))))
             }
             Endpoint::Health => self.health().await,
-            Endpoint::Events => self.events(query, request.headers()).await,
+            Endpoint::Events => self.events(query, &request.fields).await,
             Endpoint::Logs => self.logs(name, query).await,
             Endpoint::Explain => {
                 let explained = self.desk.explain(name.clone()).await;
                 let explained = explained.map_err(|unclear| refused(&name, &unclear))?;
-                Ok(with_type(JSON, line(render::explanation(&explained))))
+                Ok(Response::new(JSON, line(render::explanation(&explained))))
             }
             Endpoint::Start => self.act(name, Act::Start, "start", peer).await,
             Endpoint::Stop => self.act(name, Act::Stop, "stop", peer).await,
@@ -150,12 +144,12 @@ impl Plane {
         let values: Vec<(&str, &str)> = values.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
         self.metrics.put_all(&values).map(|()| done()).map_err(|refusals| {
             let words: Vec<String> = refusals.iter().map(ToString::to_string).collect();
-            refuse(StatusCode::BAD_REQUEST, &words.join("\n"))
+            refuse(Status::BAD_REQUEST, &words.join("\n"))
         })
     }
 
     async fn reload(&self, query: Option<&str>, peer: Option<u32>) -> Answered {
-        let bad = |why: String| refuse(StatusCode::BAD_REQUEST, &why);
+        let bad = |why: String| refuse(Status::BAD_REQUEST, &why);
         let [dry] = routes::parameters(query, ["dry-run"]).map_err(bad)?;
         let dry = routes::flag("dry-run", dry, false).map_err(bad)?;
         if !dry {
@@ -163,19 +157,19 @@ impl Plane {
         }
         let Ok(outcome) = timeout(RELOAD, self.desk.reload(dry)).await else {
             let words = "the reload goes on: jobs are still being stopped, or files read; the log says when it is done";
-            let mut answer = with_type(
+            let mut answer = Response::new(
                 JSON,
                 line(json::object(|out| {
                     out.text("message", words);
                 })),
             );
-            *answer.status_mut() = StatusCode::ACCEPTED;
+            answer.status = Status::ACCEPTED;
             return Ok(answer);
         };
         match outcome.ok_or_else(leaving)? {
-            Outcome::Done(done) => Ok(with_type(JSON, line(render::reloaded(&done, dry)))),
+            Outcome::Done(done) => Ok(Response::new(JSON, line(render::reloaded(&done, dry)))),
             Outcome::Wrong(report) => Err(unprocessable(&report)),
-            Outcome::Refused(why) => Err(refuse(StatusCode::CONFLICT, &why)),
+            Outcome::Refused(why) => Err(refuse(Status::CONFLICT, &why)),
         }
     }
 
@@ -183,39 +177,39 @@ impl Plane {
         let updated = match self.whole(Command::Maintenance(on)).await? {
             Word::Updated(updated) => updated,
             Word::Done(_) | Word::Reloaded(_) => true,
-            Word::Refused(why) => return Err(refuse(StatusCode::CONFLICT, &why)),
+            Word::Refused(why) => return Err(refuse(Status::CONFLICT, &why)),
         };
         let text = json::object(|out| {
             out.plain("updated", updated);
         });
-        Ok(with_type(JSON, line(text)))
+        Ok(Response::new(JSON, line(text)))
     }
 
     async fn health(&self) -> Answered {
         let snapshot = self.desk.overview().await.ok_or_else(leaving)?;
         let (healthy, text) = render::health(&snapshot);
-        let mut answer = with_type(JSON, line(text));
+        let mut answer = Response::new(JSON, line(text));
         if !healthy {
-            *answer.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+            answer.status = Status::SERVICE_UNAVAILABLE;
         }
         Ok(answer)
     }
 
-    async fn events(&self, query: Option<&str>, headers: &HeaderMap) -> Answered {
-        let bad = |why: String| refuse(StatusCode::BAD_REQUEST, &why);
+    async fn events(&self, query: Option<&str>, fields: &Fields) -> Answered {
+        let bad = |why: String| refuse(Status::BAD_REQUEST, &why);
         let [follow, since] = routes::parameters(query, ["follow", "since"]).map_err(bad)?;
         let follow = routes::flag("follow", follow, true).map_err(bad)?;
         // What an EventSource sends by itself when it connects again.
-        let last = headers.get("last-event-id").and_then(|id| id.to_str().ok()).map(str::to_owned);
+        let last = fields.get("last-event-id").map(str::to_owned);
         let since = routes::number("since", since.or(last)).map_err(bad)?;
         let listening = self.desk.events().await.ok_or_else(leaving)?;
-        let mut answer = with_type(EVENTS, events::body(listening, follow, since));
-        answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        let mut answer = Response::new(EVENTS, events::body(listening, follow, since));
+        answer.fields.push(("cache-control", "no-store"));
         Ok(answer)
     }
 
     async fn logs(&self, name: String, query: Option<&str>) -> Answered {
-        let bad = |why: String| refuse(StatusCode::BAD_REQUEST, &why);
+        let bad = |why: String| refuse(Status::BAD_REQUEST, &why);
         let [follow, lines] = routes::parameters(query, ["follow", "lines"]).map_err(bad)?;
         let follow = routes::flag("follow", follow, false).map_err(bad)?;
         let lines = routes::number("lines", lines).map_err(bad)?;
@@ -224,19 +218,19 @@ impl Plane {
         if follow {
             let (feed, body) = Body::stream();
             self.tails.follow(&job, lines, Box::new(feed));
-            return Ok(with_type(TEXT, body));
+            return Ok(Response::new(TEXT, body));
         }
         let all = self.tails.last_lines(&job);
         let last = all.get(all.len().saturating_sub(lines)..).unwrap_or_default();
         let text: String = last.iter().flat_map(|line| [line.as_str(), "\n"]).collect();
-        Ok(with_type(TEXT, text))
+        Ok(Response::new(TEXT, text))
     }
 
     async fn act(&self, name: String, act: Act, verb: &str, peer: Option<u32>) -> Answered {
         self.desk.say(Level::Info, format!("control: {} asks for {verb} of {name}", who(peer)));
         let answer = self.desk.wish(Wish::Job(name.clone(), act)).await;
         match answer.map_err(|unclear| refused(&name, &unclear))? {
-            Word::Refused(why) => Err(refuse(StatusCode::CONFLICT, &format!("{name}: {why}"))),
+            Word::Refused(why) => Err(refuse(Status::CONFLICT, &format!("{name}: {why}"))),
             Word::Done(message) => Ok(begun(&name, &message)),
             Word::Updated(_) | Word::Reloaded(_) => Ok(begun(&name, "done")),
         }
@@ -248,21 +242,15 @@ impl Plane {
 }
 
 /// 3.8's answer to what it has nothing to say about: an empty line.
-fn done() -> Response<Body> {
-    with_type(TEXT, "\n")
+fn done() -> Response {
+    Response::new(TEXT, "\n")
 }
 
-fn begun(job: &str, message: &str) -> Response<Body> {
+fn begun(job: &str, message: &str) -> Response {
     let text = json::object(|out| {
         out.text("job", job).text("message", message);
     });
-    with_type(JSON, line(text))
-}
-
-fn with_type(kind: &'static str, body: impl Into<Body>) -> Response<Body> {
-    let mut answer = Response::new(body.into());
-    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
-    answer
+    Response::new(JSON, line(text))
 }
 
 fn line(mut text: String) -> String {
@@ -274,28 +262,28 @@ fn who(peer: Option<u32>) -> String {
     peer.map_or_else(|| "somebody".to_owned(), |user| format!("user {user}"))
 }
 
-fn refuse(status: StatusCode, reason: &str) -> Refusal {
+fn refuse(status: Status, reason: &str) -> Refusal {
     Refusal { status, reason: reason.to_owned() }
 }
 
 fn leaving() -> Refusal {
-    refuse(StatusCode::SERVICE_UNAVAILABLE, "the supervisor is leaving")
+    refuse(Status::SERVICE_UNAVAILABLE, "the supervisor is leaving")
 }
 
 fn unprocessable(why: &str) -> Refusal {
-    refuse(StatusCode::UNPROCESSABLE_ENTITY, why)
+    refuse(Status::UNPROCESSABLE_ENTITY, why)
 }
 
 fn refused(name: &str, unclear: &Unclear) -> Refusal {
     match unclear {
         Unclear::Leaving => leaving(),
-        Unclear::Nobody(None) => refuse(StatusCode::NOT_FOUND, &format!("there is no job `{name}`")),
+        Unclear::Nobody(None) => refuse(Status::NOT_FOUND, &format!("there is no job `{name}`")),
         Unclear::Nobody(Some(near)) => {
-            refuse(StatusCode::NOT_FOUND, &format!("there is no job `{name}`; did you mean `{near}`?"))
+            refuse(Status::NOT_FOUND, &format!("there is no job `{name}`; did you mean `{near}`?"))
         }
         Unclear::Several(count) => {
             let words = format!("there are {count} jobs `{name}`: say `{name}:1` to `{name}:{count}`");
-            refuse(StatusCode::CONFLICT, &words)
+            refuse(Status::CONFLICT, &words)
         }
     }
 }

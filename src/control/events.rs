@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hyper::body::Bytes;
+use bytes::Bytes;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::time::timeout;
 

@@ -5,18 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use bytes::Bytes;
 use containerpilot_core::plan::Consul;
-use http_body_util::BodyExt;
-use hyper::body::{Bytes, Incoming};
-use hyper::client::conn::http1::{self, SendRequest};
-use hyper::header::{CONTENT_TYPE, HOST, HeaderValue, USER_AGENT};
-use hyper::{Method, Request, Response};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
 
 use super::dial::Dialer;
-use crate::net::begin;
-use crate::net::body::Body;
+use crate::net::http::{self, Fault, Rest};
+use crate::net::wire::Wire;
 
 /// The most that is read of an answer. A service with ten thousand instances is a few megabytes.
 const MOST_ANSWER: usize = 8 * 1024 * 1024;
@@ -25,8 +21,6 @@ const SMALL_ANSWER: usize = 64 * 1024;
 const LARGE_AT_ONCE: usize = 4;
 /// How much of an answer that says no is worth being told.
 const MOST_WORDS: usize = 160;
-/// What a connection reads at once: little, because there may be many, and most of the time they wait.
-const MOST_READ: usize = 8 * 1024;
 
 /// An answer, whatever it says.
 #[derive(Debug)]
@@ -50,14 +44,14 @@ pub(super) enum Trouble {
 #[derive(Debug)]
 pub(super) struct Client {
     dialer: Dialer,
-    host: HeaderValue,
+    host: String,
     prefix: String,
-    token: Mutex<Option<HeaderValue>>,
+    token: Mutex<Option<Secret>>,
     token_file: Option<PathBuf>,
     /// Whether that was read.
     token_read: AtomicBool,
     /// Connections that nobody uses just now.
-    idle: Mutex<Vec<SendRequest<Body>>>,
+    idle: Mutex<Vec<Wire>>,
     /// Places for answers that are large.
     large: Semaphore,
 }
@@ -70,8 +64,10 @@ impl Client {
             // A unix socket has no name; Consul wants some.
             host: parts
                 .as_ref()
-                .and_then(|parts| HeaderValue::from_str(parts.authority).ok())
-                .unwrap_or(HeaderValue::from_static("localhost")),
+                .map(|parts| parts.authority)
+                .filter(|authority| http::is_value(authority))
+                .unwrap_or("localhost")
+                .to_owned(),
             prefix: parts.map(|parts| parts.prefix.trim_end_matches('/').to_owned()).unwrap_or_default(),
             token: Mutex::new(consul.token.as_deref().and_then(secret)),
             token_file: consul.token_file.as_ref().map(PathBuf::from),
@@ -96,7 +92,7 @@ impl Client {
     /// Asks. A connection that was kept may be dead without anybody knowing; then a new one is tried.
     pub(super) async fn ask(
         &self,
-        method: Method,
+        method: &str,
         path: &str,
         body: Bytes,
         within: Duration,
@@ -106,85 +102,85 @@ impl Client {
             // Why it cannot be read is told when Consul says that it is missing.
             let _ = self.renew_token();
         }
-        let request = || {
-            self.request(method.clone(), path, body.clone())
-                .map_err(|error| Trouble::NotAsked(format!("the question cannot be put: {error}")))
-        };
-        if let Some(mut kept) = self.kept() {
-            match timeout_at(deadline, self.answer(&mut kept, request()?)).await {
-                Ok(Ok(answer)) => {
-                    self.keep(kept);
-                    return Ok(answer);
+        let request = self.request(method, path, &body)?;
+        let mut kept = self.kept();
+        loop {
+            let was_kept = kept.is_some();
+            let wire = match kept.take() {
+                Some(wire) => wire,
+                // In a box, because all that dialling and encryption need would else be kept for as long as a query waits.
+                None => Box::pin(self.dialer.connect(deadline)).await.map_err(Trouble::NotAsked)?,
+            };
+            match timeout_at(deadline, self.answer(wire, &request)).await {
+                Ok(Ok(answer)) => return Ok(answer),
+                Ok(Err(_)) if was_kept => {}
+                Ok(Err(why)) => {
+                    // With TLS 1.3, a server that wants another certificate says so only now.
+                    self.dialer.renew();
+                    return Err(Trouble::NoAnswer(why));
                 }
-                Ok(Err(_)) => {}
                 Err(_) => return Err(Trouble::NoAnswer(late(within))),
             }
         }
-        // In a box, because all that dialling and encryption need would else be kept for as long as a query waits.
-        let connected = Box::pin(self.connect(deadline)).await;
-        let mut fresh = connected.map_err(Trouble::NotAsked)?;
-        match timeout_at(deadline, self.answer(&mut fresh, request()?)).await {
-            Ok(Ok(answer)) => {
-                self.keep(fresh);
-                Ok(answer)
-            }
-            Ok(Err(why)) => {
-                // With TLS 1.3, a server that wants another certificate says so only now.
-                self.dialer.renew();
-                Err(Trouble::NoAnswer(why))
-            }
-            Err(_) => Err(Trouble::NoAnswer(late(within))),
-        }
     }
 
-    fn request(&self, method: Method, path: &str, body: Bytes) -> Result<Request<Body>, hyper::http::Error> {
-        let mut request = Request::builder()
-            .method(method)
-            .uri(format!("{}{path}", self.prefix))
-            .header(HOST, self.host.clone())
-            .header(USER_AGENT, "containerpilot");
+    /// A question, to the letter.
+    fn request(&self, method: &str, path: &str, body: &[u8]) -> Result<Vec<u8>, Trouble> {
+        let target = format!("{}{path}", self.prefix);
+        if !http::is_target(&target) {
+            let words = format!("the question cannot be put: `{target}` can be no path of HTTP");
+            return Err(Trouble::NotAsked(words));
+        }
+        let mut head =
+            format!("{method} {target} HTTP/1.1\r\nhost: {}\r\nuser-agent: containerpilot\r\n", self.host);
         if !body.is_empty() {
-            request = request.header(CONTENT_TYPE, "application/json");
+            head.push_str("content-type: application/json\r\n");
         }
-        if let Some(token) = &*self.token.lock().unwrap_or_else(PoisonError::into_inner) {
-            request = request.header("x-consul-token", token.clone());
+        if let Some(Secret(token)) = &*self.token.lock().unwrap_or_else(PoisonError::into_inner) {
+            head.push_str("x-consul-token: ");
+            head.push_str(token);
+            head.push_str("\r\n");
         }
-        request.body(body.into())
+        if method != "GET" {
+            head.push_str(&format!("content-length: {}\r\n", body.len()));
+        }
+        head.push_str("\r\n");
+        let mut request = head.into_bytes();
+        request.extend_from_slice(body);
+        Ok(request)
     }
 
-    async fn connect(&self, deadline: Instant) -> Result<SendRequest<Body>, String> {
-        let stream = self.dialer.connect(deadline).await?;
-        let (sender, connection) = http1::Builder::new()
-            .max_buf_size(MOST_READ)
-            .handshake(stream)
-            .await
-            .map_err(|error| spoken(&error))?;
-        // What goes wrong there is told to whoever asks.
-        begin(async move { drop(connection.await) });
-        Ok(sender)
-    }
-
-    async fn answer(
-        &self,
-        connection: &mut SendRequest<Body>,
-        request: Request<Body>,
-    ) -> Result<Answer, String> {
-        connection.ready().await.map_err(|error| spoken(&error))?;
-        let response = connection.send_request(request).await.map_err(|error| spoken(&error))?;
-        let status = response.status().as_u16();
-        let index = index(&response);
-        let body = self.body(response.into_body()).await?;
+    /// The answer to a question. The connection is kept if it can be used again.
+    async fn answer(&self, mut wire: Wire, request: &[u8]) -> Result<Answer, String> {
+        wire.send(request).await.map_err(|error| error.to_string())?;
+        let spoken = |fault: Fault| fault.to_string();
+        let (head, status, rest) = loop {
+            let head = wire.head().await.map_err(spoken)?;
+            let head =
+                head.ok_or_else(|| "the connection was closed before the answer was there".to_owned())?;
+            let (status, rest) = http::answered(&head).map_err(spoken)?;
+            // Something is said in between, and is no answer.
+            if status >= 200 {
+                break (head, status, rest);
+            }
+        };
+        let index = head.fields.get("x-consul-index").and_then(|index| index.parse().ok());
+        let stays = rest != Rest::Close
+            && !head.fields.says("connection", "close")
+            && (head.first.starts_with("HTTP/1.1") || head.fields.says("connection", "keep-alive"));
+        let body = self.body(&mut wire, rest).await?;
+        if stays {
+            self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(wire);
+        }
         Ok(Answer { status, index, body })
     }
 
     /// All of a body, if it is not too long.
-    async fn body(&self, mut incoming: Incoming) -> Result<Bytes, String> {
+    async fn body(&self, wire: &mut Wire, mut rest: Rest) -> Result<Bytes, String> {
         let mut bytes = Vec::new();
         let mut place = None;
-        while let Some(frame) = incoming.frame().await {
-            let frame = frame.map_err(|error| spoken(&error))?;
-            let Some(data) = frame.data_ref() else { continue };
-            let length = bytes.len().saturating_add(data.len());
+        while let Some(piece) = wire.piece(&mut rest).await.map_err(|fault| fault.to_string())? {
+            let length = bytes.len().saturating_add(piece.len());
             if length > MOST_ANSWER {
                 return Err("its answer is too long".to_owned());
             }
@@ -192,22 +188,16 @@ impl Client {
                 // Whoever has a place needs no second one, so that nobody waits for ever.
                 place = self.large.acquire().await.ok();
             }
-            bytes.extend_from_slice(data);
+            bytes.extend_from_slice(&piece);
         }
         drop(place);
         Ok(bytes.into())
     }
 
-    fn kept(&self) -> Option<SendRequest<Body>> {
+    fn kept(&self) -> Option<Wire> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        idle.retain(|connection| !connection.is_closed());
+        idle.retain_mut(Wire::is_quiet);
         idle.pop()
-    }
-
-    fn keep(&self, connection: SendRequest<Body>) {
-        if !connection.is_closed() {
-            self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
-        }
     }
 
     /// What an answer says, for people: its first words, without the token, should it be among them.
@@ -215,7 +205,7 @@ impl Client {
         let text = String::from_utf8_lossy(&answer.body);
         let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
         let token = self.token.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let token = token.as_ref().and_then(|token| token.to_str().ok()).unwrap_or_default();
+        let token = token.as_ref().map(|Secret(token)| token.as_str()).unwrap_or_default();
         // Every token that begins within the first words must be whole to be found, however many there are before it.
         let enough = MOST_WORDS.saturating_mul(token.len().saturating_add(1));
         let mut words: String = line.chars().filter(|one| !one.is_control()).take(enough).collect();
@@ -231,30 +221,22 @@ impl Client {
     }
 }
 
-/// A header's value that is never shown.
-fn secret(token: &str) -> Option<HeaderValue> {
-    let mut value = HeaderValue::from_str(token).ok().filter(|value| !value.is_empty())?;
-    value.set_sensitive(true);
-    Some(value)
+/// A token, which is never shown.
+#[derive(Clone, PartialEq, Eq)]
+struct Secret(String);
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("(hidden)")
+    }
 }
 
-fn index<B>(response: &Response<B>) -> Option<u64> {
-    response.headers().get("x-consul-index")?.to_str().ok()?.trim().parse().ok()
+fn secret(token: &str) -> Option<Secret> {
+    (!token.is_empty() && http::is_value(token)).then(|| Secret(token.to_owned()))
 }
 
 fn late(within: Duration) -> String {
     format!("no answer within {within:?}")
-}
-
-/// An error of the HTTP library with its cause, which holds the interesting part.
-fn spoken(error: &hyper::Error) -> String {
-    let mut words = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        words = format!("{words}: {error}");
-        cause = error.source();
-    }
-    words
 }
 
 #[cfg(test)]

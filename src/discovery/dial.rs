@@ -14,7 +14,7 @@ use tokio::time::{Instant, timeout_at};
 use tokio_rustls::TlsConnector;
 
 use super::tls;
-use crate::net::{Wire, wire};
+use crate::net::wire::Wire;
 use crate::resolve;
 
 /// How long one address may take to answer before the next is tried, where there are several.
@@ -75,14 +75,14 @@ impl Dialer {
         match &self.place {
             Place::Nowhere(why) => Err(why.clone()),
             Place::Unix(path) => match timeout_at(deadline, UnixStream::connect(path)).await {
-                Ok(Ok(stream)) => Ok(wire(stream)),
+                Ok(Ok(stream)) => Ok(Wire::new(stream)),
                 Ok(Err(error)) => Err(format!("{}: {error}", path.display())),
                 Err(_) => Err(format!("{}: no connection in time", path.display())),
             },
             Place::Network { host, port } => {
                 let stream = self.tcp(host, *port, deadline).await?;
                 match &self.tls {
-                    None => Ok(wire(stream)),
+                    None => Ok(Wire::new(stream)),
                     Some(tls) => self.encrypted(tls, host, stream, deadline).await,
                 }
             }
@@ -149,7 +149,7 @@ impl Dialer {
         let name = tls::server_name(tls, host)?;
         let config = self.tls_configuration(tls)?;
         let why = match timeout_at(deadline, TlsConnector::from(config).connect(name, stream)).await {
-            Ok(Ok(stream)) => return Ok(wire(stream)),
+            Ok(Ok(stream)) => return Ok(Wire::new(stream)),
             Ok(Err(error)) => format!("no encrypted connection: {error}"),
             Err(_) => "no encrypted connection in time".to_owned(),
         };

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use containerpilot_core::effect::Wanted;
 use containerpilot_core::ids::JobIx;
 use containerpilot_core::plan::Service;
 use containerpilot_core::reconcile::contact::Fared;
 use containerpilot_core::reconcile::{Outcome, Reconciler, Request, Settings, Step};
-use hyper::Method;
-use hyper::body::Bytes;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::timeout;
 
@@ -154,7 +153,7 @@ impl Keeper {
         };
         let client = &self.shared.client;
         let away = |why: String| Some(Failure { fared: Fared::Away, why });
-        match client.ask(Method::PUT, &path, body, self.machine.deadline()).await {
+        match client.ask("PUT", &path, body, self.machine.deadline()).await {
             Err(Trouble::NotAsked(why)) => (Outcome::Failed, away(why)),
             Err(Trouble::NoAnswer(why)) => (Outcome::Unknown, away(why)),
             Ok(answer) if (200..300).contains(&answer.status) => (Outcome::Done, None),

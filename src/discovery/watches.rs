@@ -3,13 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use containerpilot_core::ids::WatchIx;
 use containerpilot_core::input::Instance;
 use containerpilot_core::plan::Watch;
 use containerpilot_core::reconcile::contact::Fared;
 use containerpilot_core::reconcile::follow::{Crowd, Follow, Query, Step};
-use hyper::Method;
-use hyper::body::Bytes;
 use tokio::sync::Semaphore;
 
 use super::client::Trouble;
@@ -81,7 +80,7 @@ impl Watcher {
         let path = wire::query_path(&self.watch, query);
         let wait = if query.index.is_some() { query.wait + query.wait / 16 } else { Duration::ZERO };
         let within = wait.saturating_add(GRACE);
-        let answer = match self.shared.client.ask(Method::GET, &path, Bytes::new(), within).await {
+        let answer = match self.shared.client.ask("GET", &path, Bytes::new(), within).await {
             Ok(answer) => answer,
             Err(Trouble::NotAsked(why) | Trouble::NoAnswer(why)) => return Err(away(why)),
         };

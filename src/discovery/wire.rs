@@ -3,10 +3,10 @@
 use std::fmt::{self, Write};
 use std::time::Duration;
 
+use bytes::Bytes;
 use containerpilot_core::input::Instance;
 use containerpilot_core::plan::{Service, Status, Watch};
 use containerpilot_core::reconcile::follow::Query;
-use hyper::body::Bytes;
 use serde_core::de::{Deserializer, Error, SeqAccess, Visitor};
 use serde_json::error::Category;
 use serde_json::value::RawValue;

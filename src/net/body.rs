@@ -4,13 +4,11 @@
 //! reader is too slow, the stream is over, and its last words say so. How many bytes may wait is counted, not only
 //! how many pieces, so that a thousand long lines are no more memory than a thousand short ones.
 
-use std::convert::Infallible;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
-use hyper::body::{Body as HttpBody, Bytes, Frame, SizeHint};
+use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 /// The most pieces that wait for one reader.
@@ -163,52 +161,42 @@ impl Feed {
     }
 }
 
-impl HttpBody for Body {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let next = match self.get_mut() {
-            Self::Whole(bytes) if bytes.is_empty() => None,
-            Self::Whole(bytes) => Some(std::mem::take(bytes)),
-            Self::Stream(stream) => match stream.waiting.poll_recv(context) {
-                Poll::Pending => return Poll::Pending,
-                Poll::Ready(Some(piece)) => {
-                    stream.shared.bytes.fetch_sub(piece.len(), Ordering::AcqRel);
-                    Some(piece)
-                }
-                Poll::Ready(None) => {
-                    stream.shared.last_words.lock().unwrap_or_else(PoisonError::into_inner).take()
-                }
-            },
-        };
-        Poll::Ready(next.map(|piece| Ok(Frame::data(piece))))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        matches!(self, Self::Whole(bytes) if bytes.is_empty())
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        match self {
-            Self::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
-            Self::Stream(_) => SizeHint::default(),
+impl Stream {
+    /// The next piece; nothing at the end.
+    pub(super) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        match self.waiting.poll_recv(context) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(Some(piece)) => {
+                self.shared.bytes.fetch_sub(piece.len(), Ordering::AcqRel);
+                Poll::Ready(Some(piece))
+            }
+            Poll::Ready(None) => {
+                Poll::Ready(self.shared.last_words.lock().unwrap_or_else(PoisonError::into_inner).take())
+            }
         }
+    }
+}
+
+#[cfg(test)]
+impl Body {
+    /// All of it, to its end.
+    pub(crate) fn read_all(self) -> Vec<u8> {
+        let mut stream = match self {
+            Self::Whole(bytes) => return bytes.into(),
+            Self::Stream(stream) => stream,
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let mut all = Vec::new();
+        while let Some(piece) = runtime.block_on(std::future::poll_fn(|context| stream.poll_next(context))) {
+            all.extend_from_slice(&piece);
+        }
+        all
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use http_body_util::BodyExt;
-
-    fn read_all(body: Body) -> Vec<u8> {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        runtime.block_on(body.collect()).unwrap().to_bytes().to_vec()
-    }
 
     #[test]
     fn x2_a_stream_gives_what_was_offered_and_then_ends() {
@@ -216,7 +204,7 @@ mod tests {
         assert_eq!(feed.offer("one ".into(), "slow"), Taken::Yes);
         assert_eq!(feed.offer("two".into(), "slow"), Taken::Yes);
         drop(feed);
-        assert_eq!(read_all(body), b"one two");
+        assert_eq!(body.read_all(), b"one two");
     }
 
     #[test]
@@ -228,7 +216,7 @@ mod tests {
         assert_eq!(feed.offer("y".into(), "(too slow)"), Taken::Never);
         assert!(feed.is_over());
         assert_eq!(feed.offer("z".into(), "(too slow)"), Taken::Never);
-        let all = read_all(body);
+        let all = body.read_all();
         assert_eq!(all.len(), MOST_PIECES + "(too slow)".len());
         assert!(all.ends_with(b"x(too slow)"));
     }
@@ -238,7 +226,7 @@ mod tests {
         let (mut feed, body) = Body::stream();
         assert_eq!(feed.offer(vec![b'l'; 2 * MOST_BYTES].into(), "!"), Taken::Yes, "nothing else waits");
         assert_eq!(feed.offer("x".into(), "!"), Taken::Never);
-        assert_eq!(read_all(body).len(), 2 * MOST_BYTES + 1);
+        assert_eq!(body.read_all().len(), 2 * MOST_BYTES + 1);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A connection with bounded patience.
 //!
-//! Hyper bounds how long a request's head may take. What it does not bound is a peer who asks and then does not read:
-//! the answer would wait for ever, in our memory. Here a write that makes no progress for a while is an error, and so
+//! Whoever waits for a request has a time-out of its own. That leaves a peer who asks and then does not read: the answer
+//! would wait for ever, in our memory. Here a write that makes no progress for a while is an error, and so
 //! is an answer that is not through by the end of its request's time.
 
 use std::io;

@@ -5,6 +5,7 @@
 //! | connect, or keep a connection, and say nothing | [`Limits::head`], which also bounds the idle time between requests |
 //! | send a head without end | 16 KiB, 64 fields: 431 |
 //! | send garbage | 400, and the connection is closed |
+//! | send the next request early | 16 KiB of it are kept, and the rest stays with the system |
 //! | send a large body | [`Limits::body`]: 413; all large bodies under way share [`LARGE_BODIES`] |
 //! | send a body slowly, or ask for what takes long | [`Limits::stall`], [`Limits::request`]: 408 or 503 |
 //! | not read the answer | [`Limits::stall`], and the request's time for an answer that has an end |
@@ -13,39 +14,34 @@
 //!
 //! A request's body is read before whoever answers sees the request: nobody handles half a request.
 
-use std::convert::Infallible;
+use std::fmt::Write;
 use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use http_body_util::BodyExt;
-use hyper::body::{Body as _, Bytes, Incoming};
-use hyper::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderValue};
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper::{Request, Response, StatusCode};
-use hyper_util::rt::TokioTimer;
+use bytes::Bytes;
 use tokio::net::{TcpListener, UnixListener};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{Semaphore, watch};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 pub(crate) use super::body::{Body, Feed, Taken};
+use super::http::{Fault, Rest, date};
+pub(crate) use super::http::{Request, Status};
 use super::patience::{Accepted, Patient, Until};
-use super::wire;
+use super::wire::Wire;
 use crate::mishap::{guarded, mishap};
 
-/// The longest head of a request, and the most that is kept of a connection's bytes in either direction.
-const HEAD_BYTES: usize = 16 * 1024;
-const HEAD_FIELDS: usize = 64;
 /// A body up to this length needs no leave: a connection may always hold as much.
 const SMALL_BODY: usize = 16 * 1024;
 /// All larger bodies under way, together.
 const LARGE_BODIES: usize = 16 << 20;
 /// A body that is too long is read all the same, up to here: whoever is cut off while sending never sees the answer.
 const LONGEST_REFUSED: usize = 16 << 20;
+/// How much of an answer is sent together.
+const PIECE: usize = 32 * 1024;
 /// How long to wait when the system has no descriptor for another connection.
 const BREATH: Duration = Duration::from_millis(100);
 
@@ -83,7 +79,7 @@ impl Default for Limits {
     }
 }
 
-/// What can be listened on. There is one server for both, not one of each kind: most of one is the HTTP library.
+/// What can be listened on. There is one server for both, so that it is compiled once.
 #[derive(Debug)]
 pub(crate) enum Listener {
     /// A unix socket.
@@ -118,13 +114,31 @@ impl Listener {
 #[derive(Debug)]
 pub(crate) struct Asked {
     /// The request.
-    pub(crate) request: Request<Bytes>,
+    pub(crate) request: Request,
+    /// Its body.
+    pub(crate) body: Bytes,
     /// The peer.
     pub(crate) peer: Peer,
 }
 
+/// What is answered.
+#[derive(Debug)]
+pub(crate) struct Response {
+    pub(crate) status: Status,
+    /// Names and values of its fields, beside those that are the server's affair.
+    pub(crate) fields: Vec<(&'static str, &'static str)>,
+    pub(crate) body: Body,
+}
+
+impl Response {
+    /// An answer of some kind: its media type.
+    pub(crate) fn new(kind: &'static str, body: impl Into<Body>) -> Self {
+        Self { status: Status::OK, fields: vec![("content-type", kind)], body: body.into() }
+    }
+}
+
 /// An answer that is being made.
-pub(crate) type Answering<'a> = Pin<Box<dyn Future<Output = Response<Body>> + Send + 'a>>;
+pub(crate) type Answering<'a> = Pin<Box<dyn Future<Output = Response> + Send + 'a>>;
 
 /// Answers requests.
 pub(crate) trait Answer: Send + Sync + 'static {
@@ -135,7 +149,6 @@ pub(crate) trait Answer: Send + Sync + 'static {
 /// What all connections of a server share.
 struct Shared {
     limits: Limits,
-    http: http1::Builder,
     answer: Box<dyn Answer>,
     streams: Arc<Semaphore>,
     large_bodies: Semaphore,
@@ -149,14 +162,8 @@ pub(crate) async fn serve(
     answer: Box<dyn Answer>,
     mut end: watch::Receiver<()>,
 ) {
-    let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new())
-        .header_read_timeout(limits.head)
-        .max_buf_size(HEAD_BYTES)
-        .max_headers(HEAD_FIELDS);
     let shared = Arc::new(Shared {
         limits,
-        http,
         answer,
         streams: Arc::new(Semaphore::new(limits.streams)),
         large_bodies: Semaphore::new(LARGE_BODIES),
@@ -188,140 +195,257 @@ pub(crate) async fn serve(
     let _ = places.acquire_many(all).await;
 }
 
-/// Serves one connection to its end.
-async fn connection(shared: &Shared, line: Box<dyn Accepted>, peer: Peer, mut end: watch::Receiver<()>) {
+/// Serves one connection to its end. How it ends is the peer's affair: garbage is answered, and time-outs are not worth a line
+/// of the log.
+async fn connection(shared: &Shared, line: Box<dyn Accepted>, peer: Peer, end: watch::Receiver<()>) {
     let until = Until::default();
-    let patient = Patient::new(line, shared.limits.stall, until.clone());
-    let service = service_fn(|request: Request<Incoming>| {
-        let until = until.clone();
-        async move { Ok::<_, Infallible>(respond(shared, request, peer, &until).await) }
-    });
-    let mut connection = pin!(shared.http.serve_connection(wire(patient), service));
-    // How it ended is the peer's affair: garbage was answered, and time-outs are not worth a line of the log.
-    if let First::One(_) = first(end.changed(), connection.as_mut()).await {
-        connection.as_mut().graceful_shutdown();
-        let _ = connection.await;
+    let mut wire = Wire::new(Patient::new(line, shared.limits.stall, until.clone()));
+    loop {
+        until.set(None);
+        let next = timeout(shared.limits.head, wire.head());
+        // What was begun before the end is answered; what was not is not.
+        let mut ending = end.clone();
+        let First::Other(Ok(head)) = first(ending.changed(), next).await else { break };
+        let request = match head {
+            Ok(Some(head)) => Request::of(head).and_then(|request| Ok((request.framing()?, request))),
+            Ok(None) => break,
+            Err(fault) => Err(fault),
+        };
+        let (request, rest) = match request {
+            Ok((rest, request)) => (request, rest),
+            Err(Fault::Broken(_)) => break,
+            Err(fault) => {
+                until.set(Some(Instant::now() + shared.limits.request));
+                let refusal = match fault {
+                    Fault::Long => error(Status::HEAD_TOO_LARGE, "the head of the request is too long"),
+                    _ => error(Status::BAD_REQUEST, &fault.to_string()),
+                };
+                let _ =
+                    answer_with(&mut wire, refusal, Manner { stays: false, modern: true, bare: false }).await;
+                break;
+            }
+        };
+        if !matches!(exchange(shared, &mut wire, request, rest, peer, &until).await, Ok(true)) {
+            break;
+        }
     }
+    wire.close().await;
 }
 
-/// Answers one request in its time.
-async fn respond(shared: &Shared, request: Request<Incoming>, peer: Peer, until: &Until) -> Response<Body> {
+/// Answers one request in its time; whether the connection stays.
+async fn exchange(
+    shared: &Shared,
+    wire: &mut Wire,
+    request: Request,
+    rest: Rest,
+    peer: Peer,
+    until: &Until,
+) -> io::Result<bool> {
     let deadline = Instant::now() + shared.limits.request;
     until.set(Some(deadline));
-    let (head, body) = request.into_parts();
-    let stays = shared.limits.persistent || wants_to_stay(&head);
-    let answer = async {
-        let body = match timeout_at(deadline, read(shared, body)).await {
-            Ok(Ok(body)) => body,
-            Ok(Err(refusal)) => return (refusal, false),
-            Err(_) => return (late(), false),
-        };
-        let asked = Asked { request: Request::from_parts(head, body), peer };
-        let answer = guarded(async {
-            mishap("request");
-            shared.answer.answer(asked).await
-        });
-        match timeout_at(deadline, answer).await {
-            Ok(Ok(answer)) => (answer, stays),
-            // The log has heard of it.
-            Ok(Err(_)) => (
-                error(StatusCode::INTERNAL_SERVER_ERROR, "a fault of containerpilot; the log says more"),
-                false,
-            ),
-            Err(_) => (error(StatusCode::SERVICE_UNAVAILABLE, "there was no answer in time"), stays),
+    let modern = request.modern;
+    let bare = request.method == "HEAD";
+    let stays = request.stays(!shared.limits.persistent);
+    let body = match timeout_at(deadline, read(shared, wire, &request, rest)).await {
+        Ok(read) => read?,
+        Err(_) => Err(late()),
+    };
+    let (mut answer, stays) = match body {
+        Err(refusal) => (refusal, false),
+        Ok(body) => {
+            let asked = Asked { request, body, peer };
+            let answer = guarded(async {
+                mishap("request");
+                shared.answer.answer(asked).await
+            });
+            // Whoever has left needs no answer.
+            match first(timeout_at(deadline, answer), wire.gone()).await {
+                First::Other(()) => return Ok(false),
+                First::One(Ok(Ok(answer))) => (answer, stays),
+                // The log has heard of it.
+                First::One(Ok(Err(_))) => {
+                    let words = "a fault of containerpilot; the log says more";
+                    (error(Status::INTERNAL_SERVER_ERROR, words), false)
+                }
+                First::One(Err(_)) => {
+                    (error(Status::SERVICE_UNAVAILABLE, "there was no answer in time"), stays)
+                }
+            }
         }
     };
-    let (mut answer, stays) = answer.await;
-    if answer.body().is_stream() {
+    if answer.body.is_stream() {
         match Arc::clone(&shared.streams).try_acquire_owned() {
             Ok(permit) => {
                 until.set(None);
-                answer = holding(answer, permit);
+                answer.body = answer.body.holding(permit);
             }
             Err(_) => {
                 let words = "too many streams are open; close one and try again";
-                answer = error(StatusCode::SERVICE_UNAVAILABLE, words);
+                answer = error(Status::SERVICE_UNAVAILABLE, words);
             }
         }
     }
-    if !stays {
-        answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    answer_with(wire, answer, Manner { stays, modern, bare }).await
+}
+
+/// How an answer is to be sent.
+#[derive(Clone, Copy)]
+struct Manner {
+    /// The connection stays afterwards.
+    stays: bool,
+    /// The peer knows HTTP/1.1.
+    modern: bool,
+    /// Without its body.
+    bare: bool,
+}
+
+/// Sends an answer; whether the connection stays.
+async fn answer_with(wire: &mut Wire, answer: Response, manner: Manner) -> io::Result<bool> {
+    let Response { status, fields, body } = answer;
+    let chunked = body.is_stream() && manner.modern;
+    // Who does not know chunks knows the end of a body by the end of the connection.
+    let stays = manner.stays && (chunked || !body.is_stream());
+    let mut head = format!("HTTP/1.1 {} {}\r\n", status.number(), status.words());
+    // Writing to a string cannot fail.
+    for (name, value) in fields {
+        let _ = write!(head, "{name}: {value}\r\n");
     }
-    answer
+    if !stays {
+        head.push_str("connection: close\r\n");
+    } else if !manner.modern {
+        head.push_str("connection: keep-alive\r\n");
+    }
+    if let Body::Whole(bytes) = &body {
+        let _ = write!(head, "content-length: {}\r\n", bytes.len());
+    } else if chunked {
+        head.push_str("transfer-encoding: chunked\r\n");
+    }
+    let _ = write!(head, "date: {}\r\n\r\n", date(SystemTime::now()));
+    let mut out = head.into_bytes();
+    let mut body = match body {
+        _ if manner.bare => return wire.send(&out).await.map(|()| stays),
+        Body::Whole(bytes) if bytes.len() <= PIECE => {
+            out.extend_from_slice(&bytes);
+            return wire.send(&out).await.map(|()| stays);
+        }
+        Body::Whole(bytes) => {
+            wire.send(&out).await?;
+            return wire.send(&bytes).await.map(|()| stays);
+        }
+        Body::Stream(stream) => stream,
+    };
+    wire.send(&out).await?;
+    loop {
+        out.clear();
+        // What is there goes together, as much of it as makes a piece.
+        let gather = poll_fn(|context| {
+            while out.len() < PIECE {
+                match body.poll_next(context) {
+                    Poll::Ready(Some(piece)) if chunked => chunk(&mut out, &piece),
+                    Poll::Ready(Some(piece)) => out.extend_from_slice(&piece),
+                    Poll::Ready(None) => return Poll::Ready(true),
+                    Poll::Pending if out.is_empty() => return Poll::Pending,
+                    Poll::Pending => break,
+                }
+            }
+            Poll::Ready(false)
+        });
+        let First::One(over) = first(gather, wire.gone()).await else { return Ok(false) };
+        if over && chunked {
+            out.extend_from_slice(b"0\r\n\r\n");
+        }
+        wire.send(&out).await?;
+        if over {
+            return Ok(stays);
+        }
+    }
 }
 
-fn holding(answer: Response<Body>, permit: OwnedSemaphorePermit) -> Response<Body> {
-    answer.map(|body| body.holding(permit))
+/// A piece as a chunk. An empty one would be the end.
+fn chunk(out: &mut Vec<u8>, piece: &[u8]) {
+    if !piece.is_empty() {
+        out.extend_from_slice(format!("{:x}\r\n", piece.len()).as_bytes());
+        out.extend_from_slice(piece);
+        out.extend_from_slice(b"\r\n");
+    }
 }
 
-/// Whether the peer has asked for the connection to stay open.
-fn wants_to_stay(head: &hyper::http::request::Parts) -> bool {
-    head.headers.get_all(CONNECTION).iter().any(|value| {
-        let words = value.to_str().unwrap_or_default();
-        words.split(',').any(|word| word.trim().eq_ignore_ascii_case("keep-alive"))
-    })
-}
-
-/// Reads a body, if it is not too long.
-async fn read(shared: &Shared, mut body: Incoming) -> Result<Bytes, Response<Body>> {
-    if body.is_end_stream() {
-        return Ok(Bytes::new());
+/// Reads a body, if it is not too long; the answer if it is. An error means that there is nobody to answer.
+async fn read(
+    shared: &Shared,
+    wire: &mut Wire,
+    request: &Request,
+    mut rest: Rest,
+) -> io::Result<Result<Bytes, Response>> {
+    if rest == Rest::Length(0) {
+        return Ok(Ok(Bytes::new()));
     }
     let limit = shared.limits.body;
-    let announced = body.size_hint().exact().map(|length| usize::try_from(length).unwrap_or(usize::MAX));
+    let announced = match rest {
+        Rest::Length(length) => Some(usize::try_from(length).unwrap_or(usize::MAX)),
+        _ => None,
+    };
     if announced.is_some_and(|length| length > LONGEST_REFUSED) {
-        return Err(too_long(limit));
+        return Ok(Err(too_long(limit)));
     }
     let refused = announced.is_some_and(|length| length > limit);
+    if request.modern && request.fields.says("expect", "100-continue") && !wire.has_more() {
+        if refused {
+            return Ok(Err(too_long(limit)));
+        }
+        wire.send(b"HTTP/1.1 100 Continue\r\n\r\n").await?;
+    }
     let mut bytes = Vec::new();
     let mut length = 0_usize;
     // For what has come, not for what was announced: who sends nothing takes no room from others.
     let mut leave = Vec::new();
     loop {
-        let Ok(frame) = timeout(shared.limits.stall, body.frame()).await else { return Err(late()) };
-        let Some(frame) = frame else { break };
-        let frame = frame.map_err(|_| error(StatusCode::BAD_REQUEST, "the body is not whole"))?;
-        let Some(data) = frame.data_ref() else { continue };
-        length = length.saturating_add(data.len());
+        let Ok(piece) = timeout(shared.limits.stall, wire.piece(&mut rest)).await else {
+            return Ok(Err(late()));
+        };
+        let piece = match piece {
+            Ok(Some(piece)) => piece,
+            Ok(None) => break,
+            Err(Fault::Broken(error)) => return Err(error),
+            Err(_) => return Ok(Err(error(Status::BAD_REQUEST, "the body is not whole"))),
+        };
+        length = length.saturating_add(piece.len());
         if length > LONGEST_REFUSED {
-            return Err(too_long(limit));
+            return Ok(Err(too_long(limit)));
         }
         if refused || length > limit {
             (bytes, leave) = (Vec::new(), Vec::new());
             continue;
         }
         if length > SMALL_BODY {
-            let needed = u32::try_from(data.len()).unwrap_or(u32::MAX);
+            let needed = u32::try_from(piece.len()).unwrap_or(u32::MAX);
             leave.push(shared.large_bodies.acquire_many(needed).await);
         }
-        bytes.extend_from_slice(data);
+        bytes.extend_from_slice(&piece);
     }
     // What was read is the handler's now, who is done with it soon.
     drop(leave);
-    if length > limit { Err(too_long(limit)) } else { Ok(bytes.into()) }
+    Ok(if length > limit { Err(too_long(limit)) } else { Ok(bytes.into()) })
 }
 
-fn late() -> Response<Body> {
-    error(StatusCode::REQUEST_TIMEOUT, "the body did not come in time")
+fn late() -> Response {
+    error(Status::REQUEST_TIMEOUT, "the body did not come in time")
 }
 
-fn too_long(limit: usize) -> Response<Body> {
-    error(StatusCode::PAYLOAD_TOO_LARGE, &format!("the body may have {limit} bytes at most"))
+fn too_long(limit: usize) -> Response {
+    error(Status::PAYLOAD_TOO_LARGE, &format!("the body may have {limit} bytes at most"))
 }
 
 /// An answer that says what is wrong: the status in words, as ContainerPilot 3.8 does, and then the reason.
-pub(crate) fn error(status: StatusCode, reason: &str) -> Response<Body> {
-    let words = status.canonical_reason().unwrap_or("Error");
-    let mut answer = Response::new(Body::from(format!("{words}\n{reason}\n")));
-    *answer.status_mut() = status;
-    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-    answer
+pub(crate) fn error(status: Status, reason: &str) -> Response {
+    let text = format!("{}\n{reason}\n", status.words());
+    Response { status, ..Response::new("text/plain; charset=utf-8", text) }
 }
 
 /// The answer to a method that a path does not know.
-pub(crate) fn wrong_method(allowed: &'static str) -> Response<Body> {
-    let mut answer = error(StatusCode::METHOD_NOT_ALLOWED, &format!("this path takes {allowed}"));
-    answer.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
+pub(crate) fn wrong_method(allowed: &'static str) -> Response {
+    let mut answer = error(Status::METHOD_NOT_ALLOWED, &format!("this path takes {allowed}"));
+    answer.fields.push(("allow", allowed));
     answer
 }
 

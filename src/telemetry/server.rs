@@ -8,8 +8,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use containerpilot_core::plan::{self, Level};
-use hyper::header::{CONTENT_TYPE, HeaderValue};
-use hyper::{Method, Response, StatusCode};
 use tokio::sync::{Mutex, watch};
 use tokio::time::{Instant, sleep, timeout};
 
@@ -18,7 +16,7 @@ use super::process::Process;
 use super::{Metrics, own, readiness, status};
 use crate::inquiry::{Desk, Snapshot};
 use crate::net::Net;
-use crate::net::serve::{self, Answer, Answering, Asked, Body, First, Limits, Listener};
+use crate::net::serve::{self, Answer, Answering, Asked, First, Limits, Listener, Response, Status};
 
 /// How long the loop may take to answer. It does so at once, unless something is very wrong.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -165,40 +163,34 @@ impl Answer for Pages {
 }
 
 impl Pages {
-    async fn respond(&self, asked: Asked) -> Response<Body> {
-        let path = asked.request.uri().path();
+    async fn respond(&self, asked: Asked) -> Response {
+        let path = asked.request.path.as_str();
         if !["/metrics", "/status", "/livez", "/readyz"].contains(&path) {
             let reason = "there are /metrics, /status, /livez and /readyz";
-            return serve::error(StatusCode::NOT_FOUND, reason);
+            return serve::error(Status::NOT_FOUND, reason);
         }
         // The body of an answer to HEAD is left out on its way.
-        if !matches!(*asked.request.method(), Method::GET | Method::HEAD) {
+        if !matches!(asked.request.method.as_str(), "GET" | "HEAD") {
             return serve::wrong_method("GET, HEAD");
         }
         let Ok(snapshot) = timeout(PATIENCE, self.snapshot()).await.unwrap_or(Err(Gone)) else {
             let reason = format!("the supervisor did not answer within {} s", PATIENCE.as_secs());
-            return serve::error(StatusCode::SERVICE_UNAVAILABLE, &reason);
+            return serve::error(Status::SERVICE_UNAVAILABLE, &reason);
         };
         match path {
-            "/metrics" => page(exposition::CONTENT_TYPE, self.metrics(&snapshot)),
-            "/status" => page("application/json", status::page(&snapshot, VERSION)),
+            "/metrics" => Response::new(exposition::CONTENT_TYPE, self.metrics(&snapshot)),
+            "/status" => Response::new("application/json", status::page(&snapshot, VERSION)),
             "/readyz" => match readiness::obstacles(&snapshot) {
-                obstacles if obstacles.is_empty() => page(TEXT, "ready\n".to_owned()),
-                obstacles => serve::error(StatusCode::SERVICE_UNAVAILABLE, obstacles.trim_end()),
+                obstacles if obstacles.is_empty() => Response::new(TEXT, "ready\n".to_owned()),
+                obstacles => serve::error(Status::SERVICE_UNAVAILABLE, obstacles.trim_end()),
             },
             // The loop has answered, and that is all there is to say.
-            _ => page(TEXT, "alive\n".to_owned()),
+            _ => Response::new(TEXT, "alive\n".to_owned()),
         }
     }
 }
 
 const TEXT: &str = "text/plain; charset=utf-8";
-
-fn page(kind: &'static str, text: String) -> Response<Body> {
-    let mut answer = Response::new(Body::from(text));
-    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
-    answer
-}
 
 /// The loop is not there any more.
 struct Gone;

@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use bytes::Bytes;
 use containerpilot_core::plan::{Consul, ConsulAddress, Tls};
-use hyper::Method;
-use hyper::body::Bytes;
 
 use crate::discovery::client::Client;
 
@@ -59,7 +58,7 @@ impl Server {
         let address = ConsulAddress::Network(self.address.clone());
         let client = Client::new(&Consul { address, https: true, token: None, token_file: None, tls });
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let answer = runtime.block_on(client.ask(Method::GET, "/words", Bytes::new(), PATIENCE));
+        let answer = runtime.block_on(client.ask("GET", "/words", Bytes::new(), PATIENCE));
         answer
             .map(|answer| String::from_utf8_lossy(&answer.body).into_owned())
             .map_err(|trouble| format!("{trouble:?}"))

@@ -19,16 +19,16 @@ impl Answer for Echo {
 }
 
 impl Echo {
-    async fn echo(&self, asked: Asked) -> Response<Body> {
-        match asked.request.uri().path() {
+    async fn echo(&self, asked: Asked) -> Response {
+        match asked.request.path.as_str() {
             "/stream" => {
                 let (feed, body) = Body::stream();
                 self.0.send(feed).unwrap();
-                Response::new(body)
+                Response::new("text/plain", body)
             }
-            "/large" => Response::new(vec![b'x'; 8 << 20].into()),
+            "/large" => Response::new("text/plain", vec![b'x'; 8 << 20]),
             "/hang" => std::future::pending().await,
-            _ => Response::new(asked.request.into_body().into()),
+            _ => Response::new("text/plain", asked.body),
         }
     }
 }
