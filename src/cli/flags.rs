@@ -233,7 +233,7 @@ fn unknown(flags: &[&'static Flag], name: &str) -> FlagError {
 
 /// The flags that begin like `name`, or else the nearest one.
 fn nearest(flags: &[&'static Flag], name: &str) -> Vec<&'static str> {
-    let name = name.trim().to_lowercase();
+    let name = name.trim().to_ascii_lowercase();
     let names = || flags.iter().map(|flag| flag.name).chain(["help"]);
     let begins: Vec<_> = names().filter(|flag| !name.is_empty() && flag.starts_with(&name)).collect();
     if begins.is_empty() { suggest::nearest(&name, names()).into_iter().collect() } else { begins }

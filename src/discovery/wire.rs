@@ -78,7 +78,7 @@ const fn word(status: Status) -> &'static str {
 /// Whether an answer means that there is no such service or check. Consul says it in several ways: 404 since 1.11, and
 /// before that 500 and some words.
 pub(super) fn is_forgotten(status: u16, body: &[u8]) -> bool {
-    let words = String::from_utf8_lossy(body).to_lowercase();
+    let words = String::from_utf8_lossy(body).to_ascii_lowercase();
     let known = ["unknown check", "unknown service", "does not have associated ttl", "does not exist"];
     status == 404 || (status == 500 && known.iter().any(|text| words.contains(text)))
 }

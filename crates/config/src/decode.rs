@@ -69,10 +69,11 @@ pub fn fill<K: Kind>(
     cx: &mut Cx<'_>,
     found: Option<&Found<'_>>,
 ) -> bool {
-    *field = found.and_then(|&Found { name, node, place, key, written }| {
-        Some(Given { value: K::read(cx, name, node)?, place, key, written })
-    });
-    field.is_some()
+    *field = None;
+    let Some(&Found { name, node, place, key, written }) = found else { return false };
+    let Some(value) = K::read(cx, name, node) else { return false };
+    *field = Some(Given { value, place, key, written });
+    true
 }
 
 /// What the table says about a section.

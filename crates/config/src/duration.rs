@@ -74,7 +74,8 @@ fn meaning(unit: &str) -> String {
     if word != unit && (known(word) || word.is_empty()) {
         return "write numbers and units without blanks, such as 1h30m".to_owned();
     }
-    let lower = word.to_lowercase();
+    // The one capital letter of a unit that is not ASCII: a Greek Mu.
+    let lower = word.to_ascii_lowercase().replace('Μ', "μ");
     let nearest = match lower.as_str() {
         "sec" | "secs" | "second" | "seconds" => "s",
         "min" | "mins" | "minute" | "minutes" => "m",

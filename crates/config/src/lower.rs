@@ -312,8 +312,11 @@ fn part(given: &Given<String>, range: &std::ops::Range<usize>) -> Place {
 }
 
 fn uncapitalised(text: &str) -> String {
-    let mut characters = text.chars();
-    characters.next().map(|first| first.to_lowercase().chain(characters).collect()).unwrap_or_default()
+    let mut text = text.to_owned();
+    if let Some(first) = text.get_mut(..1) {
+        first.make_ascii_lowercase();
+    }
+    text
 }
 
 /// A name that could stand in the catalog, made of one that cannot.

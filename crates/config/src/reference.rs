@@ -104,8 +104,8 @@ pub const EVENTS: [(&str, &str, &str); 12] = [
 /// A type in words.
 fn words(shape: Shape) -> String {
     let link = |info: &SectionInfo| {
-        let kept = info.title.to_lowercase().replace(' ', "-");
-        let anchor: String = kept.chars().filter(|c| c.is_alphanumeric() || *c == '-').collect();
+        let kept = info.title.to_ascii_lowercase().replace(' ', "-");
+        let anchor: String = kept.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
         format!("[{}](#{anchor})", info.title)
     };
     let section = section_of(shape).map(link).unwrap_or_default();

@@ -197,6 +197,20 @@ fn folded(code: u32) -> Option<u32> {
     }
 }
 
+/// The first of all characters that differ from it only in case.
+pub(crate) fn caseless(rune: char) -> char {
+    if rune.is_ascii() {
+        return rune.to_ascii_uppercase();
+    }
+    let first = ring(u32::from(rune)).fold(u32::from(rune), u32::min);
+    char::from_u32(first).unwrap_or(rune)
+}
+
+/// The other characters that differ from one only in case.
+fn ring(code: u32) -> impl Iterator<Item = u32> {
+    std::iter::successors(folded(code), |&other| folded(other)).take_while(move |&other| other != code)
+}
+
 /// Adds to a class what differs only in case, as it was in Unicode 13.
 pub(crate) fn fold(class: &mut Class) {
     let before = class.clone();
@@ -204,8 +218,7 @@ pub(crate) fn fold(class: &mut Class) {
         let (start, end) = (u32::from(start), u32::from(end));
         for fold in folds(start, end) {
             for code in fold.start.max(start)..=fold.end.min(end) {
-                let ring = std::iter::successors(folded(code), |&other| folded(other));
-                for other in ring.take_while(|&other| other != code) {
+                for other in ring(code) {
                     class.add_codes(other, other);
                 }
             }

@@ -1,5 +1,7 @@
 //! Guesses what a misspelt word was meant to be, for the "did you mean" part of a message.
 
+use crate::runes;
+
 /// The known word that is nearest to `word`, if any is near enough to be worth suggesting: at most a third of
 /// its letters differ (one difference is always allowed). Case does not count, and two swapped neighbours count as
 /// one difference.
@@ -7,13 +9,14 @@
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // A word this long is no slip of the finger, and the comparison below costs its length squared.
     const LONGEST: usize = 64;
-    let word: Vec<char> = word.to_lowercase().chars().take(LONGEST + 1).collect();
+    let caseless = |word: &str| word.chars().take(LONGEST + 1).map(runes::caseless).collect::<Vec<char>>();
+    let word = caseless(word);
     if word.is_empty() || word.len() > LONGEST {
         return None;
     }
     let mut best: Option<(usize, &'a str)> = None;
     for candidate in known {
-        let letters: Vec<char> = candidate.to_lowercase().chars().take(LONGEST + 1).collect();
+        let letters = caseless(candidate);
         let allowed = (word.len().max(letters.len()) / 3).max(1);
         if letters.len().abs_diff(word.len()) > allowed || letters.len() > LONGEST {
             continue;

@@ -78,7 +78,7 @@ fn event_named(cx: &mut Cx<'_>, key: &str, node: &Node, text: &str) -> Option<Ev
     if let Some(word) = ["SIGHUP", "SIGUSR2", "quit", "error"].into_iter().find(|word| *word == text) {
         return Some(EventName::NeverSent(word));
     }
-    let lower = text.to_lowercase();
+    let lower = text.to_ascii_lowercase();
     let help = match crate::suggest::meant(text, &EVENT_NAMES, &OTHER_EVENTS) {
         _ if matches!(lower.as_str(), "started" | "running") => {
             "no event tells that a job has started; \"healthy\" tells that its health check has passed"

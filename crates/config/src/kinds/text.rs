@@ -44,8 +44,10 @@ impl Kind for Flag {
             _ => {}
         }
         let help = match &node.value {
-            Value::String(text) if matches!(text.to_lowercase().as_str(), "yes" | "on") => "write true",
-            Value::String(text) if matches!(text.to_lowercase().as_str(), "no" | "off") => "write false",
+            Value::String(text) if matches!(text.to_ascii_lowercase().as_str(), "yes" | "on") => "write true",
+            Value::String(text) if matches!(text.to_ascii_lowercase().as_str(), "no" | "off") => {
+                "write false"
+            }
             _ => "",
         };
         cx.error(node.span, format!("`{key}` must be true or false, not {}", found(node)), help);

@@ -368,6 +368,7 @@ fn c2_every_character_is_what_it_is_to_the_crates() {
         let mut ring = Class::of(&[(rune, rune)]);
         fold(&mut ring);
         assert_eq!(ring.ranges(), ranges(&known::ring(rune)), "{rune:?} without case");
+        assert_eq!(caseless(rune), ring.ranges()[0].0, "the first of those like {rune:?}");
         assert_eq!(
             begins_word(rune),
             unicode_ident::is_xid_start(rune),
