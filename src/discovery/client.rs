@@ -241,17 +241,18 @@ fn late(within: Duration) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+
     use containerpilot_core::plan::{ConsulAddress, Tls};
 
     use super::*;
 
-    #[test]
-    fn l5_no_part_of_a_token_that_an_answer_repeats_is_told() {
-        let token = "11111111-2222-3333-4444-555555555555";
-        let client = Client::new(&Consul {
-            address: ConsulAddress::Network("127.0.0.1:8500".to_owned()),
+    fn client(address: &str, token: Option<&str>) -> Client {
+        Client::new(&Consul {
+            address: ConsulAddress::Network(address.to_owned()),
             https: false,
-            token: Some(token.to_owned()),
+            token: token.map(str::to_owned),
             token_file: None,
             tls: Tls {
                 ca_file: None,
@@ -261,7 +262,81 @@ mod tests {
                 server_name: None,
                 verify: true,
             },
+        })
+    }
+
+    /// A server that gives these answers, one connection after the other; what it was asked on each.
+    fn server(connections: Vec<Vec<&'static str>>) -> (String, std::thread::JoinHandle<Vec<String>>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let serving = std::thread::spawn(move || {
+            let serve = |answers: Vec<&str>| {
+                let (mut stream, _) = listener.accept().unwrap();
+                let mut asked = Vec::new();
+                for answer in answers {
+                    let begin = asked.len();
+                    while !asked[begin..].ends_with(b"\r\n\r\n") {
+                        let mut byte = [0];
+                        stream.read_exact(&mut byte).unwrap();
+                        asked.extend_from_slice(&byte);
+                    }
+                    stream.write_all(answer.as_bytes()).unwrap();
+                }
+                String::from_utf8(asked).unwrap()
+            };
+            connections.into_iter().map(serve).collect()
         });
+        (address, serving)
+    }
+
+    #[test]
+    fn d1_a_connection_is_used_again_as_long_as_it_can_be_and_another_is_dialled_then() {
+        let (address, serving) = server(vec![
+            vec![
+                "HTTP/1.1 200 OK\r\nX-Consul-Index: 7\r\nContent-Length: 3\r\n\r\none",
+                "HTTP/1.1 102 Wait\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nt\r\n2\r\nwo\r\n0\r\n\r\n",
+                // It leaves in the middle of the third.
+                "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nthr",
+            ],
+            vec!["HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nthree"],
+            vec!["HTTP/1.0 404 No\r\n\r\nto the end"],
+            vec!["HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nx"],
+        ]);
+        let client = client(&address, Some("t0ken"));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let ask = || runtime.block_on(client.ask("GET", "/v1/x", Bytes::new(), Duration::from_secs(30)));
+        let good = || ask().map(|answer| (answer.status, answer.index, answer.body)).unwrap();
+        assert_eq!(good(), (200, Some(7), "one".into()));
+        assert_eq!(good(), (200, None, "two".into()));
+        assert_eq!(good(), (200, None, "three".into()), "by a second connection");
+        assert_eq!(good(), (404, None, "to the end".into()), "by a third");
+        let words = Trouble::NoAnswer("invalid HTTP: it is not clear where it ends".to_owned());
+        assert_eq!(ask().unwrap_err(), words);
+        let asked = serving.join().unwrap();
+        let counts: Vec<usize> =
+            asked.iter().map(|all| all.matches("GET /v1/x HTTP/1.1\r\n").count()).collect();
+        assert_eq!(counts, [3, 1, 1, 1]);
+        let fields =
+            format!("host: {address}\r\nuser-agent: containerpilot\r\nx-consul-token: t0ken\r\n\r\n");
+        assert!(asked.iter().all(|all| all.ends_with(&fields)), "{asked:?}");
+    }
+
+    #[test]
+    fn d1_what_would_be_more_than_a_path_is_not_asked() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let client = client("127.0.0.1:1", None);
+        for path in ["/a b", "/a\r\nx: y", "/\u{e4}", ""] {
+            let asked = runtime.block_on(client.ask("GET", path, Bytes::new(), Duration::from_secs(30)));
+            assert!(matches!(asked, Err(Trouble::NotAsked(_))), "{path:?}");
+        }
+        assert!(secret("a\r\nb").is_none() && secret("").is_none());
+        assert_eq!(format!("{:?}", secret("t0ken")), "Some((hidden))", "not even for a programmer");
+    }
+
+    #[test]
+    fn l5_no_part_of_a_token_that_an_answer_repeats_is_told() {
+        let token = "11111111-2222-3333-4444-555555555555";
+        let client = client("127.0.0.1:8500", Some(token));
         for blanks in 0..2 * MOST_WORDS {
             let body = format!("{}{token} is not known, {token}", "x".repeat(blanks));
             let words = client.words(&Answer { status: 403, index: None, body: body.into() });

@@ -226,3 +226,59 @@ fn s6_what_was_begun_is_answered_before_the_server_ends() {
     assert_eq!(server.ended.recv_timeout(PATIENCE), Err(mpsc::RecvTimeoutError::Disconnected));
     assert!(UnixStream::connect(server.folder.join("socket")).is_err(), "nobody listens");
 }
+
+#[test]
+fn x1_who_waits_for_leave_to_send_a_body_gets_it_or_a_no() {
+    let server = Server::start(calm());
+    let mut stream = server.connect();
+    stream.write_all(b"POST / HTTP/1.1\r\nexpect: 100-continue\r\ncontent-length: 5\r\n\r\n").unwrap();
+    let mut leave = [0; 25];
+    stream.read_exact(&mut leave).unwrap();
+    assert_eq!(&leave, b"HTTP/1.1 100 Continue\r\n\r\n");
+    stream.write_all(b"hello").unwrap();
+    let answer = read_all(stream);
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("\r\n\r\nhello"), "{answer}");
+    let refused = server.ask(b"POST / HTTP/1.1\r\nexpect: 100-continue\r\ncontent-length: 2000000\r\n\r\n");
+    assert!(refused.starts_with("HTTP/1.1 413 "), "{refused}");
+}
+
+#[test]
+fn x1_old_clients_and_those_who_want_the_head_alone_get_what_they_understand() {
+    let server = Server::start(Limits { persistent: true, ..calm() });
+    let answer = server.ask(b"POST / HTTP/1.0\r\ncontent-length: 2\r\n\r\nab");
+    assert!(answer.contains("connection: close\r\n") && answer.ends_with("\r\n\r\nab"), "{answer}");
+    let two = server.ask(
+        b"POST / HTTP/1.0\r\nconnection: keep-alive\r\ncontent-length: 1\r\n\r\na\
+          POST / HTTP/1.1\r\nconnection: close\r\ncontent-length: 1\r\n\r\nb",
+    );
+    assert_eq!(two.matches("200 OK").count(), 2, "{two}");
+    assert_eq!(two.matches("connection: keep-alive\r\n").count(), 1, "{two}");
+    let bare = server.ask(b"HEAD / HTTP/1.1\r\nconnection: close\r\ncontent-length: 3\r\n\r\nabc");
+    assert!(bare.contains("content-length: 3\r\n") && bare.ends_with(" GMT\r\n\r\n"), "{bare}");
+
+    let stream = |version: &str| {
+        let mut stream = server.connect();
+        write!(stream, "GET /stream HTTP/1.{version}\r\nconnection: close\r\n\r\n").unwrap();
+        let mut feed = server.feeds.recv_timeout(PATIENCE).unwrap();
+        for piece in ["one", "", "two"] {
+            assert_eq!(feed.offer(piece.into(), "slow"), Taken::Yes);
+        }
+        drop(feed);
+        read_all(stream)
+    };
+    let (old, new) = (stream("0"), stream("1"));
+    assert!(old.ends_with("\r\n\r\nonetwo") && !old.contains("chunked"), "{old}");
+    assert!(new.ends_with("\r\n\r\n3\r\none\r\n3\r\ntwo\r\n0\r\n\r\n"), "{new}");
+}
+
+#[test]
+fn x1_a_request_with_two_ends_is_refused_and_nothing_behind_it_is_answered() {
+    let server = Server::start(Limits { persistent: true, ..calm() });
+    let answer = server.ask(
+        b"POST / HTTP/1.1\r\ncontent-length: 5\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n\
+          GET /hang HTTP/1.1\r\n\r\n",
+    );
+    assert!(answer.starts_with("HTTP/1.1 400 ") && answer.matches("HTTP/1.1").count() == 1, "{answer}");
+    let answer = server.ask(b"POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\nno number\r\n");
+    assert!(answer.starts_with("HTTP/1.1 400 ") && answer.contains("the body is not whole"), "{answer}");
+}
