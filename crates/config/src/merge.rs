@@ -41,19 +41,28 @@ fn replace<T>(earlier: &mut Option<Given<T>>, later: Option<Given<T>>) {
 fn unite<T>(
     earlier: &mut Option<Given<Vec<T>>>,
     later: Option<Given<Vec<T>>>,
-    name: impl Fn(&T) -> Option<String>,
+    name: fn(&T) -> Option<String>,
 ) {
     let Some(later) = later else { return };
     let Some(earlier) = earlier else {
         *earlier = Some(later);
         return;
     };
-    let mut slots: Vec<Option<T>> = std::mem::take(&mut earlier.value).into_iter().map(Some).collect();
-    let named = |(at, one): (usize, &Option<T>)| Some((one.as_ref().and_then(&name)?, at));
-    let mut known = Table::grouped(slots.iter().enumerate().filter_map(named));
-    for one in later.value {
-        let replaced =
-            name(&one).and_then(|name| known.get_mut(&name)).map(std::mem::take).unwrap_or_default();
+    let names = |list: &[T]| list.iter().map(name).collect::<Vec<Option<String>>>();
+    let order = united(names(&earlier.value), names(&later.value));
+    let all = std::mem::take(&mut earlier.value).into_iter().chain(later.value);
+    let mut all: Vec<Option<T>> = all.map(Some).collect();
+    earlier.value = order.into_iter().filter_map(|nth| all.get_mut(nth)?.take()).collect();
+}
+
+/// The order of what two lists become, by the names in them; those of the later one are counted on.
+fn united(earlier: Vec<Option<String>>, later: Vec<Option<String>>) -> Vec<usize> {
+    let count = earlier.len();
+    let mut slots: Vec<Option<usize>> = (0..count).map(Some).collect();
+    let named = earlier.into_iter().enumerate().filter_map(|(at, name)| Some((name?, at)));
+    let mut known = Table::grouped(named);
+    for (nth, name) in (count..).zip(later) {
+        let replaced = name.and_then(|name| known.get_mut(&name)).map(std::mem::take).unwrap_or_default();
         let mut places = replaced.into_iter();
         let first = places.next();
         for at in places {
@@ -62,11 +71,11 @@ fn unite<T>(
             }
         }
         match first.and_then(|at| slots.get_mut(at)) {
-            Some(slot) => *slot = Some(one),
-            None => slots.push(Some(one)),
+            Some(slot) => *slot = Some(nth),
+            None => slots.push(Some(nth)),
         }
     }
-    earlier.value = slots.into_iter().flatten().collect();
+    slots.into_iter().flatten().collect()
 }
 
 fn text(given: &Option<Given<String>>) -> Option<String> {
