@@ -3,6 +3,10 @@
 //! A [`Kind`] is a way to read one value. The table of fields ([`crate::fields`]) names a kind for each key,
 //! and the [`section!`](crate::section) macro turns a part of the table into a struct with a reader.
 
+use std::rc::Rc;
+
+use containerpilot_core::table::Table;
+
 use crate::diagnose::{FileId, Place, Problem, Severity};
 use crate::json5::{Member, Node, Value};
 use crate::limits;
@@ -194,12 +198,14 @@ pub struct Cx<'a> {
     /// The file that is read.
     pub file: FileId,
     problems: &'a mut Vec<Problem>,
+    /// The defaults that were needed so far: a thousand jobs have the same ones.
+    defaults: Table<&'static str, Option<Rc<Node>>>,
 }
 
 impl<'a> Cx<'a> {
     /// A reader of one file.
     pub fn new(file: FileId, problems: &'a mut Vec<Problem>) -> Self {
-        Self { file, problems }
+        Self { file, problems, defaults: Table::new() }
     }
 
     /// The place of a range of the file that is read.
@@ -268,7 +274,7 @@ impl<'a> Cx<'a> {
         for (row, (field, filled)) in info.fields.iter().zip(filled).enumerate() {
             if let DefaultValue::Is(text) = field.default
                 && !filled
-                && let Some(node) = default_node(text)
+                && let Some(node) = self.defaults.or_insert_with(text, || default_node(text)).clone()
             {
                 let place = self.at(span);
                 let found = Found { name: field.key, node: &node, place, key: place, written: false };
@@ -317,10 +323,10 @@ impl<'a> Cx<'a> {
 }
 
 /// The default that a row of the table states, as if it were written.
-fn default_node(text: &str) -> Option<Node> {
+fn default_node(text: &str) -> Option<Rc<Node>> {
     let parsed = crate::json5::parse(format!("{{v:{text}}}").as_bytes());
     match parsed.root?.value {
-        Value::Object(members) => Some(members.into_iter().next()?.value),
+        Value::Object(members) => Some(Rc::new(members.into_iter().next()?.value)),
         _ => None,
     }
 }
