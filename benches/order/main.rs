@@ -5,6 +5,13 @@
 //! form. What is used once everything has been started comes first in `link-order.txt`, then what only a start needs.
 //! Both lie together in the binary then, see `build.rs`. It takes a minute or so.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "it stops at what it does not expect, like a benchmark"
+)]
+
 mod map;
 mod stepper;
 

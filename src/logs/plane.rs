@@ -39,6 +39,9 @@ const MOMENT: Duration = Duration::from_micros(150);
 /// and went in that time is read without being waited for.
 const SOON: Duration = Duration::from_millis(1);
 const GATHERING: Duration = Duration::from_micros(500);
+/// When everything has been started and there was nothing to write for so long, the code that was needed for it is given
+/// back; this once.
+const REST: Duration = Duration::from_millis(100);
 /// The last lines that are shown with an entry (L6).
 const OUTPUT_LINES: usize = 5;
 const OUTPUT_BYTES: usize = 1024;
@@ -127,7 +130,7 @@ impl Plane {
         }
     }
 
-    /// Waits until there is something to do. Idle, this is one system call without a timeout.
+    /// Waits until there is something to do. Idle, this is one system call without a timeout, but for the first time.
     fn wait(&mut self) {
         if self.writer.is_blocked() {
             let (output, limit) = self.writer.awaited();
@@ -139,12 +142,13 @@ impl Plane {
         if self.busy >= BUSY_TURNS && self.read && !self.crowded {
             std::thread::sleep(MOMENT);
         }
-        if !self.rested && self.shared.settled.load(Ordering::Relaxed) {
+        let before = Instant::now();
+        let patience = (!self.rested && self.shared.settled.load(Ordering::Relaxed)).then_some(REST);
+        self.readable.wait(&mut self.ready, patience);
+        if patience.is_some() && self.ready.is_empty() {
             self.rested = true;
             sys::release_code();
         }
-        let before = Instant::now();
-        self.readable.wait(&mut self.ready);
         self.busy = if before.elapsed() < MOMENT { self.busy.saturating_add(1) } else { 0 };
         (self.read, self.crowded) = (false, false);
     }
