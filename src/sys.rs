@@ -5,8 +5,6 @@
 //! and because what happens in a child before its program runs must not go through the library's locks.
 #![expect(unsafe_code, reason = "raw system calls; every block says why it is sound")]
 
-#[cfg(all(target_arch = "x86_64", target_env = "gnu", target_feature = "crt-static"))]
-mod ballast;
 mod host;
 mod image;
 mod pipes;
@@ -580,23 +578,6 @@ fn resource(resource: Resource) -> ResourceNumber {
         Resource::Sigpending => libc::RLIMIT_SIGPENDING,
         Resource::Stack => libc::RLIMIT_STACK,
     }
-}
-
-/// An assertion of the C library's does not hold: nothing can be relied on any more, memory least of all.
-#[cfg(all(target_arch = "x86_64", target_env = "gnu", target_feature = "crt-static"))]
-extern "C" fn asserted(what: *const c_char, file: *const c_char, line: std::ffi::c_uint) -> ! {
-    use std::io::Write;
-    // SAFETY: the C library hands over texts of its own, each of which ends with a zero.
-    let (what, file) = unsafe { (std::ffi::CStr::from_ptr(what), std::ffi::CStr::from_ptr(file)) };
-    let mut text = [0_u8; 256];
-    let mut rest = text.as_mut_slice();
-    let _ = rest.write_all(file.to_bytes());
-    let _ = write!(rest, ":{line}: the C library gives up, for this does not hold: ");
-    let _ = rest.write_all(what.to_bytes());
-    let _ = rest.write_all(b"\n");
-    let room = rest.len();
-    let _ = nix::unistd::write(std::io::stderr(), text.get(..text.len() - room).unwrap_or_default());
-    std::process::abort()
 }
 
 /// How many columns a terminal has; nothing if that is none, or does not know.

@@ -33,26 +33,3 @@ fn unsafe_stands_in_one_file() {
     files.retain(|file| std::fs::read_to_string(file).unwrap().lines().any(|line| uses(line, word)));
     assert_eq!(files, [house.join("src/sys.rs")]);
 }
-
-#[cfg(all(target_arch = "x86_64", target_env = "gnu", target_feature = "crt-static"))]
-#[test]
-#[ignore = "run by what_the_c_library_asserts_is_told, in a process of its own"]
-fn assertion_that_fails() {
-    super::asserted(c"old_size > 0".as_ptr(), c"malloc.c".as_ptr(), 2617);
-}
-
-#[cfg(all(target_arch = "x86_64", target_env = "gnu", target_feature = "crt-static"))]
-#[test]
-fn what_the_c_library_asserts_is_told() {
-    use std::os::unix::process::ExitStatusExt;
-    let run = std::process::Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "--ignored", "--nocapture", "sys::tests::assertion_that_fails"])
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&run.stderr);
-    assert!(
-        said.contains("malloc.c:2617: the C library gives up, for this does not hold: old_size > 0\n"),
-        "{said}"
-    );
-    assert_eq!(run.status.signal(), Some(nix::libc::SIGABRT));
-}

@@ -57,9 +57,8 @@ impl Readable {
     /// Waits for so long, or without end, and puts the numbers of those that can be read into `ready`.
     pub(crate) fn wait(&mut self, ready: &mut Vec<u64>, limit: Option<Duration>) {
         ready.clear();
-        let limit = limit.map_or(EpollTimeout::NONE, |limit| {
-            EpollTimeout::try_from(limit).unwrap_or(EpollTimeout::NONE)
-        });
+        let limit = limit
+            .map_or(EpollTimeout::NONE, |limit| EpollTimeout::try_from(limit).unwrap_or(EpollTimeout::NONE));
         // An error can only be an interruption: then nothing is ready, and the caller comes again.
         let count = self.epoll.wait(&mut self.events, limit).unwrap_or(0);
         ready.extend(self.events.iter().take(count).map(EpollEvent::data));
