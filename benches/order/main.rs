@@ -2,8 +2,8 @@
 //!
 //! The release binary is run step by step, instruction by instruction, through what it does in most containers: a program
 //! started and ended, signals passed on, services started, checked, restarted and stopped, their lines written in each
-//! form. What is used once everything has been started comes first in `link-order.txt`, then what only a start needs.
-//! Both lie together in the binary then, see `build.rs`. It takes a minute or so.
+//! form. What is used last before everything rests comes first in `link-order.txt`, then what is used once everything has
+//! been started, then what only a start needs. Each lies together in the binary then, see `build.rs`. It takes a minute or so.
 
 #![expect(
     clippy::unwrap_used,
@@ -22,7 +22,7 @@ use std::time::Duration;
 use nix::sys::signal::Signal;
 
 use crate::map::Map;
-use crate::stepper::{Seen, Step};
+use crate::stepper::{Phase, Seen, Step};
 
 /// What a file of this name is to hold: what the binary was linked with.
 const ORDER: &str = "link-order.txt";
@@ -46,9 +46,11 @@ fn main() {
     std::fs::remove_dir_all(&folder).unwrap();
 
     let mut told = HashSet::new();
-    let lasting = seen.names(&map, true);
-    let all: Vec<&str> =
-        lasting.iter().copied().chain(seen.names(&map, false)).filter(|name| told.insert(*name)).collect();
+    let mut of = |phase| -> Vec<&str> {
+        seen.names(&map, phase).into_iter().filter(|name| told.insert(*name)).collect()
+    };
+    let lasting: Vec<&str> = [Phase::Resting, Phase::Lasting].into_iter().flat_map(&mut of).collect();
+    let all: Vec<&str> = lasting.iter().copied().chain(of(Phase::Starting)).collect();
     let size = |names: &[&str]| names.iter().map(|name| map.size(name)).sum::<u64>() / 1024;
     let order = Path::new(env!("CARGO_MANIFEST_DIR")).join(ORDER);
     std::fs::write(&order, all.join("\n") + "\n").unwrap();

@@ -1,6 +1,6 @@
 //! Runs a program one instruction after the other.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -22,26 +22,40 @@ pub(crate) struct Step {
     pub(crate) signal: Signal,
 }
 
+/// When a function was used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Phase {
+    /// As one of the last before a thread came to rest: these stay in memory.
+    Resting,
+    /// After everything had been started.
+    Lasting,
+    /// Before that.
+    Starting,
+}
+
 /// Which functions were used, in the order of their first use.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
-    /// Before all was started, and after it.
-    used: [Vec<usize>; 2],
-    known: HashSet<(usize, bool)>,
+    used: Vec<(Phase, usize)>,
+    known: HashSet<(Phase, usize)>,
 }
 
 impl Seen {
-    fn add(&mut self, function: usize, lasting: bool) {
-        if self.known.insert((function, lasting)) {
-            self.used[usize::from(lasting)].push(function);
+    fn add(&mut self, phase: Phase, function: usize) {
+        if self.known.insert((phase, function)) {
+            self.used.push((phase, function));
         }
     }
 
-    /// Their names: those that are used while services run, or those that are used to start them.
-    pub(crate) fn names<'a>(&self, map: &'a Map, lasting: bool) -> Vec<&'a str> {
-        self.used[usize::from(lasting)].iter().map(|place| map.name(*place)).collect()
+    /// Their names.
+    pub(crate) fn names<'a>(&self, map: &'a Map, phase: Phase) -> Vec<&'a str> {
+        self.used.iter().filter(|(used, _)| *used == phase).map(|(_, place)| map.name(*place)).collect()
     }
 }
+
+/// The last functions of a thread.
+type Recent = VecDeque<usize>;
+const RECENT: usize = 12;
 
 /// Runs the binary to its end.
 #[expect(clippy::zombie_processes, reason = "the tracer waits for it, as for everybody")]
@@ -69,6 +83,7 @@ pub(crate) fn run(binary: &Path, words: &[String], steps: &[Step], map: &Map, se
     let mut steps = steps.iter();
     let (mut next, mut quiet) = (steps.next(), 0);
     let (mut last, mut since) = (Instant::now(), Instant::now());
+    let mut recent: HashMap<Pid, Recent> = HashMap::new();
     loop {
         let status = waitpid(None, Some(WaitPidFlag::__WALL | WaitPidFlag::WNOHANG)).unwrap();
         if lasting && let Some(step) = next.filter(|step| quiet >= step.quiet || since.elapsed() > PATIENCE) {
@@ -79,6 +94,9 @@ pub(crate) fn run(binary: &Path, words: &[String], steps: &[Step], map: &Map, se
             WaitStatus::StillAlive => {
                 if last.elapsed() > QUIET {
                     (quiet, last) = (quiet + 1, Instant::now());
+                    for function in recent.values().flatten().filter(|_| lasting) {
+                        seen.add(Phase::Resting, *function);
+                    }
                 }
                 continue;
             }
@@ -86,6 +104,7 @@ pub(crate) fn run(binary: &Path, words: &[String], steps: &[Step], map: &Map, se
             WaitStatus::PtraceEvent(pid, _, libc::PTRACE_EVENT_EXEC) if pid != main => {
                 // From here on it is somebody else's program.
                 let _ = ptrace::detach(pid, None);
+                recent.remove(&pid);
                 continue;
             }
             WaitStatus::PtraceEvent(pid, _, libc::PTRACE_EVENT_EXEC) => {
@@ -106,7 +125,13 @@ pub(crate) fn run(binary: &Path, words: &[String], steps: &[Step], map: &Map, se
         if let Ok(registers) = ptrace::getregs(pid) {
             lasting |= registers.rip == settled && registers.rdx == libc::MADV_DONTNEED as u64;
             if let Some(function) = map.place(registers.rip) {
-                seen.add(function, lasting);
+                seen.add(if lasting { Phase::Lasting } else { Phase::Starting }, function);
+                let recent = recent.entry(pid).or_default();
+                recent.retain(|other| *other != function);
+                recent.push_back(function);
+                if recent.len() > RECENT {
+                    recent.pop_front();
+                }
             }
         }
         let _ = ptrace::step(pid, pass_on);

@@ -148,6 +148,7 @@ impl Plane {
         if patience.is_some() && self.ready.is_empty() {
             self.rested = true;
             sys::release_code();
+            self.readable.wait(&mut self.ready, None);
         }
         self.busy = if before.elapsed() < MOMENT { self.busy.saturating_add(1) } else { 0 };
         (self.read, self.crowded) = (false, false);
