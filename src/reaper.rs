@@ -3,6 +3,8 @@
 //! An ended child is first looked at and only then reaped. In between its number is still taken, so what is left
 //! of its process group can be signalled without ever hitting somebody else.
 
+use std::time::{Duration, Instant};
+
 use containerpilot_core::ids::{CheckRun, RunId};
 use containerpilot_core::input::ExitStatus;
 use containerpilot_core::plan::Signal;
@@ -13,6 +15,11 @@ use crate::sys::{self, Look};
 
 /// How many ended processes are collected in one turn; then other news gets its chance.
 const MOST_AT_ONCE: usize = 4096;
+
+/// The kernel begins every look at its oldest child and walks over the living. With thousands of orphans of whom some have
+/// ended, a look soon costs more than what it finds is worth: after so many orphans, one that takes so long is the last.
+const MANY: usize = 16;
+const FAR: Duration = Duration::from_micros(20);
 
 /// Whose process it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,6 +50,8 @@ pub(crate) struct Round {
     pub(crate) orphans: usize,
     /// Whether there may be more to collect at once.
     pub(crate) more: bool,
+    /// Whether the orphans were left to gather, because looks had become long.
+    pub(crate) far: bool,
     /// Whether the system has failed us: nobody tells again of those that are still there.
     pub(crate) failed: bool,
 }
@@ -63,46 +72,78 @@ impl Reaper {
         self.pids.insert(owner, pid);
     }
 
-    /// Collects every process that has ended.
+    /// Collects every process that has ended; but for orphans who can wait, while there are very many.
     pub(crate) fn collect(&mut self, ended: &mut Vec<Ended>) -> Round {
+        self.collect_until(ended, FAR)
+    }
+
+    fn collect_until(&mut self, ended: &mut Vec<Ended>, far: Duration) -> Round {
         let mut round = Round::default();
         for _ in 0..MOST_AT_ONCE {
+            let began = Instant::now();
             let (pid, status) = match sys::look() {
                 Ok(Look::Ended(pid, status)) => (pid, status),
                 Ok(Look::Alive | Look::Childless) => return round,
                 Err(_) => return Round { failed: true, ..round },
             };
-            let Some(owner) = self.living.remove(&pid) else {
-                round.orphans += 1;
-                if sys::reap(pid).is_err() {
+            let took = began.elapsed();
+            if let Some(owner) = self.living.remove(&pid) {
+                if !self.bury(owner, pid, status, ended) {
                     return Round { failed: true, ..round };
                 }
                 continue;
-            };
-            self.pids.remove(&owner);
-            // Its own process is a zombie that holds the number; whoever else is there is what is left.
-            // A check's answer is there, and nobody looks after what it leaves behind: it is not asked, or each check
-            // could leave one more.
-            let signal = match owner {
-                Owner::Run(_) => Signal::TERM,
-                Owner::Check(_) => Signal::KILL,
-            };
-            let _ = sys::kill_group(pid, signal);
-            let reaped = sys::reap(pid);
-            let leftovers = match owner {
-                Owner::Run(_) => sys::group_exists(pid),
-                // They were killed.
-                Owner::Check(_) => false,
-            };
-            if let (Owner::Run(run), true) = (owner, leftovers) {
-                self.remains.insert(run, pid);
             }
-            ended.push(Ended { owner, pid, status, leftovers });
-            if reaped.is_err() {
+            round.orphans += 1;
+            if sys::reap(pid).is_err() {
                 return Round { failed: true, ..round };
+            }
+            if round.orphans >= MANY && took > far {
+                let failed = !self.collect_own(ended);
+                return Round { far: true, failed, ..round };
             }
         }
         Round { more: true, ..round }
+    }
+
+    /// Collects those that we started ourselves, one by one; whether the system let us.
+    fn collect_own(&mut self, ended: &mut Vec<Ended>) -> bool {
+        let mut all = true;
+        let ours: Vec<(i32, Owner)> = self.living.iter().map(|(pid, owner)| (*pid, *owner)).collect();
+        for (pid, owner) in ours {
+            match sys::look_at(pid) {
+                Ok(Look::Ended(_, status)) => {
+                    self.living.remove(&pid);
+                    all &= self.bury(owner, pid, status, ended);
+                }
+                Ok(Look::Alive | Look::Childless) => {}
+                Err(_) => all = false,
+            }
+        }
+        all
+    }
+
+    /// Reaps a process that we started, and sees to what it leaves behind; whether the system let us.
+    fn bury(&mut self, owner: Owner, pid: i32, status: ExitStatus, ended: &mut Vec<Ended>) -> bool {
+        self.pids.remove(&owner);
+        // Its own process is a zombie that holds the number; whoever else is there is what is left.
+        // A check's answer is there, and nobody looks after what it leaves behind: it is not asked, or each check
+        // could leave one more.
+        let signal = match owner {
+            Owner::Run(_) => Signal::TERM,
+            Owner::Check(_) => Signal::KILL,
+        };
+        let _ = sys::kill_group(pid, signal);
+        let reaped = sys::reap(pid);
+        let leftovers = match owner {
+            Owner::Run(_) => sys::group_exists(pid),
+            // They were killed.
+            Owner::Check(_) => false,
+        };
+        if let (Owner::Run(run), true) = (owner, leftovers) {
+            self.remains.insert(run, pid);
+        }
+        ended.push(Ended { owner, pid, status, leftovers });
+        reaped.is_ok()
     }
 
     /// Sends a signal to the process group of a process that has not been reaped. One that has been needs none.

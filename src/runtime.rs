@@ -441,7 +441,7 @@ impl<D: Decide> Runtime<D> {
         let storm = round.orphans >= STORM || round.orphans > 0 && took > LONG_LOOK;
         let [least, most] = GATHERING;
         self.gathering_until = storm.then(|| Instant::now() + (took * 4).clamp(least, most));
-        if round.failed {
+        if round.failed || round.far {
             self.gathering_until = Some(Instant::now() + most);
         }
         if round.more {

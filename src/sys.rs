@@ -282,6 +282,11 @@ pub(crate) fn look() -> Result<Look, Errno> {
     wait_id(libc::P_ALL, 0, libc::WNOWAIT | libc::WNOHANG)
 }
 
+/// Looks whether one child has ended, and leaves it as it is. This is as quick with ten thousand children as with one.
+pub(crate) fn look_at(pid: i32) -> Result<Look, Errno> {
+    wait_id(libc::P_PID, pid, libc::WNOWAIT | libc::WNOHANG)
+}
+
 /// Reaps a child that has ended; waits for its end if need be.
 pub(crate) fn reap(pid: i32) -> Result<(), Errno> {
     loop {

@@ -50,6 +50,25 @@ isolated! {
         until(|| childless(&mut reaper));
     }
 
+    fn p1_among_very_many_orphans_our_own_are_found_one_by_one() {
+        let (mut spawner, mut reaper) = (spawner(), Reaper::default());
+        // Not told to the reaper, they are nobody's.
+        let orphans: Vec<i32> = (0..2 * MANY).map(|_| shell(&mut spawner, "exit 0").pid).collect();
+        let (ended, lives) = (shell(&mut spawner, "exit 3"), shell(&mut spawner, "sleep 1000"));
+        reaper.started(ended.pid, Owner::Run(RunId(1)));
+        reaper.started(lives.pid, Owner::Run(RunId(2)));
+        until(|| orphans.iter().chain([&ended.pid]).all(|pid| matches!(sys::look_at(*pid), Ok(Look::Ended(..)))));
+        let mut found = Vec::new();
+        let round = reaper.collect_until(&mut found, Duration::ZERO);
+        assert_eq!((round.orphans, round.far, round.failed), (MANY, true, false));
+        assert_eq!(found.iter().map(|ended| ended.status).collect::<Vec<_>>(), [ExitStatus::Code(3)]);
+        // The others are still there for the next round.
+        let round = reaper.collect(&mut found);
+        assert_eq!((round.orphans, found.len()), (MANY, 1));
+        reaper.kill_all();
+        assert_eq!(collect(&mut reaper, 1)[0].status, ExitStatus::Signal(Signal::KILL));
+    }
+
     fn p4_what_is_left_of_a_group_is_asked_to_end() {
         let (mut spawner, mut reaper) = (spawner(), Reaper::default());
         let spawned = shell(&mut spawner, "sleep 1000 & exit 0");
