@@ -41,7 +41,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use std::time::{Duration, Instant, SystemTime};
 
 use containerpilot_core::plan::{self, Level, Logging};
@@ -57,6 +57,8 @@ use crate::sys::Waker;
 
 /// After so many panics the log's thread gives up; each is a bug, and there is no use in endless ones.
 const MAX_PANICS: u32 = 100;
+/// What is said about a panic.
+const FAULT: &str = "a bug in the log: some lines may be lost; please report it";
 /// How much longer than its own deadline the end of the log's thread is waited for.
 const GRACE: Duration = Duration::from_millis(100);
 
@@ -80,8 +82,10 @@ pub(crate) struct Source {
 #[derive(Debug)]
 pub(crate) struct Logs {
     shared: Arc<Shared>,
-    /// What the log's thread will be made of, until it is.
-    plane: Mutex<Option<Plane>>,
+    /// What the log's thread works with. It holds this, but for the time that it waits for something to read.
+    plane: Arc<Mutex<Plane>>,
+    /// Whether there is such a thread.
+    begun: AtomicBool,
     /// Whether nobody is woken for what is said, for the time being.
     held: AtomicBool,
 }
@@ -133,12 +137,12 @@ impl Shared {
 }
 
 /// The life of the log's thread.
-fn run(plane: &mut Plane, shared: &Shared) {
+fn run(plane: &Mutex<Plane>, shared: &Shared) {
     for _ in 0..MAX_PANICS {
         // A panic is a bug, but not one that children should die of, as they would when their pipes close.
-        match catch_unwind(AssertUnwindSafe(|| plane.run())) {
+        match catch_unwind(AssertUnwindSafe(|| Plane::run(plane))) {
             Ok(all_written) => return shared.queue.set_end(all_written),
-            Err(_) => complain("a bug in the log: some lines may be lost; please report it"),
+            Err(_) => complain(FAULT),
         }
     }
     shared.queue.set_end(false);
@@ -167,27 +171,20 @@ impl Logs {
             settled: AtomicBool::new(false),
             tails: Mutex::default(),
         });
-        let plane = Mutex::new(Some(Plane::new(Arc::clone(&shared), output, logging)?));
-        Ok(Self { shared, plane, held: AtomicBool::new(false) })
+        let plane = Arc::new(Mutex::new(Plane::new(Arc::clone(&shared), output, logging)?));
+        Ok(Self { shared, plane, begun: AtomicBool::new(false), held: AtomicBool::new(false) })
     }
 
     /// Makes sure that somebody does what is in the queue. If no thread can be had, the next word tries again; until
     /// then all waits in the queue and in the pipes.
     fn run_plane(&self) {
-        let mut place = self.plane.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(plane) = place.take() else { return };
-        // The thread takes it out of there, so that it is not lost with a thread that could not be started.
-        let hand_over = Arc::new(Mutex::new(Some(plane)));
-        let taken = Arc::clone(&hand_over);
-        let shared = Arc::clone(&self.shared);
-        let started = std::thread::Builder::new().name("logs".into()).spawn(move || {
-            let plane = taken.lock().unwrap_or_else(PoisonError::into_inner).take();
-            if let Some(mut plane) = plane {
-                run(&mut plane, &shared);
-            }
-        });
+        if self.begun.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let (plane, shared) = (Arc::clone(&self.plane), Arc::clone(&self.shared));
+        let started = std::thread::Builder::new().name("logs".into()).spawn(move || run(&plane, &shared));
         if let Err(error) = started {
-            *place = hand_over.lock().unwrap_or_else(PoisonError::into_inner).take();
+            self.begun.store(false, Ordering::Relaxed);
             complain(&format!("the log has to wait, for it cannot have a thread: {error}"));
         }
     }
@@ -220,8 +217,7 @@ impl Logs {
 
     /// Whether nothing was ever said, and no output followed.
     pub(crate) fn is_silent(&self) -> bool {
-        let place = self.plane.lock().unwrap_or_else(PoisonError::into_inner);
-        place.is_some() && self.shared.queue.is_empty()
+        !self.begun.load(Ordering::Relaxed) && self.shared.queue.is_empty()
     }
 
     fn push_work(&self, work: Work) {
@@ -293,23 +289,31 @@ impl Logs {
         self.push_work(Work::Reopen);
     }
 
-    /// Writes everything that has been written and said by now, ends the log's thread, and waits for that, until the
-    /// deadline (S6). Whether everything was written.
-    pub(crate) fn finish(self, deadline: Instant) -> bool {
+    /// Writes everything that has been written and said by now, and waits for that, until the deadline (S6). Whether
+    /// everything was written. Nothing is written afterwards.
+    pub(crate) fn finish(&self, deadline: Instant) -> bool {
         let all_written = self.is_silent() || self.write_all(deadline);
         // Those who follow a job have heard its last line.
         self.shared.tails.lock().unwrap_or_else(PoisonError::into_inner).clear();
         all_written
     }
 
-    /// Has everything written, by the log's thread or, where there is none to the last, by ourselves.
+    /// Has everything written: by ourselves if the log's thread is at rest or was never had, for to wake it and to be woken
+    /// by it takes longer than the writing.
     fn write_all(&self, deadline: Instant) -> bool {
-        self.push_work(Work::Finish(deadline));
-        self.release();
-        let plane = self.plane.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(mut plane) = plane {
-            run(&mut plane, &self.shared);
+        self.shared.queue.push_work(Work::Finish(deadline));
+        let at_rest = match self.plane.try_lock() {
+            Ok(plane) => Some(plane),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        };
+        if let Some(mut plane) = at_rest {
+            match catch_unwind(AssertUnwindSafe(|| plane.finish_now(deadline))) {
+                Ok(all_written) => return all_written,
+                Err(_) => complain(FAULT),
+            }
         }
+        self.release();
         self.shared.queue.wait_end(deadline + GRACE)
     }
 }

@@ -223,12 +223,11 @@ impl<D: Decide> Runtime<D> {
             let mut turn = Turn { more: false };
             // The log hears of it all when the rest is done: a signal comes first.
             self.hands.logs.hold();
-            let flow = self.turn(&fds, &mut turn);
-            self.hands.logs.release();
-            match flow {
+            match self.turn(&fds, &mut turn) {
                 ControlFlow::Break(code) => return self.leave(code),
                 ControlFlow::Continue(()) => more = turn.more,
             }
+            self.hands.logs.release();
         }
     }
 
@@ -269,6 +268,10 @@ impl<D: Decide> Runtime<D> {
         let Hands { catalog, logs, mut quiet, inquiries, reloads, .. } = hands;
         quiet.follow_all(&logs);
         let stop_timeout = plan.stop_timeout;
+        if net.is_some() {
+            // What comes now may take a while.
+            logs.release();
+        }
         catalog.leave(stop_timeout);
         // The last that was said about it; nobody listens to anything else any more.
         for news in mailbox.take() {
@@ -288,6 +291,10 @@ impl<D: Decide> Runtime<D> {
         if let Some(net) = net {
             net.finish(deadline);
         }
+        // All that is still open or allocated is the kernel's to clear away.
+        #[cfg(not(test))]
+        sys::end(code);
+        #[cfg(test)]
         code
     }
 

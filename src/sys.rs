@@ -88,6 +88,13 @@ pub(crate) unsafe fn enter(
     std::process::exit(code.map_or(101, c_int::from))
 }
 
+/// Ends the process at once: nothing that is still open, in a buffer or on another thread is seen to.
+#[cfg(not(test))]
+pub(crate) fn end(code: u8) -> ! {
+    // SAFETY: nothing of ours runs any more.
+    unsafe { libc::_exit(code.into()) }
+}
+
 /// Puts `/dev/null` where a standard stream was closed. Where that cannot be opened there is nothing to be done.
 #[cfg(not(test))]
 fn open_standard_streams() {
@@ -241,9 +248,10 @@ pub(crate) fn release_code() {
 /// Gives back what the start has used of the stack and of the heap, and needs no more. Only for the first thread.
 pub(crate) fn release_memory() {
     let here = 0_u8;
-    // What is below us on the stack belongs to functions that have returned; a page is left to the one that is called
-    // now. The kernel keeps a megabyte below the stack free, so nothing else can be meant.
-    let end = (&raw const here).addr().saturating_sub(PAGE);
+    // What is below us on the stack belongs to functions that have returned; two pages are left to the one that is called
+    // now, and to a signal that must not wait for more. The kernel keeps a megabyte below the stack free, so nothing else
+    // can be meant.
+    let end = (&raw const here).addr().saturating_sub(2 * PAGE);
     release(end.saturating_sub(256 * 1024).next_multiple_of(PAGE), end);
     #[cfg(target_env = "gnu")]
     // SAFETY: takes no pointer; what is allocated stays where it is.

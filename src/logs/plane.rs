@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use containerpilot_core::plan::{self, Level, Logging};
@@ -22,9 +22,8 @@ use crate::sys::{self, Readable};
 
 /// The number under which the supervisor's wake-ups come; streams count from 1.
 const WAKER: u64 = 0;
-/// How much is read at a time, and how many streams are looked at in one turn.
+/// How much is read at a time.
 const READ: usize = 256 * 1024;
-const AT_A_TIME: usize = 64;
 const LITTLE: usize = 4096;
 /// At most so many streams of ended processes wait until the log can be written. Without a bound, a job that restarts
 /// quickly would use up all descriptors while nobody reads the log.
@@ -50,7 +49,7 @@ const OUTPUT_BYTES: usize = 1024;
 #[derive(Debug)]
 pub(super) struct Plane {
     shared: Arc<Shared>,
-    readable: Readable,
+    readable: Arc<Readable>,
     streams: Table<u64, Box<Stream>>,
     next_stream: u64,
     /// The streams of each process that has not ended.
@@ -79,15 +78,17 @@ pub(super) struct Plane {
     fresh: Vec<u64>,
     /// Work that was taken and is not done yet.
     todo: VecDeque<(u64, Work)>,
+    /// Whether everything was written, once it is finished.
+    end: Option<bool>,
 }
 
 impl Plane {
     pub(super) fn new(shared: Arc<Shared>, output: Output, logging: &Logging) -> std::io::Result<Self> {
-        let readable = Readable::new(AT_A_TIME)?;
+        let readable = Readable::new()?;
         readable.add(&shared.queue.waker, WAKER)?;
         Ok(Self {
             shared,
-            readable,
+            readable: Arc::new(readable),
             streams: Table::new(),
             next_stream: WAKER + 1,
             runs: Table::new(),
@@ -97,7 +98,8 @@ impl Plane {
             left: VecDeque::new(),
             given_up: 0,
             buffer: Vec::new(),
-            ready: Vec::new(),
+            // The supervisor has something to say, or there would be no thread.
+            ready: vec![WAKER],
             rested: false,
             busy: 0,
             read: false,
@@ -105,53 +107,68 @@ impl Plane {
             listened: None,
             fresh: Vec::new(),
             todo: VecDeque::new(),
+            end: None,
         })
     }
 
-    /// Works until it is told to finish; returns whether everything was written.
-    pub(super) fn run(&mut self) -> bool {
-        // What a fault has interrupted goes on at once.
-        if !self.todo.is_empty()
-            && let Some(deadline) = self.obey()
-        {
-            return self.finish(deadline);
-        }
-        // Not touched before the first output comes, and so not in memory either.
-        self.buffer = vec![0; READ];
+    /// Works until it is told to finish, or somebody else has finished; returns whether everything was written.
+    pub(super) fn run(place: &Mutex<Self>) -> bool {
+        let mut plane = lock(place);
         loop {
-            self.wait();
-            mishap("log");
-            if let Some(deadline) = self.work() {
-                return self.finish(deadline);
+            if let Some(all_written) = plane.end {
+                return all_written;
             }
-            self.write_on(u64::MAX);
-            self.read_ready();
-            self.flush();
+            mishap("log");
+            if let Some(deadline) = plane.work() {
+                return plane.finish(deadline);
+            }
+            plane.write_on(u64::MAX);
+            plane.read_ready();
+            plane.flush();
+            plane = Self::wait(place, plane);
         }
     }
 
-    /// Waits until there is something to do. Idle, this is one system call without a timeout, but for the first time.
-    fn wait(&mut self) {
-        if self.writer.is_blocked() {
-            let (output, limit) = self.writer.awaited();
-            sys::wait_read_or_write(self.shared.queue.waker.as_fd(), output, limit);
-            self.ready.clear();
-            self.ready.push(WAKER);
-            return;
+    /// Finishes at once, for whoever has found the plane free; [`Work::Finish`] is in the queue.
+    pub(super) fn finish_now(&mut self, deadline: Instant) -> bool {
+        let deadline = self.obey().unwrap_or(deadline);
+        self.finish(deadline)
+    }
+
+    /// Waits until there is something to do. Idle, this is one system call without a timeout, but for the first time, and
+    /// the plane is free meanwhile.
+    fn wait<'a>(place: &'a Mutex<Self>, mut plane: MutexGuard<'a, Self>) -> MutexGuard<'a, Self> {
+        if plane.writer.is_blocked() {
+            let (output, limit) = plane.writer.awaited();
+            sys::wait_read_or_write(plane.shared.queue.waker.as_fd(), output, limit);
+            plane.ready.clear();
+            plane.ready.push(WAKER);
+            return plane;
         }
-        if self.busy >= BUSY_TURNS && self.read && !self.crowded {
+        let a_moment = plane.busy >= BUSY_TURNS && plane.read && !plane.crowded;
+        let patience = (!plane.rested && plane.shared.settled.load(Ordering::Relaxed)).then_some(REST);
+        let readable = Arc::clone(&plane.readable);
+        let mut ready = std::mem::take(&mut plane.ready);
+        drop(plane);
+
+        if a_moment {
             std::thread::sleep(MOMENT);
         }
         let before = Instant::now();
-        let patience = (!self.rested && self.shared.settled.load(Ordering::Relaxed)).then_some(REST);
-        self.readable.wait(&mut self.ready, patience);
-        if patience.is_some() && self.ready.is_empty() {
-            self.rested = true;
+        readable.wait(&mut ready, patience);
+        let rested = patience.is_some() && ready.is_empty();
+        if rested {
             sys::release_code();
-            self.readable.wait(&mut self.ready, None);
+            readable.wait(&mut ready, None);
         }
-        self.busy = if before.elapsed() < MOMENT { self.busy.saturating_add(1) } else { 0 };
-        (self.read, self.crowded) = (false, false);
+        let at_once = before.elapsed() < MOMENT;
+
+        let mut plane = lock(place);
+        plane.ready = ready;
+        plane.rested |= rested;
+        plane.busy = if at_once { plane.busy.saturating_add(1) } else { 0 };
+        (plane.read, plane.crowded) = (false, false);
+        plane
     }
 
     /// Writes the batch of this turn. Not if the writer was blocked already: what waits for it is written by
@@ -246,6 +263,10 @@ impl Plane {
     }
 
     fn attach(&mut self, stdout: OwnedFd, stderr: OwnedFd, source: Source) {
+        if self.buffer.is_empty() {
+            // Not touched before the first output comes, and so not in memory either.
+            self.buffer = vec![0; READ];
+        }
         let tail = source.check.is_none().then(|| self.shared.tail(&source.job));
         let source = Arc::new(source);
         let numbers = [stdout, stderr].map(|fd| {
@@ -406,6 +427,12 @@ impl Plane {
         for number in numbers {
             self.drain(number);
         }
+        let all_written = self.write_rest(deadline);
+        self.end = Some(all_written);
+        all_written
+    }
+
+    fn write_rest(&mut self, deadline: Instant) -> bool {
         loop {
             self.shared.queue.take_work();
             self.write_on(u64::MAX);
@@ -422,6 +449,11 @@ impl Plane {
             sys::wait_read_or_write(self.shared.queue.waker.as_fd(), output, Some(limit));
         }
     }
+}
+
+/// A panic leaves the plane as it was between two pieces of work; see [`Plane::obey`].
+fn lock(place: &Mutex<Plane>) -> MutexGuard<'_, Plane> {
+    place.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What goes with every operation on a stream; a function of fields, so that the streams stay free to be borrowed.

@@ -120,11 +120,14 @@ impl Queue {
     pub(super) fn push_work(&self, work: Work) {
         let mut inner = self.lock();
         let number = inner.number();
-        if matches!(work, Work::Finish(_)) {
-            inner.finishing = true;
+        let finish = matches!(work, Work::Finish(_));
+        inner.finishing |= finish;
+        inner.work.push_back((number, work));
+        // Whoever is woken wants the lock.
+        drop(inner);
+        if finish {
             self.finishing.notify_one();
         }
-        inner.work.push_back((number, work));
     }
 
     /// Nobody is woken by this; see [`Queue::wake`].

@@ -52,9 +52,15 @@ fn collect(mut reader: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
     })
 }
 
+/// Ends the log.
+fn end(logs: Logs) {
+    assert!(logs.finish(Instant::now() + PATIENCE), "not everything was written");
+    drop(logs);
+}
+
 /// Ends the log and returns what it has written, without times.
 fn finish(logs: Logs, reader: JoinHandle<Vec<u8>>) -> Vec<String> {
-    assert!(logs.finish(Instant::now() + PATIENCE), "not everything was written");
+    end(logs);
     texts(&reader.join().unwrap())
 }
 
@@ -123,7 +129,7 @@ fn l2_a_check_is_named() {
     logs.run_ended(3);
     logs.entry_with_output(Level::Error, "main", 3, "failed");
     assert!(logs.tails().last_lines("main").is_empty(), "a check's output is not the job's");
-    assert!(logs.finish(Instant::now() + PATIENCE));
+    end(logs);
     let all = String::from_utf8(collect(reader).join().unwrap()).unwrap();
     let entries: Vec<Value> = all.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!((&entries[0]["check"], &entries[0]["msg"]), (&"web".into(), &"ok".into()));
@@ -197,7 +203,7 @@ fn l3_a_line_of_ten_megabytes_is_one_entry() {
         stdout.write_all(b"\nafter\n").unwrap();
         drop(stdout);
         logs.run_ended(7);
-        assert!(logs.finish(Instant::now() + PATIENCE));
+        end(logs);
         let all = reader.join().unwrap();
         let lines: Vec<&[u8]> = all.strip_suffix(b"\n").unwrap().split(|&byte| byte == b'\n').collect();
         assert_eq!(lines.len(), 3);
@@ -222,7 +228,7 @@ fn l3_letters_are_not_parted_inside_a_long_line() {
     stdout.write_all(text.as_bytes()).unwrap();
     drop(stdout);
     logs.run_ended(7);
-    assert!(logs.finish(Instant::now() + PATIENCE));
+    end(logs);
     let value: Value = serde_json::from_slice(&reader.join().unwrap()).unwrap();
     assert!(value["msg"] == text);
 }
@@ -238,7 +244,7 @@ fn l3_a_line_without_end_is_written_in_marked_parts() {
     }
     drop(stdout);
     logs.run_ended(7);
-    assert!(logs.finish(Instant::now() + PATIENCE));
+    end(logs);
     let all = String::from_utf8(reader.join().unwrap()).unwrap();
     let parts: Vec<Value> = all.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(parts.iter().map(|part| part["msg"].as_str().unwrap().len()).sum::<usize>(), 40 << 20);
@@ -299,7 +305,7 @@ fn l3_no_two_lines_are_mixed_whatever_the_bytes_and_the_pace() {
             .collect();
         let written: Vec<_> = writers.into_iter().map(|writer| writer.join().unwrap()).collect();
         (0..4).for_each(|pid| logs.run_ended(pid));
-        assert!(logs.finish(Instant::now() + PATIENCE));
+        end(logs);
         let all = reader.join().unwrap();
         let mut found: Vec<Vec<Vec<u8>>> = vec![Vec::new(); 4];
         for line in all.strip_suffix(b"\n").unwrap().split(|&byte| byte == b'\n') {
@@ -367,7 +373,7 @@ fn l4_a_log_whose_reader_has_left_stops_nobody() {
     }
     stdout.write_all(b"but it is kept\n").unwrap();
     until("the last line is kept", || logs.tails().last_lines("main").last().unwrap() == "but it is kept");
-    assert!(logs.finish(Instant::now() + PATIENCE));
+    end(logs);
 }
 
 #[test]
@@ -416,7 +422,7 @@ fn l1_a_rotated_file_is_opened_again() {
     fs::rename(&folder.0, &gone).unwrap();
     logs.reopen();
     logs.entry(Level::Info, None, "fourth");
-    assert!(logs.finish(Instant::now() + PATIENCE));
+    end(logs);
     let lines = texts(&fs::read(gone.join("log")).unwrap());
     fs::rename(&gone, &folder.0).unwrap();
     assert_eq!(lines[0], "main 7 third");
@@ -437,7 +443,7 @@ fn l1_form_and_output_can_change() {
     until("the old pipe is left", || reader.is_finished());
     before.push_str(&String::from_utf8(reader.join().unwrap()).unwrap());
     logs.entry(Level::Debug, Some("main"), "after");
-    assert!(logs.finish(Instant::now() + PATIENCE));
+    end(logs);
     let after = before + &fs::read_to_string(&path).unwrap();
     let last: Value = serde_json::from_str(after.lines().last().unwrap()).unwrap();
     assert_eq!((&last["level"], &last["msg"]), (&"debug".into(), &"after".into()));
@@ -476,8 +482,9 @@ fn l4_a_full_disk_is_waited_for() {
     child.join().unwrap();
     logs.run_ended(7);
     let finished = logs.finish(Instant::now() + PATIENCE);
+    drop(logs);
     let lines = texts(&fs::read(&path).unwrap());
-    assert!(mount(&["umount"]));
+    until("the file is closed", || mount(&["umount"]));
     assert!(finished);
     let own: Vec<_> = lines.iter().filter(|line| line.starts_with("main 7 ")).collect();
     for (nth, line) in own.iter().enumerate() {
@@ -506,7 +513,7 @@ fn l4_an_output_that_fails_loses_nothing_and_stops_nobody() {
     });
     child.join().unwrap();
     logs.run_ended(7);
-    assert!(logs.finish(Instant::now() + PATIENCE));
+    end(logs);
     let lines = texts(&fs::read(&path).unwrap());
     let own = lines.iter().filter(|line| line.starts_with("main 7 "));
     assert!(own.clone().enumerate().all(|(nth, line)| *line == format!("main 7 line {nth}")));
@@ -532,7 +539,7 @@ fn without_descriptors() {
     drop(all);
     drop(stdout);
     logs.run_ended(7);
-    assert!(logs.finish(Instant::now() + PATIENCE));
+    end(logs);
     let lines = texts(&fs::read(&path).unwrap());
     assert!(lines.contains(&"main 7 hello".to_owned()));
     assert!(lines.iter().any(|line| line.contains("Too many open files")), "{lines:?}");
@@ -591,6 +598,7 @@ fn s6_the_end_is_bounded_when_nobody_reads() {
     let start = Instant::now();
     assert!(!logs.finish(start + Duration::from_millis(300)));
     assert!(start.elapsed() < Duration::from_secs(5));
+    drop(logs);
     // The thread has ended: it holds the pipe no more.
     stuck.recv_timeout(PATIENCE).unwrap();
 }

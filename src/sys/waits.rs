@@ -35,18 +35,18 @@ impl AsFd for Waker {
     }
 }
 
+/// How many descriptors are reported at a time.
+const AT_A_TIME: usize = 64;
+
 /// Waits until one of many descriptors can be read.
 #[derive(Debug)]
 pub(crate) struct Readable {
     epoll: nix::sys::epoll::Epoll,
-    events: Vec<EpollEvent>,
 }
 
 impl Readable {
-    /// At most so many descriptors are reported at a time.
-    pub(crate) fn new(at_a_time: usize) -> io::Result<Self> {
-        let epoll = nix::sys::epoll::Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
-        Ok(Self { epoll, events: vec![EpollEvent::empty(); at_a_time] })
+    pub(crate) fn new() -> io::Result<Self> {
+        Ok(Self { epoll: nix::sys::epoll::Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)? })
     }
 
     /// Adds a descriptor under a number. It leaves by being closed, if it has no duplicate.
@@ -55,13 +55,14 @@ impl Readable {
     }
 
     /// Waits for so long, or without end, and puts the numbers of those that can be read into `ready`.
-    pub(crate) fn wait(&mut self, ready: &mut Vec<u64>, limit: Option<Duration>) {
+    pub(crate) fn wait(&self, ready: &mut Vec<u64>, limit: Option<Duration>) {
         ready.clear();
         let limit = limit
             .map_or(EpollTimeout::NONE, |limit| EpollTimeout::try_from(limit).unwrap_or(EpollTimeout::NONE));
+        let mut events = [EpollEvent::empty(); AT_A_TIME];
         // An error can only be an interruption: then nothing is ready, and the caller comes again.
-        let count = self.epoll.wait(&mut self.events, limit).unwrap_or(0);
-        ready.extend(self.events.iter().take(count).map(EpollEvent::data));
+        let count = self.epoll.wait(&mut events, limit).unwrap_or(0);
+        ready.extend(events.iter().take(count).map(EpollEvent::data));
     }
 }
 
