@@ -1,9 +1,10 @@
-//! Finds out which functions are used together, and writes them down for the linker: `make order`.
+//! Finds out which functions and constants are used together, and writes them down for the linker: `make order`.
 //!
 //! The release binary is run step by step, instruction by instruction, through what it does in most containers: a program
 //! started and ended, signals passed on, services started, checked, restarted and stopped, their lines written in each
-//! form. What is used last before everything rests comes first in `link-order.txt`, then what is used once everything has
-//! been started, then what only a start needs. Each lies together in the binary then, see `build.rs`. It takes a minute or so.
+//! form. What is used last before everything rests comes first in `link-order.txt` (functions) and `link-order.ld` (constants),
+//! then what passes a signal on, then what else is used once everything has been started, then what only a start needs.
+//! Each lies together in the binary then, see `build.rs`. It takes a few minutes.
 
 #![expect(
     clippy::unwrap_used,
@@ -14,6 +15,7 @@
 
 mod map;
 mod stepper;
+mod touched;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -21,11 +23,12 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 
-use crate::map::Map;
-use crate::stepper::{Phase, Seen, Step};
+use crate::map::{HOT, Map, Things};
+use crate::stepper::{Phase, Seen, Step, Used};
 
-/// What a file of this name is to hold: what the binary was linked with.
+/// For the linker: the functions, one in a line, and a script that puts constants together.
 const ORDER: &str = "link-order.txt";
+const CONSTANTS: &str = "link-order.ld";
 
 fn main() {
     // `cargo bench` and `cargo test` call every such program; this one is for whoever asks for it by name.
@@ -36,7 +39,7 @@ fn main() {
         return;
     };
     let binary = Path::new(&binary);
-    let map = Map::read(&binary.with_extension("map"));
+    let map = Map::read(binary);
     let folder = tempfile();
     let mut seen = Seen::default();
     for (words, steps) in scenes(&folder) {
@@ -45,22 +48,32 @@ fn main() {
     }
     std::fs::remove_dir_all(&folder).unwrap();
 
-    let mut told = HashSet::new();
-    let mut of = |phase| -> Vec<&str> {
-        seen.names(&map, phase).into_iter().filter(|name| told.insert(*name)).collect()
-    };
-    let lasting: Vec<&str> = [Phase::Resting, Phase::Lasting].into_iter().flat_map(&mut of).collect();
-    let all: Vec<&str> = lasting.iter().copied().chain(of(Phase::Starting)).collect();
-    let size = |names: &[&str]| names.iter().map(|name| map.size(name)).sum::<u64>() / 1024;
-    let order = Path::new(env!("CARGO_MANIFEST_DIR")).join(ORDER);
-    std::fs::write(&order, all.join("\n") + "\n").unwrap();
-    eprintln!(
-        "order: {} functions, {} KiB, of which {} with {} KiB are used after the start; now build again",
-        all.len(),
-        size(&all),
-        lasting.len(),
-        size(&lasting)
-    );
+    let functions = ordered("functions", &seen.functions, &map.functions);
+    write(ORDER, &(functions.join("\n") + "\n"));
+    let constants = ordered("constants", &seen.constants, &map.constants);
+    // Words have no sections of their own; they are wanted as often as the rest, and lie together anyway.
+    let words = [".rodata.str1.1"];
+    let lines: String = constants.iter().chain(&words).map(|name| format!("    *({name})\n")).collect();
+    write(CONSTANTS, &format!("SECTIONS {{\n  {HOT} : {{\n{lines}  }}\n}}\nINSERT AFTER .rela.dyn;\n"));
+    eprintln!("order: now build again");
+}
+
+/// What was used, by its names: first what is used at rest, last what only a start needs.
+fn ordered<'a>(what: &str, used: &Used, things: &'a Things) -> Vec<&'a str> {
+    let mut names = Vec::new();
+    let mut known = HashSet::new();
+    for phase in [Phase::Resting, Phase::Urgent, Phase::Lasting, Phase::Starting] {
+        let of_phase: Vec<&str> =
+            used.names(things, phase).into_iter().filter(|name| known.insert(*name)).collect();
+        let size: u64 = of_phase.iter().map(|name| things.size(name)).sum();
+        eprintln!("order: {phase:?}: {} {what}, {} KiB", of_phase.len(), size / 1024);
+        names.extend(of_phase);
+    }
+    names
+}
+
+fn write(name: &str, text: &str) {
+    std::fs::write(Path::new(env!("CARGO_MANIFEST_DIR")).join(name), text).unwrap();
 }
 
 fn tempfile() -> PathBuf {

@@ -1,24 +1,71 @@
-//! The linker's map: which function is where.
+//! The linker's map, and the binary that belongs to it: which function and which constant is where.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
+use std::ops::Range;
 use std::path::Path;
 
-/// The functions of the binary.
-pub(crate) struct Map {
+/// What lies one after the other.
+#[derive(Default)]
+pub(crate) struct Things {
     /// Where each begins, rising, and what it is called.
-    functions: Vec<(u64, String)>,
+    starts: Vec<(u64, String)>,
     sizes: HashMap<String, u64>,
+    all: Range<u64>,
+}
+
+impl Things {
+    fn add(&mut self, start: u64, size: u64, name: &str) {
+        // Of two names for one place, the first.
+        if self.starts.last().is_none_or(|(last, _)| *last != start) {
+            self.starts.push((start, name.to_owned()));
+        }
+        self.sizes.insert(name.to_owned(), size);
+    }
+
+    fn sort(&mut self) {
+        self.starts.sort_by_key(|(start, _)| *start);
+    }
+
+    /// The place of a thing in the list, from an address within it.
+    pub(crate) fn place(&self, address: u64) -> Option<usize> {
+        let after = self.starts.partition_point(|(start, _)| *start <= address);
+        self.all.contains(&address).then(|| after.checked_sub(1)).flatten()
+    }
+
+    /// The name of the thing at a place.
+    pub(crate) fn name(&self, place: usize) -> &str {
+        &self.starts[place].1
+    }
+
+    /// How large a thing is.
+    pub(crate) fn size(&self, name: &str) -> u64 {
+        self.sizes.get(name).copied().unwrap_or_default()
+    }
+
+    /// Where a thing begins.
+    pub(crate) fn start(&self, name: &str) -> Option<u64> {
+        self.starts.iter().find(|(_, other)| other == name).map(|(start, _)| *start)
+    }
+}
+
+/// The functions and the constants of the binary.
+pub(crate) struct Map {
+    pub(crate) functions: Things,
+    /// By the names of their sections. What has no name that is its own is left out.
+    pub(crate) constants: Things,
+    code: Vec<u8>,
 }
 
 impl Map {
-    /// Reads what the linker wrote beside the binary.
-    pub(crate) fn read(path: &Path) -> Self {
-        let text = fs::read_to_string(path)
+    /// Reads the binary, and what the linker wrote beside it.
+    pub(crate) fn read(binary: &Path) -> Self {
+        let path = binary.with_extension("map");
+        let text = fs::read_to_string(&path)
             .unwrap_or_else(|error| panic!("{}: {error}; build the release binary first", path.display()));
-        let mut functions: Vec<(u64, String)> = Vec::new();
-        let mut sizes = HashMap::new();
-        let mut in_text = false;
+        let (mut functions, mut constants) = (Things::default(), Things::default());
+        let mut section = "";
+        let mut shared = HashSet::new();
         for line in text.lines() {
             // VMA, LMA, size, alignment, and what it is, set in by its depth: a section, a file's part of it, a symbol.
             let mut rest = line;
@@ -32,41 +79,64 @@ impl Map {
             let depth = rest.len() - rest.trim_start().len();
             let number = |nth: usize| columns.get(nth).and_then(|text| u64::from_str_radix(text, 16).ok());
             let (Some(start), Some(size)) = (number(0), number(2)) else { continue };
-            match depth {
-                0 => in_text = rest == ".text",
-                16 if in_text => {
-                    // Of two names for one place, the first.
-                    if functions.last().is_none_or(|(last, _)| *last != start) {
-                        functions.push((start, rest.trim().to_owned()));
+            match (depth, section) {
+                (0, _) => {
+                    section = rest;
+                    match section {
+                        ".text" => functions.all = start..start + size,
+                        // The first is what was put together the last time.
+                        HOT => constants.all = start..start + size,
+                        ".rodata" => constants.all = constants.all.start.min(start)..start + size,
+                        _ => {}
                     }
-                    sizes.insert(rest.trim().to_owned(), size);
+                }
+                (16, ".text") => functions.add(start, size, rest.trim()),
+                (8, HOT | ".rodata") => {
+                    let name = rest.rsplit_once(":(").map_or("", |(_, name)| name.trim_end_matches(')'));
+                    if constants.sizes.contains_key(name) {
+                        shared.insert(name.to_owned());
+                    }
+                    constants.add(start, size, name);
                 }
                 _ => {}
             }
         }
-        functions.sort_by_key(|(start, _)| *start);
-        assert!(functions.len() > 100, "{}: this is no map", path.display());
-        Self { functions, sizes }
+        functions.sort();
+        constants.sort();
+        for (_, name) in &mut constants.starts {
+            if shared.contains(name) || !name.starts_with(".rodata.") || name.starts_with(".rodata.str") {
+                name.clear();
+            }
+        }
+        assert!(functions.starts.len() > 100, "{}: this is no map", path.display());
+        Self { code: code(binary, &functions.all), functions, constants }
     }
 
-    /// The place of a function in the list, from an address within it.
-    pub(crate) fn place(&self, address: u64) -> Option<usize> {
-        let after = self.functions.partition_point(|(start, _)| *start <= address);
-        (after < self.functions.len()).then(|| after.checked_sub(1)).flatten()
+    /// The code from an address on.
+    pub(crate) fn code(&self, address: u64) -> &[u8] {
+        let from = address.checked_sub(self.functions.all.start).and_then(|from| usize::try_from(from).ok());
+        from.and_then(|from| self.code.get(from..)).unwrap_or_default()
     }
+}
 
-    /// The name of the function at a place.
-    pub(crate) fn name(&self, place: usize) -> &str {
-        &self.functions[place].1
-    }
+/// The section of constants that are used together, see `build.rs`.
+pub(crate) const HOT: &str = ".rodata.hot";
 
-    /// How large a function is.
-    pub(crate) fn size(&self, name: &str) -> u64 {
-        self.sizes.get(name).copied().unwrap_or_default()
-    }
-
-    /// Where a function begins.
-    pub(crate) fn start(&self, name: &str) -> Option<u64> {
-        self.functions.iter().find(|(_, other)| other == name).map(|(start, _)| *start)
-    }
+/// What is loaded to these addresses.
+fn code(binary: &Path, addresses: &Range<u64>) -> Vec<u8> {
+    let file = fs::read(binary).unwrap();
+    let number = |at: u64, size: usize| -> u64 {
+        let at = usize::try_from(at).unwrap();
+        file[at..at + size].iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
+    };
+    // ELF: where the program headers begin, how long each is, and how many there are.
+    let (start, size, count) = (number(32, 8), number(54, 2), number(56, 2));
+    let segment = (0..count).map(|nth| start + nth * size).find_map(|header| {
+        let (offset, address, length) =
+            (number(header + 8, 8), number(header + 16, 8), number(header + 32, 8));
+        let loaded = number(header, 4) == 1 && (address..address + length).contains(&addresses.start);
+        loaded.then(|| offset + addresses.start - address)
+    });
+    let from = usize::try_from(segment.expect("the code is loaded")).unwrap();
+    file[from..from + usize::try_from(addresses.end - addresses.start).unwrap()].to_vec()
 }

@@ -12,7 +12,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
-use crate::map::Map;
+use crate::map::{Map, Things};
+use crate::touched::touched;
 use crate::{PATIENCE, QUIET};
 
 /// What happens to the supervisor, after nothing has happened in it for so many times, or after a while.
@@ -22,40 +23,64 @@ pub(crate) struct Step {
     pub(crate) signal: Signal,
 }
 
-/// When a function was used.
+/// When a function or a constant was used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Phase {
     /// As one of the last before a thread came to rest: these stay in memory.
     Resting,
+    /// From a signal until it was passed on: somebody waits for that.
+    Urgent,
     /// After everything had been started.
     Lasting,
     /// Before that.
     Starting,
 }
 
-/// Which functions were used, in the order of their first use.
+/// What was used, in the order of the first use.
 #[derive(Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct Used {
     used: Vec<(Phase, usize)>,
     known: HashSet<(Phase, usize)>,
 }
 
-impl Seen {
-    fn add(&mut self, phase: Phase, function: usize) {
-        if self.known.insert((phase, function)) {
-            self.used.push((phase, function));
+impl Used {
+    fn add(&mut self, phase: Phase, place: usize) {
+        if self.known.insert((phase, place)) {
+            self.used.push((phase, place));
         }
     }
 
-    /// Their names.
-    pub(crate) fn names<'a>(&self, map: &'a Map, phase: Phase) -> Vec<&'a str> {
-        self.used.iter().filter(|(used, _)| *used == phase).map(|(_, place)| map.name(*place)).collect()
+    /// The names of what was used in a phase.
+    pub(crate) fn names<'a>(&self, things: &'a Things, phase: Phase) -> Vec<&'a str> {
+        let places = self.used.iter().filter(|(used, _)| *used == phase);
+        places.map(|(_, place)| things.name(*place)).filter(|name| !name.is_empty()).collect()
     }
 }
 
-/// The last functions of a thread.
-type Recent = VecDeque<usize>;
+/// What was used of each kind.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    pub(crate) functions: Used,
+    pub(crate) constants: Used,
+}
+
+/// What a thread has used last.
+#[derive(Debug, Default)]
+struct Recent {
+    functions: VecDeque<usize>,
+    constants: VecDeque<usize>,
+}
+
+/// So many of them count as used at rest.
 const RECENT: usize = 12;
+
+fn remember(recent: &mut VecDeque<usize>, place: usize) {
+    recent.retain(|other| *other != place);
+    recent.push_back(place);
+    if recent.len() > RECENT {
+        recent.pop_front();
+    }
+}
 
 /// Runs the binary to its end.
 #[expect(clippy::zombie_processes, reason = "the tracer waits for it, as for everybody")]
@@ -78,8 +103,10 @@ pub(crate) fn run(binary: &Path, words: &[String], steps: &[Step], map: &Map, se
     ptrace::seize(main, options).unwrap();
     child.stdin.take().unwrap().write_all(b"\n").unwrap();
     // When the supervisor gives its code back to the kernel, everything is started.
-    let settled = map.start("__madvise").or_else(|| map.start("madvise")).expect("the binary calls madvise");
-    let (mut begun, mut lasting) = (false, false);
+    let start = |names: [&str; 2]| names.iter().find_map(|name| map.functions.start(name));
+    let settled = start(["__madvise", "madvise"]).expect("the binary calls madvise");
+    let passed_on = start(["__kill", "kill"]).expect("the binary calls kill");
+    let (mut begun, mut lasting, mut urgent) = (false, false, false);
     let mut steps = steps.iter();
     let (mut next, mut quiet) = (steps.next(), 0);
     let (mut last, mut since) = (Instant::now(), Instant::now());
@@ -88,14 +115,16 @@ pub(crate) fn run(binary: &Path, words: &[String], steps: &[Step], map: &Map, se
         let status = waitpid(None, Some(WaitPidFlag::__WALL | WaitPidFlag::WNOHANG)).unwrap();
         if lasting && let Some(step) = next.filter(|step| quiet >= step.quiet || since.elapsed() > PATIENCE) {
             kill(main, step.signal).unwrap();
+            urgent = true;
             (quiet, since, next) = (0, Instant::now(), steps.next());
         }
         let (pid, pass_on) = match status {
             WaitStatus::StillAlive => {
                 if last.elapsed() > QUIET {
                     (quiet, last) = (quiet + 1, Instant::now());
-                    for function in recent.values().flatten().filter(|_| lasting) {
-                        seen.add(Phase::Resting, *function);
+                    for Recent { functions, constants } in recent.values().filter(|_| lasting) {
+                        functions.iter().for_each(|place| seen.functions.add(Phase::Resting, *place));
+                        constants.iter().for_each(|place| seen.constants.add(Phase::Resting, *place));
                     }
                 }
                 continue;
@@ -124,14 +153,21 @@ pub(crate) fn run(binary: &Path, words: &[String], steps: &[Step], map: &Map, se
         }
         if let Ok(registers) = ptrace::getregs(pid) {
             lasting |= registers.rip == settled && registers.rdx == libc::MADV_DONTNEED as u64;
-            if let Some(function) = map.place(registers.rip) {
-                seen.add(if lasting { Phase::Lasting } else { Phase::Starting }, function);
-                let recent = recent.entry(pid).or_default();
-                recent.retain(|other| *other != function);
-                recent.push_back(function);
-                if recent.len() > RECENT {
-                    recent.pop_front();
-                }
+            let phase = match (lasting, urgent && pid == main) {
+                (false, _) => Phase::Starting,
+                (true, false) => Phase::Lasting,
+                (true, true) => Phase::Urgent,
+            };
+            urgent &= pid != main || registers.rip != passed_on;
+            let recent = recent.entry(pid).or_default();
+            if let Some(function) = map.functions.place(registers.rip) {
+                seen.functions.add(phase, function);
+                remember(&mut recent.functions, function);
+            }
+            let touched = touched(map.code(registers.rip), &registers);
+            for constant in touched.into_iter().filter_map(|address| map.constants.place(address)) {
+                seen.constants.add(phase, constant);
+                remember(&mut recent.constants, constant);
             }
         }
         let _ = ptrace::step(pid, pass_on);

@@ -1,0 +1,203 @@
+//! What an instruction reads or writes, as far as it is written in the instruction and the registers.
+//!
+//! Not everything is understood (vectors of addresses, what has its own segment), and nothing has to be: what is missed lies
+//! where the linker would have put it anyway.
+
+use nix::libc::user_regs_struct;
+
+/// Where the operands of an instruction lie in memory. The code begins with the instruction, and may go on.
+pub(crate) fn touched(code: &[u8], registers: &user_regs_struct) -> Vec<u64> {
+    read(&mut Bytes { code, at: 0 }, registers).unwrap_or_default()
+}
+
+/// Reads on; nothing when there is no more.
+struct Bytes<'a> {
+    code: &'a [u8],
+    at: usize,
+}
+
+impl Bytes<'_> {
+    fn next(&mut self) -> Option<u8> {
+        let byte = *self.code.get(self.at)?;
+        self.at += 1;
+        Some(byte)
+    }
+
+    fn small(&mut self) -> Option<u64> {
+        Some(i64::from(self.next()?.cast_signed()).cast_unsigned())
+    }
+
+    fn large(&mut self) -> Option<u64> {
+        let bytes = [self.next()?, self.next()?, self.next()?, self.next()?];
+        Some(i64::from(i32::from_le_bytes(bytes)).cast_unsigned())
+    }
+}
+
+/// How the numbers of registers go on: what prefixes add to the index and to the base.
+struct Prefixes {
+    index: u8,
+    base: u8,
+    /// A small displacement counts in vectors.
+    vector: Option<u64>,
+}
+
+/// Which table an operation is looked up in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Table {
+    One,
+    /// After `0F`.
+    Two,
+    /// After `0F 38`.
+    Three,
+    /// After `0F 3A`; all of these have an immediate byte.
+    Four,
+}
+
+fn read(bytes: &mut Bytes<'_>, registers: &user_regs_struct) -> Option<Vec<u64>> {
+    let mut first = bytes.next()?;
+    while matches!(first, 0x66 | 0x67 | 0xf0 | 0xf2 | 0xf3 | 0x2e | 0x36 | 0x3e | 0x26) {
+        first = bytes.next()?;
+    }
+    let mut prefixes = Prefixes { index: 0, base: 0, vector: None };
+    if first & 0xf0 == 0x40 {
+        prefixes.index = (first >> 1 & 1) << 3;
+        prefixes.base = (first & 1) << 3;
+        first = bytes.next()?;
+    }
+    let table = |number: u8| match number {
+        1 => Some(Table::Two),
+        2 => Some(Table::Three),
+        3 => Some(Table::Four),
+        _ => None,
+    };
+    let (table, operation) = match first {
+        0xc5 => {
+            bytes.next()?;
+            (Table::Two, bytes.next()?)
+        }
+        0xc4 | 0x62 => {
+            let second = bytes.next()?;
+            prefixes.index = (!second >> 6 & 1) << 3;
+            prefixes.base = (!second >> 5 & 1) << 3;
+            bytes.next()?;
+            if first == 0x62 {
+                prefixes.vector = Some(16 << (bytes.next()? >> 5 & 3));
+            }
+            (table(second & if first == 0x62 { 7 } else { 31 })?, bytes.next()?)
+        }
+        0x0f => match bytes.next()? {
+            0x38 => (Table::Three, bytes.next()?),
+            0x3a => (Table::Four, bytes.next()?),
+            operation => (Table::Two, operation),
+        },
+        operation => (Table::One, operation),
+    };
+    match (table, operation) {
+        // The source and the target of strings.
+        (Table::One, 0xa4..=0xa7) => return Some(vec![registers.rsi, registers.rdi]),
+        (Table::One, 0xaa | 0xab | 0xae | 0xaf) => return Some(vec![registers.rdi]),
+        (Table::One, 0xac | 0xad) => return Some(vec![registers.rsi]),
+        // What a system call may be given.
+        (Table::Two, 0x05) => {
+            return Some(vec![registers.rdi, registers.rsi, registers.rdx, registers.r10]);
+        }
+        // An address that is only computed, and what does nothing.
+        (Table::One, 0x8d) | (Table::Two, 0x18..=0x1f) => return None,
+        _ => {}
+    }
+    if !has_operands(table, operation) {
+        return None;
+    }
+    let operands = bytes.next()?;
+    address(bytes, operands, &prefixes, registers, immediate(table, operation, operands))
+        .map(|found| vec![found])
+}
+
+/// Whether a byte follows that tells of operands.
+fn has_operands(table: Table, operation: u8) -> bool {
+    match table {
+        Table::One => {
+            operation < 0x40 && operation & 7 < 4
+                || matches!(operation, 0x63 | 0x69 | 0x6b | 0x80..=0x8f | 0xc0 | 0xc1 | 0xc6 | 0xc7)
+                || matches!(operation, 0xd0..=0xd3 | 0xd8..=0xdf | 0xf6 | 0xf7 | 0xfe | 0xff)
+        }
+        Table::Two => !matches!(
+            operation,
+            0x05..=0x09 | 0x0b | 0x0e | 0x30..=0x37 | 0x77 | 0x80..=0x8f | 0xa0..=0xa2 | 0xa8..=0xaa | 0xc8..=0xcf
+        ),
+        Table::Three | Table::Four => true,
+    }
+}
+
+/// How many bytes follow the operands; an address may count from behind them.
+fn immediate(table: Table, operation: u8, operands: u8) -> u64 {
+    let tests = operands >> 3 & 7 < 2;
+    match (table, operation) {
+        (Table::One, 0x80 | 0x83 | 0xc0 | 0xc1 | 0xc6 | 0x6b) | (Table::Four, _) => 1,
+        (Table::One, 0xf6) if tests => 1,
+        (Table::One, 0x81 | 0xc7 | 0x69) => 4,
+        (Table::One, 0xf7) if tests => 4,
+        (Table::Two, 0x70..=0x73 | 0xa4 | 0xac | 0xba | 0xc2 | 0xc4..=0xc6) => 1,
+        _ => 0,
+    }
+}
+
+/// The one operand that may lie in memory.
+fn address(
+    bytes: &mut Bytes<'_>,
+    operands: u8,
+    prefixes: &Prefixes,
+    registers: &user_regs_struct,
+    immediate: u64,
+) -> Option<u64> {
+    let (mode, low) = (operands >> 6, operands & 7);
+    if mode == 3 {
+        return None;
+    }
+    let mut sum = 0_u64;
+    if low == 4 {
+        let scaled = bytes.next()?;
+        let (index, base) = (scaled >> 3 & 7 | prefixes.index, scaled & 7);
+        if index != 4 {
+            sum = register(index, registers) << (scaled >> 6);
+        }
+        if base == 5 && mode == 0 {
+            return Some(sum.wrapping_add(bytes.large()?));
+        }
+        sum = sum.wrapping_add(register(base | prefixes.base, registers));
+    } else if low == 5 && mode == 0 {
+        let distance = bytes.large()?;
+        let after = registers.rip + bytes.at as u64 + immediate;
+        return Some(after.wrapping_add(distance));
+    } else {
+        sum = register(low | prefixes.base, registers);
+    }
+    let distance = match mode {
+        1 => bytes.small()?.wrapping_mul(prefixes.vector.unwrap_or(1)),
+        2 => bytes.large()?,
+        _ => 0,
+    };
+    Some(sum.wrapping_add(distance))
+}
+
+fn register(number: u8, registers: &user_regs_struct) -> u64 {
+    let all = [
+        registers.rax,
+        registers.rcx,
+        registers.rdx,
+        registers.rbx,
+        registers.rsp,
+        registers.rbp,
+        registers.rsi,
+        registers.rdi,
+        registers.r8,
+        registers.r9,
+        registers.r10,
+        registers.r11,
+        registers.r12,
+        registers.r13,
+        registers.r14,
+        registers.r15,
+    ];
+    all.get(usize::from(number)).copied().unwrap_or_default()
+}
