@@ -242,7 +242,8 @@ pub(crate) fn release_code() {
         static __executable_start: u8;
         static _etext: u8;
     }
-    release((&raw const __executable_start).addr().next_multiple_of(PAGE), (&raw const _etext).addr());
+    // The first page is kept: what passes a signal on is the first that `link-order.ld` puts there.
+    release((&raw const __executable_start).addr().next_multiple_of(PAGE) + PAGE, (&raw const _etext).addr());
 }
 
 /// Gives back what the start has used of the stack and of the heap, and needs no more. Only for the first thread.

@@ -8,6 +8,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::fmt;
 use core::time::Duration;
 
 use crate::effect::{Effect, Entry, Wanted};
@@ -221,7 +222,7 @@ impl Core {
             2 | 15 => match self.phase {
                 Phase::Beginning | Phase::Running => {
                     let name = if signal.0 == 2 { "SIGINT" } else { "SIGTERM" };
-                    self.log(Level::Info, None, format!("{name}: everything is stopped"));
+                    self.log(Level::Info, None, format_args!("{name}: everything is stopped"));
                     self.exit_code = Some(0);
                     self.asked = Some((signal, self.now));
                     self.shut_down();
@@ -238,11 +239,11 @@ impl Core {
     fn asked_again(&mut self, signal: Signal) {
         match self.asked {
             None => {
-                self.log(Level::Info, None, "everything is being stopped already".into());
+                self.log(Level::Info, None, format_args!("everything is being stopped already"));
                 self.asked = Some((signal, self.now));
             }
             Some((first, at)) if first == signal && self.now.since(at) < ONE_REQUEST => {
-                self.log(Level::Debug, None, "the signal came twice at once, and counts once".into());
+                self.log(Level::Debug, None, format_args!("the signal came twice at once, and counts once"));
             }
             Some(_) => self.kill_everything("it was asked a second time"),
         }
@@ -337,9 +338,12 @@ impl Core {
         self.doubtful |= matches!(state, State::Waiting | State::Complete) || aim != self.job(job).aim();
         if !self.job_mut(job).transition(state, aim) {
             let from = (self.job(job).state(), self.job(job).aim());
-            let message =
-                format!("defect: a job cannot go from {from:?} to {:?}; please report it", (state, aim));
-            self.log(Level::Error, Some(job), message);
+            let to = (state, aim);
+            self.log(
+                Level::Error,
+                Some(job),
+                format_args!("defect: a job cannot go from {from:?} to {to:?}; please report it"),
+            );
         }
     }
 
@@ -352,12 +356,24 @@ impl Core {
         }
     }
 
-    pub(crate) fn log(&mut self, level: Level, job: Option<JobIx>, message: String) {
+    /// Logs something. It is put into words only if somebody reads them.
+    pub(crate) fn log(&mut self, level: Level, job: Option<JobIx>, message: fmt::Arguments<'_>) {
         // A sensor runs every few seconds, and nobody wants to read that it has.
         let is_sensor = |job| matches!(self.planned(job).role, Role::Sensor(_));
         let level = if level == Level::Info && job.is_some_and(is_sensor) { Level::Debug } else { level };
+        self.log_entry(level, job, message, false);
+    }
+
+    pub(crate) fn log_entry(
+        &mut self,
+        level: Level,
+        job: Option<JobIx>,
+        message: fmt::Arguments<'_>,
+        with_output: bool,
+    ) {
         if level >= self.plan.logging.level {
-            self.effects.push(Effect::Log(Entry { level, job, message, with_output: false }));
+            let message = alloc::fmt::format(message);
+            self.effects.push(Effect::Log(Entry { level, job, message, with_output }));
         }
     }
 

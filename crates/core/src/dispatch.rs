@@ -112,6 +112,6 @@ impl Core {
         if let Some(cause) = event.cause.and_then(|cause| self.journal.event(cause)) {
             message += &format!(", because of {} {}", self.origin_name(cause.origin), cause.code);
         }
-        self.log(Level::Debug, None, message);
+        self.log(Level::Debug, None, format_args!("{message}"));
     }
 }

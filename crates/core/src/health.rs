@@ -233,7 +233,7 @@ impl Core {
             .map(|check| (check.name.clone(), check.timeout))
             .unwrap_or_default();
         let why = format!("{name} timeout after {}", spoken(timeout));
-        self.log(Level::Warn, Some(job), why.clone());
+        self.log(Level::Warn, Some(job), format_args!("{why}"));
         self.check_failed(job, check, &why);
     }
 
@@ -247,7 +247,7 @@ impl Core {
         let all = health.checks.iter().all(|check| check.passes == Some(true));
         if all && health.verdict != Some(true) {
             health.verdict = Some(true);
-            self.log(Level::Info, Some(job), "is healthy".into());
+            self.log(Level::Info, Some(job), format_args!("is healthy"));
             self.send(Origin::Job(job), Code::Healthy, None);
             self.advertise(job, Wanted::Present(Status::Passing));
             self.begin_heartbeat(job);
@@ -299,7 +299,7 @@ impl Core {
             // Before the first success a failure says nothing about what was.
             state.passes = if first_try { None } else { Some(false) };
         }
-        self.log(Level::Debug, Some(job), format!("{name} failed: {why}"));
+        self.log(Level::Debug, Some(job), format_args!("{name} failed: {why}"));
         if counts {
             self.unhealthy(job, &name, why);
         }
@@ -312,7 +312,7 @@ impl Core {
         let news = health.verdict != Some(false);
         health.verdict = Some(false);
         if news {
-            self.log(Level::Warn, Some(job), format!("is unhealthy: {check}: {why}"));
+            self.log(Level::Warn, Some(job), format_args!("is unhealthy: {check}: {why}"));
         }
         self.send(Origin::Job(job), Code::Unhealthy, None);
         self.advertise_critical(job);
@@ -404,7 +404,8 @@ impl Core {
             }
         }
         self.maintenance = on;
-        self.log(Level::Info, None, if on { "maintenance begins" } else { "maintenance is over" }.into());
+        let message = if on { "maintenance begins" } else { "maintenance is over" };
+        self.log(Level::Info, None, format_args!("{message}"));
         self.send(Origin::Global, if on { Code::EnterMaintenance } else { Code::ExitMaintenance }, None);
         for job in self.all_jobs() {
             if on {

@@ -138,7 +138,7 @@ impl Core {
                 self.log(
                     Level::Warn,
                     Some(job),
-                    "has not stopped in time for the reload, and is killed".into(),
+                    format_args!("has not stopped in time for the reload, and is killed"),
                 );
                 self.kill(job, Purpose::Stubborn);
             }
@@ -274,7 +274,7 @@ impl Core {
         self.doubt_new_watches(moves, fresh);
         let effect = Effect::Replanned { plan: Arc::clone(&self.plan), moves: moves.clone() };
         self.effects.push(effect);
-        self.log(Level::Info, None, "reloaded".into());
+        self.log(Level::Info, None, format_args!("reloaded"));
         for job in fresh {
             self.set_give_up(*job);
             self.revive_hooks(*job);

@@ -2,10 +2,11 @@
 
 use alloc::format;
 use alloc::string::String;
+use core::fmt;
 use core::time::Duration;
 
 use crate::core::{Core, Phase};
-use crate::effect::{Effect, Entry, Purpose, Wanted};
+use crate::effect::{Effect, Purpose, Wanted};
 use crate::event::Code;
 use crate::ids::{JobIx, RunId};
 use crate::input::{ExitStatus, StartError};
@@ -52,7 +53,7 @@ impl Core {
         self.change(job, State::Running, aim);
         self.job_mut(job).started_at = self.now;
         if self.planned(job).health.is_none() {
-            self.log(Level::Info, Some(job), "has nothing to run and nothing to check".into());
+            self.log(Level::Info, Some(job), format_args!("has nothing to run and nothing to check"));
             self.change(job, State::Waiting, aim);
             return self.begin_stop(job, Ending::Empty);
         }
@@ -86,7 +87,7 @@ impl Core {
         let signals = core::mem::take(&mut self.job_mut(job).signals_at_start);
         let now = self.now;
         self.job_mut(job).started_at = now;
-        self.log(Level::Info, Some(job), format!("started, pid {pid}{}", self.because(job)));
+        self.log(Level::Info, Some(job), format_args!("started, pid {pid}{}", self.because(job)));
         let is_killed = signals.iter().any(|(signal, _)| *signal == Signal::KILL);
         for (signal, purpose) in signals {
             self.send_signal(job, run, signal, purpose);
@@ -115,7 +116,7 @@ impl Core {
     pub(crate) fn start_failed(&mut self, run: RunId, why: &StartError) {
         let Some(job) = self.forget(run) else { return };
         let level = self.unless_told(job, ExitStatus::Code(why.kind.code()), Level::Error);
-        self.log(level, Some(job), format!("could not be started: {}", why.message));
+        self.log(level, Some(job), format_args!("could not be started: {}", why.message));
         let now = self.now;
         let state = self.job_mut(job);
         state.failure = Some(why.kind.code());
@@ -142,22 +143,19 @@ impl Core {
     }
 
     fn log_exit(&mut self, job: JobIx, status: ExitStatus, expected: bool) {
-        let ran = self.now.since(self.job(job).started_at);
-        let how = match status {
-            ExitStatus::Code(code) => format!("exited with code {code}"),
-            ExitStatus::Signal(Signal(number)) => format!("was ended by signal {number}"),
-        };
         let memory = self.memory_words(job, status);
-        let message = format!("{how} after {}{memory}", spoken(ran));
+        let ran = spoken(self.now.since(self.job(job).started_at));
+        let (how, number) = match status {
+            ExitStatus::Code(code) => ("exited with code", code),
+            ExitStatus::Signal(Signal(number)) => ("was ended by signal", number),
+        };
+        let message = format_args!("{how} {number} after {ran}{memory}");
         if expected {
             return self.log(Level::Info, Some(job), message);
         }
         let loud = if self.job(job).out_of_memory { Level::Warn } else { Level::Info };
         let level = self.unless_told(job, status, loud);
-        if level >= self.plan.logging.level {
-            let entry = Entry { level, job: Some(job), message, with_output: true };
-            self.effects.push(Effect::Log(entry));
-        }
+        self.log_entry(level, Some(job), message, true);
     }
 
     /// What there is to say about memory when a run has ended by a SIGKILL that was not sent from here, or with the code by
@@ -278,12 +276,12 @@ impl Core {
     fn restart(&mut self, job: JobIx) {
         let delay = self.next_delay(job);
         if delay.is_zero() {
-            self.log(Level::Info, Some(job), "is restarted".into());
+            self.log(Level::Info, Some(job), format_args!("is restarted"));
             self.change(job, State::Delaying, Aim::Up);
             self.count_restart(job);
             return self.start(job, None);
         }
-        self.log(Level::Info, Some(job), format!("is restarted in {}", spoken(delay)));
+        self.log(Level::Info, Some(job), format_args!("is restarted in {}", spoken(delay)));
         self.change(job, State::Delaying, Aim::Up);
         let timer = self.timers.set(self.now + delay, Alarm::Restart(job));
         self.job_mut(job).delay = Some(timer);
@@ -331,7 +329,7 @@ impl Core {
         let timeout = self.planned(job).timeout.unwrap_or_default();
         let name = self.planned(job).name.clone();
         let level = self.unless_told(job, ExitStatus::Signal(Signal::KILL), Level::Warn);
-        self.log(level, Some(job), format!("{name} timeout after {}", spoken(timeout)));
+        self.log(level, Some(job), format_args!("{name} timeout after {}", spoken(timeout)));
         self.job_mut(job).timed_out = true;
         self.send_signal(job, run, Signal::KILL, Purpose::Timeout);
     }
@@ -417,10 +415,10 @@ impl Core {
         if !self.may_restart(job) {
             // To end it for good would make a bad thing worse.
             let message = "is unhealthy, and is not restarted: it has no restarts left";
-            return self.log(Level::Warn, Some(job), message.into());
+            return self.log(Level::Warn, Some(job), format_args!("{message}"));
         }
         let signal = self.planned(job).stop.signal;
-        self.log(Level::Info, Some(job), "is unhealthy, and is restarted".into());
+        self.log(Level::Info, Some(job), format_args!("is unhealthy, and is restarted"));
         self.send_signal(job, run, signal, Purpose::Replace);
         let timer = self.timers.set(self.now + self.plan.stop_timeout, Alarm::Stubborn(job));
         self.job_mut(job).stop_timer = Some(timer);
@@ -435,18 +433,27 @@ impl Core {
 }
 
 /// A duration in words.
-pub(crate) fn spoken(duration: Duration) -> String {
-    let (seconds, nanoseconds) = (duration.as_secs(), duration.subsec_nanos());
-    match (seconds, nanoseconds) {
-        (0, 0) => "0s".into(),
-        (0, nanoseconds) if nanoseconds < 1_000_000 => format!("{}µs", nanoseconds / 1_000),
-        (0, nanoseconds) => format!("{}ms", nanoseconds / 1_000_000),
-        (seconds, nanoseconds) if seconds < 60 && nanoseconds >= 1_000_000 => {
-            let fraction = format!("{:03}", nanoseconds / 1_000_000);
-            format!("{seconds}.{}s", fraction.trim_end_matches('0'))
+pub(crate) fn spoken(duration: Duration) -> Spoken {
+    Spoken(duration)
+}
+
+/// See [`spoken`].
+pub(crate) struct Spoken(Duration);
+
+impl fmt::Display for Spoken {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (seconds, nanoseconds) = (self.0.as_secs(), self.0.subsec_nanos());
+        match (seconds, nanoseconds) {
+            (0, 0) => out.write_str("0s"),
+            (0, nanoseconds) if nanoseconds < 1_000_000 => write!(out, "{}µs", nanoseconds / 1_000),
+            (0, nanoseconds) => write!(out, "{}ms", nanoseconds / 1_000_000),
+            (seconds, nanoseconds) if seconds < 60 && nanoseconds >= 1_000_000 => {
+                let fraction = format!("{:03}", nanoseconds / 1_000_000);
+                write!(out, "{seconds}.{}s", fraction.trim_end_matches('0'))
+            }
+            (seconds, _) if seconds < 60 => write!(out, "{seconds}s"),
+            (seconds, _) if seconds < 3_600 => write!(out, "{}m{}s", seconds / 60, seconds % 60),
+            (seconds, _) => write!(out, "{}h{}m{}s", seconds / 3_600, seconds / 60 % 60, seconds % 60),
         }
-        (seconds, _) if seconds < 60 => format!("{seconds}s"),
-        (seconds, _) if seconds < 3_600 => format!("{}m{}s", seconds / 60, seconds % 60),
-        (seconds, _) => format!("{}h{}m{}s", seconds / 3_600, seconds / 60 % 60, seconds % 60),
     }
 }

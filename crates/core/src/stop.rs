@@ -108,9 +108,11 @@ impl Core {
         self.job_mut(job).stop_timer = None;
         if self.job(job).aim() == Aim::Hooks {
             let waited = self.planned(job).stop.timeout.unwrap_or_default();
-            let message =
-                format!("does not wait any longer for what runs before it stops ({})", spoken(waited));
-            self.log(Level::Warn, Some(job), message);
+            self.log(
+                Level::Warn,
+                Some(job),
+                format_args!("does not wait any longer for what runs before it stops ({})", spoken(waited)),
+            );
             self.leave_catalog(job);
         }
     }
@@ -150,7 +152,7 @@ impl Core {
         self.job_mut(job).stop_timer = None;
         if self.job(job).is_withdrawing() {
             let message = "does not wait any longer for the catalog to let its service go";
-            self.log(Level::Warn, Some(job), message.into());
+            self.log(Level::Warn, Some(job), format_args!("{message}"));
             self.drain_out(job);
         }
     }
@@ -163,7 +165,7 @@ impl Core {
         }
         let state = self.job(job).state();
         self.change(job, state, Aim::Drain);
-        self.log(Level::Info, Some(job), format!("drains for {}", spoken(drain)));
+        self.log(Level::Info, Some(job), format_args!("drains for {}", spoken(drain)));
         let timer = self.timers.set(self.now + drain, Alarm::Drained(job));
         self.job_mut(job).stop_timer = Some(timer);
     }
@@ -206,7 +208,7 @@ impl Core {
             return;
         }
         if signal != Signal::KILL {
-            self.log(Level::Info, Some(job), format!("is asked to end with signal {}", signal.0));
+            self.log(Level::Info, Some(job), format_args!("is asked to end with signal {}", signal.0));
         }
         self.send_signal(job, run, signal, purpose);
     }
@@ -221,7 +223,7 @@ impl Core {
     pub(crate) fn stubborn(&mut self, job: JobIx) {
         self.job_mut(job).stop_timer = None;
         if self.job(job).has_process() {
-            self.log(Level::Warn, Some(job), "does not end, and is killed".into());
+            self.log(Level::Warn, Some(job), format_args!("does not end, and is killed"));
             self.signal_job(job, Signal::KILL, Purpose::Stubborn);
         }
     }
@@ -238,7 +240,8 @@ impl Core {
         self.look_at_dependents(job);
         if matches!(self.phase, Phase::Beginning | Phase::Running) {
             let by_hand = self.job(job).comes_again();
-            self.log(Level::Info, Some(job), if by_hand { "is stopped" } else { "is complete" }.into());
+            let message = if by_hand { "is stopped" } else { "is complete" };
+            self.log(Level::Info, Some(job), format_args!("{message}"));
             if self.job(job).again {
                 self.revivals.push_back(job);
             } else if !by_hand {
@@ -282,7 +285,7 @@ impl Core {
             self.log(
                 Level::Info,
                 Some(job),
-                format!("has ended in {how}, and with it everything is stopped"),
+                format_args!("has ended in {how}, and with it everything is stopped"),
             );
             self.shut_down();
         }
@@ -295,7 +298,11 @@ impl Core {
             return;
         }
         let waited = self.planned(job).when.timeout.unwrap_or_default();
-        self.log(Level::Warn, Some(job), format!("gives up: it was not started within {}", spoken(waited)));
+        self.log(
+            Level::Warn,
+            Some(job),
+            format_args!("gives up: it was not started within {}", spoken(waited)),
+        );
         self.send(Origin::Job(job), Code::TimerExpired, None);
         self.begin_stop(job, Ending::GaveUp);
     }
@@ -315,7 +322,7 @@ impl Core {
             self.log(
                 Level::Warn,
                 Some(job),
-                format!("will never run: it waits for {what}, which cannot come any more"),
+                format_args!("will never run: it waits for {what}, which cannot come any more"),
             );
         }
         let why = match (waited, self.phase, self.job(job).failure) {
@@ -389,7 +396,7 @@ impl Core {
         }
         let left = self.jobs.iter().filter(|state| state.state() != State::Complete).count();
         let jobs = if left == 1 { "job" } else { "jobs" };
-        self.log(Level::Warn, None, format!("{why}: what is left is killed ({left} {jobs})"));
+        self.log(Level::Warn, None, format_args!("{why}: what is left is killed ({left} {jobs})"));
         self.phase = Phase::Killing;
         self.timers.cancel(&mut self.stop_time);
         for job in self.all_jobs() {

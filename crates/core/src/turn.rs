@@ -146,7 +146,7 @@ impl Core {
         match self.phase {
             Phase::Running if self.pending.is_some() => self.reload_progress(),
             Phase::Running if self.holding == 0 => {
-                self.log(Level::Info, None, "all jobs are complete".into());
+                self.log(Level::Info, None, format_args!("all jobs are complete"));
                 self.shut_down();
                 true
             }
