@@ -78,9 +78,11 @@ ROWS = [
     Row("orphans-time", "orphans", "10,000 orphans ended and reaped, as PID 1", "ms", bound="Ten thousand exits are most of it.",
         why="The exits themselves take nearly all of the time, on the same processors as the reaping; the order among those who reap "
             "in large steps changes from run to run."),
-    Row("orphans-cpu", "orphans", "processor time per orphan", "µs", why="No reason is known.", target="1.3 × floor"),
+    Row("orphans-cpu", "orphans", "processor time per orphan", "µs", target="1.3 × floor",
+        why="The kernel walks over all living children at every look, so it depends on how many have ended when a look comes: from one "
+        "sample to the next that changes what a peer pays by a factor of up to twenty. Ours looks less often when looks are long."),
     Row("health-cpu", "health", "processor time per health check", "µs", why="No reason is known.", target="2 × floor"),
-    Row("health-pace", "health", "pace of checks: 99 of 100 within", "ms of a second", why="No reason is known.",
+    Row("health-pace", "health", "pace of checks: 99 of 100 within", "ms of a second", why="A hundred checks begin within a moment, and who comes first is chance.",
         bound="A hundred programs started at once wait for the processors."),
     Row("size-own", "size", "the program's own files", "KiB", why=SIZE),
     Row("size-all", "size", "with all they need in an empty image", "KiB", why=SIZE),
