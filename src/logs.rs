@@ -6,7 +6,8 @@
 //! The log's thread starts with the first thing that is said, so that a program with our own streams comes without it; it
 //! reads the children's pipes, cuts lines, formats and writes them. It waits in two ways only (see
 //! `plane`): for the pipes while the output takes what it is given, and for the output while it does not. So a reader
-//! who stops reading slows the children who write, and nobody else (L4).
+//! who stops reading slows the children who write, and nobody else (L4). While it waits for the pipes, what it works with is
+//! free, and whoever wants the end of the log may write the rest (see `Logs::finish`).
 //!
 //! ```text
 //! children ── pipes ──▶ stream (lines) ──▶ writer (form) ──▶ output
