@@ -38,6 +38,7 @@ fn main() {
         println!("order: nothing is done without `write BINARY`");
         return;
     };
+    touched::check();
     let binary = Path::new(&binary);
     let map = Map::read(binary);
     let folder = tempfile();

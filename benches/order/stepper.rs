@@ -13,7 +13,7 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
 use crate::map::{Map, Things};
-use crate::touched::touched;
+use crate::touched::{Registers, touched};
 use crate::{PATIENCE, QUIET};
 
 /// What happens to the supervisor, after nothing has happened in it for so many times, or after a while.
@@ -164,7 +164,7 @@ pub(crate) fn run(binary: &Path, words: &[String], steps: &[Step], map: &Map, se
                 seen.functions.add(phase, function);
                 remember(&mut recent.functions, function);
             }
-            let touched = touched(map.code(registers.rip), &registers);
+            let touched = touched(map.code(registers.rip), &Registers::from(&registers));
             for constant in touched.into_iter().filter_map(|address| map.constants.place(address)) {
                 seen.constants.add(phase, constant);
                 remember(&mut recent.constants, constant);

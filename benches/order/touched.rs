@@ -5,9 +5,71 @@
 
 use nix::libc::user_regs_struct;
 
+/// What the processor knows before an instruction.
+pub(crate) struct Registers {
+    /// Where the instruction is.
+    at: u64,
+    /// By their numbers.
+    general: [u64; 16],
+}
+
+impl From<&user_regs_struct> for Registers {
+    fn from(all: &user_regs_struct) -> Self {
+        let general = [
+            all.rax, all.rcx, all.rdx, all.rbx, all.rsp, all.rbp, all.rsi, all.rdi, all.r8, all.r9, all.r10,
+            all.r11, all.r12, all.r13, all.r14, all.r15,
+        ];
+        Self { at: all.rip, general }
+    }
+}
+
+impl Registers {
+    fn general(&self, number: u8) -> u64 {
+        self.general.get(usize::from(number)).copied().unwrap_or_default()
+    }
+}
+
+const RDX: u8 = 2;
+const RSI: u8 = 6;
+const RDI: u8 = 7;
+const R10: u8 = 10;
+
 /// Where the operands of an instruction lie in memory. The code begins with the instruction, and may go on.
-pub(crate) fn touched(code: &[u8], registers: &user_regs_struct) -> Vec<u64> {
+pub(crate) fn touched(code: &[u8], registers: &Registers) -> Vec<u64> {
     read(&mut Bytes { code, at: 0 }, registers).unwrap_or_default()
+}
+
+/// Stops unless an instruction of each kind is understood. `cargo test` does not come here.
+pub(crate) fn check() {
+    // Each register has a value that is nobody else's.
+    let general: [u64; 16] = std::array::from_fn(|number| (number as u64 + 1) << 12);
+    let registers = Registers { at: 0x30_0000, general };
+    let of = |number| registers.general(number);
+    let known: [(&[u8], &[u64]); 10] = [
+        // mov eax, [rip+16]
+        (&[0x8b, 0x05, 16, 0, 0, 0], &[0x30_0000 + 6 + 16]),
+        // cmp byte [rip+16], 5
+        (&[0x80, 0x3d, 16, 0, 0, 0, 5], &[0x30_0000 + 7 + 16]),
+        // mov rax, [rbx+8*rcx+8]
+        (&[0x48, 0x8b, 0x44, 0xcb, 8], &[of(3) + 8 * of(1) + 8]),
+        // mov eax, [r9-8]
+        (&[0x41, 0x8b, 0x41, 0xf8], &[of(9) - 8]),
+        // jmp [8*rax+0x200000]
+        (&[0xff, 0x24, 0xc5, 0, 0, 0x20, 0], &[8 * of(0) + 0x20_0000]),
+        // vmovdqu ymm0, [rsp]
+        (&[0xc5, 0xfe, 0x6f, 0x04, 0x24], &[of(4)]),
+        // vmovdqu32 zmm0, [rsi+64]
+        (&[0x62, 0xf1, 0x7e, 0x48, 0x6f, 0x46, 1], &[of(RSI) + 64]),
+        // rep movsb
+        (&[0xf3, 0xa4], &[of(RSI), of(RDI)]),
+        // lea rax, [rip+16]
+        (&[0x48, 0x8d, 0x05, 16, 0, 0, 0], &[]),
+        // mov rbx, rax
+        (&[0x48, 0x89, 0xc3], &[]),
+    ];
+    for (code, expected) in known {
+        assert_eq!(touched(code, &registers), expected, "{code:02x?}");
+    }
 }
 
 /// Reads on; nothing when there is no more.
@@ -53,7 +115,7 @@ enum Table {
     Four,
 }
 
-fn read(bytes: &mut Bytes<'_>, registers: &user_regs_struct) -> Option<Vec<u64>> {
+fn read(bytes: &mut Bytes<'_>, registers: &Registers) -> Option<Vec<u64>> {
     let mut first = bytes.next()?;
     while matches!(first, 0x66 | 0x67 | 0xf0 | 0xf2 | 0xf3 | 0x2e | 0x36 | 0x3e | 0x26) {
         first = bytes.next()?;
@@ -94,12 +156,12 @@ fn read(bytes: &mut Bytes<'_>, registers: &user_regs_struct) -> Option<Vec<u64>>
     };
     match (table, operation) {
         // The source and the target of strings.
-        (Table::One, 0xa4..=0xa7) => return Some(vec![registers.rsi, registers.rdi]),
-        (Table::One, 0xaa | 0xab | 0xae | 0xaf) => return Some(vec![registers.rdi]),
-        (Table::One, 0xac | 0xad) => return Some(vec![registers.rsi]),
+        (Table::One, 0xa4..=0xa7) => return Some(vec![registers.general(RSI), registers.general(RDI)]),
+        (Table::One, 0xaa | 0xab | 0xae | 0xaf) => return Some(vec![registers.general(RDI)]),
+        (Table::One, 0xac | 0xad) => return Some(vec![registers.general(RSI)]),
         // What a system call may be given.
         (Table::Two, 0x05) => {
-            return Some(vec![registers.rdi, registers.rsi, registers.rdx, registers.r10]);
+            return Some([RDI, RSI, RDX, R10].map(|number| registers.general(number)).to_vec());
         }
         // An address that is only computed, and what does nothing.
         (Table::One, 0x8d) | (Table::Two, 0x18..=0x1f) => return None,
@@ -147,7 +209,7 @@ fn address(
     bytes: &mut Bytes<'_>,
     operands: u8,
     prefixes: &Prefixes,
-    registers: &user_regs_struct,
+    registers: &Registers,
     immediate: u64,
 ) -> Option<u64> {
     let (mode, low) = (operands >> 6, operands & 7);
@@ -159,18 +221,18 @@ fn address(
         let scaled = bytes.next()?;
         let (index, base) = (scaled >> 3 & 7 | prefixes.index, scaled & 7);
         if index != 4 {
-            sum = register(index, registers) << (scaled >> 6);
+            sum = registers.general(index) << (scaled >> 6);
         }
         if base == 5 && mode == 0 {
             return Some(sum.wrapping_add(bytes.large()?));
         }
-        sum = sum.wrapping_add(register(base | prefixes.base, registers));
+        sum = sum.wrapping_add(registers.general(base | prefixes.base));
     } else if low == 5 && mode == 0 {
         let distance = bytes.large()?;
-        let after = registers.rip + bytes.at as u64 + immediate;
+        let after = registers.at + bytes.at as u64 + immediate;
         return Some(after.wrapping_add(distance));
     } else {
-        sum = register(low | prefixes.base, registers);
+        sum = registers.general(low | prefixes.base);
     }
     let distance = match mode {
         1 => bytes.small()?.wrapping_mul(prefixes.vector.unwrap_or(1)),
@@ -178,26 +240,4 @@ fn address(
         _ => 0,
     };
     Some(sum.wrapping_add(distance))
-}
-
-fn register(number: u8, registers: &user_regs_struct) -> u64 {
-    let all = [
-        registers.rax,
-        registers.rcx,
-        registers.rdx,
-        registers.rbx,
-        registers.rsp,
-        registers.rbp,
-        registers.rsi,
-        registers.rdi,
-        registers.r8,
-        registers.r9,
-        registers.r10,
-        registers.r11,
-        registers.r12,
-        registers.r13,
-        registers.r14,
-        registers.r15,
-    ];
-    all.get(usize::from(number)).copied().unwrap_or_default()
 }
