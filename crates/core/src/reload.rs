@@ -134,6 +134,10 @@ impl Core {
         }
         let awaited = self.pending.as_ref().map(|pending| self.held_up_by(&pending.plan)).unwrap_or_default();
         for job in awaited {
+            if self.pending.is_none() {
+                // The end of one of them was the end of everything: the others have the time of that.
+                return;
+            }
             if self.job(job).state() != State::Complete {
                 self.log(
                     Level::Warn,

@@ -1,6 +1,6 @@
 //! Another plan while the supervisor runs (R1–R4).
 
-use containerpilot_core::ids::JobIx;
+use containerpilot_core::ids::{JobIx, RunId};
 use containerpilot_core::reload::Changes;
 use containerpilot_core::{Answer, Command, Input, RequestId};
 
@@ -89,6 +89,26 @@ fn r3_what_does_not_stop_in_time_is_killed() {
     assert_eq!(stage.acts(), ["spawn hook", "kill a 9"], "a hook that hangs does not hold it");
     stage.killed("a", 9);
     assert_eq!(stage.acts(), ["replanned"]);
+}
+
+#[test]
+fn r3_s2_nobody_is_killed_for_a_reload_that_has_come_to_nothing() {
+    let hook = "{ name: 'hook', exec: 'x', when: { source: 'main', each: 'stopping' } }";
+    let main = "{ name: 'main', exec: 'x', onSuccess: 'shutdown' }";
+    let late = "{ name: 'late', exec: 'x', when: { source: 'main', once: 'exitSuccess' } }";
+    let mut stage = Stage::running(&format!("{main}, {hook}, {late}"));
+    stage.willing = false;
+    stage.look();
+    stage.exit("main", 0);
+    assert_eq!(stage.acts(), ["spawn late", "spawn hook"]);
+    reload(&mut stage, hook);
+    // The hook holds the end of main, which is killed for the reload, and whose end is the end of everything.
+    stage.seconds(5);
+    assert!(matches!(stage.answers[..], [Answer::Refused(_)]), "{:?}", stage.answers);
+    assert_eq!(stage.log.iter().filter(|entry| entry.contains("for the reload")).count(), 1);
+    stage.look();
+    stage.input(Input::Started { run: RunId(2), pid: 7 });
+    assert_eq!(stage.acts(), ["kill late 15"], "it has the time of the stop");
 }
 
 #[test]

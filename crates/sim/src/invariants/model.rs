@@ -32,6 +32,8 @@ pub(super) struct RunModel {
     pub(super) timed_out: bool,
     /// Whether it is killed as soon as it is there, because a reload has waited long enough.
     pub(super) doomed: bool,
+    /// Whether it may be, because that reload came to nothing in the moment in which it had waited long enough.
+    pub(super) overtaken: bool,
 }
 
 #[derive(Clone, Debug)]

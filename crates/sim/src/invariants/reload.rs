@@ -105,6 +105,11 @@ impl Witness<'_> {
         if self.reloading.due.is_some_and(|due| if self.exact { due == self.now } else { due <= self.now }) {
             let late = (0..self.jobs.len()).filter(|job| self.is_awaited(*job, &self.between));
             self.reloading.late = late.collect();
+            for job in &self.reloading.late {
+                if let Some(run) = &mut self.jobs[*job].run {
+                    run.overtaken |= run.started.is_none();
+                }
+            }
         }
     }
 

@@ -61,6 +61,7 @@ impl Witness<'_> {
             killed: None,
             timed_out: false,
             doomed: false,
+            overtaken: false,
         });
         self.seen[job].spawned += 1;
         if in_shutdown && (!farewell || self.jobs[job].runs_at_shutdown > 1) {
@@ -156,7 +157,7 @@ impl Witness<'_> {
             }
             Purpose::Stubborn => {
                 let mut asked = [model.replaced, model.stopped].into_iter().flatten();
-                let doomed = model.doomed && started == now;
+                let doomed = (model.doomed || model.overtaken) && started == now;
                 let late = asked.any(|asked| same(asked + model.stop_time)) || late_for_reload || doomed;
                 ("S2", signal == Signal::KILL && late)
             }
