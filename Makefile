@@ -43,7 +43,8 @@ soak:
 bench:
 	cargo bench --bench load --bench logs --bench supervise --bench discovery --bench control --bench simulate
 
-# Finds out anew which functions are used together (link-order.txt): before a release, and when a start has become slower.
+# Finds out anew which functions and constants are used together (link-order.txt, link-order.ld): before a release, and when
+# a start has become slower.
 order: release = $${CARGO_TARGET_DIR:-$(CURDIR)/target}/release
 order:
 	cargo build --release

@@ -21,13 +21,15 @@ fn main() {
     arguments.push(format!("--symbol-ordering-file={here}/link-order.txt"));
     arguments.push("--no-warn-symbol-ordering".to_owned());
     // Constants have sections, but most have no symbols; their order is a script that is put into the linker's own.
-    arguments.push(format!("-T,{here}/link-order.ld"));
+    arguments.push(format!("--script={here}/link-order.ld"));
     // OUT_DIR is `release/build/containerpilot-HASH/out`. `make order` reads the map.
     if let Some(release) = Path::new(&out).ancestors().nth(3) {
         arguments.push("--no-demangle".to_owned());
         arguments.push(format!("-Map={}", release.join("containerpilot.map").display()));
     }
     for argument in arguments {
-        println!("cargo::rustc-link-arg-bins=-Wl,{argument}");
+        // Not `-Wl,`: a folder may have a comma in its name.
+        println!("cargo::rustc-link-arg-bins=-Xlinker");
+        println!("cargo::rustc-link-arg-bins={argument}");
     }
 }

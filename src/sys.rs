@@ -91,7 +91,7 @@ pub(crate) unsafe fn enter(
 /// Ends the process at once: nothing that is still open, in a buffer or on another thread is seen to.
 #[cfg(not(test))]
 pub(crate) fn end(code: u8) -> ! {
-    // SAFETY: nothing of ours runs any more.
+    // SAFETY: it takes no pointer and does not come back.
     unsafe { libc::_exit(code.into()) }
 }
 

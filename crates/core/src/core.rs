@@ -364,6 +364,7 @@ impl Core {
         self.log_entry(level, job, message, false);
     }
 
+    /// The same, with the last lines of the job's output if that explains it (L6).
     pub(crate) fn log_entry(
         &mut self,
         level: Level,

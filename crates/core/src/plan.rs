@@ -204,6 +204,15 @@ pub struct Backoff {
     pub reset: Duration,
 }
 
+impl Backoff {
+    /// The one of a job that says nothing about it (W8).
+    pub const USUAL: Self = Self {
+        initial: Duration::from_millis(100),
+        max: Duration::from_secs(10),
+        reset: Duration::from_secs(10),
+    };
+}
+
 /// How a job is stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stop {

@@ -27,11 +27,7 @@ impl Job {
             when: When { trigger: Trigger::Event { event, repeat: Repeat::Once }, timeout: None },
             timeout: None,
             restarts: Restarts::Limited(0),
-            backoff: Some(Backoff {
-                initial: Duration::from_millis(100),
-                max: Duration::from_secs(10),
-                reset: Duration::from_secs(10),
-            }),
+            backoff: Some(Backoff::USUAL),
             stop: Stop { signal: Signal::TERM, timeout: None, drain: Duration::ZERO },
             on_failure: AtEnd::Shutdown,
             on_success: AtEnd::Shutdown,

@@ -68,11 +68,7 @@ pub fn plain_job(name: &str) -> Job {
         when: When { trigger: at_startup(), timeout: None },
         timeout: None,
         restarts: Restarts::Limited(0),
-        backoff: Some(Backoff {
-            initial: Duration::from_millis(100),
-            max: Duration::from_secs(10),
-            reset: Duration::from_secs(10),
-        }),
+        backoff: Some(Backoff::USUAL),
         stop: Stop { signal: Signal::TERM, timeout: None, drain: Duration::ZERO },
         on_failure: AtEnd::Continue,
         on_success: AtEnd::Continue,
