@@ -14,6 +14,8 @@ use super::dial::Dialer;
 use crate::net::http::{self, Fault, Rest};
 use crate::net::wire::Wire;
 
+/// So many heads may come before that of the answer.
+const MOST_IN_BETWEEN: u32 = 16;
 /// The most that is read of an answer. A service with ten thousand instances is a few megabytes.
 const MOST_ANSWER: usize = 8 * 1024 * 1024;
 /// Up to this length an answer needs no leave; longer ones are read a few at a time, however many are asked for.
@@ -154,6 +156,7 @@ impl Client {
     async fn answer(&self, mut wire: Wire, request: &[u8]) -> Result<Answer, String> {
         wire.send(request).await.map_err(|error| error.to_string())?;
         let spoken = |fault: Fault| fault.to_string();
+        let mut in_between = 0;
         let (head, status, rest) = loop {
             let head = wire.head().await.map_err(spoken)?;
             let head =
@@ -162,6 +165,10 @@ impl Client {
             // Something is said in between, and is no answer.
             if status >= 200 {
                 break (head, status, rest);
+            }
+            in_between += 1;
+            if in_between > MOST_IN_BETWEEN {
+                return Err("it says much and answers nothing".to_owned());
             }
         };
         let index = head.fields.get("x-consul-index").and_then(|index| index.parse().ok());

@@ -15,6 +15,8 @@ const HEAD_BYTES: usize = 16 * 1024;
 const HEAD_FIELDS: usize = 64;
 /// The longest line between chunks.
 const CHUNK_LINE: usize = 1024;
+/// How many lines may follow the last chunk.
+const TRAILERS: u8 = 64;
 
 /// Why something cannot be understood.
 #[derive(Debug)]
@@ -156,19 +158,20 @@ impl Request {
             [method, target, "HTTP/1.0"] => (method, target, false),
             _ => return Err(Fault::Garbled("it does not begin as a request of HTTP/1.1 does")),
         };
-        let is_known = target == "*" || target.contains('/');
+        let is_known = target == "*" || target.starts_with('/') || target.contains("://");
         if !is_token(method) || !is_known || target.contains(['\u{fffd}', '\t']) {
             return Err(Fault::Garbled("it does not begin as a request of HTTP/1.1 does"));
         }
         // Whoever speaks through a proxy names the whole address.
         let local = match target.split_once("://") {
             Some((scheme, rest)) if !scheme.contains('/') => {
-                rest.find('/').and_then(|slash| rest.get(slash..))
+                rest.find(['/', '?', '#']).and_then(|end| rest.get(end..)).unwrap_or_default()
             }
-            _ => Some(target),
+            _ => target,
         };
-        let local = local.unwrap_or("/").split('#').next().unwrap_or_default();
+        let local = local.split('#').next().unwrap_or_default();
         let (path, query) = local.split_once('?').map_or((local, None), |(path, query)| (path, Some(query)));
+        let path = if path.is_empty() { "/" } else { path };
         let (path, query) = (path.to_owned(), query.map(str::to_owned));
         Ok(Self { method: method.to_owned(), path, query, modern, fields: head.fields })
     }
@@ -233,8 +236,8 @@ pub(crate) enum Rest {
     Chunk(u64),
     /// The line that says how long the next chunk is.
     ChunkSize,
-    /// Lines behind the last chunk.
-    Trailer,
+    /// Lines behind the last chunk, so many at most.
+    Trailer(u8),
     /// Everything until the other side closes.
     Close,
 }
@@ -272,15 +275,18 @@ impl Rest {
             }
             let Some(end) = end else { return Ok(Found { skip, data: 0, over: false }) };
             skip += end + 1;
-            let line = rest.get(..end).unwrap_or_default();
-            let line = line.strip_suffix(b"\r").unwrap_or(line);
+            // Nobody agrees on what a line is that ends otherwise, or a return within one.
+            let line = rest.get(..end).and_then(|line| line.strip_suffix(b"\r"));
+            let line = line.filter(|line| !line.contains(&b'\r'));
+            let line = line.ok_or(Fault::Garbled("a line between chunks does not end as one"))?;
             *self = match self {
                 Self::ChunkSize => match chunk_length(line)? {
-                    0 => Self::Trailer,
+                    0 => Self::Trailer(TRAILERS),
                     length => Self::Chunk(length),
                 },
-                Self::Trailer if line.is_empty() => Self::Length(0),
-                Self::Trailer => Self::Trailer,
+                Self::Trailer(_) if line.is_empty() => Self::Length(0),
+                Self::Trailer(0) => return Err(Fault::Garbled("too much follows the last chunk")),
+                Self::Trailer(left) => Self::Trailer(*left - 1),
                 _ if line.is_empty() => Self::ChunkSize,
                 _ => return Err(Fault::Garbled("a chunk is longer than it says")),
             };

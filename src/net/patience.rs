@@ -106,20 +106,6 @@ impl AsyncWrite for Patient {
         this.bound(context, result)
     }
 
-    fn poll_write_vectored(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        pieces: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        let this = self.get_mut();
-        let result = Pin::new(&mut this.line).poll_write_vectored(context, pieces);
-        this.bound(context, result)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.line.is_write_vectored()
-    }
-
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         let result = Pin::new(&mut this.line).poll_flush(context);

@@ -24,7 +24,7 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use tokio::net::{TcpListener, UnixListener};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Semaphore, SemaphorePermit, watch};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 pub(crate) use super::body::{Body, Feed, Taken};
@@ -203,9 +203,9 @@ async fn connection(shared: &Shared, line: Box<dyn Accepted>, peer: Peer, end: w
     loop {
         until.set(None);
         let next = timeout(shared.limits.head, wire.head());
-        // What was begun before the end is answered; what was not is not.
+        // What has come before the end is answered; what has not is not.
         let mut ending = end.clone();
-        let First::Other(Ok(head)) = first(ending.changed(), next).await else { break };
+        let First::One(Ok(head)) = first(next, ending.changed()).await else { break };
         let request = match head {
             Ok(Some(head)) => Request::of(head).and_then(|request| Ok((request.framing()?, request))),
             Ok(None) => break,
@@ -225,7 +225,7 @@ async fn connection(shared: &Shared, line: Box<dyn Accepted>, peer: Peer, end: w
                 break;
             }
         };
-        if !matches!(exchange(shared, &mut wire, request, rest, peer, &until).await, Ok(true)) {
+        if !matches!(exchange(shared, &mut wire, request, rest, peer, &until, &end).await, Ok(true)) {
             break;
         }
     }
@@ -240,6 +240,7 @@ async fn exchange(
     rest: Rest,
     peer: Peer,
     until: &Until,
+    end: &watch::Receiver<()>,
 ) -> io::Result<bool> {
     let deadline = Instant::now() + shared.limits.request;
     until.set(Some(deadline));
@@ -285,6 +286,8 @@ async fn exchange(
             }
         }
     }
+    // Nobody is told to ask once more when there is nobody to answer.
+    let stays = stays && matches!(end.has_changed(), Ok(false));
     answer_with(wire, answer, Manner { stays, modern, bare }).await
 }
 
@@ -398,7 +401,7 @@ async fn read(
     let mut bytes = Vec::new();
     let mut length = 0_usize;
     // For what has come, not for what was announced: who sends nothing takes no room from others.
-    let mut leave = Vec::new();
+    let mut leave: Option<SemaphorePermit<'_>> = None;
     loop {
         let Ok(piece) = timeout(shared.limits.stall, wire.piece(&mut rest)).await else {
             return Ok(Err(late()));
@@ -414,12 +417,17 @@ async fn read(
             return Ok(Err(too_long(limit)));
         }
         if refused || length > limit {
-            (bytes, leave) = (Vec::new(), Vec::new());
+            (bytes, leave) = (Vec::new(), None);
             continue;
         }
         if length > SMALL_BODY {
             let needed = u32::try_from(piece.len()).unwrap_or(u32::MAX);
-            leave.push(shared.large_bodies.acquire_many(needed).await);
+            if let Ok(more) = shared.large_bodies.acquire_many(needed).await {
+                match &mut leave {
+                    Some(leave) => leave.merge(more),
+                    none => *none = Some(more),
+                }
+            }
         }
         bytes.extend_from_slice(&piece);
     }

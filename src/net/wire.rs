@@ -11,7 +11,7 @@ use super::http::{Fault, Head, Rest};
 
 /// What is read at once: little, because there may be many connections, and most of the time they wait.
 const AT_ONCE: usize = 8 * 1024;
-/// How much is kept of what a peer says before it is his turn.
+/// When so much is kept of what a peer says before it is his turn, no more is read.
 const MOST_AHEAD: usize = 16 * 1024;
 
 /// What all kinds of connections have in common.

@@ -40,6 +40,7 @@ fn x1_whoever_names_the_whole_address_means_its_path() {
     let path = |target: &str| request(&format!("GET {target} HTTP/1.1\r\n\r\n")).map(|read| read.path);
     assert_eq!(path("http://control/v3/ping?x").unwrap(), "/v3/ping");
     assert_eq!(path("http://control/").unwrap(), "/");
+    assert_eq!(path("http://control?x=/v3/ping").unwrap(), "/", "that is no path");
     assert_eq!(path("/a://b/c").unwrap(), "/a://b/c");
     assert_eq!(path("*").unwrap(), "*");
     assert!(is_garbled(path("nothing")) && is_garbled(path("")) && is_garbled(path("/a /b")));
@@ -129,6 +130,13 @@ fn d1_bodies_are_the_same_in_whatever_pieces_they_come() {
     for wrong in ["x\r\n", "\r\n", "-1\r\n", "0x1\r\n", "11111111111111111\r\n", "1\r\nab\r\n", ";\r\n"] {
         assert!(is_garbled(body(Rest::ChunkSize, wrong.as_bytes(), 1)), "{wrong:?}");
     }
+    // What some take for the end of a line, and others do not.
+    for wrong in ["1\nx\r\n", "1\r\nx\n0\r\n\r\n", "1;a\rb\r\nx\r\n", "0\n\n", "0\r\n\n", "0\r\nx: y\n\r\n"] {
+        assert!(is_garbled(body(Rest::ChunkSize, wrong.as_bytes(), 1)), "{wrong:?}");
+    }
+    let trailers = |count: usize| format!("0\r\n{}\r\n", "x: y\r\n".repeat(count));
+    assert!(body(Rest::ChunkSize, trailers(TRAILERS.into()).as_bytes(), 7).is_ok());
+    assert!(is_garbled(body(Rest::ChunkSize, trailers(usize::from(TRAILERS) + 1).as_bytes(), 7)));
     let long = format!("1;{}\r\nx\r\n0\r\n\r\n", "y".repeat(CHUNK_LINE));
     for step in [1, 100, long.len()] {
         assert!(is_garbled(body(Rest::ChunkSize, long.as_bytes(), step)), "a line without end, by {step}");
