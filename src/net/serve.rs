@@ -203,9 +203,9 @@ async fn connection(shared: &Shared, line: Box<dyn Accepted>, peer: Peer, end: w
     loop {
         until.set(None);
         let next = timeout(shared.limits.head, wire.head());
-        // What has come before the end is answered; what has not is not.
+        // What was begun before the end is answered; what was not is not.
         let mut ending = end.clone();
-        let First::One(Ok(head)) = first(next, ending.changed()).await else { break };
+        let First::Other(Ok(head)) = first(ending.changed(), next).await else { break };
         let request = match head {
             Ok(Some(head)) => Request::of(head).and_then(|request| Ok((request.framing()?, request))),
             Ok(None) => break,
@@ -225,7 +225,7 @@ async fn connection(shared: &Shared, line: Box<dyn Accepted>, peer: Peer, end: w
                 break;
             }
         };
-        if !matches!(exchange(shared, &mut wire, request, rest, peer, &until, &end).await, Ok(true)) {
+        if !matches!(exchange(shared, &mut wire, request, rest, peer, &until).await, Ok(true)) {
             break;
         }
     }
@@ -240,7 +240,6 @@ async fn exchange(
     rest: Rest,
     peer: Peer,
     until: &Until,
-    end: &watch::Receiver<()>,
 ) -> io::Result<bool> {
     let deadline = Instant::now() + shared.limits.request;
     until.set(Some(deadline));
@@ -286,8 +285,6 @@ async fn exchange(
             }
         }
     }
-    // Nobody is told to ask once more when there is nobody to answer.
-    let stays = stays && matches!(end.has_changed(), Ok(false));
     answer_with(wire, answer, Manner { stays, modern, bare }).await
 }
 

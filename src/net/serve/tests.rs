@@ -228,20 +228,6 @@ fn s6_what_was_begun_is_answered_before_the_server_ends() {
 }
 
 #[test]
-fn s6_what_has_come_before_the_end_is_answered_as_the_last() {
-    let mut server = Server::start(Limits { persistent: true, ..calm() });
-    let mut stream = server.connect();
-    stream.write_all(b"GET /stream HTTP/1.1\r\n\r\n").unwrap();
-    let mut feed = server.feeds.recv_timeout(PATIENCE).unwrap();
-    stream.write_all(b"POST / HTTP/1.1\r\ncontent-length: 2\r\n\r\nab").unwrap();
-    drop(server.end.take());
-    feed.finish("over");
-    let answer = read_all(stream);
-    assert_eq!(answer.matches("200 OK").count(), 2, "{answer}");
-    assert!(answer.contains("connection: close\r\n") && answer.ends_with("\r\n\r\nab"), "{answer}");
-}
-
-#[test]
 fn x1_who_waits_for_leave_to_send_a_body_gets_it_or_a_no() {
     let server = Server::start(calm());
     let mut stream = server.connect();
