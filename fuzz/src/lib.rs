@@ -42,7 +42,7 @@ mod binary {
     pub(crate) mod net {
         #[path = "../../fuzz/src/heads.rs"]
         pub(crate) mod heads;
-        mod http;
+        pub(crate) mod http;
     }
     pub(crate) mod probe {
         mod answer;
