@@ -131,8 +131,9 @@ impl Control {
         let limits = Limits { persistent: false, ..Limits::default() };
         let (end, ending) = watch::channel(());
         let (tell_ended, ended) = mpsc::channel();
+        let used = net.used();
         net.spawn(async move {
-            serve(Listener::Unix(listener), limits, Box::new(plane), ending).await;
+            serve(Listener::Unix(listener), limits, Box::new(plane), used, ending).await;
             drop(tell_ended);
         });
         self.stage = Stage::Served { end, ended };

@@ -8,6 +8,7 @@
 mod body;
 pub(crate) mod http;
 mod patience;
+mod rest;
 pub(crate) mod serve;
 pub(crate) mod wire;
 
@@ -21,6 +22,8 @@ use std::time::Instant;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle as TaskHandle;
+
+pub(crate) use self::rest::Used;
 
 /// A task as the runtime keeps it: one kind for all, because the runtime has much to say about each kind.
 type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -40,6 +43,7 @@ pub(crate) fn begin_on(tasks: &Handle, task: impl Future<Output = ()> + Send + '
 #[derive(Debug)]
 pub(crate) struct Net {
     tasks: Handle,
+    used: Used,
     /// Dropped, it ends the thread.
     end: Option<oneshot::Sender<()>>,
     ended: mpsc::Receiver<()>,
@@ -51,6 +55,8 @@ impl Net {
     pub(crate) fn start() -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
         let tasks = runtime.handle().clone();
+        let (used, resting) = rest::rest();
+        drop(begin_on(&tasks, resting));
         let (end, asked_to_end) = oneshot::channel::<()>();
         let (tell_ended, ended) = mpsc::channel();
         let thread = std::thread::Builder::new().name("network".to_owned()).spawn(move || {
@@ -60,12 +66,17 @@ impl Net {
             runtime.shutdown_background();
             drop(tell_ended);
         })?;
-        Ok(Self { tasks, end: Some(end), ended, thread: Some(thread) })
+        Ok(Self { tasks, used, end: Some(end), ended, thread: Some(thread) })
     }
 
     /// Begins a task on the network's thread.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         drop(begin_on(&self.tasks, task));
+    }
+
+    /// Where those who are asked note it.
+    pub(crate) fn used(&self) -> Used {
+        self.used.clone()
     }
 
     /// The thread's tasks, for whoever has to enter them.

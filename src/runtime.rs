@@ -115,6 +115,8 @@ pub(crate) struct Runtime<D> {
     effects: Vec<Effect>,
     /// Whether the kernel ends processes because there is too little of it.
     memory: Memory,
+    /// Whether a configuration was read since the last time there was nothing to do.
+    spent: bool,
     /// When ended children are looked for again, if they are being left to gather.
     gathering_until: Option<Instant>,
     /// Before this moment no deadline of the core counts.
@@ -172,6 +174,7 @@ impl<D: Decide> Runtime<D> {
             answers: VecDeque::new(),
             effects: Vec::new(),
             memory: Memory::default(),
+            spent: true,
             gathering_until: None,
             recovering_until: None,
         })
@@ -211,11 +214,13 @@ impl<D: Decide> Runtime<D> {
         let mut more = false;
         let mut begun = false;
         loop {
-            if !more && self.answers.is_empty() && !begun {
-                // Everything is started, and now there is time.
-                begun = true;
-                self.memory = Memory::look();
-                self.hands.logs.settle();
+            if !more && self.answers.is_empty() && std::mem::take(&mut self.spent) {
+                if !begun {
+                    // Everything is started, and now there is time.
+                    begun = true;
+                    self.memory = Memory::look();
+                    self.hands.logs.settle();
+                }
                 sys::release_memory();
                 sys::release_code();
             }

@@ -5,7 +5,7 @@
 //! is an answer that is not through by the end of its request's time.
 
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
@@ -17,7 +17,7 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio::time::{Instant, Sleep};
 
 /// The stream of a connection that was taken.
-pub(super) trait Accepted: AsyncRead + AsyncWrite + Unpin + Send {
+pub(super) trait Accepted: AsyncRead + AsyncWrite + AsRawFd + Unpin + Send {
     /// Whether a peer who sends no more does not read any more either.
     fn is_deaf(&self) -> bool;
 }

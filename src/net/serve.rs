@@ -6,7 +6,7 @@
 //! | send a head without end | 16 KiB, 64 fields: 431 |
 //! | send garbage | 400, and the connection is closed |
 //! | send the next request early | 16 KiB of it are kept, and the rest stays with the system |
-//! | send a large body | [`Limits::body`]: 413; all large bodies under way share [`LARGE_BODIES`] |
+//! | send a large body | [`Limits::body`]: 413; as many large ones are read at once as [`LARGE_BODIES`] has room for |
 //! | send a body slowly, or ask for what takes long | [`Limits::stall`], [`Limits::request`]: 408 or 503 |
 //! | not read the answer | [`Limits::stall`], and the request's time for an answer that has an end |
 //! | connect without end | [`Limits::connections`]; more wait in the system's queue until a place is free |
@@ -17,6 +17,7 @@
 use std::fmt::Write;
 use std::future::{Future, poll_fn};
 use std::io;
+use std::os::fd::{AsRawFd, RawFd};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
@@ -24,15 +25,17 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use tokio::net::{TcpListener, UnixListener};
-use tokio::sync::{Semaphore, SemaphorePermit, watch};
+use tokio::sync::{Semaphore, watch};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 pub(crate) use super::body::{Body, Feed, Taken};
 use super::http::{Fault, Rest, date};
 pub(crate) use super::http::{Request, Status};
 use super::patience::{Accepted, Patient, Until};
+use super::rest::Used;
 use super::wire::Wire;
 use crate::mishap::{guarded, mishap};
+use crate::sys;
 
 /// A body up to this length needs no leave: a connection may always hold as much.
 const SMALL_BODY: usize = 16 * 1024;
@@ -90,6 +93,15 @@ pub(crate) enum Listener {
 
 /// Who has connected: the user at the other end, if the system says.
 pub(crate) type Peer = Option<u32>;
+
+impl AsRawFd for Listener {
+    fn as_raw_fd(&self) -> RawFd {
+        match self {
+            Self::Unix(listener) => listener.as_raw_fd(),
+            Self::Tcp(listener) => listener.as_raw_fd(),
+        }
+    }
+}
 
 impl Listener {
     /// The next connection.
@@ -151,42 +163,79 @@ struct Shared {
     limits: Limits,
     answer: Box<dyn Answer>,
     streams: Arc<Semaphore>,
+    /// A place for each large body under way.
     large_bodies: Semaphore,
+    used: Used,
+    /// Changed, or without a sender, when the server is to end.
+    end: watch::Receiver<()>,
 }
 
-/// Serves until the sender of `end` is dropped or says so; then no more connections are taken, those that are open
-/// are answered to the end, and it returns when the last is closed. Streams have to be ended by those who feed them.
+impl Shared {
+    fn is_ending(&self) -> bool {
+        self.end.has_changed().unwrap_or(true)
+    }
+
+    /// Waits until the server is to end.
+    async fn ending(&self) {
+        // What each of them has seen is its own affair.
+        let _ = self.end.clone().changed().await;
+    }
+}
+
+/// Whether something has come that nobody has looked at, as the system knows it: the runtime is told a little later.
+fn has_come(fd: RawFd) -> bool {
+    let mut asked = [sys::awaited(fd, sys::POLLIN)];
+    sys::poll(&mut asked, Some(Duration::ZERO)).is_ok() && asked.iter().any(|fd| fd.revents != 0)
+}
+
+/// Serves until the sender of `end` is dropped or says so. Then whatever has come already is still taken and answered to the
+/// end, but no more, and it returns when the last connection is closed. Streams have to be ended by those who feed them.
 pub(crate) async fn serve(
     listener: Listener,
     limits: Limits,
     answer: Box<dyn Answer>,
-    mut end: watch::Receiver<()>,
+    used: Used,
+    end: watch::Receiver<()>,
 ) {
     let shared = Arc::new(Shared {
         limits,
         answer,
         streams: Arc::new(Semaphore::new(limits.streams)),
-        large_bodies: Semaphore::new(LARGE_BODIES),
+        large_bodies: Semaphore::new((LARGE_BODIES / limits.body.max(1)).max(1)),
+        used,
+        end,
     });
     let places = Arc::new(Semaphore::new(limits.connections));
-    let connecting = end.clone();
+    // How many may have been waiting at the door when it was closed.
+    let mut last = limits.connections;
     loop {
         let next = async {
             // The semaphore is never closed; without a place nothing is taken.
             let place = Arc::clone(&places).acquire_owned().await.map_err(io::Error::other)?;
             Ok::<_, io::Error>((place, listener.accept().await?))
         };
-        match first(end.changed(), next).await {
-            First::One(_) => break,
-            First::Other(Ok((place, (line, peer)))) => {
-                let (shared, end) = (Arc::clone(&shared), connecting.clone());
+        let next = if shared.is_ending() {
+            if last == 0 || !has_come(listener.as_raw_fd()) {
+                break;
+            }
+            last -= 1;
+            next.await
+        } else {
+            match first(shared.ending(), next).await {
+                First::One(()) => continue,
+                First::Other(next) => next,
+            }
+        };
+        match next {
+            Ok((place, (line, peer))) => {
+                let shared = Arc::clone(&shared);
                 super::begin(async move {
-                    connection(&shared, line, peer, end).await;
+                    connection(&shared, line, peer).await;
                     drop(place);
                 });
             }
             // Out of descriptors or memory, or a peer who has left already. Neither may end the server.
-            First::Other(Err(_)) => sleep(BREATH).await,
+            Err(_) => sleep(BREATH).await,
         }
     }
     drop(listener);
@@ -197,15 +246,19 @@ pub(crate) async fn serve(
 
 /// Serves one connection to its end. How it ends is the peer's affair: garbage is answered, and time-outs are not worth a line
 /// of the log.
-async fn connection(shared: &Shared, line: Box<dyn Accepted>, peer: Peer, end: watch::Receiver<()>) {
+async fn connection(shared: &Shared, line: Box<dyn Accepted>, peer: Peer) {
     let until = Until::default();
+    let fd = line.as_raw_fd();
     let mut wire = Wire::new(Patient::new(line, shared.limits.stall, until.clone()));
     loop {
         until.set(None);
-        let next = timeout(shared.limits.head, wire.head());
+        let mut head = first(shared.ending(), timeout(shared.limits.head, wire.head())).await;
         // What was begun before the end is answered; what was not is not.
-        let mut ending = end.clone();
-        let First::Other(Ok(head)) = first(ending.changed(), next).await else { break };
+        if matches!(head, First::One(())) && (wire.has_more() || has_come(fd)) {
+            head = First::Other(timeout(shared.limits.head, wire.head()).await);
+        }
+        let First::Other(Ok(head)) = head else { break };
+        shared.used.note();
         let request = match head {
             Ok(Some(head)) => Request::of(head).and_then(|request| Ok((request.framing()?, request))),
             Ok(None) => break,
@@ -230,6 +283,7 @@ async fn connection(shared: &Shared, line: Box<dyn Accepted>, peer: Peer, end: w
         }
     }
     wire.close().await;
+    shared.used.note();
 }
 
 /// Answers one request in its time; whether the connection stays.
@@ -285,6 +339,7 @@ async fn exchange(
             }
         }
     }
+    let stays = stays && !shared.is_ending();
     answer_with(wire, answer, Manner { stays, modern, bare }).await
 }
 
@@ -397,8 +452,8 @@ async fn read(
     }
     let mut bytes = Vec::new();
     let mut length = 0_usize;
-    // For what has come, not for what was announced: who sends nothing takes no room from others.
-    let mut leave: Option<SemaphorePermit<'_>> = None;
+    // Once it is large, not when it is announced: who sends nothing takes no room from others.
+    let mut place = None;
     loop {
         let Ok(piece) = timeout(shared.limits.stall, wire.piece(&mut rest)).await else {
             return Ok(Err(late()));
@@ -407,29 +462,24 @@ async fn read(
             Ok(Some(piece)) => piece,
             Ok(None) => break,
             Err(Fault::Broken(error)) => return Err(error),
-            Err(_) => return Ok(Err(error(Status::BAD_REQUEST, "the body is not whole"))),
+            Err(fault) => return Ok(Err(error(Status::BAD_REQUEST, &fault.to_string()))),
         };
         length = length.saturating_add(piece.len());
         if length > LONGEST_REFUSED {
             return Ok(Err(too_long(limit)));
         }
         if refused || length > limit {
-            (bytes, leave) = (Vec::new(), None);
+            (bytes, place) = (Vec::new(), None);
             continue;
         }
-        if length > SMALL_BODY {
-            let needed = u32::try_from(piece.len()).unwrap_or(u32::MAX);
-            if let Ok(more) = shared.large_bodies.acquire_many(needed).await {
-                match &mut leave {
-                    Some(leave) => leave.merge(more),
-                    none => *none = Some(more),
-                }
-            }
+        if length > SMALL_BODY && place.is_none() {
+            // For all that may follow, so that nobody waits for others who wait in turn.
+            place = shared.large_bodies.acquire().await.ok();
         }
         bytes.extend_from_slice(&piece);
     }
     // What was read is the handler's now, who is done with it soon.
-    drop(leave);
+    drop(place);
     Ok(if length > limit { Err(too_long(limit)) } else { Ok(bytes.into()) })
 }
 

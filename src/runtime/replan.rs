@@ -27,6 +27,7 @@ impl<D: Decide> Runtime<D> {
 
     /// A configuration was loaded: the core is given its plan, and the next who wait are served.
     pub(super) fn loaded(&mut self, loaded: Loaded) -> ControlFlow<u8> {
+        self.spent = true;
         let id = self.hands.inquiries.number();
         let Step { entries, plan } = self.hands.reloads.loaded(&self.plan, loaded, id);
         for (level, message) in entries {

@@ -15,8 +15,8 @@ use super::exposition::{self, Page};
 use super::process::Process;
 use super::{Metrics, own, readiness, status};
 use crate::inquiry::{Desk, Snapshot};
-use crate::net::Net;
 use crate::net::serve::{self, Answer, Answering, Asked, First, Limits, Listener, Response, Status};
+use crate::net::{Net, Used};
 
 /// How long the loop may take to answer. It does so at once, unless something is very wrong.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -86,7 +86,7 @@ impl Telemetry {
         let serving = {
             // The listener must be made known to the thread's own poller.
             let _entered = net.handle().enter();
-            serving(listener, metrics, desk, ended)?
+            serving(listener, metrics, desk, net.used(), ended)?
         };
         net.spawn(serving);
         Ok(telemetry)
@@ -109,7 +109,7 @@ impl Telemetry {
         }
         drop(now);
         let (end, mut ended) = watch::channel(());
-        let wanted = wanted.clone();
+        let (wanted, used) = (wanted.clone(), net.used());
         net.spawn(async move {
             let mut tries = 0_u32;
             let listener = loop {
@@ -126,7 +126,7 @@ impl Telemetry {
                     return;
                 }
             };
-            match serving(listener, metrics, desk.clone(), ended) {
+            match serving(listener, metrics, desk.clone(), used, ended) {
                 Ok(serving) => serving.await,
                 Err(why) => desk.say(Level::Error, why),
             }
@@ -140,13 +140,14 @@ fn serving(
     listener: TcpListener,
     metrics: Metrics,
     desk: Desk,
+    used: Used,
     ended: watch::Receiver<()>,
 ) -> Result<impl Future<Output = ()> + Send + use<>, String> {
     let cannot = |error: std::io::Error| format!("telemetry cannot be served: {error}");
     let address = listener.local_addr().map_err(cannot)?;
     let listener = tokio::net::TcpListener::from_std(listener).map_err(cannot)?;
     desk.say(Level::Info, format!("telemetry: serving at {address}"));
-    Ok(serve::serve(Listener::Tcp(listener), LIMITS, Box::new(Pages::new(metrics, desk)), ended))
+    Ok(serve::serve(Listener::Tcp(listener), LIMITS, Box::new(Pages::new(metrics, desk)), used, ended))
 }
 
 /// Who answers.

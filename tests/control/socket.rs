@@ -25,6 +25,33 @@ fn x1_it_is_for_its_owner_alone_unless_opened_further() {
     assert_eq!(ask(&socket, "GET", "/v3/ping", "").status, 200);
 }
 
+/// How much of the program's own code it holds, in KiB.
+fn code_of(pid: u32) -> u64 {
+    let program = fs::read_link(format!("/proc/{pid}/exe")).unwrap();
+    let mappings = fs::read_to_string(format!("/proc/{pid}/smaps")).unwrap();
+    let mut lines = mappings
+        .lines()
+        .skip_while(|line| !(line.contains(" r-xp ") && line.ends_with(program.to_str().unwrap())));
+    let held = lines.find_map(|line| line.strip_prefix("Rss:")).unwrap();
+    held.trim().strip_suffix(" kB").unwrap().parse().unwrap()
+}
+
+#[test]
+fn x1_the_code_that_questions_need_is_given_back_when_nobody_asks() {
+    let pilot = Pilot::start(&format!("{{ {SLEEPER} }}"));
+    let pid = pilot.supervisor.pid();
+    // The first time may be the start's doing, or the log's.
+    for _ in 0..2 {
+        let mut most = 0;
+        until("it never held its code", || {
+            assert_eq!(pilot.get("/v3/status").status, 200);
+            most = most.max(code_of(pid));
+            most > 1024
+        });
+        until("it keeps its code", || code_of(pid) < most / 2);
+    }
+}
+
 #[test]
 fn x1_a_tight_or_wide_mask_changes_nothing() {
     for mask in ["000", "077", "777"] {

@@ -1,0 +1,49 @@
+//! What the network's thread gives back when it has nothing to do.
+//!
+//! A question from outside brings most of the program's code back into memory, and a container's health check asks for ever. So
+//! when nobody has asked for a moment, the code goes back to the kernel, as it does after the start. That costs one wake-up
+//! after the last of many questions, and nothing while there are none.
+
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::sleep;
+
+use crate::sys;
+
+/// How long nobody must have asked.
+const A_MOMENT: Duration = Duration::from_secs(1);
+
+/// Where the use of the network is noted.
+#[derive(Clone, Debug)]
+pub(crate) struct Used(watch::Sender<()>);
+
+impl Used {
+    /// Somebody has asked something.
+    pub(crate) fn note(&self) {
+        self.0.send_replace(());
+    }
+}
+
+/// A place to note the use of the network, and what becomes of that: a task without end, which begins with the thread's start,
+/// the first use of all.
+pub(super) fn rest() -> (Used, impl Future<Output = ()> + Send) {
+    let (used, mut uses) = watch::channel(());
+    let task = async move {
+        loop {
+            sleep(A_MOMENT).await;
+            match uses.has_changed() {
+                Ok(true) => uses.mark_unchanged(),
+                Ok(false) => {
+                    sys::release_code();
+                    if uses.changed().await.is_err() {
+                        return;
+                    }
+                }
+                // Nobody can use it any more.
+                Err(_) => return,
+            }
+        }
+    };
+    (Used(used), task)
+}
