@@ -2,7 +2,7 @@
 //!
 //! The release binary is run step by step, instruction by instruction, through what it does in most containers: a program
 //! started and ended, signals passed on, services started, checked, restarted and stopped, their lines written in each
-//! form. What is used last before everything rests comes first in `link-order.txt` (functions) and `link-order.ld` (constants),
+//! form, a question of a health check answered. What is used last before everything rests comes first in `link-order.txt` (functions) and `link-order.ld` (constants),
 //! then what passes a signal on, then what else is used once everything has been started, then what only a start needs.
 //! Each lies together in the binary then, see `build.rs`. It takes a few minutes.
 
@@ -43,7 +43,7 @@ fn main() {
     let map = Map::read(binary);
     let folder = tempfile();
     let mut seen = Seen::default();
-    for (words, steps) in scenes(&folder) {
+    for (words, steps) in scenes(&folder, binary) {
         eprintln!("order: {}", words.join(" "));
         stepper::run(binary, &words, &steps, &map, &mut seen);
     }
@@ -84,7 +84,7 @@ fn tempfile() -> PathBuf {
 }
 
 /// What is run, and what happens to it.
-fn scenes(folder: &Path) -> Vec<(Vec<String>, Vec<Step>)> {
+fn scenes(folder: &Path, binary: &Path) -> Vec<(Vec<String>, Vec<Step>)> {
     let program = |words: &[&str]| -> Vec<String> {
         ["--"].iter().chain(words).map(|word| (*word).to_owned()).collect()
     };
@@ -101,6 +101,12 @@ fn scenes(folder: &Path) -> Vec<(Vec<String>, Vec<Step>)> {
         { name: 'again', exec: ['sh', '-c', 'echo one; echo two >&2; exit 1'], restarts: 3 },
         { name: 'then', exec: 'true', when: { source: 'app', once: 'healthy' } },
         { name: 'now and then', exec: ['echo', 'a line'], when: { interval: '4s' } }";
+    let socket = folder.join("asked.socket").display().to_string();
+    let asked = format!(
+        "{{ name: 'app', exec: ['sleep', '1000'] }}, {{ name: 'asks', exec: ['{}', 'health', '-socket', '{socket}'], \
+         when: {{ interval: '3s' }}, logging: {{ raw: true }} }}",
+        binary.display()
+    );
     let later = Step { quiet: 8, signal: Signal::SIGTERM };
     vec![
         (program(&["sleep", "1000"]), vec![term]),
@@ -108,6 +114,7 @@ fn scenes(folder: &Path) -> Vec<(Vec<String>, Vec<Step>)> {
         (file("one", "", "{ name: 'app', exec: ['sleep', '1000'] }"), vec![term]),
         (file("some", "", served), vec![later]),
         (file("json", "format: 'json'", served), vec![later]),
+        (file("asked", "", &asked), vec![later]),
     ]
 }
 

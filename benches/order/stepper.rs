@@ -69,15 +69,17 @@ pub(crate) struct Seen {
 struct Recent {
     functions: VecDeque<usize>,
     constants: VecDeque<usize>,
+    /// It has given the code back, and has not come to rest since: whatever it uses stays in memory.
+    released: bool,
 }
 
 /// So many of them count as used at rest.
 const RECENT: usize = 12;
 
-fn remember(recent: &mut VecDeque<usize>, place: usize) {
+fn remember(recent: &mut VecDeque<usize>, place: usize, all: bool) {
     recent.retain(|other| *other != place);
     recent.push_back(place);
-    if recent.len() > RECENT {
+    if recent.len() > RECENT && !all {
         recent.pop_front();
     }
 }
@@ -122,7 +124,8 @@ pub(crate) fn run(binary: &Path, words: &[String], steps: &[Step], map: &Map, se
             WaitStatus::StillAlive => {
                 if last.elapsed() > QUIET {
                     (quiet, last) = (quiet + 1, Instant::now());
-                    for Recent { functions, constants } in recent.values().filter(|_| lasting) {
+                    for recent in recent.values_mut().filter(|_| lasting) {
+                        let Recent { functions, constants, .. } = std::mem::take(recent);
                         functions.iter().for_each(|place| seen.functions.add(Phase::Resting, *place));
                         constants.iter().for_each(|place| seen.constants.add(Phase::Resting, *place));
                     }
@@ -152,7 +155,8 @@ pub(crate) fn run(binary: &Path, words: &[String], steps: &[Step], map: &Map, se
             continue;
         }
         if let Ok(registers) = ptrace::getregs(pid) {
-            lasting |= registers.rip == settled && registers.rdx == libc::MADV_DONTNEED as u64;
+            let releases = registers.rip == settled && registers.rdx == libc::MADV_DONTNEED as u64;
+            lasting |= releases;
             let phase = match (lasting, urgent && pid == main) {
                 (false, _) => Phase::Starting,
                 (true, false) => Phase::Lasting,
@@ -160,14 +164,17 @@ pub(crate) fn run(binary: &Path, words: &[String], steps: &[Step], map: &Map, se
             };
             urgent &= pid != main || registers.rip != passed_on;
             let recent = recent.entry(pid).or_default();
+            if releases {
+                *recent = Recent { released: true, ..Recent::default() };
+            }
             if let Some(function) = map.functions.place(registers.rip) {
                 seen.functions.add(phase, function);
-                remember(&mut recent.functions, function);
+                remember(&mut recent.functions, function, recent.released);
             }
             let touched = touched(map.code(registers.rip), &Registers::from(&registers));
             for constant in touched.into_iter().filter_map(|address| map.constants.place(address)) {
                 seen.constants.add(phase, constant);
-                remember(&mut recent.constants, constant);
+                remember(&mut recent.constants, constant, recent.released);
             }
         }
         let _ = ptrace::step(pid, pass_on);
