@@ -12,6 +12,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
 /// How long anything may take before the test has failed.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -226,11 +229,21 @@ impl Drop for Supervisor {
         if std::thread::panicking() {
             eprintln!("its standard error: {}", self.stderr());
         }
-        // By the id of what was started; `unshare` takes its namespace along.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        if let Ok(None) = self.child.try_wait() {
+            // Stopped, it starts nothing more while those are counted whom nobody would end without it.
+            send(self.child.id(), Signal::SIGSTOP);
+            let orphans = descendants_of(self.child.id());
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+            orphans.into_iter().for_each(|orphan| send(orphan, Signal::SIGKILL));
+        }
         let _ = fs::remove_dir_all(&self.folder);
     }
+}
+
+/// To one that may have ended meanwhile.
+fn send(pid: u32, signal: Signal) {
+    let _ = kill(Pid::from_raw(i32::try_from(pid).unwrap()), signal);
 }
 
 /// A folder with a configuration in it.
@@ -268,6 +281,11 @@ pub(crate) fn until(what: &str, holds: impl FnMut() -> bool) {
 pub(crate) fn children_of(pid: u32) -> Vec<u32> {
     let list = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
     list.split_whitespace().filter_map(|child| child.parse().ok()).collect()
+}
+
+/// Their children, too, and so on.
+fn descendants_of(pid: u32) -> Vec<u32> {
+    children_of(pid).into_iter().flat_map(|child| [vec![child], descendants_of(child)].concat()).collect()
 }
 
 /// The states of the children of a process, such as `S` or `Z`.
