@@ -111,6 +111,7 @@ impl Discovery {
     }
 
     /// Makes a service as it is wanted. What is known at once comes back at once.
+    #[inline(never)]
     pub(crate) fn advertise(&mut self, plan: &Plan, job: JobIx, wanted: Wanted) -> Vec<Input> {
         if let Some(service) = plan.jobs.get(job.index()).and_then(|job| job.service.as_ref()) {
             self.wanted.insert(service.id.clone(), wanted);
@@ -136,6 +137,7 @@ impl Discovery {
     }
 
     /// Tells that a service is still healthy (H6).
+    #[inline(never)]
     pub(crate) fn heartbeat(&mut self, plan: &Plan, job: JobIx) {
         match &mut self.arm {
             // It believes in a service until it is told otherwise.

@@ -39,6 +39,7 @@ pub(crate) struct Hands {
 impl Hands {
     /// Does what is wanted. Answers are queued, never acted upon at once, so that a job which fails to start in no
     /// time cannot keep the supervisor from everything else. Breaks with the exit code when it is time to leave.
+    #[inline(never)]
     pub(crate) fn carry_out(
         &mut self,
         plan: &Plan,
@@ -121,6 +122,7 @@ impl Hands {
         }
     }
 
+    #[inline(never)]
     fn spawn(&mut self, plan: &Plan, ix: JobIx, run: RunId, environment: &Environment) -> Input {
         let wanted = plan.jobs.get(ix.index()).and_then(|job| Some((job, job.exec.as_ref()?)));
         let Some((job, command)) = wanted else {
@@ -173,6 +175,7 @@ impl Hands {
     }
 
     /// Begins a check. Says how it came out if that is known at once.
+    #[inline(never)]
     fn check(
         &mut self,
         plan: &Plan,

@@ -298,6 +298,7 @@ impl Inquiries {
     }
 
     /// Passes an answer of the core on.
+    #[inline(never)]
     pub(crate) fn reply(&mut self, id: RequestId, answer: Answer) {
         if let Some(waiting) = self.waiting.remove(&id) {
             drop(waiting.send(Ok(answer)));
@@ -305,6 +306,7 @@ impl Inquiries {
     }
 
     /// Something has happened: what was known is out of date, and new events are told to those who listen.
+    #[inline(never)]
     pub(crate) fn happened(&mut self, core: &Core) {
         self.snapshot = None;
         let Some(listeners) = &self.listeners else { return };

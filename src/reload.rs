@@ -210,6 +210,7 @@ impl Reloads {
     }
 
     /// The core has answered. What there is to log comes back; the answer itself, if it is for somebody else.
+    #[inline(never)]
     pub(crate) fn reply(&mut self, id: RequestId, answer: Answer) -> Result<(Level, String), Answer> {
         let Some((askers, mut done)) = self.pending.remove(&id) else { return Err(answer) };
         let (outcome, entry) = match answer {

@@ -208,11 +208,13 @@ impl<D: Decide> Runtime<D> {
     }
 
     /// Runs until the core wants to leave; the exit code it leaves with.
+    #[inline(never)]
     pub(crate) fn run(mut self) -> u8 {
         self.answers.push_back(Input::Ready);
         self.adopt_catalog();
         let mut more = false;
         let mut begun = false;
+        let mut fds = Vec::new();
         loop {
             if !more && self.answers.is_empty() && std::mem::take(&mut self.spent) {
                 if !begun {
@@ -222,9 +224,9 @@ impl<D: Decide> Runtime<D> {
                     self.hands.logs.settle();
                 }
                 sys::release_memory();
-                sys::release_code();
+                self.urgent().release_others();
             }
-            let fds = self.wait(more);
+            fds = self.wait(more, fds);
             let mut turn = Turn { more: false };
             // The log hears of it all when the rest is done: a signal comes first.
             self.hands.logs.hold();
@@ -236,7 +238,13 @@ impl<D: Decide> Runtime<D> {
         }
     }
 
+    /// What a signal asks for.
+    fn urgent(&self) -> sys::Urgent {
+        if self.plan.pass_signals { sys::Urgent::PassOn } else { sys::Urgent::Stop }
+    }
+
     /// Follows the watches of the plan in its catalog; for every plan there is.
+    #[inline(never)]
     fn adopt_catalog(&mut self) {
         let tasks = if Discovery::needs_network(&self.plan) {
             match self.net() {
@@ -265,6 +273,7 @@ impl<D: Decide> Runtime<D> {
 
     /// S6: before the process leaves, all services are out of the catalog and the whole log is written, if Consul, and
     /// whoever reads the log, do their part in time.
+    #[inline(never)]
     fn leave(self, code: u8) -> u8 {
         let Self { plan, mailbox, hands, control, net, .. } = self;
         if let Some(Err(why)) = control.as_ref().map(Control::unlink) {
@@ -303,19 +312,16 @@ impl<D: Decide> Runtime<D> {
         code
     }
 
-    /// Waits for news; what there is to look at afterwards. The first four are signals, mail, children and the control
+    /// Waits for news; what there is to look at afterwards, in the place of the last time's. The first four are signals, mail, children and the control
     /// socket.
-    fn wait(&self, more: bool) -> Vec<sys::Awaited> {
-        let mut fds = vec![
-            sys::awaited(self.signals.news().as_raw_fd(), sys::POLLIN),
-            sys::awaited(self.mailbox.as_fd().as_raw_fd(), sys::POLLIN),
-            // A negative number is passed over.
-            sys::awaited(
-                if self.gathering_until.is_none() { self.signals.children().as_raw_fd() } else { -1 },
-                sys::POLLIN,
-            ),
-        ];
-        fds.push(sys::awaited(self.control.as_ref().map_or(-1, Control::awaited), sys::POLLIN));
+    fn wait(&self, more: bool, mut fds: Vec<sys::Awaited>) -> Vec<sys::Awaited> {
+        fds.clear();
+        // A negative number is passed over.
+        let children = if self.gathering_until.is_none() { self.signals.children().as_raw_fd() } else { -1 };
+        let control = self.control.as_ref().map_or(-1, Control::awaited);
+        for fd in [self.signals.news().as_raw_fd(), self.mailbox.as_fd().as_raw_fd(), children, control] {
+            fds.push(sys::awaited(fd, sys::POLLIN));
+        }
         self.hands.probes.await_all(&mut fds);
         let timeout = if more || !self.answers.is_empty() { Some(Duration::ZERO) } else { self.until_next() };
         if sys::poll(&mut fds, timeout).is_err() {
@@ -338,11 +344,13 @@ impl<D: Decide> Runtime<D> {
         Some(next.saturating_duration_since(Instant::now()))
     }
 
+    #[inline(never)]
     fn turn(&mut self, fds: &[sys::Awaited], turn: &mut Turn) -> ControlFlow<u8> {
         let ready = |place: usize| fds.get(place).is_some_and(|fd| fd.revents != 0);
         // What was answered while the last turn was carried out comes first: a start before its end (E3).
         self.tell_answers()?;
         if ready(0) {
+            self.urgent().fetch();
             while let Some(signal) = self.signals.next() {
                 // L1: whoever has moved the log's file away says so with SIGUSR1.
                 if signal == Signal::USR1 {
@@ -393,6 +401,7 @@ impl<D: Decide> Runtime<D> {
     }
 
     /// Somebody has connected to the control socket for the first time.
+    #[inline(never)]
     fn serve_control(&mut self) {
         let Some(mut control) = self.control.take() else { return };
         let means = Means {
@@ -408,6 +417,7 @@ impl<D: Decide> Runtime<D> {
     }
 
     /// Takes what another thread has to say.
+    #[inline(never)]
     fn hear(&mut self, news: News) -> ControlFlow<u8> {
         match news {
             News::Resolved(run, found) => {
@@ -443,6 +453,7 @@ impl<D: Decide> Runtime<D> {
     }
 
     /// Collects the children that have ended.
+    #[inline(never)]
     fn collect(&mut self, turn: &mut Turn) -> ControlFlow<u8> {
         // First the note and then the look, so that an end in between is noted again.
         self.signals.children_seen();
@@ -506,6 +517,7 @@ impl<D: Decide> Runtime<D> {
     /// Has the core decide. What has happened in the world is told once more after a fault, for it cannot be undone, and
     /// the core knows what it has heard already; a command is refused. A core that twice fails to decide about the end is not
     /// waited for.
+    #[inline(never)]
     fn decide(&mut self, input: Input, effects: &mut Vec<Effect>) -> ControlFlow<u8> {
         let now = self.now();
         let (mut refused, again) = match &input {
@@ -537,6 +549,7 @@ impl<D: Decide> Runtime<D> {
         }
     }
 
+    #[inline(never)]
     fn survive(&mut self, during: &str, panic: &(dyn Any + Send)) {
         let known = PANIC.lock().ok().and_then(|mut message| message.take());
         let words = known.unwrap_or_else(|| words_of(panic));

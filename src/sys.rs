@@ -188,7 +188,60 @@ pub(crate) struct Arrived {
     pub(crate) sender: i32,
 }
 
+/// What a signal asks for: its code and constants are at hand whenever one comes, because somebody waits for it.
+///
+/// `link-order.txt` puts that code behind [`read_signal`], and what is larger than 4 KiB (and the C library's allocator) behind
+/// that; `link-order.ld` has the constants at the very beginning, and words behind them. How much it is, `make order` says. In a
+/// binary that is linked otherwise something else is kept and fetched, and nothing is lost but time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Urgent {
+    /// To pass it on to a program that runs alone.
+    PassOn,
+    /// To tell the jobs of a plan to end.
+    Stop,
+}
+
+impl Urgent {
+    /// How many bytes of code are fetched, how many are kept, and how many of constants.
+    const fn extent(self) -> [usize; 3] {
+        match self {
+            Self::PassOn => [11 << 10, 16 << 10, 8 << 10],
+            Self::Stop => [30 << 10, 64 << 10, 8 << 10],
+        }
+    }
+
+    /// Has the processor fetch the code before it is needed. After a sleep none of it is in its caches, and whoever simply runs
+    /// waits for memory line by line, some three hundred times; asked for together they come together.
+    pub(crate) fn fetch(self) {
+        #[cfg(target_arch = "x86_64")]
+        for place in (0..self.extent()[0]).step_by(64) {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            let line = (read_signal as *const ()).cast::<i8>().wrapping_add(place);
+            // SAFETY: a hint: nothing is read, and an address where nothing is does no harm.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(line) };
+        }
+    }
+
+    /// Gives back the pages of our own code and constants, but for those. Most of them were needed to understand the
+    /// configuration and never again; those that are needed come back from the file by themselves.
+    ///
+    /// This frees no memory that the kernel could not have taken back by itself: it is the pages' owner and keeps them in
+    /// its cache. But they do not count as ours any more (some 1.6 MiB), and are the first to go when memory is short. It
+    /// costs page faults when something happens for the first time after the start.
+    pub(crate) fn release_others(self) {
+        unsafe extern "C" {
+            static __executable_start: u8;
+            static _etext: u8;
+        }
+        let [_, code, constants] = self.extent();
+        let urgent = (read_signal as *const ()).addr();
+        release((&raw const __executable_start).addr() + constants, urgent);
+        release(urgent + code, (&raw const _etext).addr());
+    }
+}
+
 /// One signal from a descriptor, if there is one.
+#[inline(never)]
 pub(crate) fn read_signal(fd: BorrowedFd<'_>) -> Result<Option<Arrived>, Errno> {
     let mut info = MaybeUninit::<libc::signalfd_siginfo>::zeroed();
     let size = size_of::<libc::signalfd_siginfo>();
@@ -231,21 +284,6 @@ pub(crate) fn poll(fds: &mut [Awaited], timeout: Option<Duration>) -> Result<(),
     checked(result.into()).map(drop)
 }
 
-/// Gives back the pages of our own code and constants. Most of them were needed to understand the configuration and
-/// never again; those that are needed come back from the file by themselves.
-///
-/// This frees no memory that the kernel could not have taken back by itself: it is the pages' owner and keeps them in
-/// its cache. But they do not count as ours any more (some 1.6 MiB), and are the first to go when memory is short. It
-/// costs page faults when something happens for the first time after the start.
-pub(crate) fn release_code() {
-    unsafe extern "C" {
-        static __executable_start: u8;
-        static _etext: u8;
-    }
-    // The first page is kept: what passes a signal on is the first that `link-order.ld` puts there.
-    release((&raw const __executable_start).addr().next_multiple_of(PAGE) + PAGE, (&raw const _etext).addr());
-}
-
 /// Gives back what the start has used of the stack and of the heap, and needs no more. Only for the first thread.
 pub(crate) fn release_memory() {
     let here = 0_u8;
@@ -253,7 +291,7 @@ pub(crate) fn release_memory() {
     // now, and to a signal that must not wait for more. The kernel keeps a megabyte below the stack free, so nothing else
     // can be meant.
     let end = (&raw const here).addr().saturating_sub(2 * PAGE);
-    release(end.saturating_sub(256 * 1024).next_multiple_of(PAGE), end);
+    release(end.saturating_sub(256 * 1024), end);
     #[cfg(target_env = "gnu")]
     // SAFETY: takes no pointer; what is allocated stays where it is.
     unsafe {
@@ -265,7 +303,7 @@ const PAGE: usize = 4096;
 
 /// Gives back whole pages between two addresses.
 fn release(start: usize, end: usize) {
-    let end = end / PAGE * PAGE;
+    let (start, end) = (start.next_multiple_of(PAGE), end / PAGE * PAGE);
     if end > start {
         // SAFETY: both callers name what is either read-only and backed by our file, so that giving a page back changes
         // nothing but where it is found next time, or not in use. If the kernel refuses, all stays as it was.

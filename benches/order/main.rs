@@ -24,11 +24,16 @@ use std::time::Duration;
 use nix::sys::signal::Signal;
 
 use crate::map::{HOT, Map, Things};
-use crate::stepper::{Phase, Seen, Step, Used};
+use crate::stepper::{Phase, Scene, Seen, Step, Used};
 
 /// For the linker: the functions, one in a line, and a script that puts constants together.
 const ORDER: &str = "link-order.txt";
 const CONSTANTS: &str = "link-order.ld";
+
+/// What passes a signal on is fetched together, as it lies behind this function (`sys::fetch_urgent`): without those that are so
+/// large that most of what would be fetched were not needed.
+const FIRST: &str = "3sys11read_signal";
+const LARGE: u64 = 4096;
 
 fn main() {
     // `cargo bench` and `cargo test` call every such program; this one is for whoever asks for it by name.
@@ -43,9 +48,9 @@ fn main() {
     let map = Map::read(binary);
     let folder = tempfile();
     let mut seen = Seen::default();
-    for (words, steps) in scenes(&folder, binary) {
-        eprintln!("order: {}", words.join(" "));
-        stepper::run(binary, &words, &steps, &map, &mut seen);
+    for scene in scenes(&folder, binary) {
+        eprintln!("order: {}", scene.words.join(" "));
+        stepper::run(binary, &scene, &map, &mut seen);
     }
     std::fs::remove_dir_all(&folder).unwrap();
 
@@ -59,16 +64,26 @@ fn main() {
     eprintln!("order: now build again");
 }
 
-/// What was used, by its names: first what is used at rest, last what only a start needs.
+/// What was used, by its names: first what is used at rest, last what only a start needs. What is large comes behind what passes
+/// a signal on, and so does not stand between.
 fn ordered<'a>(what: &str, used: &Used, things: &'a Things) -> Vec<&'a str> {
-    let mut names = Vec::new();
+    let (mut names, mut large) = (Vec::new(), Vec::new());
     let mut known = HashSet::new();
-    for phase in [Phase::Resting, Phase::Urgent, Phase::Lasting, Phase::Starting] {
-        let of_phase: Vec<&str> =
+    for phase in [Phase::Resting, Phase::Urgent, Phase::Waiting, Phase::Lasting, Phase::Starting] {
+        let mut of_phase: Vec<&str> =
             used.names(things, phase).into_iter().filter(|name| known.insert(*name)).collect();
+        if matches!(phase, Phase::Resting | Phase::Urgent) {
+            large.extend(of_phase.extract_if(.., |name| things.size(name) > LARGE));
+            of_phase.sort_by_key(|name| !name.contains(FIRST));
+        }
         let size: u64 = of_phase.iter().map(|name| things.size(name)).sum();
         eprintln!("order: {phase:?}: {} {what}, {} KiB", of_phase.len(), size / 1024);
         names.extend(of_phase);
+        if phase == Phase::Urgent {
+            let large_size: u64 = large.iter().map(|name| things.size(name)).sum();
+            eprintln!("order: and {} that are large, {} KiB", large.len(), large_size / 1024);
+            names.append(&mut large);
+        }
     }
     names
 }
@@ -84,7 +99,7 @@ fn tempfile() -> PathBuf {
 }
 
 /// What is run, and what happens to it.
-fn scenes(folder: &Path, binary: &Path) -> Vec<(Vec<String>, Vec<Step>)> {
+fn scenes(folder: &Path, binary: &Path) -> Vec<Scene> {
     let program = |words: &[&str]| -> Vec<String> {
         ["--"].iter().chain(words).map(|word| (*word).to_owned()).collect()
     };
@@ -104,17 +119,19 @@ fn scenes(folder: &Path, binary: &Path) -> Vec<(Vec<String>, Vec<Step>)> {
     let socket = folder.join("asked.socket").display().to_string();
     let asked = format!(
         "{{ name: 'app', exec: ['sleep', '1000'] }}, {{ name: 'asks', exec: ['{}', 'health', '-socket', '{socket}'], \
-         when: {{ interval: '3s' }}, logging: {{ raw: true }} }}",
+         when: {{ interval: '4s' }}, logging: {{ raw: true }} }}",
         binary.display()
     );
     let later = Step { quiet: 8, signal: Signal::SIGTERM };
+    let much_later = Step { quiet: 40, signal: Signal::SIGTERM };
+    let scene = |words, steps: &[Step], calm| Scene { words, steps: steps.to_vec(), calm };
     vec![
-        (program(&["sleep", "1000"]), vec![term]),
-        (program(&["true"]), Vec::new()),
-        (file("one", "", "{ name: 'app', exec: ['sleep', '1000'] }"), vec![term]),
-        (file("some", "", served), vec![later]),
-        (file("json", "format: 'json'", served), vec![later]),
-        (file("asked", "", &asked), vec![later]),
+        scene(program(&["sleep", "1000"]), &[term], true),
+        scene(program(&["true"]), &[], true),
+        scene(file("one", "", "{ name: 'app', exec: ['sleep', '1000'] }"), &[term], true),
+        scene(file("some", "", served), &[later], false),
+        scene(file("json", "format: 'json'", served), &[later], false),
+        scene(file("asked", "", &asked), &[much_later], false),
     ]
 }
 

@@ -65,6 +65,8 @@ impl Map {
             .unwrap_or_else(|error| panic!("{}: {error}; build the release binary first", path.display()));
         let (mut functions, mut constants) = (Things::default(), Things::default());
         let mut section = "";
+        // A function of the C library comes with all that is in its file.
+        let mut brought_along = 0;
         let mut shared = HashSet::new();
         for line in text.lines() {
             // VMA, LMA, size, alignment, and what it is, set in by its depth: a section, a file's part of it, a symbol.
@@ -90,7 +92,8 @@ impl Map {
                         _ => {}
                     }
                 }
-                (16, ".text") => functions.add(start, size, rest.trim()),
+                (8, ".text") => brought_along = size,
+                (16, ".text") => functions.add(start, brought_along, rest.trim()),
                 (8, HOT | ".rodata") => {
                     let name = rest.rsplit_once(":(").map_or("", |(_, name)| name.trim_end_matches(')'));
                     if constants.sizes.contains_key(name) {

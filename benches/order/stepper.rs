@@ -23,13 +23,24 @@ pub(crate) struct Step {
     pub(crate) signal: Signal,
 }
 
+/// What is run, with what words, and what happens to it.
+#[derive(Debug)]
+pub(crate) struct Scene {
+    pub(crate) words: Vec<String>,
+    pub(crate) steps: Vec<Step>,
+    /// Nothing happens in it but a signal.
+    pub(crate) calm: bool,
+}
+
 /// When a function or a constant was used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Phase {
-    /// As one of the last before a thread came to rest: these stay in memory.
+    /// As one of the last before a thread came to rest, where nothing happens: these stay in memory.
     Resting,
     /// From a signal until it was passed on: somebody waits for that.
     Urgent,
+    /// As one of the last before everything rested, where something happens now and then.
+    Waiting,
     /// After everything had been started.
     Lasting,
     /// Before that.
@@ -86,7 +97,9 @@ fn remember(recent: &mut VecDeque<usize>, place: usize, all: bool) {
 
 /// Runs the binary to its end.
 #[expect(clippy::zombie_processes, reason = "the tracer waits for it, as for everybody")]
-pub(crate) fn run(binary: &Path, words: &[String], steps: &[Step], map: &Map, seen: &mut Seen) {
+pub(crate) fn run(binary: &Path, scene: &Scene, map: &Map, seen: &mut Seen) {
+    let Scene { words, steps, calm } = scene;
+    let resting = if *calm { Phase::Resting } else { Phase::Waiting };
     // A shell reads a line first, so that there is time to begin.
     let mut child = Command::new("sh")
         .args(["-c", "read go && exec \"$0\" \"$@\" </dev/null"])
@@ -117,7 +130,7 @@ pub(crate) fn run(binary: &Path, words: &[String], steps: &[Step], map: &Map, se
         let status = waitpid(None, Some(WaitPidFlag::__WALL | WaitPidFlag::WNOHANG)).unwrap();
         if lasting && let Some(step) = next.filter(|step| quiet >= step.quiet || since.elapsed() > PATIENCE) {
             kill(main, step.signal).unwrap();
-            urgent = true;
+            urgent = *calm;
             (quiet, since, next) = (0, Instant::now(), steps.next());
         }
         let (pid, pass_on) = match status {
@@ -126,8 +139,8 @@ pub(crate) fn run(binary: &Path, words: &[String], steps: &[Step], map: &Map, se
                     (quiet, last) = (quiet + 1, Instant::now());
                     for recent in recent.values_mut().filter(|_| lasting) {
                         let Recent { functions, constants, .. } = std::mem::take(recent);
-                        functions.iter().for_each(|place| seen.functions.add(Phase::Resting, *place));
-                        constants.iter().for_each(|place| seen.constants.add(Phase::Resting, *place));
+                        functions.iter().for_each(|place| seen.functions.add(resting, *place));
+                        constants.iter().for_each(|place| seen.constants.add(resting, *place));
                     }
                 }
                 continue;
@@ -156,7 +169,9 @@ pub(crate) fn run(binary: &Path, words: &[String], steps: &[Step], map: &Map, se
         }
         if let Ok(registers) = ptrace::getregs(pid) {
             let releases = registers.rip == settled && registers.rdx == libc::MADV_DONTNEED as u64;
-            lasting |= releases;
+            if releases && !lasting {
+                (lasting, since) = (true, Instant::now());
+            }
             let phase = match (lasting, urgent && pid == main) {
                 (false, _) => Phase::Starting,
                 (true, false) => Phase::Lasting,

@@ -158,7 +158,7 @@ impl Plane {
         readable.wait(&mut ready, patience);
         let rested = patience.is_some() && ready.is_empty();
         if rested {
-            sys::release_code();
+            sys::Urgent::Stop.release_others();
             readable.wait(&mut ready, None);
         }
         let at_once = before.elapsed() < MOMENT;

@@ -35,7 +35,7 @@ pub(super) fn rest() -> (Used, impl Future<Output = ()> + Send) {
             match uses.has_changed() {
                 Ok(true) => uses.mark_unchanged(),
                 Ok(false) => {
-                    sys::release_code();
+                    sys::Urgent::Stop.release_others();
                     if uses.changed().await.is_err() {
                         return;
                     }

@@ -18,6 +18,7 @@ use crate::telemetry::Telemetry;
 
 impl<D: Decide> Runtime<D> {
     /// Somebody wants a reload.
+    #[inline(never)]
     pub(super) fn reload(&mut self, asker: Asker) {
         let set = self.set_by_hand();
         if let Some(message) = self.hands.reloads.ask(asker, &set) {
@@ -50,6 +51,7 @@ impl<D: Decide> Runtime<D> {
 
     /// R3: from here on effects speak of another plan. What is under way is readdressed, and everything outside the core
     /// follows.
+    #[inline(never)]
     pub(super) fn replanned(&mut self, plan: &Arc<Plan>, moves: &Moves) {
         let old = std::mem::replace(&mut self.plan, Arc::clone(plan));
         self.hands.replanned(&old, plan, moves);

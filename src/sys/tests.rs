@@ -22,6 +22,17 @@ fn uses(line: &str, word: &str) -> bool {
 }
 
 #[test]
+fn s1_code_that_was_given_back_is_there_when_it_is_needed() {
+    for urgent in [super::Urgent::PassOn, super::Urgent::Stop] {
+        urgent.release_others();
+        urgent.fetch();
+        super::release_memory();
+        let words = format!("{:?} {:.3}", urgent, 1.0 / 3.0);
+        assert!(words.ends_with(" 0.333"), "{words}");
+    }
+}
+
+#[test]
 fn unsafe_stands_in_one_file() {
     let house = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files = Vec::new();

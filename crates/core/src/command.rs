@@ -54,6 +54,7 @@ pub enum Answer {
 
 impl Core {
     /// Does what is asked, and answers.
+    #[inline(never)]
     pub(crate) fn command(&mut self, id: RequestId, command: Command) {
         let answer = match command {
             // That is answered when it is done.
@@ -172,6 +173,7 @@ impl Core {
     }
 
     /// A job that was to run again is complete, and does.
+    #[inline(never)]
     pub(crate) fn live_again(&mut self, job: JobIx) {
         if self.is_replaced(job) {
             // It begins anew with the reload, which would only stop it again until then.

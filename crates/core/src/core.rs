@@ -193,6 +193,7 @@ impl Core {
     }
 
     /// E4: `startup`, once.
+    #[inline(never)]
     pub(crate) fn ready(&mut self) {
         if self.phase != Phase::Beginning {
             return;
@@ -221,8 +222,11 @@ impl Core {
             }
             2 | 15 => match self.phase {
                 Phase::Beginning | Phase::Running => {
-                    let name = if signal.0 == 2 { "SIGINT" } else { "SIGTERM" };
-                    self.log(Level::Info, None, format_args!("{name}: everything is stopped"));
+                    // Nothing is put together: somebody waits for what comes next.
+                    match signal.0 {
+                        2 => self.log(Level::Info, None, format_args!("SIGINT: everything is stopped")),
+                        _ => self.log(Level::Info, None, format_args!("SIGTERM: everything is stopped")),
+                    }
                     self.exit_code = Some(0);
                     self.asked = Some((signal, self.now));
                     self.shut_down();
@@ -289,6 +293,7 @@ impl Core {
     }
 
     /// Leaves.
+    #[inline(never)]
     pub(crate) fn leave(&mut self) {
         self.kill_all_remains();
         let code = self.exit_code.or(self.first_failure).or(self.first_hook_failure).unwrap_or(0);

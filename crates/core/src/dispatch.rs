@@ -24,6 +24,7 @@ impl Core {
     }
 
     /// Handles everything that is queued.
+    #[inline(never)]
     pub(crate) fn drain_events(&mut self) {
         while let Some(event) = self.queue.pop_front() {
             self.handling = Some(event.id);

@@ -196,6 +196,7 @@ impl Core {
         }
     }
 
+    #[inline(never)]
     pub(crate) fn check_done(&mut self, run: CheckRun, result: Result<(), String>) {
         let Some((job, check)) = self.check_runs.remove(&run) else { return };
         let state = &mut self.jobs[job.index()];

@@ -114,6 +114,7 @@ impl Core {
     }
 
     /// Gives up the jobs that wait only for one another. Says whether there were any.
+    #[inline(never)]
     pub(crate) fn give_up_rings(&mut self) -> bool {
         let lost = self.in_vain();
         for job in &lost {

@@ -186,6 +186,7 @@ impl Core {
 
     /// Goes on with a reload: stops what is to go, and changes the plans when that is complete. Says whether something
     /// more follows. Only called when no event is queued.
+    #[inline(never)]
     pub(crate) fn reload_progress(&mut self) -> bool {
         let Some(pending) = &self.pending else { return false };
         let awaited = self.held_up_by(&pending.plan);

@@ -76,6 +76,7 @@ impl Core {
     }
 
     /// A process is there.
+    #[inline(never)]
     pub(crate) fn started(&mut self, run: RunId, pid: i32) {
         let Some(job) = self.runs.get(&run).copied().filter(|job| self.job(*job).state() == State::Starting)
         else {
@@ -113,6 +114,7 @@ impl Core {
         }
     }
 
+    #[inline(never)]
     pub(crate) fn start_failed(&mut self, run: RunId, why: &StartError) {
         let Some(job) = self.forget(run) else { return };
         let level = self.unless_told(job, ExitStatus::Code(why.kind.code()), Level::Error);
@@ -125,6 +127,7 @@ impl Core {
         self.ended(job, Code::ExitFailed, ExitStatus::Code(why.kind.code()));
     }
 
+    #[inline(never)]
     pub(crate) fn exited(&mut self, run: RunId, status: ExitStatus, leftovers: bool) {
         let Some(job) = self.forget(run) else { return };
         if leftovers {

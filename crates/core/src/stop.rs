@@ -95,6 +95,7 @@ impl Core {
 
     /// S4: no process is left, so nothing can happen any more that anybody waits for. Whoever still waits for an end
     /// waits in a ring; the first of them is let go. Says whether there was one.
+    #[inline(never)]
     pub(crate) fn let_go(&mut self) -> bool {
         let waiting = self.all_jobs().find(|job| self.job(*job).is_up());
         if let Some(job) = waiting {
@@ -207,8 +208,13 @@ impl Core {
             }
             return;
         }
-        if signal != Signal::KILL {
-            self.log(Level::Info, Some(job), format_args!("is asked to end with signal {}", signal.0));
+        match signal {
+            Signal::KILL => {}
+            // The usual one is not put together: somebody waits for it.
+            Signal::TERM => self.log(Level::Info, Some(job), format_args!("is asked to end with signal 15")),
+            _ => {
+                self.log(Level::Info, Some(job), format_args!("is asked to end with signal {}", signal.0));
+            }
         }
         self.send_signal(job, run, signal, purpose);
     }
@@ -369,6 +375,7 @@ impl Core {
     }
 
     /// C6: once nothing but coprocesses runs, they are stopped too. Says whether there was one to stop.
+    #[inline(never)]
     pub(crate) fn stop_coprocesses(&mut self) -> bool {
         if self.runs.values().any(|job| self.planned(*job).role != Role::Coprocess) {
             return false;

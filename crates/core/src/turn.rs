@@ -114,6 +114,7 @@ impl Core {
         }
     }
 
+    #[inline(never)]
     fn alarm(&mut self, alarm: Alarm) {
         match alarm {
             Alarm::GiveUp(job) => self.give_up(job),
@@ -134,6 +135,7 @@ impl Core {
         }
     }
 
+    #[inline(never)]
     fn settle(&mut self, job: JobIx) {
         if self.is_hopeless(job) {
             self.give_up_hope(job);

@@ -44,6 +44,7 @@ impl WatchState {
 
 impl Core {
     /// The catalog's answer: a change of the set is `changed`, and from none to some or back is more than that.
+    #[inline(never)]
     pub(crate) fn instances(&mut self, watch: WatchIx, mut instances: Vec<Instance>) {
         crate::order::sort(&mut instances);
         instances.dedup();
