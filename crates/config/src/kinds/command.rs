@@ -15,7 +15,14 @@ impl Kind for Exec {
     fn read(cx: &mut Cx<'_>, key: &'static str, node: &Node) -> Option<Command> {
         const HELP: &str = "write the program and its arguments as one text, or as a list of texts";
         let mut words = match &node.value {
-            Value::String(text) => command::split(text),
+            Value::String(text) => {
+                let words = command::split(text);
+                if let Some(word) = words.iter().skip(1).find(|word| is_meant_for_a_shell(word)) {
+                    let message = format!("`{key}` is not read by a shell: `{word}` is an argument as it is");
+                    cx.warn(node.span, message, "write a list, such as [\"sh\", \"-c\", \"exit 7\"]");
+                }
+                words
+            }
             Value::List(items) => {
                 let mut words = Vec::with_capacity(items.len());
                 for item in items {
@@ -39,6 +46,11 @@ impl Kind for Exec {
         let program = words.remove(0);
         Some(Command { program, arguments: words })
     }
+}
+
+/// Whether a word of a command that was split at spaces was probably not meant to be one.
+fn is_meant_for_a_shell(word: &str) -> bool {
+    word.starts_with(['\'', '"']) || matches!(word, "&&" | "||" | "|" | ";" | "&" | ">" | ">>" | "<" | "2>&1")
 }
 
 fn argument(cx: &mut Cx<'_>, key: &str, item: &Node) -> Option<String> {

@@ -153,6 +153,24 @@ fn c7_a_program_that_is_not_there_is_a_warning() {
 }
 
 #[test]
+fn p8_a_command_that_was_written_for_a_shell_is_a_warning() {
+    let told = |exec: &str| messages(&format!("{{ jobs: [{{ exec: {exec} }}] }}"), Severity::Warning);
+    for (exec, word) in [
+        ("\"sh -c 'exit 7'\"", "'exit"),
+        ("'sh -c \"exit\"'", "\"exit\""),
+        ("'a && b'", "&&"),
+        ("'a 2>&1 | b'", "2>&1"),
+        ("'a > b'", ">"),
+    ] {
+        let expected = format!("`exec` is not read by a shell: `{word}` is an argument as it is");
+        assert_eq!(told(exec), [expected], "{exec}");
+    }
+    for exec in ["\"it's a&b x|y\"", "['sh', '-c', \"'a' && b\"]", "'|'"] {
+        assert_eq!(told(exec), [""; 0], "{exec}");
+    }
+}
+
+#[test]
 fn c5_a_misspelt_event_is_not_called_missing_too() {
     let text =
         "{ jobs: [{ name: 'b', exec: 'y' }, { exec: 'x', when: { source: 'b', once: 'exitSucess' } }] }";
