@@ -65,6 +65,9 @@ const FAULT_CODE: u8 = 70;
 /// How long the last lines of the log may take at least, however short the stop time is.
 const LAST_LINES: Duration = Duration::from_secs(1);
 
+/// How long after a reload all that followed from it has usually happened.
+const SETTLING: Duration = Duration::from_secs(1);
+
 /// How long the network's thread may take to put its things away.
 const LAST_WORDS: Duration = Duration::from_millis(100);
 
@@ -115,8 +118,8 @@ pub(crate) struct Runtime<D> {
     effects: Vec<Effect>,
     /// Whether the kernel ends processes because there is too little of it.
     memory: Memory,
-    /// Whether a configuration was read since the last time there was nothing to do.
-    spent: bool,
+    /// When what a reload has needed is given back.
+    spent_until: Option<Instant>,
     /// When ended children are looked for again, if they are being left to gather.
     gathering_until: Option<Instant>,
     /// Before this moment no deadline of the core counts.
@@ -174,7 +177,7 @@ impl<D: Decide> Runtime<D> {
             answers: VecDeque::new(),
             effects: Vec::new(),
             memory: Memory::default(),
-            spent: true,
+            spent_until: None,
             gathering_until: None,
             recovering_until: None,
         })
@@ -216,15 +219,19 @@ impl<D: Decide> Runtime<D> {
         let mut begun = false;
         let mut fds = Vec::new();
         loop {
-            if !more && self.answers.is_empty() && std::mem::take(&mut self.spent) {
+            if !more && self.answers.is_empty() {
                 if !begun {
                     // Everything is started, and now there is time.
                     begun = true;
                     self.memory = Memory::look();
                     self.hands.logs.settle();
+                    self.spent_until = Some(Instant::now());
                 }
-                sys::release_memory();
-                self.urgent().release_others();
+                if self.spent_until.is_some_and(|until| until <= Instant::now()) {
+                    self.spent_until = None;
+                    sys::release_memory();
+                    self.urgent().release_others();
+                }
             }
             fds = self.wait(more, fds);
             let mut turn = Turn { more: false };
@@ -312,8 +319,8 @@ impl<D: Decide> Runtime<D> {
         code
     }
 
-    /// Waits for news; what there is to look at afterwards, in the place of the last time's. The first four are signals, mail, children and the control
-    /// socket.
+    /// Waits for news; what there is to look at afterwards, in the place of the last time's. The first four are signals,
+    /// mail, children and the control socket.
     fn wait(&self, more: bool, mut fds: Vec<sys::Awaited>) -> Vec<sys::Awaited> {
         fds.clear();
         // A negative number is passed over.
@@ -339,8 +346,10 @@ impl<D: Decide> Runtime<D> {
             let due = due.unwrap_or_else(|| Instant::now() + Duration::from_secs(86_400));
             self.recovering_until.map_or(due, |recovered| recovered.max(due))
         });
-        let next =
-            [deadline, self.gathering_until, self.hands.quiet.next_due()].into_iter().flatten().min()?;
+        let next = [deadline, self.gathering_until, self.hands.quiet.next_due(), self.spent_until]
+            .into_iter()
+            .flatten()
+            .min()?;
         Some(next.saturating_duration_since(Instant::now()))
     }
 

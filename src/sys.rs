@@ -191,8 +191,8 @@ pub(crate) struct Arrived {
 /// What a signal asks for: its code and constants are at hand whenever one comes, because somebody waits for it.
 ///
 /// `link-order.txt` puts that code behind [`read_signal`], and what is larger than 4 KiB (and the C library's allocator) behind
-/// that; `link-order.ld` has the constants at the very beginning, and words behind them. How much it is, `make order` says. In a
-/// binary that is linked otherwise something else is kept and fetched, and nothing is lost but time.
+/// that; `link-order.ld` has the constants at the very beginning. How much it is, the linker's map of a release says
+/// (`containerpilot.map`). In a binary that is linked otherwise something else is kept and fetched, and nothing is lost but time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Urgent {
     /// To pass it on to a program that runs alone.
@@ -235,7 +235,8 @@ impl Urgent {
         }
         let [_, code, constants] = self.extent();
         let urgent = (read_signal as *const ()).addr();
-        release((&raw const __executable_start).addr() + constants, urgent);
+        // Before it is what a thread is in that waits.
+        release((&raw const __executable_start).addr() + constants, urgent.saturating_sub(WAITING));
         release(urgent + code, (&raw const _etext).addr());
     }
 }
@@ -300,12 +301,14 @@ pub(crate) fn release_memory() {
 }
 
 const PAGE: usize = 4096;
+/// How much code a wait takes; `link-order.txt` has it before what a signal asks for.
+const WAITING: usize = 8 << 10;
 
 /// Gives back whole pages between two addresses.
 fn release(start: usize, end: usize) {
     let (start, end) = (start.next_multiple_of(PAGE), end / PAGE * PAGE);
     if end > start {
-        // SAFETY: both callers name what is either read-only and backed by our file, so that giving a page back changes
+        // SAFETY: whoever calls names what is either read-only and backed by our file, so that giving a page back changes
         // nothing but where it is found next time, or not in use. If the kernel refuses, all stays as it was.
         unsafe {
             libc::madvise(std::ptr::with_exposed_provenance_mut(start), end - start, libc::MADV_DONTNEED)

@@ -2,9 +2,9 @@
 //!
 //! The release binary is run step by step, instruction by instruction, through what it does in most containers: a program
 //! started and ended, signals passed on, services started, checked, restarted and stopped, their lines written in each
-//! form, a question of a health check answered. What is used last before everything rests comes first in `link-order.txt` (functions) and `link-order.ld` (constants),
-//! then what passes a signal on, then what else is used once everything has been started, then what only a start needs.
-//! Each lies together in the binary then, see `build.rs`. It takes a few minutes.
+//! form, a question of a health check answered. What is used last before everything rests comes first in `link-order.txt`
+//! (functions) and `link-order.ld` (constants), then what passes a signal on, then what else is used once everything has been
+//! started, then what only a start needs. Each lies together in the binary then, see `build.rs`. It takes a few minutes.
 
 #![expect(
     clippy::unwrap_used,
@@ -30,7 +30,7 @@ use crate::stepper::{Phase, Scene, Seen, Step, Used};
 const ORDER: &str = "link-order.txt";
 const CONSTANTS: &str = "link-order.ld";
 
-/// What passes a signal on is fetched together, as it lies behind this function (`sys::fetch_urgent`): without those that are so
+/// What passes a signal on is fetched together, as it lies behind this function (`sys::Urgent::fetch`): without those that are so
 /// large that most of what would be fetched were not needed.
 const FIRST: &str = "3sys11read_signal";
 const LARGE: u64 = 4096;
@@ -73,7 +73,7 @@ fn ordered<'a>(what: &str, used: &Used, things: &'a Things) -> Vec<&'a str> {
         let mut of_phase: Vec<&str> =
             used.names(things, phase).into_iter().filter(|name| known.insert(*name)).collect();
         if matches!(phase, Phase::Resting | Phase::Urgent) {
-            large.extend(of_phase.extract_if(.., |name| things.size(name) > LARGE));
+            large.extend(of_phase.extract_if(.., |name| things.brought(name) > LARGE));
             of_phase.sort_by_key(|name| !name.contains(FIRST));
         }
         let size: u64 = of_phase.iter().map(|name| things.size(name)).sum();

@@ -11,6 +11,8 @@ pub(crate) struct Things {
     /// Where each begins, rising, and what it is called.
     starts: Vec<(u64, String)>,
     sizes: HashMap<String, u64>,
+    /// With what comes along: a function of the C library is not to be had without all that is in its file.
+    brought: HashMap<String, u64>,
     all: Range<u64>,
 }
 
@@ -43,6 +45,11 @@ impl Things {
         self.sizes.get(name).copied().unwrap_or_default()
     }
 
+    /// How large it is with what comes along.
+    pub(crate) fn brought(&self, name: &str) -> u64 {
+        self.brought.get(name).copied().unwrap_or_else(|| self.size(name))
+    }
+
     /// Where a thing begins.
     pub(crate) fn start(&self, name: &str) -> Option<u64> {
         self.starts.iter().find(|(_, other)| other == name).map(|(start, _)| *start)
@@ -65,8 +72,7 @@ impl Map {
             .unwrap_or_else(|error| panic!("{}: {error}; build the release binary first", path.display()));
         let (mut functions, mut constants) = (Things::default(), Things::default());
         let mut section = "";
-        // A function of the C library comes with all that is in its file.
-        let mut brought_along = 0;
+        let mut brought = 0;
         let mut shared = HashSet::new();
         for line in text.lines() {
             // VMA, LMA, size, alignment, and what it is, set in by its depth: a section, a file's part of it, a symbol.
@@ -92,8 +98,11 @@ impl Map {
                         _ => {}
                     }
                 }
-                (8, ".text") => brought_along = size,
-                (16, ".text") => functions.add(start, brought_along, rest.trim()),
+                (8, ".text") => brought = size,
+                (16, ".text") => {
+                    functions.add(start, size, rest.trim());
+                    functions.brought.insert(rest.trim().to_owned(), brought);
+                }
                 (8, HOT | ".rodata") => {
                     let name = rest.rsplit_once(":(").map_or("", |(_, name)| name.trim_end_matches(')'));
                     if constants.sizes.contains_key(name) {

@@ -1,8 +1,8 @@
-//! What the network's thread gives back when it has nothing to do.
+//! What the network's thread gives back when nobody asks.
 //!
 //! A question from outside brings most of the program's code back into memory, and a container's health check asks for ever. So
-//! when nobody has asked for a moment, the code goes back to the kernel, as it does after the start. That costs one wake-up
-//! after the last of many questions, and nothing while there are none.
+//! when nobody has asked for a second or two, the code goes back to the kernel, as it does after the start. That costs a wake-up or
+//! two after the last of many questions, and nothing while there are none. Consul's answers do not count: they come all the time.
 
 use std::time::Duration;
 

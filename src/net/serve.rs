@@ -45,6 +45,9 @@ const LARGE_BODIES: usize = 16 << 20;
 const LONGEST_REFUSED: usize = 16 << 20;
 /// How much of an answer is sent together.
 const PIECE: usize = 32 * 1024;
+/// How long a server that ends looks at what has come. It is there already, so this is not about speed: nobody who has sent half a
+/// question, or nothing but blank lines, is waited for.
+const LAST_LOOK: Duration = Duration::from_millis(5);
 /// How long to wait when the system has no descriptor for another connection.
 const BREATH: Duration = Duration::from_millis(100);
 
@@ -189,7 +192,7 @@ fn has_come(fd: RawFd) -> bool {
 }
 
 /// Serves until the sender of `end` is dropped or says so. Then whatever has come already is still taken and answered to the
-/// end, but no more, and it returns when the last connection is closed. Streams have to be ended by those who feed them.
+/// end, as long as there are places, and it returns when the last connection is closed. Streams have to be ended by those who feed them.
 pub(crate) async fn serve(
     listener: Listener,
     limits: Limits,
@@ -209,18 +212,21 @@ pub(crate) async fn serve(
     // How many may have been waiting at the door when it was closed.
     let mut last = limits.connections;
     loop {
-        let next = async {
-            // The semaphore is never closed; without a place nothing is taken.
-            let place = Arc::clone(&places).acquire_owned().await.map_err(io::Error::other)?;
-            Ok::<_, io::Error>((place, listener.accept().await?))
-        };
         let next = if shared.is_ending() {
+            // The listener is soon closed, since another may want its place.
             if last == 0 || !has_come(listener.as_raw_fd()) {
                 break;
             }
             last -= 1;
-            next.await
+            let Ok(place) = Arc::clone(&places).try_acquire_owned() else { break };
+            let Ok(Ok(accepted)) = timeout(LAST_LOOK, listener.accept()).await else { break };
+            Ok((place, accepted))
         } else {
+            let next = async {
+                // The semaphore is never closed; without a place nothing is taken.
+                let place = Arc::clone(&places).acquire_owned().await.map_err(io::Error::other)?;
+                Ok::<_, io::Error>((place, listener.accept().await?))
+            };
             match first(shared.ending(), next).await {
                 First::One(()) => continue,
                 First::Other(next) => next,
@@ -255,10 +261,9 @@ async fn connection(shared: &Shared, line: Box<dyn Accepted>, peer: Peer) {
         let mut head = first(shared.ending(), timeout(shared.limits.head, wire.head())).await;
         // What was begun before the end is answered; what was not is not.
         if matches!(head, First::One(())) && (wire.has_more() || has_come(fd)) {
-            head = First::Other(timeout(shared.limits.head, wire.head()).await);
+            head = First::Other(timeout(LAST_LOOK, wire.head()).await);
         }
         let First::Other(Ok(head)) = head else { break };
-        shared.used.note();
         let request = match head {
             Ok(Some(head)) => Request::of(head).and_then(|request| Ok((request.framing()?, request))),
             Ok(None) => break,
@@ -278,7 +283,9 @@ async fn connection(shared: &Shared, line: Box<dyn Accepted>, peer: Peer) {
                 break;
             }
         };
-        if !matches!(exchange(shared, &mut wire, request, rest, peer, &until).await, Ok(true)) {
+        let stays = exchange(shared, &mut wire, request, rest, peer, &until).await;
+        shared.used.note();
+        if !matches!(stays, Ok(true)) {
             break;
         }
     }
@@ -474,7 +481,13 @@ async fn read(
         }
         if length > SMALL_BODY && place.is_none() {
             // For all that may follow, so that nobody waits for others who wait in turn.
-            place = shared.large_bodies.acquire().await.ok();
+            match timeout(shared.limits.stall, shared.large_bodies.acquire()).await {
+                Ok(taken) => place = taken.ok(),
+                Err(_) => {
+                    let words = "too many large bodies are under way; try again";
+                    return Ok(Err(error(Status::SERVICE_UNAVAILABLE, words)));
+                }
+            }
         }
         bytes.extend_from_slice(&piece);
     }

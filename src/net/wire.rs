@@ -67,7 +67,7 @@ impl Wire {
         }
     }
 
-    /// Whether something of a body has come already.
+    /// Whether something has come already and is not yet used.
     pub(crate) fn has_more(&self) -> bool {
         !self.unread().is_empty()
     }

@@ -3,6 +3,7 @@
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::time::Instant;
 
 use containerpilot_core::Input;
 use containerpilot_core::command::Command;
@@ -28,7 +29,7 @@ impl<D: Decide> Runtime<D> {
 
     /// A configuration was loaded: the core is given its plan, and the next who wait are served.
     pub(super) fn loaded(&mut self, loaded: Loaded) -> ControlFlow<u8> {
-        self.spent = true;
+        self.spent_until = Some(Instant::now() + super::SETTLING);
         let id = self.hands.inquiries.number();
         let Step { entries, plan } = self.hands.reloads.loaded(&self.plan, loaded, id);
         for (level, message) in entries {
@@ -53,6 +54,7 @@ impl<D: Decide> Runtime<D> {
     /// follows.
     #[inline(never)]
     pub(super) fn replanned(&mut self, plan: &Arc<Plan>, moves: &Moves) {
+        self.spent_until = Some(Instant::now() + super::SETTLING);
         let old = std::mem::replace(&mut self.plan, Arc::clone(plan));
         self.hands.replanned(&old, plan, moves);
         let answers = std::mem::take(&mut self.answers);

@@ -26,7 +26,6 @@ fn s1_code_that_was_given_back_is_there_when_it_is_needed() {
     for urgent in [super::Urgent::PassOn, super::Urgent::Stop] {
         urgent.release_others();
         urgent.fetch();
-        super::release_memory();
         let words = format!("{:?} {:.3}", urgent, 1.0 / 3.0);
         assert!(words.ends_with(" 0.333"), "{words}");
     }

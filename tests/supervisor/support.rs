@@ -230,7 +230,7 @@ impl Drop for Supervisor {
             eprintln!("its standard error: {}", self.stderr());
         }
         if let Ok(None) = self.child.try_wait() {
-            // Stopped, it starts nothing more while those are counted whom nobody would end without it.
+            // Stopped, it starts hardly anything more while those are counted whom nobody would end without it.
             send(self.child.id(), Signal::SIGSTOP);
             let orphans = descendants_of(self.child.id());
             let _ = self.child.kill();

@@ -4,6 +4,7 @@ use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
+// Not from `crate`: the fuzzer has the binary's rooms in a house of its own.
 use super::super::super::net::http::{Fault, Head, Rest, answered};
 
 /// How every answer begins.

@@ -260,6 +260,20 @@ fn s6_what_has_come_is_answered_though_nobody_has_looked_at_it_when_the_server_e
 }
 
 #[test]
+fn s6_nobody_who_has_not_asked_holds_up_the_end() {
+    let patient = Duration::from_secs(1000);
+    let mut server = Server::start(Limits { persistent: true, head: patient, ..calm() });
+    let mut peers: Vec<_> = (0..4).map(|_| server.connect()).collect();
+    peers[1].write_all(b"\r\n").unwrap();
+    peers[2].write_all(b"GET").unwrap();
+    peers[3].shutdown(std::net::Shutdown::Write).unwrap();
+    // All of them were taken before this one.
+    assert!(server.ask(b"GET / HTTP/1.1\r\nconnection: close\r\n\r\n").contains("200 OK"));
+    drop(server.end.take());
+    assert_eq!(server.ended.recv_timeout(PATIENCE), Err(mpsc::RecvTimeoutError::Disconnected));
+}
+
+#[test]
 fn x1_many_large_bodies_come_through_though_there_is_no_room_for_all_at_once() {
     let server = Server::start(calm());
     let length = 1 << 20;
