@@ -116,7 +116,13 @@ impl Map {
         functions.sort();
         constants.sort();
         for (_, name) in &mut constants.starts {
-            if shared.contains(name) || !name.starts_with(".rodata.") || name.starts_with(".rodata.str") {
+            // A large table would stand between what is used together.
+            let large = constants.sizes.get(name).is_some_and(|size| *size > 16 << 10);
+            if large
+                || shared.contains(name)
+                || !name.starts_with(".rodata.")
+                || name.starts_with(".rodata.str")
+            {
                 name.clear();
             }
         }
