@@ -220,14 +220,13 @@ impl<D: Decide> Runtime<D> {
         let mut fds = Vec::new();
         loop {
             if !more && self.answers.is_empty() {
-                if !begun {
+                let first = !std::mem::replace(&mut begun, true);
+                if first {
                     // Everything is started, and now there is time.
-                    begun = true;
                     self.memory = Memory::look();
                     self.hands.logs.settle();
-                    self.spent_until = Some(Instant::now());
                 }
-                if self.spent_until.is_some_and(|until| until <= Instant::now()) {
+                if first || self.spent_until.is_some_and(|until| until <= Instant::now()) {
                     self.spent_until = None;
                     sys::release_memory();
                     self.urgent().release_others();

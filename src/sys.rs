@@ -10,6 +10,7 @@ mod image;
 mod pipes;
 mod sets;
 mod sockets;
+mod urgent;
 mod waits;
 
 use std::cell::Cell;
@@ -29,6 +30,7 @@ pub(crate) use self::image::*;
 pub(crate) use self::pipes::*;
 pub(crate) use self::sets::*;
 pub(crate) use self::sockets::*;
+pub(crate) use self::urgent::*;
 pub(crate) use self::waits::*;
 
 /// The size of the kernel's set of signals.
@@ -188,59 +190,6 @@ pub(crate) struct Arrived {
     pub(crate) sender: i32,
 }
 
-/// What a signal asks for: its code and constants are at hand whenever one comes, because somebody waits for it.
-///
-/// `link-order.txt` puts that code behind [`read_signal`], and what is larger than 4 KiB (and the C library's allocator) behind
-/// that; `link-order.ld` has the constants at the very beginning. How much it is, the linker's map of a release says
-/// (`containerpilot.map`). In a binary that is linked otherwise something else is kept and fetched, and nothing is lost but time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Urgent {
-    /// To pass it on to a program that runs alone.
-    PassOn,
-    /// To tell the jobs of a plan to end.
-    Stop,
-}
-
-impl Urgent {
-    /// How many bytes of code are fetched, how many are kept, and how many of constants.
-    const fn extent(self) -> [usize; 3] {
-        match self {
-            Self::PassOn => [11 << 10, 16 << 10, 8 << 10],
-            Self::Stop => [30 << 10, 64 << 10, 8 << 10],
-        }
-    }
-
-    /// Has the processor fetch the code before it is needed. After a sleep none of it is in its caches, and whoever simply runs
-    /// waits for memory line by line, some three hundred times; asked for together they come together.
-    pub(crate) fn fetch(self) {
-        #[cfg(target_arch = "x86_64")]
-        for place in (0..self.extent()[0]).step_by(64) {
-            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            let line = (read_signal as *const ()).cast::<i8>().wrapping_add(place);
-            // SAFETY: a hint: nothing is read, and an address where nothing is does no harm.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(line) };
-        }
-    }
-
-    /// Gives back the pages of our own code and constants, but for those. Most of them were needed to understand the
-    /// configuration and never again; those that are needed come back from the file by themselves.
-    ///
-    /// This frees no memory that the kernel could not have taken back by itself: it is the pages' owner and keeps them in
-    /// its cache. But they do not count as ours any more (some 1.6 MiB), and are the first to go when memory is short. It
-    /// costs page faults when something happens for the first time after the start.
-    pub(crate) fn release_others(self) {
-        unsafe extern "C" {
-            static __executable_start: u8;
-            static _etext: u8;
-        }
-        let [_, code, constants] = self.extent();
-        let urgent = (read_signal as *const ()).addr();
-        // Before it is what a thread is in that waits.
-        release((&raw const __executable_start).addr() + constants, urgent.saturating_sub(WAITING));
-        release(urgent + code, (&raw const _etext).addr());
-    }
-}
-
 /// One signal from a descriptor, if there is one.
 #[inline(never)]
 pub(crate) fn read_signal(fd: BorrowedFd<'_>) -> Result<Option<Arrived>, Errno> {
@@ -301,8 +250,27 @@ pub(crate) fn release_memory() {
 }
 
 const PAGE: usize = 4096;
-/// How much code a wait takes; `link-order.txt` has it before what a signal asks for.
-const WAITING: usize = 8 << 10;
+
+/// Where our own constants and code begin, and where they end.
+fn own_code() -> std::ops::Range<usize> {
+    unsafe extern "C" {
+        static __executable_start: u8;
+        static _etext: u8;
+    }
+    (&raw const __executable_start).addr()..(&raw const _etext).addr()
+}
+
+/// Has the processor fetch what is at an address, which need not be anything.
+fn prefetch(address: usize) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a hint: nothing is read, and an address where nothing is does no harm.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(std::ptr::with_exposed_provenance(address));
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
+}
 
 /// Gives back whole pages between two addresses.
 fn release(start: usize, end: usize) {

@@ -30,7 +30,7 @@ use crate::stepper::{Phase, Scene, Seen, Step, Used};
 const ORDER: &str = "link-order.txt";
 const CONSTANTS: &str = "link-order.ld";
 
-/// What passes a signal on is fetched together, as it lies behind this function (`sys::Urgent::fetch`): without those that are so
+/// What passes a signal on is fetched together, as it lies behind this function (`src/sys/urgent.rs`): without those that are so
 /// large that most of what would be fetched were not needed.
 const FIRST: &str = "3sys11read_signal";
 const LARGE: u64 = 4096;

@@ -158,6 +158,7 @@ impl Plane {
         readable.wait(&mut ready, patience);
         let rested = patience.is_some() && ready.is_empty();
         if rested {
+            // A program that runs alone has no log.
             sys::Urgent::Stop.release_others();
             readable.wait(&mut ready, None);
         }

@@ -35,6 +35,7 @@ pub(super) fn rest() -> (Used, impl Future<Output = ()> + Send) {
             match uses.has_changed() {
                 Ok(true) => uses.mark_unchanged(),
                 Ok(false) => {
+                    // A program that runs alone has nobody to ask about it.
                     sys::Urgent::Stop.release_others();
                     if uses.changed().await.is_err() {
                         return;

@@ -185,14 +185,9 @@ impl Shared {
     }
 }
 
-/// Whether something has come that nobody has looked at, as the system knows it: the runtime is told a little later.
-fn has_come(fd: RawFd) -> bool {
-    let mut asked = [sys::awaited(fd, sys::POLLIN)];
-    sys::poll(&mut asked, Some(Duration::ZERO)).is_ok() && asked.iter().any(|fd| fd.revents != 0)
-}
-
 /// Serves until the sender of `end` is dropped or says so. Then whatever has come already is still taken and answered to the
-/// end, as long as there are places, and it returns when the last connection is closed. Streams have to be ended by those who feed them.
+/// end, as long as there are places, and it returns when the last connection is closed. Streams have to be ended by those
+/// who feed them.
 pub(crate) async fn serve(
     listener: Listener,
     limits: Limits,
@@ -214,7 +209,7 @@ pub(crate) async fn serve(
     loop {
         let next = if shared.is_ending() {
             // The listener is soon closed, since another may want its place.
-            if last == 0 || !has_come(listener.as_raw_fd()) {
+            if last == 0 || !sys::can_read_now(listener.as_raw_fd()) {
                 break;
             }
             last -= 1;
@@ -259,8 +254,8 @@ async fn connection(shared: &Shared, line: Box<dyn Accepted>, peer: Peer) {
     loop {
         until.set(None);
         let mut head = first(shared.ending(), timeout(shared.limits.head, wire.head())).await;
-        // What was begun before the end is answered; what was not is not.
-        if matches!(head, First::One(())) && (wire.has_more() || has_come(fd)) {
+        // What has come before the end is answered; what has not is not. The runtime hears of it later than the system.
+        if matches!(head, First::One(())) && (wire.has_more() || sys::can_read_now(fd)) {
             head = First::Other(timeout(LAST_LOOK, wire.head()).await);
         }
         let First::Other(Ok(head)) = head else { break };

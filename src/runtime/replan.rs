@@ -11,7 +11,7 @@ use containerpilot_core::plan::{Level, Plan};
 use containerpilot_core::reload::Moves;
 use containerpilot_core::table::Table;
 
-use super::{Decide, Runtime};
+use super::{Decide, Runtime, SETTLING};
 use crate::control::Control;
 use crate::inquiry::Desk;
 use crate::reload::{Asker, Loaded, Step};
@@ -29,7 +29,7 @@ impl<D: Decide> Runtime<D> {
 
     /// A configuration was loaded: the core is given its plan, and the next who wait are served.
     pub(super) fn loaded(&mut self, loaded: Loaded) -> ControlFlow<u8> {
-        self.spent_until = Some(Instant::now() + super::SETTLING);
+        self.will_have_settled();
         let id = self.hands.inquiries.number();
         let Step { entries, plan } = self.hands.reloads.loaded(&self.plan, loaded, id);
         for (level, message) in entries {
@@ -45,6 +45,11 @@ impl<D: Decide> Runtime<D> {
         ControlFlow::Continue(())
     }
 
+    /// What a reload has needed is given back when all that follows from it has happened.
+    fn will_have_settled(&mut self) {
+        self.spent_until = Some(Instant::now() + SETTLING);
+    }
+
     /// The variables that were set by hand.
     fn set_by_hand(&self) -> Table<String, Option<String>> {
         self.core.core().map(|core| core.variables().set_by_hand().clone()).unwrap_or_default()
@@ -54,7 +59,7 @@ impl<D: Decide> Runtime<D> {
     /// follows.
     #[inline(never)]
     pub(super) fn replanned(&mut self, plan: &Arc<Plan>, moves: &Moves) {
-        self.spent_until = Some(Instant::now() + super::SETTLING);
+        self.will_have_settled();
         let old = std::mem::replace(&mut self.plan, Arc::clone(plan));
         self.hands.replanned(&old, plan, moves);
         let answers = std::mem::take(&mut self.answers);

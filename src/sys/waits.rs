@@ -2,12 +2,14 @@
 #![forbid(unsafe_code)]
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, RawFd};
 use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout};
 use nix::sys::epoll::{EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::eventfd::{EfdFlags, EventFd};
+
+use super::{POLLIN, awaited, poll};
 
 /// Wakes a thread that waits, from any other thread.
 #[derive(Debug)]
@@ -87,4 +89,10 @@ pub(crate) fn wait_read_or_write(
 pub(crate) fn can_write_now(fd: BorrowedFd<'_>) -> bool {
     let mut fds = [PollFd::new(fd, PollFlags::POLLOUT)];
     nix::poll::poll(&mut fds, PollTimeout::ZERO).is_ok_and(|ready| ready > 0)
+}
+
+/// Whether a read from a descriptor would do something at once: give bytes or a connection, say that it is over, or fail.
+pub(crate) fn can_read_now(fd: RawFd) -> bool {
+    let mut asked = [awaited(fd, POLLIN)];
+    poll(&mut asked, Some(Duration::ZERO)).is_ok() && asked.iter().any(|fd| fd.revents != 0)
 }

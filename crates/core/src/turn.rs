@@ -96,6 +96,8 @@ impl Core {
         }
     }
 
+    /// What this and [`Core::part`] choose between are functions of their own (`inline(never)`): a signal, for which somebody
+    /// waits, then brings no other's code into memory.
     fn input(&mut self, input: Input) {
         match input {
             Input::Ready => self.ready(),

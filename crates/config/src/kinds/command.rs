@@ -19,7 +19,11 @@ impl Kind for Exec {
                 let words = command::split(text);
                 if let Some(word) = words.iter().skip(1).find(|word| is_meant_for_a_shell(word)) {
                     let message = format!("`{key}` is not read by a shell: `{word}` is an argument as it is");
-                    cx.warn(node.span, message, "write a list, such as [\"sh\", \"-c\", \"exit 7\"]");
+                    cx.warn(
+                        node.span,
+                        message,
+                        "write a list of arguments, or [\"sh\", \"-c\", \"…\"] for a shell",
+                    );
                 }
                 words
             }
