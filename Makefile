@@ -27,7 +27,7 @@ docs:
 SIM_SCHEDULES ?= 1000000
 SIM_SERIES ?= 0
 sim:
-	cargo run -p containerpilot-sim -- --schedules $(SIM_SCHEDULES) --seed $(SIM_SERIES)
+	cargo run -p containerpilot-oracle -- --schedules $(SIM_SCHEDULES) --seed $(SIM_SERIES)
 
 # Each of the first system calls of each kind fails once, in every way it can. One fault: FAULTS='loop:pipe2:3:EMFILE'.
 FAULTS ?= all

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use containerpilot_config::host::Described;
 use containerpilot_config::{Input, Options, load};
 use containerpilot_core::plan::Plan;
-use containerpilot_rehearsal::explore::Explorer;
-use containerpilot_rehearsal::player::play;
-use containerpilot_rehearsal::scenario::{Lasting, Run, Scenario, Script};
+use containerpilot_simulation::explore::Explorer;
+use containerpilot_simulation::player::play;
+use containerpilot_simulation::scenario::{Lasting, Run, Scenario, Script};
 
 /// Twenty services, each waiting for the one before, and checked every ten seconds.
 fn plan() -> Option<Plan> {

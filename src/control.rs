@@ -1,4 +1,4 @@
-//! The control plane: HTTP on a unix socket, by which a running supervisor is watched and steered (X1, X2).
+//! The control log_thread: HTTP on a unix socket, by which a running supervisor is watched and steered (X1, X2).
 //!
 //! The socket listens before the first job starts (E4), and costs no more than that: the loop waits for its first
 //! connection beside everything else, and only then is the network's thread started and given the listener. From then
@@ -26,11 +26,11 @@ use tokio::sync::watch;
 
 use self::endpoints::Plane;
 use self::socket::SocketFile;
-use crate::inquiry::Desk;
 use crate::logs::Tails;
 use crate::net::Net;
 use crate::net::serve::{Limits, Listener, serve};
-use crate::sys;
+use crate::process::sys;
+use crate::runtime::query::QueryHandle;
 use crate::telemetry::Metrics;
 
 /// The control socket, as the loop holds it.
@@ -58,9 +58,9 @@ fn is_open(plan: &plan::Control) -> bool {
     plan.mode & 0o022 != 0
 }
 
-/// What the control plane speaks with.
+/// What the control log_thread speaks with.
 pub(crate) struct Means {
-    pub(crate) desk: Desk,
+    pub(crate) desk: QueryHandle,
     pub(crate) metrics: Metrics,
     pub(crate) tails: Tails,
 }
@@ -71,8 +71,8 @@ impl Control {
         Self::listen(plan, socket::NEIGHBOUR)
     }
 
-    fn listen(plan: &plan::Control, patience: Duration) -> Result<Self, String> {
-        let (listener, file) = socket::open(plan, patience).map_err(|refusal| refusal.message)?;
+    fn listen(plan: &plan::Control, write_timeout: Duration) -> Result<Self, String> {
+        let (listener, file) = socket::open(plan, write_timeout).map_err(|refusal| refusal.message)?;
         let opened = Arc::new(AtomicBool::new(is_open(plan)));
         Ok(Self { plan: plan.clone(), file, opened, stage: Stage::Waiting(listener) })
     }
@@ -120,7 +120,7 @@ impl Control {
         let listener = tokio::net::UnixListener::from_std(listener)?;
         drop(entered);
         let Means { desk, metrics, tails } = means;
-        let plane = Plane {
+        let log_thread = Plane {
             desk,
             metrics,
             tails,
@@ -133,7 +133,7 @@ impl Control {
         let (tell_ended, ended) = mpsc::channel();
         let used = net.used();
         net.spawn(async move {
-            serve(Listener::Unix(listener), limits, Box::new(plane), used, ending).await;
+            serve(Listener::Unix(listener), limits, Box::new(log_thread), used, ending).await;
             drop(tell_ended);
         });
         self.stage = Stage::Served { end, ended };

@@ -1,16 +1,16 @@
 //! The catalog: Consul, or the one inside this process (D1–D9). Both are told the same and answer the same.
 //!
 //! With Consul, nothing here ever waits: the loop says what is wanted, tasks on the network's thread make it so, and
-//! what they find out comes back through the mailbox. Each service and each watch has a task, and each task a machine of
-//! the core's that decides what to ask and when ([`containerpilot_core::reconcile`]); the tasks only ask.
+//! what they find out comes back through the receiver. Each service and each watch has a task, and each task a machine of
+//! the core's that decides what to ask and when ([`containerpilot_core::catalog::reconcile`]); the tasks only ask.
 
 mod ciphers;
 mod client;
+mod connectivity_log;
 mod dial;
 mod embedded;
 mod services;
 mod tls;
-mod voice;
 mod watches;
 mod wire;
 
@@ -20,26 +20,26 @@ use std::path::Path;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
+use containerpilot_core::catalog::contact::Fared;
+use containerpilot_core::catalog::follow::Crowd;
 use containerpilot_core::effect::Wanted;
 use containerpilot_core::ids::{JobIx, WatchIx};
 use containerpilot_core::input::Instance;
 use containerpilot_core::plan::{Catalog, Consul, ConsulAddress, Job, Plan, Watch};
-use containerpilot_core::reconcile::contact::Fared;
-use containerpilot_core::reconcile::follow::Crowd;
-use containerpilot_core::table::Table;
 use containerpilot_core::{Input, Time};
+use std::collections::BTreeMap;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::task::AbortHandle;
 
 use self::client::{Answer, Client};
+use self::connectivity_log::{Failure, Voice};
 use self::embedded::Embedded;
 use self::services::{Definition, Keeper, Order};
-use self::voice::{Failure, Voice};
 use self::watches::{PLACES, Watcher};
-use crate::mailbox::Letterbox;
 use crate::net::begin_on;
+use crate::runtime::channel::LoopSender;
 
 /// How many requests for services are under way at the same time.
 const SERVICE_PLACES: usize = 8;
@@ -56,7 +56,7 @@ pub(crate) struct Discovery {
     settings: Catalog,
     arm: Arm,
     /// What is wanted of each service, by its id: another catalog has to be told, too.
-    wanted: Table<String, Wanted>,
+    wanted: BTreeMap<String, Wanted>,
 }
 
 #[derive(Debug)]
@@ -69,11 +69,11 @@ enum Arm {
 
 impl Discovery {
     /// A catalog for a plan; `tasks` are those of the network's thread, and needed for Consul only.
-    pub(crate) fn new(plan: &Plan, tasks: Option<&Handle>, letterbox: &Letterbox) -> Self {
+    pub(crate) fn new(plan: &Plan, tasks: Option<&Handle>, sender: &LoopSender) -> Self {
         Self {
             settings: plan.catalog.clone(),
-            arm: Arm::new(&plan.catalog, tasks, letterbox),
-            wanted: Table::new(),
+            arm: Arm::new(&plan.catalog, tasks, sender),
+            wanted: BTreeMap::new(),
         }
     }
 
@@ -84,11 +84,11 @@ impl Discovery {
 
     /// Takes a plan over, the first or another one: follows its watches (those that have not changed are left alone), and
     /// moves what is wanted into its catalog, if that is another one. What is known at once comes back at once.
-    pub(crate) fn adopt(&mut self, plan: &Plan, tasks: Option<&Handle>, letterbox: &Letterbox) -> Vec<Input> {
+    pub(crate) fn adopt(&mut self, plan: &Plan, tasks: Option<&Handle>, sender: &LoopSender) -> Vec<Input> {
         let mut answers = Vec::new();
         if self.settings != plan.catalog {
             self.settings = plan.catalog.clone();
-            let before = std::mem::replace(&mut self.arm, Arm::new(&plan.catalog, tasks, letterbox));
+            let before = std::mem::replace(&mut self.arm, Arm::new(&plan.catalog, tasks, sender));
             if let Arm::Consul(agent) = before {
                 drop(agent.retire());
             }
@@ -156,10 +156,10 @@ impl Discovery {
 }
 
 impl Arm {
-    fn new(settings: &Catalog, tasks: Option<&Handle>, letterbox: &Letterbox) -> Self {
+    fn new(settings: &Catalog, tasks: Option<&Handle>, sender: &LoopSender) -> Self {
         match (settings, tasks) {
             (Catalog::Consul(consul), Some(tasks)) => {
-                Self::Consul(Box::new(Agent::new(consul, tasks.clone(), letterbox.clone())))
+                Self::Consul(Box::new(Agent::new(consul, tasks.clone(), sender.clone())))
             }
             _ => Self::Embedded(Embedded::default()),
         }
@@ -181,7 +181,7 @@ impl Arm {
 struct Shared {
     client: Client,
     voice: Voice,
-    letterbox: Letterbox,
+    sender: LoopSender,
     places: Semaphore,
     began: Instant,
     random: RandomState,
@@ -218,7 +218,7 @@ struct Agent {
     shared: Arc<Shared>,
     tasks: Handle,
     /// The tasks of the services, by the services' ids, which outlive every plan.
-    keepers: Table<String, UnboundedSender<Order>>,
+    keepers: BTreeMap<String, UnboundedSender<Order>>,
     watchers: Vec<(Followed, AbortHandle)>,
 }
 
@@ -231,20 +231,20 @@ struct Followed {
 }
 
 impl Agent {
-    fn new(consul: &Consul, tasks: Handle, letterbox: Letterbox) -> Self {
+    fn new(consul: &Consul, tasks: Handle, sender: LoopSender) -> Self {
         let address = match &consul.address {
             ConsulAddress::Network(address) => address.clone(),
             ConsulAddress::Unix(path) => format!("unix://{path}"),
         };
         let shared = Shared {
             client: Client::new(consul),
-            voice: Voice::new(address, letterbox.clone()),
-            letterbox,
+            voice: Voice::new(address, sender.clone()),
+            sender,
             places: Semaphore::new(SERVICE_PLACES),
             began: Instant::now(),
             random: RandomState::new(),
         };
-        Self { shared: Arc::new(shared), tasks, keepers: Table::new(), watchers: Vec::new() }
+        Self { shared: Arc::new(shared), tasks, keepers: BTreeMap::new(), watchers: Vec::new() }
     }
 
     fn follow(&mut self, plan: &Plan) {

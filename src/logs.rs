@@ -5,7 +5,7 @@
 //! The supervisor's thread holds a [`Logs`] and never waits for anything in it: what it says goes into a bounded queue.
 //! The log's thread starts with the first thing that is said, so that a program with our own streams comes without it; it
 //! reads the children's pipes, cuts lines, formats and writes them. It waits in two ways only (see
-//! `plane`): for the pipes while the output takes what it is given, and for the output while it does not. So a reader
+//! `log_thread`): for the pipes while the output takes what it is given, and for the output while it does not. So a reader
 //! who stops reading slows the children who write, and nobody else (L4). While it waits for the pipes, what it works with is
 //! free, and whoever wants the end of the log may write the rest (see `Logs::finish`).
 //!
@@ -29,8 +29,9 @@
 //! The log never prints an environment or a value of the configuration by itself; what an entry says is its caller's
 //! duty (L5).
 
+pub(crate) mod check_output;
+mod log_thread;
 mod output;
-mod plane;
 mod queue;
 mod stream;
 mod tail;
@@ -46,15 +47,15 @@ use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use std::time::{Duration, Instant, SystemTime};
 
 use containerpilot_core::plan::{self, Level, Logging};
-use containerpilot_core::table::Table;
-pub(crate) use containerpilot_lines::is_hidden;
+pub(crate) use containerpilot_log_format::is_hidden;
+use std::collections::BTreeMap;
 
+use self::log_thread::Plane;
 use self::output::{Output, complain};
-use self::plane::Plane;
 use self::queue::{Entry, Queue, Work};
 pub(crate) use self::tail::Reader;
 use self::tail::Tail;
-use crate::sys::Waker;
+use crate::process::sys::Waker;
 
 /// After so many panics the log's thread gives up; each is a bug, and there is no use in endless ones.
 const MAX_PANICS: u32 = 100;
@@ -65,7 +66,7 @@ const GRACE: Duration = Duration::from_millis(100);
 
 /// A time as the log writes it, as RFC 3339 wants it.
 pub(crate) fn rfc3339(time: SystemTime) -> String {
-    containerpilot_lines::stamp(time).iter().map(|byte| char::from(*byte)).collect()
+    containerpilot_log_format::stamp(time).iter().map(|byte| char::from(*byte)).collect()
 }
 
 /// Who writes to a pipe.
@@ -84,7 +85,7 @@ pub(crate) struct Source {
 pub(crate) struct Logs {
     shared: Arc<Shared>,
     /// What the log's thread works with. It holds this, but for the time that it waits for something to read.
-    plane: Arc<Mutex<Plane>>,
+    log_thread: Arc<Mutex<Plane>>,
     /// Whether there is such a thread.
     begun: AtomicBool,
     /// Whether nobody is woken for what is said, for the time being.
@@ -123,7 +124,7 @@ struct Shared {
     /// Whether everything has been started.
     settled: AtomicBool,
     /// The last lines of each job.
-    tails: Mutex<Table<Box<str>, Arc<Mutex<Tail>>>>,
+    tails: Mutex<BTreeMap<Box<str>, Arc<Mutex<Tail>>>>,
 }
 
 impl Shared {
@@ -133,15 +134,15 @@ impl Shared {
         if let Some(tail) = tails.get(job) {
             return Arc::clone(tail);
         }
-        Arc::clone(tails.or_default(job.into()))
+        Arc::clone(tails.entry(job.into()).or_default())
     }
 }
 
 /// The life of the log's thread.
-fn run(plane: &Mutex<Plane>, shared: &Shared) {
+fn run(log_thread: &Mutex<Plane>, shared: &Shared) {
     for _ in 0..MAX_PANICS {
         // A panic is a bug, but not one that children should die of, as they would when their pipes close.
-        match catch_unwind(AssertUnwindSafe(|| Plane::run(plane))) {
+        match catch_unwind(AssertUnwindSafe(|| Plane::run(log_thread))) {
             Ok(all_written) => return shared.queue.set_end(all_written),
             Err(_) => complain(FAULT),
         }
@@ -172,8 +173,8 @@ impl Logs {
             settled: AtomicBool::new(false),
             tails: Mutex::default(),
         });
-        let plane = Arc::new(Mutex::new(Plane::new(Arc::clone(&shared), output, logging)?));
-        Ok(Self { shared, plane, begun: AtomicBool::new(false), held: AtomicBool::new(false) })
+        let log_thread = Arc::new(Mutex::new(Plane::new(Arc::clone(&shared), output, logging)?));
+        Ok(Self { shared, log_thread, begun: AtomicBool::new(false), held: AtomicBool::new(false) })
     }
 
     /// Makes sure that somebody does what is in the queue. If no thread can be had, the next word tries again; until
@@ -182,8 +183,9 @@ impl Logs {
         if self.begun.swap(true, Ordering::Relaxed) {
             return;
         }
-        let (plane, shared) = (Arc::clone(&self.plane), Arc::clone(&self.shared));
-        let started = std::thread::Builder::new().name("logs".into()).spawn(move || run(&plane, &shared));
+        let (log_thread, shared) = (Arc::clone(&self.log_thread), Arc::clone(&self.shared));
+        let started =
+            std::thread::Builder::new().name("logs".into()).spawn(move || run(&log_thread, &shared));
         if let Err(error) = started {
             self.begun.store(false, Ordering::Relaxed);
             complain(&format!("the log has to wait, for it cannot have a thread: {error}"));
@@ -303,13 +305,13 @@ impl Logs {
     /// by it takes longer than the writing.
     fn write_all(&self, deadline: Instant) -> bool {
         self.shared.queue.push_work(Work::Finish(deadline));
-        let at_rest = match self.plane.try_lock() {
-            Ok(plane) => Some(plane),
+        let at_rest = match self.log_thread.try_lock() {
+            Ok(log_thread) => Some(log_thread),
             Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
             Err(TryLockError::WouldBlock) => None,
         };
-        if let Some(mut plane) = at_rest {
-            match catch_unwind(AssertUnwindSafe(|| plane.finish_now(deadline))) {
+        if let Some(mut log_thread) = at_rest {
+            match catch_unwind(AssertUnwindSafe(|| log_thread.finish_now(deadline))) {
                 Ok(all_written) => return all_written,
                 Err(_) => complain(FAULT),
             }

@@ -1,16 +1,17 @@
 //! The network's thread: everything that waits for a peer lives here, and nothing that supervises does.
 //!
 //! Consul, the control socket and telemetry are asynchronous tasks on one thread with one small runtime. They tell the
-//! loop what they have found out through its [`Letterbox`], and are told what is wanted through channels of their own;
+//! loop what they have found out through its [`LoopSender`], and are told what is wanted through channels of their own;
 //! a slow or hostile peer can make them late, and never the loop. The thread is started when something first needs
 //! it, so a supervisor that speaks to nobody has none.
 
 mod body;
 pub(crate) mod http;
-mod patience;
+pub(crate) mod resolve;
 mod rest;
 pub(crate) mod serve;
 pub(crate) mod wire;
+mod write_timeout;
 
 use std::future::Future;
 use std::io;
@@ -60,7 +61,7 @@ impl Net {
         let (end, asked_to_end) = oneshot::channel::<()>();
         let (tell_ended, ended) = mpsc::channel();
         let thread = std::thread::Builder::new().name("network".to_owned()).spawn(move || {
-            // An error means that the other end is gone, which is the same wish.
+            // An error means that the other end is gone, which is the same request.
             let _ = runtime.block_on(asked_to_end);
             // Tasks that wait for a name to be resolved have threads of their own, which nobody waits for.
             runtime.shutdown_background();
@@ -87,9 +88,9 @@ impl Net {
     /// Ends every task, and waits for the thread, though not beyond the deadline.
     pub(crate) fn finish(mut self, deadline: Instant) {
         drop(self.end.take());
-        let patience = deadline.saturating_duration_since(Instant::now());
+        let write_timeout = deadline.saturating_duration_since(Instant::now());
         // Nothing is ever sent: it is the end of the sender that is waited for.
-        if self.ended.recv_timeout(patience) == Err(mpsc::RecvTimeoutError::Disconnected)
+        if self.ended.recv_timeout(write_timeout) == Err(mpsc::RecvTimeoutError::Disconnected)
             && let Some(thread) = self.thread.take()
         {
             // A panic in there was told by the hook.

@@ -9,6 +9,13 @@
 //! what follows from them in the next. Between any two turns all sources are asked, so nothing a job does can make the
 //! supervisor deaf.
 
+pub(crate) mod channel;
+pub(crate) mod effects;
+pub(crate) mod failpoints;
+pub(crate) mod oom;
+pub(crate) mod probe;
+pub(crate) mod query;
+pub(crate) mod reload;
 mod replan;
 
 use std::any::Any;
@@ -21,31 +28,32 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 use containerpilot_config::template::Environment;
-use containerpilot_core::command::Answer;
-use containerpilot_core::difference::reloads_at;
 use containerpilot_core::input::{StartError, StartErrorKind};
 use containerpilot_core::plan::{Level, Plan, Signal};
-use containerpilot_core::table::Table;
+use containerpilot_core::report::plan_diff::reloads_at;
+use containerpilot_core::rules::command::Answer;
 use containerpilot_core::{Core, Effect, Input, Time};
+use std::collections::BTreeMap;
 
 use crate::control::{Control, Means};
 use crate::discovery::Discovery;
-use crate::effects::Hands;
-use crate::inquiry::{Desk, Inquiries, Question};
+use crate::load::host;
+use crate::load::source::Source;
 use crate::logs::Logs;
-use crate::mailbox::{Letterbox, Mailbox, News};
-use crate::memory::Memory;
-use crate::mishap::mishap;
+use crate::logs::check_output::Quiet;
 use crate::net::Net;
-use crate::probe::Probes;
-use crate::quiet::Quiet;
-use crate::reaper::{Ended, Reaper};
-use crate::reload::{Asker, Reloads};
-use crate::signals::{Signals, Taken};
-use crate::source::Source;
-use crate::spawn::Spawner;
+use crate::process::reaper::{Ended, Reaper};
+use crate::process::signals::{Signals, Taken};
+use crate::process::spawn::Spawner;
+use crate::process::sys;
+use crate::runtime::channel::{LoopMessage, LoopReceiver, LoopSender};
+use crate::runtime::effects::EffectExecutor;
+use crate::runtime::failpoints::failpoint;
+use crate::runtime::oom::Memory;
+use crate::runtime::probe::Probes;
+use crate::runtime::query::{Query, QueryHandle, QueryHandler};
+use crate::runtime::reload::{Asker, Reloads};
 use crate::telemetry::{self, Metrics, Sensors, Telemetry};
-use crate::{host, sys};
 
 /// When so many orphans end at once, or the look for them takes so long, there are many and more are on their way: it is
 /// cheaper to let them gather, because the kernel walks over all living children at every look.
@@ -107,13 +115,13 @@ pub(crate) struct Runtime<D> {
     plan: Arc<Plan>,
     began: Instant,
     signals: Signals,
-    mailbox: Mailbox,
+    receiver: LoopReceiver,
     /// The network's thread, once something has needed it.
     net: Option<Net>,
     metrics: Metrics,
     telemetry: Option<Telemetry>,
     control: Option<Control>,
-    hands: Hands,
+    executor: EffectExecutor,
     answers: VecDeque<Input>,
     effects: Vec<Effect>,
     /// Whether the kernel ends processes because there is too little of it.
@@ -140,39 +148,39 @@ impl<D: Decide> Runtime<D> {
             needed("orphans to be given to it", sys::become_subreaper().map_err(io::Error::from))?;
         }
         let signals = needed("descriptors for signals", Signals::open(taken))?;
-        let mailbox = needed("a descriptor for messages", Mailbox::new())?;
-        let probes = Probes::new(mailbox.letterbox());
+        let receiver = needed("a descriptor for messages", LoopReceiver::new())?;
+        let probes = Probes::new(receiver.sender());
         let plan = core.plan();
-        let reloads = Reloads::new(source, host::environment, mailbox.letterbox());
+        let reloads = Reloads::new(source, host::environment, receiver.sender());
         let metrics = Metrics::new(telemetry::definitions(&plan));
         let logs = Logs::start(&plan.logging)?;
         let net = Discovery::needs_network(&plan).then(Net::start).transpose();
         let net = needed("a thread for the network", net)?;
-        let catalog = Discovery::new(&plan, net.as_ref().map(Net::handle), &mailbox.letterbox());
+        let catalog = Discovery::new(&plan, net.as_ref().map(Net::handle), &receiver.sender());
         let loop_thread = std::thread::current().id();
-        let letterbox = mailbox.letterbox();
-        std::panic::set_hook(Box::new(move |about| remember_panic(about, loop_thread, &letterbox)));
+        let sender = receiver.sender();
+        std::panic::set_hook(Box::new(move |about| remember_panic(about, loop_thread, &sender)));
         Ok(Self {
             core,
             plan,
             began: Instant::now(),
             signals,
-            mailbox,
+            receiver,
             net,
             metrics: metrics.clone(),
             telemetry: None,
             control: None,
-            hands: Hands {
+            executor: EffectExecutor {
                 spawner,
                 reaper: Reaper::default(),
                 probes,
                 catalog,
                 logs,
                 quiet: Quiet::default(),
-                inquiries: Inquiries::new(SystemTime::now()),
+                queries: QueryHandler::new(SystemTime::now()),
                 sensors: Sensors::new(metrics),
                 reloads,
-                pids: Table::new(),
+                pids: BTreeMap::new(),
             },
             answers: VecDeque::new(),
             effects: Vec::new(),
@@ -195,7 +203,7 @@ impl<D: Decide> Runtime<D> {
                 Err(why) if plan.control.required => return Err(why),
                 Err(why) => {
                     let message = format!("there is no control socket: {why}");
-                    self.hands.logs.entry(Level::Warn, None, &message);
+                    self.executor.logs.entry(Level::Warn, None, &message);
                 }
             }
         }
@@ -204,7 +212,7 @@ impl<D: Decide> Runtime<D> {
 
     fn open_telemetry(&mut self) -> Result<(), String> {
         let Some(wanted) = self.plan.telemetry.clone() else { return Ok(()) };
-        let (metrics, desk) = (self.metrics.clone(), Desk::new(self.mailbox.letterbox()));
+        let (metrics, desk) = (self.metrics.clone(), QueryHandle::new(self.receiver.sender()));
         let net = self.net().map_err(|error| format!("the network's thread cannot begin: {error}"))?;
         self.telemetry = Some(Telemetry::open(&wanted, net, metrics, desk)?);
         Ok(())
@@ -224,7 +232,7 @@ impl<D: Decide> Runtime<D> {
                 if first {
                     // Everything is started, and now there is time.
                     self.memory = Memory::look();
-                    self.hands.logs.settle();
+                    self.executor.logs.settle();
                 }
                 if first || self.spent_until.is_some_and(|until| until <= Instant::now()) {
                     self.spent_until = None;
@@ -235,12 +243,12 @@ impl<D: Decide> Runtime<D> {
             fds = self.wait(more, fds);
             let mut turn = Turn { more: false };
             // The log hears of it all when the rest is done: a signal comes first.
-            self.hands.logs.hold();
+            self.executor.logs.hold();
             match self.turn(&fds, &mut turn) {
                 ControlFlow::Break(code) => return self.leave(code),
                 ControlFlow::Continue(()) => more = turn.more,
             }
-            self.hands.logs.release();
+            self.executor.logs.release();
         }
     }
 
@@ -258,14 +266,14 @@ impl<D: Decide> Runtime<D> {
                 Err(error) => {
                     let message =
                         format!("Consul cannot be spoken to: the network's thread cannot begin: {error}");
-                    self.hands.logs.entry(Level::Error, None, &message);
+                    self.executor.logs.entry(Level::Error, None, &message);
                     None
                 }
             }
         } else {
             None
         };
-        let known = self.hands.catalog.adopt(&self.plan, tasks.as_ref(), &self.mailbox.letterbox());
+        let known = self.executor.catalog.adopt(&self.plan, tasks.as_ref(), &self.receiver.sender());
         self.answers.extend(known);
     }
 
@@ -281,11 +289,11 @@ impl<D: Decide> Runtime<D> {
     /// whoever reads the log, do their part in time.
     #[inline(never)]
     fn leave(self, code: u8) -> u8 {
-        let Self { plan, mailbox, hands, control, net, .. } = self;
+        let Self { plan, receiver, executor, control, net, .. } = self;
         if let Some(Err(why)) = control.as_ref().map(Control::unlink) {
-            hands.logs.entry(Level::Warn, None, &why);
+            executor.logs.entry(Level::Warn, None, &why);
         }
-        let Hands { catalog, logs, mut quiet, inquiries, reloads, .. } = hands;
+        let EffectExecutor { catalog, logs, mut quiet, queries, reloads, .. } = executor;
         quiet.follow_all(&logs);
         let stop_timeout = plan.stop_timeout;
         if net.is_some() {
@@ -294,14 +302,14 @@ impl<D: Decide> Runtime<D> {
         }
         catalog.leave(stop_timeout);
         // The last that was said about it; nobody listens to anything else any more.
-        for news in mailbox.take() {
-            if let News::Said(level, message) = news {
+        for news in receiver.take() {
+            if let LoopMessage::Said(level, message) = news {
                 logs.entry(level, None, &message);
             }
         }
         // Whoever waits for an answer or for the next event is told that there will be none.
-        drop(mailbox);
-        drop(inquiries);
+        drop(receiver);
+        drop(queries);
         drop(reloads);
         logs.finish(Instant::now() + stop_timeout.max(LAST_LINES));
         let deadline = Instant::now() + LAST_WORDS;
@@ -325,10 +333,10 @@ impl<D: Decide> Runtime<D> {
         // A negative number is passed over.
         let children = if self.gathering_until.is_none() { self.signals.children().as_raw_fd() } else { -1 };
         let control = self.control.as_ref().map_or(-1, Control::awaited);
-        for fd in [self.signals.news().as_raw_fd(), self.mailbox.as_fd().as_raw_fd(), children, control] {
+        for fd in [self.signals.news().as_raw_fd(), self.receiver.as_fd().as_raw_fd(), children, control] {
             fds.push(sys::awaited(fd, sys::POLLIN));
         }
-        self.hands.probes.await_all(&mut fds);
+        self.executor.probes.await_all(&mut fds);
         let timeout = if more || !self.answers.is_empty() { Some(Duration::ZERO) } else { self.until_next() };
         if sys::poll(&mut fds, timeout).is_err() {
             // Interrupted, or out of memory: nothing is known to be ready.
@@ -345,7 +353,7 @@ impl<D: Decide> Runtime<D> {
             let due = due.unwrap_or_else(|| Instant::now() + Duration::from_secs(86_400));
             self.recovering_until.map_or(due, |recovered| recovered.max(due))
         });
-        let next = [deadline, self.gathering_until, self.hands.quiet.next_due(), self.spent_until]
+        let next = [deadline, self.gathering_until, self.executor.quiet.next_due(), self.spent_until]
             .into_iter()
             .flatten()
             .min()?;
@@ -362,18 +370,18 @@ impl<D: Decide> Runtime<D> {
             while let Some(signal) = self.signals.next() {
                 // L1: whoever has moved the log's file away says so with SIGUSR1.
                 if signal == Signal::USR1 {
-                    self.hands.logs.reopen();
+                    self.executor.logs.reopen();
                 }
                 self.tell(Input::Signal(signal))?;
                 if reloads_at(&self.plan, signal) {
-                    self.hands.logs.entry(Level::Info, None, "SIGHUP asks for a reload");
+                    self.executor.logs.entry(Level::Info, None, "SIGHUP asks for a reload");
                     self.reload(Asker { dry: false, answer: None });
                 }
             }
         }
         if ready(1) {
-            let all: Vec<News> = self.mailbox.take().collect();
-            if all.iter().any(|news| matches!(news, News::Inquiry(_))) {
+            let all: Vec<LoopMessage> = self.receiver.take().collect();
+            if all.iter().any(|news| matches!(news, LoopMessage::Query(_))) {
                 // What the core says is true of its last step, and that may be long ago. Once for all who ask now.
                 self.tell(Input::Tick)?;
             }
@@ -387,10 +395,10 @@ impl<D: Decide> Runtime<D> {
         if ready(3) {
             self.serve_control();
         }
-        for (check, result) in self.hands.probes.ready(fds.get(4..).unwrap_or_default()) {
+        for (check, result) in self.executor.probes.ready(fds.get(4..).unwrap_or_default()) {
             self.tell(Input::CheckDone { check, result })?;
         }
-        self.hands.quiet.follow_due(&self.hands.logs);
+        self.executor.quiet.follow_due(&self.executor.logs);
         let recovering = self.recovering_until.is_some_and(|until| until > Instant::now());
         if !recovering && self.core.next_deadline().is_some_and(|deadline| deadline <= self.now()) {
             self.tell(Input::Tick)?;
@@ -399,7 +407,7 @@ impl<D: Decide> Runtime<D> {
         self.tell_answers()
     }
 
-    /// Hands over the answers that are there now.
+    /// EffectExecutor over the answers that are there now.
     fn tell_answers(&mut self) -> ControlFlow<u8> {
         for _ in 0..self.answers.len() {
             let Some(input) = self.answers.pop_front() else { break };
@@ -413,48 +421,48 @@ impl<D: Decide> Runtime<D> {
     fn serve_control(&mut self) {
         let Some(mut control) = self.control.take() else { return };
         let means = Means {
-            desk: Desk::new(self.mailbox.letterbox()),
+            desk: QueryHandle::new(self.receiver.sender()),
             metrics: self.metrics.clone(),
-            tails: self.hands.logs.tails(),
+            tails: self.executor.logs.tails(),
         };
         if let Err(error) = control.serve(self.net(), means) {
             let message = format!("the control socket cannot be served: {error}");
-            self.hands.logs.entry(Level::Error, None, &message);
+            self.executor.logs.entry(Level::Error, None, &message);
         }
         self.control = Some(control);
     }
 
     /// Takes what another thread has to say.
     #[inline(never)]
-    fn hear(&mut self, news: News) -> ControlFlow<u8> {
+    fn hear(&mut self, news: LoopMessage) -> ControlFlow<u8> {
         match news {
-            News::Resolved(run, found) => {
-                let outcome = self.hands.probes.resolved(run, found);
+            LoopMessage::Resolved(run, found) => {
+                let outcome = self.executor.probes.resolved(run, found);
                 self.answers.extend(outcome.map(|result| Input::CheckDone { check: run, result }));
             }
-            News::Seen(watch, ix, instances) => {
+            LoopMessage::Seen(watch, ix, instances) => {
                 if let Some(input) = Discovery::seen(&self.plan, &watch, ix, instances) {
                     self.tell(input)?;
                 }
             }
-            News::Withdrawn(id, job) => {
+            LoopMessage::Withdrawn(id, job) => {
                 if let Some(input) = Discovery::withdrawn(&self.plan, &id, job) {
                     self.tell(input)?;
                 }
             }
-            News::Inquiry(Question::Reload(asker)) => self.reload(asker),
-            News::Loaded(loaded) => self.loaded(*loaded)?,
-            News::Said(level, message) => self.hands.logs.entry(level, None, &message),
-            News::Inquiry(question) => self.asked(question)?,
+            LoopMessage::Query(Query::Reload(asker)) => self.reload(asker),
+            LoopMessage::Loaded(loaded) => self.loaded(*loaded)?,
+            LoopMessage::Said(level, message) => self.executor.logs.entry(level, None, &message),
+            LoopMessage::Query(question) => self.asked(question)?,
         }
         ControlFlow::Continue(())
     }
 
     /// Answers a question, or has the core answer it.
-    fn asked(&mut self, question: Question) -> ControlFlow<u8> {
+    fn asked(&mut self, question: Query) -> ControlFlow<u8> {
         let now = self.now();
         let Some(core) = self.core.core() else { return ControlFlow::Continue(()) };
-        match self.hands.inquiries.hear(core, now, question) {
+        match self.executor.queries.hear(core, now, question) {
             Some(input) => self.tell(input),
             None => ControlFlow::Continue(()),
         }
@@ -467,7 +475,7 @@ impl<D: Decide> Runtime<D> {
         self.signals.children_seen();
         let mut ended: Vec<Ended> = Vec::new();
         let began = Instant::now();
-        let round = self.hands.reaper.collect(&mut ended);
+        let round = self.executor.reaper.collect(&mut ended);
         let took = began.elapsed();
         let storm = round.orphans >= STORM || round.orphans > 0 && took > LONG_LOOK;
         let [least, most] = GATHERING;
@@ -485,7 +493,7 @@ impl<D: Decide> Runtime<D> {
             if let Some(processes) = self.memory.explains(&ended) {
                 self.tell(Input::OutOfMemory { processes })?;
             }
-            let input = self.hands.ended(ended);
+            let input = self.executor.ended(ended);
             self.tell(input)?;
         }
         ControlFlow::Continue(())
@@ -499,16 +507,16 @@ impl<D: Decide> Runtime<D> {
         let mut effects = std::mem::take(&mut self.effects);
         let decided = self.decide(input, &mut effects);
         if let Some(core) = self.core.core() {
-            self.hands.inquiries.happened(core);
+            self.executor.queries.happened(core);
         }
         for effect in effects.drain(..) {
             let instead = unstarted(&effect);
             let done = catch_unwind(AssertUnwindSafe(|| {
-                mishap("effect");
+                failpoint("effect");
                 if let Effect::Replanned { plan, moves } = &effect {
                     self.replanned(plan, moves);
                 }
-                self.hands.carry_out(&self.plan, effect, &mut self.answers)
+                self.executor.carry_out(&self.plan, effect, &mut self.answers)
             }));
             match done {
                 Ok(flow) => flow?,
@@ -534,7 +542,7 @@ impl<D: Decide> Runtime<D> {
         };
         for input in [input, again.clone()] {
             let told = catch_unwind(AssertUnwindSafe(|| {
-                mishap("step");
+                failpoint("step");
                 self.core.step(now, input, effects);
             }));
             let Err(panic) = told else { return ControlFlow::Continue(()) };
@@ -549,8 +557,8 @@ impl<D: Decide> Runtime<D> {
         match again {
             Input::Signal(Signal::TERM | Signal(2)) => {
                 let message = "the end cannot be decided about: everything is killed";
-                self.hands.logs.entry(Level::Panic, None, message);
-                self.hands.reaper.kill_all();
+                self.executor.logs.entry(Level::Panic, None, message);
+                self.executor.reaper.kill_all();
                 ControlFlow::Break(FAULT_CODE)
             }
             _ => ControlFlow::Continue(()),
@@ -562,7 +570,7 @@ impl<D: Decide> Runtime<D> {
         let known = PANIC.lock().ok().and_then(|mut message| message.take());
         let words = known.unwrap_or_else(|| words_of(panic));
         let message = format!("a fault of containerpilot while {during}: {words}; please report it");
-        self.hands.logs.entry(Level::Panic, None, &message);
+        self.executor.logs.entry(Level::Panic, None, &message);
         self.recovering_until = Some(Instant::now() + RECOVERY);
     }
 
@@ -602,7 +610,7 @@ static PANIC: Mutex<Option<String>> = Mutex::new(None);
 fn remember_panic(
     about: &std::panic::PanicHookInfo<'_>,
     loop_thread: std::thread::ThreadId,
-    letterbox: &Letterbox,
+    sender: &LoopSender,
 ) {
     let place = about.location().map(|place| format!(" at {}:{}", place.file(), place.line()));
     let message = format!("{}{}", words_of(about.payload()), place.unwrap_or_default());
@@ -614,7 +622,7 @@ fn remember_panic(
         let thread = std::thread::current().name().unwrap_or("helper").to_owned();
         let message =
             format!("a fault of containerpilot on its {thread} thread: {message}; please report it");
-        if !letterbox.send(News::Said(Level::Panic, message.clone())) {
+        if !sender.send(LoopMessage::Said(Level::Panic, message.clone())) {
             eprintln!("containerpilot: {message}");
         }
     }

@@ -5,10 +5,10 @@
 //! from what the loop knows at one moment the server makes its pages.
 
 mod exposition;
-mod own;
 mod process;
 mod quantile;
 mod readiness;
+mod self_metrics;
 mod sensors;
 mod server;
 mod status;
@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use containerpilot_core::plan::{Metric, Plan};
-use containerpilot_core::table::Table;
+use std::collections::BTreeMap;
 
 pub(crate) use sensors::{Complaint, Sensors};
 pub(crate) use server::Telemetry;
@@ -44,7 +44,7 @@ pub(crate) struct Metrics {
 struct Shared {
     store: Store,
     /// Requests to the control socket, by answer and route.
-    requests: Table<(u16, &'static str), u64>,
+    requests: BTreeMap<(u16, &'static str), u64>,
 }
 
 impl Metrics {
@@ -64,7 +64,7 @@ impl Metrics {
     /// Counts a request to the control socket: the answer's code, and its route as it is written in the table of
     /// routes, never the path that was sent, of which there may be any number.
     pub(crate) fn control_request(&self, code: u16, route: &'static str) {
-        *self.shared().requests.or_default((code, route)) += 1;
+        *self.shared().requests.entry((code, route)).or_default() += 1;
     }
 
     /// Takes other definitions; what is defined as before keeps its value (R3).

@@ -29,7 +29,7 @@ fn the_reference_is_what_the_table_of_fields_says() {
 
 #[test]
 fn the_reference_of_scenarios_is_what_their_table_says() {
-    compare("scenario.md", &containerpilot_rehearsal::reference::markdown());
+    compare("scenario.md", &containerpilot_simulation::reference::markdown());
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Any bytes as the output of a job, and as its name: one line a line in every form, and nothing that can forge another.
 
 use containerpilot_core::plan::{Format, Level};
-use containerpilot_lines::{Form, Labels, Stamp, is_hidden};
+use containerpilot_log_format::{Form, Labels, Stamp, is_hidden};
 
 const STAMP: &Stamp = b"2026-11-15T00:15:28.645445913Z";
 

@@ -5,9 +5,9 @@ use std::time::Duration;
 use containerpilot_config::diagnose::{Severity, Style};
 use containerpilot_config::{Input, Options, load};
 use containerpilot_core::plan::Plan;
-use containerpilot_core::table::Table;
-use containerpilot_rehearsal::read::Draft;
-use containerpilot_rehearsal::{expect, player};
+use std::collections::BTreeMap;
+use containerpilot_simulation::read::Draft;
+use containerpilot_simulation::{expect, player};
 
 /// A configuration with something of everything.
 const CONFIG: &str = r#"{ consul: "localhost:8500", jobs: [
@@ -27,7 +27,7 @@ pub(crate) fn run(text: &[u8]) {
     };
     let Some(plan) = plan(CONFIG.as_bytes()) else { panic!("the configuration is wrong") };
     let draft = Draft::read(Input { name: "scenario.json5".into(), text: text.to_vec() });
-    let others: Table<String, Result<Plan, String>> =
+    let others: BTreeMap<String, Result<Plan, String>> =
         draft.reloads().into_iter().map(|path| (path, Ok(plan.clone()))).collect();
     match draft.scenario(&plan, &others) {
         Ok(mut scenario) => {

@@ -8,9 +8,9 @@ use containerpilot_core::plan::Plan;
 
 use super::flags::Arguments;
 use super::{Failure, colour, config_path, orders, print, summary};
-use crate::files;
-use crate::host::ThisHost;
-use crate::source::{self, OPTIONS};
+use crate::load::files;
+use crate::load::host::ThisHost;
+use crate::load::source::{self, OPTIONS};
 
 pub(super) fn check(args: &Arguments) -> Result<(), Failure> {
     if args.is_on("diff") {

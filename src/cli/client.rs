@@ -26,7 +26,7 @@ pub(super) use self::messages::Message;
 pub(super) use self::stream::Messages;
 use super::Failure;
 use super::flags::Arguments;
-use crate::sys;
+use crate::process::sys;
 
 /// How long an answer may take, unless something else is said.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
@@ -37,7 +37,7 @@ const MOST: usize = 64 * 1024 * 1024;
 #[derive(Clone, Debug)]
 pub(super) struct Client {
     socket: PathBuf,
-    patience: Duration,
+    write_timeout: Duration,
 }
 
 /// What was answered.
@@ -77,12 +77,12 @@ impl Client {
 
     /// The supervisor behind a socket.
     pub(super) fn at(socket: PathBuf) -> Self {
-        Self { socket, patience: PATIENCE }
+        Self { socket, write_timeout: PATIENCE }
     }
 
-    /// The same, with another patience.
-    pub(super) fn patient(mut self, patience: Duration) -> Self {
-        self.patience = patience;
+    /// The same, with another write_timeout.
+    pub(super) fn patient(mut self, write_timeout: Duration) -> Self {
+        self.write_timeout = write_timeout;
         self
     }
 
@@ -96,7 +96,7 @@ impl Client {
 
     /// A stream of bytes that goes on as long as the supervisor has something to say.
     pub(super) fn bytes(&self, path: &str) -> Result<Bytes, Trouble> {
-        let until = Instant::now() + self.patience;
+        let until = Instant::now() + self.write_timeout;
         let (status, mut body) = self.open("GET", path, None, until)?;
         if status != 200 {
             let body = self.rest(&mut body, Some(until))?;
@@ -111,7 +111,7 @@ impl Client {
     }
 
     fn ask(&self, method: &str, path: &str, body: Option<&str>) -> Result<Answer, Trouble> {
-        let until = Instant::now() + self.patience;
+        let until = Instant::now() + self.write_timeout;
         let (status, mut answer) = self.open(method, path, body, until)?;
         let body = self.rest(&mut answer, Some(until))?;
         Ok(Answer { status, body })
@@ -187,7 +187,7 @@ impl Client {
         let path = self.socket.display();
         Trouble::Other(match error.kind() {
             io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-                format!("the supervisor at {path} has not answered within {:?}", self.patience)
+                format!("the supervisor at {path} has not answered within {:?}", self.write_timeout)
             }
             io::ErrorKind::UnexpectedEof
             | io::ErrorKind::ConnectionReset

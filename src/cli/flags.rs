@@ -9,7 +9,7 @@ use std::fmt;
 
 use containerpilot_config::kinds::parse_bool;
 use containerpilot_config::suggest;
-use containerpilot_core::table::Table;
+use std::collections::BTreeMap;
 
 #[cfg(test)]
 mod tests;
@@ -90,7 +90,7 @@ impl Arguments {
     }
 
     /// The pairs that were given; of one key, the last wins.
-    pub(crate) fn pairs(&self, name: &str) -> Table<&str, &str> {
+    pub(crate) fn pairs(&self, name: &str) -> BTreeMap<&str, &str> {
         self.given
             .iter()
             .filter(|(given, _)| *given == name)

@@ -11,7 +11,7 @@ mod web;
 use self::web::Web;
 use super::flags::Arguments;
 use super::{Failure, check, config_path, render};
-use crate::files;
+use crate::load::files;
 
 pub(super) fn graph(args: &Arguments) -> Result<(), Failure> {
     let draw = match args.text("format") {

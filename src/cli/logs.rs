@@ -68,10 +68,10 @@ pub(super) fn logs(args: &Arguments) -> Result<(), Failure> {
 /// The names of all jobs; of several with one name, with the number that tells them apart.
 fn distinct<'a>(jobs: impl Iterator<Item = &'a Value>) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
-    let mut seen = containerpilot_core::table::Table::new();
+    let mut seen = std::collections::BTreeMap::new();
     for job in jobs {
         let name = job.text("name");
-        let count = seen.or_insert(name.to_owned(), 0_u32);
+        let count = seen.entry(name.to_owned()).or_insert(0_u32);
         *count += 1;
         names.push(if *count == 1 { name.to_owned() } else { format!("{name}:{count}") });
     }

@@ -6,9 +6,9 @@ use containerpilot_config::legacy::{self, MigrateError, Migrated};
 
 use super::flags::Arguments;
 use super::{Failure, check, config_path, print, run};
-use crate::files;
-use crate::host::ThisHost;
-use crate::source::OPTIONS;
+use crate::load::files;
+use crate::load::host::ThisHost;
+use crate::load::source::OPTIONS;
 
 pub(super) fn migrate(args: &Arguments) -> Result<(), Failure> {
     // Behind `--` everything is the program's; otherwise the file comes first.

@@ -3,8 +3,8 @@
 
 use std::io::Write;
 
-use containerpilot_core::table::Table;
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
 use super::answer::Look;
 use super::client::{Answer, Client, quoted};
@@ -150,7 +150,7 @@ fn maintenance_path(on: bool) -> &'static str {
 /// `putenv` and `putmetric`: all pairs in one request, so that all are taken or none. Values may be secret, and are
 /// never repeated.
 pub(super) fn put(path: &str, args: &Arguments) -> Result<(), Failure> {
-    let mut pairs = Table::new();
+    let mut pairs = BTreeMap::new();
     for (nth, word) in (1..).zip(words(args)?) {
         let pair = word.split_once('=').filter(|(key, _)| !key.is_empty());
         let (key, value) = pair.ok_or_else(|| Failure::Usage(format!("argument {nth} is no KEY=VALUE")))?;
@@ -160,7 +160,7 @@ pub(super) fn put(path: &str, args: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-fn body(pairs: &Table<&str, &str>) -> String {
+fn body(pairs: &BTreeMap<&str, &str>) -> String {
     let mut members = Map::new();
     for (key, value) in pairs {
         members.insert((*key).to_owned(), Value::from(*value));

@@ -7,8 +7,8 @@ use containerpilot_config::diagnose::Style;
 
 use super::flags::Arguments;
 use super::{Failure, colour, config_path};
-use crate::files;
-use crate::host;
+use crate::load::files;
+use crate::load::host;
 
 pub(super) fn render(args: &Arguments) -> Result<(), Failure> {
     let inputs = files::read(config_path(args).as_deref()).map_err(Failure::Failed)?;

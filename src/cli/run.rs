@@ -6,10 +6,10 @@ use containerpilot_core::Core;
 
 use super::flags::Arguments;
 use super::{Failure, check, config_path, unknown_command};
+use crate::load::source::{self, NoPlan, Program, Source};
+use crate::load::{files, host};
+use crate::process::signals::{self, Taken};
 use crate::runtime::Runtime;
-use crate::signals::{self, Taken};
-use crate::source::{self, NoPlan, Program, Source};
-use crate::{files, host};
 
 /// Supervises what the configuration and the command line ask for; the code to exit with.
 pub(super) fn run(args: &Arguments) -> Result<u8, Failure> {

@@ -12,18 +12,18 @@ use containerpilot_config::interfaces::HostAddress;
 use containerpilot_config::template::Environment;
 use containerpilot_config::{Loaded, load};
 use containerpilot_core::plan::Plan;
-use containerpilot_core::table::Table;
-use containerpilot_rehearsal::explore::{Explorer, Found, Seed};
-use containerpilot_rehearsal::read::Draft;
-use containerpilot_rehearsal::scenario::Scenario;
-use containerpilot_rehearsal::{expect, player};
+use containerpilot_simulation::explore::{Explorer, Found, Seed};
+use containerpilot_simulation::read::Draft;
+use containerpilot_simulation::scenario::Scenario;
+use containerpilot_simulation::{expect, player};
+use std::collections::BTreeMap;
 
 use super::flags::Arguments;
 use super::terminal::{Screen, visible};
 use super::{Failure, check, named_config, render};
-use crate::files;
-use crate::host::ThisHost;
-use crate::source::OPTIONS;
+use crate::load::files;
+use crate::load::host::ThisHost;
+use crate::load::source::OPTIONS;
 
 /// The form of the answer.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -142,7 +142,7 @@ fn read(path: &Path, plan: &Plan) -> Result<Scenario, Failure> {
     };
     let draft = Draft::read(input);
     let folder = path.parent().unwrap_or(Path::new(""));
-    let others: Table<String, Result<Plan, String>> = draft
+    let others: BTreeMap<String, Result<Plan, String>> = draft
         .reloads()
         .into_iter()
         .map(|name| {

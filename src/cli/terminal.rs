@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::io::IsTerminal;
 
 use crate::logs::is_hidden;
-use crate::sys;
+use crate::process::sys;
 
 /// How something is to be seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

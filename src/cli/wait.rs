@@ -38,8 +38,8 @@ pub(super) fn wait(args: &Arguments) -> Result<(), Failure> {
     let limit = time_limit(args)?;
     let until = limit.map(|limit| Instant::now() + limit);
     // However short the time is, it is enough for one look.
-    let patience = limit.map_or(PATIENCE, |limit| limit.clamp(CALM, PATIENCE));
-    let client = Client::of(args)?.patient(patience);
+    let write_timeout = limit.map_or(PATIENCE, |limit| limit.clamp(CALM, PATIENCE));
+    let client = Client::of(args)?.patient(write_timeout);
     let mut vigil = Vigil { client, jobs, state, until, last: "nothing was heard of it".to_owned() };
     vigil.keep()
 }
@@ -143,12 +143,12 @@ impl Vigil<'_> {
 
 /// How jobs ended, as their events told: the supervisor may be gone before it can be asked.
 #[derive(Debug, Default)]
-struct Ends(containerpilot_core::table::Table<String, (bool, bool)>);
+struct Ends(std::collections::BTreeMap<String, (bool, bool)>);
 
 impl Ends {
     fn hear(&mut self, data: &str) {
         let Ok(event) = serde_json::from_str::<Value>(data) else { return };
-        let (stopped, good) = self.0.or_default(event.text("source").to_owned());
+        let (stopped, good) = self.0.entry(event.text("source").to_owned()).or_default();
         match event.text("code") {
             "stopped" => *stopped = true,
             "exitSuccess" => (*stopped, *good) = (false, true),

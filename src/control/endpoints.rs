@@ -6,19 +6,19 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use containerpilot_config::kinds::signal_name;
-use containerpilot_core::command::{Answer as Word, Command};
 use containerpilot_core::plan::Level;
+use containerpilot_core::rules::command::{Answer as Word, Command};
 use tokio::time::timeout;
 
 use super::bodies::{self, Wrong};
 use super::routes::{self, Endpoint, Found};
 use super::{events, render};
-use crate::inquiry::{Act, Desk, Unclear, Wish};
 use crate::json;
 use crate::logs::Tails;
 use crate::net::http::Fields;
 use crate::net::serve::{Answer, Answering, Asked, Body, Response, Status, error, wrong_method};
-use crate::reload::Outcome;
+use crate::runtime::query::{ControlRequest, JobAction, QueryHandle, Unclear};
+use crate::runtime::reload::Outcome;
 use crate::telemetry::Metrics;
 
 const JSON: &str = "application/json";
@@ -47,10 +47,10 @@ impl From<Wrong> for Refusal {
     }
 }
 
-/// The control plane: who answers on the socket.
+/// The control log_thread: who answers on the socket.
 #[derive(Debug)]
 pub(super) struct Plane {
-    pub(super) desk: Desk,
+    pub(super) desk: QueryHandle,
     pub(super) metrics: Metrics,
     pub(super) tails: Tails,
     /// The user we act as.
@@ -117,12 +117,12 @@ impl Plane {
                 let explained = explained.map_err(|unclear| refused(&name, &unclear))?;
                 Ok(Response::new(JSON, line(render::explanation(&explained))))
             }
-            Endpoint::Start => self.act(name, Act::Start, "start", peer).await,
-            Endpoint::Stop => self.act(name, Act::Stop, "stop", peer).await,
-            Endpoint::Restart => self.act(name, Act::Restart, "restart", peer).await,
+            Endpoint::Start => self.act(name, JobAction::Start, "start", peer).await,
+            Endpoint::Stop => self.act(name, JobAction::Stop, "stop", peer).await,
+            Endpoint::Restart => self.act(name, JobAction::Restart, "restart", peer).await,
             Endpoint::Signal => {
                 let signal = bodies::signal(body)?;
-                self.act(name, Act::Signal(signal), &signal_name(signal), peer).await
+                self.act(name, JobAction::Signal(signal), &signal_name(signal), peer).await
             }
         }
     }
@@ -226,9 +226,9 @@ impl Plane {
         Ok(Response::new(TEXT, text))
     }
 
-    async fn act(&self, name: String, act: Act, verb: &str, peer: Option<u32>) -> Answered {
+    async fn act(&self, name: String, act: JobAction, verb: &str, peer: Option<u32>) -> Answered {
         self.desk.say(Level::Info, format!("control: {} asks for {verb} of {name}", who(peer)));
-        let answer = self.desk.wish(Wish::Job(name.clone(), act)).await;
+        let answer = self.desk.request(ControlRequest::Job(name.clone(), act)).await;
         match answer.map_err(|unclear| refused(&name, &unclear))? {
             Word::Refused(why) => Err(refuse(Status::CONFLICT, &format!("{name}: {why}"))),
             Word::Done(message) => Ok(begun(&name, &message)),
@@ -237,7 +237,7 @@ impl Plane {
     }
 
     async fn whole(&self, command: Command) -> Result<Word, Refusal> {
-        self.desk.wish(Wish::Whole(command)).await.map_err(|unclear| refused("", &unclear))
+        self.desk.request(ControlRequest::Whole(command)).await.map_err(|unclear| refused("", &unclear))
     }
 }
 

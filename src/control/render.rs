@@ -1,22 +1,22 @@
-//! The answers of the control plane as JSON. What they look like is written down in `docs/openapi.json`.
+//! The answers of the control log_thread as JSON. What they look like is written down in `docs/openapi.json`.
 
 use std::time::Duration;
 
 use containerpilot_config::kinds::signal_name;
 use containerpilot_core::Phase;
 use containerpilot_core::effect::Wanted;
-use containerpilot_core::explain::Reason;
 use containerpilot_core::ids::{EventId, JobIx};
 use containerpilot_core::input::ExitStatus;
-use containerpilot_core::journal::{Event, Origin};
 use containerpilot_core::plan::{Role, Status};
-use containerpilot_core::status::{Awaited, CheckOverview, JobOverview, WatchOverview};
+use containerpilot_core::report::explain::Reason;
+use containerpilot_core::report::status::{Awaited, CheckOverview, JobOverview, WatchOverview};
+use containerpilot_core::state::journal::{Event, Origin};
 use containerpilot_core::time::Time;
 
-use crate::inquiry::{Explained, Snapshot, Told, Wall};
 use crate::json::{self, Writer};
 use crate::logs::rfc3339;
-use crate::reload::Done;
+use crate::runtime::query::{Explained, Snapshot, Told, Wall};
+use crate::runtime::reload::Done;
 
 /// A moment, and how to speak of others from there.
 #[derive(Clone, Copy)]

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use containerpilot_core::plan::Control;
 use nix::libc;
 
-use crate::{sys, users};
+use crate::process::{sys, users};
 
 /// How many connections the system keeps for us before we have taken them.
 const BACKLOG: i32 = 512;
@@ -36,8 +36,11 @@ pub(crate) struct NoSocket {
     pub(crate) message: String,
 }
 
-/// Makes the socket and listens on it. `patience` is for others who make one in the same folder.
-pub(crate) fn open(control: &Control, patience: Duration) -> Result<(UnixListener, SocketFile), NoSocket> {
+/// Makes the socket and listens on it. `write_timeout` is for others who make one in the same folder.
+pub(crate) fn open(
+    control: &Control,
+    write_timeout: Duration,
+) -> Result<(UnixListener, SocketFile), NoSocket> {
     let path = Path::new(&control.socket);
     let failed = |what: &str, error: &io::Error| NoSocket {
         message: format!("the control socket {} {what}: {error}; {}", path.display(), advice(error)),
@@ -46,12 +49,12 @@ pub(crate) fn open(control: &Control, patience: Duration) -> Result<(UnixListene
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
-    let lock = match lock(folder, patience) {
+    let lock = match lock(folder, write_timeout) {
         Err(error) if error.kind() == ErrorKind::NotFound => {
             // As `mkdir -p` does, but for us alone where the mask would let others write.
             let made = DirBuilder::new().recursive(true).mode(0o755).create(folder);
             made.map_err(|error| failed("needs a folder, which cannot be made", &error))?;
-            lock(folder, patience).ok().flatten()
+            lock(folder, write_timeout).ok().flatten()
         }
         other => other.ok().flatten(),
     };
@@ -91,14 +94,14 @@ fn advice(error: &io::Error) -> &'static str {
 }
 
 /// Locks a folder against other supervisors, for a moment. Nothing where the folder cannot be locked.
-fn lock(folder: &Path, patience: Duration) -> io::Result<Option<File>> {
+fn lock(folder: &Path, write_timeout: Duration) -> io::Result<Option<File>> {
     let opened = File::options().read(true).custom_flags(libc::O_DIRECTORY).open(folder);
     let folder = match opened {
         Err(error) if error.kind() == ErrorKind::NotFound => return Err(error),
         Err(_) => return Ok(None),
         Ok(folder) => folder,
     };
-    let deadline = Instant::now() + patience;
+    let deadline = Instant::now() + write_timeout;
     loop {
         match folder.try_lock() {
             Ok(()) => return Ok(Some(folder)),
@@ -211,7 +214,7 @@ mod tests {
 
     #[test]
     fn x1_the_socket_is_made_with_its_folder_and_removed_again() {
-        let folder = crate::testing::folder();
+        let folder = crate::test_support::folder();
         let path = folder.join("a/b/socket");
         let (listener, file) = made(&control(&path)).unwrap();
         assert_eq!(fs::symlink_metadata(&path).unwrap().mode() & 0o7777, 0o600);
@@ -224,7 +227,7 @@ mod tests {
 
     #[test]
     fn x1_a_mode_is_what_was_asked_for_whatever_the_mask() {
-        let folder = crate::testing::folder();
+        let folder = crate::test_support::folder();
         for mode in [0o600, 0o660, 0o666, 0o622] {
             let path = folder.join(format!("{mode:o}"));
             let (_listener, _file) = made(&Control { mode, ..control(&path) }).unwrap();
@@ -235,7 +238,7 @@ mod tests {
 
     #[test]
     fn x1_a_link_at_the_path_is_neither_followed_nor_removed() {
-        let folder = crate::testing::folder();
+        let folder = crate::test_support::folder();
         let (path, precious) = (folder.join("socket"), folder.join("precious"));
         fs::write(&precious, "kept").unwrap();
         fs::set_permissions(&precious, Permissions::from_mode(0o640)).unwrap();
@@ -255,7 +258,7 @@ mod tests {
 
     #[test]
     fn x1_what_was_left_behind_is_replaced_and_what_lives_is_not() {
-        let folder = crate::testing::folder();
+        let folder = crate::test_support::folder();
         let path = folder.join("socket");
         let (listener, _) = made(&control(&path)).unwrap();
         let refused = made(&control(&path)).unwrap_err().message;
@@ -274,7 +277,7 @@ mod tests {
 
     #[test]
     fn x1_a_file_that_is_no_socket_is_left_alone() {
-        let folder = crate::testing::folder();
+        let folder = crate::test_support::folder();
         let path = folder.join("precious");
         fs::write(&path, "data").unwrap();
         assert!(made(&control(&path)).unwrap_err().message.contains("no socket"));
@@ -286,7 +289,7 @@ mod tests {
 
     #[test]
     fn x1_supervisors_that_start_at_once_do_not_replace_each_other() {
-        let folder = crate::testing::folder();
+        let folder = crate::test_support::folder();
         let path = folder.join("socket");
         drop(made(&control(&path)).unwrap());
         let made: Vec<_> = std::thread::scope(|scope| {

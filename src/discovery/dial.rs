@@ -14,8 +14,8 @@ use tokio::time::{Instant, timeout_at};
 use tokio_rustls::TlsConnector;
 
 use super::tls;
+use crate::net::resolve;
 use crate::net::wire::Wire;
-use crate::resolve;
 
 /// How long one address may take to answer before the next is tried, where there are several.
 const ONE_ADDRESS: Duration = Duration::from_secs(1);

@@ -5,12 +5,12 @@ use containerpilot_core::effect::Wanted;
 use containerpilot_core::ids::{JobIx, WatchIx};
 use containerpilot_core::input::Instance;
 use containerpilot_core::plan::{Plan, Service, Status, Watch};
-use containerpilot_core::table::Table;
+use std::collections::BTreeMap;
 
 /// What is advertised, by its id, which outlives every plan.
 #[derive(Debug, Default)]
 pub(super) struct Embedded {
-    present: Table<String, (Service, Status)>,
+    present: BTreeMap<String, (Service, Status)>,
 }
 
 impl Embedded {

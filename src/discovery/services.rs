@@ -4,20 +4,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use containerpilot_core::catalog::contact::Fared;
+use containerpilot_core::catalog::reconcile::{Outcome, Reconciler, Request, Settings, Step};
 use containerpilot_core::effect::Wanted;
 use containerpilot_core::ids::JobIx;
 use containerpilot_core::plan::Service;
-use containerpilot_core::reconcile::contact::Fared;
-use containerpilot_core::reconcile::{Outcome, Reconciler, Request, Settings, Step};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::timeout;
 
 use super::client::Trouble;
-use super::voice::Failure;
+use super::connectivity_log::Failure;
 use super::wire;
 use super::{RECOVERY, Shared};
-use crate::mailbox::News;
-use crate::mishap::{guarded, mishap};
+use crate::runtime::channel::LoopMessage;
+use crate::runtime::failpoints::{failpoint, guarded};
 
 /// What a service's task is told.
 #[derive(Debug)]
@@ -126,7 +126,7 @@ impl Keeper {
 
     fn tell_withdrawn(&mut self) {
         if self.machine.take_withdrawn() {
-            self.shared.letterbox.send(News::Withdrawn(self.definition.service.id.clone(), self.job));
+            self.shared.sender.send(LoopMessage::Withdrawn(self.definition.service.id.clone(), self.job));
             // Whoever is not wanted there does not care whether Consul is.
             if self.machine.is_settled() {
                 self.shared.voice.forget(&self.name);
@@ -137,7 +137,7 @@ impl Keeper {
     async fn ask(&mut self, request: Request) {
         // A few at a time are as fast as all of them; an error can only mean that there are no places any more.
         let place = self.shared.places.acquire().await;
-        mishap("service");
+        failpoint("service");
         let (outcome, failure) = self.carry_out(request).await;
         drop(place);
         self.machine.done(self.shared.now(), outcome);

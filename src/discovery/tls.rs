@@ -100,7 +100,7 @@ fn certificates_in(folder: &Path) -> Result<Vec<CertificateDer<'static>>, String
             files.push(path);
         }
     }
-    containerpilot_core::order::sort(&mut files);
+    files.sort();
     let found: Vec<_> = files.iter().filter_map(|file| certificates(file).ok()).flatten().collect();
     if found.is_empty() {
         return Err(format!("there is no certificate in any file of {}", folder.display()));

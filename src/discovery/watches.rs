@@ -4,19 +4,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use containerpilot_core::catalog::contact::Fared;
+use containerpilot_core::catalog::follow::{Crowd, Follow, Query, Step};
 use containerpilot_core::ids::WatchIx;
 use containerpilot_core::input::Instance;
 use containerpilot_core::plan::Watch;
-use containerpilot_core::reconcile::contact::Fared;
-use containerpilot_core::reconcile::follow::{Crowd, Follow, Query, Step};
 use tokio::sync::Semaphore;
 
 use super::client::Trouble;
-use super::voice::Failure;
+use super::connectivity_log::Failure;
 use super::wire;
 use super::{RECOVERY, Shared};
-use crate::mailbox::News;
-use crate::mishap::{guarded, mishap};
+use crate::runtime::channel::LoopMessage;
+use crate::runtime::failpoints::{failpoint, guarded};
 
 /// How many blocking queries wait at the same time. Each needs a connection of its own, and an agent takes 200 from
 /// one address if it is not told otherwise. If there are more watches, they take turns.
@@ -55,7 +55,7 @@ impl Watcher {
             };
             // An error would mean that there are no places any more, and then nobody works here.
             let place = self.places.acquire().await;
-            mishap("watch");
+            failpoint("watch");
             let answer = self.look(query).await;
             drop(place);
             match answer {
@@ -64,7 +64,11 @@ impl Watcher {
                     self.shared.voice.heard(&name, None);
                     if known.as_ref() != Some(&instances) {
                         known = Some(instances.clone());
-                        self.shared.letterbox.send(News::Seen(Arc::clone(&self.watch), self.ix, instances));
+                        self.shared.sender.send(LoopMessage::Seen(
+                            Arc::clone(&self.watch),
+                            self.ix,
+                            instances,
+                        ));
                     }
                 }
                 Err(failure) => {

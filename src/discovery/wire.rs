@@ -4,9 +4,9 @@ use std::fmt::{self, Write};
 use std::time::Duration;
 
 use bytes::Bytes;
+use containerpilot_core::catalog::follow::Query;
 use containerpilot_core::input::Instance;
 use containerpilot_core::plan::{Service, Status, Watch};
-use containerpilot_core::reconcile::follow::Query;
 use serde_core::de::{Deserializer, Error, SeqAccess, Visitor};
 use serde_json::error::Category;
 use serde_json::value::RawValue;
@@ -116,7 +116,7 @@ pub(super) fn instances(body: &[u8]) -> Result<Vec<Instance>, String> {
         Category::Data => why.to_owned(),
         Category::Syntax | Category::Eof | Category::Io => format!("its answer is no JSON: {error}"),
     })?;
-    containerpilot_core::order::sort(&mut instances);
+    instances.sort();
     instances.dedup();
     Ok(instances)
 }

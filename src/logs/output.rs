@@ -11,7 +11,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 
 use containerpilot_core::plan;
 
-use crate::sys;
+use crate::process::sys;
 
 /// As much as a pipe that can be written takes whole (`PIPE_BUF`).
 const SURE: usize = 4096;

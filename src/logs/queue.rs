@@ -13,7 +13,7 @@ use std::time::{Duration, Instant, SystemTime};
 use containerpilot_core::plan::{Level, Logging};
 
 use super::Source;
-use crate::sys::Waker;
+use crate::process::sys::Waker;
 
 /// At most so many entries wait …
 const MAX_ENTRIES: usize = 4096;

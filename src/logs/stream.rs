@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::Source;
 use super::tail::Tail;
 use super::writer::{LONG, Writer};
-use crate::sys;
+use crate::process::sys;
 
 /// The streams hold no more than this together, or [`LONG`] each if that is more. A line that is longer is written
 /// in parts, marked as such.

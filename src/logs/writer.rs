@@ -9,7 +9,7 @@ use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant, SystemTime};
 
 use containerpilot_core::plan::{Format, Level};
-use containerpilot_lines::{Form, Labels, stamp};
+use containerpilot_log_format::{Form, Labels, stamp};
 
 use super::Source;
 use super::output::{Output, complain};

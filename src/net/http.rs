@@ -339,7 +339,7 @@ pub(crate) fn date(now: SystemTime) -> String {
     const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
     const MONTHS: [&str; 12] =
         ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-    let stamp = containerpilot_lines::stamp(now);
+    let stamp = containerpilot_log_format::stamp(now);
     let part = |from: usize, to: usize| {
         stamp.get(from..to).and_then(|part| str::from_utf8(part).ok()).unwrap_or_default()
     };

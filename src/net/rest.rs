@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-use crate::sys;
+use crate::process::sys;
 
 /// How long nobody must have asked.
 const A_MOMENT: Duration = Duration::from_secs(1);

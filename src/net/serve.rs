@@ -31,11 +31,11 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 pub(crate) use super::body::{Body, Feed, Taken};
 use super::http::{Fault, Rest, date};
 pub(crate) use super::http::{Request, Status};
-use super::patience::{Accepted, Patient, Until};
 use super::rest::Used;
 use super::wire::Wire;
-use crate::mishap::{guarded, mishap};
-use crate::sys;
+use super::write_timeout::{Accepted, Patient, Until};
+use crate::process::sys;
+use crate::runtime::failpoints::{failpoint, guarded};
 
 /// A body up to this length needs no leave: a connection may always hold as much.
 const SMALL_BODY: usize = 16 * 1024;
@@ -311,7 +311,7 @@ async fn exchange(
         Ok(body) => {
             let asked = Asked { request, body, peer };
             let answer = guarded(async {
-                mishap("request");
+                failpoint("request");
                 shared.answer.answer(asked).await
             });
             // Whoever has left needs no answer.

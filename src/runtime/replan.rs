@@ -6,15 +6,15 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use containerpilot_core::Input;
-use containerpilot_core::command::Command;
 use containerpilot_core::plan::{Level, Plan};
-use containerpilot_core::reload::Moves;
-use containerpilot_core::table::Table;
+use containerpilot_core::rules::command::Command;
+use containerpilot_core::rules::reload::Moves;
+use std::collections::BTreeMap;
 
 use super::{Decide, Runtime, SETTLING};
 use crate::control::Control;
-use crate::inquiry::Desk;
-use crate::reload::{Asker, Loaded, Step};
+use crate::runtime::query::QueryHandle;
+use crate::runtime::reload::{Asker, Loaded, Step};
 use crate::telemetry::Telemetry;
 
 impl<D: Decide> Runtime<D> {
@@ -22,25 +22,25 @@ impl<D: Decide> Runtime<D> {
     #[inline(never)]
     pub(super) fn reload(&mut self, asker: Asker) {
         let set = self.set_by_hand();
-        if let Some(message) = self.hands.reloads.ask(asker, &set) {
-            self.hands.logs.entry(Level::Error, None, &message);
+        if let Some(message) = self.executor.reloads.ask(asker, &set) {
+            self.executor.logs.entry(Level::Error, None, &message);
         }
     }
 
     /// A configuration was loaded: the core is given its plan, and the next who wait are served.
     pub(super) fn loaded(&mut self, loaded: Loaded) -> ControlFlow<u8> {
         self.will_have_settled();
-        let id = self.hands.inquiries.number();
-        let Step { entries, plan } = self.hands.reloads.loaded(&self.plan, loaded, id);
+        let id = self.executor.queries.number();
+        let Step { entries, plan } = self.executor.reloads.loaded(&self.plan, loaded, id);
         for (level, message) in entries {
-            self.hands.logs.entry(level, None, &message);
+            self.executor.logs.entry(level, None, &message);
         }
         if let Some((id, plan)) = plan {
             self.tell(Input::Command { id, command: Command::Reload(plan) })?;
         }
         let set = self.set_by_hand();
-        if let Some(message) = self.hands.reloads.proceed(&set) {
-            self.hands.logs.entry(Level::Error, None, &message);
+        if let Some(message) = self.executor.reloads.proceed(&set) {
+            self.executor.logs.entry(Level::Error, None, &message);
         }
         ControlFlow::Continue(())
     }
@@ -51,7 +51,7 @@ impl<D: Decide> Runtime<D> {
     }
 
     /// The variables that were set by hand.
-    fn set_by_hand(&self) -> Table<String, Option<String>> {
+    fn set_by_hand(&self) -> BTreeMap<String, Option<String>> {
         self.core.core().map(|core| core.variables().set_by_hand().clone()).unwrap_or_default()
     }
 
@@ -61,13 +61,13 @@ impl<D: Decide> Runtime<D> {
     pub(super) fn replanned(&mut self, plan: &Arc<Plan>, moves: &Moves) {
         self.will_have_settled();
         let old = std::mem::replace(&mut self.plan, Arc::clone(plan));
-        self.hands.replanned(&old, plan, moves);
+        self.executor.replanned(&old, plan, moves);
         let answers = std::mem::take(&mut self.answers);
         self.answers = answers.into_iter().filter_map(|input| moves.input(input)).collect();
         self.adopt_catalog();
         self.follow_telemetry();
         if let Err(why) = Control::follow(&mut self.control, &plan.control) {
-            self.hands.logs.entry(Level::Error, None, &format!("reload: {why}; it stays as it is"));
+            self.executor.logs.entry(Level::Error, None, &format!("reload: {why}; it stays as it is"));
         }
     }
 
@@ -77,13 +77,13 @@ impl<D: Decide> Runtime<D> {
         if now.is_none() && wanted.is_none() {
             return;
         }
-        let (metrics, desk) = (self.metrics.clone(), Desk::new(self.mailbox.letterbox()));
+        let (metrics, desk) = (self.metrics.clone(), QueryHandle::new(self.receiver.sender()));
         match self.net() {
             Ok(net) => self.telemetry = Telemetry::follow(now, wanted.as_ref(), net, metrics, desk),
             Err(error) => {
                 let message =
                     format!("telemetry cannot be served: the network's thread cannot begin: {error}");
-                self.hands.logs.entry(Level::Error, None, &message);
+                self.executor.logs.entry(Level::Error, None, &message);
             }
         }
     }

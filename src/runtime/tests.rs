@@ -3,13 +3,14 @@ use std::thread;
 
 use containerpilot_config::host::Described;
 use containerpilot_config::{Input as Text, Options, load};
-use containerpilot_core::environment::Environment;
 use containerpilot_core::ids::{JobIx, RunId};
 use containerpilot_core::plan::Signal;
+use containerpilot_core::rules::environment::Environment;
 
 use super::*;
-use crate::testing::isolated;
-use crate::{host, signals};
+use crate::load::host;
+use crate::process::signals;
+use crate::test_support::isolated;
 
 /// A decider that is a function.
 struct Script<F>(Plan, F);

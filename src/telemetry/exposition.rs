@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use containerpilot_core::table::Table;
+use std::collections::BTreeMap;
 
 /// What the answer calls itself.
 pub(super) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -34,7 +34,7 @@ impl Kind {
 /// A page of metrics, in the order of their names. Each name is there once, whoever comes first.
 #[derive(Debug, Default)]
 pub(super) struct Page {
-    families: Table<String, String>,
+    families: BTreeMap<String, String>,
 }
 
 impl Page {

@@ -1,6 +1,6 @@
 //! What the supervisor itself costs, as every Prometheus client tells it (T3).
 
-use crate::sys;
+use crate::process::sys;
 
 use super::exposition::{Kind, Page, counted};
 

@@ -60,7 +60,7 @@ impl Stream {
     /// The value whose rank is this share of all; none if there are no values.
     pub(super) fn quantile(&mut self, share: f64) -> Option<f64> {
         if self.samples.is_empty() {
-            containerpilot_core::order::sort_by(&mut self.gathered, f64::total_cmp);
+            self.gathered.sort_by(f64::total_cmp);
             let rank = as_count((share * as_float(self.gathered.len() as u64)).ceil());
             let place = usize::try_from(rank.saturating_sub(1)).unwrap_or(usize::MAX);
             return self.gathered.get(place).or(self.gathered.last()).copied();
@@ -82,7 +82,7 @@ impl Stream {
 
     /// Puts what was gathered among the samples, and lets samples that are not needed be stood for by others.
     fn settle(&mut self) {
-        containerpilot_core::order::sort_by(&mut self.gathered, f64::total_cmp);
+        self.gathered.sort_by(f64::total_cmp);
         let mut merged = Vec::with_capacity(self.samples.len() + self.gathered.len());
         let mut old = std::mem::take(&mut self.samples).into_iter().peekable();
         let mut below_all = true;

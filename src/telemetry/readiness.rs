@@ -3,10 +3,10 @@
 use std::fmt::Write;
 
 use containerpilot_core::plan::Role;
-use containerpilot_core::status::JobOverview;
+use containerpilot_core::report::status::JobOverview;
 use containerpilot_core::{Ending, Phase, State};
 
-use crate::inquiry::{Planned, Snapshot};
+use crate::runtime::query::{Planned, Snapshot};
 
 /// What is in the way, a line each; nothing if it is ready.
 pub(super) fn obstacles(snapshot: &Snapshot) -> String {
@@ -36,7 +36,7 @@ fn obstacle(job: &JobOverview, planned: Planned) -> Option<&'static str> {
     match (job.status.state, job.status.ending) {
         (State::Complete, Some(Ending::Failed)) => Some("has failed"),
         (State::Complete, Some(Ending::ByHand)) => Some("was stopped"),
-        (State::Complete, Some(Ending::Hopeless)) => Some("can never be started"),
+        (State::Complete, Some(Ending::Unreachable)) => Some("can never be started"),
         (State::Complete, Some(Ending::GaveUp)) => Some("was not started in time"),
         // It has done what it was there for.
         (State::Complete, _) => None,

@@ -6,10 +6,10 @@
 use std::os::fd::{AsFd, OwnedFd};
 
 use containerpilot_core::ids::RunId;
-use containerpilot_core::table::Table;
+use std::collections::BTreeMap;
 
 use super::Metrics;
-use crate::sys;
+use crate::process::sys;
 
 /// More than the longest number. Of a longer output, this much of the end counts.
 const LONGEST: usize = 1024;
@@ -18,9 +18,9 @@ const LONGEST: usize = 1024;
 #[derive(Debug)]
 pub(crate) struct Sensors {
     metrics: Metrics,
-    running: Table<RunId, Measuring>,
+    running: BTreeMap<RunId, Measuring>,
     /// What was last wrong with the output of a sensor, by its job, as long as it is: it is told once.
-    wrong: Table<String, String>,
+    wrong: BTreeMap<String, String>,
 }
 
 /// A run whose output is to be a value.
@@ -40,7 +40,7 @@ pub(crate) struct Complaint {
 
 impl Sensors {
     pub(crate) fn new(metrics: Metrics) -> Self {
-        Self { metrics, running: Table::new(), wrong: Table::new() }
+        Self { metrics, running: BTreeMap::new(), wrong: BTreeMap::new() }
     }
 
     /// A run of a job has begun that measures a metric, with this output.

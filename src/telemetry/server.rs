@@ -13,10 +13,10 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::exposition::{self, Page};
 use super::process::Process;
-use super::{Metrics, own, readiness, status};
-use crate::inquiry::{Desk, Snapshot};
+use super::{Metrics, readiness, self_metrics, status};
 use crate::net::serve::{self, Answer, Answering, Asked, First, Limits, Listener, Response, Status};
 use crate::net::{Net, Used};
+use crate::runtime::query::{QueryHandle, Snapshot};
 
 /// How long the loop may take to answer. It does so at once, unless something is very wrong.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -78,7 +78,7 @@ impl Telemetry {
         wanted: &plan::Telemetry,
         net: &Net,
         metrics: Metrics,
-        desk: Desk,
+        desk: QueryHandle,
     ) -> Result<Self, String> {
         let listener = listen(wanted)?;
         let (end, ended) = watch::channel(());
@@ -99,7 +99,7 @@ impl Telemetry {
         wanted: Option<&plan::Telemetry>,
         net: &Net,
         metrics: Metrics,
-        desk: Desk,
+        desk: QueryHandle,
     ) -> Option<Self> {
         metrics.replace(wanted.map(|wanted| wanted.metrics.as_slice()).unwrap_or_default());
         let wanted = wanted?;
@@ -139,7 +139,7 @@ impl Telemetry {
 fn serving(
     listener: TcpListener,
     metrics: Metrics,
-    desk: Desk,
+    desk: QueryHandle,
     used: Used,
     ended: watch::Receiver<()>,
 ) -> Result<impl Future<Output = ()> + Send + use<>, String> {
@@ -153,7 +153,7 @@ fn serving(
 /// Who answers.
 struct Pages {
     metrics: Metrics,
-    desk: Desk,
+    desk: QueryHandle,
     last: Mutex<Option<(Instant, Arc<Snapshot>)>>,
 }
 
@@ -197,7 +197,7 @@ const TEXT: &str = "text/plain; charset=utf-8";
 struct Gone;
 
 impl Pages {
-    fn new(metrics: Metrics, desk: Desk) -> Self {
+    fn new(metrics: Metrics, desk: QueryHandle) -> Self {
         Self { metrics, desk, last: Mutex::new(None) }
     }
 
@@ -220,7 +220,7 @@ impl Pages {
         let now = self.metrics.began.elapsed();
         let mut shared = self.metrics.shared();
         // Our own come first: whoever defines a metric of the same name does not take ours away.
-        own::show(&mut page, snapshot, &shared, VERSION, &process);
+        self_metrics::show(&mut page, snapshot, &shared, VERSION, &process);
         shared.store.show(&mut page, now);
         drop(shared);
         page.text()

@@ -2,9 +2,9 @@
 
 use containerpilot_config::json::Json;
 use containerpilot_core::plan::Role;
-use containerpilot_core::status::JobOverview;
+use containerpilot_core::report::status::JobOverview;
 
-use crate::inquiry::Snapshot;
+use crate::runtime::query::Snapshot;
 
 /// The page. What there is none of is `null`, as Go writes an empty list.
 pub(super) fn page(snapshot: &Snapshot, version: &str) -> String {

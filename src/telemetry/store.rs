@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use containerpilot_config::suggest;
 use containerpilot_core::plan::{Metric, MetricKind};
-use containerpilot_core::table::Table;
+use std::collections::BTreeMap;
 
 use super::exposition::{Kind, Page, counted, number};
 use super::summary::Summary;
@@ -13,9 +13,9 @@ use super::summary::Summary;
 /// The metrics of the plan, each with what it has come to.
 #[derive(Debug, Default)]
 pub(crate) struct Store {
-    metrics: Table<String, Kept>,
+    metrics: BTreeMap<String, Kept>,
     /// Full names by the names that 3.8 had for them.
-    legacy: Table<String, String>,
+    legacy: BTreeMap<String, String>,
 }
 
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use containerpilot_core::input::ExitStatus;
 use containerpilot_core::plan::{Plan, Signal};
 use containerpilot_core::{Command, Core, Effect, Input, RequestId, Time};
 
-use crate::inquiry::{Snapshot, Wall};
+use crate::runtime::query::{Snapshot, Wall};
 
 /// A plan from a configuration.
 pub(super) fn plan(text: &str) -> Plan {
@@ -78,7 +78,7 @@ impl Stage {
         let job = self.named(name);
         let place = self.runs.iter().position(|(of, _)| *of == job).expect("it does not run");
         let (_, run) = self.runs.remove(place);
-        self.tell(Input::Exited { run, status: ExitStatus::Code(code), leftovers: false });
+        self.tell(Input::Exited { run, status: ExitStatus::Code(code), orphans: false });
     }
 
     pub(super) fn maintenance(&mut self, on: bool) {

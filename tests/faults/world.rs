@@ -90,7 +90,7 @@ impl World {
         self.drive();
         let hung = self.stop();
         let counts = tracer.join().unwrap();
-        let left = self.leftovers();
+        let left = self.orphans();
         (self.judge(hung, &left), counts)
     }
 
@@ -240,7 +240,7 @@ impl World {
     }
 
     /// The processes of this world that are still there; they are taken away. Whoever was signalled may need a moment to go.
-    fn leftovers(&self) -> Vec<String> {
+    fn orphans(&self) -> Vec<String> {
         let deadline = Instant::now() + Duration::from_secs(10);
         loop {
             let left = self.processes();

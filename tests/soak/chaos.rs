@@ -1,4 +1,4 @@
-//! What is done to the supervisor, by chance.
+//! What is done to the supervisor, by rng.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::chance::Chance;
+use crate::rng::Rng;
 use crate::support::until;
 use crate::world::{SERVICES, WRITERS, World};
 
@@ -25,7 +25,7 @@ enum Undo {
 }
 
 pub(crate) struct Chaos {
-    chance: Chance,
+    rng: Rng,
     undo: Vec<(Instant, Undo)>,
     /// What was done how often.
     pub(crate) done: BTreeMap<&'static str, u64>,
@@ -37,7 +37,7 @@ pub(crate) struct Chaos {
 impl Chaos {
     pub(crate) fn new(seed: u64) -> Self {
         Self {
-            chance: Chance::new(seed),
+            rng: Rng::new(seed),
             undo: Vec::new(),
             done: BTreeMap::new(),
             consul_is_away: false,
@@ -50,14 +50,14 @@ impl Chaos {
     }
 
     fn later(&mut self, least: u64, most: u64, undo: Undo) {
-        let wait = Duration::from_millis(least + self.chance.below(most - least));
+        let wait = Duration::from_millis(least + self.rng.below(most - least));
         self.undo.push((Instant::now() + wait, undo));
     }
 
     /// One thing, and a short pause.
     pub(crate) fn step(&mut self, world: &mut World) {
         self.undo_due(world, false);
-        match self.chance.below(100) {
+        match self.rng.below(100) {
             0..25 => self.kill(world),
             25..35 => self.freeze(world),
             35..37 if !self.consul_is_away => self.freeze_consul(world),
@@ -74,7 +74,7 @@ impl Chaos {
             91..95 => self.misbehave(world),
             _ => self.scrape(world),
         }
-        std::thread::sleep(Duration::from_millis(self.chance.below(120)));
+        std::thread::sleep(Duration::from_millis(self.rng.below(120)));
     }
 
     fn undo_due(&mut self, world: &mut World, all: bool) {
@@ -110,17 +110,17 @@ impl Chaos {
             Signal::SIGHUP,
             Signal::SIGQUIT,
         ];
-        if let (Some(pid), Some(signal)) = (self.chance.of(&world.children()), self.chance.of(&signals)) {
+        if let (Some(pid), Some(signal)) = (self.rng.of(&world.children()), self.rng.of(&signals)) {
             let _ = kill(Pid::from_raw(*pid), *signal);
             self.count("kills of processes");
         }
     }
 
     fn freeze(&mut self, world: &World) {
-        if let Some(pid) = self.chance.of(&world.children()) {
+        if let Some(pid) = self.rng.of(&world.children()) {
             let pid = Pid::from_raw(*pid);
             let _ = kill(pid, Signal::SIGSTOP);
-            let nap = Duration::from_millis(50 + self.chance.below(3_000));
+            let nap = Duration::from_millis(50 + self.rng.below(3_000));
             // By somebody else: a process that is frozen before it has become its program holds the supervisor up, and so
             // whoever waits for an answer.
             std::thread::spawn(move || {
@@ -152,17 +152,17 @@ impl Chaos {
     }
 
     fn reload(&mut self, world: &mut World) {
-        for _ in 0..=self.chance.below(2) {
-            let job = self.chance.below(6);
-            match self.chance.below(3) {
+        for _ in 0..=self.rng.below(2) {
+            let job = self.rng.below(6);
+            match self.rng.below(3) {
                 0 => drop(world.extras.remove(&job)),
                 _ => *world.extras.entry(job).or_default() += 1,
             }
         }
         world.configure();
-        if self.chance.one_in(3) {
+        if self.rng.one_in(3) {
             // Several at once; nobody waits for their answers.
-            for _ in 0..=self.chance.below(20) {
+            for _ in 0..=self.rng.below(20) {
                 world.signal(Signal::SIGHUP);
             }
             self.count("reloads by signal");
@@ -177,7 +177,7 @@ impl Chaos {
 
     fn break_configuration(&mut self, world: &World) {
         let texts = ["{ jobs: [", "{ jobs: [{ nmae: 'x', exec: 'true' }] }", "", "{{ .X ", "{ jobs: 7 } }"];
-        world.configure_with(self.chance.of(&texts).copied().unwrap_or_default());
+        world.configure_with(self.rng.of(&texts).copied().unwrap_or_default());
         let (status, body) = world.ask("POST", "/v3/reload", "");
         if status != 422 {
             self.wrong.push(format!("a broken file was answered with {status}: {body}"));
@@ -196,7 +196,7 @@ impl Chaos {
             "/v3/jobs/hook/explain",
             "/v3/events?follow=false",
         ];
-        let path = self.chance.of(&paths).copied().unwrap_or_default();
+        let path = self.rng.of(&paths).copied().unwrap_or_default();
         let (status, body) = world.ask("GET", path, "");
         if status != 200 && (path, status) != ("/v3/health", 503) {
             self.wrong.push(format!("{path} was answered with {status}: {body}"));
@@ -205,8 +205,8 @@ impl Chaos {
     }
 
     fn order(&mut self, world: &World) {
-        let job = self.chance.of(&WRITERS).copied().unwrap_or_default();
-        let (path, body) = match self.chance.below(5) {
+        let job = self.rng.of(&WRITERS).copied().unwrap_or_default();
+        let (path, body) = match self.rng.below(5) {
             0 => {
                 self.later(100, 2_000, Undo::StartJob(job));
                 (format!("/v3/jobs/{job}/stop"), "")
@@ -236,7 +236,7 @@ impl Chaos {
     fn storm(&mut self, world: &World) {
         let signals = [Signal::SIGUSR1, Signal::SIGUSR2, Signal::SIGCHLD, Signal::SIGCONT, Signal::SIGWINCH];
         for _ in 0..200 {
-            if let Some(signal) = self.chance.of(&signals) {
+            if let Some(signal) = self.rng.of(&signals) {
                 world.signal(*signal);
             }
         }
@@ -244,21 +244,21 @@ impl Chaos {
     }
 
     fn make_ill(&mut self, world: &World) {
-        let job = self.chance.of(&SERVICES).copied().unwrap_or_default();
+        let job = self.rng.of(&SERVICES).copied().unwrap_or_default();
         let _ = fs::write(world.folder.join(format!("ill-{job}")), "");
         self.later(200, 3_000, Undo::Heal(job));
         self.count("illnesses");
     }
 
     fn stop_reading(&mut self, world: &World) {
-        world.frozen.store(50 + self.chance.below(400), Ordering::SeqCst);
+        world.frozen.store(50 + self.rng.below(400), Ordering::SeqCst);
         self.count("pauses of the log's reader");
     }
 
     /// A client that sends garbage, or nothing, and goes away.
     fn misbehave(&mut self, world: &World) {
         if let Ok(mut stream) = UnixStream::connect(world.folder.join("socket")) {
-            let _ = match self.chance.below(3) {
+            let _ = match self.rng.below(3) {
                 0 => stream.write_all(b"\x00\x01\x02 garbage\r\n\r\n"),
                 1 => stream.write_all(b"POST /v3/environ HTTP/1.1\r\nContent-Length: 1000\r\n\r\n{"),
                 _ => Ok(()),

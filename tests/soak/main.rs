@@ -14,7 +14,7 @@
 #[path = "../discovery/agent.rs"]
 mod agent;
 mod books;
-mod chance;
+mod rng;
 mod chaos;
 #[expect(dead_code, reason = "it is shared with the tests of the supervisor, which need more of it")]
 #[path = "../supervisor/support.rs"]

@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use crate::chance::Chance;
+use crate::rng::Rng;
 
 /// How long a line may be.
 const LONGEST: u64 = 40_000;
@@ -21,7 +21,7 @@ pub(crate) fn write(job: &str, folder: &Path) -> std::io::Result<()> {
     let record = File::create(folder.join("runs").join(&token))?;
     record.write_all_at(format!("{:020} {:020}\n", 0, 0).as_bytes(), 0)?;
     let flood = folder.join("flood");
-    let mut chance = Chance::new(u64::try_from(now.as_nanos() & u128::from(u64::MAX)).unwrap_or(1));
+    let mut rng = Rng::new(u64::try_from(now.as_nanos() & u128::from(u64::MAX)).unwrap_or(1));
     let mut written = [0_u64; 2];
     let mut flooding = false;
     let payload = vec![b'x'; usize::try_from(LONGEST).unwrap_or_default()];
@@ -30,13 +30,13 @@ pub(crate) fn write(job: &str, folder: &Path) -> std::io::Result<()> {
             flooding = fs::exists(&flood).unwrap_or(false);
         }
         if !flooding {
-            std::thread::sleep(Duration::from_millis(20 + chance.below(60)));
+            std::thread::sleep(Duration::from_millis(20 + rng.below(60)));
         }
-        let stream = usize::from(chance.one_in(8));
-        let length = match chance.below(500) {
-            0 => chance.below(LONGEST),
-            1..50 => chance.below(2_000),
-            _ => chance.below(80),
+        let stream = usize::from(rng.one_in(8));
+        let length = match rng.below(500) {
+            0 => rng.below(LONGEST),
+            1..50 => rng.below(2_000),
+            _ => rng.below(80),
         };
         let payload = payload.get(..usize::try_from(length).unwrap_or_default()).unwrap_or_default();
         let mut line =

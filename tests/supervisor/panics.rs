@@ -1,5 +1,5 @@
 //! A panic is a fault of ours, and PID 1 lives on: the log tells it with its place, the work is done again or refused, and jobs
-//! are stopped in good order at the end. `src/mishap.rs` makes one on purpose, in builds for tests.
+//! are stopped in good order at the end. `src/runtime/failpoints.rs` makes one on purpose, in builds for tests.
 #![cfg(debug_assertions)]
 
 use std::io::{Read, Write};
@@ -28,7 +28,7 @@ fn ask(supervisor: &Supervisor, request: &str) -> String {
 
 /// It goes on until it is stopped, in good order, and has told of the panic with its place; the log.
 fn survives(mut supervisor: Supervisor) -> String {
-    supervisor.lines("src/mishap.rs:", 1);
+    supervisor.lines("src/runtime/failpoints.rs:", 1);
     supervisor.lines("web is healthy", 1);
     supervisor.signal("-TERM");
     let (code, log) = supervisor.end();
@@ -66,7 +66,7 @@ fn p1_a_panic_while_deciding_about_the_end_does_not_prevent_it() {
 fn p1_a_panic_while_something_is_carried_out_is_a_failed_start() {
     for nth in 1..=6 {
         let mut supervisor = with(As::Plain, &format!("effect:{nth}"), &format!("{{ jobs: [{WEB}] }}"));
-        supervisor.lines("src/mishap.rs:", 1);
+        supervisor.lines("src/runtime/failpoints.rs:", 1);
         // Whatever it was, the job comes to be: a run that failed to start is followed by another.
         supervisor.lines(" up", 1);
         supervisor.signal("-TERM");
@@ -115,7 +115,7 @@ fn r2_a_panic_while_loading_is_told_to_whoever_asked() {
     supervisor.lines("web is healthy", 1);
     supervisor.signal("-TERM");
     let (code, log) = supervisor.end();
-    assert!(code == 0 && log.contains("src/mishap.rs:"), "{log}");
+    assert!(code == 0 && log.contains("src/runtime/failpoints.rs:"), "{log}");
 }
 
 #[test]

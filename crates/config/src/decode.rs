@@ -5,7 +5,7 @@
 
 use std::rc::Rc;
 
-use containerpilot_core::table::Table;
+use std::collections::BTreeMap;
 
 use crate::diagnose::{FileId, Place, Problem, Severity};
 use crate::json5::{Member, Node, Value};
@@ -199,13 +199,13 @@ pub struct Cx<'a> {
     pub file: FileId,
     problems: &'a mut Vec<Problem>,
     /// The defaults that were needed so far: a thousand jobs have the same ones.
-    defaults: Table<&'static str, Option<Rc<Node>>>,
+    defaults: BTreeMap<&'static str, Option<Rc<Node>>>,
 }
 
 impl<'a> Cx<'a> {
     /// A reader of one file.
     pub fn new(file: FileId, problems: &'a mut Vec<Problem>) -> Self {
-        Self { file, problems, defaults: Table::new() }
+        Self { file, problems, defaults: BTreeMap::new() }
     }
 
     /// The place of a range of the file that is read.
@@ -274,7 +274,7 @@ impl<'a> Cx<'a> {
         for (row, (field, filled)) in info.fields.iter().zip(filled).enumerate() {
             if let DefaultValue::Is(text) = field.default
                 && !filled
-                && let Some(node) = self.defaults.or_insert_with(text, || default_node(text)).clone()
+                && let Some(node) = self.defaults.entry(text).or_insert_with(|| default_node(text)).clone()
             {
                 let place = self.at(span);
                 let found = Found { name: field.key, node: &node, place, key: place, written: false };

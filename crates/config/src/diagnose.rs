@@ -181,9 +181,7 @@ impl Report {
                 Located { problem, location }
             })
             .collect();
-        containerpilot_core::order::sort_by_key(&mut located, |one| {
-            one.location.as_ref().map(|at| (at.file, at.span.start, at.span.end))
-        });
+        located.sort_by_key(|one| one.location.as_ref().map(|at| (at.file, at.span.start, at.span.end)));
         located.dedup_by(|a, b| {
             a.problem.message == b.problem.message
                 && a.location.as_ref().map(|at| (at.file, at.span))

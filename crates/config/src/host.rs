@@ -3,7 +3,7 @@
 //! The configuration layer touches no file and no process; whoever loads a configuration answers these
 //! questions. A [`Described`] host answers from a description, for tests and tools.
 
-use containerpilot_core::table::{Set, Table};
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::interfaces::HostAddress;
 use crate::template::Environment;
@@ -53,11 +53,11 @@ pub struct Described {
     /// The host's name.
     pub hostname: String,
     /// Programs that cannot be run; every other can.
-    pub programs: Table<String, ProgramState>,
+    pub programs: BTreeMap<String, ProgramState>,
     /// The files that can be read.
-    pub files: Set<String>,
+    pub files: BTreeSet<String>,
     /// The users and groups there are.
-    pub accounts: Set<String>,
+    pub accounts: BTreeSet<String>,
 }
 
 impl Host for Described {

@@ -4,7 +4,7 @@ use core::fmt;
 use core::ops::Range;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use containerpilot_core::table::Table;
+use std::collections::BTreeMap;
 
 /// An address of the host. Where it came from is the caller's affair; this module only chooses.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -265,7 +265,7 @@ fn sorted(addresses: &[HostAddress]) -> Vec<(&str, IpAddr)> {
     };
     let mut sorted: Vec<_> =
         addresses.iter().map(|address| (address.interface.as_str(), address.ip.to_canonical())).collect();
-    containerpilot_core::order::sort_by_key(&mut sorted, |(interface, ip)| (*interface, bytes(*ip)));
+    sorted.sort_by_key(|(interface, ip)| (*interface, bytes(*ip)));
     sorted
 }
 
@@ -287,9 +287,9 @@ pub fn choose(specs: &[InterfaceSpec], addresses: &[HostAddress]) -> Option<IpAd
 #[must_use]
 pub fn inventory(addresses: &[HostAddress]) -> String {
     let mut interfaces: Vec<(&str, String)> = Vec::new();
-    let mut places = Table::new();
+    let mut places = BTreeMap::new();
     for address in addresses {
-        let place = *places.or_insert(address.interface.as_str(), interfaces.len());
+        let place = *places.entry(address.interface.as_str()).or_insert(interfaces.len());
         match interfaces.get_mut(place) {
             Some((_, list)) => *list += &format!(", {}", address.ip),
             None => interfaces.push((&address.interface, address.ip.to_string())),

@@ -1,7 +1,7 @@
 //! The way from files to a plan: render, parse, decode, merge, lower, check.
 
 use containerpilot_core::plan::{Plan, Role};
-use containerpilot_core::table::Table;
+use std::collections::BTreeMap;
 
 use crate::decode::{Cx, Section};
 use crate::diagnose::{FileId, Place, Problem, Report, Severity, SourceFile};
@@ -342,7 +342,7 @@ fn prefer_later(problems: &mut Vec<Problem>, from: usize) {
         let place = problem.place.filter(|place| !place.in_source && !place.span.is_empty())?;
         Some((place.span, nth))
     };
-    let last: Table<Span, usize> = errors.enumerate().filter_map(placed).collect();
+    let last: BTreeMap<Span, usize> = errors.enumerate().filter_map(placed).collect();
     let mut nth = 0;
     let mut skipped = 0;
     problems.retain(|problem| {

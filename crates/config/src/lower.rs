@@ -16,7 +16,7 @@ use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{
     Catalog, Command, Control, EventPattern, Job, Logging, Plan, Repeat, Role, Telemetry, Trigger, Watch,
 };
-use containerpilot_core::table::Set;
+use std::collections::BTreeSet;
 
 use crate::decode::{Cx, Given, Section, SectionInfo, Shape};
 use crate::diagnose::{Place, Problem, Severity};
@@ -272,9 +272,9 @@ pub(crate) fn written(command: &Command) -> String {
 
 /// A source that names no job but a watch means the watch (E1).
 fn settle_sources(jobs: &mut [Option<Job>], fields: &ConfigFields) {
-    let named: Set<String> = jobs.iter().flatten().map(|job| job.name.clone()).collect();
+    let named: BTreeSet<String> = jobs.iter().flatten().map(|job| job.name.clone()).collect();
     let watches = fields.watches.iter().flat_map(|given| &given.value);
-    let watched: Set<&String> =
+    let watched: BTreeSet<&String> =
         watches.filter_map(|watch| watch.name.as_ref()).map(|given| &given.value).collect();
     let settle = |event: &mut EventPattern| {
         if let Source::Job(name) = &mut event.source

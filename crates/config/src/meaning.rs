@@ -7,7 +7,7 @@ use std::path::Path;
 
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{Command, EventPattern, Job, Trigger};
-use containerpilot_core::table::{Set, Table};
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::decode::Given;
 use crate::diagnose::{Place, Problem, Severity};
@@ -44,8 +44,8 @@ pub(crate) fn check(
 
 /// The names of everything that can send events.
 struct Names {
-    jobs: Table<String, Vec<usize>>,
-    watches: Set<String>,
+    jobs: BTreeMap<String, Vec<usize>>,
+    watches: BTreeSet<String>,
 }
 
 impl Names {
@@ -59,7 +59,8 @@ impl Names {
         let coprocesses = fields.coprocesses.iter().flat_map(|given| &given.value).filter_map(coprocess_name);
         // Telemetry is advertised as a job of this name, and sends what a job sends.
         let telemetry = fields.telemetry.iter().map(|_| "containerpilot".to_owned());
-        let all = Table::grouped(jobs.chain(coprocesses.chain(telemetry).map(|name| (name, None))));
+        let all =
+            containerpilot_core::grouped(jobs.chain(coprocesses.chain(telemetry).map(|name| (name, None))));
         let jobs = all.into_iter().map(|(name, jobs)| (name, jobs.into_iter().flatten().collect())).collect();
         Self { jobs, watches }
     }
@@ -67,7 +68,7 @@ impl Names {
     fn all(&self) -> Vec<String> {
         let watches = self.watches.iter().map(|name| format!("watch.{name}"));
         let mut all: Vec<String> = self.jobs.keys().cloned().chain(watches).collect();
-        containerpilot_core::order::sort(&mut all);
+        all.sort();
         all
     }
 }
@@ -474,7 +475,7 @@ impl Checker<'_> {
     fn duplicates(&mut self, fields: &ConfigFields) {
         let advertised = |job: &JobFields| job.port.as_ref().is_some_and(|port| port.value != 0);
         let given = self.pairs.iter().rev().filter(|(job, _)| job.name.is_some());
-        let first: Table<&str, &JobFields> =
+        let first: BTreeMap<&str, &JobFields> =
             given.filter_map(|(job, _)| Some((name_of(job)?, *job))).collect();
         for (job, _) in self.pairs.clone() {
             let (Some(name), Some(place)) = (name_of(job), job.name.as_ref().map(|given| given.place)) else {
@@ -508,7 +509,7 @@ impl Checker<'_> {
         }
         let watches = fields.watches.iter().flat_map(|given| &given.value);
         let watches: Vec<&Given<String>> = watches.filter_map(|watch| watch.name.as_ref()).collect();
-        let first: Table<&str, &Given<String>> =
+        let first: BTreeMap<&str, &Given<String>> =
             watches.iter().rev().map(|name| (name.value.as_str(), *name)).collect();
         for name in watches {
             if first.get(name.value.as_str()).is_some_and(|first| !std::ptr::eq(*first, name)) {
@@ -544,9 +545,9 @@ impl Checker<'_> {
         commands.extend(metrics.map(|command| (command, false)));
         commands.retain(|(command, elsewhere)| !elsewhere || Path::new(&command.value.program).is_absolute());
         // Each is looked for once.
-        let programs: Set<&str> =
+        let programs: BTreeSet<&str> =
             commands.iter().map(|(command, _)| command.value.program.as_str()).collect();
-        let states: Table<&str, ProgramState> =
+        let states: BTreeMap<&str, ProgramState> =
             programs.into_iter().map(|program| (program, self.host.program(program))).collect();
         for (command, _) in commands {
             let program = &command.value.program;

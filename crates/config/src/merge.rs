@@ -1,8 +1,6 @@
 //! Several files become one (C1): what has a name is united by it, a later one replaces an earlier one; of other
 //! keys the later wins as a whole.
 
-use containerpilot_core::table::Table;
-
 use crate::decode::Given;
 use crate::fields::{ConfigFields, CoprocessFields, JobFields, MetricFields, TelemetryFields, WatchFields};
 
@@ -60,7 +58,7 @@ fn united(earlier: Vec<Option<String>>, later: Vec<Option<String>>) -> Vec<usize
     let count = earlier.len();
     let mut slots: Vec<Option<usize>> = (0..count).map(Some).collect();
     let named = earlier.into_iter().enumerate().filter_map(|(at, name)| Some((name?, at)));
-    let mut known = Table::grouped(named);
+    let mut known = containerpilot_core::grouped(named);
     for (nth, name) in (count..).zip(later) {
         let replaced = name.and_then(|name| known.get_mut(&name)).map(std::mem::take).unwrap_or_default();
         let mut places = replaced.into_iter();

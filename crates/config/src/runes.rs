@@ -72,7 +72,7 @@ fn number(bytes: &mut &[u8]) -> Option<u32> {
     }
 }
 
-/// The kind of a character, by what [`Table::starts`] gave.
+/// The kind of a character, by what [`BTreeMap::starts`] gave.
 fn kind(starts: &[(u32, u32)], rune: char) -> u32 {
     let after = starts.partition_point(|&(start, _)| start <= u32::from(rune));
     after.checked_sub(1).and_then(|index| starts.get(index)).map_or(0, |&(_, kind)| kind)

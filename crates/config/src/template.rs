@@ -41,7 +41,7 @@ mod value;
 use crate::span::{SourceMap, Span};
 
 /// The variables of the environment: names and values as the bytes the system gives.
-pub type Environment = containerpilot_core::table::Table<Vec<u8>, Vec<u8>>;
+pub type Environment = std::collections::BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// A rendered text.
 #[derive(Clone, Debug)]

@@ -3,11 +3,11 @@
 use alloc::string::String;
 use alloc::sync::Arc;
 
-use crate::command::{Answer, RequestId};
-use crate::environment::Environment;
 use crate::ids::{CheckIx, CheckRun, JobIx, RunId};
 use crate::plan::{Level, Plan, Signal, Status};
-use crate::reload::Moves;
+use crate::rules::command::{Answer, RequestId};
+use crate::rules::environment::Environment;
+use crate::rules::reload::Moves;
 
 /// Something to be done.
 #[derive(Clone, Debug, PartialEq)]
@@ -99,7 +99,7 @@ pub enum Purpose {
     /// The run has used up its time (P5, W4).
     Timeout,
     /// It was asked to end, and has not.
-    Stubborn,
+    KillAfterTimeout,
     /// Everything is killed (S1, S4).
     Everything,
     /// Somebody wants it so (X2).

@@ -3,9 +3,9 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::command::{Command, RequestId};
 use crate::ids::{CheckRun, JobIx, RunId, WatchIx};
 use crate::plan::Signal;
+use crate::rules::command::{Command, RequestId};
 
 /// Something that has happened.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,7 +33,7 @@ pub enum Input {
         /// How.
         status: ExitStatus,
         /// Whether something is left of its process group. It was sent SIGTERM already.
-        leftovers: bool,
+        orphans: bool,
     },
     /// The kernel has ended so many processes of this container, because memory ran out, since this was last said. It is said
     /// before an end that it may explain, and never where nobody counts.

@@ -1,47 +1,40 @@
-//! The heart of containerpilot: what is decided, and nothing of how it is done.
+//! The core of containerpilot: every decision, and nothing about how it is carried out.
 //!
-//! This crate has no clock, no file, no process and no environment (it is `no_std`), so everything in it
-//! is a function of its arguments and can be tried in any order, at any time, as often as one likes.
+//! This crate is `no_std`. It has no clock, file, process or environment, so every result is a function of the
+//! arguments: (state, input, time) → effects. A test can try any order of inputs in virtual time.
 #![no_std]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
 
-pub mod agenda;
-pub mod chance;
-pub mod command;
-mod core;
-pub mod difference;
-mod dispatch;
+pub mod catalog;
 pub mod effect;
-pub mod environment;
 pub mod event;
-pub mod explain;
-mod health;
-mod hope;
 pub mod ids;
 pub mod input;
-mod job;
-pub mod journal;
-pub mod order;
 pub mod plan;
-pub mod reconcile;
-pub mod reload;
-mod run;
-mod solo;
-pub mod status;
-mod stop;
-pub mod table;
+pub mod report;
+pub mod rng;
+pub mod rules;
+pub mod state;
 pub mod time;
-mod timers;
-mod turn;
-mod watch;
-mod web;
 
-pub use crate::command::{Answer, Command, RequestId};
-pub use crate::core::{Core, Phase};
 pub use crate::effect::Effect;
 pub use crate::input::Input;
-pub use crate::job::{Aim, Ending, State};
-pub use crate::status::JobStatus;
+pub use crate::report::status::JobStatus;
+pub use crate::rules::command::{Answer, Command, RequestId};
+pub use crate::state::job::{Aim, Ending, State};
+pub use crate::state::supervisor::{Core, Phase};
 pub use crate::time::Time;
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+/// Collects pairs into lists by key, each list in the order of the pairs.
+pub fn grouped<K: Ord, V>(pairs: impl IntoIterator<Item = (K, V)>) -> BTreeMap<K, Vec<V>> {
+    let mut groups: BTreeMap<K, Vec<V>> = BTreeMap::new();
+    for (key, value) in pairs {
+        groups.entry(key).or_default().push(value);
+    }
+    groups
+}

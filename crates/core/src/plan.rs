@@ -1,7 +1,7 @@
 //! The plan: everything a configuration asks for, typed and checked.
 //!
 //! A plan holds no text that still has to be understood. Whoever makes one (`crates/config` from a file,
-//! `crates/sim` from chance) has settled every default; whoever reads one can match without a doubt.
+//! `crates/oracle` from chance) has settled every default; whoever reads one can match without a doubt.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -9,7 +9,7 @@ use core::net::IpAddr;
 use core::time::Duration;
 
 use crate::event::{Code, Source};
-use crate::table::Table;
+use alloc::collections::BTreeMap;
 
 /// Everything the supervisor is asked to do.
 #[derive(Clone, Debug, PartialEq)]
@@ -330,7 +330,7 @@ pub struct Service {
     /// Its tags.
     pub tags: Vec<String>,
     /// Its metadata.
-    pub meta: Table<String, String>,
+    pub meta: BTreeMap<String, String>,
     /// How long the catalog trusts a heartbeat.
     pub ttl: Duration,
     /// The status it is registered with before its health is known (D4).
@@ -362,7 +362,7 @@ pub struct Process {
     /// The working directory.
     pub cwd: Option<String>,
     /// Variables beside those of P7.
-    pub env: Table<String, String>,
+    pub env: BTreeMap<String, String>,
     /// The mask for new files.
     pub umask: Option<u16>,
     /// Resource limits.

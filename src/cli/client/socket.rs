@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::super::flags::Arguments;
 use super::super::{Failure, check, named_config};
-use crate::{files, host};
+use crate::load::{files, host};
 
 /// The path of the control socket.
 pub(super) fn path(args: &Arguments) -> Result<PathBuf, Failure> {

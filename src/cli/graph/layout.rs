@@ -7,8 +7,6 @@
 
 use std::cmp::Reverse;
 
-use containerpilot_core::order;
-
 /// The space between two boxes of a column, and between two arrows that pass.
 const BETWEEN: i64 = 16;
 /// The space between two columns, without the labels in it.
@@ -240,7 +238,7 @@ fn order(vertices: &[Vertex], rows: &mut [Vec<usize>], forward: bool) {
             mean(places.map(|place| place * 1024)).or_else(|| place.get(*at).map(|place| place * 1024))
         };
         let mut keyed: Vec<(Option<i64>, usize)> = row.iter().map(|at| (middle(at), *at)).collect();
-        containerpilot_core::order::sort_by_key(&mut keyed, |(middle, _)| *middle);
+        keyed.sort_by_key(|(middle, _)| *middle);
         *row = keyed.into_iter().map(|(_, at)| at).collect();
         note(&mut place, row);
     }
@@ -284,22 +282,22 @@ fn straighten(vertices: &mut [Vertex], rows: &[Vec<usize>], forward: bool) {
                 let vertex = vertices.get(*at)?;
                 let others = if forward { &vertex.before } else { &vertex.after };
                 let centres = others.iter().filter_map(|other| vertices.get(*other)).map(Vertex::centre);
-                let wish = mean(centres).map_or(vertex.y, |centre| centre - vertex.height / 2);
-                Some((wish, vertex.height))
+                let request = mean(centres).map_or(vertex.y, |centre| centre - vertex.height / 2);
+                Some((request, vertex.height))
             })
             .collect();
         // Twice as near as possible: pushed down only, and pushed up only. Between two good places is a good place.
         let mut down = Vec::with_capacity(wished.len());
         let mut free = i64::MIN;
-        for (wish, height) in &wished {
-            let y = free.max(*wish);
+        for (request, height) in &wished {
+            let y = free.max(*request);
             free = y + height + BETWEEN;
             down.push(y);
         }
         let mut up = Vec::with_capacity(wished.len());
         let mut free = i64::MAX;
-        for (wish, height) in wished.iter().rev() {
-            let y = (free.saturating_sub(*height)).min(*wish);
+        for (request, height) in wished.iter().rev() {
+            let y = (free.saturating_sub(*height)).min(*request);
             free = y - BETWEEN;
             up.push(y);
         }
@@ -417,7 +415,7 @@ fn ports(placed: &Placed<'_>, vertices: &[Vertex]) -> Vec<Option<i64>> {
     }
     let mut ports = vec![None; placed.arrows.len()];
     for (mut list, size) in ending.into_iter().zip(placed.sizes) {
-        order::sort(&mut list);
+        list.sort();
         let parts = i64::try_from(list.len()).unwrap_or(i64::MAX - 1) + 1;
         for (part, (_, _, nth)) in (1..).zip(list) {
             if let Some(port) = ports.get_mut(nth) {

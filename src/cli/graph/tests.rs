@@ -6,7 +6,7 @@ use containerpilot_core::plan::Plan;
 use super::layout::{Arrow, Size, layout};
 use super::web::{Kind, Line, Web};
 use super::{dot, mermaid, svg};
-use crate::host::ThisHost;
+use crate::load::host::ThisHost;
 
 fn plan(text: &str) -> Plan {
     let input = Input { name: "test".to_owned(), text: text.as_bytes().to_vec() };

@@ -2,7 +2,7 @@
 
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{AtEnd, EventPattern, Job, Plan, Repeat, Restarts, Role, Trigger};
-use containerpilot_core::table::Table;
+use std::collections::BTreeMap;
 
 use super::super::summary;
 
@@ -60,21 +60,21 @@ pub(super) struct Web {
 /// The web while it is made, with the boxes that are found by name.
 struct Maker<'a> {
     web: Web,
-    jobs: Table<&'a str, Vec<usize>>,
+    jobs: BTreeMap<&'a str, Vec<usize>>,
     /// Everything else that sends events; of the supervisor's own, each is a box of its own.
-    sources: Table<(Source, Option<Code>), usize>,
+    sources: BTreeMap<(Source, Option<Code>), usize>,
 }
 
 impl Web {
     /// The web of a plan. The telemetry server's own job is left out: nobody wrote it, and it waits for nothing.
     pub(super) fn of(plan: &Plan) -> Self {
-        let mut maker = Maker { web: Self::default(), jobs: Table::new(), sources: Table::new() };
+        let mut maker = Maker { web: Self::default(), jobs: BTreeMap::new(), sources: BTreeMap::new() };
         let jobs: Vec<&Job> =
             plan.jobs.iter().filter(|job| !matches!(job.role, Role::Telemetry | Role::Sensor(_))).collect();
         for job in &jobs {
             let kind = if job.role == Role::Coprocess { Kind::Coprocess } else { Kind::Job };
             let at = maker.node(kind, &job.name, note(job));
-            maker.jobs.or_default(&job.name).push(at);
+            maker.jobs.entry(&job.name).or_default().push(at);
         }
         for watch in &plan.watches {
             let note = watch.tag.as_ref().map_or_else(String::new, |tag| format!("with tag {tag}"));

@@ -2,8 +2,8 @@
 
 use containerpilot_config::json::Json;
 use containerpilot_core::Time;
-use containerpilot_rehearsal::expect::Verdict;
-use containerpilot_rehearsal::timeline::{Course, Entry, View, What};
+use containerpilot_simulation::expect::Verdict;
+use containerpilot_simulation::timeline::{Course, Entry, View, What};
 
 pub(super) fn story(course: &Course, verdicts: &[Verdict]) -> String {
     let good = course.cut.is_none() && verdicts.iter().all(|verdict| verdict.holds);

@@ -4,9 +4,9 @@ use std::fmt::Write;
 
 use containerpilot_core::Time;
 use containerpilot_core::event::Code;
-use containerpilot_core::table::Table;
-use containerpilot_rehearsal::expect::{Verdict, moment_of};
-use containerpilot_rehearsal::timeline::{Course, Entry, Phase, What};
+use containerpilot_simulation::expect::{Verdict, moment_of};
+use containerpilot_simulation::timeline::{Course, Entry, Phase, What};
+use std::collections::BTreeMap;
 
 use crate::cli::picture::{cut, escaped, letters};
 
@@ -60,7 +60,7 @@ struct Picture<'a> {
     left: i64,
     /// The last moment.
     end: Time,
-    lanes: Table<&'a str, usize>,
+    lanes: BTreeMap<&'a str, usize>,
 }
 
 impl<'a> Picture<'a> {
@@ -249,7 +249,7 @@ impl<'a> Picture<'a> {
                 escaped(&word)
             );
         }
-        let mut last: Table<&str, f64> = Table::new();
+        let mut last: BTreeMap<&str, f64> = BTreeMap::new();
         for entry in &self.course.entries {
             let Some(lane) = self.lanes.get(&*entry.source) else { continue };
             let bad = matches!(entry.what, What::Killed | What::Event(Code::ExitFailed | Code::TimerExpired));

@@ -4,9 +4,9 @@ use std::fmt::Write;
 
 use containerpilot_core::Time;
 use containerpilot_core::event::Code;
-use containerpilot_core::table::Table;
-use containerpilot_rehearsal::expect::{Verdict, moment_of};
-use containerpilot_rehearsal::timeline::{Course, Entry, What};
+use containerpilot_simulation::expect::{Verdict, moment_of};
+use containerpilot_simulation::timeline::{Course, Entry, What};
+use std::collections::BTreeMap;
 
 use super::super::terminal::{Screen, Tone, table, visible};
 
@@ -15,11 +15,11 @@ const OFTEN: usize = 5;
 
 pub(super) fn story(screen: Screen, course: &Course, verdicts: &[Verdict], full: bool) -> String {
     let mut out = String::new();
-    let mut told: Table<(&str, What, Option<&str>), usize> = Table::new();
+    let mut told: BTreeMap<(&str, What, Option<&str>), usize> = BTreeMap::new();
     let mut rows = Vec::new();
     for entry in &course.entries {
         let cause = entry.cause.and_then(|place| course.entries.get(place));
-        let count = told.or_default((&entry.source, entry.what, cause.map(|cause| &*cause.source)));
+        let count = told.entry((&entry.source, entry.what, cause.map(|cause| &*cause.source))).or_default();
         *count += 1;
         if full || *count <= OFTEN || is_rare(entry) {
             rows.push(row(entry, cause));
@@ -79,12 +79,12 @@ fn clock(at: Time) -> String {
     format!("{hours:02}:{minutes:02}:{seconds:02}.{millis:03}")
 }
 
-fn unsaid(out: &mut String, screen: Screen, told: &Table<(&str, What, Option<&str>), usize>) {
-    let mut more: Table<(&str, &str), usize> = Table::new();
+fn unsaid(out: &mut String, screen: Screen, told: &BTreeMap<(&str, What, Option<&str>), usize>) {
+    let mut more: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for ((source, what, _), count) in told {
         let rare = matches!(what, What::Asked | What::Exit(_) | What::Reloaded);
         if *count > OFTEN && !rare {
-            *more.or_default((source, what.word())) += count - OFTEN;
+            *more.entry((source, what.word())).or_default() += count - OFTEN;
         }
     }
     if more.is_empty() {

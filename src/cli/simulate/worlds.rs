@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use containerpilot_config::json::Json;
-use containerpilot_rehearsal::explore::Found;
-use containerpilot_rehearsal::mishap::Mishap;
+use containerpilot_simulation::explore::Found;
+use containerpilot_simulation::mishap::Mishap;
 
 use super::super::terminal::{Screen, Tone, visible};
 

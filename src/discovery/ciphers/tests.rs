@@ -78,7 +78,7 @@ const P384: &[&str] = &["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-384"];
 const ED25519: &[&str] = &["-newkey", "ed25519"];
 
 fn folder() -> PathBuf {
-    let folder = crate::testing::folder();
+    let folder = crate::test_support::folder();
     std::fs::write(folder.join("words"), "understood").unwrap();
     for (name, kind) in [("rsa", RSA), ("p256", P256), ("p384", P384), ("ed25519", ED25519)] {
         certificate(&folder, name, kind);

@@ -43,7 +43,7 @@ struct Server {
 
 impl Server {
     fn start(limits: Limits) -> Self {
-        let folder = crate::testing::folder();
+        let folder = crate::test_support::folder();
         let net = Net::start().unwrap();
         let (feed, feeds) = mpsc::channel();
         let (end, ending) = watch::channel(());

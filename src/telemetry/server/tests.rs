@@ -9,8 +9,8 @@ use containerpilot_core::plan::{Metric, MetricKind};
 
 use super::super::testing::Stage;
 use super::*;
-use crate::inquiry::Question;
-use crate::mailbox::{Mailbox, News};
+use crate::runtime::channel::{LoopMessage, LoopReceiver};
+use crate::runtime::query::Query;
 
 fn wanted(address: IpAddr, port: u16) -> plan::Telemetry {
     plan::Telemetry { address, port, tags: Vec::new(), metrics: Vec::new() }
@@ -22,26 +22,27 @@ struct Served {
     net: Net,
     telemetry: Option<Telemetry>,
     metrics: Metrics,
-    desk: Desk,
+    desk: QueryHandle,
     said: mpsc::Receiver<String>,
     address: SocketAddr,
 }
 
 /// A server, and a loop that answers from a stage, if there is one.
 fn served(address: IpAddr, stage: Option<Stage>) -> Served {
-    let mailbox = Mailbox::new().unwrap();
-    let desk = Desk::new(mailbox.letterbox());
+    let receiver = LoopReceiver::new().unwrap();
+    let desk = QueryHandle::new(receiver.sender());
     let (say, said) = mpsc::channel();
     std::thread::spawn(move || {
         loop {
-            let mut fds = [crate::sys::awaited(mailbox.as_fd().as_raw_fd(), crate::sys::POLLIN)];
-            let _ = crate::sys::poll(&mut fds, None);
-            for news in mailbox.take() {
+            let mut fds =
+                [crate::process::sys::awaited(receiver.as_fd().as_raw_fd(), crate::process::sys::POLLIN)];
+            let _ = crate::process::sys::poll(&mut fds, None);
+            for news in receiver.take() {
                 match (news, &stage) {
-                    (News::Inquiry(Question::Overview(asker)), Some(stage)) => {
+                    (LoopMessage::Query(Query::Overview(asker)), Some(stage)) => {
                         let _ = asker.send(Arc::new(stage.snapshot()));
                     }
-                    (News::Said(_, words), _) => drop(say.send(words)),
+                    (LoopMessage::Said(_, words), _) => drop(say.send(words)),
                     _ => {}
                 }
             }
@@ -174,7 +175,7 @@ fn r3_a_reload_leaves_the_server_where_it_is_and_what_was_counted() {
     served.follow(Some(&plan));
     assert!(served.ask("GET", "/metrics").contains("\nhits_total 3\n"));
     served.follow(None);
-    crate::testing::until(|| TcpStream::connect(served.address).is_err());
+    crate::test_support::until(|| TcpStream::connect(served.address).is_err());
 }
 
 #[test]

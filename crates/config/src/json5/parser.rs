@@ -98,7 +98,7 @@ impl<'a> Parser<'a> {
             return Parsed { root: None, errors: vec![error] };
         }
         self.errors.truncate(limits::ERRORS);
-        containerpilot_core::order::sort_by_key(&mut self.errors, |error| error.span.start);
+        self.errors.sort_by_key(|error| error.span.start);
         Parsed { root: self.root, errors: self.errors }
     }
 

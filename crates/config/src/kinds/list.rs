@@ -1,6 +1,6 @@
 //! Lists and maps of single values.
 
-use containerpilot_core::table::Table;
+use std::collections::BTreeMap;
 
 use crate::decode::{Cx, Given, Kind, Shape, found, shortened};
 use crate::json5::{Node, Value};
@@ -89,7 +89,7 @@ impl Kind for Interfaces {
 pub struct TextMap;
 
 impl Kind for TextMap {
-    type Value = Table<String, String>;
+    type Value = BTreeMap<String, String>;
     const SHAPE: Shape = Shape::Map;
     fn read(cx: &mut Cx<'_>, key: &'static str, node: &Node) -> Option<Self::Value> {
         let mut pairs = Vec::new();

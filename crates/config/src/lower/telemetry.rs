@@ -7,7 +7,7 @@ use containerpilot_core::plan::{
     AtEnd, Check, Command, EventPattern, Health, Job, Metric, MetricKind, OnUnhealthy, Probe, Process,
     Repeat, Restarts, Role, Service, Signal, Stop, Telemetry, Trigger, When,
 };
-use containerpilot_core::table::Table;
+use std::collections::BTreeMap;
 
 use super::Lower;
 use crate::decode::Section;
@@ -38,7 +38,7 @@ impl Lower<'_> {
             address,
             port,
             tags: tags.clone(),
-            meta: Table::new(),
+            meta: BTreeMap::new(),
             ttl: TTL,
             initial_status: None,
             enable_tag_override: false,
@@ -82,7 +82,7 @@ impl Lower<'_> {
         let all = fields.metrics.as_ref().map(|given| given.value.as_slice()).unwrap_or_default();
         let mut metrics: Vec<(Metric, Option<Sensor>)> = Vec::new();
         let mut complete = true;
-        let mut series: Table<String, String> = Table::new();
+        let mut series: BTreeMap<String, String> = BTreeMap::new();
         for fields in all {
             let metric = self.metric(fields);
             let sensor = self.sensor(fields);
@@ -125,7 +125,7 @@ impl Lower<'_> {
     }
 
     /// Two metrics under one name on the page: Prometheus keeps one of the values, and nobody can say which.
-    fn clashes(&mut self, metric: &Metric, place: Place, series: &mut Table<String, String>) {
+    fn clashes(&mut self, metric: &Metric, place: Place, series: &mut BTreeMap<String, String>) {
         if metrics::OWN.contains(&metric.name.as_str()) {
             let message =
                 format!("`{}` is a metric of containerpilot itself, which hides this one", metric.name);

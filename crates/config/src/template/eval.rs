@@ -10,7 +10,7 @@ use crate::limits;
 use crate::span::Span;
 use std::rc::Rc;
 
-use containerpilot_core::table::{Set, Table};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The value could not be had. The reason has been reported, or follows from one that has.
 #[derive(Debug)]
@@ -19,19 +19,19 @@ pub(super) struct Failed;
 /// What a rendering knows while it runs.
 pub(super) struct State<'s> {
     pub(super) source: &'s [u8],
-    pub(super) environment: Rc<Table<Text, Text>>,
+    pub(super) environment: Rc<BTreeMap<Text, Text>>,
     pub(super) names: &'s [String],
     /// The variables; `None` for one whose value could not be computed.
     pub(super) scope: Scope<Option<Value>>,
     pub(super) meter: Meter,
     pub(super) errors: Vec<TemplateError>,
-    reported: Set<Span>,
+    reported: BTreeSet<Span>,
     /// No further errors are wanted, or a limit was met.
     pub(super) over: bool,
 }
 
 impl<'s> State<'s> {
-    pub(super) fn new(source: &'s [u8], environment: Table<Text, Text>, names: &'s [String]) -> Self {
+    pub(super) fn new(source: &'s [u8], environment: BTreeMap<Text, Text>, names: &'s [String]) -> Self {
         Self {
             source,
             environment: Rc::new(environment),
@@ -39,7 +39,7 @@ impl<'s> State<'s> {
             scope: Scope::new(),
             meter: Meter::default(),
             errors: Vec::new(),
-            reported: Set::new(),
+            reported: BTreeSet::new(),
             over: false,
         }
     }

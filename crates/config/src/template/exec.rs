@@ -30,7 +30,7 @@ pub(super) fn render(
     if writer.state.errors.is_empty() {
         Ok(Rendered { text: writer.text, map: writer.map })
     } else {
-        containerpilot_core::order::sort_by_key(&mut writer.state.errors, |error| error.span);
+        writer.state.errors.sort_by_key(|error| error.span);
         Err(writer.state.errors)
     }
 }

@@ -6,7 +6,7 @@ use super::{compare, format, letters, lists, quote, regex};
 use memchr::memmem;
 use std::rc::Rc;
 
-use containerpilot_core::table::Table;
+use std::collections::BTreeMap;
 
 /// What a parameter accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ type Run = fn(&mut Context<'_>, &[Value]) -> Result<Value, Problem>;
 /// What functions need besides their arguments.
 pub(super) struct Context<'m> {
     pub(super) meter: &'m mut Meter,
-    pub(super) environment: &'m Rc<Table<Text, Text>>,
+    pub(super) environment: &'m Rc<BTreeMap<Text, Text>>,
 }
 
 /// Why a function gives no value.

@@ -34,7 +34,7 @@ pub(super) fn parse(source: &[u8]) -> Result<Program, Vec<TemplateError>> {
     if parser.errors.is_empty() {
         Ok(Program { templates: parser.templates.into_iter().collect(), variables: parser.names.variables })
     } else {
-        containerpilot_core::order::sort_by_key(&mut parser.errors, |error| error.span);
+        parser.errors.sort_by_key(|error| error.span);
         Err(parser.errors)
     }
 }

@@ -3,12 +3,12 @@
 use super::scope::Name;
 use super::value::Value;
 use crate::span::Span;
-use containerpilot_core::table::Table;
+use std::collections::BTreeMap;
 
 /// A whole text: the templates it defines, the text itself being the one with the empty name.
 #[derive(Debug, Default)]
 pub(super) struct Program {
-    pub(super) templates: Table<Vec<u8>, Vec<Node>>,
+    pub(super) templates: BTreeMap<Vec<u8>, Vec<Node>>,
     /// The names of the variables, for messages.
     pub(super) variables: Vec<String>,
 }

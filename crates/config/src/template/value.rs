@@ -4,7 +4,7 @@ use std::borrow::Borrow;
 use std::ops::Deref;
 use std::rc::Rc;
 
-use containerpilot_core::table::Table;
+use std::collections::BTreeMap;
 
 /// A byte string that shares its memory with the text it was cut from.
 #[derive(Clone, Debug)]
@@ -122,7 +122,7 @@ pub(super) enum Value {
     Ints(List<i64>),
     Texts(List<Text>),
     /// The environment.
-    Map(Rc<Table<Text, Text>>),
+    Map(Rc<BTreeMap<Text, Text>>),
 }
 
 impl Value {

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use containerpilot_core::Time;
+use containerpilot_core::catalog::contact::{Contact, Fared, News};
+use containerpilot_core::catalog::follow::{self, Crowd, Follow, Query};
+use containerpilot_core::catalog::reconcile::{DOUBT, Outcome, Reconciler, Request, Settings, Step};
 use containerpilot_core::effect::Wanted;
 use containerpilot_core::plan::Status;
-use containerpilot_core::reconcile::contact::{Contact, Fared, News};
-use containerpilot_core::reconcile::follow::{self, Crowd, Follow, Query};
-use containerpilot_core::reconcile::{DOUBT, Outcome, Reconciler, Request, Settings, Step};
 
 const PASSING: Wanted = Wanted::Present(Status::Passing);
 const CRITICAL: Wanted = Wanted::Present(Status::Critical);

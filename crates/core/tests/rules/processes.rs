@@ -23,7 +23,7 @@ fn p3_codes_signals_and_failed_starts() {
 fn p4_what_is_left_of_a_group_is_killed_after_the_stop_time() {
     let mut stage = Stage::running("{ name: 'a', exec: 'x', restarts: 1 }");
     stage.look();
-    stage.exit_with_leftovers("a");
+    stage.exit_with_orphans("a");
     stage.look();
     stage.millis(4_999);
     assert!(!stage.acts().contains(&"kill remains".to_owned()));
@@ -49,9 +49,9 @@ fn p6_news_of_a_run_that_is_over_means_nothing() {
     let mut stage = Stage::running("{ name: 'a', exec: 'x', restarts: 3, restartBackoff: false }");
     stage.exit("a", 0);
     stage.look();
-    stage.input(Input::Exited { run: RunId(1), status: ExitStatus::Code(9), leftovers: false });
+    stage.input(Input::Exited { run: RunId(1), status: ExitStatus::Code(9), orphans: false });
     stage.input(Input::Started { run: RunId(1), pid: 7 });
-    stage.input(Input::Exited { run: RunId(99), status: ExitStatus::Code(9), leftovers: false });
+    stage.input(Input::Exited { run: RunId(99), status: ExitStatus::Code(9), orphans: false });
     assert!(stage.look().is_empty());
 }
 

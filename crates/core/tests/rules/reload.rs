@@ -1,7 +1,7 @@
 //! Another plan while the supervisor runs (R1–R4).
 
 use containerpilot_core::ids::{JobIx, RunId};
-use containerpilot_core::reload::Changes;
+use containerpilot_core::rules::reload::Changes;
 use containerpilot_core::{Answer, Command, Input, RequestId};
 
 use crate::stage::{Stage, plan};

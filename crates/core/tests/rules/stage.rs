@@ -7,10 +7,10 @@ use containerpilot_config::host::Described;
 use containerpilot_config::interfaces::HostAddress;
 use containerpilot_config::{Input as File, Options, load};
 use containerpilot_core::effect::Wanted;
-use containerpilot_core::environment::Environment;
 use containerpilot_core::ids::{CheckRun, JobIx, RunId, WatchIx};
 use containerpilot_core::input::{ExitStatus, Instance, StartError, StartErrorKind};
 use containerpilot_core::plan::{Plan, Signal};
+use containerpilot_core::rules::environment::Environment;
 use containerpilot_core::{Answer, Command, Core, Effect, Input, JobStatus, RequestId, Time};
 
 /// A core with everything that has come out of it.
@@ -161,19 +161,19 @@ impl Stage {
     /// The job's process exits with a code.
     pub(crate) fn exit(&mut self, name: &str, code: u8) {
         let run = self.run(name);
-        self.input(Input::Exited { run, status: ExitStatus::Code(code), leftovers: false });
+        self.input(Input::Exited { run, status: ExitStatus::Code(code), orphans: false });
     }
 
     /// The job's process exits, and leaves others of its group behind.
-    pub(crate) fn exit_with_leftovers(&mut self, name: &str) {
+    pub(crate) fn exit_with_orphans(&mut self, name: &str) {
         let run = self.run(name);
-        self.input(Input::Exited { run, status: ExitStatus::Code(0), leftovers: true });
+        self.input(Input::Exited { run, status: ExitStatus::Code(0), orphans: true });
     }
 
     /// The job's process is ended by a signal.
     pub(crate) fn killed(&mut self, name: &str, signal: u8) {
         let run = self.run(name);
-        self.input(Input::Exited { run, status: ExitStatus::Signal(Signal(signal)), leftovers: false });
+        self.input(Input::Exited { run, status: ExitStatus::Signal(Signal(signal)), orphans: false });
     }
 
     /// The job's program cannot be started.

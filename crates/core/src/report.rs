@@ -1,0 +1,5 @@
+//! What the core tells about its state: status, explanations, and the difference between two plans.
+
+pub mod explain;
+pub mod plan_diff;
+pub mod status;

@@ -1,0 +1,247 @@
+//! E1–E6, W2, W12: events, and whom they concern.
+
+use containerpilot_core::event::{Code, Source, UserSignal};
+use containerpilot_core::input::{Input, Instance};
+use containerpilot_core::plan::{EventPattern, Plan, Repeat, Trigger};
+use containerpilot_core::state::journal::{Event, Origin};
+use containerpilot_core::{Core, JobStatus, Phase};
+
+use super::{Check, Witness};
+
+impl Witness<'_> {
+    /// Whether there are events that were not seen yet.
+    pub(super) fn is_there_news(&self, core: &Core) -> bool {
+        core.journal().events().next_back().is_some_and(|event| event.id.0 > self.last_event)
+    }
+
+    /// Takes the new events out of the journal.
+    pub(super) fn take_events(&mut self, core: &Core) -> Check {
+        let last = self.last_event;
+        let known = self.events.len();
+        let journal = core.journal().events().rev();
+        self.events.extend(journal.take_while(|event| event.id.0 > last).copied());
+        self.events[known..].reverse();
+        for event in &self.events[known..] {
+            if event.id.0 != self.last_event + 1 {
+                return Err(self.says("E2", format!("event {} follows {}", event.id.0, self.last_event)));
+            }
+            if event.cause.is_some_and(|cause| cause >= event.id) || event.at != self.now {
+                return Err(self.says("E2", format!("event {} comes before its cause", event.id.0)));
+            }
+            self.last_event = event.id.0;
+        }
+        Ok(())
+    }
+
+    pub(super) fn see_event(&mut self, event: &Event, input: Option<&Input>, after: &[JobStatus]) -> Check {
+        for (job, status) in after.iter().enumerate() {
+            if event.id > status.born_after {
+                self.see_birth(job, status)?;
+            }
+        }
+        match (event.origin, event.code) {
+            (Origin::Global, Code::Startup) if self.startup.is_some() => self.see_startup_again()?,
+            (Origin::Global, Code::Startup) => self.startup = Some(self.now),
+            (Origin::Global, Code::Shutdown) => {
+                if self.shutdown.replace((self.now, event.id.0)).is_some() {
+                    return Err(self.says("S1", "a second shutdown"));
+                }
+                self.see_shutdown(input);
+            }
+            (Origin::Global, code) => {
+                let on = code == Code::EnterMaintenance;
+                // Before the startup it begins without a word.
+                if self.maintenance == on && self.phase_before != Phase::Beginning {
+                    return Err(self.says("D8", "maintenance begins or ends twice"));
+                }
+                self.maintenance = on;
+            }
+            (Origin::Job(job), code) => {
+                self.see_job_event(job.index(), code, event, &after[job.index()])?;
+            }
+            (Origin::Watch(_) | Origin::Signal(_) | Origin::Former(_), _) => {}
+        }
+        let again = self.reloading.done.is_some() && event.code == Code::Startup;
+        for job in 0..self.jobs.len() {
+            // R3: who goes on does not see another startup.
+            if again && !self.seen[job].reloaded {
+                continue;
+            }
+            if self.fires(job, event) {
+                self.see_fire(job, event.id.0, after);
+            }
+        }
+        if again {
+            self.tell_what_holds(event.id.0, after);
+        }
+        Ok(())
+    }
+
+    /// An event is what a job waits for. One that runs once has had its event, unless that comes once in every life of
+    /// somebody else.
+    pub(super) fn see_fire(&mut self, job: usize, event: u64, after: &[JobStatus]) {
+        if self.is_spent(job, after) {
+            return;
+        }
+        let births = self.births;
+        let model = &mut self.jobs[job];
+        model.fires += 1;
+        model.triggered = Some(births);
+        model.first_fire = model.first_fire.or(Some(event));
+        self.seen[job].fired += 1;
+    }
+
+    /// W2: whether a job that runs once has done so. One that waits for the end of another runs once in each life of
+    /// that (X2, R3).
+    pub(super) fn is_spent(&self, job: usize, after: &[JobStatus]) -> bool {
+        let planned = &self.plan.jobs[job];
+        let Some(triggered) = self.jobs[job].triggered.filter(|_| planned.when.repeat() == Repeat::Once)
+        else {
+            return false;
+        };
+        let farewell = |code: Code| matches!(code, Code::Stopping | Code::Stopped | Code::Shutdown);
+        let mut patterns = planned.when.patterns().iter().filter(|event| farewell(event.code));
+        !patterns.any(|event| {
+            let named = |job: &usize| matches!(&event.source, Source::Job(name) if *name == self.plan.jobs[*job].name);
+            (0..self.jobs.len()).filter(named).any(|source| {
+                let running = self.shutdown.is_none();
+                self.jobs[source].birth > triggered || (running && Self::comes_again(&after[source]))
+            })
+        })
+    }
+
+    pub(super) fn see_job_event(
+        &mut self,
+        job: usize,
+        code: Code,
+        event: &Event,
+        status: &JobStatus,
+    ) -> Check {
+        if self.jobs[job].stopped.is_some() {
+            return self.broken("E3", job, &format!("{code} comes after stopped"));
+        }
+        match code {
+            Code::Stopping => {
+                if self.jobs[job].stopping.replace((self.now, event.id.0)).is_some() {
+                    return self.broken("E3", job, "stopping comes twice");
+                }
+                self.see_empty(job);
+            }
+            Code::Stopped => {
+                if self.jobs[job].stopping.is_none() {
+                    return self.broken("E3", job, "stopped comes before stopping");
+                }
+                self.jobs[job].stopped = Some(event.id.0);
+                self.see_complete(job, status);
+            }
+            Code::ExitSuccess | Code::ExitFailed => {
+                let seen = &mut self.seen[job];
+                seen.exit_events += 1;
+                if !seen.ended || seen.exit_events > 1 {
+                    return self.broken("E3", job, "an exit event without an exit");
+                }
+                let failed = self.jobs[job].last_failure.is_some();
+                if failed != (code == Code::ExitFailed) {
+                    return self.broken("P3", job, &format!("{code} is not how it ended"));
+                }
+            }
+            Code::TimerExpired => {
+                let since = self.startup.map(|startup| startup.max(self.jobs[job].born));
+                let due = since.zip(self.plan.jobs[job].when.timeout).map(|(at, t)| at + t);
+                let early = due.is_none_or(|due| due > self.now || (self.exact && due != self.now));
+                if self.jobs[job].runs > 0 || early {
+                    return self.broken("W5", job, "it gives up without need");
+                }
+                self.jobs[job].gave_up = true;
+            }
+            Code::Healthy => self.seen[job].healthy += 1,
+            Code::Unhealthy => self.seen[job].unhealthy += 1,
+            other => return self.broken("E1", job, &format!("no job sends {other}")),
+        }
+        Ok(())
+    }
+
+    /// Whether an event is what a job's trigger waits for.
+    pub(super) fn fires(&mut self, job: usize, event: &Event) -> bool {
+        let plan = self.plan;
+        match &plan.jobs[job].when.trigger {
+            Trigger::Event { event: pattern, .. } => matches(plan, pattern, event.origin, event.code),
+            Trigger::Any { conditions, .. } => {
+                conditions.iter().any(|pattern| matches(plan, pattern, event.origin, event.code))
+            }
+            Trigger::All { conditions, .. } => {
+                let holds = &mut self.jobs[job].holds;
+                let held = holds.iter().all(|holds| *holds);
+                for (pattern, holds) in conditions.iter().zip(holds.iter_mut()) {
+                    if matches(plan, pattern, event.origin, event.code) {
+                        *holds = true;
+                    } else if pattern.code == Code::Healthy && event.code == Code::Unhealthy {
+                        *holds &= !is_from(plan, &pattern.source, event.origin);
+                    }
+                }
+                !held && holds.iter().all(|holds| *holds)
+            }
+            Trigger::Interval(_) | Trigger::Never => false,
+        }
+    }
+
+    /// E6: the answer of a catalog, and what there is to say about it.
+    pub(super) fn see_instances(&mut self, watch: usize, instances: &[Instance]) {
+        let Some(known) = self.watches.get_mut(watch) else { return };
+        let mut instances = instances.to_vec();
+        instances.sort();
+        instances.dedup();
+        match self.phase_before {
+            // It counts after the startup.
+            Phase::Beginning => {}
+            Phase::Running => {
+                if *known != instances {
+                    self.expected_news.push(Code::Changed);
+                }
+                match (known.is_empty(), instances.is_empty()) {
+                    (true, false) => self.expected_news.push(Code::Healthy),
+                    (false, true) => self.expected_news.push(Code::Unhealthy),
+                    _ => {}
+                }
+            }
+            Phase::Stopping | Phase::Killing | Phase::Left => return,
+        }
+        *known = instances;
+    }
+
+    /// E6: a watch tells exactly what has changed.
+    pub(super) fn check_watch(&mut self, input: &Input) -> Check {
+        if self.phase_before != Phase::Running {
+            return Ok(());
+        }
+        let told = self.events.iter().filter(|event| matches!(event.origin, Origin::Watch(_)));
+        let right = match input {
+            Input::Instances { watch, .. } => {
+                told.clone().all(|event| event.origin == Origin::Watch(*watch))
+                    && told.clone().map(|event| event.code).eq(self.expected_news.iter().copied())
+            }
+            _ => told.clone().next().is_none(),
+        };
+        if right {
+            return Ok(());
+        }
+        let told: Vec<Code> = told.map(|event| event.code).collect();
+        Err(self.says("E6", format!("{told:?} instead of {:?}", self.expected_news)))
+    }
+}
+
+/// Whether an event is the one that a pattern names.
+fn matches(plan: &Plan, pattern: &EventPattern, origin: Origin, code: Code) -> bool {
+    pattern.code == code && is_from(plan, &pattern.source, origin)
+}
+
+fn is_from(plan: &Plan, source: &Source, origin: Origin) -> bool {
+    match (source, origin) {
+        (Source::Global, Origin::Global) => true,
+        (Source::Job(name), Origin::Job(job)) => plan.jobs[job.index()].name == *name,
+        (Source::Watch(name), Origin::Watch(watch)) => plan.watches[watch.index()].name == *name,
+        (Source::Signal(UserSignal::Hup), Origin::Signal(1))
+        | (Source::Signal(UserSignal::Usr2), Origin::Signal(12)) => true,
+        _ => false,
+    }
+}

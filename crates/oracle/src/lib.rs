@@ -1,0 +1,36 @@
+//! A made-up world around the core.
+//!
+//! A [`scenario::Scenario`] is a plan and the script of everything its world will do: how long each program takes to
+//! start, how it ends, what it makes of a signal, when somebody sends one. [`world`] plays it in virtual time,
+//! [`invariants`] looks on and knows the rules, [`random`] makes scenarios up from a number, and [`shrink`] makes
+//! one that breaks a rule as small as it gets. Nothing here depends on anything but the number: a failure is replayed
+//! by anybody.
+#![forbid(unsafe_code)]
+
+pub mod catalog;
+pub mod invariants;
+pub mod random;
+pub mod rng;
+pub mod scenario;
+pub mod shrink;
+pub mod world;
+
+use crate::shrink::Failure;
+
+/// What came of one schedule.
+pub type Verdict = Result<world::Course, Box<Failure>>;
+
+/// Plays the schedule of a seed; one that breaks a rule is shrunk.
+pub fn play(seed: u64) -> Verdict {
+    let scenario = random::scenario(seed);
+    match world::run(&scenario, None) {
+        Ok(course) => Ok(course),
+        Err(violation) => Err(Box::new(shrink::shrink(seed, scenario, violation))),
+    }
+}
+
+/// The seed of the nth schedule of a series.
+#[must_use]
+pub fn nth_seed(series: u64, nth: u64) -> u64 {
+    rng::mix(series ^ rng::mix(nth))
+}

@@ -1,0 +1,134 @@
+//! Scenarios made up from a number.
+//!
+//! Times are mostly taken from a few round ones, so that things happen in the same instant far more often than they
+//! would by rng; most plans are small, because most defects need few jobs and many orders.
+
+mod jobs;
+mod outside;
+mod plain;
+mod scripts;
+mod versions;
+
+use std::time::Duration;
+
+use containerpilot_core::plan::{
+    AtEnd, Catalog, Format, Job, Level, Logging, Output, Plan, Restarts, Role, Watch,
+};
+
+use self::jobs::Maker;
+pub use self::plain::{at_startup, consul, plain_job, plain_plan, service};
+use self::plain::{command, make_coprocess, make_sensor, telemetry_job};
+use crate::rng::{Rng, mix};
+use crate::scenario::{Happening, Scenario, Script, Version};
+
+const SHORT: [u64; 6] = [0, 1, 5, 10, 50, 100];
+const LONG: [u64; 8] = [0, 10, 100, 200, 500, 1_000, 2_000, 5_000];
+const SPAN: [u64; 6] = [10, 50, 100, 200, 500, 1_000];
+const NAMES: [&str; 12] =
+    ["main", "db", "app", "web", "cron", "backup", "log", "queue", "proxy", "sync", "mail", "cache"];
+
+/// A scenario that belongs to a seed.
+#[must_use]
+pub fn scenario(seed: u64) -> Scenario {
+    let mut rng = Rng::new(seed);
+    let first = first_version(&mut rng);
+    let plan = &first.plan;
+    let mut happenings = outside::happenings(&mut rng, &plan.watches);
+    if plan.catalog == Catalog::Embedded {
+        // That answers by itself.
+        happenings.retain(|(_, happening)| !matches!(happening, Happening::Instances(..)));
+    }
+    // What was thought of later has a rng of its own, so that an old seed still means the same schedule, and more.
+    let mut aside = Rng::new(mix(seed));
+    let mut versions = vec![first];
+    if !versions[0].plan.pass_signals {
+        happenings.extend(outside::commands(&mut aside, versions[0].plan.jobs.len()));
+        let others = aside.pick(&[0, 0, 0, 1, 1, 2]);
+        for _ in 0..others {
+            let from = aside.index(versions.len());
+            let other = versions::other(&mut aside, &versions[from]);
+            versions.push(other);
+        }
+        happenings.extend(outside::reloads(&mut aside, versions.len()));
+    }
+    Scenario {
+        versions,
+        happenings,
+        ready_at: rng.time(&SHORT),
+        order: rng.number(),
+        late: rng.percent(10),
+        patience: rng.pick(&[15, 20, 30, 60, 150]),
+    }
+}
+
+fn first_version(rng: &mut Rng) -> Version {
+    let most = rng.pick(&[1, 2, 2, 3, 3, 4, 5, 6, 8, 12]);
+    let count = 1 + rng.index(most);
+    let mut names: Vec<String> = NAMES.iter().take(count).map(|name| (*name).to_owned()).collect();
+    if count > 1 && rng.percent(6) {
+        let from = rng.index(count);
+        let to = rng.index(count);
+        names[to] = names[from].clone();
+    }
+    let embedded = rng.percent(40);
+    let watches = watches(rng, embedded, &names);
+    let mut maker = Maker { rng, names: &names, watches: &watches };
+    let mut jobs: Vec<Job> = names.iter().map(|name| maker.job(name)).collect();
+    let main = rng.percent(8);
+    let pass_signals = main && count == 1 && rng.percent(70);
+    if main && let Some(job) = jobs.first_mut() {
+        job.role = Role::Main;
+        job.exec = Some(command("main"));
+        job.when.trigger = at_startup();
+        job.when.timeout = None;
+        job.restarts = Restarts::Limited(0);
+        (job.on_failure, job.on_success) = (AtEnd::Shutdown, AtEnd::Shutdown);
+    }
+    if rng.percent(15) {
+        let at = usize::from(main);
+        for job in jobs.iter_mut().skip(at).take(2) {
+            make_coprocess(job);
+        }
+    }
+    if rng.percent(10)
+        && let Some(job) = jobs.iter_mut().rfind(|job| job.role == Role::User)
+    {
+        make_sensor(job, rng.pick(&[1, 3, 10]));
+    }
+    if rng.percent(10) {
+        jobs.push(telemetry_job());
+    }
+    let scripts: Vec<Script> = jobs.iter().map(|job| scripts::script(rng, job)).collect();
+    let level = if rng.percent(5) { Level::Debug } else { Level::Warn };
+    let plan = Plan {
+        watches,
+        catalog: if embedded { Catalog::Embedded } else { consul() },
+        logging: Logging { level, format: Format::Default, output: Output::Stdout },
+        stop_timeout: stop_timeout(rng),
+        pass_signals,
+        toggle_maintenance: rng.percent(10),
+        ..plain_plan(jobs)
+    };
+    Version { plan, scripts }
+}
+
+fn stop_timeout(rng: &mut Rng) -> Duration {
+    rng.time(&[100, 500, 1_000, 5_000]).max(Duration::from_millis(1))
+}
+
+fn watches(rng: &mut Rng, embedded: bool, names: &[String]) -> Vec<Watch> {
+    let count = rng.pick(&[0, 0, 1, 2]);
+    let mut watches: Vec<Watch> = ["redis", "etcd"]
+        .into_iter()
+        .take(count)
+        .map(|name| Watch { name: name.into(), interval: Duration::from_secs(1), tag: None, dc: None })
+        .collect();
+    if embedded {
+        // The embedded catalog knows only the services of jobs.
+        for watch in &mut watches {
+            watch.name.clone_from(&names[rng.index(names.len())]);
+        }
+        watches.dedup_by(|one, other| one.name == other.name);
+    }
+    watches
+}

@@ -1,0 +1,211 @@
+//! Jobs made up from a number.
+
+use std::time::Duration;
+
+use containerpilot_core::event::{Code, Source, UserSignal};
+use containerpilot_core::plan::{
+    AtEnd, Backoff, Check, EventPattern, Health, Job, OnUnhealthy, Probe, Repeat, Restarts, Signal, Status,
+    Stop, Trigger, Watch, When,
+};
+
+use super::plain::{at_startup, command, plain_job, service};
+use super::{LONG, SPAN};
+use crate::rng::Rng;
+
+/// Makes up jobs.
+pub(super) struct Maker<'a> {
+    pub(super) rng: &'a mut Rng,
+    pub(super) names: &'a [String],
+    pub(super) watches: &'a [Watch],
+}
+
+impl Maker<'_> {
+    pub(super) fn job(&mut self, name: &str) -> Job {
+        let mut job = plain_job(name);
+        job.when.trigger = self.trigger();
+        if self.rng.percent(20) {
+            job.when.timeout = Some(self.rng.time(&LONG));
+        }
+        job.timeout = self.run_timeout(&job.when.trigger);
+        job.restarts = self.restarts(&job.when);
+        if self.rng.percent(50) {
+            job.backoff = self.backoff();
+        }
+        job.stop = self.stop();
+        if self.rng.percent(10) {
+            job.on_failure = AtEnd::Shutdown;
+        }
+        if self.rng.percent(5) {
+            job.on_success = AtEnd::Shutdown;
+        }
+        if self.rng.percent(35) {
+            job.health = Some(self.health());
+            if self.rng.percent(70) {
+                let status = if self.rng.percent(40) {
+                    Some(self.rng.pick(&[Status::Passing, Status::Warning, Status::Critical]))
+                } else {
+                    None
+                };
+                job.service = Some(service(&job.name, status));
+                self.trust(&mut job);
+            }
+        }
+        let advertises = job.service.is_some();
+        if self.rng.percent(if advertises { 20 } else { 1 }) {
+            job.exec = None;
+        }
+        job
+    }
+
+    /// How long the catalog trusts a heartbeat: always longer than it may take to the next one, as checks go (C7), also
+    /// where one that was cut short takes a while to end.
+    fn trust(&mut self, job: &mut Job) {
+        let (Some(health), Some(service)) = (&mut job.health, &mut job.service) else { return };
+        let slow = Duration::from_millis(LONG[LONG.len() - 1]);
+        let longest =
+            health.checks.iter().map(|check| (check.interval + check.timeout + slow) * check.failures).max();
+        let least = longest.unwrap_or_default() + health.heartbeat.unwrap_or_default();
+        let ttl = (least + least / 4).max(Duration::from_secs(self.rng.pick(&[1, 5, 15])));
+        (health.ttl, service.ttl) = (ttl, ttl);
+        service.deregister_critical_after = self.rng.percent(20).then_some(ttl * 2);
+    }
+
+    fn trigger(&mut self) -> Trigger {
+        match self.rng.below(100) {
+            0..30 => at_startup(),
+            30..40 => Trigger::Interval(self.rng.time(&SPAN).max(Duration::from_millis(1))),
+            40..66 => Trigger::Event { event: self.event(), repeat: self.repeat() },
+            66..80 => {
+                let code = self.rng.pick(&[Code::Stopping, Code::Stopping, Code::Stopped, Code::Shutdown]);
+                let source = if code == Code::Shutdown { Source::Global } else { self.job_source() };
+                Trigger::Event { event: EventPattern { source, code }, repeat: self.repeat() }
+            }
+            80..88 => Trigger::All { conditions: self.events(), repeat: self.repeat() },
+            88..98 => Trigger::Any { conditions: self.events(), repeat: self.repeat() },
+            _ => Trigger::Never,
+        }
+    }
+
+    fn repeat(&mut self) -> Repeat {
+        self.rng.pick(&[Repeat::Once, Repeat::Each])
+    }
+
+    fn events(&mut self) -> Vec<EventPattern> {
+        let count = self.rng.pick(&[1, 2, 2, 3]);
+        (0..count).map(|_| self.event()).collect()
+    }
+
+    fn job_source(&mut self) -> Source {
+        if self.rng.percent(4) {
+            return Source::Job("ghost".into());
+        }
+        Source::Job(self.names[self.rng.index(self.names.len())].clone())
+    }
+
+    fn event(&mut self) -> EventPattern {
+        let (source, code) = match self.rng.below(100) {
+            0..60 => {
+                let code = self.rng.pick(&[
+                    Code::ExitSuccess,
+                    Code::ExitSuccess,
+                    Code::ExitFailed,
+                    Code::ExitFailed,
+                    Code::Stopping,
+                    Code::Stopped,
+                    Code::Healthy,
+                    Code::Healthy,
+                    Code::Unhealthy,
+                    Code::TimerExpired,
+                ]);
+                (self.job_source(), code)
+            }
+            60..75 => {
+                let code = self.rng.pick(&[
+                    Code::Startup,
+                    Code::Startup,
+                    Code::Shutdown,
+                    Code::EnterMaintenance,
+                    Code::ExitMaintenance,
+                ]);
+                (Source::Global, code)
+            }
+            75..88 if !self.watches.is_empty() => {
+                let watch = &self.watches[self.rng.index(self.watches.len())];
+                let code = self.rng.pick(&[Code::Changed, Code::Healthy, Code::Unhealthy]);
+                (Source::Watch(watch.name.clone()), code)
+            }
+            75..78 => (Source::Watch("ghost".into()), Code::Changed),
+            _ => (Source::Signal(self.rng.pick(&[UserSignal::Hup, UserSignal::Usr2])), Code::Signal),
+        };
+        EventPattern { source, code }
+    }
+
+    fn run_timeout(&mut self, trigger: &Trigger) -> Option<Duration> {
+        let some = self.rng.percent(25);
+        match trigger {
+            Trigger::Interval(interval) => match self.rng.below(4) {
+                0 => None,
+                1 => Some(*interval * 3),
+                2 => Some(self.rng.time(&SPAN).max(Duration::from_millis(1))),
+                _ => Some(*interval),
+            },
+            _ if some => Some(self.rng.time(&LONG).max(Duration::from_millis(1))),
+            _ => None,
+        }
+    }
+
+    fn restarts(&mut self, when: &When) -> Restarts {
+        let each = when.repeat() == Repeat::Each && !matches!(when.trigger, Trigger::Interval(_));
+        match self.rng.below(10) {
+            0..4 => Restarts::Limited(0),
+            4..7 => Restarts::Limited(1 + self.rng.below(5)),
+            // With `each` that is an error of the configuration (W6).
+            _ if each => Restarts::Limited(self.rng.below(2)),
+            _ => Restarts::Unlimited,
+        }
+    }
+
+    fn backoff(&mut self) -> Option<Backoff> {
+        if self.rng.percent(30) {
+            return None;
+        }
+        let initial = self.rng.time(&[1, 10, 100]).max(Duration::from_millis(1));
+        Some(Backoff {
+            initial,
+            max: initial.max(self.rng.time(&[10, 100, 1_000, 10_000])),
+            reset: self.rng.time(&[10, 100, 1_000, 10_000]),
+        })
+    }
+
+    fn stop(&mut self) -> Stop {
+        Stop {
+            signal: self.rng.pick(&[Signal::TERM, Signal::TERM, Signal::TERM, Signal(2), Signal::KILL]),
+            timeout: if self.rng.percent(25) { Some(self.rng.time(&LONG)) } else { None },
+            drain: if self.rng.percent(25) { self.rng.time(&LONG) } else { Duration::ZERO },
+        }
+    }
+
+    fn health(&mut self) -> Health {
+        let count = self.rng.pick(&[1, 1, 1, 2, 3]);
+        let checks = (0..count).map(|nth| self.check(nth)).collect();
+        Health {
+            checks,
+            ttl: Duration::from_secs(15),
+            heartbeat: if self.rng.percent(15) {
+                Some(self.rng.time(&SPAN).max(Duration::from_millis(1)))
+            } else {
+                None
+            },
+            on_unhealthy: self.rng.pick(&[OnUnhealthy::Report, OnUnhealthy::Report, OnUnhealthy::Restart]),
+        }
+    }
+
+    fn check(&mut self, nth: usize) -> Check {
+        let interval = self.rng.time(&[50, 100, 500, 1_000, 5_000]).max(Duration::from_millis(1));
+        let timeout =
+            if self.rng.percent(40) { self.rng.time(&LONG).max(Duration::from_millis(1)) } else { interval };
+        let probe = if self.rng.percent(6) { Probe::Running } else { Probe::Exec(command("check")) };
+        let failures = self.rng.pick(&[1, 1, 1, 2, 3]);
+        Check { name: format!("check{nth}"), probe, interval, timeout, failures, raw_output: false }
+    }
+}

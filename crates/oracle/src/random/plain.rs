@@ -1,0 +1,142 @@
+//! Plans, jobs and services of no particular kind.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
+
+use containerpilot_core::event::{Code, Source};
+use containerpilot_core::plan::{
+    AtEnd, Backoff, Catalog, Check, Command, Consul, ConsulAddress, Control, EventPattern, Format, Health,
+    Job, Level, Logging, OnUnhealthy, Output, Plan, Probe, Process, Repeat, Restarts, Role, Service, Signal,
+    Status, Stop, Tls, Trigger, When,
+};
+use std::collections::BTreeMap;
+
+pub(super) fn command(program: &str) -> Command {
+    Command { program: program.into(), arguments: Vec::new() }
+}
+
+/// W1: at startup, once.
+#[must_use]
+pub fn at_startup() -> Trigger {
+    let event = EventPattern { source: Source::Global, code: Code::Startup };
+    Trigger::Event { event, repeat: Repeat::Once }
+}
+
+/// A plan of no particular kind: jobs, five seconds to stop, and warnings.
+#[must_use]
+pub fn plain_plan(jobs: Vec<Job>) -> Plan {
+    Plan {
+        jobs,
+        watches: Vec::new(),
+        catalog: Catalog::Embedded,
+        control: Control {
+            socket: "/run/containerpilot.socket".into(),
+            required: false,
+            mode: 0o600,
+            group: None,
+        },
+        logging: Logging { level: Level::Warn, format: Format::Default, output: Output::Stdout },
+        telemetry: None,
+        stop_timeout: Duration::from_secs(5),
+        pass_signals: false,
+        toggle_maintenance: false,
+    }
+}
+
+/// A catalog of which nobody knows what it holds.
+#[must_use]
+pub fn consul() -> Catalog {
+    let tls = Tls {
+        ca_file: None,
+        ca_path: None,
+        client_cert: None,
+        client_key: None,
+        server_name: None,
+        verify: true,
+    };
+    let address = ConsulAddress::Network("localhost:8500".into());
+    Catalog::Consul(Consul { address, https: false, token: None, token_file: None, tls })
+}
+
+/// A job of no particular kind: it runs at startup, once.
+#[must_use]
+pub fn plain_job(name: &str) -> Job {
+    Job {
+        name: name.into(),
+        role: Role::User,
+        exec: Some(command(name)),
+        when: When { trigger: at_startup(), timeout: None },
+        timeout: None,
+        restarts: Restarts::Limited(0),
+        backoff: Some(Backoff::USUAL),
+        stop: Stop { signal: Signal::TERM, timeout: None, drain: Duration::ZERO },
+        on_failure: AtEnd::Continue,
+        on_success: AtEnd::Continue,
+        health: None,
+        service: None,
+        process: Process::default(),
+        raw_output: false,
+    }
+}
+
+/// C6: a coprocess starts at startup, and is neither checked nor advertised.
+pub(super) fn make_coprocess(job: &mut Job) {
+    job.role = Role::Coprocess;
+    job.exec = Some(command("coprocess"));
+    job.when = When { trigger: at_startup(), timeout: None };
+    job.timeout = None;
+    (job.health, job.service) = (None, None);
+    (job.on_failure, job.on_success) = (AtEnd::Continue, AtEnd::Continue);
+}
+
+/// T2: a sensor measures now and then, and is neither checked nor advertised.
+pub(super) fn make_sensor(job: &mut Job, seconds: u64) {
+    let interval = Duration::from_secs(seconds);
+    job.role = Role::Sensor(0);
+    job.exec = Some(command("sensor"));
+    job.when = When { trigger: Trigger::Interval(interval), timeout: None };
+    (job.timeout, job.restarts, job.backoff) = (Some(interval), Restarts::Unlimited, None);
+    (job.health, job.service) = (None, None);
+    (job.on_failure, job.on_success) = (AtEnd::Continue, AtEnd::Continue);
+}
+
+pub(super) fn telemetry_job() -> Job {
+    let five = Duration::from_secs(5);
+    let check = Check {
+        name: "running".into(),
+        probe: Probe::Running,
+        interval: five,
+        timeout: five,
+        failures: 1,
+        raw_output: false,
+    };
+    Job {
+        role: Role::Telemetry,
+        exec: None,
+        health: Some(Health {
+            checks: vec![check],
+            ttl: 3 * five,
+            heartbeat: None,
+            on_unhealthy: OnUnhealthy::Report,
+        }),
+        service: Some(service("containerpilot", None)),
+        ..plain_job("containerpilot")
+    }
+}
+
+/// A service of no particular kind.
+#[must_use]
+pub fn service(name: &str, initial_status: Option<Status>) -> Service {
+    Service {
+        name: name.into(),
+        id: format!("{name}-host"),
+        address: IpAddr::V4(Ipv4Addr::LOCALHOST),
+        port: 80,
+        tags: Vec::new(),
+        meta: BTreeMap::new(),
+        ttl: Duration::from_secs(15),
+        initial_status,
+        enable_tag_override: false,
+        deregister_critical_after: None,
+    }
+}

@@ -1,0 +1,80 @@
+//! Other versions of a plan: what somebody may have made of it before a reload.
+
+use std::time::Duration;
+
+use containerpilot_core::plan::{Catalog, Job, Role};
+
+use super::jobs::Maker;
+use super::plain::make_coprocess;
+use super::{NAMES, scripts, stop_timeout, watches};
+use crate::rng::Rng;
+use crate::scenario::{Script, Version};
+
+/// Another version: jobs are kept, changed, taken out and added, and so are watches.
+pub(super) fn other(rng: &mut Rng, from: &Version) -> Version {
+    let mut plan = from.plan.clone();
+    let names: Vec<String> = plan.jobs.iter().map(|job| job.name.clone()).collect();
+    let embedded = plan.catalog == Catalog::Embedded;
+    if rng.percent(30) {
+        plan.watches = watches(rng, embedded, &names);
+    } else if rng.percent(20) {
+        plan.watches.reverse();
+    } else if rng.percent(20)
+        && let Some(watch) = plan.watches.first_mut()
+    {
+        watch.interval += Duration::from_secs(1);
+    }
+    let mut maker = Maker { rng, names: &names, watches: &plan.watches };
+    let mut jobs: Vec<(Job, Script)> = Vec::new();
+    for (job, script) in plan.jobs.iter().zip(&from.scripts) {
+        let fate = maker.rng.below(100);
+        // The main program and the telemetry job are not the configuration's.
+        let whose = matches!(job.role, Role::Main | Role::Telemetry);
+        match fate {
+            0..55 => jobs.push((job.clone(), script.clone())),
+            _ if whose => jobs.push((job.clone(), script.clone())),
+            55..70 => {
+                let mut job = maker.job(&job.name);
+                if maker.rng.percent(8) {
+                    make_coprocess(&mut job);
+                }
+                let script = scripts::script(maker.rng, &job);
+                jobs.push((job, script));
+            }
+            // The same but for a detail, and it does what it did.
+            70..82 => {
+                let mut job = job.clone();
+                job.stop.drain += Duration::from_millis(10);
+                jobs.push((job, script.clone()));
+            }
+            _ => {}
+        }
+    }
+    let new = maker.rng.pick(&[0, 0, 1, 1, 2]);
+    for _ in 0..new {
+        let name = maker.rng.pick(&NAMES);
+        let taken = jobs.iter().any(|(job, _)| job.name == name);
+        if taken && maker.rng.percent(90) {
+            continue;
+        }
+        let job = maker.job(name);
+        let script = scripts::script(maker.rng, &job);
+        // The telemetry job stays the last.
+        let place = jobs.iter().position(|(job, _)| job.role == Role::Telemetry).unwrap_or(jobs.len());
+        jobs.insert(maker.rng.index(place + 1), (job, script));
+    }
+    if rng.percent(15) {
+        jobs.reverse();
+    }
+    if jobs.is_empty()
+        && let (Some(job), Some(script)) = (plan.jobs.first(), from.scripts.first())
+    {
+        jobs.push((job.clone(), script.clone()));
+    }
+    let (jobs, scripts) = jobs.into_iter().unzip();
+    plan.jobs = jobs;
+    if rng.percent(25) {
+        plan.stop_timeout = stop_timeout(rng);
+    }
+    Version { plan, scripts }
+}

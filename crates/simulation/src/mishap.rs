@@ -1,0 +1,290 @@
+//! Mishaps: what may come otherwise than usual in a world, each so small that it can be told in a few words.
+//!
+//! There are two sorts. Something may take another time or come at another moment than usual; a configuration must
+//! bear that. Or something may *fail*; what follows from that is worth knowing, but may be meant.
+
+use std::fmt;
+use std::time::Duration;
+
+use containerpilot_core::event::{Code, Source, UserSignal};
+use containerpilot_core::input::{ExitStatus, StartErrorKind};
+use containerpilot_core::plan::{Catalog, Job, Plan, Probe, Role, Signal};
+use containerpilot_core::rng::Rng;
+
+use crate::habits;
+use crate::scenario::{Answers, CheckAnswer, Happening, Lasting, Run, Scenario, Sight, Span, time};
+
+/// Something that comes otherwise than usual.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Mishap {
+    /// A task takes longer.
+    Takes(String, Duration),
+    /// A program takes its time to start.
+    StartsLate(String, Duration),
+    /// A job is healthy only after a while.
+    HealthyLate(String, Duration),
+    /// A program takes longer to obey.
+    StopsLate(String, Duration),
+    /// A watch sees something only after a while.
+    SeenLate(String, Duration),
+    /// Everything is stopped, early.
+    Stop(Duration),
+    /// A signal that jobs wait for.
+    Signal(Signal, Duration),
+    /// Maintenance, for a while.
+    Maintenance(Duration, Duration),
+    /// A program fails, the first time or every time.
+    Fails(String, bool),
+    /// A program cannot be started.
+    CannotStart(String),
+    /// A service ends by itself, again and again.
+    Dies(String, Duration),
+    /// A job never becomes healthy.
+    NeverHealthy(String),
+    /// A job becomes unhealthy for a while.
+    Unhealthy(String, Duration, Duration),
+    /// A watch never sees anything.
+    NeverSeen(String),
+    /// A watched service goes away, and comes back.
+    Vanishes(String, Duration, Duration),
+    /// The catalog cannot be reached for a while.
+    CatalogAway(Duration, Duration),
+}
+
+const SECOND: Duration = Duration::from_secs(1);
+
+impl Mishap {
+    /// Whether something fails, and does not only take another time.
+    #[must_use]
+    pub const fn is_failure(&self) -> bool {
+        match self {
+            Self::Takes(..)
+            | Self::StartsLate(..)
+            | Self::HealthyLate(..)
+            | Self::StopsLate(..)
+            | Self::SeenLate(..)
+            | Self::Stop(_)
+            | Self::Signal(..)
+            | Self::Maintenance(..) => false,
+            Self::Fails(..)
+            | Self::CannotStart(_)
+            | Self::Dies(..)
+            | Self::NeverHealthy(_)
+            | Self::Unhealthy(..)
+            | Self::NeverSeen(_)
+            | Self::Vanishes(..)
+            | Self::CatalogAway(..) => true,
+        }
+    }
+
+    /// Everything that can come otherwise with a plan, each once.
+    #[must_use]
+    pub fn all(plan: &Plan, scenario: &Scenario) -> Vec<Self> {
+        let mut all = vec![Self::Stop(10 * SECOND)];
+        let waits_for = |signal: UserSignal| {
+            let mut patterns = plan.jobs.iter().flat_map(|job| job.when.patterns());
+            patterns.any(|event| event.source == Source::Signal(signal))
+        };
+        for (signal, number) in [(UserSignal::Hup, 1), (UserSignal::Usr2, 12)] {
+            if waits_for(signal) {
+                all.push(Self::Signal(Signal(number), 10 * SECOND));
+            }
+        }
+        let patterns = plan.jobs.iter().flat_map(|job| job.when.patterns());
+        let maintained = |code: Code| matches!(code, Code::EnterMaintenance | Code::ExitMaintenance);
+        if patterns.into_iter().any(|event| maintained(event.code)) {
+            all.push(Self::Maintenance(10 * SECOND, 20 * SECOND));
+        }
+        for job in plan.jobs.iter().filter(|job| job.role != Role::Telemetry) {
+            all.extend(Self::of_job(plan, job));
+        }
+        for watch in &plan.watches {
+            let advertised =
+                |job: &Job| job.service.as_ref().is_some_and(|service| service.name == watch.name);
+            if !plan.jobs.iter().any(advertised) || scenario.watches.contains_key(&watch.name) {
+                let name = &watch.name;
+                all.push(Self::SeenLate(name.clone(), 20 * SECOND));
+                all.push(Self::NeverSeen(name.clone()));
+                all.push(Self::Vanishes(name.clone(), 10 * SECOND, 30 * SECOND));
+            }
+        }
+        if matches!(plan.catalog, Catalog::Consul(_)) {
+            all.push(Self::CatalogAway(5 * SECOND, 60 * SECOND));
+        }
+        all
+    }
+
+    fn of_job(plan: &Plan, job: &Job) -> Vec<Self> {
+        let name = || job.name.clone();
+        let mut all = Vec::new();
+        if job.exec.is_some() {
+            all.push(Self::StartsLate(name(), 2 * SECOND));
+            all.push(Self::StopsLate(name(), SECOND));
+            all.push(Self::CannotStart(name()));
+            match habits::lasts(plan, job) {
+                Lasting::For(_) => {
+                    all.push(Self::Takes(name(), longest(job)));
+                    all.push(Self::Fails(name(), true));
+                    all.push(Self::Fails(name(), false));
+                }
+                Lasting::Forever => all.push(Self::Dies(name(), 15 * SECOND)),
+            }
+        }
+        let checked = |health: &containerpilot_core::plan::Health| {
+            health.checks.iter().any(|check| check.probe != Probe::Running)
+        };
+        if job.health.as_ref().is_some_and(checked) {
+            all.push(Self::HealthyLate(name(), 20 * SECOND));
+            all.push(Self::NeverHealthy(name()));
+            all.push(Self::Unhealthy(name(), 10 * SECOND, 40 * SECOND));
+        }
+        all
+    }
+
+    /// The same thing at another time.
+    #[must_use]
+    pub fn varied(self, rng: &mut Rng) -> Self {
+        let mut other = |time: Duration| rng.part(time, 1, 200);
+        match self {
+            Self::Takes(name, time) => Self::Takes(name, other(time / 2)),
+            Self::StartsLate(name, time) => Self::StartsLate(name, other(time)),
+            Self::HealthyLate(name, time) => Self::HealthyLate(name, other(time)),
+            Self::StopsLate(name, time) => Self::StopsLate(name, other(time / 2)),
+            Self::SeenLate(name, time) => Self::SeenLate(name, other(time)),
+            Self::Stop(time) => Self::Stop(other(time)),
+            Self::Signal(signal, time) => Self::Signal(signal, other(time)),
+            Self::Maintenance(from, to) => {
+                let (from, to) = (other(from), other(to));
+                Self::Maintenance(from, from + to)
+            }
+            Self::Dies(name, time) => Self::Dies(name, other(time)),
+            Self::Unhealthy(name, from, to) => {
+                let (from, to) = (other(from), other(to));
+                Self::Unhealthy(name, from, from + to)
+            }
+            Self::Vanishes(name, from, to) => {
+                let (from, to) = (other(from), other(to));
+                Self::Vanishes(name, from, from + to)
+            }
+            Self::CatalogAway(from, to) => {
+                let (from, to) = (other(from), other(to));
+                Self::CatalogAway(from, from + to)
+            }
+            same @ (Self::Fails(..) | Self::CannotStart(_) | Self::NeverHealthy(_) | Self::NeverSeen(_)) => {
+                same
+            }
+        }
+    }
+
+    /// Makes it happen in a scenario.
+    pub fn befall(&self, scenario: &mut Scenario) {
+        match self {
+            Self::Takes(job, time) => each_run(scenario, job, |run| run.lasts = Some(Lasting::For(*time))),
+            Self::StartsLate(job, time) => each_run(scenario, job, |run| run.starts_in = *time),
+            Self::HealthyLate(job, time) => {
+                each_run(scenario, job, |run| run.healthy_after = Some(Lasting::For(*time)));
+            }
+            Self::StopsLate(job, time) => {
+                each_run(scenario, job, |run| run.stops_in = Some(Lasting::For(*time)));
+            }
+            Self::CannotStart(job) => {
+                each_run(scenario, job, |run| run.fails = Some(StartErrorKind::NotFound));
+            }
+            Self::Dies(job, time) => each_run(scenario, job, |run| {
+                (run.lasts, run.status) = (Some(Lasting::For(*time)), Some(ExitStatus::Code(1)));
+            }),
+            Self::NeverHealthy(job) => {
+                each_run(scenario, job, |run| run.healthy_after = Some(Lasting::Forever));
+                let all = Span { from: Duration::ZERO, to: None };
+                answer(scenario, job, all);
+            }
+            Self::Unhealthy(job, from, to) => answer(scenario, job, Span { from: *from, to: Some(*to) }),
+            Self::Fails(job, every) => {
+                let script = scenario.jobs.entry(job.clone()).or_default();
+                let first = script.runs.first().copied().unwrap_or_default();
+                let failing = Run { status: Some(ExitStatus::Code(1)), ..first };
+                if *every {
+                    script.runs = vec![failing];
+                } else {
+                    script.runs =
+                        std::iter::once(failing).chain(script.runs.iter().skip(1).copied()).collect();
+                    if script.runs.len() == 1 {
+                        script.runs.push(first);
+                    }
+                }
+            }
+            Self::SeenLate(watch, at) => see(scenario, watch, vec![(*at, 1)]),
+            Self::NeverSeen(watch) => see(scenario, watch, vec![(Duration::ZERO, 0)]),
+            Self::Vanishes(watch, from, to) => {
+                see(scenario, watch, vec![(Duration::ZERO, 1), (*from, 0), (*to, 1)]);
+            }
+            Self::Stop(at) => scenario.happenings.push((*at, Happening::Signal(Signal::TERM))),
+            Self::Signal(signal, at) => scenario.happenings.push((*at, Happening::Signal(*signal))),
+            Self::Maintenance(from, to) => {
+                scenario.happenings.push((*from, Happening::Maintenance(true)));
+                scenario.happenings.push((*to, Happening::Maintenance(false)));
+            }
+            Self::CatalogAway(from, to) => scenario.away.push(Span { from: *from, to: Some(*to) }),
+        }
+        scenario.happenings.sort_by_key(|(at, _)| *at);
+    }
+}
+
+/// How long a task may take. One that others wait for before they stop must not be told to take for ever: that it then
+/// takes too long is no news.
+fn longest(job: &Job) -> Duration {
+    let farewell = |code: Code| matches!(code, Code::Stopping | Code::Stopped | Code::Shutdown);
+    if job.when.patterns().iter().any(|event| farewell(event.code)) { 2 * SECOND } else { 20 * SECOND }
+}
+
+fn each_run(scenario: &mut Scenario, job: &str, change: impl Fn(&mut Run)) {
+    let script = scenario.jobs.entry(job.to_owned()).or_default();
+    if script.runs.is_empty() {
+        script.runs.push(Run::default());
+    }
+    script.runs.iter_mut().for_each(change);
+}
+
+fn answer(scenario: &mut Scenario, job: &str, span: Span) {
+    let script = scenario.jobs.entry(job.to_owned()).or_default();
+    script.checks.push(Answers { check: None, span, answer: CheckAnswer::Fail, takes: habits::CHECK });
+}
+
+fn see(scenario: &mut Scenario, watch: &str, sights: Vec<(Duration, u16)>) {
+    let sights = sights.into_iter().map(|(at, instances)| Sight { at, instances, generation: 0 });
+    scenario.watches.insert(watch.to_owned(), sights.collect());
+}
+
+impl fmt::Display for Mishap {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Takes(job, took) => write!(out, "{job} takes {}", time(*took)),
+            Self::StartsLate(job, took) => write!(out, "{job} takes {} to start", time(*took)),
+            Self::HealthyLate(job, took) => write!(out, "{job} is healthy only after {}", time(*took)),
+            Self::StopsLate(job, took) => write!(out, "{job} takes {} to obey", time(*took)),
+            Self::SeenLate(watch, at) => write!(out, "watch.{watch} sees something only at {}", time(*at)),
+            Self::Stop(at) => write!(out, "SIGTERM comes at {}", time(*at)),
+            Self::Signal(signal, at) => {
+                write!(out, "{} comes at {}", containerpilot_config::kinds::signal_name(*signal), time(*at))
+            }
+            Self::Maintenance(from, to) => {
+                write!(out, "there is maintenance from {} to {}", time(*from), time(*to))
+            }
+            Self::Fails(job, true) => write!(out, "{job} fails every time"),
+            Self::Fails(job, false) => write!(out, "{job} fails the first time"),
+            Self::CannotStart(job) => write!(out, "{job} cannot be started"),
+            Self::Dies(job, after) => write!(out, "{job} fails after {}", time(*after)),
+            Self::NeverHealthy(job) => write!(out, "{job} never becomes healthy"),
+            Self::Unhealthy(job, from, to) => {
+                write!(out, "{job} is unhealthy from {} to {}", time(*from), time(*to))
+            }
+            Self::NeverSeen(watch) => write!(out, "watch.{watch} never sees anything"),
+            Self::Vanishes(watch, from, to) => {
+                write!(out, "watch.{watch} sees nothing from {} to {}", time(*from), time(*to))
+            }
+            Self::CatalogAway(from, to) => {
+                write!(out, "the catalog is away from {} to {}", time(*from), time(*to))
+            }
+        }
+    }
+}

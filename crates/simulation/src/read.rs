@@ -1,0 +1,381 @@
+//! From a user's file to a scenario: everything that is wrong with it, at once, each with its place.
+
+mod expected;
+
+use std::time::Duration;
+
+use containerpilot_config::decode::{Given, alternatives};
+use containerpilot_config::diagnose::{Place, Problem, Report, Severity};
+use containerpilot_config::kinds::{Patience, Several, span_of, value_of};
+use containerpilot_config::{Input, Plain, read_plain};
+use containerpilot_core::input::ExitStatus;
+use containerpilot_core::plan::{Catalog, Plan, Role};
+use std::collections::BTreeMap;
+
+use crate::fields::{
+    CatalogFields, CheckFields, HappeningFields, RunFields, ScenarioFields, ScriptFields, SightFields,
+    WatchFields,
+};
+use crate::moment::nearest_name;
+use crate::scenario::{Answers, CheckAnswer, Happening, Lasting, Order, Run, Scenario, Script, Sight, Span};
+
+/// A scenario whose names have not been looked up yet.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    plain: Plain<ScenarioFields>,
+}
+
+impl Draft {
+    /// Reads a file.
+    #[must_use]
+    pub fn read(input: Input) -> Self {
+        Self { plain: read_plain(input) }
+    }
+
+    /// The paths of the configurations that it reloads to, as they are written.
+    #[must_use]
+    pub fn reloads(&self) -> Vec<String> {
+        let happens = self.plain.fields.iter().filter_map(|fields| fields.happens.as_ref());
+        let paths = happens.flat_map(|happens| &happens.value).filter_map(|one| value_of(&one.reload));
+        let mut paths: Vec<String> = paths.collect();
+        paths.sort();
+        paths.dedup();
+        paths
+    }
+
+    /// Looks up names in the configuration and in those it reloads to, by path; of one that cannot be loaded, why.
+    ///
+    /// # Errors
+    /// Everything that is wrong.
+    pub fn scenario(
+        self,
+        plan: &Plan,
+        others: &BTreeMap<String, Result<Plan, String>>,
+    ) -> Result<Scenario, Report> {
+        let Plain { file, fields, mut problems } = self.plain;
+        let mut plans = vec![plan];
+        plans.extend(others.values().filter_map(|other| other.as_ref().ok()));
+        let scenario = fields.map(|fields| {
+            let mut reader = Reader { plans: &plans, others, problems: &mut problems };
+            reader.scenario(&fields)
+        });
+        let wrong = problems.iter().any(|problem| problem.severity == Severity::Error);
+        match scenario.filter(|_| !wrong) {
+            Some(scenario) => Ok(scenario),
+            None => Err(Report::new(vec![file], problems)),
+        }
+    }
+}
+
+struct Reader<'a> {
+    plans: &'a [&'a Plan],
+    others: &'a BTreeMap<String, Result<Plan, String>>,
+    problems: &'a mut Vec<Problem>,
+}
+
+/// The elements of a list that may be missing.
+fn each<T>(list: &Option<Given<Vec<T>>>) -> impl Iterator<Item = &T> {
+    list.iter().flat_map(|given| &given.value)
+}
+
+fn several<T>(list: &Option<Given<Several<T>>>) -> impl Iterator<Item = &T> {
+    list.iter().flat_map(|given| &given.value.items)
+}
+
+fn small(number: &Option<Given<i64>>) -> Option<u8> {
+    number.as_ref().and_then(|given| u8::try_from(given.value).ok())
+}
+
+impl Reader<'_> {
+    fn error(&mut self, place: Place, message: impl Into<String>, help: impl Into<String>) {
+        let (problem, help) = (Problem::new(Severity::Error, place, message), help.into());
+        self.problems.push(if help.is_empty() { problem } else { problem.help(help) });
+    }
+
+    fn scenario(&mut self, fields: &ScenarioFields) -> Scenario {
+        let mut scenario = Scenario { until: self.time(&fields.until), ..Scenario::default() };
+        for script in each(&fields.jobs) {
+            if let Some((name, script)) = self.script(script)
+                && scenario.jobs.insert(name.value.clone(), script).is_some()
+            {
+                let message = format!("the job `{}` has a script already", name.value);
+                self.error(name.place, message, "write everything about a job in one place");
+            }
+        }
+        for watch in each(&fields.watches) {
+            if let Some((name, sights)) = self.watch(watch)
+                && scenario.watches.insert(name.value.clone(), sights).is_some()
+            {
+                let message = format!("the watch `{}` has a script already", name.value);
+                self.error(name.place, message, "write everything about a watch in one place");
+            }
+        }
+        if let Some(catalog) = &fields.catalog {
+            self.catalog(&catalog.value, &mut scenario);
+        }
+        scenario.happenings = each(&fields.happens).filter_map(|one| self.happening(one)).collect();
+        scenario.happenings.sort_by_key(|(at, _)| *at);
+        scenario.expectations = each(&fields.expect).filter_map(|one| self.expectation(one)).collect();
+        scenario
+    }
+
+    /// A time since the beginning, or a length of time.
+    fn time(&mut self, given: &Option<Given<i64>>) -> Option<Duration> {
+        let given = given.as_ref()?;
+        if given.value < 0 {
+            self.error(given.place, "a time cannot be before the beginning", "write it without the minus");
+        }
+        Some(span_of(given.value))
+    }
+
+    fn lasting(&mut self, given: &Option<Given<Patience>>) -> Option<Lasting> {
+        let Given { value, place, key, written } = *given.as_ref()?;
+        match value {
+            Patience::Forever => Some(Lasting::Forever),
+            Patience::For(value) => self.time(&Some(Given { value, place, key, written })).map(Lasting::For),
+        }
+    }
+
+    fn span(&mut self, from: &Option<Given<i64>>, to: &Option<Given<i64>>) -> Span {
+        let span = Span { from: self.time(from).unwrap_or_default(), to: self.time(to) };
+        if let (Some(end), Some(to)) = (span.to, to)
+            && end <= span.from
+        {
+            self.error(to.place, "`to` must be later than `from`", "both count from the beginning");
+        }
+        span
+    }
+
+    /// Something that must be there.
+    fn required<'f, T>(
+        &mut self,
+        field: &'f Option<Given<T>>,
+        section: Place,
+        key: &str,
+    ) -> Option<&'f Given<T>> {
+        // What is wrong with it, or how it is misspelt, was said already, where it stands.
+        let quoted = format!("`{key}`");
+        let told = self.problems.iter().any(|problem| {
+            problem.severity == Severity::Error
+                && (problem.message.contains(&quoted)
+                    || problem.help.as_ref().is_some_and(|help| help.contains(&quoted)))
+                && problem.place.is_some_and(|place| {
+                    section.span.start <= place.span.start && place.span.end <= section.span.end
+                })
+        });
+        if field.is_none() && !told {
+            self.error(section, format!("`{key}` is missing"), "");
+        }
+        field.as_ref()
+    }
+
+    fn job<'f>(&mut self, name: &'f Given<String>) -> Option<&'f Given<String>> {
+        let known = self.plans.iter().flat_map(|plan| &plan.jobs).any(|job| job.name == name.value);
+        if !known {
+            let help = nearest_name(&name.value, self.plans);
+            self.error(name.place, format!("there is no job `{}`", name.value), help);
+        }
+        known.then_some(name)
+    }
+
+    fn script<'f>(&mut self, fields: &'f ScriptFields) -> Option<(&'f Given<String>, Script)> {
+        let runs = several(&fields.runs).map(|run| self.run(run)).collect();
+        let name = self.required(&fields.name, fields.place, "name")?;
+        let name = self.job(name)?;
+        let checks = several(&fields.checks).map(|one| self.answers(one, &name.value)).collect();
+        let jobs: Vec<_> =
+            self.plans.iter().flat_map(|plan| &plan.jobs).filter(|job| job.name == name.value).collect();
+        let (exec, health) =
+            (jobs.iter().any(|job| job.exec.is_some()), jobs.iter().any(|job| job.health.is_some()));
+        if let Some(runs) = fields.runs.as_ref().filter(|_| !exec) {
+            let message = format!("`{}` runs nothing: it has no `exec`", name.value);
+            self.error(runs.key, message, "say with `checks` how its checks answer");
+        }
+        if let Some(checks) = fields.checks.as_ref().filter(|_| !health) {
+            let message = format!("`{}` has no `health`, so it is never checked", name.value);
+            self.error(checks.key, message, "remove it, or give the job a `health`");
+        }
+        Some((name, Script { runs, checks }))
+    }
+
+    fn run(&mut self, fields: &RunFields) -> Run {
+        let exit = small(&fields.exit).filter(|_| fields.exit.as_ref().is_some_and(|exit| exit.written));
+        if let (Some(signal), Some(_)) = (&fields.signal, exit) {
+            let help = "a program exits with a code or is ended by a signal: keep one of them";
+            self.error(signal.key, "`signal` cannot stand beside `exit`", help);
+        }
+        if let Some(fails) = &fields.fails {
+            let others = [
+                fields.lasts.as_ref().map(|given| given.key),
+                fields.signal.as_ref().map(|given| given.key),
+                exit.and(fields.exit.as_ref()).map(|given| given.key),
+            ];
+            if others.into_iter().flatten().next().is_some() {
+                let help = "a program that cannot be started neither lasts nor exits: keep one of them";
+                self.error(fails.key, "`fails` cannot stand beside `lasts`, `exit` and `signal`", help);
+            }
+        }
+        let status = fields.signal.as_ref().map(|signal| ExitStatus::Signal(signal.value));
+        Run {
+            starts_in: self.time(&fields.starts_in).unwrap_or_default(),
+            fails: fields.fails.as_ref().map(|fails| fails.value.0),
+            lasts: self.lasting(&fields.lasts),
+            status: status.or(exit.map(ExitStatus::Code)),
+            stops_in: self.lasting(&fields.stops_in),
+            stop_exit: small(&fields.stop_exit),
+            healthy_after: self.lasting(&fields.healthy_after),
+        }
+    }
+
+    fn answers(&mut self, fields: &CheckFields, job: &str) -> Answers {
+        if let Some(check) = &fields.check {
+            let jobs = self.plans.iter().flat_map(|plan| &plan.jobs).filter(|known| known.name == job);
+            let checks = jobs.flat_map(|job| &job.health).flat_map(|health| &health.checks);
+            let names: Vec<String> = checks.map(|check| format!("`{}`", check.name)).collect();
+            if !names.contains(&format!("`{}`", check.value)) {
+                let help = if names.is_empty() {
+                    String::new()
+                } else {
+                    format!("its checks are called {}", alternatives(&names))
+                };
+                self.error(check.place, format!("`{job}` has no check `{}`", check.value), help);
+            }
+        }
+        Answers {
+            check: value_of(&fields.check),
+            span: self.span(&fields.from, &fields.to),
+            answer: value_of(&fields.answer).unwrap_or(CheckAnswer::Fail),
+            takes: self.time(&fields.takes).unwrap_or_default(),
+        }
+    }
+
+    fn watch<'f>(&mut self, fields: &'f WatchFields) -> Option<(&'f Given<String>, Vec<Sight>)> {
+        let name = self.required(&fields.name, fields.place, "name");
+        self.required(&fields.sees, fields.place, "sees");
+        let mut sights: Vec<(Sight, bool)> = several(&fields.sees).map(|one| self.sight(one)).collect();
+        sights.sort_by_key(|(sight, _)| sight.at);
+        let mut generation = 0;
+        for (sight, others) in &mut sights {
+            generation += u32::from(*others);
+            sight.generation = generation;
+        }
+        let name = name?;
+        if !self.plans.iter().flat_map(|plan| &plan.watches).any(|watch| watch.name == name.value) {
+            let help = nearest_name(&name.value, self.plans);
+            self.error(name.place, format!("there is no watch `{}`", name.value), help);
+        }
+        Some((name, sights.into_iter().map(|(sight, _)| sight).collect()))
+    }
+
+    fn sight(&mut self, fields: &SightFields) -> (Sight, bool) {
+        let instances = fields.instances.as_ref().and_then(|given| u16::try_from(given.value).ok());
+        let at = self.time(&fields.at).unwrap_or_default();
+        let sight = Sight { at, instances: instances.unwrap_or(1), generation: 0 };
+        (sight, value_of(&fields.others).unwrap_or(false))
+    }
+
+    fn catalog(&mut self, fields: &CatalogFields, scenario: &mut Scenario) {
+        if !self.plans.iter().any(|plan| matches!(plan.catalog, Catalog::Consul(_))) {
+            let message =
+                "the configuration has no Consul: its catalog is a part of the supervisor, and never away";
+            self.error(fields.place, message, "remove it, or give the configuration a `consul`");
+        }
+        scenario.away = several(&fields.away).map(|away| self.span(&away.from, &away.to)).collect();
+        for forget in several(&fields.forgets) {
+            self.required(&forget.at, forget.place, "at");
+            let at = self.time(&forget.at);
+            let job = self.required(&forget.job, forget.place, "job").and_then(|job| self.job(job));
+            let (Some(at), Some(job)) = (at, job) else { continue };
+            let jobs = self.plans.iter().flat_map(|plan| &plan.jobs);
+            if !jobs.into_iter().any(|known| known.name == job.value && known.service.is_some()) {
+                let message = format!("`{}` has no `port`, so it is never in the catalog", job.value);
+                self.error(job.place, message, "");
+            }
+            scenario.forgets.push((at, job.value.clone()));
+        }
+    }
+
+    fn happening(&mut self, fields: &HappeningFields) -> Option<(Duration, Happening)> {
+        self.required(&fields.at, fields.place, "at");
+        let at = self.time(&fields.at);
+        let mut found: Vec<(Place, Option<Happening>)> = Vec::new();
+        if let Some(signal) = &fields.signal {
+            found.push((signal.key, Some(Happening::Signal(signal.value))));
+        }
+        if let Some(on) = &fields.maintenance {
+            found.push((on.key, Some(Happening::Maintenance(on.value))));
+        }
+        let orders =
+            [(&fields.start, Order::Start), (&fields.stop, Order::Stop), (&fields.restart, Order::Restart)];
+        for (name, order) in orders {
+            if let Some(name) = name {
+                let own = self.job(name).is_some() && self.is_own(name);
+                found.push((name.key, (!own).then(|| Happening::Order(order, name.value.clone()))));
+            }
+        }
+        match (&fields.send, &fields.to) {
+            (Some(send), Some(to)) => {
+                self.job(to);
+                found.push((send.key, Some(Happening::Order(Order::Send(send.value), to.value.clone()))));
+            }
+            (Some(send), None) => {
+                self.error(
+                    send.key,
+                    "`send` needs `to`",
+                    "name the job that the signal goes to, or write `signal`",
+                );
+                found.push((send.key, None));
+            }
+            (None, Some(to)) => {
+                self.error(to.key, "`to` needs `send`", "name the signal that is sent");
+                found.push((to.key, None));
+            }
+            (None, None) => {}
+        }
+        if let Some(path) = &fields.reload {
+            let plan = match self.others.get(&path.value) {
+                Some(Ok(plan)) => Some(Happening::Reload(path.value.clone(), Box::new(plan.clone()))),
+                Some(Err(why)) => {
+                    let why = why.clone();
+                    self.error(path.place, format!("`{}` cannot be loaded", path.value), why);
+                    None
+                }
+                None => None,
+            };
+            found.push((path.key, plan));
+        }
+        let choice = "`signal`, `maintenance`, `start`, `stop`, `restart`, `send` and `reload`";
+        match found.as_slice() {
+            [] if !self.has_errors_in(fields.place) => {
+                self.error(fields.place, "nothing happens here", format!("write one of {choice}"));
+            }
+            [_, (second, _), ..] => {
+                let second = *second;
+                self.error(
+                    second,
+                    "only one thing can happen here",
+                    format!("write one of {choice}, and the other by itself"),
+                );
+            }
+            _ => {}
+        }
+        let (_, happening) = found.pop()?;
+        Some((at?, happening?))
+    }
+
+    /// What the supervisor would not do by hand.
+    fn is_own(&mut self, name: &Given<String>) -> bool {
+        let own = self.plans.iter().flat_map(|plan| &plan.jobs).filter(|job| job.name == name.value);
+        let own = own.into_iter().all(|job| job.role == Role::Telemetry);
+        if own {
+            self.error(name.place, format!("`{}` is the supervisor's own", name.value), "name another job");
+        }
+        own
+    }
+
+    fn has_errors_in(&self, section: Place) -> bool {
+        let inside =
+            |place: Place| section.span.start <= place.span.start && place.span.end <= section.span.end;
+        self.problems.iter().any(|problem| problem.place.is_some_and(inside))
+    }
+}

@@ -1,0 +1,118 @@
+use std::io::{self, PipeWriter, Write};
+use std::path::{Path, PathBuf};
+
+use containerpilot_core::plan::{self, Format, Level, Logging};
+
+use super::*;
+use crate::test_support::{folder, until};
+
+/// A log in a file.
+fn log() -> (Logs, PathBuf) {
+    let file = folder().join("log");
+    let output = plan::Output::File(file.to_str().unwrap().into());
+    (Logs::start(&Logging { level: Level::Info, format: Format::Default, output }).unwrap(), file)
+}
+
+/// A check that begins; what its process would write with.
+fn begin(quiet: &mut Quiet, pid: u32) -> (PipeWriter, PipeWriter) {
+    let (stdout, stdout_writer) = io::pipe().unwrap();
+    let (stderr, stderr_writer) = io::pipe().unwrap();
+    let source = Source { job: "web".into(), pid, check: Some("check.web".into()) };
+    quiet.began(stdout.into(), stderr.into(), source);
+    (stdout_writer, stderr_writer)
+}
+
+/// The lines of the log, without their times.
+fn lines(file: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(file).unwrap();
+    text.lines().map(|line| line.split_once("Z ").expect("a time").1.to_owned()).collect()
+}
+
+/// Ends the log; its lines.
+fn finish(logs: Logs, file: &Path) -> Vec<String> {
+    assert!(logs.finish(Instant::now() + Duration::from_secs(30)));
+    let lines = lines(file);
+    std::fs::remove_dir_all(file.parent().unwrap()).unwrap();
+    lines
+}
+
+#[test]
+fn l2_the_log_never_hears_of_a_silent_check() {
+    let (logs, file) = log();
+    let mut quiet = Quiet::default();
+    for pid in 1..10 {
+        drop(begin(&mut quiet, pid));
+        assert!(quiet.next_due().is_some());
+        quiet.ended(pid, &logs);
+        assert_eq!((quiet.next_due(), quiet.outputs.len()), (None, 0), "nobody is woken for it");
+    }
+    assert!(logs.is_silent());
+    assert!(finish(logs, &file).is_empty());
+}
+
+#[test]
+fn p4_last_lines_without_a_newline_belong_to_their_runs() {
+    let (logs, file) = log();
+    let mut quiet = Quiet::default();
+    for pid in [7, 8] {
+        let (mut stdout, mut stderr) = begin(&mut quiet, pid);
+        write!(stdout, "first\nlast of {pid}").unwrap();
+        write!(stderr, "trouble").unwrap();
+        drop((stdout, stderr));
+        quiet.ended(pid, &logs);
+        logs.entry(Level::Info, Some("web"), "failed");
+    }
+    let of = |pid: u32| {
+        ["first", &format!("last of {pid}"), "trouble"].map(|text| format!("web/check.web {pid} {text}"))
+    };
+    let expected = [&of(7)[..], &["web failed".to_owned()], &of(8), &["web failed".to_owned()]].concat();
+    assert_eq!(finish(logs, &file), expected);
+}
+
+#[test]
+fn p4_whoever_outlives_a_check_with_its_output_is_read_on() {
+    let (logs, file) = log();
+    let mut quiet = Quiet::default();
+    let (mut daemon, _) = begin(&mut quiet, 7);
+    quiet.ended(7, &logs);
+    logs.entry(Level::Info, Some("web"), "is well");
+    let (mut next, _) = begin(&mut quiet, 8);
+    write!(next, "next").unwrap();
+    drop(next);
+    quiet.ended(8, &logs);
+    until(|| lines(&file).len() == 2);
+    daemon.write_all(b"still here\n").unwrap();
+    until(|| lines(&file).len() == 3);
+    assert_eq!(
+        finish(logs, &file),
+        ["web is well", "web/check.web 8 next", "web/check.web 7 still here"],
+        "each with the number of its own run"
+    );
+}
+
+#[test]
+fn l2_a_check_that_runs_for_a_while_is_read_while_it_runs() {
+    let (logs, file) = log();
+    let mut quiet = Quiet::default();
+    let (mut stdout, _stderr) = begin(&mut quiet, 7);
+    stdout.write_all(b"under way\n").unwrap();
+    until(|| {
+        quiet.follow_due(&logs);
+        lines(&file) == ["web/check.web 7 under way"]
+    });
+    assert_eq!(quiet.next_due(), None);
+    stdout.write_all(b"almost").unwrap();
+    quiet.ended(7, &logs);
+    logs.entry(Level::Info, None, "next");
+    assert_eq!(finish(logs, &file)[1..], ["web/check.web 7 almost", "next"]);
+}
+
+#[test]
+fn s6_what_is_not_followed_at_the_end_is_written() {
+    let (logs, file) = log();
+    let mut quiet = Quiet::default();
+    let (mut stdout, _stderr) = begin(&mut quiet, 7);
+    stdout.write_all(b"last words").unwrap();
+    quiet.follow_all(&logs);
+    assert_eq!(finish(logs, &file), ["web/check.web 7 last words"]);
+}

@@ -1,0 +1,7 @@
+//! Processes: starting, signalling and reaping them, and the system calls for that.
+
+pub(crate) mod reaper;
+pub(crate) mod signals;
+pub(crate) mod spawn;
+pub(crate) mod sys;
+pub(crate) mod users;

@@ -1,0 +1,255 @@
+//! Carrying out what the core wants.
+
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+
+use containerpilot_core::effect::{Effect, Entry};
+use containerpilot_core::ids::{CheckIx, CheckRun, JobIx, RunId};
+use containerpilot_core::input::{ExitStatus, Input, StartError, StartErrorKind};
+use containerpilot_core::plan::{Check, Command, Job, Level, Plan, Probe, Role, Signal};
+use containerpilot_core::rules::environment::Environment;
+use containerpilot_core::rules::reload::Moves;
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::discovery::Discovery;
+use crate::logs::check_output::Quiet;
+use crate::logs::{Logs, Source};
+use crate::process::reaper::{Ended, Owner, Reaper};
+use crate::process::spawn::{Request, Spawner};
+use crate::runtime::probe::{Probes, Target};
+use crate::runtime::query::QueryHandler;
+use crate::runtime::reload::Reloads;
+use crate::telemetry::{self, Complaint, Sensors};
+
+/// What the supervisor acts with.
+pub(crate) struct EffectExecutor {
+    pub(crate) spawner: Spawner,
+    pub(crate) reaper: Reaper,
+    pub(crate) probes: Probes,
+    pub(crate) catalog: Discovery,
+    pub(crate) logs: Logs,
+    pub(crate) quiet: Quiet,
+    pub(crate) queries: QueryHandler,
+    pub(crate) sensors: Sensors,
+    pub(crate) reloads: Reloads,
+    /// The process of each job's last run, whose output belongs to what is told of its end.
+    pub(crate) pids: BTreeMap<JobIx, i32>,
+}
+
+impl EffectExecutor {
+    /// Does what is wanted. Answers are queued, never acted upon at once, so that a job which fails to start in no
+    /// time cannot keep the supervisor from everything else. Breaks with the exit code when it is time to leave.
+    #[inline(never)]
+    pub(crate) fn carry_out(
+        &mut self,
+        plan: &Plan,
+        effect: Effect,
+        answers: &mut VecDeque<Input>,
+    ) -> ControlFlow<u8> {
+        match effect {
+            Effect::Spawn { job, run, environment } => {
+                answers.push_back(self.spawn(plan, job, run, &environment));
+            }
+            Effect::Kill { run, signal, purpose: _ } => self.kill(Owner::Run(run), signal),
+            Effect::KillRemains { run } => self.reaper.kill_remains(run),
+            Effect::RunCheck { job, check, run, environment } => {
+                if let Some(result) = self.check(plan, (job, check), run, &environment) {
+                    answers.push_back(Input::CheckDone { check: run, result });
+                }
+            }
+            Effect::CancelCheck { run } => {
+                if self.probes.cancel(run) {
+                    let result = Err("it was cut short".to_owned());
+                    answers.push_back(Input::CheckDone { check: run, result });
+                } else {
+                    // The answer comes when it has been reaped.
+                    self.kill(Owner::Check(run), Signal::KILL);
+                }
+            }
+            Effect::Advertise { job, wanted } => answers.extend(self.catalog.advertise(plan, job, wanted)),
+            Effect::Heartbeat { job } => self.catalog.heartbeat(plan, job),
+            Effect::Reply { id, answer } => match self.reloads.reply(id, answer) {
+                Ok((level, message)) => self.logs.entry(level, None, &message),
+                Err(answer) => self.queries.reply(id, answer),
+            },
+            // The loop has seen to it.
+            Effect::Replanned { plan: _, moves: _ } => {}
+            Effect::Log(entry) => self.log(plan, &entry),
+            Effect::Exit { code } => return ControlFlow::Break(code),
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Another plan is in force: what is kept by place is moved, and the log follows.
+    pub(crate) fn replanned(&mut self, old: &Plan, plan: &Plan, moves: &Moves) {
+        let pids = std::mem::take(&mut self.pids);
+        self.pids = pids.into_iter().filter_map(|(job, pid)| Some((moves.job(job)?, pid))).collect();
+        if old.logging != plan.logging {
+            self.logs.configure(&plan.logging);
+        }
+        // What is kept by name goes with the last job of that name.
+        let names: BTreeSet<&str> = plan.jobs.iter().map(|job| job.name.as_str()).collect();
+        for job in old.jobs.iter().filter(|job| !names.contains(job.name.as_str())) {
+            self.logs.forget(&job.name);
+        }
+    }
+
+    /// Writes an entry; with the last lines of the run it speaks of, if it is about a failure (L6).
+    fn log(&self, plan: &Plan, entry: &Entry) {
+        let Entry { level, job, message, with_output } = entry;
+        let name = job.and_then(|job| plan.jobs.get(job.index())).map(|job| job.name.as_str());
+        let pid = job.and_then(|job| self.pids.get(&job));
+        match (name, pid) {
+            (Some(name), Some(pid)) if *with_output => {
+                self.logs.entry_with_output(*level, name, pid.unsigned_abs(), message);
+            }
+            _ => self.logs.entry(*level, name, message),
+        }
+    }
+
+    /// What the end of a child means to the core.
+    pub(crate) fn ended(&mut self, ended: Ended) -> Input {
+        let Ended { owner, pid, status, orphans } = ended;
+        self.quiet.ended(pid.unsigned_abs(), &self.logs);
+        match owner {
+            Owner::Run(run) => {
+                if let Some(Complaint { job, message }) = self.sensors.ended(run, status.is_success()) {
+                    self.logs.entry(Level::Warn, Some(&job), &message);
+                }
+                Input::Exited { run, status, orphans }
+            }
+            Owner::Check(check) => Input::CheckDone { check, result: passed(status) },
+        }
+    }
+
+    #[inline(never)]
+    fn spawn(&mut self, plan: &Plan, ix: JobIx, run: RunId, environment: &Environment) -> Input {
+        let wanted = plan.jobs.get(ix.index()).and_then(|job| Some((job, job.exec.as_ref()?)));
+        let Some((job, command)) = wanted else {
+            let message = format!("job {} has nothing to run; this is a fault of containerpilot", ix.index());
+            return Input::StartFailed { run, why: StartError { kind: StartErrorKind::Other, message } };
+        };
+        let request = Request {
+            command,
+            environment,
+            process: &job.process,
+            own_stdin: plan.pass_signals && job.role == Role::Main,
+            raw_output: job.raw_output,
+        };
+        let sensor = match job.role {
+            Role::Sensor(place) => telemetry::definitions(plan).get(place as usize),
+            _ => None,
+        };
+        let started = match sensor {
+            Some(metric) => self.start_sensor(&request, run, &job.name, &metric.name),
+            None => self.start(&request, Owner::Run(run), &job.name, None),
+        };
+        match started {
+            Ok(pid) => {
+                self.pids.insert(ix, pid);
+                Input::Started { run, pid }
+            }
+            Err(why) => Input::StartFailed { run, why },
+        }
+    }
+
+    /// Starts a program whose output is kept for the end of its run, when it is a value.
+    fn start_sensor(
+        &mut self,
+        request: &Request<'_>,
+        run: RunId,
+        job: &str,
+        metric: &str,
+    ) -> Result<i32, StartError> {
+        let spawned = self.spawner.spawn(request)?;
+        self.reaper.started(spawned.pid, Owner::Run(run));
+        if let Some((stdout, stderr)) = spawned.output {
+            self.sensors.started(run, job, metric, stdout);
+            // There is nothing for the log where its output would be.
+            if let Ok((nothing, _)) = std::io::pipe() {
+                let source = Source { job: job.to_owned(), pid: spawned.pid.unsigned_abs(), check: None };
+                self.logs.attach(nothing.into(), stderr, source);
+            }
+        }
+        Ok(spawned.pid)
+    }
+
+    /// Begins a check. Says how it came out if that is known at once.
+    #[inline(never)]
+    fn check(
+        &mut self,
+        plan: &Plan,
+        (job, check): (JobIx, CheckIx),
+        run: CheckRun,
+        environment: &Environment,
+    ) -> Option<Result<(), String>> {
+        let Some(job) = plan.jobs.get(job.index()) else {
+            return Some(Err("there is no such job".to_owned()));
+        };
+        let Some(check) = job.health.as_ref().and_then(|health| health.checks.get(check.index())) else {
+            return Some(Err("there is no such check".to_owned()));
+        };
+        match &check.probe {
+            Probe::Running => Some(Ok(())),
+            Probe::Tcp { host, port } => {
+                self.probes.begin(run, Target::Tcp { host: host.clone(), port: *port })
+            }
+            Probe::Http(http) => self.probes.begin(run, Target::Http(http.clone())),
+            Probe::Exec(command) => self.exec_check(job, check, command, run, environment),
+        }
+    }
+
+    fn exec_check(
+        &mut self,
+        job: &Job,
+        check: &Check,
+        command: &Command,
+        run: CheckRun,
+        environment: &Environment,
+    ) -> Option<Result<(), String>> {
+        let request = Request {
+            command,
+            environment,
+            process: &job.process,
+            own_stdin: false,
+            raw_output: check.raw_output,
+        };
+        let started = self.start(&request, Owner::Check(run), &job.name, Some(&check.name));
+        started.err().map(|why| Err(why.message))
+    }
+
+    fn start(
+        &mut self,
+        request: &Request<'_>,
+        owner: Owner,
+        job: &str,
+        check: Option<&str>,
+    ) -> Result<i32, StartError> {
+        let spawned = self.spawner.spawn(request)?;
+        self.reaper.started(spawned.pid, owner);
+        if let Some((stdout, stderr)) = spawned.output {
+            let pid = spawned.pid.unsigned_abs();
+            let source = Source { job: job.to_owned(), pid, check: check.map(str::to_owned) };
+            match owner {
+                Owner::Run(_) => self.logs.attach(stdout, stderr, source),
+                Owner::Check(_) => self.quiet.began(stdout, stderr, source),
+            }
+        }
+        Ok(spawned.pid)
+    }
+
+    fn kill(&self, owner: Owner, signal: Signal) {
+        if let Err(errno) = self.reaper.kill(owner, signal) {
+            let message = format!("signal {} could not be sent: {}", signal.0, errno.desc());
+            self.logs.entry(Level::Warn, None, &message);
+        }
+    }
+}
+
+fn passed(status: ExitStatus) -> Result<(), String> {
+    match status {
+        ExitStatus::Code(0) => Ok(()),
+        ExitStatus::Code(code) => Err(format!("it exited with code {code}")),
+        ExitStatus::Signal(Signal(number)) => Err(format!("it was killed by signal {number}")),
+    }
+}
