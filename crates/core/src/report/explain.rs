@@ -1,44 +1,44 @@
-//! Why a job runs, or does not: what it waits for, how that stands, and the chain of events that led here (X5).
+//! Why a job is in its current state: the chain of unmet conditions, and the events that led to its last run (X5).
+//! The wording of single facts is in [`crate::report::words`].
 
 use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::event::Code;
 use crate::ids::JobIx;
-use crate::input::ExitStatus;
-use crate::plan::{Signal, Trigger};
-use crate::report::status::{DeadlineKind, JobOverview};
+use crate::plan::Trigger;
+use crate::report::status::{Awaited, JobOverview};
+use crate::report::words;
 use crate::rules::run::fmt_duration;
 use crate::state::job::{Aim, Ending, State};
-use crate::state::journal::{Event, Origin};
+use crate::state::journal::Event;
 use crate::state::supervisor::{Core, Phase};
 
-/// How far the reasons of reasons are followed.
-const DEEPEST: usize = 8;
-/// How many events of a chain of causes are told.
-const LONGEST: usize = 16;
+/// How many jobs a chain of unmet conditions is followed through.
+const MAX_DEPTH: usize = 8;
+/// How many events of a chain of causes are listed.
+const MAX_CAUSES: usize = 16;
 
-/// Why a job runs, or does not.
+/// Why a job is in its current state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explanation {
-    /// Everything that is known of it.
+    /// The full status of the job.
     pub job: JobOverview,
-    /// What it is doing, in a sentence.
+    /// Its name and current state, in one line.
     pub summary: String,
-    /// What it waits for, and how that stands.
+    /// Its unmet conditions, deadlines and failing checks.
     pub waits: Vec<Reason>,
-    /// The events that led to its present or last run, the nearest first.
+    /// The events that led to its current or last run, latest first.
     pub causes: Vec<Cause>,
 }
 
-/// Something that is waited for.
+/// One fact that explains the state of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reason {
-    /// What is waited for, and how it stands with that, in a sentence.
+    /// The fact, in one line.
     pub sentence: String,
-    /// Why that has not come.
+    /// The facts that explain this one.
     pub because: Vec<Reason>,
 }
 
@@ -47,12 +47,12 @@ pub struct Reason {
 pub struct Cause {
     /// The event.
     pub event: Event,
-    /// Where it came from, as a configuration writes it.
+    /// Its source, as written in a configuration.
     pub source: String,
 }
 
 impl Core {
-    /// Why a job runs, or does not.
+    /// Explains the current state of `job`.
     #[must_use]
     pub fn explain(&self, job: JobIx) -> Explanation {
         Explanation {
@@ -63,12 +63,11 @@ impl Core {
         }
     }
 
-    /// The chain of events that led to the present or last run.
     fn causes(&self, job: JobIx) -> Vec<Cause> {
         let mut causes = Vec::new();
         let mut next = self.job(job).cause;
         while let Some(event) = next
-            && causes.len() < LONGEST
+            && causes.len() < MAX_CAUSES
         {
             causes.push(Cause { event, source: self.origin_name(event.origin) });
             next = event.cause.and_then(|cause| self.journal().event(cause)).copied();
@@ -76,139 +75,115 @@ impl Core {
         causes
     }
 
-    /// What a job is doing, in a sentence.
+    /// The name and the current state of a job, in one line.
     fn summary(&self, job: JobIx) -> String {
         let (planned, state) = (self.planned(job), self.job(job));
-        let name = &planned.name;
-        match (state.state(), state.aim()) {
-            _ if self.phase == Phase::Beginning => {
-                format!("{name} has not begun: the supervisor is not ready")
-            }
-            (State::Complete, _) => format!("{name} {}", self.how_it_ended(job)),
+        let text = match (state.state(), state.aim()) {
+            _ if self.phase == Phase::Beginning => "waiting for the supervisor to start".into(),
+            (State::Complete, _) => self.completion(job),
             (State::Waiting, Aim::Up) => match planned.when.trigger {
-                Trigger::Interval(_) => format!("{name} waits for its next turn"),
-                _ => format!("{name} waits to be started"),
+                Trigger::Interval(_) => "waiting for its next run".into(),
+                _ => "waiting to start".into(),
             },
-            (State::Starting, Aim::Up) => format!("{name} is being started"),
-            (State::Running, Aim::Up) => self.how_it_runs(job),
-            (State::Delaying, Aim::Up) => format!("{name} has ended and will be restarted"),
-            (_, Aim::Hooks) => {
-                format!("{name} is stopping, and waits for what runs before that")
-            }
-            (_, Aim::Withdraw) => {
-                format!("{name} is stopping, and waits for the catalog to let its service go")
-            }
-            (_, Aim::Drain) => format!("{name} is stopping, and drains"),
-            (_, Aim::Term) => {
-                format!("{name} is stopping: it was sent signal {}", planned.stop.signal.0)
-            }
-        }
+            (State::Starting, Aim::Up) => "starting".into(),
+            (State::Running, Aim::Up) => self.current_run(job),
+            (State::Delaying, Aim::Up) => "exited, waiting to restart".into(),
+            (_, Aim::Hooks) => "stopping: waiting for hooks".into(),
+            (_, Aim::Withdraw) => "stopping: waiting for deregistration".into(),
+            (_, Aim::Drain) => "stopping: draining".into(),
+            (_, Aim::Term) => format!("stopping: sent {}", words::signal_name(planned.stop.signal)),
+        };
+        format!("{}: {text}", planned.name)
     }
 
-    fn how_it_runs(&self, job: JobIx) -> String {
+    fn current_run(&self, job: JobIx) -> String {
         let (planned, state) = (self.planned(job), self.job(job));
         let since = fmt_duration(self.now.since(state.started_at));
         let mut text = match state.pid {
-            Some(pid) => format!("{} runs as pid {pid} for {since}", planned.name),
-            None => format!("{} is checked for {since}", planned.name),
+            Some(pid) => format!("running for {since} (pid {pid})"),
+            None => format!("checked for {since}"),
         };
         text += match (planned.health.is_some(), self.status(job).healthy) {
             (false, _) => "",
-            (true, Some(true)) => " and is healthy",
-            (true, Some(false)) => " and is unhealthy",
-            (true, None) if self.maintenance => " and is not checked during maintenance",
-            (true, None) => ", and it is not known yet whether it is healthy",
+            (true, Some(true)) => ", healthy",
+            (true, Some(false)) => ", unhealthy",
+            (true, None) if self.maintenance => ", in maintenance mode: checks are suspended",
+            (true, None) => ", health unknown",
         };
         text
     }
 
-    fn how_it_ended(&self, job: JobIx) -> String {
+    fn completion(&self, job: JobIx) -> String {
         let state = self.job(job);
-        let how = match state.last_exit {
-            Some(ExitStatus::Code(code)) => format!("exited with code {code}"),
-            Some(ExitStatus::Signal(Signal(number))) => format!("was ended by signal {number}"),
-            None => "was never run".to_string(),
-        };
-        let how = if state.out_of_memory { format!("{how} when memory ran out") } else { how };
-        let when = state
-            .ended_at
-            .map_or_else(String::new, |at| format!(" {} ago", fmt_duration(self.now.since(at))));
+        let mut last_run =
+            state.last_exit.map_or_else(|| "never ran".into(), |exit| format!("last run {}", words::exit(exit)));
+        if state.out_of_memory {
+            last_run += " (out of memory)";
+        }
+        if let Some(at) = state.ended_at {
+            last_run += &format!(" {} ago", fmt_duration(self.now.since(at)));
+        }
         match state.ending {
-            Some(Ending::ByHand) => format!("was stopped by hand; its last run {how}{when}"),
-            Some(Ending::Reload) => "was stopped by a reload".into(),
-            Some(Ending::Unreachable) => "will never run: what it waits for cannot come any more".into(),
-            Some(Ending::GaveUp) => "has given up: it was not started in time".into(),
-            Some(Ending::Empty) => "has nothing to run and nothing to check".into(),
-            Some(Ending::Shutdown) => format!("was stopped with everything else; its last run {how}{when}"),
-            Some(Ending::Failed) => format!("has failed for good: its last run {how}{when}"),
-            Some(Ending::Done) | None => format!("is complete: its last run {how}{when}"),
+            Some(Ending::ByHand) => format!("stopped by hand, {last_run}"),
+            Some(Ending::Reload) => "stopped by a reload".into(),
+            Some(Ending::Unreachable) => "will never run: its condition can no longer be met".into(),
+            Some(Ending::GaveUp) => "gave up: not started within its `when.timeout`".into(),
+            Some(Ending::Empty) => "complete: it has neither `exec` nor checks".into(),
+            Some(Ending::Shutdown) => format!("stopped by the shutdown, {last_run}"),
+            Some(Ending::Failed) => format!("failed, {last_run}"),
+            Some(Ending::Done) | None => format!("complete, {last_run}"),
         }
     }
 
-    /// What a job waits for, and why that has not come. Each job is explained once, so a ring comes to an end.
-    fn reasons(&self, job: JobIx, told: &mut Vec<JobIx>) -> Vec<Reason> {
-        if told.contains(&job) || told.len() >= DEEPEST {
+    /// Why a job is not running, or is about to stop. `visited` holds the jobs that are explained already, so that a
+    /// cycle ends.
+    fn reasons(&self, job: JobIx, visited: &mut Vec<JobIx>) -> Vec<Reason> {
+        if visited.contains(&job) || visited.len() >= MAX_DEPTH {
             return Vec::new();
         }
-        told.push(job);
-        let mut reasons = Vec::new();
+        visited.push(job);
         let overview = self.job_overview(job);
+        let mut reasons = Vec::new();
         for deadline in &overview.deadlines {
             let left = fmt_duration(deadline.at.since(self.now));
-            let sentence = match deadline.what {
-                DeadlineKind::GiveUp => format!("it gives up in {left} if it was not started by then"),
-                DeadlineKind::Turn => format!("its next turn is in {left}"),
-                DeadlineKind::Restart => format!("it is restarted in {left}"),
-                DeadlineKind::Timeout => format!("its run is killed in {left} if it has not ended by then"),
-                DeadlineKind::Hooks => format!("it waits {left} more for what runs before it stops"),
-                DeadlineKind::Withdrawal => format!("it waits {left} more for the catalog"),
-                DeadlineKind::Drained => format!("it has drained in {left}"),
-                DeadlineKind::Kill => format!("it is killed in {left} if it has not ended by then"),
-            };
-            reasons.push(Reason { sentence, because: Vec::new() });
+            reasons.push(Reason { sentence: words::deadline(deadline.what, left), because: Vec::new() });
         }
         for check in overview.checks.iter().filter(|check| check.failures > 0) {
-            let why = match check.last.as_ref().map(|last| &last.result) {
-                Some(Err(why)) => why.as_str(),
+            let message = match check.last.as_ref().map(|last| &last.result) {
+                Some(Err(message)) => message.as_str(),
                 _ => "",
             };
-            let times = if check.failures == 1 { "once".into() } else { format!("{} times", check.failures) };
-            let sentence = format!("its check {} has failed {times} in a row: {why}", check.name);
+            let sentence = words::failing_check(&check.name, check.failures.into(), message);
             reasons.push(Reason { sentence, because: Vec::new() });
         }
         for hook in &overview.hooks {
             let sentence =
-                format!("it waits for {} to be complete; {}", self.planned(*hook).name, self.summary(*hook));
-            reasons.push(Reason { sentence, because: self.reasons(*hook, told) });
+                format!("{}; {}", words::pending_hook(&self.planned(*hook).name), self.summary(*hook));
+            reasons.push(Reason { sentence, because: self.reasons(*hook, visited) });
         }
-        for awaited in &overview.waits_for {
-            reasons.push(self.reason(awaited, told));
-        }
+        reasons.extend(overview.waits_for.iter().map(|awaited| self.reason(awaited, visited)));
         reasons
     }
 
-    fn reason(&self, awaited: &crate::report::status::Awaited, told: &mut Vec<JobIx>) -> Reason {
-        let what = format!("{} {}", awaited.source, awaited.code);
-        let mut because = Vec::new();
+    fn reason(&self, awaited: &Awaited, visited: &mut Vec<JobIx>) -> Reason {
+        let condition = words::condition(&awaited.source, awaited.code);
         if awaited.holds {
-            return Reason { sentence: format!("{what} has come"), because };
+            return Reason { sentence: format!("condition met: {condition}"), because: Vec::new() };
         }
-        let mut states: Vec<String> = Vec::new();
+        // The summary of a job says more than its state in one word.
+        let state = if awaited.jobs.is_empty() { awaited.state.as_str() } else { "" };
+        let mut sentence = words::unmet(&condition, state, awaited.possible);
+        let mut because = Vec::new();
         for job in &awaited.jobs {
-            states.push(self.summary(*job));
-            because.extend(self.reasons(*job, told));
+            sentence += &format!("; {}", self.summary(*job));
+            because.extend(self.reasons(*job, visited));
         }
-        if awaited.jobs.is_empty() && !awaited.state.is_empty() {
-            states.push(awaited.state.clone());
-        }
-        let end = if awaited.possible { "" } else { "; it cannot come any more" };
-        let states = if states.is_empty() { String::new() } else { format!("; {}", states.join("; ")) };
-        Reason { sentence: format!("it waits for {what}{states}{end}"), because }
+        Reason { sentence, because }
     }
 }
 
 impl Explanation {
-    /// The whole in sentences, one a line; what explains another stands below it, farther in.
+    /// The explanation line by line. A fact that explains another one follows it, indented.
     #[must_use]
     pub fn sentences(&self) -> Vec<String> {
         fn add(lines: &mut Vec<String>, reasons: &[Reason], depth: usize) {
@@ -219,29 +194,19 @@ impl Explanation {
         }
         let mut lines = alloc::vec![self.summary.clone()];
         add(&mut lines, &self.waits, 1);
-        if let Some(chain) = self.chain() {
-            lines.push(chain);
-        }
+        lines.extend(self.chain());
         lines
     }
 
-    /// The chain of causes in one sentence, if it ever ran for an event.
+    /// The chain of causes in one line; `None` if no event ever started the job.
     #[must_use]
     pub fn chain(&self) -> Option<String> {
         if self.job.by_hand {
-            return Some("it was started by hand".into());
+            return Some("started by hand".into());
         }
-        let (first, others) = self.causes.split_first()?;
-        let told = |cause: &Cause| match (cause.event.origin, cause.event.code) {
-            (Origin::Signal(_), Code::Signal) => cause.source.clone(),
-            (_, code) => format!("{} {code}", cause.source),
-        };
-        let mut text = format!("it was started by {}", told(first));
-        for (nth, cause) in others.iter().enumerate() {
-            text += if nth == 0 { ", which came from " } else { ", from " };
-            text += &told(cause);
-        }
-        Some(text)
+        let events: Vec<String> =
+            self.causes.iter().map(|cause| words::event(&cause.source, cause.event.code.name())).collect();
+        (!events.is_empty()).then(|| format!("triggered by {}", events.join(", caused by ")))
     }
 }
 

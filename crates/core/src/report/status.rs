@@ -142,7 +142,24 @@ pub enum DeadlineKind {
 }
 
 impl DeadlineKind {
-    /// A word for it.
+    const ALL: [Self; 8] = [
+        Self::GiveUp,
+        Self::Turn,
+        Self::Restart,
+        Self::Timeout,
+        Self::Hooks,
+        Self::Withdrawal,
+        Self::Drained,
+        Self::Kill,
+    ];
+
+    /// The kind of that name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// The name in the JSON of the control socket.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -369,7 +386,7 @@ impl Core {
         match self.graph.origin_behind(job, condition) {
             Some(Origin::Watch(watch)) => match self.watches.get(watch.index()).and_then(|w| w.answer()) {
                 None => "no answer yet".into(),
-                Some([]) => "no healthy instance".into(),
+                Some([]) => "no healthy instances".into(),
                 Some(instances) => alloc::format!("{} healthy", instances.len()),
             },
             Some(_) => String::new(),

@@ -214,7 +214,7 @@ fn r3_the_causes_of_what_goes_on_are_not_forgotten() {
     let explained = stage.core.explain(JobIx(0)).sentences();
     assert_eq!(
         explained.last().map(String::as_str),
-        Some("it was started by a exitSuccess, which came from global startup")
+        Some("triggered by a exitSuccess, caused by startup")
     );
 }
 

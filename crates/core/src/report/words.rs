@@ -1,0 +1,150 @@
+//! The words for conditions, exits, deadlines and signals. `explain`, `status`, `check` and `simulate` build their
+//! sentences from these functions, so that one fact has one wording.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use core::fmt::Display;
+
+use crate::event::{Code, Source};
+use crate::input::ExitStatus;
+use crate::plan::{Restarts, Signal};
+use crate::report::status::DeadlineKind;
+
+/// How every sentence about an unmet condition begins.
+pub const WAITING_UNTIL: &str = "waiting until ";
+
+/// What must happen, as a clause after "when" or "until": `db is healthy`, `migrate exits successfully`.
+#[must_use]
+pub fn condition(source: &str, code: Code) -> String {
+    match code {
+        Code::Startup => "the supervisor has started".into(),
+        Code::Shutdown => "shutdown begins".into(),
+        Code::EnterMaintenance => "maintenance mode begins".into(),
+        Code::ExitMaintenance => "maintenance mode ends".into(),
+        Code::ExitSuccess => format!("{source} exits successfully"),
+        Code::ExitFailed => format!("{source} fails"),
+        Code::Stopping => format!("{source} is stopping"),
+        Code::Stopped => format!("{source} has stopped"),
+        Code::Healthy => format!("{source} is healthy"),
+        Code::Unhealthy => format!("{source} is unhealthy"),
+        Code::Changed => format!("{source} changes"),
+        Code::TimerExpired => format!("{source} gives up waiting"),
+        Code::Signal => format!("{source} arrives"),
+    }
+}
+
+/// An event as `source code`; the source is left out for the supervisor's own events, and the code for signals.
+#[must_use]
+pub fn event(source: &str, code: &str) -> String {
+    if source == Source::Global.to_string() {
+        code.into()
+    } else if code == Code::Signal.name() {
+        source.into()
+    } else {
+        format!("{source} {code}")
+    }
+}
+
+/// A condition that a job waits for and that is not met, with the state of its source.
+#[must_use]
+pub fn unmet(condition: &str, state: &str, possible: bool) -> String {
+    match (possible, state) {
+        (false, _) => format!("{WAITING_UNTIL}{condition}, which can no longer happen"),
+        (true, "") => format!("{WAITING_UNTIL}{condition}"),
+        (true, state) => format!("{WAITING_UNTIL}{condition} ({state})"),
+    }
+}
+
+/// A hook that a stopping job waits for (S2).
+#[must_use]
+pub fn pending_hook(hook: &str) -> String {
+    format!("{WAITING_UNTIL}{hook} is complete")
+}
+
+/// What a timer of a job will do, and when.
+#[must_use]
+pub fn deadline(kind: DeadlineKind, left: impl Display) -> String {
+    match kind {
+        DeadlineKind::GiveUp => format!("gives up in {left} unless started"),
+        DeadlineKind::Turn => format!("next run in {left}"),
+        DeadlineKind::Restart => format!("restarting in {left}"),
+        DeadlineKind::Timeout => format!("times out in {left}"),
+        DeadlineKind::Hooks => format!("waiting for hooks, {left} left"),
+        DeadlineKind::Withdrawal => format!("waiting for deregistration, {left} left"),
+        DeadlineKind::Drained => format!("draining, {left} left"),
+        DeadlineKind::Kill => format!("SIGKILL in {left} unless it exits"),
+    }
+}
+
+/// How a run ended.
+#[must_use]
+pub fn exit(status: ExitStatus) -> String {
+    match status {
+        ExitStatus::Code(code) => format!("exited with code {code}"),
+        ExitStatus::Signal(signal) => format!("exited on {}", signal_name(signal)),
+    }
+}
+
+/// A health check that fails, and why.
+#[must_use]
+pub fn failing_check(name: &str, failures: u64, message: &str) -> String {
+    let times = if failures > 1 { format!(" {failures} times in a row") } else { String::new() };
+    let why = if message.is_empty() { String::new() } else { format!(": {message}") };
+    format!("check {name} failed{times}{why}")
+}
+
+/// The restart policy of a job.
+#[must_use]
+pub fn restarts(restarts: Restarts) -> String {
+    match restarts {
+        Restarts::Limited(0) => "never restarted".into(),
+        Restarts::Limited(1) => "restarted once".into(),
+        Restarts::Limited(count) => format!("restarted {count} times"),
+        Restarts::Unlimited => "restarted without limit".into(),
+    }
+}
+
+/// The name of a signal on Linux, such as `SIGTERM`.
+#[must_use]
+pub fn signal_name(signal: Signal) -> String {
+    const NAMES: [&str; 31] = [
+        "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2", "PIPE",
+        "ALRM", "TERM", "STKFLT", "CHLD", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG", "XCPU", "XFSZ",
+        "VTALRM", "PROF", "WINCH", "IO", "PWR", "SYS",
+    ];
+    let Signal(number) = signal;
+    match (number, NAMES.get(usize::from(number).wrapping_sub(1))) {
+        (_, Some(name)) => format!("SIG{name}"),
+        (34, _) => "SIGRTMIN".into(),
+        (35..=64, _) => format!("SIGRTMIN+{}", number - 34),
+        _ => format!("signal {number}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn x5_every_condition_is_a_clause() {
+        assert_eq!(condition("migrate", Code::ExitSuccess), "migrate exits successfully");
+        assert_eq!(condition("watch.db", Code::Healthy), "watch.db is healthy");
+        assert_eq!(condition("SIGHUP", Code::Signal), "SIGHUP arrives");
+        assert_eq!(unmet("db is healthy", "running", true), "waiting until db is healthy (running)");
+        assert_eq!(
+            unmet("db is healthy", "failed", false),
+            "waiting until db is healthy, which can no longer happen"
+        );
+    }
+
+    #[test]
+    fn x5_signals_have_names() {
+        for (number, name) in
+            [(1, "SIGHUP"), (15, "SIGTERM"), (31, "SIGSYS"), (34, "SIGRTMIN"), (64, "SIGRTMIN+30")]
+        {
+            assert_eq!(signal_name(Signal(number)), name);
+        }
+        assert_eq!(signal_name(Signal(0)), "signal 0");
+        assert_eq!(exit(ExitStatus::Signal(Signal::KILL)), "exited on SIGKILL");
+    }
+}
