@@ -1,9 +1,10 @@
-//! The command line: what is asked for, and who answers.
+//! The command line: one module per command. [`table`] lists all commands and flags.
 
-mod answer;
+mod answers;
 mod check;
 mod client;
 mod completions;
+mod control;
 mod events;
 mod explain;
 mod flags;
@@ -13,17 +14,17 @@ mod help;
 mod logs;
 mod man;
 mod migrate;
-mod orders;
-mod picture;
 mod render;
 mod run;
 mod simulate;
 mod status;
 mod summary;
+mod svg_text;
 mod table;
 mod terminal;
 #[cfg(test)]
 mod tests;
+mod timestamps;
 mod wait;
 
 use std::ffi::OsString;
@@ -37,15 +38,15 @@ use containerpilot_config::{duration, suggest};
 use self::flags::{Arguments, FlagError, FlagErrorKind};
 use self::table::{COMMANDS, Command, MAIN_FLAGS};
 
-/// Why a command did not do what was asked (X6).
+/// Why a command failed (X6). An empty message means that the reason has been printed already.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// It failed: exit code 1. The message may be empty where everything has been said.
+    /// The command failed: exit code 1.
     Failed(String),
-    /// The command line was wrong: exit code 2.
+    /// The command line is wrong: exit code 2.
     Usage(String),
-    /// What was to be tried has mistakes, so that nothing could be tried: exit code 2. The message may be empty.
-    Unreadable(String),
+    /// The configuration or the scenario to simulate is invalid: exit code 2.
+    InvalidInput(String),
 }
 
 impl From<std::io::Error> for Failure {
@@ -57,21 +58,21 @@ impl From<std::io::Error> for Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Failed(message) | Self::Unreadable(message) => out.write_str(message),
+            Self::Failed(message) | Self::InvalidInput(message) => out.write_str(message),
             Self::Usage(message) => write!(out, "{message}\nTry `containerpilot help`."),
         }
     }
 }
 
-/// Does what the arguments ask for; the exit code says how it went.
+/// Runs the command line `args`. Returns the exit code.
 pub(crate) fn main(args: &[OsString]) -> u8 {
     let (code, message) = match dispatch(args) {
         Ok(code) => return code,
         Err(failure @ Failure::Failed(_)) => (1, failure.to_string()),
-        Err(failure @ (Failure::Usage(_) | Failure::Unreadable(_))) => (2, failure.to_string()),
+        Err(failure @ (Failure::Usage(_) | Failure::InvalidInput(_))) => (2, failure.to_string()),
     };
     if !message.is_empty() {
-        // Nothing can be done if standard error is gone too; the exit code tells.
+        // If standard error is closed, the exit code still tells.
         let _ = writeln!(std::io::stderr(), "containerpilot: {message}");
     }
     code
@@ -80,12 +81,12 @@ pub(crate) fn main(args: &[OsString]) -> u8 {
 fn dispatch(args: &[OsString]) -> Result<u8, Failure> {
     let main = match flags::parse(MAIN_FLAGS, args) {
         Ok(main) => main,
-        Err(error) => return asked_for_help(&error, None).map(done),
+        Err(error) => return help_or_failure(&error, None).map(success),
     };
     match action(&main) {
-        Action::Version => print(&version()).map(done),
-        Action::Template => render::template(&main).map(done),
-        Action::Control(_) => orders::flags(&main).map(done),
+        Action::Version => print(&version()).map(success),
+        Action::Template => render::template(&main).map(success),
+        Action::Control(_) => control::flags(&main).map(success),
         Action::Run => {
             let Some(first) = main.rest.first().filter(|_| !main.dashes) else { return run::run(&main) };
             subcommand(&first.to_string_lossy(), &main)
@@ -93,17 +94,17 @@ fn dispatch(args: &[OsString]) -> Result<u8, Failure> {
     }
 }
 
-/// What ContainerPilot 3's flags ask for.
+/// What the flags of ContainerPilot 3 request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Action {
     Version,
     Template,
-    /// Something that a running supervisor has to do; the name of the first such flag.
+    /// A request to a running supervisor; holds the name of the first such flag.
     Control(&'static str),
     Run,
 }
 
-/// What is done when several things are asked for, in 3.8's order.
+/// Chooses the action if there are several flags, in the order of 3.8.
 fn action(flags: &Arguments) -> Action {
     if flags.is_on("version") {
         return Action::Version;
@@ -111,23 +112,23 @@ fn action(flags: &Arguments) -> Action {
     if flags.is_on("template") {
         return Action::Template;
     }
-    let asked = |name: &&str| match *name {
+    let given = |name: &&str| match *name {
         "reload" | "ping" => flags.is_on(name),
         "maintenance" => !flags.text(name).is_empty(),
         _ => !flags.pairs(name).is_empty(),
     };
-    let control = ["reload", "maintenance", "putenv", "putmetric", "ping"].into_iter().find(asked);
+    let control = ["reload", "maintenance", "putenv", "putmetric", "ping"].into_iter().find(given);
     control.map_or(Action::Run, Action::Control)
 }
 
-/// Every command but `run` has nothing to say but that it is done.
-fn done((): ()) -> u8 {
+/// The exit code of every command but `run`.
+fn success((): ()) -> u8 {
     0
 }
 
 fn subcommand(name: &str, main: &Arguments) -> Result<u8, Failure> {
     let Some(command) = COMMANDS.iter().find(|command| command.name == name) else {
-        // Beside a ContainerPilot 2 file it is the main program.
+        // With a ContainerPilot 2 configuration it is the main program.
         return run::run(main);
     };
     let mut known = command.flags.to_vec();
@@ -135,16 +136,16 @@ fn subcommand(name: &str, main: &Arguments) -> Result<u8, Failure> {
     let args = main.rest.get(1..).unwrap_or_default();
     let mut own = match flags::parse_mixed(&known, args) {
         Ok(own) => own,
-        Err(error) => return asked_for_help(&error, Some(command)).map(done),
+        Err(error) => return help_or_failure(&error, Some(command)).map(success),
     };
     if let Some(flag) = main.names().find(|name| !command.flags.iter().any(|flag| flag.name == *name)) {
-        return Err(Failure::Usage(format!("`{name}` does not know the flag -{flag}")));
+        return Err(Failure::Usage(format!("`{name}` has no flag -{flag}")));
     }
     own.inherit(main);
-    // For others than these, what stands behind `--` is an argument like any other.
+    // Only these commands take a program after `--`.
     own.dashes &= matches!(command.name, "run" | "migrate");
-    count(command, &own)?;
-    let answered = match command.name {
+    check_argument_count(command, &own)?;
+    let outcome = match command.name {
         "check" => check::check(&own),
         "render" => render::render(&own),
         "graph" => graph::graph(&own),
@@ -155,13 +156,13 @@ fn subcommand(name: &str, main: &Arguments) -> Result<u8, Failure> {
         "wait" => wait::wait(&own),
         "logs" => logs::logs(&own),
         "events" => events::events(&own),
-        "start" | "stop" | "restart" => orders::jobs(command.name, &own),
-        "signal" => orders::signal(&own),
-        "reload" => orders::reload(&own),
-        "maintenance" => orders::maintenance(&own),
-        "putenv" => orders::put("/v3/environ", &own),
-        "putmetric" => orders::put("/v3/metric", &own),
-        "ping" => orders::ping(&own),
+        "start" | "stop" | "restart" => control::jobs(command.name, &own),
+        "signal" => control::signal(&own),
+        "reload" => control::reload(&own),
+        "maintenance" => control::maintenance(&own),
+        "putenv" => control::put("/v3/environ", &own),
+        "putmetric" => control::put("/v3/metric", &own),
+        "ping" => control::ping(&own),
         "schema" => print(&containerpilot_config::schema::json_schema()),
         "version" => print(&version()),
         "help" => match own.rest.first().map(|name| name.to_string_lossy().into_owned()) {
@@ -176,22 +177,22 @@ fn subcommand(name: &str, main: &Arguments) -> Result<u8, Failure> {
         "man" => print(&man::page()),
         _ => return run::run(&own),
     };
-    answered.map(done)
+    outcome.map(success)
 }
 
-/// Whether a command has got as many arguments as the table says it takes.
-fn count(command: &Command, given: &Arguments) -> Result<(), Failure> {
+/// Checks the number of arguments against the table of commands.
+fn check_argument_count(command: &Command, given: &Arguments) -> Result<(), Failure> {
     let name = command.name;
     let words = || command.arguments.split(' ').filter(|word| !word.is_empty());
     let (most, hint) = match name {
         "run" if given.dashes => (usize::MAX, ""),
-        "run" => (0, ": name a configuration with -config, a program after `--`"),
+        "run" => (0, ": use -config for a configuration and `--` before a program"),
         _ if words().any(|word| word.ends_with(['…', ']']) && word.contains('…')) => (usize::MAX, ""),
         _ => (words().count(), ""),
     };
     if let Some(extra) = given.rest.get(most) {
         let extra = extra.to_string_lossy();
-        return Err(Failure::Usage(format!("`{name}` does not know what to do with `{extra}`{hint}")));
+        return Err(Failure::Usage(format!("unexpected argument `{extra}` for `{name}`{hint}")));
     }
     let least = words().filter(|word| !word.starts_with('[')).count();
     if given.rest.len() < least && !matches!(name, "run" | "migrate") {
@@ -209,7 +210,7 @@ fn unknown_command(name: &str) -> Failure {
     Failure::Usage(format!("unknown command `{name}`: {hint}\nTo run a program, put `--` before it."))
 }
 
-fn asked_for_help(error: &FlagError, command: Option<&Command>) -> Result<(), Failure> {
+fn help_or_failure(error: &FlagError, command: Option<&Command>) -> Result<(), Failure> {
     match (error.kind, command) {
         (FlagErrorKind::Help, None) => print(&help::overview()),
         (FlagErrorKind::Help, Some(command)) => print(&help::command(command)),
@@ -217,64 +218,57 @@ fn asked_for_help(error: &FlagError, command: Option<&Command>) -> Result<(), Fa
     }
 }
 
-/// The configuration's path from the command line or the environment; `None` for the usual places.
+/// The path of the configuration: the first argument, -config or CONTAINERPILOT. `None` means the default places.
 fn config_path(args: &Arguments) -> Option<PathBuf> {
     args.rest.first().map(PathBuf::from).or_else(|| named_config(args))
 }
 
-/// The same for a command whose arguments are no paths.
+/// Like [`config_path`] for a command whose arguments are not paths.
 fn named_config(args: &Arguments) -> Option<PathBuf> {
     let flag = Some(args.text("config")).filter(|path| !path.is_empty()).map(PathBuf::from);
     let variable = || std::env::var_os("CONTAINERPILOT").filter(|path| !path.is_empty()).map(PathBuf::from);
     flag.or_else(variable)
 }
 
-/// Whether a program asks, and wants JSON.
+/// Returns true for `--format json`.
 fn as_json(args: &Arguments) -> Result<bool, Failure> {
     match args.text("format") {
         "" | "human" => Ok(false),
         "json" => Ok(true),
-        other => Err(Failure::Usage(format!("there is no format `{other}`; there are `human` and `json`"))),
+        other => Err(Failure::Usage(format!("unknown format `{other}`: the formats are `human` and `json`"))),
     }
 }
 
-/// How long a command may take, if that is said.
+/// The value of --timeout.
 fn time_limit(args: &Arguments) -> Result<Option<Duration>, Failure> {
     let text = args.text("timeout");
     if text.is_empty() {
         return Ok(None);
     }
-    let wrong = |why: String| Failure::Usage(format!("-timeout cannot be `{text}`: {why}"));
+    let wrong = |why: String| Failure::Usage(format!("invalid -timeout `{text}`: {why}"));
     let time = duration::parse(text).map_err(|error| wrong(format!("{error}; {}", error.help())))?;
-    let time = u64::try_from(time).map_err(|_| wrong("it is before now".to_owned()))?;
+    let time = u64::try_from(time).map_err(|_| wrong("it is negative".to_owned()))?;
     Ok(Some(Duration::from_nanos(time)))
 }
 
-/// How many of the last lines are asked for; all if that is not said.
-struct Lines(Option<usize>);
-
-impl Lines {
-    fn of(args: &Arguments) -> Result<Self, Failure> {
-        let text = args.text("lines");
-        if text.is_empty() {
-            return Ok(Self(None));
-        }
-        let count = text
-            .parse()
-            .map_err(|_| Failure::Usage(format!("-lines cannot be `{text}`: it is no number")))?;
-        Ok(Self(Some(count)))
+/// The value of --lines; `None` means all lines.
+fn line_limit(args: &Arguments) -> Result<Option<usize>, Failure> {
+    let text = args.text("lines");
+    if text.is_empty() {
+        return Ok(None);
     }
+    let count = text.parse().map_err(|_| Failure::Usage(format!("invalid -lines `{text}`: not a number")))?;
+    Ok(Some(count))
 }
 
-/// The version, in the form in which 3.8 printed it, and the day. `make static` knows the two last; any other build says
-/// that it does not.
+/// The version in the format of 3.8, and the build date. Only `make static` sets the commit and the date.
 fn version() -> String {
     let hash = option_env!("CONTAINERPILOT_GIT_HASH").unwrap_or("unknown");
     let date = option_env!("CONTAINERPILOT_BUILD_DATE").unwrap_or("unknown");
     format!("Version: {}\nGitHash: {hash}\nBuildDate: {date}\n", env!("CARGO_PKG_VERSION"))
 }
 
-/// Prints to standard output. A reader that has gone away is no failure of ours.
+/// Prints to standard output. A closed pipe is not an error.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -283,7 +277,15 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Whether messages to standard error may have colours.
+/// Indented JSON with a newline at the end.
+fn pretty_json(value: &impl serde::Serialize) -> String {
+    // Serializing to a string fails only for maps with keys that are not strings; no answer has such a map.
+    let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+/// Returns true if standard error shows colours.
 fn colour() -> bool {
     std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }

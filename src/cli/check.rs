@@ -1,4 +1,4 @@
-//! `check`: every mistake of a configuration, or what it would do.
+//! `check`: reports all errors of a configuration, or a summary of what it does.
 
 use std::io::Write;
 
@@ -7,7 +7,7 @@ use containerpilot_config::{Input, Loaded, load};
 use containerpilot_core::plan::Plan;
 
 use super::flags::Arguments;
-use super::{Failure, colour, config_path, orders, print, summary};
+use super::{Failure, as_json, colour, config_path, control, print, summary};
 use crate::load::files;
 use crate::load::host::ThisHost;
 use crate::load::source::{self, OPTIONS};
@@ -15,68 +15,64 @@ use crate::load::source::{self, OPTIONS};
 pub(super) fn check(args: &Arguments) -> Result<(), Failure> {
     if args.is_on("diff") {
         if !args.rest.is_empty() {
-            let words = "-diff takes no path: the supervisor reads what it was started with";
+            let words = "-diff takes no path: the supervisor reads its own configuration";
             return Err(Failure::Usage(words.to_owned()));
         }
-        return orders::diff(args);
+        return control::diff(args);
     }
-    let format = args.text("format");
-    if !matches!(format, "" | "human" | "json") {
-        return Err(Failure::Usage(format!("there is no format `{format}`; there are `human` and `json`")));
-    }
+    let json = as_json(args)?;
     let read = match files::read(config_path(args).as_deref()) {
         Ok(read) => read,
         Err(message) => {
-            // A program that asks for JSON gets JSON, whatever happened.
-            if format == "json" {
+            // With --format json the output is always JSON.
+            if json {
                 print(&summary::json(None, false, &source::unreadable(&message)))?;
             }
             return Err(Failure::Failed(message));
         }
     };
     let names: Vec<String> = read.iter().map(|input| input.name.clone()).collect();
-    let Loaded { plan, report } = loaded(read);
+    let Loaded { plan, report } = load_here(read);
     let good = plan.is_some() && report.count(Severity::Fault) == 0;
-    if format == "json" {
+    if json {
         print(&summary::json(plan.as_ref(), good, &report))?;
     } else {
-        complain(&report, true);
+        print_report(&report, true);
         match plan.as_ref().filter(|_| good) {
             Some(plan) => print(&summary::human(&names, plan))?,
-            None => tally(&report),
+            None => print_totals(&report),
         }
     }
     if good { Ok(()) } else { Err(Failure::Failed(String::new())) }
 }
 
-/// Loads the configuration as the supervisor does: what can never work is only warned about. `otherwise` says what does
-/// not happen if there are errors.
-pub(super) fn loads(inputs: Vec<Input>, otherwise: &str) -> Result<Plan, Failure> {
-    let Loaded { plan, report } = loaded(inputs);
-    complain(&report, false);
+/// Loads a configuration as the supervisor does: a configuration that can never work gets only a warning. `otherwise` ends
+/// the sentence "the configuration has errors, so".
+pub(super) fn load_or_fail(inputs: Vec<Input>, otherwise: &str) -> Result<Plan, Failure> {
+    let Loaded { plan, report } = load_here(inputs);
+    print_report(&report, false);
     plan.ok_or_else(|| Failure::Failed(format!("the configuration has errors, so {otherwise}")))
 }
 
-fn loaded(inputs: Vec<Input>) -> Loaded {
+fn load_here(inputs: Vec<Input>) -> Loaded {
     load(inputs, &ThisHost::look(), OPTIONS)
 }
 
-/// Prints what was found to standard error.
-pub(super) fn complain(report: &Report, faults_are_errors: bool) {
+/// Prints errors and warnings to standard error.
+pub(super) fn print_report(report: &Report, faults_are_errors: bool) {
     let mut text = report.display(style(faults_are_errors)).to_string();
     if !text.is_empty() {
         text.push('\n');
-        // Without standard error there is nobody to tell; the exit code still does.
+        // If standard error is closed, the exit code still tells.
         let _ = std::io::stderr().write_all(text.as_bytes());
     }
 }
 
-/// How problems are shown on standard error.
 pub(super) fn style(faults_are_errors: bool) -> Style {
     Style { faults_are_errors, colour: colour() }
 }
 
-fn tally(report: &Report) {
+fn print_totals(report: &Report) {
     let errors = report.count(Severity::Error) + report.count(Severity::Fault);
     let warnings = report.count(Severity::Warning);
     let plural = |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });

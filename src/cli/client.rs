@@ -234,10 +234,12 @@ impl Answer {
     }
 
     /// The answer as JSON, if it says yes and is some.
-    pub(super) fn json(self) -> Result<serde_json::Value, Failure> {
-        let good = self.good()?;
-        serde_json::from_slice(&good.body)
-            .map_err(|error| Failure::Failed(format!("the supervisor's answer is no JSON: {error}")))
+    pub(super) fn json<T: serde::de::DeserializeOwned>(&self) -> Result<T, Failure> {
+        if !self.is_good() {
+            return Err(Failure::Failed(self.reason()));
+        }
+        serde_json::from_slice(&self.body)
+            .map_err(|error| Failure::Failed(format!("unexpected answer from the supervisor: {error}")))
     }
 
     /// Why it says no. The first line only repeats the number in words, if there are others.

@@ -1,13 +1,13 @@
-//! Completions for shells, made from the table of commands.
+//! Completions for shells, generated from the table of commands.
 
 use std::fmt::Write;
 use std::time::Duration;
 
-use super::answer::Look;
+use super::answers::Status;
 use super::client::Client;
 use super::flags::{Arguments, Flag, FlagKind};
 use super::table::{COMMANDS, Command, MAIN_FLAGS};
-use super::terminal::visible;
+use super::terminal::sanitized;
 use super::{Failure, print};
 
 pub(super) fn completions(args: &Arguments) -> Result<(), Failure> {
@@ -16,24 +16,24 @@ pub(super) fn completions(args: &Arguments) -> Result<(), Failure> {
         "bash" => print(&bash()),
         "zsh" => print(&zsh()),
         "fish" => print(&fish()),
-        // For the scripts themselves: the names that may follow a command just now.
+        // Called by the completion scripts.
         "jobs" => print(&jobs(args)),
-        "" => Err(Failure::Usage("`completions` needs the name of a shell: bash, zsh or fish".to_owned())),
+        "" => Err(Failure::Usage("`completions` needs a shell: bash, zsh or fish".to_owned())),
         _ => Err(Failure::Usage(format!(
-            "there are no completions for `{shell}`; there are for bash, zsh and fish"
+            "unsupported shell `{shell}`: completions exist for bash, zsh and fish"
         ))),
     }
 }
 
-/// The names of the running supervisor's jobs, one a line; none if it cannot be asked.
+/// The names of the running supervisor's jobs, one per line; nothing if the supervisor does not answer.
 fn jobs(args: &Arguments) -> String {
-    // Whoever presses a key does not want to wait, nor to read why there is nothing.
+    // Completion must be fast and must not print errors.
     let client = Client::of(&args.flags_only()).map(|client| client.patient(Duration::from_secs(1)));
-    let status = client.and_then(|client| client.get("/v3/status")?.json()).unwrap_or_default();
-    status.list("jobs").iter().map(|job| format!("{}\n", visible(job.text("name")))).collect()
+    let status: Status = client.and_then(|client| client.get("/v3/status")?.json()).unwrap_or_default();
+    status.jobs.iter().map(|job| format!("{}\n", sanitized(&job.name))).collect()
 }
 
-/// How a script asks for them.
+/// How a completion script asks for the names of the jobs.
 const JOBS: &str = "containerpilot completions jobs 2>/dev/null";
 
 fn takes_job(command: &Command) -> bool {
@@ -44,7 +44,7 @@ fn names(flags: &[&Flag]) -> String {
     flags.iter().map(|flag| format!("-{}", flag.name)).collect::<Vec<_>>().join(" ")
 }
 
-/// The words that can follow a command, where its arguments are a choice of words.
+/// The values of a command's argument, if they are a fixed set.
 fn choices(command: &Command) -> Vec<&'static str> {
     match command.name {
         "help" => COMMANDS.iter().map(|command| command.name).collect(),
@@ -53,7 +53,7 @@ fn choices(command: &Command) -> Vec<&'static str> {
     }
 }
 
-/// The words that can follow a flag, where its values are a choice of words.
+/// The values of a flag, if they are a fixed set.
 fn values(flag: &Flag) -> Vec<&'static str> {
     match flag.kind {
         FlagKind::Text("FORMAT") => vec!["human", "json"],
@@ -117,7 +117,7 @@ fn bash() -> String {
     out
 }
 
-/// A text inside single quotes of zsh or fish, in a place where brackets and colons would mean something.
+/// Replaces the characters that have a meaning inside the quoted descriptions of zsh and fish.
 fn quoted(text: &str) -> String {
     text.replace('\'', "").replace('[', "(").replace(']', ")").replace(':', " -")
 }

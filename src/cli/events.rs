@@ -1,33 +1,31 @@
-//! `events`: what has happened, and what happens.
+//! `events`: the events that the supervisor keeps, and with --follow the new ones.
 
 use std::io::{ErrorKind, Write};
 use std::time::Instant;
 
-use serde_json::Value;
-
-use super::answer::{self, Look};
+use super::answers::Event;
 use super::client::{Client, Message, PATIENCE};
 use super::flags::Arguments;
-use super::terminal::visible;
-use super::{Failure, Lines, as_json};
+use super::terminal::sanitized;
+use super::{Failure, as_json, line_limit, timestamps};
 
 pub(super) fn events(args: &Arguments) -> Result<(), Failure> {
     let json = as_json(args)?;
-    let lines = Lines::of(args)?;
+    let limit = line_limit(args)?;
     let client = Client::of(args)?;
-    let mut since = String::new();
-    let mut remembered = Vec::new();
+    let mut last_id = String::new();
+    let mut kept = Vec::new();
     let mut stream = client.messages("/v3/events?follow=false")?;
-    // What is remembered is there already; only what comes may take its time.
+    // The kept events are sent at once; only new events may take any time.
     let until = Instant::now() + PATIENCE;
     while let Some(message) = stream.next(Some(until))? {
         if message.event.is_empty() {
-            since.clone_from(&message.id);
-            remembered.push(message);
+            last_id.clone_from(&message.id);
+            kept.push(message);
         }
     }
-    let skipped = lines.0.map_or(0, |lines| remembered.len().saturating_sub(lines));
-    for message in remembered.iter().skip(skipped) {
+    let skipped = limit.map_or(0, |limit| kept.len().saturating_sub(limit));
+    for message in kept.iter().skip(skipped) {
         if !show(json, message)? {
             return Ok(());
         }
@@ -35,7 +33,8 @@ pub(super) fn events(args: &Arguments) -> Result<(), Failure> {
     if !args.is_on("follow") {
         return Ok(());
     }
-    let path = if since.is_empty() { "/v3/events".to_owned() } else { format!("/v3/events?since={since}") };
+    let path =
+        if last_id.is_empty() { "/v3/events".to_owned() } else { format!("/v3/events?since={last_id}") };
     let mut stream = client.messages(&path)?;
     while let Some(message) = stream.next(None)? {
         match message.event.as_str() {
@@ -43,7 +42,7 @@ pub(super) fn events(args: &Arguments) -> Result<(), Failure> {
             "" if !show(json, &message)? => return Ok(()),
             "dropped" => {
                 return Err(Failure::Failed(format!(
-                    "events were not read fast enough, so some are missing from here on {}",
+                    "this command read too slowly, and the supervisor dropped events: {}",
                     message.data
                 )));
             }
@@ -53,9 +52,9 @@ pub(super) fn events(args: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prints an event; false when nobody reads any more.
+/// Prints an event. Returns false if the reader of standard output has gone.
 fn show(json: bool, message: &Message) -> Result<bool, Failure> {
-    let line = match serde_json::from_str::<Value>(&message.data) {
+    let line = match serde_json::from_str::<Event>(&message.data) {
         Ok(event) if !json => line(&event),
         _ => message.data.clone(),
     };
@@ -67,33 +66,31 @@ fn show(json: bool, message: &Message) -> Result<bool, Failure> {
     }
 }
 
-/// An event in a line: when, its number, what, how a process ended, and the number of what caused it.
-fn line(event: &Value) -> String {
-    let id = event.whole("id").unwrap_or_default();
-    let mut line = format!("{} {id:>5}  {}", answer::moment(event.text("time")), answer::event(event));
-    if let Some(exit) = event.part("exit") {
-        line += &format!(", {}", answer::exit(exit));
+/// Time, number, event, exit status if there is one, and the number of the event that caused it.
+fn line(event: &Event) -> String {
+    let mut line = format!("{} {:>5}  {}", timestamps::to_millis(&event.time), event.id, event.name());
+    if let Some(exit) = &event.exit {
+        line += &format!(", {}", exit.short());
     }
-    if let Some(cause) = event.whole("cause") {
-        line += &format!("  (because of {cause})");
+    if let Some(cause) = event.cause {
+        line += &format!("  (caused by {cause})");
     }
-    visible(&line)
+    sanitized(&line)
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
-    use super::line;
+    use serde_json::{Value, json};
 
     #[test]
-    fn x4_an_event_is_one_line_whatever_is_in_it() {
-        let mut event = json!({ "id": 7, "time": "T", "source": "db", "code": "exitFailed", "cause": 6,
-                                "exit": { "code": 137, "signal": "SIGKILL" } });
-        assert_eq!(line(&event), "T     7  db exitFailed, SIGKILL  (because of 6)");
-        event = json!({ "id": 1, "time": "T", "source": "global", "code": "startup", "cause": null, "exit": null });
-        assert_eq!(line(&event), "T     1  startup");
-        event = json!({ "id": 123_456, "time": "T", "source": "a\nb\u{1b}[2J", "code": "healthy" });
-        assert_eq!(line(&event), "T 123456  a\u{fffd}b\u{fffd}[2J healthy");
+    fn x4_an_event_is_one_line_whatever_its_source_is_called() {
+        let line = |event: Value| super::line(&serde_json::from_value(event).unwrap());
+        let event = json!({ "id": 7, "time": "T", "source": "db", "code": "exitFailed", "cause": 6,
+                            "exit": { "code": 137, "signal": "SIGKILL" } });
+        assert_eq!(line(event), "T     7  db exitFailed, SIGKILL  (caused by 6)");
+        let event = json!({ "id": 1, "time": "T", "source": "global", "code": "startup", "cause": null, "exit": null });
+        assert_eq!(line(event), "T     1  startup");
+        let event = json!({ "id": 123_456, "time": "T", "source": "a\nb\u{1b}[2J", "code": "healthy" });
+        assert_eq!(line(event), "T 123456  a\u{fffd}b\u{fffd}[2J healthy");
     }
 }

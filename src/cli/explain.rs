@@ -1,11 +1,9 @@
-//! `explain`: why a job runs, or does not (X5). The supervisor knows the sentences; they are only printed here.
+//! `explain`: why a job is in its current state (X5). The sentences are made by `containerpilot_core::report`.
 
-use serde_json::Value;
-
-use super::answer::Look;
+use super::answers::Explanation;
 use super::client::{Client, quoted};
 use super::flags::Arguments;
-use super::terminal::visible;
+use super::terminal::sanitized;
 use super::{Failure, as_json, print};
 
 pub(super) fn explain(args: &Arguments) -> Result<(), Failure> {
@@ -15,8 +13,7 @@ pub(super) fn explain(args: &Arguments) -> Result<(), Failure> {
     if json {
         return print(&format!("{}\n", answer.text().trim_end()));
     }
-    let explanation = answer.json()?;
-    let sentences = explanation.list("sentences").iter().filter_map(Value::as_str);
-    let lines: String = sentences.map(|line| visible(line) + "\n").collect();
+    let explanation: Explanation = answer.json()?;
+    let lines: String = explanation.sentences.iter().map(|line| sanitized(line) + "\n").collect();
     print(&lines)
 }

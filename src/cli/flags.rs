@@ -1,43 +1,40 @@
-//! Flags, read as Go's `flag` package reads them (X3).
+//! A parser for flags that follows Go's `flag` package (X3).
 //!
-//! One dash or two; `-flag value` or `-flag=value`, but a boolean takes a value only with `=`; the first
-//! argument that is no flag, or the one after `--`, begins the rest. Which flags there are is said by the
-//! table in [`super::table`].
+//! A flag has one dash or two. Its value follows as `-flag value` or `-flag=value`; a boolean takes a value only with
+//! `=`. The first argument that is not a flag, or `--`, ends the flags. [`super::table`] lists all flags.
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 
 use containerpilot_config::kinds::parse_bool;
 use containerpilot_config::suggest;
-use std::collections::BTreeMap;
 
 #[cfg(test)]
 mod tests;
 
-/// What a flag takes.
+/// The value of a flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FlagKind {
-    /// Nothing, or `=true`, `=false`.
+    /// No value, or `=true` or `=false`.
     Bool,
-    /// A text, called so in the help; the last one wins.
+    /// Text, with its name in the help; the last one wins.
     Text(&'static str),
     /// `KEY=VALUE`, repeatable.
     Pairs,
 }
 
-/// One flag.
 #[derive(Debug)]
 pub(crate) struct Flag {
     /// The name without dashes.
     pub(crate) name: &'static str,
-    /// What it takes.
     pub(crate) kind: FlagKind,
-    /// One line for the user.
+    /// One line for the help.
     pub(crate) help: &'static str,
 }
 
 impl Flag {
-    /// The one letter that means the same, for flags that are typed often.
+    /// The short form, for flags that are typed often.
     pub(crate) fn letter(&self) -> Option<&'static str> {
         match self.name {
             "follow" => Some("f"),
@@ -51,23 +48,22 @@ impl Flag {
     }
 }
 
-/// What stood on a command line.
+/// A parsed command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Arguments {
     given: Vec<(&'static str, String)>,
-    /// The arguments that are no flags, as they were given.
+    /// The arguments that are not flags.
     pub(crate) rest: Vec<OsString>,
-    /// Whether `--` stood before the rest.
+    /// True if `--` came before the rest.
     pub(crate) dashes: bool,
 }
 
 impl Arguments {
-    /// The value of a text; empty if it was not given.
+    /// The value of a text flag; empty if the flag was not given.
     pub(crate) fn text(&self, name: &str) -> &str {
         self.given.iter().rfind(|(given, _)| *given == name).map_or("", |(_, value)| value)
     }
 
-    /// Whether a boolean is on.
     pub(crate) fn is_on(&self, name: &str) -> bool {
         self.text(name) == "true"
     }
@@ -77,19 +73,19 @@ impl Arguments {
         self.given.iter().map(|(name, _)| *name)
     }
 
-    /// Takes over what was given before the subcommand, where the subcommand's own flags do not say otherwise.
+    /// Adds the flags that came before the subcommand; the subcommand's own flags win.
     pub(crate) fn inherit(&mut self, main: &Self) {
         let mut given = main.given.clone();
         given.append(&mut self.given);
         self.given = given;
     }
 
-    /// The same flags without the arguments behind them.
+    /// The flags without the other arguments.
     pub(crate) fn flags_only(&self) -> Self {
         Self { given: self.given.clone(), ..Self::default() }
     }
 
-    /// The pairs that were given; of one key, the last wins.
+    /// The values of a pairs flag; the last value of a key wins.
     pub(crate) fn pairs(&self, name: &str) -> BTreeMap<&str, &str> {
         self.given
             .iter()
@@ -99,10 +95,9 @@ impl Arguments {
     }
 }
 
-/// Why the arguments were not understood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FlagErrorKind {
-    /// `-help` or `-h`: no mistake, but nothing else is done.
+    /// `-help` or `-h`, which is not an error.
     Help,
     UnknownFlag,
     MissingValue,
@@ -111,11 +106,11 @@ pub(crate) enum FlagErrorKind {
     BadSyntax,
 }
 
-/// The arguments were not understood, or help was asked for.
+/// The arguments are invalid, or they ask for help.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FlagError {
     pub(crate) kind: FlagErrorKind,
-    /// Go's own sentence, which scripts may know, and perhaps a suggestion.
+    /// Go's wording, because scripts may look for it, and perhaps a suggestion.
     pub(crate) message: String,
 }
 
@@ -131,7 +126,7 @@ impl fmt::Display for FlagError {
     }
 }
 
-/// Reads arguments up to the first that is no flag, as Go does.
+/// Parses flags up to the first argument that is not a flag, as Go does.
 pub(crate) fn parse<A: AsRef<OsStr>>(flags: &[&'static Flag], args: &[A]) -> Result<Arguments, FlagError> {
     let mut found = Arguments::default();
     let mut args = args.iter().map(AsRef::as_ref).peekable();
@@ -159,7 +154,7 @@ pub(crate) fn parse<A: AsRef<OsStr>>(flags: &[&'static Flag], args: &[A]) -> Res
     Ok(found)
 }
 
-/// Reads arguments in which flags may also stand behind others, as subcommands take them.
+/// Parses the arguments of a subcommand, where flags may also follow other arguments.
 pub(crate) fn parse_mixed(flags: &[&'static Flag], args: &[OsString]) -> Result<Arguments, FlagError> {
     let mut all = Arguments::default();
     let mut rest = args.to_vec();
@@ -176,7 +171,7 @@ pub(crate) fn parse_mixed(flags: &[&'static Flag], args: &[OsString]) -> Result<
     }
 }
 
-/// Whether an argument is taken for a flag: a dash, and something after it.
+/// Returns true for a dash with something after it.
 fn is_flag(arg: &OsStr) -> bool {
     let bytes = arg.as_encoded_bytes();
     bytes.len() > 1 && bytes.starts_with(b"-")
@@ -189,7 +184,7 @@ fn utf8(arg: &OsStr) -> Result<&str, FlagError> {
     })
 }
 
-/// `--name=value` in its parts.
+/// Splits `--name=value`.
 fn name_and_value(arg: &str) -> Result<(&str, Option<&str>), FlagError> {
     let body = arg.strip_prefix("--").or_else(|| arg.strip_prefix('-')).unwrap_or(arg);
     if body.is_empty() || body.starts_with(['-', '=']) {
@@ -231,7 +226,7 @@ fn unknown(flags: &[&'static Flag], name: &str) -> FlagError {
     FlagError::new(FlagErrorKind::UnknownFlag, message)
 }
 
-/// The flags that begin like `name`, or else the nearest one.
+/// The flags that begin with `name`, or else the most similar one.
 fn nearest(flags: &[&'static Flag], name: &str) -> Vec<&'static str> {
     let name = name.trim().to_ascii_lowercase();
     let names = || flags.iter().map(|flag| flag.name).chain(["help"]);

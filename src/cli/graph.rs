@@ -1,14 +1,14 @@
-//! `graph`: the web of jobs, events and watches as a picture, or as the text of one.
+//! `graph`: the jobs, events and watches of a configuration as a graph.
 
 mod dot;
 mod layout;
 mod mermaid;
+mod model;
 mod svg;
 #[cfg(test)]
 mod tests;
-mod web;
 
-use self::web::Web;
+use self::model::Graph;
 use super::flags::Arguments;
 use super::{Failure, check, config_path, render};
 use crate::load::files;
@@ -20,11 +20,11 @@ pub(super) fn graph(args: &Arguments) -> Result<(), Failure> {
         "svg" => svg::text,
         other => {
             return Err(Failure::Usage(format!(
-                "there is no format `{other}`; there are `mermaid`, `dot` and `svg`"
+                "unknown format `{other}`: the formats are `mermaid`, `dot` and `svg`"
             )));
         }
     };
     let read = files::read(config_path(args).as_deref()).map_err(Failure::Failed)?;
-    let plan = check::loads(read, "there is nothing to draw")?;
-    render::write(args.text("out"), draw(&Web::of(&plan)).as_bytes())
+    let plan = check::load_or_fail(read, "nothing was drawn")?;
+    render::write(args.text("out"), draw(&Graph::of(&plan)).as_bytes())
 }

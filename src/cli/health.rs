@@ -1,14 +1,12 @@
-//! `health`: one line and an exit code, for an image's HEALTHCHECK.
+//! `health`: one line and an exit code, for the HEALTHCHECK of an image.
 
-use serde_json::Value;
-
-use super::answer::Look;
+use super::answers::{Health, Job, Status};
 use super::client::Client;
 use super::flags::Arguments;
-use super::{Failure, print, status, time_limit};
+use super::{Failure, print, time_limit};
 
-/// How many jobs are named.
-const MOST: usize = 5;
+/// How many unhealthy jobs are named.
+const MAX_NAMED: usize = 5;
 
 pub(super) fn health(args: &Arguments) -> Result<(), Failure> {
     let client = match time_limit(args)? {
@@ -18,64 +16,83 @@ pub(super) fn health(args: &Arguments) -> Result<(), Failure> {
     let (healthy, reason) = match args.rest.first() {
         None => {
             let mut answer = client.get("/v3/health")?;
-            // Both answers are of one form; which it is says the body.
+            // An unhealthy container is reported with 503 and the same JSON.
             if answer.status == 503 && answer.body.starts_with(b"{") {
                 answer.status = 200;
             }
-            let health = answer.json()?;
-            (health.is("healthy") == Some(true), reason(&health))
+            let health: Health = answer.json()?;
+            (health.healthy, reason(&health))
         }
         Some(name) => {
             let name = name.to_string_lossy();
-            let known = client.get("/v3/status")?.json()?;
-            let job = status::job(&known, &name)?;
-            match (job.text("health"), job.text("state")) {
-                ("healthy", _) => (true, format!("{name} is healthy")),
-                // Without checks, to run is all that can be asked of it.
-                ("none", "running") => (true, format!("{name} is running; it has no checks")),
-                ("none", state) => (false, format!("{name} is {state}")),
-                ("unknown", "running") if known.is("maintenance") == Some(true) => {
-                    (true, format!("{name} is not checked during maintenance"))
-                }
-                ("unknown", "running") => (false, format!("{name} has not passed its checks yet")),
-                ("unknown", state) => (false, format!("{name} is {state}")),
-                (health, _) => (false, format!("{name} is {health}{}", status::why_unhealthy(job))),
-            }
+            let status: Status = client.get("/v3/status")?.json()?;
+            job_health(&name, status.job(&name)?, status.maintenance)
         }
     };
     if healthy { print(&format!("{reason}\n")) } else { Err(Failure::Failed(reason)) }
 }
 
-/// The supervisor's reason, with the jobs that are to blame.
-fn reason(health: &Value) -> String {
-    let bad = health.list("jobs").iter().filter(|job| job.text("health") != "healthy");
-    let mut bad: Vec<String> = bad
-        .map(|job| format!("{} is {} and {}", job.text("name"), job.text("state"), job.text("health")))
-        .collect();
-    if health.is("healthy") == Some(true) || bad.is_empty() {
-        return health.text("reason").to_owned();
+fn job_health(name: &str, job: &Job, maintenance: bool) -> (bool, String) {
+    match (job.health.as_str(), job.state.as_str()) {
+        ("healthy", _) => (true, format!("{name} is healthy")),
+        // A job without checks is healthy while it runs.
+        ("none", "running") => (true, format!("{name} is running; it has no checks")),
+        ("none", state) => (false, format!("{name} is {state}")),
+        ("unknown", "running") if maintenance => {
+            (true, format!("{name} is in maintenance mode: checks are suspended"))
+        }
+        ("unknown", "running") => (false, format!("{name} has not passed its checks yet")),
+        ("unknown", state) => (false, format!("{name} is {state}")),
+        (health, _) => {
+            let why = job.failing_check().map_or_else(String::new, |why| format!(": {why}"));
+            (false, format!("{name} is {health}{why}"))
+        }
     }
-    if bad.len() > MOST {
-        let others = bad.len() - MOST;
-        bad.truncate(MOST);
-        bad.push(format!("and {others} others"));
+}
+
+/// The supervisor's reason, followed by the jobs that are not healthy.
+fn reason(health: &Health) -> String {
+    let unhealthy = health.jobs.iter().filter(|job| job.health != "healthy");
+    let mut unhealthy: Vec<String> = unhealthy.map(state_and_health).collect();
+    if health.healthy || unhealthy.is_empty() {
+        return health.reason.clone();
     }
-    format!("{}: {}", health.text("reason"), bad.join(", "))
+    if unhealthy.len() > MAX_NAMED {
+        let others = unhealthy.len() - MAX_NAMED;
+        unhealthy.truncate(MAX_NAMED);
+        unhealthy.push(format!("and {others} more"));
+    }
+    format!("{}: {}", health.reason, unhealthy.join(", "))
+}
+
+/// `app is running but unhealthy`
+pub(super) fn state_and_health(job: &Job) -> String {
+    let Job { name, state, health, .. } = job;
+    match (state.as_str(), health.as_str()) {
+        (state, "unknown") => format!("{name} is {state}, health unknown"),
+        ("running", "unhealthy") => format!("{name} is running but unhealthy"),
+        (state, health) => format!("{name} is {state} and {health}"),
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
-    use super::reason;
+    use super::*;
 
     #[test]
-    fn x4_health_names_whom_to_look_at() {
+    fn x4_health_names_the_unhealthy_jobs() {
         let job = |name: &str, health: &str| json!({ "name": name, "state": "running", "health": health });
+        let reason = |health: &Value| reason(&serde_json::from_value(health.clone()).unwrap());
         let mut health = json!({ "healthy": false, "reason": "1 of 2 are healthy", "jobs": [job("a", "healthy"), job("b", "unhealthy")] });
-        assert_eq!(reason(&health), "1 of 2 are healthy: b is running and unhealthy");
+        assert_eq!(reason(&health), "1 of 2 are healthy: b is running but unhealthy");
         health["jobs"] = (0..7).map(|nth| job(&format!("j{nth}"), "unknown")).collect();
-        assert!(reason(&health).ends_with("j4 is running and unknown, and 2 others"), "{}", reason(&health));
+        assert!(
+            reason(&health).ends_with("j4 is running, health unknown, and 2 more"),
+            "{}",
+            reason(&health)
+        );
         health["healthy"] = true.into();
         assert_eq!(reason(&health), "1 of 2 are healthy");
     }

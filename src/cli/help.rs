@@ -1,4 +1,4 @@
-//! Help, made from the table of commands.
+//! The output of `help`, generated from the table of commands.
 
 use std::fmt::Write;
 
@@ -7,10 +7,10 @@ use super::table::{COMMANDS, Command, EXIT_CODES, MAIN_FLAGS, VARIABLES};
 
 const WIDTH: usize = 80;
 
-/// What the program can do.
+/// Help for the whole program.
 pub(super) fn overview() -> String {
     let mut out = String::from(
-        "containerpilot: an init system for containers, made of jobs, events and watches\n\n\
+        "containerpilot: an init system for containers\n\n\
          Usage:\n  containerpilot [FLAGS] [-- PROGRAM ARGS…]\n  containerpilot COMMAND [FLAGS] [ARGUMENTS]\n\n\
          Commands:\n",
     );
@@ -29,11 +29,11 @@ pub(super) fn overview() -> String {
     for (name, meaning) in VARIABLES {
         row(&mut out, name, meaning);
     }
-    let _ = write!(out, "\n`containerpilot help COMMAND` explains a command.\n");
+    let _ = write!(out, "\n`containerpilot help COMMAND` prints the help of a command.\n");
     out
 }
 
-/// How to use one command.
+/// Help for one command.
 pub(super) fn command(command: &Command) -> String {
     let mut out = format!(
         "containerpilot {}: {}\n\nUsage:\n  containerpilot {}",
@@ -58,7 +58,7 @@ pub(super) fn command(command: &Command) -> String {
     out
 }
 
-/// A flag with what it takes.
+/// The flag with its short form and the name of its value.
 pub(super) fn flag_usage(flag: &Flag) -> String {
     let name = match flag.letter() {
         Some(letter) => format!("-{letter}, -{}", flag.name),

@@ -1,44 +1,41 @@
-//! `logs`: the last lines of jobs, and those to come.
+//! `logs`: the last lines that jobs wrote, and with --follow the new ones.
 
 use std::io::{ErrorKind, Write};
 use std::sync::Mutex;
 use std::time::Instant;
 
-use serde_json::Value;
-
-use super::answer::Look;
+use super::answers::{Job, Status};
 use super::client::{Bytes, Client, PATIENCE, quoted};
 use super::flags::Arguments;
-use super::{Failure, Lines};
+use super::{Failure, line_limit};
 
-/// More jobs than this are not followed at once: each is a connection of its own.
-const MOST: usize = 32;
+/// How many jobs can be followed at once; each takes a connection and a thread.
+const MAX_FOLLOWED: usize = 32;
 
 pub(super) fn logs(args: &Arguments) -> Result<(), Failure> {
     let follow = args.is_on("follow");
-    let lines = Lines::of(args)?;
+    let limit = line_limit(args)?;
     let client = Client::of(args)?;
     let mut names: Vec<String> = args.rest.iter().map(|name| name.to_string_lossy().into_owned()).collect();
     if names.is_empty() {
-        let status = client.get("/v3/status")?.json()?;
-        let jobs = status.list("jobs").iter().filter(|job| job.text("role") != "telemetry");
-        names = distinct(jobs);
+        let status: Status = client.get("/v3/status")?.json()?;
+        names = distinct(status.jobs.iter().filter(|job| job.role != "telemetry"));
     }
     let open = |name: &String| {
         let mut path = format!("/v3/jobs/{}/logs?follow={follow}", quoted(name));
-        if let Some(lines) = lines.0 {
-            path += &format!("&lines={lines}");
+        if let Some(limit) = limit {
+            path += &format!("&lines={limit}");
         }
         client.bytes(&path).map_err(Failure::from)
     };
-    // What is kept is there already; only what comes may take its time.
+    // The kept lines are sent at once; only new lines may take any time.
     let until = (!follow).then(|| Instant::now() + PATIENCE);
     if let [only] = names.as_slice() {
         return copy(open(only)?, None, until);
     }
-    if follow && names.len() > MOST {
+    if follow && names.len() > MAX_FOLLOWED {
         return Err(Failure::Usage(format!(
-            "at most {MOST} jobs can be followed at once: name those that matter"
+            "`logs --follow` takes at most {MAX_FOLLOWED} jobs: name the ones to follow"
         )));
     }
     if !follow {
@@ -65,20 +62,19 @@ pub(super) fn logs(args: &Arguments) -> Result<(), Failure> {
     first.into_inner().unwrap_or(Ok(()))
 }
 
-/// The names of all jobs; of several with one name, with the number that tells them apart.
-fn distinct<'a>(jobs: impl Iterator<Item = &'a Value>) -> Vec<String> {
+/// The names of the jobs. The second and later jobs of the same name get their number, as in `NAME:2`.
+fn distinct<'a>(jobs: impl Iterator<Item = &'a Job>) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     let mut seen = std::collections::BTreeMap::new();
     for job in jobs {
-        let name = job.text("name");
-        let count = seen.entry(name.to_owned()).or_insert(0_u32);
+        let count = seen.entry(&job.name).or_insert(0_u32);
         *count += 1;
-        names.push(if *count == 1 { name.to_owned() } else { format!("{name}:{count}") });
+        names.push(if *count == 1 { job.name.clone() } else { format!("{}:{count}", job.name) });
     }
     names
 }
 
-/// Copies lines to standard output, whole lines at a time, with the job's name before each if there are several.
+/// Copies a log to standard output. With a name, it is copied line by line with the name in front.
 fn copy(mut stream: Bytes, name: Option<&str>, until: Option<Instant>) -> Result<(), Failure> {
     let mut line = Vec::new();
     loop {
@@ -86,7 +82,7 @@ fn copy(mut stream: Bytes, name: Option<&str>, until: Option<Instant>) -> Result
         let end = piece.is_none();
         let Some(name) = name else {
             match piece {
-                Some(piece) if written(piece)? => continue,
+                Some(piece) if write(piece)? => continue,
                 _ => return Ok(()),
             }
         };
@@ -102,14 +98,14 @@ fn copy(mut stream: Bytes, name: Option<&str>, until: Option<Instant>) -> Result
             out.extend_from_slice(one);
         }
         line.drain(..whole);
-        if !written(&out)? || end {
+        if !write(&out)? || end {
             return Ok(());
         }
     }
 }
 
-/// Whether anybody still reads.
-fn written(bytes: &[u8]) -> Result<bool, Failure> {
+/// Writes to standard output. Returns false if its reader has gone.
+fn write(bytes: &[u8]) -> Result<bool, Failure> {
     let mut out = std::io::stdout().lock();
     match out.write_all(bytes).and_then(|()| out.flush()) {
         Ok(()) => Ok(true),

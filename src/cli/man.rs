@@ -1,4 +1,4 @@
-//! The manual page, made from the table of commands.
+//! The manual page, generated from the table of commands.
 
 use std::fmt::Write;
 
@@ -13,10 +13,12 @@ pub(super) fn page() -> String {
          .SH SYNOPSIS\n.B containerpilot\n[\\fIFLAGS\\fR] [\\fB\\-\\-\\fR \\fIPROGRAM ARGS\\fR…]\n.br\n\
          .B containerpilot\n\\fICOMMAND\\fR [\\fIFLAGS\\fR] [\\fIARGUMENTS\\fR]\n\
          .SH DESCRIPTION\n\
-         containerpilot runs the jobs of a container: processes with rules for when they run, how they are checked \
-         and how they are advertised. Events connect them, and watches follow the services they depend on.\n\
+         containerpilot runs the jobs of a container. A job is a process with rules: when it starts, how its health is \
+         checked and how it is registered in Consul. Jobs start at events of other jobs, and watches follow the services \
+         that they depend on.\n\
          .SH FLAGS\n\
-         Flags take one dash or two, and their value after a space or after =. They stand before any command.\n",
+         Each flag takes one dash or two; its value follows after a space or =. These flags are used without a command; \
+         the flags of a command are listed with it.\n",
         roff(env!("CARGO_PKG_VERSION"))
     );
     for flag in MAIN_FLAGS {
@@ -43,16 +45,19 @@ pub(super) fn page() -> String {
     }
     out.push_str(".SH FILES\n");
     for (path, meaning) in [
-        ("/etc/containerpilot.json5", "the configuration, where none is named"),
-        ("/etc/containerpilot.d", "its files are the configuration, where that file does not exist"),
-        ("/var/run/containerpilot.socket", "the control socket"),
+        ("/etc/containerpilot.json5", "the default configuration"),
+        (
+            "/etc/containerpilot.d",
+            "the directory with the default configuration, if that file does not exist",
+        ),
+        ("/var/run/containerpilot.socket", "the default control socket"),
     ] {
         let _ = write!(out, ".TP\n.I {}\n{}\n", roff(path), roff(meaning));
     }
     out
 }
 
-/// Text that roff prints as it stands.
+/// Escapes a text for roff.
 fn roff(text: &str) -> String {
     let escaped = text.replace('\\', "\\e").replace('-', "\\-").replace('`', "\\(ga").replace('"', "\\(dq");
     if escaped.starts_with(['.', '\'']) { format!("\\&{escaped}") } else { escaped }

@@ -1,4 +1,4 @@
-//! `migrate`: a ContainerPilot 2 file as one of version 3.
+//! `migrate`: converts a ContainerPilot 2 configuration to version 3.
 
 use std::io::Write;
 
@@ -11,7 +11,7 @@ use crate::load::host::ThisHost;
 use crate::load::source::OPTIONS;
 
 pub(super) fn migrate(args: &Arguments) -> Result<(), Failure> {
-    // Behind `--` everything is the program's; otherwise the file comes first.
+    // All arguments after `--` belong to the program. Without `--` the first argument is the file.
     let (path, program) = match args.rest.split_first() {
         Some((_, program)) if !args.dashes => (config_path(args), program),
         _ => (config_path(&args.flags_only()), args.rest.as_slice()),
@@ -19,7 +19,7 @@ pub(super) fn migrate(args: &Arguments) -> Result<(), Failure> {
     let program: Vec<String> = program.iter().map(run::utf8).collect::<Result<_, _>>()?;
     let mut inputs = files::read(path.as_deref()).map_err(Failure::Failed)?;
     let Some(input) = inputs.pop().filter(|_| inputs.is_empty()) else {
-        let message = "a ContainerPilot 2 configuration is one file: name it, not its directory";
+        let message = "a ContainerPilot 2 configuration is a file, not a directory";
         return Err(Failure::Usage(message.to_owned()));
     };
     let name = input.name.clone();
@@ -28,16 +28,16 @@ pub(super) fn migrate(args: &Arguments) -> Result<(), Failure> {
         Ok(Migrated { text, notes }) => {
             print(&text)?;
             let notes = notes.iter().map(|note| format!("note: {note}\n")).collect::<String>();
-            // Without standard error there is nobody to tell; the file says it too.
+            // The notes are also in the printed file.
             let _ = std::io::stderr().write_all(notes.as_bytes());
             Ok(())
         }
-        Err(MigrateError::NotOld) => {
-            Err(Failure::Failed(format!("{name} is no ContainerPilot 2 file: there is nothing to migrate")))
-        }
+        Err(MigrateError::NotOld) => Err(Failure::Failed(format!(
+            "{name} is not a ContainerPilot 2 configuration: nothing to migrate"
+        ))),
         Err(MigrateError::Broken(report)) => {
-            check::complain(&report, false);
-            Err(Failure::Failed("the file has errors, so there is nothing to print".to_owned()))
+            check::print_report(&report, false);
+            Err(Failure::Failed("the configuration has errors, so it was not migrated".to_owned()))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `render` and `-template`: a configuration after its template has been rendered, and nothing else.
+//! `render` and `-template`: print the rendered template of a configuration.
 
 use std::io::Write;
 use std::path::Path;
@@ -32,16 +32,16 @@ pub(super) fn render(args: &Arguments) -> Result<(), Failure> {
     write(args.text("out"), &text)
 }
 
-/// `-template`, whose other arguments 3.8 ignores.
+/// `-template`. Like 3.8, it ignores other arguments.
 pub(super) fn template(args: &Arguments) -> Result<(), Failure> {
     render(&args.flags_only())
 }
 
-/// Writes to a file, or to standard output.
+/// Writes to the file `out`, or to standard output if it is empty or `-`.
 pub(super) fn write(out: &str, text: &[u8]) -> Result<(), Failure> {
     if !matches!(out, "" | "-") {
         return std::fs::write(Path::new(out), text)
-            .map_err(|error| Failure::Failed(format!("{out} cannot be written: {error}")));
+            .map_err(|error| Failure::Failed(format!("cannot write {out}: {error}")));
     }
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(text).and_then(|()| stdout.flush()) {

@@ -1,4 +1,4 @@
-//! `run`: supervising (the default), and `-- PROGRAM` (S7).
+//! `run`: supervises the configuration (the default), a program after `--` (S7), or both.
 
 use std::ffi::OsString;
 
@@ -11,27 +11,27 @@ use crate::load::{files, host};
 use crate::process::signals::{self, Taken};
 use crate::runtime::Runtime;
 
-/// Supervises what the configuration and the command line ask for; the code to exit with.
+/// Runs the supervisor. Returns its exit code.
 pub(super) fn run(args: &Arguments) -> Result<u8, Failure> {
     let program = program(args)?;
-    // What stands behind `--` is the program's, and no path.
+    // Arguments after `--` belong to the program; none of them is a path.
     let args = &args.flags_only();
     let configured = program.is_none() || config_path(args).is_some() || files::usual_place_exists();
     let taken = if configured { Taken::Meant } else { Taken::Every };
-    // Before anything that takes time: to PID 1 a signal that is not held is lost.
-    signals::hold(taken).map_err(|error| cannot("signals cannot be held", &error))?;
+    // First of all: a signal that PID 1 does not block is lost.
+    signals::hold(taken).map_err(|error| cannot("cannot block signals", &error))?;
     let (plan, source) = if configured {
         let mut source = Source::new(config_path(args), program.clone());
         source.read_once().map_err(Failure::Failed)?;
         let plan = match source.load(host::environment()) {
             Ok((plan, report)) => {
-                check::complain(&report, false);
+                check::print_report(&report, false);
                 plan
             }
             Err(NoPlan::Unreadable(why)) => return Err(Failure::Failed(why)),
             Err(NoPlan::Bare) => return Err(not_a_program(program.as_ref())),
             Err(NoPlan::Errors(report)) => {
-                check::complain(&report, false);
+                check::print_report(&report, false);
                 let words = "the configuration has errors, so nothing was started";
                 return Err(Failure::Failed(words.to_owned()));
             }
@@ -42,16 +42,16 @@ pub(super) fn run(args: &Arguments) -> Result<u8, Failure> {
             Some(Program { words, bare: false }) => {
                 let plan = source::main_program(None, words).map_err(|report| {
                     let words = report.display(check::style(false)).to_string();
-                    Failure::Failed(format!("the program cannot be a job:\n{words}"))
+                    Failure::Failed(format!("cannot run the program as a job:\n{words}"))
                 })?;
                 (plan, None)
             }
             Some(Program { bare: true, .. }) => return Err(not_a_program(program.as_ref())),
-            None => return Err(Failure::Failed("there is nothing to run".to_owned())),
+            None => return Err(Failure::Failed("nothing to run".to_owned())),
         }
     };
     let mut runtime = Runtime::new(Core::new(plan), taken, host::environment(), source)
-        .map_err(|error| cannot("the supervisor cannot begin", &error))?;
+        .map_err(|error| cannot("cannot start the supervisor", &error))?;
     runtime.open().map_err(Failure::Failed)?;
     Ok(runtime.run())
 }
@@ -60,11 +60,11 @@ fn cannot(what: &str, error: &std::io::Error) -> Failure {
     Failure::Failed(format!("{what}: {error}"))
 }
 
-/// The program of the command line and its arguments. ContainerPilot 2 took it without `--` before it; only beside such
-/// a file that is one (C8).
+/// The program on the command line, with its arguments. Without `--` it counts only with a ContainerPilot 2
+/// configuration (C8).
 fn program(args: &Arguments) -> Result<Option<Program>, Failure> {
     if args.rest.is_empty() {
-        let missing = || Failure::Usage("there is no program after `--`".to_owned());
+        let missing = || Failure::Usage("missing program after `--`".to_owned());
         return if args.dashes { Err(missing()) } else { Ok(None) };
     }
     let words = args.rest.iter().map(utf8).collect::<Result<_, _>>()?;
@@ -75,7 +75,6 @@ fn not_a_program(program: Option<&Program>) -> Failure {
     unknown_command(program.and_then(|program| program.words.first()).map(String::as_str).unwrap_or_default())
 }
 
-/// A word of the command line as text.
 pub(super) fn utf8(word: &OsString) -> Result<String, Failure> {
     source::utf8(word).map_err(Failure::Usage)
 }

@@ -1,10 +1,11 @@
-//! `simulate`: a configuration in virtual time, as a scenario has it, with no process started.
+//! `simulate`: runs a configuration in virtual time. No process is started.
 
+mod explore;
 mod json;
 mod svg;
-mod text;
-mod worlds;
+mod timeline;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use containerpilot_config::host::{Host, ProgramState};
@@ -16,16 +17,14 @@ use containerpilot_simulation::explore::{Explorer, Found, Seed};
 use containerpilot_simulation::read::Draft;
 use containerpilot_simulation::scenario::Scenario;
 use containerpilot_simulation::{expect, player};
-use std::collections::BTreeMap;
 
 use super::flags::Arguments;
-use super::terminal::{Screen, visible};
+use super::terminal::{Screen, sanitized};
 use super::{Failure, check, named_config, render};
 use crate::load::files;
 use crate::load::host::ThisHost;
 use crate::load::source::OPTIONS;
 
-/// The form of the answer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Format {
     Human,
@@ -39,14 +38,14 @@ pub(super) fn simulate(args: &Arguments) -> Result<(), Failure> {
         "json" => Format::Json,
         "svg" => Format::Svg,
         other => {
-            let words = format!("there is no format `{other}`; there are `human`, `json` and `svg`");
-            return Err(Failure::Usage(words));
+            let message = format!("unknown format `{other}`: the formats are `human`, `json` and `svg`");
+            return Err(Failure::Usage(message));
         }
     };
     let (config, scenario) = paths(args)?;
-    let plan = plan(config.as_deref()).map_err(Failure::Unreadable)?;
+    let plan = plan(config.as_deref()).map_err(Failure::InvalidInput)?;
     let scenario = match scenario {
-        Some(path) => read(&path, &plan)?,
+        Some(path) => read_scenario(&path, &plan)?,
         None => Scenario::default(),
     };
     let out = args.text("out");
@@ -54,22 +53,22 @@ pub(super) fn simulate(args: &Arguments) -> Result<(), Failure> {
     if !args.text("explore").is_empty() {
         return explore(args, &plan, &scenario, format, screen);
     }
-    let (scenario, mishaps) = world(args, &plan, scenario)?;
+    let (scenario, faults) = with_seed(args, &plan, scenario)?;
     let course = player::play(&plan, &scenario);
     let verdicts = expect::judge(&scenario, &course);
-    let answer = match format {
-        Format::Human => mishaps + &text::story(screen, &course, &verdicts, args.is_on("full")),
-        Format::Svg => svg::story(&course, &verdicts),
-        Format::Json => json::story(&course, &verdicts),
+    let text = match format {
+        Format::Human => faults + &timeline::human(screen, &course, &verdicts, args.is_on("full")),
+        Format::Svg => svg::timeline(&course, &verdicts),
+        Format::Json => json::timeline(&course, &verdicts),
     };
-    render::write(out, answer.as_bytes())?;
+    render::write(out, text.as_bytes())?;
     if let Some(cut) = course.cut {
-        return Err(Failure::Failed(format!("the rehearsal was given up: {cut}")));
+        return Err(Failure::Failed(format!("the simulation was stopped: {cut}")));
     }
     if verdicts.iter().all(|verdict| verdict.holds) { Ok(()) } else { Err(Failure::Failed(String::new())) }
 }
 
-/// Tries many worlds.
+/// `simulate --explore`
 fn explore(
     args: &Arguments,
     plan: &Plan,
@@ -77,67 +76,67 @@ fn explore(
     format: Format,
     screen: Screen,
 ) -> Result<(), Failure> {
-    let number = |flag: &str, usual: &str| {
-        let text = Some(args.text(flag)).filter(|text| !text.is_empty()).unwrap_or(usual);
-        let wrong = || Failure::Usage(format!("-{flag} cannot be `{text}`: it is no number"));
-        text.parse::<u64>().map_err(|_| wrong())
+    let number = |flag: &str, default: &str| {
+        let text = Some(args.text(flag)).filter(|text| !text.is_empty()).unwrap_or(default);
+        let invalid = || Failure::Usage(format!("invalid -{flag} `{text}`: not a number"));
+        text.parse::<u64>().map_err(|_| invalid())
     };
-    let (worlds, series) = (number("explore", "")?, number("seed", "1")?);
-    let found = Explorer::new(plan, scenario).explore(series, worlds);
-    let answer = match format {
-        Format::Human => worlds::human(screen, worlds, &found),
-        Format::Json => worlds::json(worlds, &found),
+    let (variations, series) = (number("explore", "")?, number("seed", "1")?);
+    let found = Explorer::new(plan, scenario).explore(series, variations);
+    let text = match format {
+        Format::Human => explore::human(screen, variations, &found),
+        Format::Json => explore::json(variations, &found),
         Format::Svg => {
-            let words = "-explore has no picture; draw one world with -seed";
-            return Err(Failure::Usage(words.to_owned()));
+            let message = "-explore cannot be drawn; use -seed to draw one variation";
+            return Err(Failure::Usage(message.to_owned()));
         }
     };
-    render::write(args.text("out"), answer.as_bytes())?;
+    render::write(args.text("out"), text.as_bytes())?;
     if found.iter().any(Found::is_problem) { Err(Failure::Failed(String::new())) } else { Ok(()) }
 }
 
-/// The scenario, with the mishaps of a world that was found; and those in words.
-fn world(args: &Arguments, plan: &Plan, scenario: Scenario) -> Result<(Scenario, String), Failure> {
+/// Adds the faults of --seed to the scenario. Returns it with a line that lists the faults.
+fn with_seed(args: &Arguments, plan: &Plan, scenario: Scenario) -> Result<(Scenario, String), Failure> {
     let text = args.text("seed");
     if text.is_empty() {
         return Ok((scenario, String::new()));
     }
     let seed: Seed = text.parse().map_err(|()| {
-        Failure::Usage(format!("-seed cannot be `{text}`: write it as -explore has shown it"))
+        Failure::Usage(format!("invalid -seed `{text}`: copy it from the output of -explore"))
     })?;
     let explorer = Explorer::new(plan, &scenario);
-    let words = format!("{}\n\n", visible(&worlds::circumstances(&explorer.mishaps(seed))));
+    let faults = format!("{}\n\n", sanitized(&explore::fault_list(&explorer.mishaps(seed))));
     let expectations = scenario.expectations;
-    Ok((Scenario { expectations, ..explorer.scenario(seed) }, words))
+    Ok((Scenario { expectations, ..explorer.scenario(seed) }, faults))
 }
 
-/// The configuration and the scenario. With -config, the only argument is the scenario.
+/// The paths of the configuration and the scenario. With -config, the only argument is the scenario.
 fn paths(args: &Arguments) -> Result<(Option<PathBuf>, Option<PathBuf>), Failure> {
     let mut rest = args.rest.iter().map(PathBuf::from);
     let config = if args.text("config").is_empty() { rest.next() } else { None };
     let scenario = rest.next();
     if let Some(extra) = rest.next() {
-        let words = format!("`simulate` does not know what to do with `{}`", extra.display());
-        return Err(Failure::Usage(words));
+        let message = format!("unexpected argument `{}` for `simulate`", extra.display());
+        return Err(Failure::Usage(message));
     }
     Ok((config.or_else(|| named_config(args)), scenario))
 }
 
-/// Loads a configuration. Nothing of it is started, so its programs and users need not be here.
+/// Loads a configuration. Nothing is started, so its programs and users need not exist here.
 fn plan(path: Option<&Path>) -> Result<Plan, String> {
     let inputs = files::read(path)?;
-    let Loaded { plan, report } = load(inputs, &Elsewhere(ThisHost::look()), OPTIONS);
-    check::complain(&report, false);
+    let Loaded { plan, report } = load(inputs, &TargetHost(ThisHost::look()), OPTIONS);
+    check::print_report(&report, false);
     plan.ok_or_else(|| "the configuration has errors, so there is nothing to simulate".to_owned())
 }
 
-fn read(path: &Path, plan: &Plan) -> Result<Scenario, Failure> {
-    let mut inputs = files::read(Some(path)).map_err(Failure::Unreadable)?;
+fn read_scenario(path: &Path, plan: &Plan) -> Result<Scenario, Failure> {
+    let mut inputs = files::read(Some(path)).map_err(Failure::InvalidInput)?;
     let input = match inputs.pop() {
         Some(input) if inputs.is_empty() => input,
         _ => {
-            let words = format!("{} is a folder; a scenario is one file", path.display());
-            return Err(Failure::Unreadable(words));
+            let message = format!("{} is a directory; a scenario is a file", path.display());
+            return Err(Failure::InvalidInput(message));
         }
     };
     let draft = Draft::read(input);
@@ -151,15 +150,15 @@ fn read(path: &Path, plan: &Plan) -> Result<Scenario, Failure> {
         })
         .collect();
     draft.scenario(plan, &others).map_err(|report| {
-        check::complain(&report, true);
-        Failure::Unreadable("the scenario has errors, so nothing was simulated".to_owned())
+        check::print_report(&report, true);
+        Failure::InvalidInput("the scenario has errors, so nothing was simulated".to_owned())
     })
 }
 
-/// The machine that the configuration is meant for: where it cannot be asked, it is taken to have what is needed.
-struct Elsewhere(ThisHost);
+/// The host that the configuration is for. Programs, files and users are assumed to exist there.
+struct TargetHost(ThisHost);
 
-impl Host for Elsewhere {
+impl Host for TargetHost {
     fn environment(&self) -> &Environment {
         self.0.environment()
     }

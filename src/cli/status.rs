@@ -1,221 +1,142 @@
-//! `status`: what every job is doing, or everything about one.
+//! `status`: one line per job and watch, or everything about one of them.
 
 mod detail;
 #[cfg(test)]
 mod tests;
 
-use containerpilot_config::suggest;
+use containerpilot_core::report::words::WAITING_UNTIL;
+use serde::Deserialize;
 use serde_json::Value;
 
-use super::answer::{self, Look};
+use super::answers::{Job, Status, Watch};
 use super::client::Client;
 use super::flags::Arguments;
-use super::terminal::{Cell, Screen, Tone, span, table};
+use super::terminal::{Cell, Screen, Tone, short_duration, table};
 use super::{Failure, as_json, print};
 
 pub(super) fn status(args: &Arguments) -> Result<(), Failure> {
     let json = as_json(args)?;
     let answer = Client::of(args)?.get("/v3/status")?.good()?;
-    let name = args.rest.first().map(|name| name.to_string_lossy().into_owned());
-    if json && name.is_none() {
-        return print(&format!("{}\n", answer.text().trim_end()));
-    }
-    let status = answer.json()?;
-    let screen = Screen::of_stdout();
-    match name {
-        None => print(&overview(screen, &status)),
-        Some(name) => {
-            let found = found(&status, &name)?;
-            if json {
-                return print(&format!("{}\n", found.value()));
-            }
-            print(&match found {
-                Found::Job(job) => detail::job(screen, &status, job),
-                Found::Watch(watch) => detail::watch(watch),
-            })
+    let Some(name) = args.rest.first().map(|name| name.to_string_lossy().into_owned()) else {
+        if json {
+            return print(&format!("{}\n", answer.text().trim_end()));
         }
-    }
-}
-
-/// What a name means.
-enum Found<'a> {
-    Job(&'a Value),
-    Watch(&'a Value),
-}
-
-impl Found<'_> {
-    fn value(&self) -> &Value {
-        let (Self::Job(value) | Self::Watch(value)) = self;
-        value
-    }
-}
-
-fn found<'a>(status: &'a Value, name: &str) -> Result<Found<'a>, Failure> {
-    let watches = status.list("watches");
-    let watch = name.strip_prefix("watch.").unwrap_or(name);
-    let watch = || watches.iter().find(|one| one.text("name") == watch);
-    match job(status, name) {
-        Ok(job) => Ok(Found::Job(job)),
-        Err(failure) => watch().map(Found::Watch).ok_or(failure),
-    }
-}
-
-/// The job of a name; of several with one name, `NAME:2` is the second.
-pub(super) fn job<'a>(status: &'a Value, name: &str) -> Result<&'a Value, Failure> {
-    let jobs = status.list("jobs");
-    let named = |name: &str, nth: usize| jobs.iter().filter(|job| job.text("name") == name).nth(nth);
-    let numbered = || {
-        let (name, number) = name.rsplit_once(':')?;
-        named(name, number.parse::<usize>().ok()?.checked_sub(1)?)
+        return print(&overview(Screen::of_stdout(), &answer.json()?));
     };
-    named(name, 0).or_else(numbered).ok_or_else(|| {
-        let names: Vec<&str> = jobs.iter().map(|job| job.text("name")).collect();
-        let hint = match suggest::nearest(name, names.iter().copied()) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None if names.len() > 20 => "`containerpilot status` lists them".to_owned(),
-            None => format!("there are: {}", names.join(", ")),
-        };
-        Failure::Failed(format!("there is no job `{name}`; {hint}"))
-    })
+    let status: Status = answer.json()?;
+    let subject = subject(&status, &name)?;
+    print(&if json { subject.json(answer.json()?) } else { subject.text(Screen::of_stdout(), &status) })
 }
 
-/// Everything at a glance.
-fn overview(screen: Screen, status: &Value) -> String {
-    let mut out = format!(
-        "containerpilot {}, pid {}, up {}",
-        status.text("version"),
-        status.whole("pid").unwrap_or_default(),
-        span(status.number("uptimeSeconds").unwrap_or_default())
-    );
-    match status.text("phase") {
-        "running" | "" => {}
-        phase => out += &format!(", {}", screen.paint(Tone::Waiting, phase)),
+/// What a name on the command line means: an index into the jobs or the watches.
+#[derive(Clone, Copy)]
+enum Subject {
+    Job(usize),
+    Watch(usize),
+}
+
+fn subject(status: &Status, name: &str) -> Result<Subject, Failure> {
+    let watch_name = name.strip_prefix("watch.").unwrap_or(name);
+    let watch = || status.watches.iter().position(|watch| watch.name == watch_name);
+    match status.job_index(name) {
+        Ok(job) => Ok(Subject::Job(job)),
+        Err(failure) => watch().map(Subject::Watch).ok_or(failure),
     }
-    if status.is("maintenance") == Some(true) {
-        out += &format!(", {}", screen.paint(Tone::Waiting, "in maintenance"));
+}
+
+/// The jobs and watches of `GET /v3/status` with all members, also those that this version does not know.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Verbatim {
+    jobs: Vec<Value>,
+    watches: Vec<Value>,
+}
+
+impl Subject {
+    fn json(self, status: Verbatim) -> String {
+        let found = match self {
+            Self::Job(index) => status.jobs.into_iter().nth(index),
+            Self::Watch(index) => status.watches.into_iter().nth(index),
+        };
+        format!("{}\n", found.unwrap_or_default())
+    }
+
+    fn text(self, screen: Screen, status: &Status) -> String {
+        match self {
+            Self::Job(index) => status.jobs.get(index).map(|job| detail::job(screen, &status.now, job)),
+            Self::Watch(index) => status.watches.get(index).map(detail::watch),
+        }
+        .unwrap_or_default()
+    }
+}
+
+fn overview(screen: Screen, status: &Status) -> String {
+    let uptime = short_duration(status.uptime_seconds);
+    let mut out = format!("containerpilot {}, pid {}, up {uptime}", status.version, status.pid);
+    if !matches!(status.phase.as_str(), "running" | "") {
+        out += &format!(", {}", screen.paint(Tone::Waiting, &status.phase));
+    }
+    if status.maintenance {
+        out += &format!(", {}", screen.paint(Tone::Waiting, "in maintenance mode"));
     }
     out.push_str("\n\n");
-    let rows: Vec<Vec<Cell>> = status.list("jobs").iter().map(|job| row(status, job)).collect();
+    let rows: Vec<Vec<Cell>> = status.jobs.iter().map(|job| row(&status.now, job)).collect();
     out += &table(screen, &["JOB", "STATE", "HEALTH", "PID", "UPTIME", "RESTARTS", "NOTE"], &rows);
-    let watches = status.list("watches");
-    if !watches.is_empty() {
+    if !status.watches.is_empty() {
         out.push('\n');
-        let rows: Vec<Vec<Cell>> = watches
-            .iter()
-            .map(|watch| {
-                let (tone, text) = detail::instances(watch);
-                vec![(Tone::Plain, watch.text("name").to_owned()), (tone, text)]
-            })
-            .collect();
+        let row = |watch: &Watch| vec![(Tone::Plain, watch.name.clone()), detail::instances(watch)];
+        let rows: Vec<Vec<Cell>> = status.watches.iter().map(row).collect();
         out += &table(screen, &["WATCH", "HEALTHY INSTANCES"], &rows);
     }
     out
 }
 
-fn row(status: &Value, job: &Value) -> Vec<Cell> {
+fn row(now: &str, job: &Job) -> Vec<Cell> {
     let plain = |text: String| (Tone::Plain, text);
-    let number = |number: Option<u64>| plain(number.map_or_else(String::new, |number| number.to_string()));
     vec![
-        plain(job.text("name").to_owned()),
+        plain(job.name.clone()),
         state(job),
         health(job),
-        number(job.whole("pid")),
-        plain(job.number("uptimeSeconds").map_or_else(String::new, span)),
-        number(job.whole("restarts")),
-        plain(note(status, job)),
+        plain(job.pid.map_or_else(String::new, |pid| pid.to_string())),
+        plain(job.uptime_seconds.map_or_else(String::new, short_duration)),
+        plain(job.restarts.to_string()),
+        plain(note(now, job)),
     ]
 }
 
-fn state(job: &Value) -> Cell {
-    let state = job.text("state");
-    let tone = match state {
+fn state(job: &Job) -> Cell {
+    let tone = match job.state.as_str() {
         "running" => Tone::Good,
         "failed" => Tone::Bad,
         "complete" | "stopped" => Tone::Faint,
         _ => Tone::Waiting,
     };
-    (tone, state.to_owned())
+    (tone, job.state.clone())
 }
 
-fn health(job: &Value) -> Cell {
-    match job.text("health") {
-        "healthy" => (Tone::Good, "healthy".to_owned()),
-        "unhealthy" => (Tone::Bad, "unhealthy".to_owned()),
-        // Whoever does not run need not be well.
-        "unknown" if job.text("state") == "running" => (Tone::Waiting, "unknown".to_owned()),
+fn health(job: &Job) -> Cell {
+    match (job.health.as_str(), job.state.as_str()) {
+        ("healthy", _) => (Tone::Good, "healthy".to_owned()),
+        ("unhealthy", _) => (Tone::Bad, "unhealthy".to_owned()),
+        // Only a running job is expected to be healthy.
+        ("unknown", "running") => (Tone::Waiting, "unknown".to_owned()),
         _ => (Tone::Plain, "-".to_owned()),
     }
 }
 
-/// What is worth knowing beside the columns: what it waits for, what is going to happen, what went wrong.
-fn note(status: &Value, job: &Value) -> String {
-    let waits: Vec<String> = awaited(job);
-    if !waits.is_empty() {
-        return format!("waits for {}", waits.join(", "));
+/// What the job waits for, what happens next, or what went wrong.
+fn note(now: &str, job: &Job) -> String {
+    let unmet = job.unmet();
+    if !unmet.is_empty() {
+        let clauses = unmet.iter().map(|line| line.strip_prefix(WAITING_UNTIL).unwrap_or(line));
+        return format!("{WAITING_UNTIL}{}", clauses.collect::<Vec<_>>().join(", "));
     }
-    let hooks: Vec<&str> = job.list("hooks").iter().filter_map(Value::as_str).collect();
-    if !hooks.is_empty() {
-        return format!("waits for {} to be complete", hooks.join(", "));
-    }
-    match job.text("state") {
-        "failed" => ended(status, job),
-        "running" => failing(job).unwrap_or_default(),
+    match job.state.as_str() {
+        "failed" => job.last_run(now),
+        "running" => job.failing_check().unwrap_or_default(),
         "waiting" | "restarting" | "stopping" => {
-            job.list("deadlines").first().map(coming).unwrap_or_default()
+            job.deadlines.first().map_or_else(String::new, |deadline| deadline.text())
         }
         _ => String::new(),
     }
-}
-
-/// What a job waits for and what has not come yet, each with the state of its source.
-fn awaited(job: &Value) -> Vec<String> {
-    let waits = job.list("waitsFor").iter().filter(|one| one.is("holds") != Some(true));
-    waits
-        .map(|one| {
-            let state = match (one.is("possible"), one.text("state")) {
-                (Some(false), _) => " (which cannot come any more)".to_owned(),
-                (_, "") => String::new(),
-                (_, state) => format!(" ({state})"),
-            };
-            format!("{}{state}", answer::event(one))
-        })
-        .collect()
-}
-
-/// Something that is going to happen.
-fn coming(deadline: &Value) -> String {
-    let when = span(deadline.number("inSeconds").unwrap_or_default());
-    match deadline.text("what") {
-        "giveUp" => format!("gives up in {when}"),
-        "turn" => format!("next turn in {when}"),
-        "restart" => format!("restarts in {when}"),
-        "timeout" => format!("its time is over in {when}"),
-        "hooks" => format!("waits at most {when} more for its hooks"),
-        "withdrawal" => format!("waits at most {when} more for the catalog"),
-        "drained" => format!("has drained in {when}"),
-        "kill" => format!("killed in {when}"),
-        other => format!("{other} in {when}"),
-    }
-}
-
-/// How and when the last run ended.
-fn ended(status: &Value, job: &Value) -> String {
-    let Some(exit) = job.part("lastExit") else { return "could not be started".to_owned() };
-    let ago = answer::seconds_between(job.text("endedAt"), status.text("now"));
-    let ago = ago.map_or_else(String::new, |ago| format!(" {} ago", span(ago)));
-    format!("exited with {}{ago}", answer::exit(exit))
-}
-
-/// The first check that fails, and why.
-fn failing(job: &Value) -> Option<String> {
-    let check = job.list("checks").iter().find(|check| check.is("passed") == Some(false))?;
-    Some(match check.text("message") {
-        "" => format!("check {} fails", check.text("name")),
-        message => format!("check {}: {message}", check.text("name")),
-    })
-}
-
-/// The same behind a sentence.
-pub(super) fn why_unhealthy(job: &Value) -> String {
-    failing(job).map_or_else(String::new, |why| format!(": {why}"))
 }

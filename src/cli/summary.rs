@@ -1,41 +1,32 @@
-//! What a configuration would do, for people and for programs.
+//! The output of `check`: a summary of a plan for people, and problems and summary as JSON for programs.
 
 use std::fmt::Write;
 use std::time::Duration;
 
-use containerpilot_config::diagnose::{Report, Severity};
+use containerpilot_config::diagnose::{Located, Report, Severity};
 use containerpilot_config::duration;
-use containerpilot_config::json::Json;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{
     Catalog, ConsulAddress, EventPattern, Job, Plan, Repeat, Restarts, Role, Trigger, Watch,
 };
+use containerpilot_core::report::words;
+use serde::Serialize;
 
-/// The summary that `check` prints below its `ok`.
+/// The summary of a valid plan. `names` are the names of its files.
 pub(super) fn human(names: &[String], plan: &Plan) -> String {
     let mut out = format!("ok: {}\n", names.join(", "));
-    let jobs: Vec<&Job> = plan.jobs.iter().filter(|job| job.role == Role::User).collect();
-    let rows: Vec<(&str, String)> = jobs.iter().map(|job| (job.name.as_str(), job_line(job))).collect();
-    section(&mut out, "job", &rows);
-    let rows: Vec<(&str, String)> = plan
-        .jobs
-        .iter()
-        .filter(|job| job.role == Role::Coprocess)
-        .map(|job| (job.name.as_str(), restarts(job.restarts)))
-        .collect();
-    section(&mut out, "coprocess", &rows);
-    let rows: Vec<(&str, String)> =
-        plan.watches.iter().map(|watch| (watch.name.as_str(), watch_line(watch))).collect();
-    section(&mut out, "watch", &rows);
+    let jobs = plan.jobs.iter().filter(|job| job.role == Role::User);
+    section(&mut out, "job", &jobs.map(|job| (job.name.as_str(), job_line(job))).collect::<Vec<_>>());
+    let coprocesses = plan.jobs.iter().filter(|job| job.role == Role::Coprocess);
+    let rows: Vec<_> = coprocesses.map(|job| (job.name.as_str(), words::restarts(job.restarts))).collect();
+    if !rows.is_empty() {
+        section(&mut out, "coprocess", &rows);
+    }
+    let watches = plan.watches.iter().map(|watch| (watch.name.as_str(), watch_line(watch)));
+    section(&mut out, "watch", &watches.collect::<Vec<_>>());
     if let Some(telemetry) = &plan.telemetry {
-        let metrics = telemetry.metrics.len();
-        let _ = writeln!(
-            out,
-            "telemetry: {}:{}, {}",
-            telemetry.address,
-            telemetry.port,
-            plural(metrics, "metric")
-        );
+        let metrics = plural(telemetry.metrics.len(), "metric");
+        let _ = writeln!(out, "telemetry: {}:{}, {metrics}", telemetry.address, telemetry.port);
     }
     let catalog = match &plan.catalog {
         Catalog::Embedded => "embedded".to_owned(),
@@ -60,9 +51,6 @@ fn plural(count: usize, word: &str) -> String {
 }
 
 fn section(out: &mut String, word: &str, rows: &[(&str, String)]) {
-    if rows.is_empty() && word == "coprocess" {
-        return;
-    }
     let _ = writeln!(out, "{}", plural(rows.len(), word));
     let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0).min(32);
     for (name, line) in rows {
@@ -70,6 +58,7 @@ fn section(out: &mut String, word: &str, rows: &[(&str, String)]) {
     }
 }
 
+/// A duration as a configuration writes it.
 pub(super) fn time(time: Duration) -> String {
     duration::display(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX))
 }
@@ -77,16 +66,16 @@ pub(super) fn time(time: Duration) -> String {
 fn job_line(job: &Job) -> String {
     let mut parts = vec![trigger(&job.when.trigger)];
     if let Some(timeout) = job.when.timeout {
-        parts.push(format!("waits at most {}", time(timeout)));
+        parts.push(format!("gives up after {}", time(timeout)));
     }
     let periodic = matches!(job.when.trigger, Trigger::Interval(_));
     match job.restarts {
         Restarts::Limited(0) if !periodic => {}
         Restarts::Unlimited if periodic => {}
-        other => parts.push(restarts(other)),
+        other => parts.push(words::restarts(other)),
     }
     if job.exec.is_none() {
-        parts.push("runs nothing itself".to_owned());
+        parts.push("runs no process".to_owned());
     }
     if let Some(health) = &job.health {
         let intervals: Vec<String> = health.checks.iter().map(|check| time(check.interval)).collect();
@@ -98,19 +87,10 @@ fn job_line(job: &Job) -> String {
     parts.join("; ")
 }
 
-pub(super) fn restarts(restarts: Restarts) -> String {
-    match restarts {
-        Restarts::Limited(0) => "never restarted".to_owned(),
-        Restarts::Limited(1) => "restarted once".to_owned(),
-        Restarts::Limited(count) => format!("restarted {count} times"),
-        Restarts::Unlimited => "restarted without limit".to_owned(),
-    }
-}
-
 fn trigger(trigger: &Trigger) -> String {
-    let often = |repeat: &Repeat| if *repeat == Repeat::Each { "each time" } else { "once" };
+    let when = |repeat: &Repeat| if *repeat == Repeat::Each { "each time" } else { "when" };
     let list = |events: &[EventPattern], word: &str| {
-        events.iter().map(event).collect::<Vec<_>>().join(&format!(" {word} "))
+        events.iter().map(condition).collect::<Vec<_>>().join(&format!(" {word} "))
     };
     match trigger {
         Trigger::Event { event: EventPattern { source: Source::Global, code: Code::Startup }, .. } => {
@@ -119,67 +99,90 @@ fn trigger(trigger: &Trigger) -> String {
         Trigger::Event { event: EventPattern { source: Source::Signal(signal), .. }, .. } => {
             format!("at every {}", signal.name())
         }
-        Trigger::Event { event: pattern, repeat } => format!("{} {}", often(repeat), event(pattern)),
+        Trigger::Event { event, repeat } => format!("{} {}", when(repeat), condition(event)),
         Trigger::Interval(interval) => format!("at startup and every {}", time(*interval)),
-        Trigger::All { conditions, repeat } => {
-            format!("{} all hold: {}", often(repeat), list(conditions, "and"))
-        }
-        Trigger::Any { conditions, repeat } => format!("{} {}", often(repeat), list(conditions, "or")),
+        Trigger::All { conditions, repeat } => format!("{} {}", when(repeat), list(conditions, "and")),
+        Trigger::Any { conditions, repeat } => format!("{} {}", when(repeat), list(conditions, "or")),
         Trigger::Never => "never".to_owned(),
     }
 }
 
-fn event(pattern: &EventPattern) -> String {
-    match &pattern.source {
-        Source::Global => format!("{} comes", pattern.code),
-        Source::Signal(signal) => format!("{} comes", signal.name()),
-        source => format!("{source} is {}", pattern.code),
-    }
+fn condition(event: &EventPattern) -> String {
+    words::condition(&event.source.to_string(), event.code)
 }
 
 fn watch_line(watch: &Watch) -> String {
-    let mut line = format!("looked at least every {}", time(watch.interval));
+    let mut line = format!("polled at least every {}", time(watch.interval));
     if let Some(tag) = &watch.tag {
         let _ = write!(line, "; with tag {tag}");
     }
     if let Some(dc) = &watch.dc {
-        let _ = write!(line, "; in {dc}");
+        let _ = write!(line, "; in datacenter {dc}");
     }
     line
 }
 
 /// The answer of `check --format json`.
-pub(super) fn json(plan: Option<&Plan>, good: bool, report: &Report) -> String {
-    let problems = report.problems().iter().map(|one| {
-        let severity = match one.problem.severity {
+#[derive(Serialize)]
+struct Answer<'a> {
+    ok: bool,
+    problems: Vec<Problem<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    jobs: Option<Vec<Summary<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    watches: Option<Vec<Summary<'a>>>,
+}
+
+#[derive(Serialize)]
+struct Problem<'a> {
+    severity: &'static str,
+    message: &'a str,
+    #[serde(flatten)]
+    location: Option<Location<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    help: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Location<'a> {
+    file: &'a str,
+    line: usize,
+    column: usize,
+    /// The rendered text, if the place is inside a template action.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rendered: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Summary<'a> {
+    name: &'a str,
+    summary: String,
+}
+
+pub(super) fn json(plan: Option<&Plan>, ok: bool, report: &Report) -> String {
+    let summary = |name, summary| Summary { name, summary };
+    super::pretty_json(&Answer {
+        ok,
+        problems: report.problems().iter().map(|problem| describe(report, problem)).collect(),
+        jobs: plan.map(|plan| plan.jobs.iter().map(|job| summary(&*job.name, job_line(job))).collect()),
+        watches: plan
+            .map(|plan| plan.watches.iter().map(|watch| summary(&*watch.name, watch_line(watch))).collect()),
+    })
+}
+
+fn describe<'a>(report: &'a Report, located: &'a Located) -> Problem<'a> {
+    Problem {
+        severity: match located.problem.severity {
             Severity::Error | Severity::Fault => "error",
             Severity::Warning => "warning",
-        };
-        let mut fields =
-            vec![("severity", Json::text(severity)), ("message", Json::text(&one.problem.message))];
-        if let Some(at) = &one.location {
-            fields.push(("file", Json::text(report.file_name(at.file))));
-            fields.push(("line", Json::whole(at.line)));
-            fields.push(("column", Json::whole(at.column)));
-            if let Some(produced) = &at.produced {
-                fields.push(("rendered", Json::text(&produced.rendered)));
-            }
-        }
-        if let Some(help) = &one.problem.help {
-            fields.push(("help", Json::text(help)));
-        }
-        Json::object(fields)
-    });
-    let problems = Json::List(problems.collect());
-    let mut fields = vec![("ok", Json::Bool(good)), ("problems", problems)];
-    if let Some(plan) = plan {
-        let named = |name: &str, line: String| {
-            Json::object([("name", Json::text(name)), ("summary", Json::text(&line))])
-        };
-        let jobs = plan.jobs.iter().map(|job| named(&job.name, job_line(job)));
-        fields.push(("jobs", Json::List(jobs.collect())));
-        let watches = plan.watches.iter().map(|watch| named(&watch.name, watch_line(watch)));
-        fields.push(("watches", Json::List(watches.collect())));
+        },
+        message: &located.problem.message,
+        location: located.location.as_ref().map(|at| Location {
+            file: report.file_name(at.file),
+            line: at.line,
+            column: at.column,
+            rendered: at.produced.as_ref().map(|produced| produced.rendered.as_str()),
+        }),
+        help: located.problem.help.as_deref(),
     }
-    Json::object(fields).pretty()
 }

@@ -1,141 +1,155 @@
-//! The one table of commands and flags. Parser, help, completions and man page are made from it.
+//! The table of commands and flags. The parser, the help, the completions and the man page are generated from it.
 
 use super::flags::{Flag, FlagKind};
 
 /// A subcommand.
 #[derive(Debug)]
 pub(crate) struct Command {
-    /// Its name.
     pub(crate) name: &'static str,
-    /// What it takes besides flags, as the help shows it.
+    /// The arguments as the help shows them. The parser counts them: `[X]` is optional, `X…` repeatable.
     pub(crate) arguments: &'static str,
-    /// One line about it.
+    /// One line for the list of commands.
     pub(crate) about: &'static str,
-    /// What one needs to know to use it.
+    /// The text of `help COMMAND`.
     pub(crate) details: &'static str,
-    /// Its flags.
     pub(crate) flags: &'static [&'static Flag],
 }
 
 pub(crate) const CONFIG: Flag = Flag {
     name: "config",
     kind: FlagKind::Text("PATH"),
-    help: "the configuration: a file, a directory of *.json5 and *.json files, or the text itself",
+    help: "the configuration: a file, a directory with *.json5 and *.json files, or the JSON5 text itself",
 };
 pub(crate) const OUT: Flag = Flag {
     name: "out",
     kind: FlagKind::Text("FILE"),
-    help: "the file to write to; `-` or nothing is standard output",
+    help: "the file to write to; `-` (the default) is standard output",
 };
 pub(crate) const FORMAT: Flag =
     Flag { name: "format", kind: FlagKind::Text("FORMAT"), help: "`human` (the default) or `json`" };
 
-pub(crate) const PICTURE: Flag = Flag {
+pub(crate) const GRAPH_FORMAT: Flag = Flag {
     name: "format",
     kind: FlagKind::Text("mermaid|dot|svg"),
-    help: "the form of the picture; `mermaid` is the default",
+    help: "the output format; the default is `mermaid`",
 };
 
-pub(crate) const STORY: Flag = Flag {
+pub(crate) const SIMULATE_FORMAT: Flag = Flag {
     name: "format",
     kind: FlagKind::Text("human|json|svg"),
-    help: "the form of the timeline; `human` is the default, `svg` is a picture",
+    help: "the output format; the default is `human`, `svg` draws a picture",
 };
 pub(crate) const FULL: Flag =
-    Flag { name: "full", kind: FlagKind::Bool, help: "show everything, also what has come many times" };
+    Flag { name: "full", kind: FlagKind::Bool, help: "show all events, including repeated ones" };
 pub(crate) const EXPLORE: Flag = Flag {
     name: "explore",
     kind: FlagKind::Text("NUMBER"),
-    help: "try so many other worlds, and say what can go wrong",
+    help: "try this many random variations and report what can go wrong",
 };
 pub(crate) const SEED: Flag = Flag {
     name: "seed",
     kind: FlagKind::Text("SEED"),
-    help: "play the world that -explore has found, or, beside -explore, the worlds of another series",
+    help: "replay a variation that -explore has found; with -explore, start another random series",
 };
 
 pub(crate) const SOCKET: Flag = Flag {
     name: "socket",
     kind: FlagKind::Text("PATH"),
-    help: "the supervisor's control socket, if not that of the configuration",
+    help: "the control socket of the supervisor; the default is the one in the configuration",
 };
-pub(crate) const DIFF: Flag =
-    Flag { name: "diff", kind: FlagKind::Bool, help: "ask the running supervisor what a reload would do" };
-pub(crate) const FOLLOW: Flag =
-    Flag { name: "follow", kind: FlagKind::Bool, help: "go on with what comes, until the supervisor ends" };
+pub(crate) const DIFF: Flag = Flag {
+    name: "diff",
+    kind: FlagKind::Bool,
+    help: "ask the running supervisor what a reload would change",
+};
+pub(crate) const FOLLOW: Flag = Flag {
+    name: "follow",
+    kind: FlagKind::Bool,
+    help: "keep printing new entries until the supervisor exits",
+};
 pub(crate) const LINES: Flag =
-    Flag { name: "lines", kind: FlagKind::Text("NUMBER"), help: "only so many of the last ones" };
-pub(crate) const TIMEOUT: Flag = Flag {
-    name: "timeout",
-    kind: FlagKind::Text("TIME"),
-    help: "how long it may take, such as 30s or 1m30s",
-};
-pub(crate) const ALL: Flag = Flag { name: "all", kind: FlagKind::Bool, help: "all jobs that can be so" };
+    Flag { name: "lines", kind: FlagKind::Text("NUMBER"), help: "print only the last NUMBER entries" };
+pub(crate) const TIMEOUT: Flag =
+    Flag { name: "timeout", kind: FlagKind::Text("TIME"), help: "how long to wait, such as 30s or 1m30s" };
+pub(crate) const ALL: Flag =
+    Flag { name: "all", kind: FlagKind::Bool, help: "all jobs that can be in this state" };
 
-/// The flags of ContainerPilot 3, which stand before any subcommand. `-help` and `-h` are known besides.
+/// The flags without a subcommand, which are those of ContainerPilot 3. The parser also knows `-help` and `-h`.
 pub(crate) const MAIN_FLAGS: &[&Flag] = &[
     &CONFIG,
     &Flag {
         name: "template",
         kind: FlagKind::Bool,
-        help: "render the configuration's template, print it and exit",
+        help: "render the template of the configuration, print the result and exit",
     },
     &OUT,
     &Flag { name: "version", kind: FlagKind::Bool, help: "print the version and exit" },
-    &Flag { name: "reload", kind: FlagKind::Bool, help: "reload the running supervisor's configuration" },
+    &Flag {
+        name: "reload",
+        kind: FlagKind::Bool,
+        help: "make the running supervisor reload its configuration",
+    },
     &Flag {
         name: "maintenance",
         kind: FlagKind::Text("enable|disable"),
-        help: "enter or leave maintenance mode of the running supervisor",
+        help: "make the running supervisor enter or leave maintenance mode",
     },
     &Flag {
         name: "putenv",
         kind: FlagKind::Pairs,
-        help: "set a variable in the running supervisor's environment; repeatable",
+        help: "set an environment variable in the running supervisor; repeatable",
     },
     &Flag {
         name: "putmetric",
         kind: FlagKind::Pairs,
-        help: "send a metric to the running supervisor; repeatable",
+        help: "send the value of a metric to the running supervisor; repeatable",
     },
-    &Flag { name: "ping", kind: FlagKind::Bool, help: "ask whether the running supervisor answers" },
+    &Flag { name: "ping", kind: FlagKind::Bool, help: "check that the running supervisor answers" },
 ];
 
 pub(crate) const RUN: Command = Command {
     name: "run",
     arguments: "[-- PROGRAM ARGS…]",
     about: "supervise the jobs of the configuration (the default)",
-    details: "Reads the configuration named by -config, by the environment's CONTAINERPILOT, or else \
-              /etc/containerpilot.json5 or the directory /etc/containerpilot.d, and runs its jobs.\n\n\
-              PROGRAM runs as the main job beside them: its end ends the container with its code. Without a \
-              configuration it runs alone, with every signal and standard input passed on to it.\n\n\
-              With a ContainerPilot 2 file PROGRAM needs no `--`, and SIGUSR1 enters and leaves maintenance.\n\n\
-              SIGTERM and SIGINT stop everything; a second one kills what is left. SIGHUP and SIGUSR2 are events that jobs \
-              may wait for. SIGUSR1 opens the log's file anew.\n\n\
-              Exits with 0 after SIGTERM or SIGINT, and when all jobs are complete and none has failed; otherwise with \
-              the code of the first job that failed for good: its own, 128 and the number of the signal that ended it, \
-              127 if the program was not found, 126 if it may not be executed.",
+    details: "Runs the jobs of the configuration. The configuration is the one given with -config, or with the \
+              environment variable CONTAINERPILOT, or else /etc/containerpilot.json5 or the directory \
+              /etc/containerpilot.d.\n\n\
+              PROGRAM runs as the main job, in addition to the jobs of the configuration. When it exits, the \
+              supervisor stops all other jobs and exits with its exit code. Without a configuration PROGRAM \
+              runs alone, and every signal and standard input are passed on to it. With a ContainerPilot 2 \
+              configuration the `--` may be omitted.\n\n\
+              Signals:\n\
+              SIGTERM, SIGINT: graceful shutdown of all jobs. A second one sends SIGKILL to all jobs.\n\
+              SIGHUP: reload the configuration, unless a job waits for SIGHUP.\n\
+              SIGUSR1: reopen the log file. With a ContainerPilot 2 configuration, also enter or leave \
+              maintenance mode.\n\
+              SIGUSR2: an event that jobs can wait for.\n\n\
+              Exits with 0 after a shutdown by a signal, and when all jobs are complete and none of them \
+              failed. Otherwise it exits with the code of the first job that failed: the job's own exit code, \
+              128+N if it exited on signal number N, 127 if its program was not found, or 126 if its program \
+              could not be executed.",
     flags: &[&CONFIG],
 };
 
 pub(crate) const CHECK: Command = Command {
     name: "check",
     arguments: "[PATH]",
-    about: "look for mistakes in a configuration, without starting anything",
-    details: "Prints `ok` and what the configuration would do, or every mistake in it, each with its place in the \
-              text as it was written. Besides mistakes of writing it finds what can never work: events that never \
-              come, jobs that wait for one another, a TTL that is too short. PATH may be `-` for standard input.\n\n\
-              With --diff, the running supervisor says what a reload would do to its jobs: nothing is done, and it is its \
-              own configuration that it reads.\n\n\
-              Exits with 0 if the configuration is good (warnings are not mistakes), with 1 if not.",
+    about: "validate a configuration without starting anything",
+    details: "Prints `ok` and a summary of the configuration, or all errors in it. Each error names its line \
+              and column in the file as you wrote it, before the template is rendered. `check` also finds what \
+              can never work: conditions that are never met, jobs that wait for each other, a TTL that is too \
+              short. PATH may be `-` for standard input.\n\n\
+              With --diff, the running supervisor reads its own configuration again and reports what a reload \
+              would do to its jobs. Nothing is changed.\n\n\
+              Exits with 0 if the configuration is valid (warnings are allowed), with 1 if not.",
     flags: &[&CONFIG, &FORMAT, &DIFF, &SOCKET],
 };
 
 pub(crate) const RENDER: Command = Command {
     name: "render",
     arguments: "[PATH]",
-    about: "print a configuration as it is after its template has been rendered",
-    details: "The text is rendered with the environment, as the supervisor would do it, and nothing else is printed. \
+    about: "print a configuration with its template rendered",
+    details: "Renders the template with the environment, as the supervisor does, and prints only the result. \
               PATH may be `-` for standard input. `-template` does the same.",
     flags: &[&CONFIG, &OUT],
 };
@@ -143,57 +157,63 @@ pub(crate) const RENDER: Command = Command {
 pub(crate) const MIGRATE: Command = Command {
     name: "migrate",
     arguments: "[OLD] [-- PROGRAM ARGS…]",
-    about: "print a ContainerPilot 2 file as one of version 3",
-    details: "ContainerPilot 2 files run as they are; this is for whoever wants to go on from one. OLD is the file, or `-` \
-              for standard input. The new file is printed with comments, and means the same plan, which is checked \
-              before it is printed. Actions of the template stay in values; those around values are decided with the \
-              environment. What has no counterpart is listed at the top of the new file and on standard error.\n\n\
-              PROGRAM is the main program, which version 2 takes from the command line; it becomes a job of the new file.",
+    about: "convert a ContainerPilot 2 configuration to version 3",
+    details: "ContainerPilot 2 configurations also run as they are; `migrate` is for editing one further. OLD \
+              is the file, or `-` for standard input. The printed version 3 file has comments and means the \
+              same: this is verified before it is printed. Template actions inside values are kept; template \
+              actions around values are evaluated with the current environment. Whatever has no counterpart in \
+              version 3 is listed at the top of the file and on standard error.\n\n\
+              PROGRAM is the main program, which ContainerPilot 2 takes from the command line. It becomes a job \
+              of the new file.",
     flags: &[&CONFIG],
 };
 
 pub(crate) const STATUS: Command = Command {
     name: "status",
     arguments: "[JOB]",
-    about: "show what every job is doing, or everything about one",
-    details: "A line for each job: its state, its health (`-` if it has no checks), its process and for how long that has \
-              run, how often it was restarted, and what it waits for or what went wrong. Below, what the watches see.\n\n\
-              A job is waiting for its event, starting, running, restarting (it has ended and will run again), stopping, \
-              stopped (by hand), complete or failed (both for good).\n\n\
-              With a JOB, or a watch as `watch.NAME`: everything that is known of it. Of several jobs of one name, NAME:2 \
-              is the second. `containerpilot explain JOB` says why.",
+    about: "show the state of all jobs, or the details of one",
+    details: "Prints one line per job: state, health (`-` if there are no checks), pid, uptime, number of \
+              restarts, and what the job waits for or what went wrong. The watches and their healthy instances \
+              follow.\n\n\
+              The states are waiting (for its condition), starting, running, restarting (it exited and will run \
+              again after its back-off), stopping, stopped (by hand), complete (it succeeded and will not run \
+              again) and failed (it failed and will not run again).\n\n\
+              With JOB, or `watch.NAME` for a watch, prints all details of it. If several jobs share a name, \
+              NAME:2 is the second of them. `containerpilot explain JOB` shows why a job is in its state.",
     flags: &[&CONFIG, &SOCKET, &FORMAT],
 };
 
 pub(crate) const EXPLAIN: Command = Command {
     name: "explain",
     arguments: "JOB",
-    about: "say why a job runs, or why it does not",
-    details: "What the job is doing; what it waits for, how it stands with that, and why that has not come, as far back as \
-              it goes; and the events that led to its last run.",
+    about: "show why a job is or is not running",
+    details: "Prints the state of the job. For a waiting job it prints the chain of unmet conditions, down to \
+              the one you can act on. For a running or failed job it prints the events that led to its last run.",
     flags: &[&CONFIG, &SOCKET, &FORMAT],
 };
 
 pub(crate) const HEALTH: Command = Command {
     name: "health",
     arguments: "[JOB]",
-    about: "say whether the container, or one job, is healthy",
-    details: "Exits with 0 if it is and with 1 if not, with one line that says why. Made for an image: HEALTHCHECK CMD \
-              [\"containerpilot\", \"health\"]\n\n\
-              The container is healthy while it is not stopping and every job with checks that is to run now passes them. \
-              Jobs that wait for their event, are complete or were stopped by hand do not count. In maintenance no checks \
-              are made, and it is healthy.",
+    about: "report whether the container, or one job, is healthy",
+    details: "Prints one line with the reason. Exits with 0 if healthy, with 1 if not. Meant for an image: \
+              HEALTHCHECK CMD [\"containerpilot\", \"health\"]\n\n\
+              The container is healthy if it is not shutting down and all jobs that have checks and should be \
+              running pass them. Jobs that are waiting, complete or stopped by hand do not count. In \
+              maintenance mode checks are suspended, and the container counts as healthy.",
     flags: &[&CONFIG, &SOCKET, &TIMEOUT],
 };
 
 pub(crate) const WAIT: Command = Command {
     name: "wait",
     arguments: "[JOB…] STATE",
-    about: "wait until a job is in a state",
-    details: "STATE is running, healthy, unhealthy, waiting, stopped (it has ended, however), complete (it has ended, and well) \
-              or failed. With several jobs, all of them must be so; with --all, all jobs that can be.\n\n\
-              Exits with 0 when it is so; with 1 as soon as it cannot be any more, or when the time of --timeout is over. \
-              With --timeout, a supervisor that does not answer yet is waited for too.\n\n\
+    about: "wait until jobs are in a state",
+    details: "STATE is running, healthy, unhealthy, waiting, stopped (it has ended in any way), complete (it \
+              has ended successfully) or failed. With several jobs, all of them must be in the state; with \
+              --all, all jobs that can be in it.\n\n\
+              Exits with 0 when the state is reached, and with 1 when it can no longer be reached or when \
+              --timeout has passed. With --timeout, `wait` also waits for a supervisor that does not answer yet.\n\
+              \n\
               For example: containerpilot wait db healthy --timeout 30s",
     flags: &[&CONFIG, &SOCKET, &TIMEOUT, &ALL],
 };
@@ -202,52 +222,55 @@ pub(crate) const LOGS: Command = Command {
     name: "logs",
     arguments: "[JOB…]",
     about: "show the last lines that jobs have written",
-    details: "Of one job the lines as it wrote them; of several, or of all if none is named, with the name before each \
-              line. The supervisor keeps the last lines of each job in memory; a job with `logging: { raw: true }` has \
-              none.",
+    details: "For one job, prints its lines unchanged. For several jobs, or for all jobs if none is named, \
+              prints the name of the job in front of each line. The supervisor keeps the last lines of each job \
+              in memory, except for jobs with `logging: { raw: true }`.",
     flags: &[&CONFIG, &SOCKET, &FOLLOW, &LINES],
 };
 
 pub(crate) const EVENTS: Command = Command {
     name: "events",
     arguments: "",
-    about: "show what has happened",
-    details: "One event a line: when, its number, what happened, how a process ended, and the number of the event that \
-              caused it. The supervisor remembers the last thousand. With --format json each line is an object.",
+    about: "show the latest events",
+    details: "Prints one line per event: time, number, source and code, exit status if there is one, and the \
+              number of the event that caused it. The supervisor keeps the last 1,000 events. With --format \
+              json, each line is a JSON object.",
     flags: &[&CONFIG, &SOCKET, &FOLLOW, &LINES, &FORMAT],
 };
 
 pub(crate) const START: Command = Command {
     name: "start",
     arguments: "JOB…",
-    about: "run jobs now, whatever they wait for",
-    details: "A job that runs already is left alone. The answer does not wait for anything: `containerpilot wait JOB running` \
-              does.",
+    about: "start jobs now, without waiting for their conditions",
+    details: "A job that is already running is left alone. The command does not wait until the job runs; use \
+              `containerpilot wait JOB running` for that.",
     flags: &[&CONFIG, &SOCKET],
 };
 
 pub(crate) const STOP: Command = Command {
     name: "stop",
     arguments: "JOB…",
-    about: "stop jobs, in good order; they stay so until they are started by hand",
-    details: "As at a shutdown: first the jobs that run at its `stopping`, then it leaves the catalog, then it gets its \
-              `stopSignal`. The answer does not wait for the end: `containerpilot wait JOB stopped` does.",
+    about: "stop jobs gracefully; they stay stopped until started by hand",
+    details: "The job stops as in a shutdown: its hooks (jobs with `when: { source: JOB, once: \"stopping\" }`) \
+              run first, then its service is deregistered and drained, then it gets its `stopSignal`. The \
+              command does not wait until the job has stopped; use `containerpilot wait JOB stopped` for that.",
     flags: &[&CONFIG, &SOCKET],
 };
 
 pub(crate) const RESTART: Command = Command {
     name: "restart",
     arguments: "JOB…",
-    about: "stop jobs if they run, and run them anew",
-    details: "The answer does not wait for anything: `containerpilot wait JOB healthy` does.",
+    about: "stop jobs gracefully and start them again",
+    details: "A job that is not running is only started. The command does not wait until the job runs; use \
+              `containerpilot wait JOB healthy` for that.",
     flags: &[&CONFIG, &SOCKET],
 };
 
 pub(crate) const SIGNAL: Command = Command {
     name: "signal",
     arguments: "JOB SIGNAL",
-    about: "send a signal to a job's processes",
-    details: "SIGNAL is a name, with or without SIG, or a number. It goes to the whole process group of the job.\n\n\
+    about: "send a signal to the process group of a job",
+    details: "SIGNAL is a name, with or without SIG, or a number.\n\n\
               For example: containerpilot signal nginx HUP",
     flags: &[&CONFIG, &SOCKET],
 };
@@ -255,45 +278,47 @@ pub(crate) const SIGNAL: Command = Command {
 pub(crate) const RELOAD: Command = Command {
     name: "reload",
     arguments: "",
-    about: "let the supervisor read its configuration anew",
-    details: "Jobs whose definition has not changed keep running; changed ones are stopped and started, those that are gone \
-              are stopped. Says what it did, when it is done. A configuration with mistakes changes nothing: they are shown, \
-              and the old one goes on. `check --diff` says what it would do. `-reload` and SIGHUP do the same, SIGHUP unless a \
-              job waits for it.",
+    about: "make the supervisor reload its configuration",
+    details: "Jobs whose definition has not changed keep running. Changed jobs are stopped and started again, \
+              removed jobs are stopped, new jobs are started. The command waits until the reload is done and \
+              prints what it did. If the new configuration has errors, they are printed and the old \
+              configuration stays in force. `check --diff` shows what a reload would do. `-reload` does the \
+              same as this command, and so does SIGHUP, unless a job waits for SIGHUP.",
     flags: &[&CONFIG, &SOCKET, &FORMAT],
 };
 
 pub(crate) const MAINTENANCE: Command = Command {
     name: "maintenance",
     arguments: "enable|disable|status",
-    about: "begin or end maintenance, or say whether there is one",
-    details: "In maintenance all services leave the catalog and no checks are made, while the jobs go on. `-maintenance` does \
-              the same.",
+    about: "enter or leave maintenance mode, or show whether it is on",
+    details: "In maintenance mode all services are deregistered and all checks are suspended, while the jobs \
+              keep running. `-maintenance` does the same.",
     flags: &[&CONFIG, &SOCKET],
 };
 
 pub(crate) const PUTENV: Command = Command {
     name: "putenv",
     arguments: "KEY=VALUE…",
-    about: "set variables of all processes that are started from now on",
-    details: "An empty VALUE takes the variable away. Processes that run already keep what they have. Values are written to no \
-              log. `-putenv` does the same.",
+    about: "set environment variables for processes started from now on",
+    details: "An empty VALUE removes the variable. Running processes keep their environment. Values are never \
+              logged. `-putenv` does the same.",
     flags: &[&CONFIG, &SOCKET],
 };
 
 pub(crate) const PUTMETRIC: Command = Command {
     name: "putmetric",
     arguments: "KEY=VALUE…",
-    about: "send values of the configuration's metrics",
-    details: "KEY is the whole name of a metric of `telemetry`, VALUE a number: added to a counter, the new value of a gauge, \
-              observed by a histogram or summary. If one of them is wrong, none is taken. `-putmetric` does the same.",
+    about: "send values for the metrics of the configuration",
+    details: "KEY is the full name of a metric in `telemetry`. VALUE is a number: it is added to a counter, set \
+              as the value of a gauge, or observed by a histogram or summary. If one pair is invalid, none is \
+              taken. `-putmetric` does the same.",
     flags: &[&CONFIG, &SOCKET],
 };
 
 pub(crate) const PING: Command = Command {
     name: "ping",
     arguments: "",
-    about: "ask whether the supervisor answers",
+    about: "check that the supervisor answers",
     details: "Prints `ok` if it does. `-ping` does the same.",
     flags: &[&CONFIG, &SOCKET],
 };
@@ -301,37 +326,39 @@ pub(crate) const PING: Command = Command {
 pub(crate) const GRAPH: Command = Command {
     name: "graph",
     arguments: "[PATH]",
-    about: "draw the web of jobs, events and watches of a configuration",
-    details: "An arrow leads from what sends an event to the job that it starts. A thick arrow starts it each time, a thin \
-              one once; a dashed arrow starts nothing, but ends the container or is seen by a watch. Nothing is run, and no \
-              supervisor is asked.\n\n\
-              Mermaid's text is drawn by many viewers of Markdown. DOT is for Graphviz: containerpilot graph --format dot \
-              | dot -Tpng > web.png. An SVG is a picture for a browser: containerpilot graph --format svg --out web.svg",
-    flags: &[&CONFIG, &PICTURE, &OUT],
+    about: "draw the jobs of a configuration and what starts them",
+    details: "An arrow leads from the source of an event to the job that it starts: a thick arrow starts the \
+              job each time, a thin arrow once. A dashed arrow starts nothing: it shuts down the container, or \
+              shows that a watch sees the service. Nothing is run, and no supervisor is needed.\n\n\
+              Many Markdown viewers draw Mermaid. DOT is for Graphviz: containerpilot graph --format dot | dot \
+              -Tpng > graph.png. SVG is for a browser: containerpilot graph --format svg --out graph.svg",
+    flags: &[&CONFIG, &GRAPH_FORMAT, &OUT],
 };
 
 pub(crate) const SIMULATE: Command = Command {
     name: "simulate",
     arguments: "[CONFIG] [SCENARIO]",
-    about: "try a configuration in virtual time, without starting anything",
-    details: "Plays the configuration with the supervisor's own decisions in a made-up world, and prints what happens, when \
-              and why. SCENARIO is a JSON5 file that says what the world does: how long programs run and how they end, how \
-              checks answer, what watches see, which signals and commands come, when Consul is away; and with `expect`, \
-              what must come of it. Without one, tasks succeed after a second and services run until they are stopped.\n\n\
-              With --explore, many worlds are tried in which now and then something goes wrong, and every job that waits for \
-              ever, never starts or is not stopped in time is reported, with the fewest mishaps that lead there and a seed for \
-              --seed.\n\n\
-              Exits with 0 if everything is as expected, with 1 if not, and with 2 if the configuration or the scenario has \
-              mistakes.\n\n\
+    about: "run a configuration in virtual time, without starting anything",
+    details: "Simulates the configuration with the supervisor's own rules and prints what happens, when and \
+              why. SCENARIO is a JSON5 file that describes the simulated environment: how long programs run and \
+              how they exit, the results of checks, the instances that watches see, signals and commands, \
+              Consul outages. `expect` in it lists the expected results. Without a scenario, tasks exit \
+              successfully after one second and services run until they are stopped.\n\n\
+              With --explore, random faults are injected in many variations. Every job that waits forever, \
+              never starts or does not stop in time is reported, with the smallest set of faults that causes it \
+              and a seed for --seed.\n\n\
+              Exits with 0 if all expectations are met, with 1 if not, and with 2 if the configuration or the \
+              scenario has errors.\n\n\
               For example: containerpilot simulate app.json5 app.scenario.json5 --format svg --out app.svg",
-    flags: &[&CONFIG, &STORY, &OUT, &FULL, &EXPLORE, &SEED],
+    flags: &[&CONFIG, &SIMULATE_FORMAT, &OUT, &FULL, &EXPLORE, &SEED],
 };
 
 pub(crate) const SCHEMA: Command = Command {
     name: "schema",
     arguments: "",
     about: "print the JSON Schema of the configuration",
-    details: "For editors: save it, and name it in the key `$schema` of a configuration or in the editor's settings.",
+    details: "For editors: save the schema, and refer to it with the key `$schema` in a configuration or in the \
+              settings of the editor.",
     flags: &[],
 };
 
@@ -346,7 +373,7 @@ pub(crate) const VERSION: Command = Command {
 pub(crate) const HELP: Command = Command {
     name: "help",
     arguments: "[COMMAND]",
-    about: "explain the program or one of its commands",
+    about: "print help for the program or for a command",
     details: "`-help` does the same, before or after a command.",
     flags: &[],
 };
@@ -355,7 +382,7 @@ pub(crate) const COMPLETIONS: Command = Command {
     name: "completions",
     arguments: "bash|zsh|fish",
     about: "print completions for a shell",
-    details: "Commands, flags and values; and the names of jobs, while a supervisor answers.\n\n\
+    details: "Completes commands, flags, values and, while the supervisor answers, the names of its jobs.\n\n\
               For bash: source <(containerpilot completions bash)\n\
               For zsh: containerpilot completions zsh > \"${fpath[1]}/_containerpilot\"\n\
               For fish: containerpilot completions fish > ~/.config/fish/completions/containerpilot.fish",
@@ -370,7 +397,7 @@ pub(crate) const MAN: Command = Command {
     flags: &[],
 };
 
-/// All subcommands.
+/// All subcommands, in the order of the help.
 pub(crate) const COMMANDS: &[&Command] = &[
     &RUN,
     &STATUS,
@@ -400,17 +427,14 @@ pub(crate) const COMMANDS: &[&Command] = &[
     &MAN,
 ];
 
-/// The exit codes (X6), for help and man page.
+/// The exit codes (X6).
 pub(crate) const EXIT_CODES: [(&str, &str); 3] =
-    [("0", "done"), ("1", "it failed; standard error says why"), ("2", "the command line was wrong")];
+    [("0", "success"), ("1", "failure; standard error says why"), ("2", "invalid command line")];
 
-/// The environment variables that are read.
+/// The environment variables of the program.
 pub(crate) const VARIABLES: &[(&str, &str)] = &[
-    ("CONTAINERPILOT", "the configuration's path, or the configuration itself, where -config is not given"),
-    ("CONTAINERPILOT_SOCKET", "the control socket's path, where the configuration names none"),
-    ("NO_COLOR", "if set, nothing is printed in colour"),
-    (
-        "CONSUL_HTTP_ADDR, CONSUL_HTTP_TOKEN, …",
-        "Consul's own variables, see the manual's chapter on configuration",
-    ),
+    ("CONTAINERPILOT", "the path of the configuration, or its text; -config overrides it"),
+    ("CONTAINERPILOT_SOCKET", "the path of the control socket, if the configuration has none"),
+    ("NO_COLOR", "if set, the output has no colours"),
+    ("CONSUL_HTTP_ADDR, CONSUL_HTTP_TOKEN, …", "the variables of Consul's own tools, see the manual"),
 ];

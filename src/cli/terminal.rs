@@ -1,4 +1,4 @@
-//! What a person sees: tables, colours, and times that can be read at a glance.
+//! Tables, colours and durations for people.
 
 use std::fmt::Write;
 use std::io::IsTerminal;
@@ -6,7 +6,7 @@ use std::io::IsTerminal;
 use crate::logs::is_hidden;
 use crate::process::sys;
 
-/// How something is to be seen.
+/// The meaning of a text, shown by its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tone {
     Plain,
@@ -16,16 +16,16 @@ pub(super) enum Tone {
     Faint,
 }
 
-/// What standard output can show.
+/// What the output device can show.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Screen {
     pub(super) colour: bool,
-    /// How many columns there are; nothing where no person looks.
+    /// The number of columns; `None` if the output is not a terminal.
     pub(super) width: Option<usize>,
 }
 
 impl Screen {
-    /// Standard output as it is: only a terminal has colours and an edge.
+    /// Standard output. Only a terminal has colours and a width.
     pub(super) fn of_stdout() -> Self {
         let out = std::io::stdout();
         if !out.is_terminal() {
@@ -35,7 +35,6 @@ impl Screen {
         Self { colour, width: sys::terminal_width(&out) }
     }
 
-    /// A text in a tone.
     pub(super) fn paint(self, tone: Tone, text: &str) -> String {
         let number = match tone {
             _ if !self.colour || text.is_empty() => return text.to_owned(),
@@ -49,11 +48,9 @@ impl Screen {
     }
 }
 
-/// A cell of a table.
 pub(super) type Cell = (Tone, String);
 
-/// A table below its heads: columns as wide as they must be, the last as long as it likes, or to the edge of the screen.
-/// A column in which no row has anything is left out.
+/// A table with a header line. Lines are cut at the width of the screen; a column that is empty in all rows is left out.
 pub(super) fn table(screen: Screen, heads: &[&str], rows: &[Vec<Cell>]) -> String {
     let used = |nth: usize| rows.iter().any(|row| row.get(nth).is_some_and(|(_, text)| !text.is_empty()));
     let columns: Vec<usize> = (0..heads.len()).filter(|nth| *nth == 0 || used(*nth)).collect();
@@ -69,8 +66,7 @@ pub(super) fn table(screen: Screen, heads: &[&str], rows: &[Vec<Cell>]) -> Strin
         let last = columns.iter().rposition(|nth| !cell(row, *nth).1.is_empty()).unwrap_or(0);
         for (place, (nth, width)) in columns.iter().zip(&widths).enumerate().take(last + 1) {
             let (tone, text) = cell(row, *nth);
-            let text = visible(&text);
-            let text = cut(&text, left);
+            let text = truncated(&sanitized(&text), left);
             left = left.saturating_sub(width + 2);
             let blanks = if place == last { 0 } else { (width + 2).saturating_sub(self::width(&text)) };
             let _ = write!(out, "{}{:blanks$}", screen.paint(tone, &text), "");
@@ -85,24 +81,24 @@ fn width(text: &str) -> usize {
     text.chars().count()
 }
 
-/// A text in which nothing can move the cursor, change the colours or turn the direction of what stands beside it.
-pub(super) fn visible(text: &str) -> String {
+/// Replaces the characters that could move the cursor, change colours or reverse the writing direction.
+pub(super) fn sanitized(text: &str) -> String {
     text.chars().map(|c| if c.is_control() || is_hidden(c) { '\u{fffd}' } else { c }).collect()
 }
 
-fn cut(text: &str, most: usize) -> String {
-    if width(text) <= most {
+/// Cuts a text to `max` characters, the last one being an ellipsis.
+pub(super) fn truncated(text: &str, max: usize) -> String {
+    if text.chars().count() <= max {
         return text.to_owned();
     }
-    text.chars().take(most.saturating_sub(1)).chain(['…']).collect()
+    text.chars().take(max.saturating_sub(1)).chain(['…']).collect()
 }
 
-/// A time in its two largest parts, such as `3h12m`; below a minute with tenths, below a second in milliseconds.
-pub(super) fn span(seconds: f64) -> String {
+/// A duration in its two largest units, such as `3h12m`; below ten seconds with tenths, below one in milliseconds.
+pub(super) fn short_duration(seconds: f64) -> String {
     if !seconds.is_finite() || seconds < 0.0 {
         return "0s".to_owned();
     }
-    // Lossless enough: who counts the seconds of three hundred million years?
     let milliseconds =
         std::time::Duration::try_from_secs_f64(seconds).map_or(u128::MAX, |time| time.as_millis());
     let whole = milliseconds / 1000;
@@ -123,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn x4_times_are_short() {
+    fn x4_durations_are_short() {
         for (seconds, text) in [
             (0.0, "0ms"),
             (0.0421, "42ms"),
@@ -136,12 +132,12 @@ mod tests {
             (-1.0, "0s"),
             (f64::INFINITY, "0s"),
         ] {
-            assert_eq!(span(seconds), text);
+            assert_eq!(short_duration(seconds), text);
         }
     }
 
     #[test]
-    fn x4_a_table_is_as_wide_as_it_must_be_and_ends_at_the_edge_of_a_terminal() {
+    fn x4_a_table_is_cut_at_the_width_of_the_terminal() {
         let row =
             |cells: &[&str]| cells.iter().map(|text| (Tone::Good, (*text).to_owned())).collect::<Vec<_>>();
         let rows = [row(&["a", "", "running", "waits for something"]), row(&["longer", "", "x", ""])];

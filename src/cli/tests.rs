@@ -1,4 +1,4 @@
-//! What command lines mean, as 3.8 took them.
+//! Command lines with the results of 3.8, from `flags.json`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -34,7 +34,7 @@ fn error_name(kind: FlagErrorKind) -> &'static str {
     }
 }
 
-/// What was made of the arguments, in the words of the vectors.
+/// The result of parsing, in the format of the vectors.
 fn outcome(case: &Value) -> Value {
     let args: Vec<&str> = case["argv"].as_array().unwrap().iter().map(|arg| arg.as_str().unwrap()).collect();
     let flags = match parse(MAIN_FLAGS, &args) {
@@ -69,7 +69,7 @@ fn x3_vectors_flags() {
     for case in &cases {
         let found = outcome(case);
         let fields = ["ok", "error", "exit", "action", "effective_config", "result"];
-        // A field that the case leaves out, such as the path when only the version is printed, does not matter.
+        // Fields that the case does not have are not compared.
         let same = fields
             .iter()
             .all(|field| case.get(field).is_none_or(|expected| found.get(field) == Some(expected)));
@@ -78,7 +78,7 @@ fn x3_vectors_flags() {
             println!("flags.json {} {}: expected {case}, found {found}", case["id"], case["argv"]);
         }
     }
-    // Directly, because the test runner keeps what `println!` prints to itself.
+    // Not `println!`, which the test runner captures.
     let figures = format!("flags.json: {} passed, {failed} failed\n", cases.len() - failed);
     let _ = std::io::Write::write_all(&mut std::io::stdout(), figures.as_bytes());
     assert_eq!(failed, 0);

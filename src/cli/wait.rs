@@ -1,31 +1,30 @@
-//! `wait`: until a job is as it should be, or cannot be so any more, or the time is over.
+//! `wait`: until jobs are in a state, until they can no longer be, or until the timeout.
 //!
-//! The stream of events says when to look again. That a process has started is no event, so there is also a look from
-//! time to time, and a quick one while a job is on its way.
+//! The status is read again after every event. The start of a process is not an event, so the status is also polled:
+//! slowly, and fast while a job is starting, restarting or stopping.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
-
-use super::answer::Look;
+use super::answers::{Event, Job, Status};
 use super::client::{Client, Late, Messages, PATIENCE, Trouble};
 use super::flags::Arguments;
-use super::{Failure, status, time_limit};
+use super::health::state_and_health;
+use super::{Failure, time_limit};
 
-/// How long nothing happens before one looks all the same, and how long while something is about to.
-const CALM: Duration = Duration::from_secs(1);
-const SOON: Duration = Duration::from_millis(20);
-/// Events that come as closely as this are heard together.
-const TOGETHER: Duration = Duration::from_millis(1);
+const POLL: Duration = Duration::from_secs(1);
+const FAST_POLL: Duration = Duration::from_millis(20);
+/// Events that arrive within this time of each other are answered by one read of the status.
+const BATCH: Duration = Duration::from_millis(1);
 
-/// What a job can be waited for to be.
+/// The states that can be waited for.
 const STATES: [&str; 7] = ["running", "healthy", "unhealthy", "waiting", "stopped", "complete", "failed"];
 
 pub(super) fn wait(args: &Arguments) -> Result<(), Failure> {
     let words: Vec<String> = args.rest.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let (jobs, state) = match (words.as_slice(), args.is_on("all")) {
         ([state], true) => (&[][..], state),
-        (_, true) => return Err(Failure::Usage("`wait --all` takes a state and no job".to_owned())),
+        (_, true) => return Err(Failure::Usage("`wait --all` takes a state and no jobs".to_owned())),
         ([], false) | ([_], false) => {
             return Err(Failure::Usage("`wait` needs a job and a state, or --all and a state".to_owned()));
         }
@@ -33,249 +32,263 @@ pub(super) fn wait(args: &Arguments) -> Result<(), Failure> {
     };
     if !STATES.contains(&state.as_str()) {
         let all = STATES.join(", ");
-        return Err(Failure::Usage(format!("a job cannot be waited for to be `{state}`; it can be {all}")));
+        return Err(Failure::Usage(format!("unknown state `{state}`: the states are {all}")));
     }
     let limit = time_limit(args)?;
     let until = limit.map(|limit| Instant::now() + limit);
-    // However short the time is, it is enough for one look.
-    let write_timeout = limit.map_or(PATIENCE, |limit| limit.clamp(CALM, PATIENCE));
-    let client = Client::of(args)?.patient(write_timeout);
-    let mut vigil = Vigil { client, jobs, state, until, last: "nothing was heard of it".to_owned() };
-    vigil.keep()
+    // Even with the shortest timeout there is time to read the status once.
+    let answer_limit = limit.map_or(PATIENCE, |limit| limit.clamp(POLL, PATIENCE));
+    let client = Client::of(args)?.patient(answer_limit);
+    let mut waiter = Waiter { client, jobs, state, until, last: "the supervisor did not answer".to_owned() };
+    waiter.run()
 }
 
-/// How it stands.
 #[derive(Debug, PartialEq, Eq)]
 enum Verdict {
-    Yes,
-    /// Not yet, and whether that may change at any moment without an event.
-    NotYet(String, bool),
-    Never(String),
+    Reached,
+    NotYet {
+        why: String,
+        /// A job may reach the state without an event.
+        poll_fast: bool,
+    },
+    Unreachable(String),
 }
 
-struct Vigil<'a> {
+struct Waiter<'a> {
     client: Client,
-    /// The jobs that are waited for; none means all.
+    /// The jobs to wait for; empty means all.
     jobs: &'a [String],
     state: &'a str,
     until: Option<Instant>,
-    /// What is to be said if the time passes.
+    /// Why the state was not reached at the last try; shown at the timeout.
     last: String,
 }
 
-impl Vigil<'_> {
-    fn keep(&mut self) -> Result<(), Failure> {
-        let mut ends = Ends::default();
+impl Waiter<'_> {
+    fn run(&mut self) -> Result<(), Failure> {
+        let mut exits = Exits::default();
         loop {
-            // First the stream and then a look, so that nothing happens unseen between them.
+            // The stream is opened before the status is read, so that no event in between is missed.
             let trouble = match self.client.messages("/v3/events") {
-                Ok(mut stream) => match self.watch(&mut stream, &mut ends)? {
+                Ok(mut stream) => match self.follow(&mut stream, &mut exits)? {
                     Some(trouble) => trouble,
                     None => return Ok(()),
                 },
                 Err(trouble) => trouble,
             };
-            if self.gone(&ends) {
+            if self.is_reached_by(&exits) {
                 return Ok(());
             }
             self.retry(trouble)?;
         }
     }
 
-    /// Looks at every event, until it is so; or until the supervisor does not answer any more, and why.
-    fn watch(&mut self, stream: &mut Messages, ends: &mut Ends) -> Result<Option<Trouble>, Failure> {
+    /// Follows the events until the state is reached. Returns why if the supervisor stops answering before.
+    fn follow(&mut self, stream: &mut Messages, exits: &mut Exits) -> Result<Option<Trouble>, Failure> {
         loop {
-            let known = match self.client.get("/v3/status") {
+            let status: Status = match self.client.get("/v3/status") {
                 Ok(answer) if answer.is_good() => answer.json()?,
-                silent => {
-                    // It is leaving; what it has told before that may be the answer.
-                    while let Ok(Some(message)) = stream.next(Some(Instant::now() + CALM)) {
-                        ends.hear(&message.data);
+                failed => {
+                    // The supervisor is exiting; the events that it sent before may decide the question.
+                    while let Ok(Some(message)) = stream.next(Some(Instant::now() + POLL)) {
+                        exits.record(&message.data);
                     }
-                    let said = silent.map(|answer| Trouble::Other(answer.reason()));
-                    return Ok(Some(said.unwrap_or_else(|trouble| trouble)));
+                    let reason = failed.map(|answer| Trouble::Other(answer.reason()));
+                    return Ok(Some(reason.unwrap_or_else(|trouble| trouble)));
                 }
             };
-            let soon = match verdict(&known, self.jobs, self.state)? {
-                Verdict::Yes => return Ok(None),
-                Verdict::Never(why) => return Err(Failure::Failed(why)),
-                Verdict::NotYet(why, soon) => {
+            let interval = match judge_all(&status, self.jobs, self.state)? {
+                Verdict::Reached => return Ok(None),
+                Verdict::Unreachable(why) => return Err(Failure::Failed(why)),
+                Verdict::NotYet { why, poll_fast } => {
                     self.last = why;
-                    soon
+                    if poll_fast { FAST_POLL } else { POLL }
                 }
             };
-            let look = Instant::now() + if soon { SOON } else { CALM };
-            let mut heard = stream.next(Some(self.until.map_or(look, |until| until.min(look))));
-            // What comes together, such as all that is remembered, needs one look only.
-            while let Ok(Some(message)) = &heard {
-                ends.hear(&message.data);
-                heard = stream.next(Some(Instant::now() + TOGETHER));
+            let next_poll = Instant::now() + interval;
+            let mut next = stream.next(Some(self.until.map_or(next_poll, |until| until.min(next_poll))));
+            while let Ok(Some(message)) = &next {
+                exits.record(&message.data);
+                next = stream.next(Some(Instant::now() + BATCH));
             }
             if self.until.is_some_and(|until| Instant::now() >= until) {
-                return Err(self.late());
+                return Err(self.timed_out());
             }
-            if !matches!(heard, Err(Late::Time)) {
-                return Ok(Some(Trouble::Other("the supervisor has ended".to_owned())));
+            if !matches!(next, Err(Late::Time)) {
+                return Ok(Some(Trouble::Other("the supervisor has exited".to_owned())));
             }
         }
     }
 
-    /// Whether the supervisor has gone in a way that answers the question: its jobs had all ended as they should.
-    fn gone(&self, ends: &Ends) -> bool {
-        !self.jobs.is_empty() && self.jobs.iter().all(|job| ends.is(job, self.state))
+    /// Returns true if the recorded exits of all jobs fit the state. Used when the supervisor is gone.
+    fn is_reached_by(&self, exits: &Exits) -> bool {
+        !self.jobs.is_empty() && self.jobs.iter().all(|job| exits.is(job, self.state))
     }
 
-    /// A supervisor that is not there yet is waited for if the time for that is bounded.
+    /// With a timeout, a supervisor that does not answer yet is asked again.
     fn retry(&mut self, trouble: Trouble) -> Result<(), Failure> {
         let Some(until) = self.until else { return Err(trouble.into()) };
         if Instant::now() >= until {
-            return Err(self.late());
+            return Err(self.timed_out());
         }
         self.last = trouble.to_string();
-        std::thread::sleep(SOON);
+        std::thread::sleep(FAST_POLL);
         Ok(())
     }
 
-    fn late(&self) -> Failure {
-        Failure::Failed(format!("the time is over: {}", self.last))
+    fn timed_out(&self) -> Failure {
+        Failure::Failed(format!("timed out: {}", self.last))
     }
 }
 
-/// How jobs ended, as their events told: the supervisor may be gone before it can be asked.
+/// How jobs ended, from their events: the supervisor may exit before it can be asked.
 #[derive(Debug, Default)]
-struct Ends(std::collections::BTreeMap<String, (bool, bool)>);
+struct Exits(BTreeMap<String, Exit>);
 
-impl Ends {
-    fn hear(&mut self, data: &str) {
-        let Ok(event) = serde_json::from_str::<Value>(data) else { return };
-        let (stopped, good) = self.0.entry(event.text("source").to_owned()).or_default();
-        match event.text("code") {
-            "stopped" => *stopped = true,
-            "exitSuccess" => (*stopped, *good) = (false, true),
-            "exitFailed" => (*stopped, *good) = (false, false),
+#[derive(Debug, Default)]
+struct Exit {
+    stopped: bool,
+    success: bool,
+}
+
+impl Exits {
+    fn record(&mut self, data: &str) {
+        let Ok(event) = serde_json::from_str::<Event>(data) else { return };
+        let exit = self.0.entry(event.source).or_default();
+        match event.code.as_str() {
+            "stopped" => exit.stopped = true,
+            "exitSuccess" => *exit = Exit { stopped: false, success: true },
+            "exitFailed" => *exit = Exit { stopped: false, success: false },
             _ => {}
         }
     }
 
     fn is(&self, job: &str, state: &str) -> bool {
-        let end = self.0.get(job);
-        matches!(
-            (state, end),
-            ("stopped", Some((true, _))) | ("complete", Some((true, true))) | ("failed", Some((true, false)))
-        )
+        self.0.get(job).is_some_and(|exit| match state {
+            "stopped" => exit.stopped,
+            "complete" => exit.stopped && exit.success,
+            "failed" => exit.stopped && !exit.success,
+            _ => false,
+        })
     }
 }
 
-/// How it stands with the jobs that are waited for.
-fn verdict(status: &Value, jobs: &[String], state: &str) -> Result<Verdict, Failure> {
-    let chosen: Vec<&Value> = if jobs.is_empty() {
-        // Of all jobs, those count that can be so at all.
-        let counts = |job: &&Value| match state {
-            _ if matches!(job.text("role"), "telemetry" | "coprocess" | "sensor") => false,
-            "healthy" | "unhealthy" => job.text("health") != "none",
+fn judge_all(status: &Status, jobs: &[String], state: &str) -> Result<Verdict, Failure> {
+    let chosen: Vec<&Job> = if jobs.is_empty() {
+        // --all means the configured jobs that can be in this state.
+        let can_be = |job: &&Job| match state {
+            _ if matches!(job.role.as_str(), "telemetry" | "coprocess" | "sensor") => false,
+            "healthy" | "unhealthy" => job.health != "none",
             _ => true,
         };
-        status.list("jobs").iter().filter(counts).collect()
+        status.jobs.iter().filter(can_be).collect()
     } else {
-        jobs.iter().map(|name| status::job(status, name)).collect::<Result<_, _>>()?
+        jobs.iter().map(|name| status.job(name)).collect::<Result<_, _>>()?
     };
-    let mut whole = Verdict::Yes;
+    let mut all = Verdict::Reached;
     for job in chosen {
-        whole = match (whole, judge(job, state)) {
-            (_, Verdict::Never(why)) => return Ok(Verdict::Never(why)),
-            (Verdict::NotYet(why, soon), Verdict::NotYet(_, other)) => Verdict::NotYet(why, soon || other),
-            (Verdict::Yes, other) | (other, _) => other,
+        all = match (all, judge(job, state)) {
+            (_, verdict @ Verdict::Unreachable(_)) => return Ok(verdict),
+            (Verdict::NotYet { why, poll_fast }, Verdict::NotYet { poll_fast: other, .. }) => {
+                Verdict::NotYet { why, poll_fast: poll_fast || other }
+            }
+            (Verdict::Reached, other) | (other, _) => other,
         };
     }
-    Ok(whole)
+    Ok(all)
 }
 
-fn judge(job: &Value, wanted: &str) -> Verdict {
-    let (name, state, health) = (job.text("name"), job.text("state"), job.text("health"));
+fn judge(job: &Job, wanted: &str) -> Verdict {
+    let (name, state, health) = (&job.name, job.state.as_str(), job.health.as_str());
     let ended = matches!(state, "stopped" | "complete" | "failed");
-    let so = match wanted {
-        "healthy" | "unhealthy" if health == "none" => {
-            return Verdict::Never(format!("{name} has no checks, so it is never {wanted}"));
+    let about_health = matches!(wanted, "healthy" | "unhealthy");
+    let reached = match wanted {
+        _ if about_health && health == "none" => {
+            return Verdict::Unreachable(format!("{name} has no checks, so it is never {wanted}"));
         }
-        "healthy" | "unhealthy" => health == wanted,
+        _ if about_health => health == wanted,
         "stopped" => ended,
         _ => state == wanted,
     };
-    if so {
-        return Verdict::Yes;
+    if reached {
+        return Verdict::Reached;
     }
     if ended {
-        let end = if state == "stopped" { "was stopped by hand" } else { "has ended" };
-        let how = if state == "failed" { ", in failure" } else { "" };
-        return Verdict::Never(format!("{name} {end}{how}, so it will not be {wanted}"));
+        let end = match state {
+            "failed" => "has failed",
+            "complete" => "is complete",
+            _ => "was stopped by hand",
+        };
+        return Verdict::Unreachable(format!("{name} {end}, so it will not become {wanted}"));
     }
-    let health = if matches!(wanted, "healthy" | "unhealthy") {
-        format!(" and its health {health}")
-    } else {
-        String::new()
-    };
-    Verdict::NotYet(
-        format!("{name} is {state}{health}"),
-        matches!(state, "starting" | "restarting" | "stopping"),
-    )
+    Verdict::NotYet {
+        why: if about_health { state_and_health(job) } else { format!("{name} is {state}") },
+        poll_fast: matches!(state, "starting" | "restarting" | "stopping"),
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
     fn judged(state: &str, health: &str, wanted: &str) -> Verdict {
-        judge(&json!({ "name": "a", "state": state, "health": health }), wanted)
+        let job = json!({ "name": "a", "state": state, "health": health });
+        judge(&serde_json::from_value(job).unwrap(), wanted)
+    }
+
+    fn not_yet(why: &str, poll_fast: bool) -> Verdict {
+        Verdict::NotYet { why: why.to_owned(), poll_fast }
     }
 
     #[test]
-    fn x4_wait_knows_what_is_so_what_may_come_and_what_cannot() {
-        assert_eq!(judged("running", "healthy", "healthy"), Verdict::Yes);
-        assert_eq!(judged("running", "healthy", "running"), Verdict::Yes);
-        assert_eq!(judged("failed", "unknown", "stopped"), Verdict::Yes);
-        assert_eq!(judged("failed", "unknown", "failed"), Verdict::Yes);
-        let not_yet = |text: &str, soon| Verdict::NotYet(text.to_owned(), soon);
-        assert_eq!(
-            judged("running", "unknown", "healthy"),
-            not_yet("a is running and its health unknown", false)
-        );
+    fn x4_wait_tells_a_reached_state_from_a_possible_and_an_unreachable_one() {
+        assert_eq!(judged("running", "healthy", "healthy"), Verdict::Reached);
+        assert_eq!(judged("running", "healthy", "running"), Verdict::Reached);
+        assert_eq!(judged("failed", "unknown", "stopped"), Verdict::Reached);
+        assert_eq!(judged("failed", "unknown", "failed"), Verdict::Reached);
+        assert_eq!(judged("running", "unknown", "healthy"), not_yet("a is running, health unknown", false));
+        assert_eq!(judged("running", "unhealthy", "healthy"), not_yet("a is running but unhealthy", false));
         assert_eq!(judged("starting", "none", "running"), not_yet("a is starting", true));
         assert_eq!(judged("running", "none", "complete"), not_yet("a is running", false));
-        let never = |text: &str| Verdict::Never(text.to_owned());
-        assert_eq!(judged("running", "none", "healthy"), never("a has no checks, so it is never healthy"));
+        let unreachable = |why: &str| Verdict::Unreachable(why.to_owned());
+        assert_eq!(
+            judged("running", "none", "healthy"),
+            unreachable("a has no checks, so it is never healthy")
+        );
         assert_eq!(
             judged("failed", "unknown", "complete"),
-            never("a has ended, in failure, so it will not be complete")
+            unreachable("a has failed, so it will not become complete")
         );
         assert_eq!(
             judged("stopped", "none", "running"),
-            never("a was stopped by hand, so it will not be running")
+            unreachable("a was stopped by hand, so it will not become running")
         );
     }
 
     #[test]
-    fn x4_wait_for_all_takes_those_that_can() {
+    fn x4_wait_for_all_leaves_out_jobs_that_cannot_be_in_the_state() {
         let job = |name: &str, role: &str, health: &str| json!({ "name": name, "role": role, "state": "running", "health": health });
+        let read = |status: &Value| serde_json::from_value::<Status>(status.clone()).unwrap();
         let mut status = json!({ "jobs": [job("a", "job", "healthy"), job("b", "job", "none"), job("t", "telemetry", "unknown")] });
-        assert_eq!(verdict(&status, &[], "healthy").unwrap(), Verdict::Yes);
+        assert_eq!(judge_all(&read(&status), &[], "healthy").unwrap(), Verdict::Reached);
         status["jobs"][1]["health"] = "unknown".into();
         assert_eq!(
-            verdict(&status, &[], "healthy").unwrap(),
-            Verdict::NotYet("b is running and its health unknown".to_owned(), false)
+            judge_all(&read(&status), &[], "healthy").unwrap(),
+            not_yet("b is running, health unknown", false)
         );
-        assert!(verdict(&status, &["x".to_owned()], "healthy").is_err());
+        assert!(judge_all(&read(&status), &["x".to_owned()], "healthy").is_err());
     }
 
     #[test]
-    fn x4_how_a_job_ended_is_known_when_the_supervisor_is_gone() {
-        let mut ends = Ends::default();
-        ends.hear(r#"{"source":"a","code":"exitSuccess"}"#);
-        assert!(!ends.is("a", "complete"));
-        ends.hear(r#"{"source":"a","code":"stopping"}"#);
-        ends.hear(r#"{"source":"a","code":"stopped"}"#);
-        assert!(ends.is("a", "complete") && ends.is("a", "stopped") && !ends.is("a", "failed"));
-        assert!(!ends.is("b", "stopped"));
+    fn x4_the_events_of_a_job_tell_how_it_ended_after_the_supervisor_has_exited() {
+        let mut exits = Exits::default();
+        exits.record(r#"{"source":"a","code":"exitSuccess"}"#);
+        assert!(!exits.is("a", "complete"));
+        exits.record(r#"{"source":"a","code":"stopping"}"#);
+        exits.record(r#"{"source":"a","code":"stopped"}"#);
+        assert!(exits.is("a", "complete") && exits.is("a", "stopped") && !exits.is("a", "failed"));
+        assert!(!exits.is("b", "stopped"));
     }
 }

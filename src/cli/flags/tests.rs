@@ -17,7 +17,7 @@ fn x3_one_dash_or_two_with_or_without_equals() {
 }
 
 #[test]
-fn x3_an_unknown_flag_is_answered_with_the_nearest() {
+fn x3_an_unknown_flag_gets_a_suggestion() {
     for (arg, suggestion) in [
         ("-confg", Some("-config")),
         ("-Config", Some("-config")),
@@ -38,7 +38,7 @@ fn x3_an_unknown_flag_is_answered_with_the_nearest() {
 }
 
 #[test]
-fn x3_flags_may_stand_behind_a_subcommands_arguments() {
+fn x3_flags_may_follow_the_arguments_of_a_subcommand() {
     let args: Vec<OsString> = ["a", "-ping", "b", "--", "-config"].into_iter().map(OsString::from).collect();
     let found = parse_mixed(MAIN_FLAGS, &args).unwrap();
     assert!(found.is_on("ping"));
@@ -56,7 +56,7 @@ fn x3_an_argument_that_is_not_utf8_is_kept_in_the_rest_and_refused_in_a_flag() {
 }
 
 #[test]
-fn x3_help_is_no_failure() {
+fn x3_help_is_not_an_error() {
     assert_eq!(kind(&["-h"]), FlagErrorKind::Help);
     assert_eq!(kind(&["--help"]), FlagErrorKind::Help);
     assert_eq!(kind(&["-config"]), FlagErrorKind::MissingValue);

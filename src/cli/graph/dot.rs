@@ -1,15 +1,15 @@
-//! Graphviz' language.
+//! The DOT language of Graphviz.
 
 use std::fmt::Write;
 
-use super::web::{Kind, Line, Web};
+use super::model::{Graph, Kind, LineStyle};
 
-pub(super) fn text(web: &Web) -> String {
+pub(super) fn text(graph: &Graph) -> String {
     let mut out = String::from(
         "digraph containerpilot {\n    rankdir=LR;\n    node [fontname=\"sans-serif\"];\n    \
          edge [fontname=\"sans-serif\", fontsize=10];\n",
     );
-    for (nth, node) in web.nodes.iter().enumerate() {
+    for (id, node) in graph.nodes.iter().enumerate() {
         let shape = match node.kind {
             Kind::Job => "shape=box, style=rounded",
             Kind::Coprocess => "shape=box, peripheries=2",
@@ -22,13 +22,13 @@ pub(super) fn text(web: &Web) -> String {
         if !node.note.is_empty() {
             let _ = write!(label, "\\n{}", escaped(&node.note));
         }
-        let _ = writeln!(out, "    n{nth} [label=\"{label}\", {shape}];");
+        let _ = writeln!(out, "    n{id} [label=\"{label}\", {shape}];");
     }
-    for edge in &web.edges {
+    for edge in &graph.edges {
         let style = match edge.line {
-            Line::Once => "",
-            Line::Each => ", style=bold",
-            Line::Effect => ", style=dashed",
+            LineStyle::Once => "",
+            LineStyle::Each => ", style=bold",
+            LineStyle::Effect => ", style=dashed",
         };
         let _ =
             writeln!(out, "    n{} -> n{} [label=\"{}\"{style}];", edge.from, edge.to, escaped(&edge.label));
@@ -37,7 +37,7 @@ pub(super) fn text(web: &Web) -> String {
     out
 }
 
-/// A text inside double quotes. Graphviz reads escapes and entities there.
+/// Escapes a text for double quotes, where Graphviz reads escapes and HTML entities.
 fn escaped(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {

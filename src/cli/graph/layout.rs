@@ -1,32 +1,33 @@
-//! Where boxes and arrows go: in columns, from what starts to what is started.
+//! Places boxes and arrows in columns, from left to right.
 //!
-//! The usual way for such pictures (Sugiyama's): turn arrows round until there is no circle, put each box into the column
-//! behind all that lead to it, let long arrows pass through the columns between, order each column so that few arrows
-//! cross, and move things up and down towards what they belong to. Everything is in whole pixels and follows from
-//! the order of boxes and arrows alone, so the same plan gives the same picture.
+//! This is Sugiyama's method: reverse arrows until there is no cycle, put each box into the column after all its
+//! predecessors, give long arrows a lane in each column they cross, order each column so that few arrows cross, and move
+//! boxes up or down towards their neighbours. All coordinates are whole pixels and depend only on the order of boxes and
+//! arrows, so the same plan gives the same picture.
 
 use std::cmp::Reverse;
 
-/// The space between two boxes of a column, and between two arrows that pass.
-const BETWEEN: i64 = 16;
-/// The space between two columns, without the labels in it.
-const GAP: i64 = 64;
+/// The vertical space between two boxes or lanes.
+const ROW_GAP: i64 = 16;
+/// The space between two columns, without labels.
+const COLUMN_GAP: i64 = 64;
 const MARGIN: i64 = 16;
-/// How high the place is through which an arrow passes a column.
+/// The height of the lane of an arrow that crosses a column.
 const LANE: i64 = 6;
-/// An arrow across more columns than this is drawn straight, as are those beyond so many lanes: it keeps the work linear.
-const LONGEST: usize = 24;
-const MOST_LANES: usize = 20_000;
+/// Arrows across more columns, and all arrows once there are this many boxes and lanes, are drawn straight. This keeps the
+/// work linear.
+const MAX_SPAN: usize = 24;
+const MAX_LANES: usize = 20_000;
 const ROUNDS: usize = 8;
 
-/// How large a box is.
+/// The size of a box.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Size {
     pub(super) width: i64,
     pub(super) height: i64,
 }
 
-/// An arrow between two boxes, with the space its label needs.
+/// An arrow between two boxes, with the width of its label.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrow {
     pub(super) from: usize,
@@ -34,28 +35,27 @@ pub(super) struct Arrow {
     pub(super) label: i64,
 }
 
-/// A point; for a box, its upper left corner.
+/// A point. The position of a box is its upper left corner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Point {
     pub(super) x: i64,
     pub(super) y: i64,
 }
 
-/// Where everything is.
 #[derive(Debug, Default)]
 pub(super) struct Picture {
     pub(super) boxes: Vec<Point>,
-    /// The points of each arrow, from its beginning to its end; two for one that returns to its own box.
+    /// The points of each arrow from start to end; two for a loop.
     pub(super) arrows: Vec<Vec<Point>>,
     pub(super) width: i64,
     pub(super) height: i64,
 }
 
-/// A box, or the lane of a passing arrow.
+/// A box, or the lane of an arrow that crosses a column.
 struct Vertex {
     column: usize,
     height: i64,
-    /// Its upper edge.
+    /// The upper edge.
     y: i64,
     before: Vec<usize>,
     after: Vec<usize>,
@@ -67,16 +67,15 @@ impl Vertex {
     }
 }
 
-/// Places everything.
 pub(super) fn layout(sizes: &[Size], arrows: &[Arrow]) -> Picture {
-    // Whoever calls knows its boxes; an arrow to nowhere would be a fault of ours, and is not drawn.
+    // Arrows to boxes that do not exist would be a bug; they are not drawn.
     let known = |arrow: &Arrow| arrow.from < sizes.len() && arrow.to < sizes.len();
-    let turned = turned(sizes.len(), arrows);
+    let reversed = reversed(sizes.len(), arrows);
     let forward: Vec<Option<(usize, usize)>> = arrows
         .iter()
-        .zip(&turned)
-        .map(|(arrow, turned)| {
-            let ends = if *turned { (arrow.to, arrow.from) } else { (arrow.from, arrow.to) };
+        .zip(&reversed)
+        .map(|(arrow, reversed)| {
+            let ends = if *reversed { (arrow.to, arrow.from) } else { (arrow.from, arrow.to) };
             Some(ends).filter(|(from, to)| from != to && known(arrow))
         })
         .collect();
@@ -92,7 +91,7 @@ pub(super) fn layout(sizes: &[Size], arrows: &[Arrow]) -> Picture {
             after: Vec::new(),
         })
         .collect();
-    let ways: Vec<Vec<usize>> = forward.iter().map(|ends| way(&mut vertices, *ends)).collect();
+    let routes: Vec<Vec<usize>> = forward.iter().map(|ends| route(&mut vertices, *ends)).collect();
     let mut rows = rows(&vertices);
     for round in 0..ROUNDS {
         order(&vertices, &mut rows, round % 2 == 0);
@@ -105,12 +104,15 @@ pub(super) fn layout(sizes: &[Size], arrows: &[Arrow]) -> Picture {
     for vertex in &mut vertices {
         vertex.y += MARGIN - top;
     }
-    let (lefts, widths) = across(sizes, arrows, &columns, rows.len(), &ways);
-    draw(&Placed { sizes, arrows, turned: &turned, columns: &columns, ways: &ways, lefts, widths }, &vertices)
+    let (lefts, widths) = column_positions(sizes, arrows, &columns, rows.len(), &routes);
+    draw(
+        &Placed { sizes, arrows, reversed: &reversed, columns: &columns, routes: &routes, lefts, widths },
+        &vertices,
+    )
 }
 
-/// Which arrows must be turned round so that there is no circle. Those to their own box are not.
-fn turned(count: usize, arrows: &[Arrow]) -> Vec<bool> {
+/// Chooses the arrows to reverse so that there is no cycle. Loops are not reversed.
+fn reversed(count: usize, arrows: &[Arrow]) -> Vec<bool> {
     #[derive(Clone, Copy, PartialEq)]
     enum Seen {
         Not,
@@ -123,7 +125,7 @@ fn turned(count: usize, arrows: &[Arrow]) -> Vec<bool> {
             list.push((nth, arrow.to));
         }
     }
-    let mut turned = vec![false; arrows.len()];
+    let mut reversed = vec![false; arrows.len()];
     let mut seen = vec![Seen::Not; count];
     let mut set = |at: usize, to: Seen| seen.get_mut(at).map(|slot| std::mem::replace(slot, to));
     for root in 0..count {
@@ -141,16 +143,16 @@ fn turned(count: usize, arrows: &[Arrow]) -> Vec<bool> {
             *next += 1;
             match set(to, Seen::Open) {
                 Some(Seen::Not) => path.push((to, 0)),
-                Some(Seen::Open) => turned.get_mut(arrow).into_iter().for_each(|turned| *turned = true),
+                Some(Seen::Open) => reversed.get_mut(arrow).into_iter().for_each(|reversed| *reversed = true),
                 Some(Seen::Done) => drop(set(to, Seen::Done)),
                 None => {}
             }
         }
     }
-    turned
+    reversed
 }
 
-/// The column of each box: behind all that lead to it; what nothing leads to stands just before what it leads to.
+/// The column of each box: after all its predecessors. A box without predecessors is just before its first successor.
 fn columns(count: usize, arrows: &[Option<(usize, usize)>]) -> Vec<usize> {
     let mut out = vec![Vec::new(); count];
     let mut waits = vec![0_usize; count];
@@ -184,20 +186,20 @@ fn columns(count: usize, arrows: &[Option<(usize, usize)>]) -> Vec<usize> {
     column
 }
 
-/// The vertices on the way of an arrow, with a lane in each column between.
-fn way(vertices: &mut Vec<Vertex>, ends: Option<(usize, usize)>) -> Vec<usize> {
+/// The vertices along an arrow. Adds a lane in each column that it crosses.
+fn route(vertices: &mut Vec<Vertex>, ends: Option<(usize, usize)>) -> Vec<usize> {
     let Some((from, to)) = ends else { return Vec::new() };
     let column = |at: usize| vertices.get(at).map_or(0, |vertex| vertex.column);
     let (first, last) = (column(from) + 1, column(to));
-    let mut way = vec![from];
-    if last.saturating_sub(first) <= LONGEST && vertices.len() < MOST_LANES {
+    let mut route = vec![from];
+    if last.saturating_sub(first) <= MAX_SPAN && vertices.len() < MAX_LANES {
         for column in first..last {
-            way.push(vertices.len());
+            route.push(vertices.len());
             vertices.push(Vertex { column, height: LANE, y: 0, before: Vec::new(), after: Vec::new() });
         }
     }
-    way.push(to);
-    for (from, to) in way.iter().zip(way.iter().skip(1)) {
+    route.push(to);
+    for (from, to) in route.iter().zip(route.iter().skip(1)) {
         if let Some(vertex) = vertices.get_mut(*from) {
             vertex.after.push(*to);
         }
@@ -205,7 +207,7 @@ fn way(vertices: &mut Vec<Vertex>, ends: Option<(usize, usize)>) -> Vec<usize> {
             vertex.before.push(*from);
         }
     }
-    way
+    route
 }
 
 /// The vertices of each column.
@@ -220,11 +222,11 @@ fn rows(vertices: &[Vertex]) -> Vec<Vec<usize>> {
     rows
 }
 
-/// Orders each column by the middle of what its vertices are connected with in the column before, or behind.
+/// Orders each column by the mean position of its neighbours in the column before or after.
 fn order(vertices: &[Vertex], rows: &mut [Vec<usize>], forward: bool) {
     let mut place = vec![0_i64; vertices.len()];
     for row in rows.iter() {
-        note(&mut place, row);
+        store_positions(&mut place, row);
     }
     let count = rows.len();
     for nth in 0..count {
@@ -234,18 +236,18 @@ fn order(vertices: &[Vertex], rows: &mut [Vec<usize>], forward: bool) {
             let vertex = vertices.get(*at);
             let others = vertex.map(|vertex| if forward { &vertex.before } else { &vertex.after });
             let places = others.into_iter().flatten().filter_map(|other| place.get(*other));
-            // Finer than a place, so that two that differ by half of one are not the same.
+            // In fractions of a position, so that means that differ by half a position are not equal.
             mean(places.map(|place| place * 1024)).or_else(|| place.get(*at).map(|place| place * 1024))
         };
         let mut keyed: Vec<(Option<i64>, usize)> = row.iter().map(|at| (middle(at), *at)).collect();
         keyed.sort_by_key(|(middle, _)| *middle);
         *row = keyed.into_iter().map(|(_, at)| at).collect();
-        note(&mut place, row);
+        store_positions(&mut place, row);
     }
 }
 
-/// Writes down which place each vertex of a column has.
-fn note(place: &mut [i64], row: &[usize]) {
+/// Stores the position of each vertex within its column.
+fn store_positions(place: &mut [i64], row: &[usize]) {
     for (nth, at) in (0..).zip(row) {
         if let Some(slot) = place.get_mut(*at) {
             *slot = nth;
@@ -258,47 +260,47 @@ fn mean(numbers: impl Iterator<Item = i64>) -> Option<i64> {
     sum.checked_div(count)
 }
 
-/// Puts the vertices of each column one below the other.
+/// Stacks the vertices of each column.
 fn stack(vertices: &mut [Vertex], rows: &[Vec<usize>]) {
     for row in rows {
         let mut y = 0;
         for at in row {
             if let Some(vertex) = vertices.get_mut(*at) {
                 vertex.y = y;
-                y += vertex.height + BETWEEN;
+                y += vertex.height + ROW_GAP;
             }
         }
     }
 }
 
-/// Moves vertices towards what they are connected with, in their order and without touching one another.
+/// Moves vertices towards their neighbours, without changing their order or letting them overlap.
 fn straighten(vertices: &mut [Vertex], rows: &[Vec<usize>], forward: bool) {
     let count = rows.len();
     for nth in 0..count {
         let Some(row) = rows.get(if forward { nth } else { count - 1 - nth }) else { continue };
-        let wished: Vec<(i64, i64)> = row
+        let wanted: Vec<(i64, i64)> = row
             .iter()
             .filter_map(|at| {
                 let vertex = vertices.get(*at)?;
                 let others = if forward { &vertex.before } else { &vertex.after };
                 let centres = others.iter().filter_map(|other| vertices.get(*other)).map(Vertex::centre);
-                let request = mean(centres).map_or(vertex.y, |centre| centre - vertex.height / 2);
-                Some((request, vertex.height))
+                let target = mean(centres).map_or(vertex.y, |centre| centre - vertex.height / 2);
+                Some((target, vertex.height))
             })
             .collect();
-        // Twice as near as possible: pushed down only, and pushed up only. Between two good places is a good place.
-        let mut down = Vec::with_capacity(wished.len());
+        // Resolve overlaps once by moving down only and once by moving up only, and take the mean.
+        let mut down = Vec::with_capacity(wanted.len());
         let mut free = i64::MIN;
-        for (request, height) in &wished {
-            let y = free.max(*request);
-            free = y + height + BETWEEN;
+        for (target, height) in &wanted {
+            let y = free.max(*target);
+            free = y + height + ROW_GAP;
             down.push(y);
         }
-        let mut up = Vec::with_capacity(wished.len());
+        let mut up = Vec::with_capacity(wanted.len());
         let mut free = i64::MAX;
-        for (request, height) in wished.iter().rev() {
-            let y = (free.saturating_sub(*height)).min(*request);
-            free = y - BETWEEN;
+        for (target, height) in wanted.iter().rev() {
+            let y = (free.saturating_sub(*height)).min(*target);
+            free = y - ROW_GAP;
             up.push(y);
         }
         for (at, (down, up)) in row.iter().zip(down.into_iter().zip(up.into_iter().rev())) {
@@ -309,13 +311,13 @@ fn straighten(vertices: &mut [Vertex], rows: &[Vec<usize>], forward: bool) {
     }
 }
 
-/// The left edge and the width of each column; between them is room for the labels at the ends of arrows.
-fn across(
+/// The left edge and the width of each column. The gaps between columns have space for the labels of arrows.
+fn column_positions(
     sizes: &[Size],
     arrows: &[Arrow],
     columns: &[usize],
     count: usize,
-    ways: &[Vec<usize>],
+    routes: &[Vec<usize>],
 ) -> (Vec<i64>, Vec<i64>) {
     let mut widths = vec![0; count];
     let mut gaps = vec![0; count];
@@ -324,10 +326,10 @@ fn across(
             *width = size.width.max(*width);
         }
     }
-    for (arrow, way) in arrows.iter().zip(ways) {
-        let Some(last) = way.last().and_then(|at| columns.get(*at)) else { continue };
-        // A label stands before the box that its arrow leads to, or behind it if the arrow comes from there.
-        let before = if way.last() == Some(&arrow.to) {
+    for (arrow, route) in arrows.iter().zip(routes) {
+        let Some(last) = route.last().and_then(|at| columns.get(*at)) else { continue };
+        // The label is before the target box, or after it if the arrow comes from the right.
+        let before = if route.last() == Some(&arrow.to) {
             last - 1
         } else {
             columns.get(arrow.to).copied().unwrap_or(0)
@@ -340,7 +342,7 @@ fn across(
     let mut x = MARGIN;
     for (width, gap) in widths.iter().zip(&gaps) {
         lefts.push(x);
-        x += width + GAP + gap;
+        x += width + COLUMN_GAP + gap;
     }
     (lefts, widths)
 }
@@ -348,9 +350,9 @@ fn across(
 struct Placed<'a> {
     sizes: &'a [Size],
     arrows: &'a [Arrow],
-    turned: &'a [bool],
+    reversed: &'a [bool],
     columns: &'a [usize],
-    ways: &'a [Vec<usize>],
+    routes: &'a [Vec<usize>],
     lefts: Vec<i64>,
     widths: Vec<i64>,
 }
@@ -360,7 +362,7 @@ fn draw(placed: &Placed<'_>, vertices: &[Vertex]) -> Picture {
     let width = |column: usize| placed.widths.get(column).copied().unwrap_or(0);
     let mut picture = Picture::default();
     for ((size, column), vertex) in placed.sizes.iter().zip(placed.columns).zip(vertices) {
-        // In the middle of its column, so that arrows are of about one length.
+        // Centred, so that arrows have similar lengths.
         let corner = Point { x: left(*column) + (width(*column) - size.width) / 2, y: vertex.y };
         picture.width = picture.width.max(corner.x + size.width + MARGIN);
         picture.height = picture.height.max(corner.y + size.height + MARGIN);
@@ -375,9 +377,9 @@ fn draw(placed: &Placed<'_>, vertices: &[Vertex]) -> Picture {
             let size = placed.sizes.get(at).copied().unwrap_or(Size { width: 0, height: 0 });
             (corner, size)
         };
-        let way = placed.ways.get(nth).map_or(&[][..], Vec::as_slice);
-        let [first, lanes @ .., last] = way else {
-            // It returns to its own box: a loop above the right corner.
+        let route = placed.routes.get(nth).map_or(&[][..], Vec::as_slice);
+        let [first, lanes @ .., last] = route else {
+            // A loop above the right corner of the box.
             let (corner, size) = edges(arrow.from);
             let right = Point { x: corner.x + size.width, y: corner.y + size.height / 2 };
             picture.arrows.push(vec![right, Point { x: right.x - size.width / 4, y: corner.y }]);
@@ -395,7 +397,7 @@ fn draw(placed: &Placed<'_>, vertices: &[Vertex]) -> Picture {
         let (end, size) = edges(*last);
         let port = ports.get(nth).copied().flatten().unwrap_or(size.height / 2);
         points.push(Point { x: end.x, y: end.y + port });
-        if placed.turned.get(nth) == Some(&true) {
+        if placed.reversed.get(nth) == Some(&true) {
             points.reverse();
         }
         picture.arrows.push(points);
@@ -403,11 +405,11 @@ fn draw(placed: &Placed<'_>, vertices: &[Vertex]) -> Picture {
     picture
 }
 
-/// How far below the upper edge of its box each arrow ends, so that no two end in one point.
+/// The distance of the end of each arrow from the upper edge of its box, so that no two arrows end in one point.
 fn ports(placed: &Placed<'_>, vertices: &[Vertex]) -> Vec<Option<i64>> {
     let mut ending = vec![Vec::new(); placed.sizes.len()];
-    for (nth, way) in placed.ways.iter().enumerate() {
-        if let [.., before, last] = way.as_slice()
+    for (nth, route) in placed.routes.iter().enumerate() {
+        if let [.., before, last] = route.as_slice()
             && let (Some(list), Some(vertex)) = (ending.get_mut(*last), vertices.get(*before))
         {
             list.push((vertex.centre(), Reverse(vertex.column), nth));

@@ -1,12 +1,12 @@
-//! Mermaid's text, which many viewers of Markdown draw.
+//! Mermaid, which many Markdown viewers draw.
 
 use std::fmt::Write;
 
-use super::web::{Kind, Line, Web};
+use super::model::{Graph, Kind, LineStyle};
 
-pub(super) fn text(web: &Web) -> String {
+pub(super) fn text(graph: &Graph) -> String {
     let mut out = String::from("flowchart LR\n");
-    for (nth, node) in web.nodes.iter().enumerate() {
+    for (id, node) in graph.nodes.iter().enumerate() {
         let mut label = escaped(&node.name);
         if !node.note.is_empty() {
             let _ = write!(label, "<br/><small>{}</small>", escaped(&node.note));
@@ -22,13 +22,13 @@ pub(super) fn text(web: &Web) -> String {
         if node.kind == Kind::All {
             "all".clone_into(&mut label);
         }
-        let _ = writeln!(out, "    n{nth}{open}\"{label}\"{close}:::{class}");
+        let _ = writeln!(out, "    n{id}{open}\"{label}\"{close}:::{class}");
     }
-    for edge in &web.edges {
+    for edge in &graph.edges {
         let arrow = match edge.line {
-            Line::Once => "-->",
-            Line::Each => "==>",
-            Line::Effect => "-.->",
+            LineStyle::Once => "-->",
+            LineStyle::Each => "==>",
+            LineStyle::Effect => "-.->",
         };
         let label =
             if edge.label.is_empty() { String::new() } else { format!("|\"{}\"|", escaped(&edge.label)) };
@@ -38,7 +38,7 @@ pub(super) fn text(web: &Web) -> String {
     out
 }
 
-/// A text inside double quotes, where Mermaid reads entities (`#34;`) and a little HTML.
+/// Escapes a text for double quotes, where Mermaid reads entities (`#34;`) and some HTML.
 fn escaped(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {

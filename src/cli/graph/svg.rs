@@ -1,17 +1,18 @@
-//! A picture that every browser shows.
+//! The graph as SVG.
 
 use std::fmt::Write;
 
 use super::layout::{Arrow, Point, Size, layout};
-use super::web::{Edge, Kind, Line, Node, Web};
-use crate::cli::picture::{cut, escaped, letters};
+use super::model::{Edge, Graph, Kind, LineStyle, Node};
+use crate::cli::svg_text::{escaped, width as text_width};
+use crate::cli::terminal::truncated;
 
-/// About how wide a letter is: in a box, and in the smaller text of notes and labels.
+/// The width of a character in a box, and in the smaller text of notes and labels.
 const LETTER: i64 = 8;
 const SMALL: i64 = 7;
-/// Names are cut after so many letters; the whole name shows when the mouse rests on the box.
-const LONGEST: usize = 40;
-/// The height an arrow's label needs.
+/// Longer names are cut; the tooltip of the box has the full name.
+const MAX_NAME: usize = 40;
+/// The height of the label of an arrow.
 const LABEL: i64 = 18;
 
 const STYLE: &str = "\
@@ -23,15 +24,16 @@ text{font-family:ui-sans-serif,system-ui,sans-serif;font-size:14px;fill:#1f2328}
 path{fill:none;stroke:#57606a;stroke-width:1.2}.each{stroke-width:2.4}.effect{stroke-dasharray:5}\
 .head{fill:#57606a;stroke:none}";
 
-pub(super) fn text(web: &Web) -> String {
-    let mut ending = vec![0_i64; web.nodes.len()];
-    for edge in &web.edges {
+pub(super) fn text(graph: &Graph) -> String {
+    let mut ending = vec![0_i64; graph.nodes.len()];
+    for edge in &graph.edges {
         if let Some(count) = ending.get_mut(edge.to) {
             *count += 1;
         }
     }
-    let sizes: Vec<Size> = web.nodes.iter().zip(&ending).map(|(node, ending)| size(node, *ending)).collect();
-    let arrows: Vec<Arrow> = web
+    let sizes: Vec<Size> =
+        graph.nodes.iter().zip(&ending).map(|(node, ending)| size(node, *ending)).collect();
+    let arrows: Vec<Arrow> = graph
         .edges
         .iter()
         .map(|edge| Arrow { from: edge.from, to: edge.to, label: label_width(edge) })
@@ -46,10 +48,10 @@ pub(super) fn text(web: &Web) -> String {
          <path class=\"head\" d=\"M0 0 8 4 0 8z\"/></marker></defs>\n\
          <rect width=\"{width}\" height=\"{height}\" fill=\"#fff\"/>\n"
     );
-    for (edge, points) in web.edges.iter().zip(&picture.arrows) {
+    for (edge, points) in graph.edges.iter().zip(&picture.arrows) {
         arrow(&mut out, edge, points);
     }
-    for ((node, size), corner) in web.nodes.iter().zip(&sizes).zip(&picture.boxes) {
+    for ((node, size), corner) in graph.nodes.iter().zip(&sizes).zip(&picture.boxes) {
         draw(&mut out, node, *size, *corner);
     }
     out.push_str("</svg>\n");
@@ -60,14 +62,14 @@ fn size(node: &Node, ending: i64) -> Size {
     if node.kind == Kind::All {
         return Size { width: 44, height: ((ending + 1) * LABEL).max(32) };
     }
-    let name = letters(&cut(&node.name, LONGEST)) * LETTER;
-    let note = letters(&cut(&node.note, LONGEST)) * SMALL;
+    let name = text_width(&truncated(&node.name, MAX_NAME)) * LETTER;
+    let note = text_width(&truncated(&node.note, MAX_NAME)) * SMALL;
     let lines = if node.note.is_empty() { 36 } else { 50 };
     Size { width: name.max(note).max(40) + 24, height: ((ending + 1) * LABEL).max(lines) }
 }
 
 fn label_width(edge: &Edge) -> i64 {
-    if edge.label.is_empty() { 0 } else { letters(&edge.label) * SMALL + 10 }
+    if edge.label.is_empty() { 0 } else { text_width(&edge.label) * SMALL + 10 }
 }
 
 fn draw(out: &mut String, node: &Node, size: Size, corner: Point) {
@@ -99,14 +101,14 @@ fn draw(out: &mut String, node: &Node, size: Size, corner: Point) {
     let _ = write!(
         out,
         "<text x=\"{middle}\" y=\"{line}\" text-anchor=\"middle\">{}</text>",
-        escaped(&cut(name, LONGEST))
+        escaped(&truncated(name, MAX_NAME))
     );
     if !node.note.is_empty() {
         let _ = write!(
             out,
             "<text class=\"note\" x=\"{middle}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
             line + 16,
-            escaped(&cut(&node.note, LONGEST))
+            escaped(&truncated(&node.note, MAX_NAME))
         );
     }
     out.push_str("</g>\n");
@@ -115,9 +117,9 @@ fn draw(out: &mut String, node: &Node, size: Size, corner: Point) {
 fn arrow(out: &mut String, edge: &Edge, points: &[Point]) {
     let ([start, rest @ ..], Some(end)) = (points, points.last()) else { return };
     let class = match edge.line {
-        Line::Once => "once",
-        Line::Each => "each",
-        Line::Effect => "effect",
+        LineStyle::Once => "once",
+        LineStyle::Each => "each",
+        LineStyle::Effect => "effect",
     };
     let _ = write!(out, "<path class=\"{class}\" marker-end=\"url(#head)\" d=\"M{} {}", start.x, start.y);
     let label = label_width(edge);
@@ -132,7 +134,7 @@ fn arrow(out: &mut String, edge: &Edge, points: &[Point]) {
     } else {
         let mut from = *start;
         for (nth, to) in rest.iter().enumerate() {
-            // The last piece is straight where the label stands.
+            // The last piece is straight below the label.
             let straight = if nth + 1 == rest.len() { label.max(12) } else { 0 };
             let bend = if to.x >= from.x { to.x - straight } else { to.x + straight };
             let middle = i64::midpoint(from.x, bend);

@@ -4,7 +4,7 @@ use containerpilot_config::{Input, Options, load};
 use containerpilot_core::plan::Plan;
 
 use super::layout::{Arrow, Size, layout};
-use super::web::{Kind, Line, Web};
+use super::model::{Graph, Kind, LineStyle};
 use super::{dot, mermaid, svg};
 use crate::load::host::ThisHost;
 
@@ -15,7 +15,7 @@ fn plan(text: &str) -> Plan {
     loaded.plan.unwrap_or_else(|| panic!("{}", report.display(super::check::style(false))))
 }
 
-const WEB: &str = r#"{
+const EXAMPLE: &str = r#"{
     jobs: [
         { name: "setup", exec: "true", onFailure: "shutdown" },
         { name: "db", exec: "x", port: 5432, interfaces: "static:10.0.0.1", restarts: "unlimited",
@@ -33,21 +33,21 @@ const WEB: &str = r#"{
 }"#;
 
 #[test]
-fn x4_the_web_has_every_job_watch_and_source_and_what_starts_what() {
-    let web = Web::of(&plan(WEB));
-    let name = |at: usize| match (web.nodes[at].kind, web.nodes[at].name.as_str()) {
+fn x4_the_graph_has_every_job_watch_and_source_and_what_starts_what() {
+    let graph = Graph::of(&plan(EXAMPLE));
+    let name = |at: usize| match (graph.nodes[at].kind, graph.nodes[at].name.as_str()) {
         (Kind::All, _) => "(all)".to_owned(),
         (Kind::Missing, name) => format!("?{name}"),
         (_, name) => name.to_owned(),
     };
-    let edges: Vec<String> = web
+    let edges: Vec<String> = graph
         .edges
         .iter()
         .map(|edge| {
             let line = match edge.line {
-                Line::Once => "->",
-                Line::Each => "=>",
-                Line::Effect => "~>",
+                LineStyle::Once => "->",
+                LineStyle::Each => "=>",
+                LineStyle::Effect => "~>",
             };
             format!("{} {line} {} {}", name(edge.from), name(edge.to), edge.label).trim().to_owned()
         })
@@ -57,7 +57,7 @@ fn x4_the_web_has_every_job_watch_and_source_and_what_starts_what() {
         [
             "startup -> side",
             "startup -> setup",
-            "setup ~> shutdown fails for good",
+            "setup ~> shutdown fails",
             "setup -> db exitSuccess",
             "db ~> watch.db advertised",
             "setup -> (all) exitSuccess",
@@ -70,21 +70,21 @@ fn x4_the_web_has_every_job_watch_and_source_and_what_starts_what() {
             "?ghost -> lost healthy",
         ]
     );
-    assert_eq!(web.nodes[2].note, "restarted without limit, port 5432");
+    assert_eq!(graph.nodes[2].note, "restarted without limit, port 5432");
 }
 
 #[test]
-fn x4_mermaid_and_dot_say_the_same() {
+fn x4_mermaid_and_dot_have_the_same_nodes_and_edges() {
     let plan = plan(
         r#"{ jobs: [{ name: "a", exec: "x" }, { name: "b", exec: "x", when: { source: "a", each: "exitFailed" } }] }"#,
     );
-    let web = Web::of(&plan);
+    let graph = Graph::of(&plan);
     assert_eq!(
-        mermaid::text(&web),
+        mermaid::text(&graph),
         "flowchart LR\n    n0[\"a\"]:::job\n    n1[\"b\"]:::job\n    n2([\"startup\"]):::event\n    n2 --> n0\n    \
          n0 ==>|\"each exitFailed\"| n1\n    classDef missing stroke:#c00,stroke-dasharray:4\n"
     );
-    let dot = dot::text(&web);
+    let dot = dot::text(&graph);
     for line in [
         "n0 [label=\"a\", shape=box, style=rounded];",
         "n2 [label=\"startup\", shape=ellipse];",
@@ -96,19 +96,19 @@ fn x4_mermaid_and_dot_say_the_same() {
 }
 
 #[test]
-fn x4_names_cannot_break_a_picture() {
+fn x4_names_are_escaped_in_every_format() {
     let odd = r#"{ jobs: [{ name: "a\"]<b>&amp;#|`\\\n\u0001\uffff", exec: "x" }] }"#;
-    let web = Web::of(&plan(odd));
-    let drawn = svg::text(&web);
+    let graph = Graph::of(&plan(odd));
+    let drawn = svg::text(&graph);
     assert!(drawn.contains("a&quot;]&lt;b&gt;&amp;amp;#|`\\\u{fffd}\u{fffd}\u{fffd}"), "{drawn}");
-    let drawn = mermaid::text(&web);
+    let drawn = mermaid::text(&graph);
     assert!(drawn.contains("\"a#34;]#60;b#62;#38;amp;#35;#124;#96;#92;\u{fffd}"), "{drawn}");
-    let drawn = dot::text(&web);
+    let drawn = dot::text(&graph);
     assert!(drawn.contains(r#""a\"]<b>&amp;amp;#|`\\"#), "{drawn}");
 }
 
-/// Boxes must not lie on one another, and everything must be inside the picture.
-fn tidy(sizes: &[Size], arrows: &[Arrow]) {
+/// Asserts that no boxes overlap and that everything is inside the picture.
+fn assert_tidy(sizes: &[Size], arrows: &[Arrow]) {
     let picture = layout(sizes, arrows);
     let boxes: Vec<_> = picture.boxes.iter().zip(sizes).collect();
     for (nth, (at, size)) in boxes.iter().enumerate() {
@@ -133,8 +133,8 @@ fn tidy(sizes: &[Size], arrows: &[Arrow]) {
 }
 
 #[test]
-fn x4_no_box_lies_on_another_whatever_leads_where() {
-    // Webs made up from a number, with circles and arrows to their own box.
+fn x4_boxes_never_overlap() {
+    // Random graphs with cycles and loops.
     let mut seed = 1_u64;
     let mut next = |most: usize| {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -150,19 +150,19 @@ fn x4_no_box_lies_on_another_whatever_leads_where() {
             .collect();
         let arrows: Vec<Arrow> =
             (0..next(60)).map(|_| Arrow { from: next(count), to: next(count), label: 50 }).collect();
-        tidy(&sizes, &arrows);
+        assert_tidy(&sizes, &arrows);
     }
-    tidy(&[], &[]);
+    assert_tidy(&[], &[]);
 }
 
 #[test]
 fn x4_the_same_plan_gives_the_same_picture() {
-    let plan = plan(WEB);
-    assert_eq!(svg::text(&Web::of(&plan)), svg::text(&Web::of(&plan)));
+    let plan = plan(EXAMPLE);
+    assert_eq!(svg::text(&Graph::of(&plan)), svg::text(&Graph::of(&plan)));
 }
 
 #[test]
-fn x4_a_thousand_jobs_are_drawn_in_no_time() {
+fn x4_drawing_a_thousand_jobs_takes_linear_time() {
     let mut chain = String::from("{ jobs: [");
     let mut fan = chain.clone();
     for nth in 0..1000 {
@@ -181,12 +181,12 @@ fn x4_a_thousand_jobs_are_drawn_in_no_time() {
     }
     for text in [chain, fan] {
         let plan = plan(&(text + "] }"));
-        let begun = Instant::now();
-        let web = Web::of(&plan);
-        let length = [mermaid::text, dot::text, svg::text].map(|text| text(&web).len());
+        let started = Instant::now();
+        let graph = Graph::of(&plan);
+        let length = [mermaid::text, dot::text, svg::text].map(|text| text(&graph).len());
         assert!(length.iter().all(|length| *length > 40_000));
-        // A few hundred milliseconds without optimisation; only work that grows with the square would take so long.
-        assert!(begun.elapsed().as_secs() < 20, "{:?}", begun.elapsed());
-        println!("{:?} for {length:?} bytes", begun.elapsed());
+        // A few hundred milliseconds without optimisation; quadratic work would take longer.
+        assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());
+        println!("{:?} for {length:?} bytes", started.elapsed());
     }
 }

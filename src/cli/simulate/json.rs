@@ -1,82 +1,150 @@
-//! The timeline for a program.
+//! `simulate --format json`
 
-use containerpilot_config::json::Json;
 use containerpilot_core::Time;
 use containerpilot_simulation::expect::Verdict;
-use containerpilot_simulation::timeline::{Course, Entry, View, What};
+use containerpilot_simulation::timeline::{Course, What};
+use serde::{Serialize, Serializer};
 
-pub(super) fn story(course: &Course, verdicts: &[Verdict]) -> String {
-    let good = course.cut.is_none() && verdicts.iter().all(|verdict| verdict.holds);
-    let mut fields = vec![("ok", Json::Bool(good)), ("end", seconds(course.end))];
-    if let Some(asked) = course.asked_to_stop {
-        fields.push(("stoppedAt", seconds(asked)));
-    }
-    if let Some((at, code)) = course.exit {
-        fields.push(("exit", Json::object([("at", seconds(at)), ("code", Json::whole(code))])));
-    }
-    let timeline = course.entries.iter().enumerate().map(|(nth, one)| entry(nth, one));
-    fields.push(("timeline", Json::List(timeline.collect())));
-    fields.push(("jobs", Json::List(course.jobs.iter().map(|name| job(course, name)).collect())));
-    fields.push(("expectations", Json::List(verdicts.iter().map(verdict).collect())));
-    Json::object(fields).pretty()
+use crate::cli::pretty_json;
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Answer<'a> {
+    ok: bool,
+    end: Seconds,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stopped_at: Option<Seconds>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exit: Option<Exit>,
+    timeline: Vec<Entry<'a>>,
+    jobs: Vec<Job<'a>>,
+    expectations: Vec<Expectation<'a>>,
 }
 
-/// Seconds since the beginning, to the nanosecond.
-fn seconds(at: Time) -> Json {
-    let (whole, part) = (at.as_nanos() / 1_000_000_000, at.as_nanos() % 1_000_000_000);
-    let text = format!("{whole}.{part:09}");
-    Json::Number(text.trim_end_matches('0').trim_end_matches('.').to_owned())
+#[derive(Serialize)]
+struct Exit {
+    at: Seconds,
+    code: u8,
 }
 
-fn entry(nth: usize, entry: &Entry) -> Json {
-    let mut fields = vec![
-        ("id", Json::whole(nth)),
-        ("at", seconds(entry.at)),
-        ("source", Json::text(if entry.source.is_empty() { "global" } else { &entry.source })),
-        ("what", Json::text(entry.what.word())),
-    ];
-    if let What::Sent(signal) = entry.what {
-        fields.push(("signal", Json::whole(signal)));
-    }
-    if !entry.note.is_empty() {
-        fields.push(("note", Json::text(&entry.note)));
-    }
-    if let Some(cause) = entry.cause {
-        fields.push(("cause", Json::whole(cause)));
-    }
-    Json::object(fields)
+#[derive(Serialize)]
+struct Entry<'a> {
+    id: usize,
+    at: Seconds,
+    source: &'a str,
+    what: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signal: Option<u8>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    note: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cause: Option<usize>,
 }
 
-fn lines(lines: &[String]) -> Json {
-    Json::List(lines.iter().map(|line| Json::text(line)).collect())
+#[derive(Serialize)]
+struct Job<'a> {
+    name: &'a str,
+    #[serde(flatten)]
+    state: Option<State<'a>>,
+    #[serde(flatten)]
+    history: Option<History<'a>>,
 }
 
-fn job(course: &Course, name: &str) -> Json {
-    let mut fields = vec![("name", Json::text(name))];
-    if let Some(View { word, healthy, sentences, .. }) = course.last.get(name) {
-        fields.push(("state", Json::text(word)));
-        fields.push(("healthy", healthy.map_or(Json::Null, Json::Bool)));
-        fields.push(("explanation", lines(sentences)));
-    }
-    if let Some(lane) = course.lanes.get(name) {
-        fields.push(("runs", Json::whole(lane.runs)));
-        let phases = lane.stretches.iter().map(|(from, phase)| {
-            Json::object([("from", seconds(*from)), ("phase", Json::text(phase.name()))])
-        });
-        fields.push(("phases", Json::List(phases.collect())));
-    }
-    Json::object(fields)
+/// How a job is at the end.
+#[derive(Serialize)]
+struct State<'a> {
+    state: &'a str,
+    healthy: Option<bool>,
+    explanation: &'a [String],
 }
 
-fn verdict(verdict: &Verdict) -> Json {
-    let mut fields = vec![
-        ("expected", Json::text(&verdict.expected)),
-        ("ok", Json::Bool(verdict.holds)),
-        ("happened", Json::text(&verdict.happened)),
-        ("because", lines(&verdict.because)),
-    ];
-    if let Some(why) = &verdict.why {
-        fields.push(("why", Json::text(why)));
+#[derive(Serialize)]
+struct History<'a> {
+    runs: u64,
+    phases: Vec<Phase<'a>>,
+}
+
+#[derive(Serialize)]
+struct Phase<'a> {
+    from: Seconds,
+    phase: &'a str,
+}
+
+#[derive(Serialize)]
+struct Expectation<'a> {
+    expected: &'a str,
+    ok: bool,
+    happened: &'a str,
+    because: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<&'a str>,
+}
+
+/// Virtual time in seconds, exact to the nanosecond.
+struct Seconds(Time);
+
+impl Serialize for Seconds {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        const SECOND: u64 = 1_000_000_000;
+        let nanos = self.0.as_nanos();
+        match nanos % SECOND {
+            0 => serializer.serialize_u64(nanos / SECOND),
+            _ => serializer.serialize_f64(nanos as f64 / SECOND as f64),
+        }
     }
-    Json::object(fields)
+}
+
+pub(super) fn timeline(course: &Course, verdicts: &[Verdict]) -> String {
+    pretty_json(&Answer {
+        ok: course.cut.is_none() && verdicts.iter().all(|verdict| verdict.holds),
+        end: Seconds(course.end),
+        stopped_at: course.asked_to_stop.map(Seconds),
+        exit: course.exit.map(|(at, code)| Exit { at: Seconds(at), code }),
+        timeline: entries(course),
+        jobs: course.jobs.iter().map(|name| job(course, name)).collect(),
+        expectations: verdicts.iter().map(expectation).collect(),
+    })
+}
+
+fn entries(course: &Course) -> Vec<Entry<'_>> {
+    let entries = course.entries.iter().enumerate();
+    entries
+        .map(|(id, entry)| Entry {
+            id,
+            at: Seconds(entry.at),
+            source: if entry.source.is_empty() { "global" } else { &entry.source },
+            what: entry.what.word(),
+            signal: if let What::Sent(signal) = entry.what { Some(signal) } else { None },
+            note: &entry.note,
+            cause: entry.cause,
+        })
+        .collect()
+}
+
+fn job<'a>(course: &'a Course, name: &'a str) -> Job<'a> {
+    Job {
+        name,
+        state: course.last.get(name).map(|view| State {
+            state: view.word,
+            healthy: view.healthy,
+            explanation: &view.sentences,
+        }),
+        history: course.lanes.get(name).map(|lane| {
+            let phase = |(from, phase): &(Time, containerpilot_simulation::timeline::Phase)| Phase {
+                from: Seconds(*from),
+                phase: phase.name(),
+            };
+            History { runs: lane.runs, phases: lane.stretches.iter().map(phase).collect() }
+        }),
+    }
+}
+
+fn expectation(verdict: &Verdict) -> Expectation<'_> {
+    Expectation {
+        expected: &verdict.expected,
+        ok: verdict.holds,
+        happened: &verdict.happened,
+        because: &verdict.because,
+        why: verdict.why.as_deref(),
+    }
 }

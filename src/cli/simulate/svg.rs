@@ -1,30 +1,31 @@
-//! The timeline as a picture: a lane for each job, a mark for each thing that happens, an arrow from what starts a job.
+//! `simulate --format svg`: one lane per job, marks for events, and arrows from the cause of a start to the start.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use containerpilot_core::Time;
 use containerpilot_core::event::Code;
 use containerpilot_simulation::expect::{Verdict, moment_of};
 use containerpilot_simulation::timeline::{Course, Entry, Phase, What};
-use std::collections::BTreeMap;
 
-use crate::cli::picture::{cut, escaped, letters};
+use crate::cli::svg_text::{escaped, width};
+use crate::cli::terminal::truncated;
 
-/// The height of a lane, of its bar, and of what stands above the first.
+/// The heights of a lane, of its bar, and of the space above the first lane.
 const LANE: i64 = 34;
 const BAR: i64 = 18;
 const TOP: i64 = 74;
-/// The width of the time, and about how wide a letter is.
+/// The widths of the time axis and of a character.
 const WIDTH: i64 = 960;
 const LETTER: i64 = 8;
-/// What is left free on the right, for a word about the end.
+/// Free space on the right, for the label of the exit.
 const MARGIN: i64 = 72;
-/// Names are cut after so many letters.
-const LONGEST: usize = 28;
-/// How many arrows are drawn at most: more would hide what they show.
-const ARROWS: usize = 60;
+/// Longer names are cut.
+const MAX_NAME: usize = 28;
+/// More arrows would hide the lanes.
+const MAX_ARROWS: usize = 60;
 
-/// Plain rules, because many programs that show pictures know no variables.
+/// Without CSS variables, which many image viewers do not know.
 const STYLE: &str = "\
 text{font:13px ui-sans-serif,system-ui,sans-serif}.small{font-size:11px}.right{text-anchor:end}\
 .middle{text-anchor:middle}path{fill:none}.waiting{stroke-dasharray:2 4;stroke-width:1.5}\
@@ -40,7 +41,7 @@ text,.ink{fill:#e6edf3}.small{fill:#848d97}.paper{fill:#0d1117}.band{fill:#151b2
 .unhealthy{fill:#b62324}.restarting{fill:#9e6a03}.stopping{fill:#bb8009}.arrow{stroke:#a371f7}\
 path.head{fill:#a371f7}.mark{stroke:#848d97}.bad{stroke:#ff7b72}.good{stroke:#3fb950}";
 
-pub(super) fn story(course: &Course, verdicts: &[Verdict]) -> String {
+pub(super) fn timeline(course: &Course, verdicts: &[Verdict]) -> String {
     let picture = Picture::new(course);
     let mut out = picture.frame(verdicts);
     for (nth, name) in course.jobs.iter().enumerate() {
@@ -49,23 +50,22 @@ pub(super) fn story(course: &Course, verdicts: &[Verdict]) -> String {
     picture.arrows(&mut out);
     picture.marks(&mut out);
     picture.legend(&mut out);
-    picture.judgement(&mut out, verdicts);
+    picture.results(&mut out, verdicts);
     out.push_str("</svg>\n");
     out
 }
 
 struct Picture<'a> {
     course: &'a Course,
-    /// Where the time begins.
+    /// The x coordinate of time zero.
     left: i64,
-    /// The last moment.
     end: Time,
     lanes: BTreeMap<&'a str, usize>,
 }
 
 impl<'a> Picture<'a> {
     fn new(course: &'a Course) -> Self {
-        let names = course.jobs.iter().map(|name| letters(&cut(name, LONGEST))).max().unwrap_or(0);
+        let names = course.jobs.iter().map(|name| width(&truncated(name, MAX_NAME))).max().unwrap_or(0);
         let left = (names * LETTER + 28).max(80);
         let last = course.exit.map_or(course.end, |(at, _)| at).max(course.end);
         let end = last.max(Time::from_nanos(1));
@@ -78,7 +78,7 @@ impl<'a> Picture<'a> {
         self.left as f64 + part * WIDTH as f64
     }
 
-    /// The middle of a lane.
+    /// The vertical centre of a lane.
     fn y(lane: usize) -> i64 {
         TOP + i64::try_from(lane).unwrap_or(0) * LANE + LANE / 2
     }
@@ -93,7 +93,7 @@ impl<'a> Picture<'a> {
         let height = self.bottom() + 64 + if lines > 0 { lines * 20 + 14 } else { 0 };
         let mut out = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
-             viewBox=\"0 0 {width} {height}\" role=\"img\">\n<title>a rehearsal in virtual time</title>\n\
+             viewBox=\"0 0 {width} {height}\" role=\"img\">\n<title>a simulation in virtual time</title>\n\
              <style>{STYLE}@media(prefers-color-scheme:dark){{{DARK}}}</style>\n<defs><marker id=\"head\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" \
              markerWidth=\"7\" markerHeight=\"7\" markerUnits=\"userSpaceOnUse\" orient=\"auto\">\
              <path class=\"head\" d=\"M0 0 8 4 0 8z\"/></marker></defs>\n\
@@ -123,7 +123,7 @@ impl<'a> Picture<'a> {
         out
     }
 
-    /// The time between two lines of the grid: a round one, so that there are about ten.
+    /// The time between two grid lines: a round number that gives about ten lines.
     fn step(&self) -> u64 {
         const SECOND: u64 = 1_000_000_000;
         let round = [
@@ -143,11 +143,11 @@ impl<'a> Picture<'a> {
             escaped(name),
             self.left - 14,
             y + 5,
-            escaped(&cut(name, LONGEST))
+            escaped(&truncated(name, MAX_NAME))
         );
         let stretches = self.course.lanes.get(name).map(|lane| lane.stretches.as_slice()).unwrap_or_default();
         let ends = stretches.iter().skip(1).map(|(at, _)| *at).chain([self.end]);
-        // What is narrower than a dot is drawn once for all that fall together.
+        // Stretches narrower than half a pixel are drawn once where they overlap.
         let mut drawn = f64::MIN;
         for ((from, phase), to) in stretches.iter().zip(ends) {
             let (left, right) = (self.x(*from), self.x(to));
@@ -197,7 +197,7 @@ impl<'a> Picture<'a> {
         }
     }
 
-    /// From what starts a job to its start.
+    /// Arrows from the cause of a start to the start.
     fn arrows(&self, out: &mut String) {
         let mut drawn = 0;
         for entry in &self.course.entries {
@@ -207,7 +207,7 @@ impl<'a> Picture<'a> {
             else {
                 continue;
             };
-            if from == to || drawn >= ARROWS {
+            if from == to || drawn >= MAX_ARROWS {
                 continue;
             }
             drawn += 1;
@@ -226,13 +226,13 @@ impl<'a> Picture<'a> {
         }
     }
 
-    /// What happens to the whole stands above the lanes; what fails stands in its lane.
+    /// Marks: events of the supervisor above the lanes, failures in their lane.
     fn marks(&self, out: &mut String) {
         let mut taken = [f64::MIN; 3];
         for entry in &self.course.entries {
-            let Some(word) = word(entry) else { continue };
+            let Some(word) = label(entry) else { continue };
             let x = self.x(entry.at);
-            let width = (letters(&word) * 7 + 10) as f64;
+            let width = (width(&word) * 7 + 10) as f64;
             let Some(row) = taken.iter().position(|until| *until < x) else { continue };
             if let Some(until) = taken.get_mut(row) {
                 *until = x + width;
@@ -294,11 +294,11 @@ impl<'a> Picture<'a> {
                 ),
             };
             let _ = writeln!(out, "<text class=\"small\" x=\"{}\" y=\"{y}\">{name}</text>", x + 24);
-            x += 24 + letters(name) * 7 + 18;
+            x += 24 + width(name) * 7 + 18;
         }
     }
 
-    fn judgement(&self, out: &mut String, verdicts: &[Verdict]) {
+    fn results(&self, out: &mut String, verdicts: &[Verdict]) {
         let mut y = self.bottom() + 76;
         for verdict in verdicts {
             let sign = if verdict.holds { ("good", "l3 4 l6 -8") } else { ("bad", "l8 -8 m-8 0 l8 8") };
@@ -317,8 +317,8 @@ impl<'a> Picture<'a> {
     }
 }
 
-/// What happens to the whole, in a word or a few.
-fn word(entry: &Entry) -> Option<String> {
+/// The label of an event that concerns the whole container.
+fn label(entry: &Entry) -> Option<String> {
     match entry.what {
         What::Asked => Some(entry.name().replace(" to the supervisor", "")),
         What::Exit(code) => Some(format!("exit {code}")),

@@ -1,128 +1,115 @@
-//! Everything about one job or watch, a fact a line.
+//! Everything about one job or watch, one fact per line.
 
 use std::fmt::Write;
 
-use serde_json::Value;
+use super::super::answers::{Check, Instance, Job, Watch};
+use super::super::terminal::{Cell, Screen, Tone, sanitized, short_duration};
+use super::super::timestamps;
+use super::{health, state};
 
-use super::super::answer::{self, Look};
-use super::super::terminal::{Cell, Screen, Tone, span, visible};
-use super::{awaited, coming, ended, health, state};
-
-/// Everything about a job.
-pub(super) fn job(screen: Screen, status: &Value, job: &Value) -> String {
+/// All facts about a job. `now` is the supervisor's time.
+pub(super) fn job(screen: Screen, now: &str, job: &Job) -> String {
     let (state_tone, state) = state(job);
-    let mut out = format!("{}: {}", visible(job.text("name")), screen.paint(state_tone, &state));
+    let mut out = format!("{}: {}", sanitized(&job.name), screen.paint(state_tone, &state));
     let (health_tone, health) = health(job);
     if health != "-" {
         let _ = write!(out, ", {}", screen.paint(health_tone, &health));
     }
     out.push('\n');
-    let now = status.text("now");
-    let ago = |moment: &str| answer::seconds_between(moment, now).map(|ago| format!("{} ago", span(ago)));
     let mut fact = |name: &str, text: String| {
         if !text.is_empty() {
-            let _ = writeln!(out, "  {name:10} {}", visible(&text));
+            let _ = writeln!(out, "  {name:10} {}", sanitized(&text));
         }
     };
-    match job.text("role") {
+    match job.role.as_str() {
         "job" | "" => {}
         role => fact("role", role.to_owned()),
     }
-    if let Some(pid) = job.whole("pid") {
-        let up = job.number("uptimeSeconds").map_or_else(String::new, |up| format!(", up {}", span(up)));
-        let since = answer::moment(job.text("startedAt"));
-        let since = if since.is_empty() { String::new() } else { format!(", since {since}") };
+    if let Some(pid) = job.pid {
+        let up = job.uptime_seconds.map_or_else(String::new, |up| format!(", up {}", short_duration(up)));
+        let since = job.started_at.as_deref().map(timestamps::to_millis);
+        let since = since.map_or_else(String::new, |since| format!(", since {since}"));
         fact("process", format!("pid {pid}{up}{since}"));
     }
-    fact("started by", job.part("cause").map(answer::event).unwrap_or_default());
+    fact("started by", job.cause.as_ref().map_or_else(String::new, |cause| cause.name()));
     fact("restarts", restarts(job));
-    if job.part("lastExit").is_some() || job.text("state") == "failed" {
-        fact("last run", ended(status, job));
+    if job.last_exit.is_some() || job.state == "failed" {
+        fact("last run", job.last_run(now));
     }
-    match job.text("service") {
+    match job.service.as_str() {
         "none" | "" => {}
         service => fact("service", format!("{service} in the catalog")),
     }
-    for check in job.list("checks") {
-        fact("check", check_line(check, &ago, now));
+    for check in &job.checks {
+        fact("check", check_line(check, now));
     }
-    for one in awaited(job) {
-        fact("waits for", one);
+    for line in job.unmet() {
+        fact("waiting", line.strip_prefix("waiting ").unwrap_or(&line).to_owned());
     }
-    for hook in job.list("hooks").iter().filter_map(Value::as_str) {
-        fact("waits for", format!("{hook} to be complete"));
-    }
-    for deadline in job.list("deadlines") {
-        fact("soon", coming(deadline));
+    for deadline in &job.deadlines {
+        fact("next", deadline.text());
     }
     out
 }
 
-fn restarts(job: &Value) -> String {
-    let done = job.whole("restarts").unwrap_or_default();
-    match (job.get("restartsLeft"), done) {
-        (Some(Value::Null), _) => format!("{done}, without limit"),
-        (Some(left), _) if left.as_u64() != Some(0) => format!("{done}, {left} left"),
-        (_, 0) => String::new(),
-        _ => format!("{done}, none left"),
+fn restarts(job: &Job) -> String {
+    match (job.restarts_left, job.restarts) {
+        (None, done) => format!("{done}, without limit"),
+        (Some(0), 0) => String::new(),
+        (Some(0), done) => format!("{done}, none left"),
+        (Some(left), done) => format!("{done}, {left} left"),
     }
 }
 
-fn check_line(check: &Value, ago: &impl Fn(&str) -> Option<String>, now: &str) -> String {
-    let mut words = vec![match check.is("passed") {
-        Some(true) => "passed".to_owned(),
-        Some(false) => "failed".to_owned(),
-        None => "not made yet".to_owned(),
-    }];
-    words.extend(ago(check.text("at")));
-    let mut line = format!("{}: {}", check.text("name"), words.join(" "));
-    if let Some(took) = check.number("tookSeconds") {
-        let _ = write!(line, ", took {}", span(took));
+fn check_line(check: &Check, now: &str) -> String {
+    let result = match check.passed {
+        Some(true) => "passed",
+        Some(false) => "failed",
+        None => "has not run yet",
+    };
+    let mut line = format!("{}: {result}", check.name);
+    if let Some(ago) = check.at.as_deref().and_then(|at| timestamps::seconds_between(at, now)) {
+        let _ = write!(line, " {} ago", short_duration(ago));
     }
-    match check.whole("failures") {
-        None | Some(0 | 1) => {}
-        Some(count) => drop(write!(line, ", {count} times in a row")),
+    if let Some(took) = check.took_seconds {
+        let _ = write!(line, ", took {}", short_duration(took));
     }
-    if check.is("running") == Some(true) {
-        line.push_str(", being made now");
-    } else if let Some(next) = answer::seconds_between(now, check.text("nextAt")) {
-        let _ = write!(line, ", next in {}", span(next));
+    if check.failures > 1 {
+        let _ = write!(line, ", {} times in a row", check.failures);
     }
-    match check.text("message") {
-        "" => {}
-        message => drop(write!(line, "; {message}")),
+    if check.running {
+        line.push_str(", running now");
+    } else if let Some(next) = check.next_at.as_deref().and_then(|at| timestamps::seconds_between(now, at)) {
+        let _ = write!(line, ", next in {}", short_duration(next));
+    }
+    if let Some(message) = check.message.as_deref().filter(|message| !message.is_empty()) {
+        let _ = write!(line, "; {message}");
     }
     line
 }
 
-/// How many healthy instances a watch has seen, and where.
-pub(super) fn instances(watch: &Value) -> Cell {
-    if watch.part("instances").is_none() {
-        return (Tone::Waiting, "no answer yet".to_owned());
+/// The addresses of the healthy instances that a watch has seen.
+pub(super) fn instances(watch: &Watch) -> Cell {
+    let address = |Instance { address, port, .. }: &Instance| match address.contains(':') {
+        true => format!("[{address}]:{port}"),
+        false => format!("{address}:{port}"),
+    };
+    match watch.instances.as_deref() {
+        None => (Tone::Waiting, "no answer yet".to_owned()),
+        Some([]) => (Tone::Bad, "none".to_owned()),
+        Some(found) => (Tone::Good, found.iter().map(address).collect::<Vec<_>>().join(", ")),
     }
-    let found: Vec<String> = watch
-        .list("instances")
-        .iter()
-        .map(|one| {
-            let (address, port) = (one.text("address"), one.whole("port").unwrap_or_default());
-            if address.contains(':') { format!("[{address}]:{port}") } else { format!("{address}:{port}") }
-        })
-        .collect();
-    if found.is_empty() { (Tone::Bad, "none".to_owned()) } else { (Tone::Good, found.join(", ")) }
 }
 
-/// Everything about a watch.
-pub(super) fn watch(watch: &Value) -> String {
-    let mut out = format!("watch.{}: ", visible(watch.text("name")));
-    if watch.part("instances").is_none() {
-        out.push_str("the catalog has not answered yet\n");
-        return out;
-    }
-    let found = watch.list("instances");
-    let _ = writeln!(out, "{} healthy", found.len());
-    for one in found {
-        let (address, port) = (one.text("address"), one.whole("port").unwrap_or_default());
-        let _ = writeln!(out, "  {} at {} port {port}", visible(one.text("id")), visible(address));
+/// All facts about a watch.
+pub(super) fn watch(watch: &Watch) -> String {
+    let name = sanitized(&watch.name);
+    let Some(instances) = &watch.instances else {
+        return format!("watch.{name}: the catalog has not answered yet\n");
+    };
+    let mut out = format!("watch.{name}: {} healthy\n", instances.len());
+    for Instance { id, address, port } in instances {
+        let _ = writeln!(out, "  {} at {} port {port}", sanitized(id), sanitized(address));
     }
     out
 }

@@ -2,7 +2,11 @@ use serde_json::{Value, json};
 
 use super::*;
 
-fn known() -> Value {
+fn read(value: Value) -> Status {
+    serde_json::from_value(value).unwrap()
+}
+
+fn example() -> Value {
     json!({
         "version": "4.0.0", "pid": 1, "startedAt": "2026-11-15T06:00:00Z", "now": "2026-11-15T07:00:00.500Z",
         "uptimeSeconds": 3600.5, "phase": "running", "maintenance": false, "stopTime": null,
@@ -19,7 +23,7 @@ fn known() -> Value {
                   { "what": "giveUp", "at": "2026-11-15T07:00:30Z", "inSeconds": 29.5 }],
               "waitsFor": [{ "source": "db", "code": "healthy", "holds": true, "possible": true, "state": "running" },
                            { "source": "watch.cache", "code": "healthy", "holds": false, "possible": true,
-                             "state": "no healthy instance" }], "checks": [], "hooks": [] },
+                             "state": "no healthy instances" }], "checks": [], "hooks": [] },
             { "name": "once", "role": "job", "state": "failed", "health": "none", "pid": null, "restarts": 0,
               "restartsLeft": 0, "lastExit": { "code": 137, "signal": "SIGKILL" }, "endedAt": "2026-11-15T06:00:30Z" },
             { "name": "bad", "role": "job", "state": "running", "health": "unhealthy", "pid": 43, "uptimeSeconds": 5.0,
@@ -38,31 +42,30 @@ fn known() -> Value {
 }
 
 #[test]
-fn x4_status_shows_every_job_at_a_glance() {
+fn x4_status_shows_one_line_per_job() {
     let expected = "\
 containerpilot 4.0.0, pid 1, up 1h0m
 
 JOB   STATE    HEALTH     PID  UPTIME  RESTARTS  NOTE
 db    running  healthy    42   1m1s    2
-app   waiting  -                       0         waits for watch.cache healthy (no healthy instance)
-once  failed   -                       0         exited with SIGKILL 59m30s ago
-bad   running  unhealthy  43   5s      0         check ready: exited with code 1
-tick  waiting  -                       7         next turn in 4.2s
+app   waiting  -                       0         waiting until watch.cache is healthy (no healthy instances)
+once  failed   -                       0         exited on SIGKILL 59m30s ago
+bad   running  unhealthy  43   5s      0         check ready failed 4 times in a row: exited with code 1
+tick  waiting  -                       7         next run in 4.2s
 
 WATCH  HEALTHY INSTANCES
 cache  none
 peers  10.0.0.1:80, [::1]:81
 new    no answer yet
 ";
-    assert_eq!(overview(Screen::default(), &known()), expected);
+    assert_eq!(overview(Screen::default(), &read(example())), expected);
 }
 
 #[test]
 fn x4_status_of_one_job_shows_everything_about_it() {
-    let known = known();
-    let shown = |name: &str| match found(&known, name) {
-        Ok(Found::Job(job)) => detail::job(Screen::default(), &known, job),
-        Ok(Found::Watch(watch)) => detail::watch(watch),
+    let status = read(example());
+    let shown = |name: &str| match subject(&status, name) {
+        Ok(subject) => subject.text(Screen::default(), &status),
         Err(failure) => failure.to_string(),
     };
     let db = "\
@@ -75,7 +78,8 @@ db: running, healthy
   check      db: passed 1.5s ago, took 12ms, next in 9s
 ";
     assert_eq!(shown("db"), db);
-    let app = "app: waiting\n  waits for  watch.cache healthy (no healthy instance)\n  soon       gives up in 29s\n";
+    let app = "app: waiting\n  waiting    until watch.cache is healthy (no healthy instances)\n  \
+               next       gives up in 29s unless started\n";
     assert_eq!(shown("app"), app);
     let bad = "\
 bad: running, unhealthy
@@ -90,27 +94,40 @@ bad: running, unhealthy
 }
 
 #[test]
-fn x4_jobs_of_one_name_are_told_apart_by_number() {
-    let known = json!({ "jobs": [{ "name": "a", "pid": 1 }, { "name": "a", "pid": 2 }, { "name": "a:2", "pid": 3 }] });
-    let pid = |name: &str| job(&known, name).unwrap().whole("pid");
-    assert_eq!((pid("a"), pid("a:1"), pid("a:2")), (Some(1), Some(1), Some(3)));
-    assert!(job(&known, "a:3").is_err() && job(&known, "a:0").is_err());
+fn x4_the_json_of_one_job_is_what_the_supervisor_sent() {
+    let text = r#"{ "jobs": [{ "name": "a", "newKey": 1.5 }], "watches": [{ "name": "w", "x": [] }] }"#;
+    let status: Status = serde_json::from_str(text).unwrap();
+    let json = |name: &str| subject(&status, name).unwrap().json(serde_json::from_str(text).unwrap());
+    assert_eq!(json("a"), "{\"name\":\"a\",\"newKey\":1.5}\n");
+    assert_eq!(json("watch.w"), "{\"name\":\"w\",\"x\":[]}\n");
 }
 
 #[test]
-fn x4_what_is_missing_or_odd_in_an_answer_breaks_nothing() {
-    assert_eq!(overview(Screen::default(), &json!({})), "containerpilot , pid 0, up 0ms\n\nJOB\n");
-    let odd = json!({ "jobs": [7, { "name": "a\u{1b}[2J\nb" }, { "deadlines": "x", "checks": [null] }] });
-    let text = overview(Screen { colour: true, width: Some(40) }, &odd);
+fn x4_jobs_with_the_same_name_are_numbered() {
+    let status = read(
+        json!({ "jobs": [{ "name": "a", "pid": 1 }, { "name": "a", "pid": 2 }, { "name": "a:2", "pid": 3 }] }),
+    );
+    let pid = |name: &str| status.job(name).unwrap().pid;
+    assert_eq!((pid("a"), pid("a:1"), pid("a:2")), (Some(1), Some(1), Some(3)));
+    assert!(status.job("a:3").is_err() && status.job("a:0").is_err());
+}
+
+#[test]
+fn x4_a_missing_or_unknown_member_of_an_answer_breaks_nothing() {
+    assert_eq!(overview(Screen::default(), &read(json!({}))), "containerpilot , pid 0, up 0ms\n\nJOB\n");
+    let odd = json!({ "unknown": {}, "jobs": [{}, { "name": "a\u{1b}[2J\nb", "lastExit": null },
+        { "deadlines": [{}, { "what": "unknown" }], "checks": [{}], "waitsFor": [{ "code": "unknown" }] }] });
+    let status = read(odd);
+    let text = overview(Screen { colour: true, width: Some(40) }, &status);
     assert!(!text.contains("\u{1b}[2J"), "{text}");
-    for one in odd.list("jobs") {
-        detail::job(Screen::default(), &odd, one);
+    for job in &status.jobs {
+        assert!(!detail::job(Screen::default(), &status.now, job).contains("\u{1b}[2J"));
     }
 }
 
 #[test]
-fn x4_colours_tell_good_from_bad_on_a_terminal() {
-    let text = overview(Screen { colour: true, width: None }, &known());
+fn x4_a_terminal_shows_good_and_bad_states_in_colour() {
+    let text = overview(Screen { colour: true, width: None }, &read(example()));
     assert!(text.contains("\u{1b}[32mrunning\u{1b}[0m  \u{1b}[32mhealthy\u{1b}[0m"), "{text}");
     assert!(text.contains("\u{1b}[31munhealthy\u{1b}[0m"), "{text}");
 }

@@ -115,8 +115,9 @@ impl Core {
 
     fn completion(&self, job: JobIx) -> String {
         let state = self.job(job);
-        let mut last_run =
-            state.last_exit.map_or_else(|| "never ran".into(), |exit| format!("last run {}", words::exit(exit)));
+        let mut last_run = state
+            .last_exit
+            .map_or_else(|| "never ran".into(), |exit| format!("last run {}", words::exit(exit)));
         if state.out_of_memory {
             last_run += " (out of memory)";
         }

@@ -1,6 +1,6 @@
-//! What every picture needs of its texts.
+//! Text in the SVG output of `graph` and `simulate`.
 
-/// A text in XML. What XML cannot hold at all is shown as a sign for it.
+/// Escapes a text for XML. Characters that XML does not allow become U+FFFD.
 pub(super) fn escaped(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {
@@ -17,15 +17,7 @@ pub(super) fn escaped(text: &str) -> String {
     out
 }
 
-/// How many letters wide a text is; those of East Asia count twice.
-pub(super) fn letters(text: &str) -> i64 {
+/// The width of a text in characters; East Asian characters count twice.
+pub(super) fn width(text: &str) -> i64 {
     text.chars().map(|c| if u32::from(c) >= 0x1100 { 2 } else { 1 }).sum()
-}
-
-/// A text of so many letters at most, with a sign for what was left out.
-pub(super) fn cut(text: &str, longest: usize) -> String {
-    if text.chars().count() <= longest {
-        return text.to_owned();
-    }
-    text.chars().take(longest.saturating_sub(1)).chain(['…']).collect()
 }

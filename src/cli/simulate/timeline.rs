@@ -1,42 +1,42 @@
-//! The timeline for a person.
+//! `simulate --format human`: the timeline as a table, the final states and the results of the expectations.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use containerpilot_core::Time;
 use containerpilot_core::event::Code;
+use containerpilot_core::report::words::WAITING_UNTIL;
 use containerpilot_simulation::expect::{Verdict, moment_of};
 use containerpilot_simulation::timeline::{Course, Entry, What};
-use std::collections::BTreeMap;
 
-use super::super::terminal::{Screen, Tone, table, visible};
+use super::super::terminal::{Screen, Tone, sanitized, table};
 
-/// How often the same thing is told before it is only counted.
-const OFTEN: usize = 5;
+/// How often the same entry is printed before it is only counted.
+const MAX_REPEATS: usize = 5;
 
-pub(super) fn story(screen: Screen, course: &Course, verdicts: &[Verdict], full: bool) -> String {
+pub(super) fn human(screen: Screen, course: &Course, verdicts: &[Verdict], full: bool) -> String {
     let mut out = String::new();
-    let mut told: BTreeMap<(&str, What, Option<&str>), usize> = BTreeMap::new();
+    let mut counts: BTreeMap<(&str, What, Option<&str>), usize> = BTreeMap::new();
     let mut rows = Vec::new();
     for entry in &course.entries {
         let cause = entry.cause.and_then(|place| course.entries.get(place));
-        let count = told.entry((&entry.source, entry.what, cause.map(|cause| &*cause.source))).or_default();
+        let count = counts.entry((&entry.source, entry.what, cause.map(|cause| &*cause.source))).or_default();
         *count += 1;
-        if full || *count <= OFTEN || is_rare(entry) {
+        if full || *count <= MAX_REPEATS || is_always_shown(entry.what) {
             rows.push(row(entry, cause));
         }
     }
     out += &table(screen, &["TIME", "WHO", "WHAT", "WHY"], &rows);
     if !full {
-        unsaid(&mut out, screen, &told);
+        omitted(&mut out, screen, &counts);
     }
-    ending(&mut out, screen, course);
-    judgement(&mut out, screen, verdicts);
+    final_states(&mut out, screen, course);
+    results(&mut out, screen, verdicts);
     out
 }
 
-/// What is told however often it comes.
-fn is_rare(entry: &Entry) -> bool {
-    matches!(entry.what, What::Asked | What::Exit(_) | What::Reloaded)
+fn is_always_shown(what: What) -> bool {
+    matches!(what, What::Asked | What::Exit(_) | What::Reloaded)
 }
 
 fn row(entry: &Entry, cause: Option<&Entry>) -> Vec<(Tone, String)> {
@@ -57,7 +57,7 @@ fn row(entry: &Entry, cause: Option<&Entry>) -> Vec<(Tone, String)> {
         what => what.word().to_owned(),
     };
     let mut why = entry.note.clone();
-    // That what was started ends, or is healthy, needs no word.
+    // A run is the obvious cause of its own exit.
     let obvious = |cause: &&Entry| cause.what == What::Starts || entry.what == What::Event(Code::Stopped);
     if let Some(cause) = cause.filter(|cause| !obvious(cause)) {
         let arrow = if why.is_empty() { "" } else { "  " };
@@ -71,7 +71,7 @@ fn row(entry: &Entry, cause: Option<&Entry>) -> Vec<(Tone, String)> {
     ]
 }
 
-/// A moment to the millisecond, in a column.
+/// A time to the millisecond.
 fn clock(at: Time) -> String {
     let millis = at.as_nanos() / 1_000_000;
     let (seconds, millis) = (millis / 1_000, millis % 1_000);
@@ -79,12 +79,12 @@ fn clock(at: Time) -> String {
     format!("{hours:02}:{minutes:02}:{seconds:02}.{millis:03}")
 }
 
-fn unsaid(out: &mut String, screen: Screen, told: &BTreeMap<(&str, What, Option<&str>), usize>) {
+/// Counts the entries that were left out.
+fn omitted(out: &mut String, screen: Screen, counts: &BTreeMap<(&str, What, Option<&str>), usize>) {
     let mut more: BTreeMap<(&str, &str), usize> = BTreeMap::new();
-    for ((source, what, _), count) in told {
-        let rare = matches!(what, What::Asked | What::Exit(_) | What::Reloaded);
-        if *count > OFTEN && !rare {
-            *more.entry((source, what.word())).or_default() += count - OFTEN;
+    for ((source, what, _), count) in counts {
+        if *count > MAX_REPEATS && !is_always_shown(*what) {
+            *more.entry((source, what.word())).or_default() += count - MAX_REPEATS;
         }
     }
     if more.is_empty() {
@@ -92,11 +92,11 @@ fn unsaid(out: &mut String, screen: Screen, told: &BTreeMap<(&str, What, Option<
     }
     let parts: Vec<String> =
         more.iter().map(|((source, word), count)| format!("{source} {word} {count}×")).collect();
-    let line = format!("not shown (--full does): {}", visible(&parts.join(", ")));
+    let line = format!("not shown (use --full): {}", sanitized(&parts.join(", ")));
     let _ = writeln!(out, "{}", screen.paint(Tone::Faint, &line));
 }
 
-fn ending(out: &mut String, screen: Screen, course: &Course) {
+fn final_states(out: &mut String, screen: Screen, course: &Course) {
     out.push('\n');
     let mut rows = Vec::new();
     for name in &course.jobs {
@@ -109,7 +109,7 @@ fn ending(out: &mut String, screen: Screen, course: &Course) {
             (word @ ("waiting" | "restarting" | "stopping"), _) => (word, Tone::Waiting),
             (word, _) => (word, Tone::Plain),
         };
-        let why = view.sentences.iter().skip(1).find(|line| line.contains("waits for"));
+        let why = view.sentences.iter().skip(1).find(|line| line.trim_start().starts_with(WAITING_UNTIL));
         let why = why.filter(|_| view.word == "waiting").map(|line| line.trim().to_owned());
         rows.push(vec![
             (Tone::Plain, name.clone()),
@@ -123,7 +123,7 @@ fn ending(out: &mut String, screen: Screen, course: &Course) {
     match (course.exit, course.asked_to_stop) {
         (Some((at, code)), Some(asked)) => {
             let took = moment_of(Time::ZERO + at.since(asked));
-            let _ = writeln!(out, "\nstopped at the end of the rehearsal, in {took}; exit code {code}");
+            let _ = writeln!(out, "\nstopped at the end of the simulation, in {took}; exit code {code}");
         }
         (Some((at, code)), None) => {
             let _ = writeln!(out, "\nexit code {code} at {}", moment_of(at));
@@ -132,7 +132,7 @@ fn ending(out: &mut String, screen: Screen, course: &Course) {
     }
 }
 
-fn judgement(out: &mut String, screen: Screen, verdicts: &[Verdict]) {
+fn results(out: &mut String, screen: Screen, verdicts: &[Verdict]) {
     if verdicts.is_empty() {
         return;
     }
@@ -143,27 +143,27 @@ fn judgement(out: &mut String, screen: Screen, verdicts: &[Verdict]) {
             out,
             "{} {}{}",
             screen.paint(tone, word),
-            visible(&verdict.expected),
-            screen.paint(Tone::Faint, &format!(": {}", visible(&verdict.happened)))
+            sanitized(&verdict.expected),
+            screen.paint(Tone::Faint, &format!(": {}", sanitized(&verdict.happened)))
         );
         if verdict.holds {
             continue;
         }
         for line in &verdict.because {
-            let _ = writeln!(out, "         {}", visible(line));
+            let _ = writeln!(out, "         {}", sanitized(line));
         }
         if let Some(why) = &verdict.why {
-            let _ = writeln!(out, "         ({})", visible(why));
+            let _ = writeln!(out, "         ({})", sanitized(why));
         }
     }
     let failed = verdicts.iter().filter(|verdict| !verdict.holds).count();
     let line = match failed {
-        0 => format!("all {} expectations hold", verdicts.len()),
+        0 => format!("all {} expectations are met", verdicts.len()),
         failed => format!("{failed} of {} expectations failed", verdicts.len()),
     };
     let _ = writeln!(
         out,
         "\n{}",
-        if verdicts.len() == 1 && failed == 0 { "the expectation holds" } else { &line }
+        if verdicts.len() == 1 && failed == 0 { "the expectation is met" } else { &line }
     );
 }

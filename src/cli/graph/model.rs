@@ -1,104 +1,102 @@
-//! What can start what: the boxes and arrows of a plan, whatever they are drawn with.
+//! The nodes and edges of a plan, for all output formats.
+
+use std::collections::BTreeMap;
 
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{AtEnd, EventPattern, Job, Plan, Repeat, Restarts, Role, Trigger};
-use std::collections::BTreeMap;
+use containerpilot_core::report::words;
 
 use super::super::summary;
 
-/// A box.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Node {
     pub(super) kind: Kind,
-    /// The name in it; empty for the sign that several arrows are needed.
+    /// Empty for [`Kind::All`].
     pub(super) name: String,
-    /// A second, smaller line; often empty.
+    /// A second line; may be empty.
     pub(super) note: String,
 }
 
-/// What a box stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Job,
     Coprocess,
     Watch,
-    /// An event of the supervisor itself, or a signal to it.
+    /// An event of the supervisor, or a signal to it.
     Event,
-    /// All arrows that lead here must have been gone.
+    /// A condition that holds when the conditions of all incoming edges hold.
     All,
-    /// A source that the plan does not have.
+    /// A source that is not in the plan.
     Missing,
 }
 
-/// An arrow, from box to box.
+/// An edge between two nodes, which are indices.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Edge {
     pub(super) from: usize,
     pub(super) to: usize,
     pub(super) label: String,
-    pub(super) line: Line,
+    pub(super) line: LineStyle,
 }
 
-/// How an arrow is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Line {
-    /// It starts something, once.
+pub(super) enum LineStyle {
+    /// Starts the target once.
     Once,
-    /// It starts something, each time.
+    /// Starts the target each time.
     Each,
-    /// It starts nothing, but has an effect.
+    /// Starts nothing: a shutdown, or a service that a watch sees.
     Effect,
 }
 
-/// Boxes and arrows.
 #[derive(Debug, Default)]
-pub(super) struct Web {
+pub(super) struct Graph {
     pub(super) nodes: Vec<Node>,
     pub(super) edges: Vec<Edge>,
 }
 
-/// The web while it is made, with the boxes that are found by name.
-struct Maker<'a> {
-    web: Web,
+/// The graph under construction, with its nodes by name.
+struct Builder<'a> {
+    graph: Graph,
     jobs: BTreeMap<&'a str, Vec<usize>>,
-    /// Everything else that sends events; of the supervisor's own, each is a box of its own.
+    /// The other sources. Each event of the supervisor is a node of its own.
     sources: BTreeMap<(Source, Option<Code>), usize>,
 }
 
-impl Web {
-    /// The web of a plan. The telemetry server's own job is left out: nobody wrote it, and it waits for nothing.
+impl Graph {
+    /// Builds the graph of a plan, without the built-in jobs of telemetry.
     pub(super) fn of(plan: &Plan) -> Self {
-        let mut maker = Maker { web: Self::default(), jobs: BTreeMap::new(), sources: BTreeMap::new() };
+        let mut builder = Builder { graph: Self::default(), jobs: BTreeMap::new(), sources: BTreeMap::new() };
         let jobs: Vec<&Job> =
             plan.jobs.iter().filter(|job| !matches!(job.role, Role::Telemetry | Role::Sensor(_))).collect();
         for job in &jobs {
             let kind = if job.role == Role::Coprocess { Kind::Coprocess } else { Kind::Job };
-            let at = maker.node(kind, &job.name, note(job));
-            maker.jobs.entry(&job.name).or_default().push(at);
+            let at = builder.node(kind, &job.name, note(job));
+            builder.jobs.entry(&job.name).or_default().push(at);
         }
         for watch in &plan.watches {
             let note = watch.tag.as_ref().map_or_else(String::new, |tag| format!("with tag {tag}"));
             let source = Source::Watch(watch.name.clone());
-            let at = maker.node(Kind::Watch, &source.to_string(), note);
-            maker.sources.insert((source, None), at);
+            let at = builder.node(Kind::Watch, &source.to_string(), note);
+            builder.sources.insert((source, None), at);
         }
         for (to, job) in jobs.iter().enumerate() {
-            maker.trigger(to, &job.when.trigger);
-            maker.ends(to, job);
-            maker.service(to, job);
+            builder.trigger(to, &job.when.trigger);
+            builder.ends(to, job);
+            builder.service(to, job);
         }
-        maker.web
+        builder.graph
     }
 }
 
-impl Maker<'_> {
+impl Builder<'_> {
     fn node(&mut self, kind: Kind, name: &str, note: String) -> usize {
-        self.web.nodes.push(Node { kind, name: name.to_owned(), note });
-        self.web.nodes.len() - 1
+        self.graph.nodes.push(Node { kind, name: name.to_owned(), note });
+        self.graph.nodes.len() - 1
     }
 
-    fn edge(&mut self, from: usize, to: usize, label: String, line: Line) {
-        self.web.edges.push(Edge { from, to, label, line });
+    fn edge(&mut self, from: usize, to: usize, label: String, line: LineStyle) {
+        self.graph.edges.push(Edge { from, to, label, line });
     }
 
     /// The arrows that start a job.
@@ -123,17 +121,17 @@ impl Maker<'_> {
             },
             Trigger::Interval(interval) => {
                 let startup = self.global(Code::Startup);
-                self.edge(startup, to, format!("every {}", summary::time(*interval)), Line::Each);
+                self.edge(startup, to, format!("every {}", summary::time(*interval)), LineStyle::Each);
             }
             Trigger::Never => {}
         }
     }
 
-    /// The arrows from whatever sends an event. Several jobs may have one name.
+    /// Adds edges from the source of an event. Several jobs may share a name.
     fn arrows(&mut self, to: usize, event: &EventPattern, repeat: Repeat) {
         let each = if repeat == Repeat::Each { "each " } else { "" };
         let (from, label) = match &event.source {
-            // The box says it already.
+            // The node has the name of the event.
             Source::Global => (vec![self.global(event.code)], each.trim_end().to_owned()),
             source @ Source::Signal(_) => (vec![self.source(source, Kind::Event)], String::new()),
             source @ Source::Watch(_) => {
@@ -152,23 +150,23 @@ impl Maker<'_> {
         }
     }
 
-    /// What a job's end does to all the others.
+    /// Adds the edges of `onFailure` and `onSuccess`.
     fn ends(&mut self, from: usize, job: &Job) {
-        let ends = [(job.on_failure, "fails for good"), (job.on_success, "succeeds")];
+        let ends = [(job.on_failure, "fails"), (job.on_success, "succeeds")];
         for (_, label) in ends.into_iter().filter(|(end, _)| *end == AtEnd::Shutdown) {
             let shutdown = self.global(Code::Shutdown);
-            self.edge(from, shutdown, label.to_owned(), Line::Effect);
+            self.edge(from, shutdown, label.to_owned(), LineStyle::Effect);
         }
     }
 
-    /// A job that is advertised under the name that a watch follows.
+    /// Adds an edge to the watch that follows the service of the job.
     fn service(&mut self, from: usize, job: &Job) {
         let watch = job
             .service
             .as_ref()
             .and_then(|service| self.sources.get(&(Source::Watch(service.name.clone()), None)).copied());
         if let Some(watch) = watch {
-            self.edge(from, watch, "advertised".to_owned(), Line::Effect);
+            self.edge(from, watch, "advertised".to_owned(), LineStyle::Effect);
         }
     }
 
@@ -181,15 +179,15 @@ impl Maker<'_> {
         at
     }
 
-    /// The box of a source; one of this kind if it is not there yet.
+    /// Returns the node of a source, and adds one of `kind` if there is none.
     fn source(&mut self, source: &Source, kind: Kind) -> usize {
         let key = (source.clone(), None);
         if let Some(known) = self.sources.get(&key) {
             return *known;
         }
         let note = match (kind, source) {
-            (Kind::Missing, Source::Watch(_)) => "there is no such watch",
-            (Kind::Missing, _) => "there is no such job",
+            (Kind::Missing, Source::Watch(_)) => "no such watch",
+            (Kind::Missing, _) => "no such job",
             _ => "",
         };
         let at = self.node(kind, &source.to_string(), note.to_owned());
@@ -198,16 +196,16 @@ impl Maker<'_> {
     }
 }
 
-fn line(repeat: Repeat) -> Line {
-    if repeat == Repeat::Each { Line::Each } else { Line::Once }
+fn line(repeat: Repeat) -> LineStyle {
+    if repeat == Repeat::Each { LineStyle::Each } else { LineStyle::Once }
 }
 
-/// What matters for how a job goes on, in a few words.
+/// Restart policy, port and checks in a few words.
 fn note(job: &Job) -> String {
     let mut words = Vec::new();
     match (&job.when.trigger, job.restarts) {
         (Trigger::Never, _) => words.push("never started".to_owned()),
-        // Its arrow says so.
+        // The label of its edge has the interval.
         (Trigger::Interval(_), Restarts::Unlimited) => {}
         (_, other) => words.push(restarts(other)),
     }
@@ -226,6 +224,6 @@ fn note(job: &Job) -> String {
 fn restarts(restarts: Restarts) -> String {
     match restarts {
         Restarts::Limited(0) => String::new(),
-        other => summary::restarts(other),
+        other => words::restarts(other),
     }
 }

@@ -1,0 +1,246 @@
+//! The commands that control a running supervisor: `start`, `stop`, `restart`, `signal`, `reload`, `maintenance`,
+//! `putenv`, `putmetric` and `ping`, and the flags of ContainerPilot 3 that do the same.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use serde::Serialize;
+
+use super::answers::{Done, Maintenance, Reload, Status};
+use super::client::{Answer, Client, quoted};
+use super::flags::Arguments;
+use super::{Failure, as_json, print};
+
+fn utf8_arguments(args: &Arguments) -> Result<Vec<&str>, Failure> {
+    let utf8 = |word: &'_ std::ffi::OsString| word.to_str().is_some();
+    if !args.rest.iter().all(utf8) {
+        return Err(Failure::Usage("an argument is not UTF-8".to_owned()));
+    }
+    Ok(args.rest.iter().filter_map(|word| word.to_str()).collect())
+}
+
+/// `start`, `stop` and `restart`. If one job fails, the following jobs are tried all the same.
+pub(super) fn jobs(command: &str, args: &Arguments) -> Result<(), Failure> {
+    let client = Client::of(args)?;
+    let mut ok = true;
+    for job in utf8_arguments(args)? {
+        let answer = client.post(&format!("/v3/jobs/{}/{command}", quoted(job)), None)?;
+        ok &= report(job, answer.json())?;
+    }
+    if ok { Ok(()) } else { Err(Failure::Failed(String::new())) }
+}
+
+/// Prints the outcome for one job. Returns true if the command succeeded.
+fn report(job: &str, outcome: Result<Done, Failure>) -> Result<bool, Failure> {
+    match outcome {
+        Ok(done) => print(&format!("{job}: {}\n", done.message)).map(|()| true),
+        Err(failure) => {
+            let why = failure.to_string();
+            let why = why.strip_prefix(&format!("{job}: ")).unwrap_or(&why);
+            // If standard error is closed, the exit code still tells.
+            let _ = writeln!(std::io::stderr(), "containerpilot: {job}: {why}");
+            Ok(false)
+        }
+    }
+}
+
+pub(super) fn signal(args: &Arguments) -> Result<(), Failure> {
+    #[derive(Serialize)]
+    struct Body<'a> {
+        signal: &'a str,
+    }
+    let words = utf8_arguments(args)?;
+    let [job, signal] = words.as_slice() else {
+        return Err(Failure::Usage("`signal` needs a job and a signal".to_owned()));
+    };
+    let path = format!("/v3/jobs/{}/signal", quoted(job));
+    let answer = Client::of(args)?.post(&path, Some(&json_body(&Body { signal })?))?;
+    if report(job, answer.json())? { Ok(()) } else { Err(Failure::Failed(String::new())) }
+}
+
+pub(super) fn reload(args: &Arguments) -> Result<(), Failure> {
+    let json = as_json(args)?;
+    let answer = Client::of(args)?.post("/v3/reload", None)?;
+    print_reload(&answer.good()?, json, false)
+}
+
+/// `check --diff`: what a reload would do. Only the supervisor knows which configuration is in force.
+pub(super) fn diff(args: &Arguments) -> Result<(), Failure> {
+    let json = as_json(args)?;
+    let answer = Client::of(args)?.post("/v3/reload?dry-run=true", None)?;
+    print_reload(&answer.good()?, json, true)
+}
+
+fn print_reload(answer: &Answer, json: bool, dry_run: bool) -> Result<(), Failure> {
+    let text = answer.text();
+    // The answer of 3.8 is empty.
+    let reload: Reload = serde_json::from_str(&text).unwrap_or_default();
+    if !reload.warnings.is_empty() {
+        // The reload has been done, whether or not standard error is open.
+        let _ = writeln!(std::io::stderr(), "{}", reload.warnings.trim_end());
+    }
+    if json {
+        return print(&text);
+    }
+    if !reload.message.is_empty() {
+        return print(&format!("{}\n", reload.message));
+    }
+    print(&reload_text(&reload, dry_run))
+}
+
+fn reload_text(reload: &Reload, dry_run: bool) -> String {
+    let Some(kept) = &reload.kept else { return "reloaded\n".to_owned() };
+    let Reload { restarted, started, stopped, settings, .. } = reload;
+    let unchanged = [restarted, started, stopped, settings].iter().all(|names| names.is_empty());
+    let mut out = match (dry_run, unchanged) {
+        (true, true) => "a reload would change nothing\n",
+        (true, false) => "a reload would\n",
+        (false, true) => "reloaded: nothing changed\n",
+        (false, false) => "reloaded\n",
+    }
+    .to_owned();
+    for (future, past, names) in [
+        ("restart", "restarted", restarted),
+        ("start", "started", started),
+        ("stop", "stopped", stopped),
+        ("change", "changed", settings),
+        ("keep", "kept", kept),
+    ] {
+        if !names.is_empty() {
+            let verb = if dry_run { future } else { past };
+            out.push_str(&format!("  {verb:<10} {}\n", names.join(", ")));
+        }
+    }
+    out
+}
+
+pub(super) fn ping(args: &Arguments) -> Result<(), Failure> {
+    Client::of(args)?.get("/v3/ping")?.good()?;
+    print("ok\n")
+}
+
+pub(super) fn maintenance(args: &Arguments) -> Result<(), Failure> {
+    let words = utf8_arguments(args)?;
+    let client = || Client::of(args);
+    let enable = match words.first().copied().unwrap_or_default() {
+        "status" => {
+            let status: Status = client()?.get("/v3/status")?.json()?;
+            return print(if status.maintenance {
+                "in maintenance mode: checks are suspended\n"
+            } else {
+                "not in maintenance mode\n"
+            });
+        }
+        "enable" => true,
+        "disable" => false,
+        other => {
+            return Err(Failure::Usage(format!(
+                "`maintenance` takes `enable`, `disable` or `status`, not `{other}`"
+            )));
+        }
+    };
+    let answer: Maintenance = client()?.post(maintenance_path(enable), None)?.json()?;
+    print(match (enable, answer.updated != Some(false)) {
+        (true, true) => {
+            "entered maintenance mode: services are deregistered, checks are suspended, jobs keep running\n"
+        }
+        (true, false) => "already in maintenance mode\n",
+        (false, true) => "left maintenance mode\n",
+        (false, false) => "not in maintenance mode\n",
+    })
+}
+
+fn maintenance_path(enable: bool) -> &'static str {
+    if enable { "/v3/maintenance/enable" } else { "/v3/maintenance/disable" }
+}
+
+/// `putenv` and `putmetric`. All pairs go in one request, so that either all of them or none is taken.
+pub(super) fn put(path: &str, args: &Arguments) -> Result<(), Failure> {
+    let mut pairs = BTreeMap::new();
+    for (number, word) in (1..).zip(utf8_arguments(args)?) {
+        let pair = word.split_once('=').filter(|(key, _)| !key.is_empty());
+        let (key, value) = pair.ok_or_else(|| not_a_pair(number, word))?;
+        pairs.insert(key, value);
+    }
+    Client::of(args)?.post(path, Some(&json_body(&pairs)?))?.good()?;
+    Ok(())
+}
+
+/// An argument without `=` may be a secret value with a blank too many before it. It is repeated only if it looks like
+/// the name of a variable.
+fn not_a_pair(number: usize, word: &str) -> Failure {
+    let is_name = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
+    let argument = if is_name { format!("`{word}`") } else { format!("argument {number}") };
+    Failure::Usage(format!("{argument} is not KEY=VALUE"))
+}
+
+fn json_body(body: &impl Serialize) -> Result<String, Failure> {
+    serde_json::to_string(body).map_err(|error| Failure::Failed(error.to_string()))
+}
+
+/// The flags of ContainerPilot 3. 3.8 obeys only the first of them; here all are obeyed, in the same order, until one
+/// fails.
+pub(super) fn flags(args: &Arguments) -> Result<(), Failure> {
+    let maintenance = args.text("maintenance");
+    let enable = match maintenance {
+        "enable" => true,
+        // 3.8 takes every other word for `disable`, so that a typing error would end maintenance mode.
+        "disable" | "" => false,
+        other => {
+            return Err(Failure::Usage(format!("-maintenance takes `enable` or `disable`, not `{other}`")));
+        }
+    };
+    let client = Client::of(args)?;
+    let post = |flag: &str, path: &str, body: Option<&str>| match client.post(path, body) {
+        Ok(answer) if answer.is_good() => Ok(()),
+        Ok(answer) => Err(failed(flag, &answer.reason())),
+        Err(trouble) => Err(failed(flag, &trouble.to_string())),
+    };
+    if args.is_on("reload") {
+        post("reload", "/v3/reload", None)?;
+    }
+    if !maintenance.is_empty() {
+        post("maintenance", maintenance_path(enable), None)?;
+    }
+    for (flag, path) in [("putenv", "/v3/environ"), ("putmetric", "/v3/metric")] {
+        let pairs = args.pairs(flag);
+        if !pairs.is_empty() {
+            post(flag, path, Some(&json_body(&pairs)?))?;
+        }
+    }
+    if args.is_on("ping") {
+        match client.get("/v3/ping") {
+            Ok(answer) if answer.is_good() => print("ok\n")?,
+            Ok(answer) => return Err(Failure::Failed(format!("-ping: failed: {}", answer.reason()))),
+            Err(trouble) => return Err(Failure::Failed(format!("-ping: failed: {trouble}"))),
+        }
+    }
+    Ok(())
+}
+
+/// The wording of 3.8; scripts may look for it.
+fn failed(flag: &str, why: &str) -> Failure {
+    Failure::Failed(format!("-{flag}: failed to run subcommand: {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn x4_an_argument_that_may_be_a_secret_is_not_repeated() {
+        assert!(not_a_pair(1, "FOO_BAR").to_string().starts_with("`FOO_BAR` is not KEY=VALUE"));
+        for word in ["", "hush", "A1B2", "=x"] {
+            assert!(not_a_pair(2, word).to_string().starts_with("argument 2 is not KEY=VALUE"), "{word}");
+        }
+    }
+
+    #[test]
+    fn r3_reload_prints_only_the_lists_that_are_not_empty() {
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let reload = Reload { kept: Some(names(&["a", "b"])), started: names(&["c"]), ..Reload::default() };
+        assert_eq!(reload_text(&reload, false), "reloaded\n  started    c\n  kept       a, b\n");
+        assert_eq!(reload_text(&reload, true), "a reload would\n  start      c\n  keep       a, b\n");
+        assert_eq!(reload_text(&Reload::default(), false), "reloaded\n");
+    }
+}

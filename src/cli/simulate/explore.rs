@@ -1,0 +1,91 @@
+//! The results of `simulate --explore`.
+
+use std::fmt::Write;
+
+use containerpilot_simulation::explore::Found;
+use containerpilot_simulation::mishap::Mishap;
+
+use serde::Serialize;
+
+use super::super::pretty_json;
+use super::super::terminal::{Screen, Tone, sanitized};
+
+pub(super) fn human(screen: Screen, variations: u64, found: &[Found]) -> String {
+    let mut out = String::new();
+    let (problems, consequences): (Vec<&Found>, Vec<&Found>) =
+        found.iter().partition(|found| found.is_problem());
+    let plural = |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
+    for found in &problems {
+        finding(&mut out, screen, Tone::Bad, "PROBLEM", found);
+    }
+    for found in &consequences {
+        finding(&mut out, screen, Tone::Waiting, "FAULT", found);
+    }
+    let problems = match problems.len() {
+        0 => "no problems".to_owned(),
+        count => plural(count, "problem"),
+    };
+    let _ = writeln!(
+        out,
+        "{variations} variations tried: {problems}, {} of injected faults",
+        plural(consequences.len(), "consequence")
+    );
+    out
+}
+
+fn finding(out: &mut String, screen: Screen, tone: Tone, word: &str, found: &Found) {
+    let _ = writeln!(
+        out,
+        "{} {}  {}",
+        screen.paint(tone, &format!("{word:7}")),
+        sanitized(&found.finding.to_string()),
+        screen.paint(Tone::Faint, &format!("--seed {}", found.seed))
+    );
+    let _ = writeln!(out, "        {}", sanitized(&fault_list(&found.mishaps)));
+    for line in &found.because {
+        let _ = writeln!(out, "{}", screen.paint(Tone::Faint, &format!("          {}", sanitized(line))));
+    }
+    out.push('\n');
+}
+
+/// The injected faults in one line.
+pub(super) fn fault_list(mishaps: &[Mishap]) -> String {
+    if mishaps.is_empty() {
+        return "without any fault".to_owned();
+    }
+    let mishaps: Vec<String> = mishaps.iter().map(ToString::to_string).collect();
+    format!("if {}", mishaps.join(", and "))
+}
+
+#[derive(Serialize)]
+struct Answer {
+    ok: bool,
+    worlds: u64,
+    findings: Vec<Finding>,
+}
+
+#[derive(Serialize)]
+struct Finding {
+    problem: bool,
+    finding: String,
+    mishaps: Vec<String>,
+    seed: String,
+    worlds: u64,
+    because: Vec<String>,
+}
+
+pub(super) fn json(variations: u64, found: &[Found]) -> String {
+    let finding = |found: &Found| Finding {
+        problem: found.is_problem(),
+        finding: found.finding.to_string(),
+        mishaps: found.mishaps.iter().map(ToString::to_string).collect(),
+        seed: found.seed.to_string(),
+        worlds: found.worlds,
+        because: found.because.clone(),
+    };
+    pretty_json(&Answer {
+        ok: !found.iter().any(Found::is_problem),
+        worlds: variations,
+        findings: found.iter().map(finding).collect(),
+    })
+}
