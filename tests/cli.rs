@@ -70,7 +70,7 @@ fn x4_check_prints_ok_and_a_summary_of_jobs_and_watches() {
     assert_eq!((code(&output), err(&output).as_str()), (0, ""));
     let text = out(&output);
     assert!(text.starts_with("ok: ") && text.contains("\n1 job\n  a  at startup\n"), "{text}");
-    assert!(text.contains("\n1 watch\n  db  looked at least every 5s\n"), "{text}");
+    assert!(text.contains("\n1 watch\n  db  polled at least every 5s\n"), "{text}");
 }
 
 #[test]
@@ -347,7 +347,7 @@ fn x4_every_command_is_in_the_help_the_man_page_and_the_completions() {
     let man = out(&run(&["man"]));
     let shells = ["bash", "zsh", "fish"].map(|shell| out(&run(&["completions", shell])));
     let commands = "run status explain health wait logs events start stop restart signal reload maintenance putenv \
-                    putmetric ping check render graph schema version help completions man";
+                    putmetric ping check render graph simulate migrate schema version help completions man";
     for command in commands.split(' ') {
         assert!(help.contains(&format!("\n  {command} ")), "{command}");
         assert!(man.contains(&format!("\n.SS \"{command}")), "{command}");
@@ -396,7 +396,7 @@ fn x4_graph_draws_a_picture_that_any_reader_of_xml_takes() {
     let broken = folder.file("b.json5", "{ jbos: [] }");
     let output = run(&["graph", broken.to_str().unwrap()]);
     assert_eq!((code(&output), out(&output).as_str()), (1, ""));
-    assert!(err(&output).contains("there is nothing to draw"), "{}", err(&output));
+    assert!(err(&output).contains("so nothing was drawn"), "{}", err(&output));
 }
 
 #[test]
@@ -543,7 +543,7 @@ fn c8_migrate_prints_a_file_that_check_finds_good() {
     assert!(out(&printed).contains(r#"exec: ["sleep"]"#), "{}", err(&printed));
     let again = run(&[OsStr::new("migrate"), new.as_os_str()]);
     assert_eq!(again.status.code(), Some(1));
-    assert!(err(&again).contains("is no ContainerPilot 2 file"), "{}", err(&again));
+    assert!(err(&again).contains("is not a ContainerPilot 2 configuration"), "{}", err(&again));
     let broken = folder.file("broken.json", r#"{ "services": [{}] }"#);
     let refused = run(&[OsStr::new("migrate"), broken.as_os_str()]);
     assert_eq!((refused.status.code(), out(&refused)), (Some(1), String::new()));

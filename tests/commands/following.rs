@@ -87,7 +87,7 @@ fn e2_events_are_shown_from_the_first_and_followed_to_the_end() {
     it.signal("-HUP");
     let line = follow.line("SIGHUP");
     follow
-        .line(&format!("hup exitSuccess, code 0  (because of {})", line.split_whitespace().nth(1).unwrap()));
+        .line(&format!("hup exitSuccess, code 0  (caused by {})", line.split_whitespace().nth(1).unwrap()));
     let exit = json(&objects.line("\"signal\":null}}"));
     assert_eq!(
         (&exit["source"], &exit["code"], &exit["exit"]["code"]),

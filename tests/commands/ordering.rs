@@ -51,20 +51,20 @@ fn x4_signal_goes_to_the_processes_of_a_job() {
 fn d8_maintenance_is_begun_ended_and_asked_for() {
     let it = supervisor(TWO);
     wait(&it, "other", "healthy");
-    assert_eq!(good(&it, &["maintenance", "status"]), "maintenance is off\n");
-    assert!(good(&it, &["maintenance", "enable"]).starts_with("maintenance is on: "));
-    assert_eq!(good(&it, &["maintenance", "enable"]), "maintenance was on already\n");
-    assert_eq!(good(&it, &["maintenance", "status"]), "maintenance is on\n");
-    assert!(good(&it, &["status"]).lines().next().unwrap().ends_with(", in maintenance"));
-    assert_eq!(good(&it, &["health", "other"]), "other is not checked during maintenance\n");
-    assert_eq!(good(&it, &["maintenance", "disable"]), "maintenance is over\n");
-    assert_eq!(good(&it, &["maintenance", "disable"]), "there was no maintenance\n");
+    assert_eq!(good(&it, &["maintenance", "status"]), "not in maintenance mode\n");
+    assert!(good(&it, &["maintenance", "enable"]).starts_with("entered maintenance mode: "));
+    assert_eq!(good(&it, &["maintenance", "enable"]), "already in maintenance mode\n");
+    assert_eq!(good(&it, &["maintenance", "status"]), "in maintenance mode: checks are suspended\n");
+    assert!(good(&it, &["status"]).lines().next().unwrap().ends_with(", in maintenance mode"));
+    assert_eq!(good(&it, &["health", "other"]), "other is in maintenance mode: checks are suspended\n");
+    assert_eq!(good(&it, &["maintenance", "disable"]), "left maintenance mode\n");
+    assert_eq!(good(&it, &["maintenance", "disable"]), "not in maintenance mode\n");
     wait(&it, "other", "healthy");
     assert_eq!(flags(&it, &["-maintenance", "enable"]), (0, String::new(), String::new()));
-    assert_eq!(good(&it, &["maintenance", "status"]), "maintenance is on\n");
+    assert_eq!(good(&it, &["maintenance", "status"]), "in maintenance mode: checks are suspended\n");
     let (code, _, err) = flags(&it, &["-maintenance", "off"]);
     assert_eq!(code, 2, "{err}");
-    assert_eq!(good(&it, &["maintenance", "status"]), "maintenance is on\n");
+    assert_eq!(good(&it, &["maintenance", "status"]), "in maintenance mode: checks are suspended\n");
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn l5_putenv_reaches_new_processes_and_its_values_reach_nothing_else() {
     seen(&it, "<hush2|hush3>\n");
     let (code, out, err) = ask(&it, &["putenv", "A=hush", "hush"]);
     assert_eq!((code, out.as_str()), (2, ""));
-    assert!(err.contains("argument 2 is no KEY=VALUE") && !err.contains("hush"), "{err}");
+    assert!(err.contains("argument 2 is not KEY=VALUE") && !err.contains("hush"), "{err}");
     for args in [&["status", "--format", "json"][..], &["events", "--format", "json"], &["logs"]] {
         assert!(!good(&it, args).contains("hush"), "{args:?}");
     }

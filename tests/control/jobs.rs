@@ -54,11 +54,11 @@ fn x5_explain_names_what_is_waited_for_and_why_that_has_not_come() {
     let sentences: Vec<_> =
         explained["sentences"].as_array().unwrap().iter().map(|line| line.as_str().unwrap()).collect();
     let [_, first, second, ..] = sentences[..] else { panic!("{sentences:#?}") };
-    assert!(first.starts_with("  it waits for db exitFailed; db waits to be started"), "{sentences:#?}");
-    assert!(second.starts_with("    it waits for main exitSuccess; main runs"), "{sentences:#?}");
+    assert!(first.starts_with("  waiting until db fails; db: waiting to start"), "{sentences:#?}");
+    assert!(second.starts_with("    waiting until main exits successfully; main: running"), "{sentences:#?}");
     let main = pilot.get("/v3/jobs/main/explain").json();
     assert_eq!(main["causes"][0]["code"], "startup");
-    assert!(main["sentences"].to_string().contains("it was started by global startup"), "{main}");
+    assert!(main["sentences"].to_string().contains("triggered by startup"), "{main}");
 }
 
 #[test]

@@ -64,7 +64,7 @@ fn c7_what_can_never_work_is_only_warned_about() {
     assert!(answer["warnings"].as_str().unwrap().contains("nobody"), "{answer}");
     pilot.supervisor.line("reload: ");
     let (code, out, err) = run(&pilot, &["reload"]);
-    assert_eq!((code, out.as_str()), (0, "reloaded: nothing has changed\n  kept       a, b\n"), "{err}");
+    assert_eq!((code, out.as_str()), (0, "reloaded: nothing changed\n  kept       a, b\n"), "{err}");
     assert!(err.contains("nobody"), "{err}");
 }
 

@@ -104,8 +104,8 @@ fn x5_what_did_not_come_is_explained_as_far_back_as_it_goes() {
     assert_eq!((verdict.holds, verdict.happened.as_str()), (false, "it never came"));
     assert_eq!(verdict.why.as_deref(), Some("people like it"));
     let because = verdict.because.join("\n");
-    assert!(because.contains("it waits for web healthy; web waits to be started"), "{because}");
-    assert!(because.contains("it waits for setup exitSuccess; setup runs"), "{because}");
+    assert!(because.contains("waiting until web is healthy; web: waiting to start"), "{because}");
+    assert!(because.contains("waiting until setup exits successfully; setup: running"), "{because}");
 }
 
 #[test]
