@@ -38,11 +38,13 @@ use containerpilot_config::{duration, suggest};
 use self::flags::{Arguments, FlagError, FlagErrorKind};
 use self::table::{COMMANDS, Command, MAIN_FLAGS};
 
-/// Why a command failed (X6). An empty message means that the reason has been printed already.
+/// Why a command failed (X6).
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// The command failed: exit code 1.
     Failed(String),
+    /// The command failed and has already printed why: exit code 1.
+    Reported,
     /// The command line is wrong: exit code 2.
     Usage(String),
     /// The configuration or the scenario to simulate is invalid: exit code 2.
@@ -59,6 +61,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Failed(message) | Self::InvalidInput(message) => out.write_str(message),
+            Self::Reported => Ok(()),
             Self::Usage(message) => write!(out, "{message}\nTry `containerpilot help`."),
         }
     }
@@ -66,30 +69,28 @@ impl fmt::Display for Failure {
 
 /// Runs the command line `args`. Returns the exit code.
 pub(crate) fn main(args: &[OsString]) -> u8 {
-    let (code, message) = match dispatch(args) {
+    let failure = match dispatch(args) {
         Ok(code) => return code,
-        Err(failure @ Failure::Failed(_)) => (1, failure.to_string()),
-        Err(failure @ (Failure::Usage(_) | Failure::InvalidInput(_))) => (2, failure.to_string()),
+        Err(Failure::Reported) => return 1,
+        Err(failure) => failure,
     };
-    if !message.is_empty() {
-        // If standard error is closed, the exit code still tells.
-        let _ = writeln!(std::io::stderr(), "containerpilot: {message}");
-    }
-    code
+    // If standard error is closed, the exit code still tells.
+    let _ = writeln!(std::io::stderr(), "containerpilot: {failure}");
+    if matches!(failure, Failure::Failed(_)) { 1 } else { 2 }
 }
 
 fn dispatch(args: &[OsString]) -> Result<u8, Failure> {
-    let main = match flags::parse(MAIN_FLAGS, args) {
-        Ok(main) => main,
+    let global = match flags::parse(MAIN_FLAGS, args) {
+        Ok(global) => global,
         Err(error) => return help_or_failure(&error, None).map(success),
     };
-    match action(&main) {
+    match action(&global) {
         Action::Version => print(&version()).map(success),
-        Action::Template => render::template(&main).map(success),
-        Action::Control(_) => control::flags(&main).map(success),
+        Action::Template => render::template(&global).map(success),
+        Action::Control(_) => control::flags(&global).map(success),
         Action::Run => {
-            let Some(first) = main.rest.first().filter(|_| !main.dashes) else { return run::run(&main) };
-            subcommand(&first.to_string_lossy(), &main)
+            let Some(first) = global.rest.first().filter(|_| !global.double_dash) else { return run::run(&global) };
+            subcommand(&first.to_string_lossy(), &global)
         }
     }
 }
@@ -126,24 +127,24 @@ fn success((): ()) -> u8 {
     0
 }
 
-fn subcommand(name: &str, main: &Arguments) -> Result<u8, Failure> {
+fn subcommand(name: &str, global: &Arguments) -> Result<u8, Failure> {
     let Some(command) = COMMANDS.iter().find(|command| command.name == name) else {
         // With a ContainerPilot 2 configuration it is the main program.
-        return run::run(main);
+        return run::run(global);
     };
     let mut known = command.flags.to_vec();
     known.retain(|flag| flag.name != "help");
-    let args = main.rest.get(1..).unwrap_or_default();
+    let args = global.rest.get(1..).unwrap_or_default();
     let mut own = match flags::parse_mixed(&known, args) {
         Ok(own) => own,
         Err(error) => return help_or_failure(&error, Some(command)).map(success),
     };
-    if let Some(flag) = main.names().find(|name| !command.flags.iter().any(|flag| flag.name == *name)) {
+    if let Some(flag) = global.names().find(|name| !command.flags.iter().any(|flag| flag.name == *name)) {
         return Err(Failure::Usage(format!("`{name}` has no flag -{flag}")));
     }
-    own.inherit(main);
+    own.inherit(global);
     // Only these commands take a program after `--`.
-    own.dashes &= matches!(command.name, "run" | "migrate");
+    own.double_dash &= matches!(command.name, "run" | "migrate");
     check_argument_count(command, &own)?;
     let outcome = match command.name {
         "check" => check::check(&own),
@@ -185,7 +186,7 @@ fn check_argument_count(command: &Command, given: &Arguments) -> Result<(), Fail
     let name = command.name;
     let words = || command.arguments.split(' ').filter(|word| !word.is_empty());
     let (most, hint) = match name {
-        "run" if given.dashes => (usize::MAX, ""),
+        "run" if given.double_dash => (usize::MAX, ""),
         "run" => (0, ": use -config for a configuration and `--` before a program"),
         _ if words().any(|word| word.ends_with(['…', ']']) && word.contains('…')) => (usize::MAX, ""),
         _ => (words().count(), ""),

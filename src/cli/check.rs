@@ -43,7 +43,7 @@ pub(super) fn check(args: &Arguments) -> Result<(), Failure> {
             None => print_totals(&report),
         }
     }
-    if good { Ok(()) } else { Err(Failure::Failed(String::new())) }
+    if good { Ok(()) } else { Err(Failure::Reported) }
 }
 
 /// Loads a configuration as the supervisor does: a configuration that can never work gets only a warning. `otherwise` ends
@@ -75,10 +75,9 @@ pub(super) fn style(faults_are_errors: bool) -> Style {
 fn print_totals(report: &Report) {
     let errors = report.count(Severity::Error) + report.count(Severity::Fault);
     let warnings = report.count(Severity::Warning);
-    let plural = |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
-    let mut line = plural(errors, "error");
+    let mut line = summary::plural(errors, "error");
     if warnings > 0 {
-        line += &format!(", {}", plural(warnings, "warning"));
+        line += &format!(", {}", summary::plural(warnings, "warning"));
     }
     let _ = writeln!(std::io::stderr(), "{line}");
 }

@@ -12,11 +12,8 @@ use super::flags::Arguments;
 use super::{Failure, as_json, print};
 
 fn utf8_arguments(args: &Arguments) -> Result<Vec<&str>, Failure> {
-    let utf8 = |word: &'_ std::ffi::OsString| word.to_str().is_some();
-    if !args.rest.iter().all(utf8) {
-        return Err(Failure::Usage("an argument is not UTF-8".to_owned()));
-    }
-    Ok(args.rest.iter().filter_map(|word| word.to_str()).collect())
+    let words: Option<Vec<&str>> = args.rest.iter().map(|word| word.to_str()).collect();
+    words.ok_or_else(|| Failure::Usage("an argument is not UTF-8".to_owned()))
 }
 
 /// `start`, `stop` and `restart`. If one job fails, the following jobs are tried all the same.
@@ -27,7 +24,7 @@ pub(super) fn jobs(command: &str, args: &Arguments) -> Result<(), Failure> {
         let answer = client.post(&format!("/v3/jobs/{}/{command}", quoted(job)), None)?;
         ok &= report(job, answer.json())?;
     }
-    if ok { Ok(()) } else { Err(Failure::Failed(String::new())) }
+    if ok { Ok(()) } else { Err(Failure::Reported) }
 }
 
 /// Prints the outcome for one job. Returns true if the command succeeded.
@@ -55,7 +52,7 @@ pub(super) fn signal(args: &Arguments) -> Result<(), Failure> {
     };
     let path = format!("/v3/jobs/{}/signal", quoted(job));
     let answer = Client::of(args)?.post(&path, Some(&json_body(&Body { signal })?))?;
-    if report(job, answer.json())? { Ok(()) } else { Err(Failure::Failed(String::new())) }
+    if report(job, answer.json())? { Ok(()) } else { Err(Failure::Reported) }
 }
 
 pub(super) fn reload(args: &Arguments) -> Result<(), Failure> {
@@ -166,8 +163,8 @@ pub(super) fn put(path: &str, args: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// An argument without `=` may be a secret value with a blank too many before it. It is repeated only if it looks like
-/// the name of a variable.
+/// An argument without `=` may be a secret that was separated from its key by mistake. It is repeated only if it looks
+/// like the name of a variable.
 fn not_a_pair(number: usize, word: &str) -> Failure {
     let is_name = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
     let argument = if is_name { format!("`{word}`") } else { format!("argument {number}") };

@@ -55,7 +55,7 @@ pub(crate) struct Arguments {
     /// The arguments that are not flags.
     pub(crate) rest: Vec<OsString>,
     /// True if `--` came before the rest.
-    pub(crate) dashes: bool,
+    pub(crate) double_dash: bool,
 }
 
 impl Arguments {
@@ -132,7 +132,7 @@ pub(crate) fn parse<A: AsRef<OsStr>>(flags: &[&'static Flag], args: &[A]) -> Res
     let mut args = args.iter().map(AsRef::as_ref).peekable();
     while let Some(arg) = args.next_if(|arg| is_flag(arg)) {
         if arg == "--" {
-            found.dashes = true;
+            found.double_dash = true;
             break;
         }
         let arg = utf8(arg)?;
@@ -162,8 +162,8 @@ pub(crate) fn parse_mixed(flags: &[&'static Flag], args: &[OsString]) -> Result<
         let found = parse(flags, &rest)?;
         all.given.extend(found.given);
         rest = found.rest;
-        if found.dashes || rest.is_empty() {
-            all.dashes = found.dashes && all.rest.is_empty();
+        if found.double_dash || rest.is_empty() {
+            all.double_dash = found.double_dash && all.rest.is_empty();
             all.rest.extend(rest);
             return Ok(all);
         }

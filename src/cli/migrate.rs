@@ -13,7 +13,7 @@ use crate::load::source::OPTIONS;
 pub(super) fn migrate(args: &Arguments) -> Result<(), Failure> {
     // All arguments after `--` belong to the program. Without `--` the first argument is the file.
     let (path, program) = match args.rest.split_first() {
-        Some((_, program)) if !args.dashes => (config_path(args), program),
+        Some((_, program)) if !args.double_dash => (config_path(args), program),
         _ => (config_path(&args.flags_only()), args.rest.as_slice()),
     };
     let program: Vec<String> = program.iter().map(run::utf8).collect::<Result<_, _>>()?;

@@ -16,7 +16,7 @@ pub(super) fn render(args: &Arguments) -> Result<(), Failure> {
     let rendered = containerpilot_config::render(inputs, &host::environment()).map_err(|report| {
         let style = Style { faults_are_errors: true, colour: colour() };
         let _ = write!(std::io::stderr(), "{}", report.display(style));
-        Failure::Failed(String::new())
+        Failure::Reported
     })?;
     if let [only] = rendered.as_slice() {
         return write(args.text("out"), only);

@@ -65,10 +65,10 @@ fn cannot(what: &str, error: &std::io::Error) -> Failure {
 fn program(args: &Arguments) -> Result<Option<Program>, Failure> {
     if args.rest.is_empty() {
         let missing = || Failure::Usage("missing program after `--`".to_owned());
-        return if args.dashes { Err(missing()) } else { Ok(None) };
+        return if args.double_dash { Err(missing()) } else { Ok(None) };
     }
     let words = args.rest.iter().map(utf8).collect::<Result<_, _>>()?;
-    Ok(Some(Program { words, bare: !args.dashes }))
+    Ok(Some(Program { words, bare: !args.double_dash }))
 }
 
 fn not_a_program(program: Option<&Program>) -> Failure {

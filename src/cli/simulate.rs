@@ -54,18 +54,18 @@ pub(super) fn simulate(args: &Arguments) -> Result<(), Failure> {
         return explore(args, &plan, &scenario, format, screen);
     }
     let (scenario, faults) = with_seed(args, &plan, scenario)?;
-    let course = player::play(&plan, &scenario);
-    let verdicts = expect::judge(&scenario, &course);
+    let run = player::play(&plan, &scenario);
+    let verdicts = expect::judge(&scenario, &run);
     let text = match format {
-        Format::Human => faults + &timeline::human(screen, &course, &verdicts, args.is_on("full")),
-        Format::Svg => svg::timeline(&course, &verdicts),
-        Format::Json => json::timeline(&course, &verdicts),
+        Format::Human => faults + &timeline::human(screen, &run, &verdicts, args.is_on("full")),
+        Format::Svg => svg::timeline(&run, &verdicts),
+        Format::Json => json::timeline(&run, &verdicts),
     };
     render::write(out, text.as_bytes())?;
-    if let Some(cut) = course.cut {
+    if let Some(cut) = run.cut {
         return Err(Failure::Failed(format!("the simulation was stopped: {cut}")));
     }
-    if verdicts.iter().all(|verdict| verdict.holds) { Ok(()) } else { Err(Failure::Failed(String::new())) }
+    if verdicts.iter().all(|verdict| verdict.holds) { Ok(()) } else { Err(Failure::Reported) }
 }
 
 /// `simulate --explore`
@@ -92,7 +92,7 @@ fn explore(
         }
     };
     render::write(args.text("out"), text.as_bytes())?;
-    if found.iter().any(Found::is_problem) { Err(Failure::Failed(String::new())) } else { Ok(()) }
+    if found.iter().any(Found::is_problem) { Err(Failure::Reported) } else { Ok(()) }
 }
 
 /// Adds the faults of --seed to the scenario. Returns it with a line that lists the faults.

@@ -41,7 +41,8 @@ pub(super) fn human(names: &[String], plan: &Plan) -> String {
     out
 }
 
-fn plural(count: usize, word: &str) -> String {
+/// `1 job`, `2 jobs`, `2 watches`
+pub(super) fn plural(count: usize, word: &str) -> String {
     let ending = match (count, word.ends_with("ch") || word.ends_with('s')) {
         (1, _) => "",
         (_, true) => "es",

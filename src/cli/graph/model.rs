@@ -99,7 +99,7 @@ impl Builder<'_> {
         self.graph.edges.push(Edge { from, to, label, line });
     }
 
-    /// The arrows that start a job.
+    /// Adds the edges that start a job.
     fn trigger(&mut self, to: usize, trigger: &Trigger) {
         match trigger {
             Trigger::Event { event, repeat } => self.arrows(to, event, *repeat),

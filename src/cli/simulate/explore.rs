@@ -8,13 +8,13 @@ use containerpilot_simulation::mishap::Mishap;
 use serde::Serialize;
 
 use super::super::pretty_json;
+use super::super::summary::plural;
 use super::super::terminal::{Screen, Tone, sanitized};
 
 pub(super) fn human(screen: Screen, variations: u64, found: &[Found]) -> String {
     let mut out = String::new();
     let (problems, consequences): (Vec<&Found>, Vec<&Found>) =
         found.iter().partition(|found| found.is_problem());
-    let plural = |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
     for found in &problems {
         finding(&mut out, screen, Tone::Bad, "PROBLEM", found);
     }
@@ -49,12 +49,12 @@ fn finding(out: &mut String, screen: Screen, tone: Tone, word: &str, found: &Fou
 }
 
 /// The injected faults in one line.
-pub(super) fn fault_list(mishaps: &[Mishap]) -> String {
-    if mishaps.is_empty() {
+pub(super) fn fault_list(faults: &[Mishap]) -> String {
+    if faults.is_empty() {
         return "without any fault".to_owned();
     }
-    let mishaps: Vec<String> = mishaps.iter().map(ToString::to_string).collect();
-    format!("if {}", mishaps.join(", and "))
+    let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
+    format!("if {}", faults.join(", and "))
 }
 
 #[derive(Serialize)]

@@ -94,20 +94,20 @@ impl Serialize for Seconds {
     }
 }
 
-pub(super) fn timeline(course: &Course, verdicts: &[Verdict]) -> String {
+pub(super) fn timeline(run: &Course, verdicts: &[Verdict]) -> String {
     pretty_json(&Answer {
-        ok: course.cut.is_none() && verdicts.iter().all(|verdict| verdict.holds),
-        end: Seconds(course.end),
-        stopped_at: course.asked_to_stop.map(Seconds),
-        exit: course.exit.map(|(at, code)| Exit { at: Seconds(at), code }),
-        timeline: entries(course),
-        jobs: course.jobs.iter().map(|name| job(course, name)).collect(),
+        ok: run.cut.is_none() && verdicts.iter().all(|verdict| verdict.holds),
+        end: Seconds(run.end),
+        stopped_at: run.asked_to_stop.map(Seconds),
+        exit: run.exit.map(|(at, code)| Exit { at: Seconds(at), code }),
+        timeline: entries(run),
+        jobs: run.jobs.iter().map(|name| job(run, name)).collect(),
         expectations: verdicts.iter().map(expectation).collect(),
     })
 }
 
-fn entries(course: &Course) -> Vec<Entry<'_>> {
-    let entries = course.entries.iter().enumerate();
+fn entries(run: &Course) -> Vec<Entry<'_>> {
+    let entries = run.entries.iter().enumerate();
     entries
         .map(|(id, entry)| Entry {
             id,
@@ -121,15 +121,15 @@ fn entries(course: &Course) -> Vec<Entry<'_>> {
         .collect()
 }
 
-fn job<'a>(course: &'a Course, name: &'a str) -> Job<'a> {
+fn job<'a>(run: &'a Course, name: &'a str) -> Job<'a> {
     Job {
         name,
-        state: course.last.get(name).map(|view| State {
+        state: run.last.get(name).map(|view| State {
             state: view.word,
             healthy: view.healthy,
             explanation: &view.sentences,
         }),
-        history: course.lanes.get(name).map(|lane| {
+        history: run.lanes.get(name).map(|lane| {
             let phase = |(from, phase): &(Time, containerpilot_simulation::timeline::Phase)| Phase {
                 from: Seconds(*from),
                 phase: phase.name(),
@@ -146,5 +146,18 @@ fn expectation(verdict: &Verdict) -> Expectation<'_> {
         happened: &verdict.happened,
         because: &verdict.because,
         why: verdict.why.as_deref(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn x4_times_are_exact_and_whole_seconds_have_no_fraction() {
+        let json = |nanos| serde_json::to_string(&Seconds(Time::from_nanos(nanos))).unwrap();
+        assert_eq!(json(5_000_000_000), "5");
+        assert_eq!(json(1_500_000_000), "1.5");
+        assert_eq!(json(86_400_123_456_789), "86400.123456789");
     }
 }

@@ -41,10 +41,10 @@ text,.ink{fill:#e6edf3}.small{fill:#848d97}.paper{fill:#0d1117}.band{fill:#151b2
 .unhealthy{fill:#b62324}.restarting{fill:#9e6a03}.stopping{fill:#bb8009}.arrow{stroke:#a371f7}\
 path.head{fill:#a371f7}.mark{stroke:#848d97}.bad{stroke:#ff7b72}.good{stroke:#3fb950}";
 
-pub(super) fn timeline(course: &Course, verdicts: &[Verdict]) -> String {
-    let picture = Picture::new(course);
+pub(super) fn timeline(run: &Course, verdicts: &[Verdict]) -> String {
+    let picture = Picture::new(run);
     let mut out = picture.frame(verdicts);
-    for (nth, name) in course.jobs.iter().enumerate() {
+    for (nth, name) in run.jobs.iter().enumerate() {
         picture.lane(&mut out, nth, name);
     }
     picture.arrows(&mut out);
@@ -56,7 +56,7 @@ pub(super) fn timeline(course: &Course, verdicts: &[Verdict]) -> String {
 }
 
 struct Picture<'a> {
-    course: &'a Course,
+    run: &'a Course,
     /// The x coordinate of time zero.
     left: i64,
     end: Time,
@@ -64,13 +64,13 @@ struct Picture<'a> {
 }
 
 impl<'a> Picture<'a> {
-    fn new(course: &'a Course) -> Self {
-        let names = course.jobs.iter().map(|name| width(&truncated(name, MAX_NAME))).max().unwrap_or(0);
+    fn new(run: &'a Course) -> Self {
+        let names = run.jobs.iter().map(|name| width(&truncated(name, MAX_NAME))).max().unwrap_or(0);
         let left = (names * LETTER + 28).max(80);
-        let last = course.exit.map_or(course.end, |(at, _)| at).max(course.end);
+        let last = run.exit.map_or(run.end, |(at, _)| at).max(run.end);
         let end = last.max(Time::from_nanos(1));
-        let lanes = course.jobs.iter().enumerate().map(|(nth, name)| (name.as_str(), nth)).collect();
-        Self { course, left, end, lanes }
+        let lanes = run.jobs.iter().enumerate().map(|(nth, name)| (name.as_str(), nth)).collect();
+        Self { run, left, end, lanes }
     }
 
     fn x(&self, at: Time) -> f64 {
@@ -84,7 +84,7 @@ impl<'a> Picture<'a> {
     }
 
     fn bottom(&self) -> i64 {
-        TOP + i64::try_from(self.course.jobs.len()).unwrap_or(0) * LANE
+        TOP + i64::try_from(self.run.jobs.len()).unwrap_or(0) * LANE
     }
 
     fn frame(&self, verdicts: &[Verdict]) -> String {
@@ -99,7 +99,7 @@ impl<'a> Picture<'a> {
              <path class=\"head\" d=\"M0 0 8 4 0 8z\"/></marker></defs>\n\
              <rect class=\"paper\" width=\"{width}\" height=\"{height}\"/>\n"
         );
-        for nth in (0..self.course.jobs.len()).step_by(2) {
+        for nth in (0..self.run.jobs.len()).step_by(2) {
             let _ = writeln!(
                 out,
                 "<rect class=\"band\" x=\"0\" y=\"{}\" width=\"{width}\" height=\"{LANE}\"/>",
@@ -145,7 +145,7 @@ impl<'a> Picture<'a> {
             y + 5,
             escaped(&truncated(name, MAX_NAME))
         );
-        let stretches = self.course.lanes.get(name).map(|lane| lane.stretches.as_slice()).unwrap_or_default();
+        let stretches = self.run.lanes.get(name).map(|lane| lane.stretches.as_slice()).unwrap_or_default();
         let ends = stretches.iter().skip(1).map(|(at, _)| *at).chain([self.end]);
         // Stretches narrower than half a pixel are drawn once where they overlap.
         let mut drawn = f64::MIN;
@@ -200,8 +200,8 @@ impl<'a> Picture<'a> {
     /// Arrows from the cause of a start to the start.
     fn arrows(&self, out: &mut String) {
         let mut drawn = 0;
-        for entry in &self.course.entries {
-            let cause = entry.cause.and_then(|place| self.course.entries.get(place));
+        for entry in &self.run.entries {
+            let cause = entry.cause.and_then(|place| self.run.entries.get(place));
             let (What::Starts, Some(cause)) = (entry.what, cause) else { continue };
             let (Some(from), Some(to)) = (self.lanes.get(&*cause.source), self.lanes.get(&*entry.source))
             else {
@@ -229,7 +229,7 @@ impl<'a> Picture<'a> {
     /// Marks: events of the supervisor above the lanes, failures in their lane.
     fn marks(&self, out: &mut String) {
         let mut taken = [f64::MIN; 3];
-        for entry in &self.course.entries {
+        for entry in &self.run.entries {
             let Some(word) = label(entry) else { continue };
             let x = self.x(entry.at);
             let width = (width(&word) * 7 + 10) as f64;
@@ -250,7 +250,7 @@ impl<'a> Picture<'a> {
             );
         }
         let mut last: BTreeMap<&str, f64> = BTreeMap::new();
-        for entry in &self.course.entries {
+        for entry in &self.run.entries {
             let Some(lane) = self.lanes.get(&*entry.source) else { continue };
             let bad = matches!(entry.what, What::Killed | What::Event(Code::ExitFailed | Code::TimerExpired));
             let x = self.x(entry.at);
@@ -273,7 +273,7 @@ impl<'a> Picture<'a> {
 
     fn legend(&self, out: &mut String) {
         let used = |phase: &Phase| {
-            let mut lanes = self.course.lanes.values();
+            let mut lanes = self.run.lanes.values();
             lanes.any(|lane| lane.stretches.iter().any(|(_, known)| known == phase))
         };
         let (mut x, y) = (self.left, self.bottom() + 44);

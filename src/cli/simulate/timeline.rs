@@ -14,12 +14,12 @@ use super::super::terminal::{Screen, Tone, sanitized, table};
 /// How often the same entry is printed before it is only counted.
 const MAX_REPEATS: usize = 5;
 
-pub(super) fn human(screen: Screen, course: &Course, verdicts: &[Verdict], full: bool) -> String {
+pub(super) fn human(screen: Screen, run: &Course, verdicts: &[Verdict], full: bool) -> String {
     let mut out = String::new();
     let mut counts: BTreeMap<(&str, What, Option<&str>), usize> = BTreeMap::new();
     let mut rows = Vec::new();
-    for entry in &course.entries {
-        let cause = entry.cause.and_then(|place| course.entries.get(place));
+    for entry in &run.entries {
+        let cause = entry.cause.and_then(|place| run.entries.get(place));
         let count = counts.entry((&entry.source, entry.what, cause.map(|cause| &*cause.source))).or_default();
         *count += 1;
         if full || *count <= MAX_REPEATS || is_always_shown(entry.what) {
@@ -30,7 +30,7 @@ pub(super) fn human(screen: Screen, course: &Course, verdicts: &[Verdict], full:
     if !full {
         omitted(&mut out, screen, &counts);
     }
-    final_states(&mut out, screen, course);
+    final_states(&mut out, screen, run);
     results(&mut out, screen, verdicts);
     out
 }
@@ -96,12 +96,12 @@ fn omitted(out: &mut String, screen: Screen, counts: &BTreeMap<(&str, What, Opti
     let _ = writeln!(out, "{}", screen.paint(Tone::Faint, &line));
 }
 
-fn final_states(out: &mut String, screen: Screen, course: &Course) {
+fn final_states(out: &mut String, screen: Screen, run: &Course) {
     out.push('\n');
     let mut rows = Vec::new();
-    for name in &course.jobs {
-        let runs = course.lanes.get(name).map_or(0, |lane| lane.runs_at_end);
-        let Some(view) = course.last.get(name) else { continue };
+    for name in &run.jobs {
+        let runs = run.lanes.get(name).map_or(0, |lane| lane.runs_at_end);
+        let Some(view) = run.last.get(name) else { continue };
         let (word, tone) = match (view.word, view.healthy) {
             ("running", Some(true)) => ("healthy", Tone::Good),
             ("running", Some(false)) => ("unhealthy", Tone::Bad),
@@ -118,9 +118,9 @@ fn final_states(out: &mut String, screen: Screen, course: &Course) {
             (Tone::Faint, why.unwrap_or_default()),
         ]);
     }
-    let head = format!("AT {}", moment_of(course.end));
+    let head = format!("AT {}", moment_of(run.end));
     *out += &table(screen, &[&head, "STATE", "RUNS", "WHY"], &rows);
-    match (course.exit, course.asked_to_stop) {
+    match (run.exit, run.asked_to_stop) {
         (Some((at, code)), Some(asked)) => {
             let took = moment_of(Time::ZERO + at.since(asked));
             let _ = writeln!(out, "\nstopped at the end of the simulation, in {took}; exit code {code}");

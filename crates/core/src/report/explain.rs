@@ -127,9 +127,9 @@ impl Core {
         match state.ending {
             Some(Ending::ByHand) => format!("stopped by hand, {last_run}"),
             Some(Ending::Reload) => "stopped by a reload".into(),
-            Some(Ending::Unreachable) => "will never run: its condition can no longer be met".into(),
-            Some(Ending::GaveUp) => "gave up: not started within its `when.timeout`".into(),
-            Some(Ending::Empty) => "complete: it has neither `exec` nor checks".into(),
+            Some(Ending::Unreachable) => "will never run (its condition can no longer be met)".into(),
+            Some(Ending::GaveUp) => "gave up (not started within its `when.timeout`)".into(),
+            Some(Ending::Empty) => "complete (it has neither `exec` nor checks)".into(),
             Some(Ending::Shutdown) => format!("stopped by the shutdown, {last_run}"),
             Some(Ending::Failed) => format!("failed, {last_run}"),
             Some(Ending::Done) | None => format!("complete, {last_run}"),

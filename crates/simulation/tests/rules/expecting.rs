@@ -114,7 +114,7 @@ fn x5_what_came_too_late_is_explained_at_that_time() {
         "{ jobs: [{ name: 'setup', runs: { lasts: 9 } }], expect: [{ see: 'web starts', before: 5 }] }";
     let verdict = verdicts(WEB, text).remove(0);
     assert_eq!(verdict.happened, "it came at 9s");
-    assert!(verdict.because[0].starts_with("at 5s: web waits"), "{:?}", verdict.because);
+    assert!(verdict.because[0].starts_with("at 5s: web: waiting to start"), "{:?}", verdict.because);
 }
 
 #[test]
