@@ -89,7 +89,9 @@ fn dispatch(args: &[OsString]) -> Result<u8, Failure> {
         Action::Template => render::template(&global).map(success),
         Action::Control(_) => control::flags(&global).map(success),
         Action::Run => {
-            let Some(first) = global.rest.first().filter(|_| !global.double_dash) else { return run::run(&global) };
+            let Some(first) = global.rest.first().filter(|_| !global.double_dash) else {
+                return run::run(&global);
+            };
             subcommand(&first.to_string_lossy(), &global)
         }
     }

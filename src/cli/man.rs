@@ -17,8 +17,8 @@ pub(super) fn page() -> String {
          checked and how it is registered in Consul. Jobs start at events of other jobs, and watches follow the services \
          that they depend on.\n\
          .SH FLAGS\n\
-         Each flag takes one dash or two; its value follows after a space or =. These flags are used without a command; \
-         the flags of a command are listed with it.\n",
+         A flag has one dash or two; its value follows after a space or =. These flags are given before a command or \
+         without one; the flags of each command are listed with it.\n",
         roff(env!("CARGO_PKG_VERSION"))
     );
     for flag in MAIN_FLAGS {

@@ -176,8 +176,8 @@ pub(crate) const STATUS: Command = Command {
               restarts, and what the job waits for or what went wrong. The watches and their healthy instances \
               follow.\n\n\
               The states are waiting (for its condition), starting, running, restarting (it exited and will run \
-              again after its back-off), stopping, stopped (by hand), complete (it succeeded and will not run \
-              again) and failed (it failed and will not run again).\n\n\
+              again after its back-off), stopping, stopped (by hand), complete (it will not run again) and failed \
+              (its last run failed, and it will not run again).\n\n\
               With JOB, or `watch.NAME` for a watch, prints all details of it. If several jobs share a name, \
               NAME:2 is the second of them. `containerpilot explain JOB` shows why a job is in its state.",
     flags: &[&CONFIG, &SOCKET, &FORMAT],
