@@ -4,19 +4,19 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a measurement stops at what it does not expect")]
 
 #[expect(dead_code, reason = "shared with the tests, which need more of it")]
-#[path = "../tests/discovery/agent.rs"]
-mod agent;
+#[path = "../tests/support/consul.rs"]
+mod consul;
 #[expect(dead_code, reason = "shared with the tests, which need more of it")]
-#[path = "../tests/supervisor/support.rs"]
-mod support;
+#[path = "../tests/support/supervisor.rs"]
+mod supervisor;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use agent::Agent;
-use support::{As, Supervisor, until};
+use consul::Agent;
+use supervisor::{As, Supervisor, until};
 
 fn main() {
     let args: Vec<String> = std::env::args().collect();

@@ -1,5 +1,5 @@
 //! The command line from outside: the real binary, its output and its exit codes (X3, X4, X6, C1).
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test stops at what it does not expect")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a failed expectation fails the test")]
 
 use std::ffi::OsStr;
 use std::fs;

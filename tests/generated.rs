@@ -1,5 +1,5 @@
 //! The pages of the manual that the program writes itself. `BLESS=1` writes them anew.
-#![expect(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
+#![expect(clippy::unwrap_used, reason = "a failed expectation fails the test")]
 
 use std::path::Path;
 use std::process::Command;

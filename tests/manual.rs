@@ -13,7 +13,7 @@
 //!   be left out. A result `error: …` is the message of a text that cannot be rendered.
 //!
 //! The examples are tried too.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test stops at what it does not expect")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a failed expectation fails the test")]
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
 //! The comparison with the peers: that its page is what its figures say, and that it still measures.
-#![expect(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
+#![expect(clippy::unwrap_used, reason = "a failed expectation fails the test")]
 
 use std::path::Path;
 use std::process::{Command, Output};

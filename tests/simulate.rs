@@ -1,14 +1,14 @@
 //! `simulate` from outside: the real program, its files and its exit codes.
-#![expect(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
+#![expect(clippy::unwrap_used, reason = "a failed expectation fails the test")]
 
-#[path = "supervisor/patience.rs"]
-mod patience;
+#[path = "support/deadline.rs"]
+mod deadline;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Duration;
 
-use patience::until_within;
+use deadline::until_within;
 use serde_json::Value;
 
 fn folder(name: &str) -> PathBuf {

@@ -1,5 +1,5 @@
 //! Odd uses of the command line, each with the answer a person or a program can go on with.
-#![expect(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
+#![expect(clippy::unwrap_used, reason = "a failed expectation fails the test")]
 
 use std::path::PathBuf;
 use std::process::{Command, Output};

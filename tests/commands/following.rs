@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdout, Stdio};
 use std::sync::mpsc::{self, Receiver};
 
-use super::support::Supervisor;
+use super::supervisor::Supervisor;
 use super::{PATIENCE, bad, command, good, json, supervisor, wait};
 
 const TALK: &str = "{ jobs: [{ name: 'talk', exec: ['sh', '-c', 'for n in 1 2 3 4 5; do echo line $n; done; exec sleep 1000'],
@@ -57,7 +57,7 @@ fn l6_logs_shows_the_last_lines_and_follows() {
     let mut it = supervisor(TALK);
     it.line("line 5");
     let lines = |nth: std::ops::RangeInclusive<u32>| nth.map(|n| format!("line {n}\n")).collect::<String>();
-    super::support::until("the lines are not kept", || good(&it, &["logs", "talk"]) == lines(1..=5));
+    super::supervisor::until("the lines are not kept", || good(&it, &["logs", "talk"]) == lines(1..=5));
     assert_eq!(good(&it, &["logs", "talk", "-n", "2"]), lines(4..=5));
     assert_eq!(good(&it, &["logs", "--lines=0", "talk"]), "");
     assert!(good(&it, &["logs", "-n", "1"]).contains("talk | line 5\n"));

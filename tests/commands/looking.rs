@@ -140,7 +140,7 @@ fn x4_wait_sees_a_job_end_with_its_supervisor() {
         })
         .collect();
     // Each has its stream open when the supervisor counts them all.
-    super::support::until("nobody waits", || {
+    super::supervisor::until("nobody waits", || {
         let streams = std::fs::read_to_string("/proc/net/unix").unwrap_or_default();
         let socket = it.file("socket");
         streams.lines().filter(|line| line.ends_with(socket.to_str().unwrap())).count() > 4
@@ -153,7 +153,7 @@ fn x4_wait_sees_a_job_end_with_its_supervisor() {
 
 #[test]
 fn x6_a_command_that_is_not_let_in_says_who_is() {
-    if !super::support::is_root() {
+    if !super::supervisor::is_root() {
         return;
     }
     let it = supervisor("{ jobs: [{ name: 'a', exec: 'sleep 1000' }] }");

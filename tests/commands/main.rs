@@ -1,9 +1,9 @@
 //! The commands that speak to a running supervisor, from outside: the real binary asks the real binary (X3–X6).
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test stops at what it does not expect")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a failed expectation fails the test")]
 
-#[path = "../supervisor/support.rs"]
+#[path = "../support/supervisor.rs"]
 #[expect(dead_code, reason = "the supervisor's own tests need more of it")]
-mod support;
+mod supervisor;
 
 mod following;
 mod looking;
@@ -12,7 +12,7 @@ mod ordering;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use support::{As, Supervisor};
+use supervisor::{As, Supervisor};
 
 /// A supervisor with a socket in its own folder.
 fn supervisor(config: &str) -> Supervisor {

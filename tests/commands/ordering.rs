@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use super::support::{Supervisor, until};
+use super::supervisor::{Supervisor, until};
 use super::{ask, bad, good, json, supervisor, told, wait};
 
 /// 3.8's flags, which find the socket by the configuration alone.

@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
-use crate::agent::Agent;
+use crate::consul::Agent;
 use crate::pilot::{Pilot, config};
-use crate::support::until;
+use crate::supervisor::until;
 
 fn leader(of: &Agent) -> Option<String> {
     let leader = of.try_get("/v1/status/leader")?;

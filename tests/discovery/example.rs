@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use crate::agent::{consul, http, own_address, service_id};
-use crate::support::{As, Supervisor, until};
+use crate::consul::{consul, http, own_address, service_id};
+use crate::supervisor::{As, Supervisor, until};
 
 #[test]
 fn the_example_finds_its_database_and_leaves_the_catalog_before_the_agent_goes() {

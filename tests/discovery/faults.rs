@@ -3,10 +3,10 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use crate::agent::{Agent, own_address, service_id};
+use crate::consul::{Agent, own_address, service_id};
 use crate::impostor::{Impostor, Manner};
 use crate::pilot::{Pilot, config, count};
-use crate::support::{As, until, ways};
+use crate::supervisor::{As, until, ways};
 
 const WATCH: &str = "watches: [{ name: 'db', interval: 1 }]";
 

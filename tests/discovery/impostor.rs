@@ -6,7 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use crate::request::{self, Request};
+use crate::http_request::{self, Request};
 
 /// What one does with a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,7 +77,7 @@ fn serve(
 ) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream.try_clone()?);
     let mut stream = stream;
-    while let Some(Request { path, body }) = request::next(&mut reader)? {
+    while let Some(Request { path, body }) = http_request::next(&mut reader)? {
         asked.fetch_add(1, Ordering::SeqCst);
         let manner = *manner.lock().unwrap();
         match manner {

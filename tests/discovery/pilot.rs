@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-use crate::support::{As, Supervisor, until};
+use crate::supervisor::{As, Supervisor, until};
 
 /// The job `web`: it writes down that it was started, and lives until it is asked to end. It is ill while the file
 /// `ill` is there.

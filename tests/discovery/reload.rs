@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use crate::agent::Agent;
+use crate::consul::Agent;
 use crate::pilot::{Pilot, WEB, health};
-use crate::support::until;
+use crate::supervisor::until;
 
 fn reload(pilot: &Pilot, config: &str) -> String {
     let folder = pilot.run.folder();

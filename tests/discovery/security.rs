@@ -6,9 +6,9 @@ use std::process::Command;
 
 use serde_json::json;
 
-use crate::agent::{Agent, folder};
+use crate::consul::{Agent, folder};
 use crate::pilot::{Pilot, config, count};
-use crate::support::As;
+use crate::supervisor::As;
 
 const MASTER: &str = "11111111-2222-3333-4444-555555555555";
 const WRONG: &str = "99999999-8888-7777-6666-555555555555";
@@ -21,7 +21,7 @@ fn with_acls() -> Agent {
     agent.start();
     agent.wait_for_leader();
     // The token is there a moment after the leader.
-    crate::support::until("the token does not count", || agent.try_get("/v1/acl/tokens").is_some());
+    crate::supervisor::until("the token does not count", || agent.try_get("/v1/acl/tokens").is_some());
     agent
 }
 

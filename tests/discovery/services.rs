@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::agent::{Agent, service_id};
+use crate::consul::{Agent, service_id};
 use crate::pilot::{Pilot, WEB, config, count, health};
-use crate::support::{As, until};
+use crate::supervisor::{As, until};
 
 #[test]
 fn d3_a_service_is_registered_with_everything_that_was_written() {

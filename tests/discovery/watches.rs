@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use crate::agent::Agent;
+use crate::consul::Agent;
 use crate::pilot::{Pilot, config};
-use crate::support::until;
+use crate::supervisor::until;
 
 /// Jobs that write down what a watch says.
 fn told(watch: &str) -> String {

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::patience::until_within;
+use crate::deadline::until_within;
 
 /// How long anything may take before the test has failed.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(90);

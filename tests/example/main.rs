@@ -1,11 +1,11 @@
 //! The worked example of `examples/behind-nginx`, as it stands: in real containers, while instances come and go. It needs a
 //! Docker engine: `scripts/docker run cargo test --test example`, or `make test-docker`.
-#![expect(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
+#![expect(clippy::unwrap_used, reason = "a failed expectation fails the test")]
 
 mod clients;
 mod composition;
-#[path = "../supervisor/patience.rs"]
-mod patience;
+#[path = "../support/deadline.rs"]
+mod deadline;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -30,7 +30,7 @@ fn script(name: &str) -> Command {
 
 /// Waits until something holds, and says what it was that did not.
 fn until(what: impl Fn() -> String, holds: impl FnMut() -> bool) {
-    patience::until_within(PATIENCE, what, holds);
+    deadline::until_within(PATIENCE, what, holds);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::request::{self, Request};
+use crate::http_request::{self, Request};
 
 #[derive(Default)]
 struct Services {
@@ -61,7 +61,7 @@ impl Catalog {
 /// Answers the requests of one connection.
 fn serve(mut stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream.try_clone()?);
-    while let Some(Request { path, body }) = request::next(&mut reader)? {
+    while let Some(Request { path, body }) = http_request::next(&mut reader)? {
         let (status, index, body) = answer(shared, &path, &body);
         let length = body.len();
         write!(

@@ -4,12 +4,12 @@
 //! The calls are found by looking at a run without faults. A few of the first of each are tried here; `FAULTS=all`
 //! (`make faults`) tries them all, and `FAULTS=ROLE:CALL:NTH:ERROR` one of them.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
-#![expect(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
+#![expect(clippy::unwrap_used, reason = "a failed expectation fails the test")]
 
 mod calls;
 mod catalog;
-#[path = "../discovery/request.rs"]
-mod request;
+#[path = "../support/http_request.rs"]
+mod http_request;
 mod tracer;
 mod world;
 

@@ -1,6 +1,6 @@
 //! The files of `examples/behind-nginx` for schedulers that cannot be run here: well-formed, with no field that Kubernetes
 //! and Nomad do not know, and in agreement with the configurations in the images.
-#![expect(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
+#![expect(clippy::unwrap_used, reason = "a failed expectation fails the test")]
 
 use std::fs;
 use std::path::PathBuf;

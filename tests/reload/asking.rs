@@ -4,8 +4,8 @@ use std::fs;
 
 use serde_json::json;
 
-use crate::client::{Pilot, ask};
-use crate::support::{As, Supervisor, until};
+use crate::http_client::{Pilot, ask};
+use crate::supervisor::{As, Supervisor, until};
 use crate::{done, reload, reload_to, rewrite, run};
 
 const A: &str = "{ name: 'a', exec: 'sleep 1000' }";

@@ -6,9 +6,9 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::json;
 
-use crate::client::{Pilot, ask};
+use crate::http_client::{Pilot, ask};
 use crate::reload_to;
-use crate::support::until;
+use crate::supervisor::until;
 
 const A: &str = "{ name: 'a', exec: 'sleep 1000' }";
 

@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use crate::client::Pilot;
-use crate::support::{As, Supervisor, until, ways};
+use crate::http_client::Pilot;
+use crate::supervisor::{As, Supervisor, until, ways};
 use crate::{done, reload, reload_to, rewrite};
 
 const SLEEP: &str = "exec: 'sleep 1000'";

@@ -1,12 +1,12 @@
 //! Reload without harm, from outside: the real binary and real processes (R1–R4, C6, S7).
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test stops at what it does not expect")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a failed expectation fails the test")]
 
-#[path = "../control/client.rs"]
+#[path = "../support/http_client.rs"]
 #[expect(dead_code, reason = "the control socket's own tests need more of it")]
-mod client;
-#[path = "../supervisor/support.rs"]
+mod http_client;
+#[path = "../support/supervisor.rs"]
 #[expect(dead_code, reason = "the supervisor's own tests need more of it")]
-mod support;
+mod supervisor;
 
 mod asking;
 mod following;
@@ -17,7 +17,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use client::Pilot;
+use http_client::Pilot;
 
 /// Puts another configuration in the place of the one that the supervisor was started with.
 fn rewrite(pilot: &Pilot, config: &str) {

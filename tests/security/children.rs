@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::os::unix::net::UnixStream;
 
-use crate::support::{As, Supervisor, is_root, until, ways};
+use crate::supervisor::{As, Supervisor, is_root, until, ways};
 
 /// The kinds of processes that there are.
 const KINDS: [&str; 7] = ["job", "raw", "late", "check", "sensor", "coprocess", "hook"];

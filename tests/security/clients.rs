@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use crate::support::{As, Supervisor, until};
+use crate::supervisor::{As, Supervisor, until};
 use crate::{descriptors, resident};
 
 const PATIENCE: Duration = Duration::from_secs(60);

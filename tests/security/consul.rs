@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::descriptors;
-use crate::support::{As, Supervisor, until};
+use crate::supervisor::{As, Supervisor, until};
 
 /// An agent that answers every request so; where it is, how often it was asked, and how much it got rid of at most.
 struct Agent {

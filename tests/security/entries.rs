@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 
 use serde_json::Value;
 
-use crate::support::{As, Supervisor, until};
+use crate::supervisor::{As, Supervisor, until};
 
 /// Lines that look like entries, end lines in unusual ways, steer a terminal, are no text or are very long.
 fn hostile() -> Vec<Vec<u8>> {

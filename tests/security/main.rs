@@ -1,5 +1,5 @@
 //! The claims of SECURITY.md, against the real binary and real sockets; and that the document names no test that is not there.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test stops at what it does not expect")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a failed expectation fails the test")]
 
 mod children;
 mod clients;
@@ -9,8 +9,8 @@ mod document;
 mod entries;
 mod signals;
 #[expect(dead_code, reason = "shared with the supervisor's own tests, which need more of it")]
-#[path = "../supervisor/support.rs"]
-mod support;
+#[path = "../support/supervisor.rs"]
+mod supervisor;
 
 /// How much memory a process has now, in KiB.
 fn resident(pid: u32) -> u64 {

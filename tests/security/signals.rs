@@ -1,6 +1,6 @@
 //! Signals from inside the container to PID 1 (S1, P1).
 
-use crate::support::{As, Supervisor, ways};
+use crate::supervisor::{As, Supervisor, ways};
 
 #[test]
 fn s1_no_signal_but_those_that_mean_it_ends_pid_1() {

@@ -11,7 +11,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::rng::Rng;
-use crate::support::until;
+use crate::supervisor::until;
 use crate::world::{SERVICES, WRITERS, World};
 
 /// Something that has to be undone, and when.

@@ -8,17 +8,17 @@
 //! | `SOAK_SEED` | what is done when: from the clock if not said, and printed |
 //! | `SOAK_LOG` | a file for all that the supervisor itself has logged |
 //! | `SOAK_BINARY` | the program to torment; that of the tests if not said |
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test stops at what it does not expect")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a failed expectation fails the test")]
 
 #[expect(dead_code, reason = "it is shared with the tests of discovery, which need more of it")]
-#[path = "../discovery/agent.rs"]
-mod agent;
+#[path = "../support/consul.rs"]
+mod consul;
 mod books;
 mod rng;
 mod chaos;
 #[expect(dead_code, reason = "it is shared with the tests of the supervisor, which need more of it")]
-#[path = "../supervisor/support.rs"]
-mod support;
+#[path = "../support/supervisor.rs"]
+mod supervisor;
 mod world;
 mod writer;
 
@@ -29,7 +29,7 @@ use std::time::{Duration, Instant, SystemTime};
 use nix::sys::signal::Signal;
 
 use chaos::Chaos;
-use support::{children, until};
+use supervisor::{children, until};
 use world::{Holds, World};
 
 /// How often the supervisor is left in peace, to be measured.

@@ -15,9 +15,9 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
-use crate::agent::{Agent, service_id};
+use crate::consul::{Agent, service_id};
 use crate::books::{Events, Log, keep_events, keep_log};
-use crate::support::{As, children_of, until, ways};
+use crate::supervisor::{As, children_of, until, ways};
 
 /// The jobs that are always there; the first of them are advertised.
 pub(crate) const WRITERS: [&str; 6] = ["w0", "w1", "w2", "w3", "w4", "w5"];

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use crate::support::{As, Supervisor};
+use crate::supervisor::{As, Supervisor};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::client::{Telemetry, ask};
-use crate::support::until;
+use crate::supervisor::until;
 
 #[test]
 fn t1_the_status_is_that_of_3_8() {

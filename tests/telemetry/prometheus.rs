@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use crate::client::{Telemetry, ask};
 use crate::start::free_port;
-use crate::support::until;
+use crate::supervisor::until;
 
 const METRICS: &str = "jobs: [
         { name: 'web \\\\ \"x\"', exec: 'sleep 1000', health: { exec: 'true', interval: 1, ttl: 10 } },

@@ -1,7 +1,7 @@
 //! Programs that measure metrics (T2).
 
 use crate::client::{Telemetry, ask};
-use crate::support::{As, Supervisor, until};
+use crate::supervisor::{As, Supervisor, until};
 
 #[test]
 fn t2_what_a_program_prints_is_the_value_and_is_not_logged() {

@@ -3,7 +3,7 @@
 use std::net::{Ipv6Addr, TcpListener};
 
 use crate::client::Telemetry;
-use crate::support::{As, Supervisor, children_of, until};
+use crate::supervisor::{As, Supervisor, children_of, until};
 
 /// A port that was free a moment ago.
 pub(crate) fn free_port() -> u16 {

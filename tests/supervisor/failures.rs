@@ -1,12 +1,12 @@
-//! Bad luck: whatever goes wrong around it, the supervisor goes on, and hears its signals.
+//! Failures of programs, the machine and the log: the supervisor keeps running and still handles its signals.
 
 use std::fs;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::support::{As, Reader, Supervisor, children, is_root, until, ways};
+use crate::supervisor::{As, Reader, Supervisor, children, is_root, until, ways};
 
-/// The supervisor lives, and stops as it should.
+/// Sends SIGTERM and requires exit code 0 within 10 s; returns the log.
 fn stops(run: Supervisor) -> String {
     let began = Instant::now();
     run.signal("-TERM");
@@ -16,11 +16,11 @@ fn stops(run: Supervisor) -> String {
     log
 }
 
-/// A place of its own for a mount, also where the supervisor is a plain process.
+/// Starts a mount namespace unless the script already runs in one (as PID 1, or because of this line).
 const MOUNTS: &str = "[ $$ = 1 ] || [ -n \"$INSIDE\" ] || INSIDE=1 exec unshare --mount sh -c";
 
 #[test]
-fn p3_s5_a_program_that_cannot_run_says_why_in_the_systems_words() {
+fn p3_s5_program_that_cannot_run_is_reported_with_the_system_error() {
     let cases = [
         ("/no/such", 127, "/no/such: No such file or directory"),
         ("no-such-program", 127, "no-such-program is not in PATH: No such file or directory"),
@@ -53,7 +53,7 @@ fn p3_s5_a_program_that_cannot_run_says_why_in_the_systems_words() {
 }
 
 #[test]
-fn p3_p9_a_user_that_has_vanished_is_a_failed_start() {
+fn p3_p9_user_removed_while_running_is_a_failed_start() {
     if !is_root() {
         return;
     }
@@ -80,11 +80,11 @@ fn p3_p9_a_user_that_has_vanished_is_a_failed_start() {
 }
 
 #[test]
-fn p3_a_fork_that_fails_is_a_failed_start_and_the_next_one_may_succeed() {
+fn p3_failed_fork_is_a_failed_start_and_a_restart_may_succeed() {
     if !is_root() {
         return;
     }
-    // The limit counts all processes of a user, so this user must be nobody else.
+    // RLIMIT_NPROC counts all processes of a user, so no other process may run as this one.
     let user = 1_000_000 + std::process::id();
     for (how, nth) in ways().into_iter().zip(0..) {
         let user = user * 2 + nth;
@@ -110,7 +110,7 @@ fn p3_a_fork_that_fails_is_a_failed_start_and_the_next_one_may_succeed() {
 }
 
 #[test]
-fn p3_descriptors_that_are_used_up_are_a_failed_start() {
+fn p3_file_descriptor_exhaustion_is_a_failed_start() {
     for how in ways() {
         let hogs: Vec<String> =
             (0..20).map(|n| format!("{{ name: 'hog{n}', exec: 'sleep 1000' }}")).collect();
@@ -124,44 +124,44 @@ fn p3_descriptors_that_are_used_up_are_a_failed_start() {
         run.line("late could not be started: sleep: no pipe for its output: Too many open files");
         run.line("short timeout after 500ms");
         run.line("late started");
-        assert!(run.ticks() < 100, "it does not spin meanwhile");
+        assert!(run.ticks() < 100, "the supervisor used too much CPU time");
         stops(run);
     }
 }
 
 #[test]
-fn l1_a_full_disk_holds_nobody_and_what_was_said_is_written_when_there_is_room() {
+fn l1_full_disk_blocks_no_job_and_the_log_continues_when_space_is_free() {
     if !is_root() {
         return;
     }
     let mount =
         "mkdir @/disk; mount -t tmpfs -o size=256k none @/disk; head -c 200000 /dev/zero > @/disk/filler";
     let script = format!("{MOUNTS} '{mount}; exec \"$@\"' sh \"$@\"\n{mount}");
-    // Half a megabyte does not fit, and then the pipe is full too.
+    // The output fits neither on the disk nor in the pipe.
     let config = "{ stopTimeout: 2, logging: { output: '@/disk/log' }, jobs: [
         { name: 'noisy', exec: ['sh', '-c', 'i=0; while [ $i -lt 2000 ]; do echo line $i; i=$((i+1)); done; echo all said; sleep 1000'] },
         { name: 'tick', exec: ['sh', '-c', 'echo x >> @/ticks'], when: { interval: '20ms' } },
         { name: 'room', exec: 'rm @/disk/filler', when: { source: 'SIGHUP' } } ] }";
     for how in ways() {
         let run = Supervisor::behind(how, &script, config);
-        until("the disk is not full", || run.read("disk/log").len() > 40_000);
+        until("the disk is full", || run.read("disk/log").len() > 40_000);
         let ticks = run.size("ticks");
-        until("nothing happens any more", || run.size("ticks") > ticks + 10);
-        assert!(!run.read("disk/log").contains("all said"), "there was no room for that");
+        until("the periodic job keeps running", || run.size("ticks") > ticks + 10);
+        assert!(!run.read("disk/log").contains("all said"), "the disk was not full");
         run.signal("-HUP");
-        until("the log does not go on", || run.read("disk/log").contains("all said"));
+        until("the log continues", || run.read("disk/log").contains("all said"));
         let log = run.read("disk/log");
-        assert!((0..2000).all(|n| log.contains(&format!(" line {n}\n"))), "nothing is lost");
+        assert!((0..2000).all(|n| log.contains(&format!(" line {n}\n"))), "lines are missing");
         stops(run);
 
         let run = Supervisor::behind(how, &script, config);
-        until("the disk is not full", || run.read("disk/log").len() > 40_000);
+        until("the disk is full", || run.read("disk/log").len() > 40_000);
         stops(run);
     }
 }
 
 #[test]
-fn l4_without_an_output_the_work_goes_on() {
+fn l4_jobs_keep_running_when_the_output_is_closed_or_not_read() {
     let config = "{ stopTimeout: 2, jobs: [
         { name: 'noisy', exec: 'yes', timeout: '300ms', restarts: 'unlimited' },
         { name: 'tick', exec: ['sh', '-c', 'echo x >> @/ticks'], when: { interval: '20ms' } },
@@ -178,11 +178,11 @@ fn l4_without_an_output_the_work_goes_on() {
             } else {
                 Supervisor::behind(how, script, config)
             };
-            until("nothing runs", || run.size("ticks") > 40);
+            until("the periodic job keeps running", || run.size("ticks") > 40);
             let end = run.file("end");
             let began = Instant::now();
             run.signal("-TERM");
-            until("the hook does not run", || end.exists());
+            until("the hook runs", || end.exists());
             assert_eq!(run.end().0, 0);
             assert!(began.elapsed() < Duration::from_secs(8), "{how:?} {script} {reader:?}");
         }
@@ -190,7 +190,7 @@ fn l4_without_an_output_the_work_goes_on() {
 }
 
 #[test]
-fn s4_a_job_that_ignores_the_signal_is_killed_after_the_stop_time() {
+fn s4_job_that_ignores_sigterm_is_killed_after_the_stop_timeout() {
     let config = "{ stopTimeout: 1, jobs: [{ name: 'deaf', exec: ['sh', '-c',
         'trap \"\" TERM INT; echo ready; while :; do sleep 0.05; done'] }] }";
     for how in ways() {
@@ -207,22 +207,22 @@ fn s4_a_job_that_ignores_the_signal_is_killed_after_the_stop_time() {
 }
 
 #[test]
-fn p4_a_job_that_closes_its_output_lives_on_and_costs_nothing() {
+fn p4_job_that_closes_its_output_keeps_running_without_cpu_cost() {
     let config = "{ jobs: [{ name: 'mute', exec: ['sh', '-c',
         'exec >&- 2>&-; touch @/mute; while :; do sleep 0.2; echo x >> @/alive; done'] }] }";
     for how in ways() {
         let run = Supervisor::start(how, config);
-        until("it does not run", || run.file("mute").exists());
+        until("the job runs", || run.file("mute").exists());
         let before = run.ticks();
-        until("it does not live on", || run.size("alive") >= 6);
-        assert!(run.ticks() - before < 15, "a closed pipe is not looked at for ever");
+        until("the job keeps running", || run.size("alive") >= 6);
+        assert!(run.ticks() - before < 15, "the closed pipe is polled again and again");
         let log = stops(run);
         assert!(log.contains("mute was ended by signal 15"), "{log}");
     }
 }
 
 #[test]
-fn p1_p4_a_daemon_that_is_forked_is_left_alone_and_reaped() {
+fn p1_p4_daemon_in_its_own_session_is_not_killed_and_is_reaped() {
     let config = "{ jobs: [
         { name: 'forks', exec: ['sh', '-c', 'setsid sh -c \"echo x > @/daemon; while [ -e @/daemon ]; do sleep 0.02; done\" & \
           while [ ! -e @/daemon ]; do sleep 0.02; done'] },
@@ -231,58 +231,58 @@ fn p1_p4_a_daemon_that_is_forked_is_left_alone_and_reaped() {
         let mut run = Supervisor::start(how, config);
         run.line("rest started");
         let pid = run.pid();
-        assert_eq!(children(pid).len(), 2, "the daemon is ours now");
+        assert_eq!(children(pid).len(), 2, "the daemon is not a child of the supervisor");
         fs::remove_file(run.file("daemon")).unwrap();
-        until("the daemon is not reaped", || children(pid).len() == 1);
+        until("the daemon is reaped", || children(pid).len() == 1);
         stops(run);
     }
 }
 
 #[test]
-fn p1_ten_thousand_orphans_that_ended_at_once_are_reaped() {
+fn p1_ten_thousand_orphans_that_exit_at_once_are_reaped() {
     let config = "{ jobs: [
         { name: 'storm', exec: ['sh', '-c', 'echo ready; while [ ! -e @/go ]; do sleep 0.02; done; \
           i=0; while [ $i -lt 10000 ]; do ( : & ); i=$((i+1)); done; touch @/made; exec sleep 1000'] },
         { name: 'hook', exec: 'echo still here', when: { source: 'SIGHUP' } } ] }";
-    // Stopped, it cannot reap any of them while they end.
+    // SIGSTOP keeps the supervisor from reaping while they exit.
     let how = *ways().last().unwrap();
     let mut run = Supervisor::start(how, config);
     run.line("ready");
     let pid = run.pid();
     run.signal("-STOP");
     fs::write(run.file("go"), "").unwrap();
-    until("the storm does not come", || run.file("made").exists());
-    assert!(children(pid).len() >= 9_000, "they wait to be reaped");
+    until("all orphans are created", || run.file("made").exists());
+    assert!(children(pid).len() >= 9_000, "the orphans are not zombies");
     run.signal("-CONT");
     run.signal("-HUP");
     run.line("still here");
-    until("somebody is left", || children(pid).len() <= 1);
+    until("all orphans are reaped", || children(pid).len() <= 1);
     stops(run);
 }
 
 #[test]
-fn w4_e7_a_supervisor_that_was_stopped_makes_no_turn_up_and_hears_what_came_meanwhile() {
+fn w4_e7_after_sigstop_missed_ticks_are_skipped_and_pending_events_are_handled() {
     let config = "{ jobs: [
         { name: 'tick', exec: ['sh', '-c', 'echo x >> @/ticks'], when: { interval: '50ms' } },
         { name: 'ends', exec: ['sh', '-c', 'while [ ! -e @/go ]; do sleep 0.01; done; echo ended > @/ended; exit 3'] },
         { name: 'after', exec: 'echo it was seen', when: { source: 'ends', once: 'exitFailed' } } ] }";
     for how in ways() {
         let mut run = Supervisor::start(how, config);
-        until("it does not run", || run.size("ticks") >= 4);
+        until("the periodic job runs", || run.size("ticks") >= 4);
         run.signal("-STOP");
         let began = Instant::now();
         fs::write(run.file("go"), "").unwrap();
-        until("it does not end", || run.file("ended").exists());
+        until("the job exits", || run.file("ended").exists());
         let before = run.size("ticks") / 2;
-        until("time passes", || began.elapsed() > Duration::from_millis(1000));
+        until("a second has passed", || began.elapsed() > Duration::from_millis(1000));
         let stopped = run.size("ticks") / 2;
-        assert!(stopped <= before + 1, "nothing is started meanwhile");
+        assert!(stopped <= before + 1, "a job was started while the supervisor was stopped");
         run.signal("-CONT");
         let continued = Instant::now();
         run.line("it was seen");
-        let turns = run.size("ticks") / 2 - stopped;
+        let ticks = run.size("ticks") / 2 - stopped;
         let most = continued.elapsed().as_millis() / 50 + 3;
-        assert!(u128::from(turns) <= most, "{turns} turns, and not more than {most}");
+        assert!(u128::from(ticks) <= most, "{ticks} ticks, expected at most {most}");
         run.signal("-STOP");
         run.signal("-TERM");
         run.signal("-CONT");
@@ -291,7 +291,7 @@ fn w4_e7_a_supervisor_that_was_stopped_makes_no_turn_up_and_hears_what_came_mean
 }
 
 #[test]
-fn p1_ignored_and_blocked_signals_that_were_inherited_cost_no_exit() {
+fn p1_inherited_ignored_and_blocked_signals_lose_no_exit_status() {
     let probe = Command::new("env").args(["--ignore-signal=CHLD", "--block-signal=CHLD", "true"]).output();
     if !probe.is_ok_and(|output| output.status.success()) {
         return;
@@ -313,76 +313,76 @@ fn p1_ignored_and_blocked_signals_that_were_inherited_cost_no_exit() {
 }
 
 #[test]
-fn h4_what_a_check_leaves_behind_does_not_pile_up() {
+fn h4_processes_left_by_checks_do_not_accumulate() {
     let config =
         "{ jobs: [{ name: 'a', exec: 'sleep 1000', health: { interval: '50ms', ttl: 5, timeout: '10s',
         exec: ['sh', '-c', 'trap \"\" TERM; echo x >> @/checks; sleep 1000 & exit 0'] } }] }";
     for how in ways() {
         let run = Supervisor::start(how, config);
-        until("it is not checked", || run.size("checks") / 2 >= 10);
-        // The job, a check, and what that one has just left.
+        until("ten checks have run", || run.size("checks") / 2 >= 10);
+        // The job, a check, and the process which that check has just left.
         assert!(children(run.pid()).iter().filter(|state| **state != 'Z').count() <= 3);
         stops(run);
     }
 }
 
 #[test]
-fn s4_a_job_that_is_stopped_is_not_taken_for_ended_and_is_killed_at_the_end() {
+fn s4_job_stopped_by_sigstop_counts_as_running_and_is_killed_at_shutdown() {
     let config =
         "{ stopTimeout: 1, jobs: [{ name: 'a', exec: ['sh', '-c', 'echo ready; kill -STOP $$; echo on'] }] }";
     for how in ways() {
         let mut run = Supervisor::start(how, config);
         run.line("ready");
         let pid = run.pid();
-        until("it does not stop", || children(pid) == ['T']);
+        until("the job is stopped", || children(pid) == ['T']);
         let log = stops(run);
         assert!(log.contains("a was ended by signal 9"), "{log}");
     }
 }
 
 #[test]
-fn l1_a_log_file_that_cannot_be_opened_is_named() {
+fn l1_log_file_that_cannot_be_opened_is_reported_by_name() {
     let run = Supervisor::start(
         As::Plain,
         "{ logging: { output: '@/no/such/log' }, jobs: [{ name: 'a', exec: 'true' }] }",
     );
     let stderr = run.file("stderr");
-    until("it says nothing", || {
+    until("the error is written to standard error", || {
         let text = fs::read_to_string(&stderr).unwrap_or_default();
         text.contains("/no/such/log cannot be opened: No such file or directory")
     });
     assert_eq!(run.end().0, 1);
 }
 
-/// A program that lets the clock of the day jump by days, back and forth, at every look of another program. It works
-/// from outside and on any program, because ours is linked statically and no library can stand in its way.
-const JUMPS: &str = include_str!("jumps.c");
+/// Runs a program and moves its wall clock by days, back and forth, at every read. It uses ptrace, because the binary
+/// is linked statically and a preloaded library would have no effect.
+const CLOCK_JUMPS: &str = include_str!("clock_jumps.c");
 
 #[test]
-fn w4_p5_a_clock_that_jumps_moves_no_deadline() {
+fn w4_p5_wall_clock_jumps_do_not_move_deadlines() {
     let folder = std::env::temp_dir().join(format!("containerpilot-clock-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
-    let (source, jumps) = (folder.join("jumps.c"), folder.join("jumps"));
-    fs::write(&source, JUMPS).unwrap();
-    let made = Command::new("cc").arg("-o").arg(&jumps).arg(&source).status();
-    if made.is_ok_and(|status| status.success()) {
+    let (source, program) = (folder.join("clock_jumps.c"), folder.join("clock_jumps"));
+    fs::write(&source, CLOCK_JUMPS).unwrap();
+    let compiled = Command::new("cc").arg("-o").arg(&program).arg(&source).status();
+    if compiled.is_ok_and(|status| status.success()) {
         let config = "{ stopTimeout: 1, jobs: [
             { name: 'tick', exec: ['/bin/sh', '-c', 'echo x >> @/ticks'], when: { interval: '50ms' } },
             { name: 'slow', exec: 'sleep 1000', timeout: '700ms' },
             { name: 'deaf', exec: ['sh', '-c', 'trap \"\" TERM; while :; do sleep 0.05; done'] } ] }";
         for how in ways() {
-            let script = format!("exec {} \"$@\"", jumps.display());
+            let script = format!("exec {} \"$@\"", program.display());
             let began = Instant::now();
             let mut run = Supervisor::behind(how, &script, config);
             run.line("slow timeout after 700ms");
             let waited = began.elapsed();
             assert!(waited >= Duration::from_millis(700) && waited < Duration::from_secs(5), "{waited:?}");
-            let turns = run.size("ticks") / 2;
-            assert!((3..=waited.as_millis() as u64 / 50 + 2).contains(&turns), "{turns} turns in {waited:?}");
-            // The jumps are real: the stamps of the log go back.
-            let stamps: Vec<String> =
+            let ticks = run.size("ticks") / 2;
+            assert!((3..=waited.as_millis() as u64 / 50 + 2).contains(&ticks), "{ticks} ticks in {waited:?}");
+            // The clock does jump: the timestamps of the log are not sorted.
+            let timestamps: Vec<String> =
                 run.seen().lines().filter_map(|line| Some(line.split_once(' ')?.0.to_owned())).collect();
-            assert!(!stamps.is_sorted(), "{stamps:?}");
+            assert!(!timestamps.is_sorted(), "{timestamps:?}");
             let began = Instant::now();
             stops(run);
             assert!((Duration::from_secs(1)..Duration::from_secs(5)).contains(&began.elapsed()));
@@ -392,8 +392,8 @@ fn w4_p5_a_clock_that_jumps_moves_no_deadline() {
 }
 
 #[test]
-fn ways_include_pid_1_where_this_is_root() {
-    // Without this, a machine that forbids namespaces would make half of these tests pass for nothing.
+fn modes_include_pid_1_when_run_as_root() {
+    // Without this test, a machine that forbids namespaces would silently skip half of the cases.
     if is_root() && std::env::var_os("CONTAINERPILOT_NO_NAMESPACES").is_none() {
         assert!(ways().contains(&As::Init));
     }

@@ -1,7 +1,7 @@
-//! A running supervisor: started with a configuration, read with a deadline, signalled, and always taken away.
+//! Starts a real supervisor with a configuration, reads its log, sends it signals, and cleans up after the test.
 
-#[path = "patience.rs"]
-mod patience;
+#[path = "deadline.rs"]
+mod deadline;
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -15,15 +15,14 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-/// How long anything may take before the test has failed.
+/// The test fails if a single wait takes longer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How the supervisor runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum As {
-    /// As a process among others.
+    /// As an ordinary process that makes itself a child subreaper.
     Plain,
-    /// As PID 1 of a namespace of its own.
+    /// As PID 1 of a new PID namespace.
     Init,
 }
 
@@ -32,54 +31,53 @@ pub(crate) struct Supervisor {
     lines: Receiver<String>,
     seen: Vec<String>,
     folder: PathBuf,
-    /// An output that nobody reads, but nobody closes either.
+    /// For [`Reader::Asleep`]: keeps the pipe open without reading it.
     _unread: Option<ChildStdout>,
 }
 
-/// Who reads the output.
+/// What happens to the supervisor's standard output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reader {
-    /// This test, all of it.
+    /// The test reads all of it.
     All,
-    /// Nobody, although it could be read.
+    /// The pipe stays open and is never read.
     Asleep,
-    /// Nobody, for good.
+    /// The reading end of the pipe is closed.
     Gone,
 }
 
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
 impl Supervisor {
-    /// Starts it with a configuration, in which `@/` stands for a folder of its own.
+    /// Starts it with `config`, in which `@/` stands for the directory of this test.
     pub(crate) fn start(how: As, config: &str) -> Self {
         Self::behind(how, "", config)
     }
 
-    /// Starts it with a configuration behind a shell script, which may take something away from it first. In both, `@/`
-    /// stands for a folder of its own.
+    /// Runs the shell script `script`, which may change limits, mounts or `"$@"`, and then starts it with `config`. In
+    /// both, `@/` stands for the directory of this test.
     pub(crate) fn behind(how: As, script: &str, config: &str) -> Self {
         let (folder, file) = written(config);
         let script = script.replace("@/", &format!("{}/", folder.display()));
         Self::spawn(how, folder, &script, &["-config", &file], Reader::All)
     }
 
-    /// Starts it with a configuration, and does with its output what is said.
+    /// Starts it with `config` and treats its standard output as `reader` says.
     pub(crate) fn read_by(how: As, reader: Reader, config: &str) -> Self {
         let (folder, file) = written(config);
         Self::spawn(how, folder, "", &["-config", &file], reader)
     }
 
-    /// Starts it with arguments.
     pub(crate) fn with(how: As, args: &[&str]) -> Self {
         Self::spawn(how, folder(), "", args, Reader::All)
     }
 
-    /// Starts it with arguments, after a line of shell.
+    /// Runs the shell script `script` and then starts it with `args`.
     pub(crate) fn after(how: As, script: &str, args: &[&str]) -> Self {
         Self::spawn(how, folder(), script, args, Reader::All)
     }
 
-    /// Starts it with arguments and something to read.
+    /// Starts it with `args` and `input` as standard input.
     pub(crate) fn fed(how: As, input: &str, args: &[&str]) -> Self {
         let folder = folder();
         let file = folder.join("input");
@@ -101,10 +99,10 @@ impl Supervisor {
         words.push(pilot);
         let mut command = Command::new(words[0]);
         command.args(&words[1..]).args(args).env_remove("CONTAINERPILOT");
-        // Each has its own: many of them run at once.
+        // Tests run in parallel, so each needs its own socket.
         command.env("CONTAINERPILOT_SOCKET", folder.join("socket"));
         command.stdin(Stdio::null()).stdout(Stdio::piped());
-        // What it says of itself before it has a log.
+        // Messages from before the log is open.
         command.stderr(fs::File::create(folder.join("stderr")).unwrap());
         let mut child = command.spawn().unwrap();
         let stdout = child.stdout.take().unwrap();
@@ -126,27 +124,27 @@ impl Supervisor {
         self.folder.to_str().unwrap()
     }
 
-    /// A file in its folder.
+    /// The path of a file in the test's directory.
     pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
 
-    /// What is in a file of its folder, as the supervisor sees it: it may have mounted something there.
+    /// The content of a file in the test's directory, seen through the supervisor's mount namespace.
     pub(crate) fn read(&self, name: &str) -> String {
         let path = format!("/proc/{}/root{}", self.pid(), self.file(name).display());
         String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned()
     }
 
-    /// How many bytes a file in its folder has; none if it is not there.
+    /// The size in bytes of a file in the test's directory; 0 if it does not exist.
     pub(crate) fn size(&self, name: &str) -> u64 {
         fs::metadata(self.file(name)).map_or(0, |data| data.len())
     }
 
-    /// The supervisor's own process, as this namespace numbers it.
+    /// The supervisor's pid in the namespace of the test.
     pub(crate) fn pid(&self) -> u32 {
         let own = self.child.id();
         let mut found = None;
-        until("there is no supervisor", || {
+        until("the supervisor runs", || {
             let name = fs::read_to_string(format!("/proc/{own}/comm")).unwrap_or_default();
             found = if name.trim() == "unshare" {
                 let list = fs::read_to_string(format!("/proc/{own}/task/{own}/children")).unwrap_or_default();
@@ -159,20 +157,20 @@ impl Supervisor {
         found.unwrap()
     }
 
-    /// Waits until so many lines with a text have come in all, whatever stands between them.
+    /// Waits until `count` lines that contain `text` have been logged, counted from the start.
     pub(crate) fn lines(&mut self, text: &str, count: usize) {
         while self.seen.iter().filter(|line| line.contains(text)).count() < count {
             self.line(text);
         }
     }
 
-    /// Waits for a line of the log that contains a text.
+    /// Waits for the next line that contains `text`. Lines that earlier calls have consumed do not count.
     pub(crate) fn line(&mut self, text: &str) -> String {
         let deadline = Instant::now() + PATIENCE;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             let Ok(line) = self.lines.recv_timeout(left) else {
-                panic!("no line with `{text}` came; there were:\n{}{}", self.seen(), self.stderr());
+                panic!("no line contains `{text}`; the log was:\n{}{}", self.seen(), self.stderr());
             };
             self.seen.push(line.clone());
             if line.contains(text) {
@@ -186,31 +184,34 @@ impl Supervisor {
         assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
     }
 
-    /// How much processor time it has used, in hundredths of a second.
+    /// The CPU time it has used, in hundredths of a second.
     pub(crate) fn ticks(&self) -> u64 {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap();
         let fields: Vec<&str> = stat.rsplit_once(") ").unwrap().1.split(' ').collect();
         fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
     }
 
-    /// What it has written to standard error by now.
     pub(crate) fn stderr(&self) -> String {
         fs::read_to_string(self.file("stderr")).unwrap_or_default()
     }
 
-    /// What it has written by now.
+    /// The lines of standard output that were read so far.
     pub(crate) fn seen(&self) -> String {
         self.seen.join("\n")
     }
 
-    /// Waits for its end: the exit code, or 128 and the signal; and everything it wrote.
+    /// Waits until it exits. Returns its exit code, or 128+N for signal N, and all its standard output.
     pub(crate) fn end(mut self) -> (i32, String) {
         let deadline = Instant::now() + PATIENCE;
         let status = loop {
             if let Some(status) = self.child.try_wait().unwrap() {
                 break status;
             }
-            assert!(Instant::now() < deadline, "it does not end; it wrote:\n{}", self.all());
+            assert!(
+                Instant::now() < deadline,
+                "it did not exit within {PATIENCE:?}; the log was:\n{}",
+                self.all()
+            );
             std::thread::sleep(Duration::from_millis(2));
         };
         (status.code().unwrap_or_else(|| 128 + status.signal().unwrap()), self.all())
@@ -227,10 +228,10 @@ impl Supervisor {
 impl Drop for Supervisor {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            eprintln!("its standard error: {}", self.stderr());
+            eprintln!("the supervisor's standard error: {}", self.stderr());
         }
         if let Ok(None) = self.child.try_wait() {
-            // Stopped, it starts hardly anything more while those are counted whom nobody would end without it.
+            // SIGSTOP keeps it from starting new processes while its descendants are listed.
             send(self.child.id(), Signal::SIGSTOP);
             let orphans = descendants_of(self.child.id());
             let _ = self.child.kill();
@@ -241,12 +242,12 @@ impl Drop for Supervisor {
     }
 }
 
-/// To one that may have ended meanwhile.
+/// Sends a signal to a process that may be gone already.
 fn send(pid: u32, signal: Signal) {
     let _ = kill(Pid::from_raw(i32::try_from(pid).unwrap()), signal);
 }
 
-/// A folder with a configuration in it.
+/// Creates the test's directory with the configuration in it.
 fn written(config: &str) -> (PathBuf, String) {
     let folder = folder();
     let file = folder.join("config.json5");
@@ -261,29 +262,31 @@ fn folder() -> PathBuf {
     path
 }
 
-/// Both ways to run; only a plain process where there is no right to make a namespace.
+/// The modes to test: both, or only [`As::Plain`] where creating a PID namespace is not permitted.
 pub(crate) fn ways() -> Vec<As> {
-    let may = Command::new("unshare").args(["--pid", "--fork", "--mount-proc", "true"]).output();
-    if may.is_ok_and(|output| output.status.success()) { vec![As::Plain, As::Init] } else { vec![As::Plain] }
+    let unshare = Command::new("unshare").args(["--pid", "--fork", "--mount-proc", "true"]).output();
+    if unshare.is_ok_and(|output| output.status.success()) {
+        vec![As::Plain, As::Init]
+    } else {
+        vec![As::Plain]
+    }
 }
 
-/// Whether this test may do what root may.
 pub(crate) fn is_root() -> bool {
     Command::new("id").arg("-u").output().unwrap().stdout == b"0\n"
 }
 
-/// Waits until something holds.
+/// Waits until `holds` returns true; `what` describes that condition.
 pub(crate) fn until(what: &str, holds: impl FnMut() -> bool) {
-    patience::until_within(PATIENCE, || what.to_owned(), holds);
+    deadline::until_within(PATIENCE, || what.to_owned(), holds);
 }
 
-/// The numbers of the children of a process, as this namespace counts.
+/// The pids of the children of a process, in the namespace of the test.
 pub(crate) fn children_of(pid: u32) -> Vec<u32> {
     let list = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
     list.split_whitespace().filter_map(|child| child.parse().ok()).collect()
 }
 
-/// Their children, too, and so on.
 fn descendants_of(pid: u32) -> Vec<u32> {
     children_of(pid).into_iter().flat_map(|child| [vec![child], descendants_of(child)].concat()).collect()
 }

@@ -1,4 +1,4 @@
-//! A Consul agent of a test's own, on an address of its own, taken away with it.
+//! A real Consul agent on its own loopback address, killed when it is dropped.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -11,18 +11,18 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::until;
+use crate::supervisor::until;
 
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
-/// A loopback address that nobody else has: so every agent can have the usual ports.
+/// A loopback address that no other test uses, so that every agent can use the default ports.
 pub(crate) fn own_address() -> String {
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
     let [_, high, middle, low] = std::process::id().to_be_bytes();
     format!("127.{}.{}.{}", 64 + (high ^ middle) % 128, low, 1 + number % 250)
 }
 
-/// The Consul that the tests use; downloaded if there is none.
+/// The path of the Consul binary; `scripts/consul` downloads it if it is missing.
 pub(crate) fn consul() -> &'static Path {
     static CONSUL: OnceLock<PathBuf> = OnceLock::new();
     CONSUL.get_or_init(|| {
@@ -34,7 +34,6 @@ pub(crate) fn consul() -> &'static Path {
     })
 }
 
-/// A folder for a test's files.
 pub(crate) fn folder() -> PathBuf {
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
     let path = std::env::temp_dir().join(format!("containerpilot-consul-{}-{number}", std::process::id()));
@@ -51,12 +50,12 @@ pub(crate) struct Agent {
 }
 
 impl Agent {
-    /// One that keeps everything in memory and is its own cluster.
+    /// Starts an agent in development mode: one server with everything in memory.
     pub(crate) fn dev() -> Self {
         Self::dev_with(&json!({}))
     }
 
-    /// The same with settings of its own.
+    /// Like [`Agent::dev`], with additional settings.
     pub(crate) fn dev_with(settings: &Value) -> Self {
         let mut agent = Self::prepared(&["-dev"], settings);
         agent.start();
@@ -64,7 +63,7 @@ impl Agent {
         agent
     }
 
-    /// One that is not started yet.
+    /// An agent that is not started yet.
     pub(crate) fn prepared(args: &[&str], settings: &Value) -> Self {
         let (ip, folder) = (own_address(), folder());
         fs::write(folder.join("agent.json"), settings.to_string()).unwrap();
@@ -78,7 +77,7 @@ impl Agent {
         Self { ip, folder, args: words, child: None, token: None }
     }
 
-    /// Makes it look for others, and gives it a place for its data.
+    /// Adds the cluster's addresses and a data directory to its arguments.
     pub(crate) fn join(&mut self, addresses: &[String]) {
         self.args.extend(addresses.iter().map(|ip| format!("-retry-join={ip}")));
         self.args.push(format!("-data-dir={}", self.folder.join("data").display()));
@@ -93,12 +92,12 @@ impl Agent {
     }
 
     pub(crate) fn wait_for_leader(&self) {
-        until(&format!("no leader at {}: {}", self.ip, self.log()), || {
+        until(&format!("{} has a leader: {}", self.ip, self.log()), || {
             self.try_get("/v1/status/leader").is_some_and(|leader| leader.as_str() != Some(""))
         });
     }
 
-    /// Where it listens, as a configuration has it.
+    /// The address for the key `consul` of a configuration.
     pub(crate) fn address(&self) -> String {
         format!("{}:8500", self.ip)
     }
@@ -112,7 +111,7 @@ impl Agent {
         assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
     }
 
-    /// Ends it without a word, with everything it had in memory.
+    /// Kills it with SIGKILL; everything it had in memory is lost.
     pub(crate) fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
             let _ = child.kill();
@@ -131,7 +130,7 @@ impl Agent {
     }
 
     pub(crate) fn get(&self, path: &str) -> Value {
-        self.try_get(path).unwrap_or_else(|| panic!("{path} is not answered: {}", self.log()))
+        self.try_get(path).unwrap_or_else(|| panic!("no answer to {path}: {}", self.log()))
     }
 
     pub(crate) fn put(&self, path: &str, body: &Value) {
@@ -140,7 +139,7 @@ impl Agent {
         assert_eq!(status, 200, "{path}: {answer}");
     }
 
-    /// The status of a job's service, as everybody sees it; none if it is not there.
+    /// The status of the service of job `name` in the catalog; `None` if it is not registered.
     pub(crate) fn status(&self, name: &str) -> Option<String> {
         let id = service_id(name);
         let entries = self.try_get(&format!("/v1/health/service/{name}"))?;
@@ -151,12 +150,12 @@ impl Agent {
     }
 
     pub(crate) fn until_status(&self, name: &str, status: Option<&str>) {
-        until(&format!("{name} is not {status:?} but {:?}: {}", self.status(name), self.log()), || {
+        until(&format!("{name} is {status:?}; it was {:?}: {}", self.status(name), self.log()), || {
             self.status(name).as_deref() == status
         });
     }
 
-    /// Registers a service of somebody else's, healthy until it is told otherwise.
+    /// Registers a healthy service that no supervisor of this test owns.
     pub(crate) fn register(&self, name: &str, id: &str, port: u16, tags: &[&str]) {
         let body = json!({ "Name": name, "ID": id, "Port": port, "Tags": tags, "Address": "10.7.7.7" });
         self.put("/v1/agent/service/register", &body);
@@ -170,20 +169,20 @@ impl Agent {
 impl Drop for Agent {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            eprintln!("the agent at {}: {}", self.ip, self.log());
+            eprintln!("the log of the agent at {}: {}", self.ip, self.log());
         }
         self.kill();
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
 
-/// The id of a job's service (D3).
+/// The service id of a job (D3).
 pub(crate) fn service_id(name: &str) -> String {
     let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
     format!("{name}-{}", host.trim())
 }
 
-/// One request, without any machinery: status and body.
+/// Sends one HTTP request and returns status and body.
 pub(crate) fn http(
     address: &str,
     method: &str,

@@ -1,14 +1,13 @@
-//! A request as whoever stands in for an agent reads it.
+//! Reads HTTP requests, for servers that pretend to be a Consul agent.
 
 use std::io::{BufRead, Result};
 
-/// Where it goes, and what it carries.
 pub(crate) struct Request {
     pub(crate) path: String,
     pub(crate) body: Vec<u8>,
 }
 
-/// The next request of a connection, if there is one.
+/// The next request of a connection; `None` when the client has closed it.
 pub(crate) fn next(reader: &mut impl BufRead) -> Result<Option<Request>> {
     let (mut first, mut length) = (String::new(), 0);
     if reader.read_line(&mut first)? == 0 {

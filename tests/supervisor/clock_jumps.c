@@ -1,6 +1,6 @@
-/* Becomes the program of its arguments, with a child that lets the program's clock of the day jump by days, back and
-   forth, at every look. For that the child takes the kernel's own clock page away from it, so that each look is a
-   system call, and changes the answer of the call. */
+/* Executes the program in its arguments, traced by a child process that moves the program's wall clock by days, back
+   and forth, at every read. The tracer hides the vDSO from the program, so that each clock read is a system call, and
+   changes the result of that call. */
 #define _GNU_SOURCE
 #include <elf.h>
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include <unistd.h>
 #define FAIL(what) do { perror(what); kill(program, SIGKILL); _exit(1); } while (0)
 
-static void hide_clock_page(pid_t program) {
+static void hide_vdso(pid_t program) {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/stat", program);
     FILE *stat = fopen(path, "r");
@@ -25,7 +25,7 @@ static void hide_clock_page(pid_t program) {
     fclose(stat);
     char *rest = line;
     for (char *p = line; *p; p++) if (*p == ')') rest = p + 2;
-    /* The 28th field is where the stack starts: the count of arguments, these, the environment, the auxiliary vector. */
+    /* Field 28 is the start of the stack: argc, argv, envp, then the auxiliary vector. */
     for (int field = 3; field < 28; field++) while (*rest++ != ' ') {}
     unsigned long at = strtoul(rest, 0, 10);
     errno = 0;
@@ -45,27 +45,27 @@ static void jump(pid_t thread, unsigned long at) {
     ptrace(PTRACE_POKEDATA, thread, at, seconds + (n % 2 ? 1 : -1) * 86400L * 30 * (n % 7));
 }
 
-static void watch(void) {
-    static unsigned long looks[1 << 22]; /* where each thread wants the answer of the call it is in */
+static void trace(void) {
+    static unsigned long results[1 << 22]; /* by thread: where its current clock_gettime stores the time, or 0 */
     for (;;) {
         int status;
         pid_t thread = waitpid(-1, &status, __WALL);
         if (thread < 0) _exit(0);
         if (!WIFSTOPPED(status)) continue;
         int signal = WSTOPSIG(status), event = status >> 16;
-        if (event == PTRACE_EVENT_EXEC) hide_clock_page(thread);
+        if (event == PTRACE_EVENT_EXEC) hide_vdso(thread);
         if (signal == (SIGTRAP | 0x80)) {
             struct __ptrace_syscall_info call;
             ptrace(PTRACE_GET_SYSCALL_INFO, thread, sizeof call, &call);
-            unsigned long *look = &looks[thread & ((1 << 22) - 1)];
+            unsigned long *result = &results[thread & ((1 << 22) - 1)];
             if (call.op == PTRACE_SYSCALL_INFO_ENTRY)
-                *look = call.entry.nr == SYS_clock_gettime &&
+                *result = call.entry.nr == SYS_clock_gettime &&
                         (call.entry.args[0] == CLOCK_REALTIME || call.entry.args[0] == CLOCK_REALTIME_COARSE)
                         ? call.entry.args[1] : 0;
-            else if (*look) jump(thread, *look);
+            else if (*result) jump(thread, *result);
         }
         int own = event || signal == SIGTRAP || signal == (SIGTRAP | 0x80);
-        /* A group of threads that was stopped stays so. */
+        /* A stopped thread group stays stopped. */
         if (event == PTRACE_EVENT_STOP && signal != SIGTRAP) ptrace(PTRACE_LISTEN, thread, 0, 0);
         else ptrace(PTRACE_SYSCALL, thread, 0, own ? 0 : signal);
     }
@@ -83,9 +83,9 @@ int main(int count, char **arguments) {
         if (ptrace(PTRACE_SEIZE, program, 0, options)) FAIL("seize");
         if (write(ready[1], "x", 1) != 1) FAIL("ready");
         close(ready[1]);
-        /* Nothing of the program's is held open. */
+        /* The tracer must not keep the program's pipes open. */
         close(0), close(1);
-        watch();
+        trace();
     }
     close(ready[1]);
     char x;

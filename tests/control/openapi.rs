@@ -1,27 +1,27 @@
-//! `docs/openapi.json` against the running server: what it describes is what is answered.
+//! The running server responds as `docs/openapi.json` describes.
 
 use serde_json::Value;
 
-use crate::client::{Pilot, ask};
+use crate::http_client::{Pilot, ask};
 
 fn description() -> Value {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/openapi.json");
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 
-/// What a `$ref` refers to.
+/// Follows `$ref`.
 fn resolve<'a>(whole: &'a Value, part: &'a Value) -> &'a Value {
     match part["$ref"].as_str() {
-        Some(place) => resolve(whole, whole.pointer(place.trim_start_matches('#')).unwrap()),
+        Some(path) => resolve(whole, whole.pointer(path.trim_start_matches('#')).unwrap()),
         None => part,
     }
 }
 
-/// Whether a value is of the form that a schema describes; nothing that is not described is there.
-fn fits(whole: &Value, schema: &Value, value: &Value) -> Result<(), String> {
+/// Checks a value against a schema. Properties that the schema does not list are errors.
+fn validate(whole: &Value, schema: &Value, value: &Value) -> Result<(), String> {
     let schema = resolve(whole, schema);
     if let Some(choices) = schema["oneOf"].as_array() {
-        let all: Vec<_> = choices.iter().map(|choice| fits(whole, choice, value)).collect();
+        let all: Vec<_> = choices.iter().map(|choice| validate(whole, choice, value)).collect();
         return if all.iter().any(Result::is_ok) { Ok(()) } else { all.into_iter().next().unwrap() };
     }
     let found = match value {
@@ -40,21 +40,21 @@ fn fits(whole: &Value, schema: &Value, value: &Value) -> Result<(), String> {
     };
     let wide = found == "integer" && allowed.contains(&"number");
     if !wide && !allowed.contains(&found) {
-        return Err(format!("{value} is no {allowed:?}"));
+        return Err(format!("{value} is not of type {allowed:?}"));
     }
     if let Some(choices) = schema["enum"].as_array()
         && !choices.contains(value)
     {
-        return Err(format!("{value} is none of {choices:?}"));
+        return Err(format!("{value} is not one of {choices:?}"));
     }
     for item in value.as_array().into_iter().flatten() {
-        fits(whole, &schema["items"], item)?;
+        validate(whole, &schema["items"], item)?;
     }
     if let Some(members) = value.as_object() {
         let known = schema["properties"].as_object().ok_or("no properties")?;
         for (key, member) in members {
             let schema = known.get(key).ok_or(format!("`{key}` is not described"))?;
-            fits(whole, schema, member).map_err(|why| format!("{key}: {why}"))?;
+            validate(whole, schema, member).map_err(|why| format!("{key}: {why}"))?;
         }
         for required in schema["required"].as_array().into_iter().flatten() {
             let key = required.as_str().unwrap();
@@ -67,7 +67,7 @@ fn fits(whole: &Value, schema: &Value, value: &Value) -> Result<(), String> {
 }
 
 #[test]
-fn x2_every_path_answers_as_it_is_described() {
+fn x2_every_path_responds_as_openapi_json_describes() {
     let description = description();
     let pilot = Pilot::start(
         "{ jobs: [
@@ -84,40 +84,40 @@ fn x2_every_path_answers_as_it_is_described() {
     for (path, methods) in description["paths"].as_object().unwrap() {
         let concrete =
             path.replace("{name}", "main") + if path == "/v3/events" { "?follow=false" } else { "" };
-        for (method, about) in methods.as_object().unwrap() {
+        for (method, operation) in methods.as_object().unwrap() {
             let method = method.to_uppercase();
-            let example = &about["requestBody"]["content"]["application/json"]["example"];
+            let example = &operation["requestBody"]["content"]["application/json"]["example"];
             let body = if example.is_null() { String::new() } else { example.to_string() };
             let answer = ask(&pilot.socket, &method, &concrete, &body);
-            let described = resolve(&description, &about["responses"][answer.status.to_string()]);
+            let described = resolve(&description, &operation["responses"][answer.status.to_string()]);
             assert!(described.is_object(), "{method} {path}: {} is not described: {answer:?}", answer.status);
             let kinds = described["content"].as_object().unwrap();
             let kind = answer.field("content-type").unwrap().split(';').next().unwrap();
             let content = kinds.get(kind).unwrap_or_else(|| panic!("{method} {path}: {kind}"));
             match kind {
                 "application/json" => {
-                    let right = fits(&description, &content["schema"], &answer.json());
-                    assert!(right.is_ok(), "{method} {path}: {right:?} in {}", answer.body);
+                    let valid = validate(&description, &content["schema"], &answer.json());
+                    assert!(valid.is_ok(), "{method} {path}: {valid:?} in {}", answer.body);
                 }
                 "text/event-stream" => {
                     let events = answer.body.lines().filter_map(|line| line.strip_prefix("data: "));
                     for event in events {
                         let event = serde_json::from_str(event).unwrap();
-                        let right = fits(&description, &content["schema"], &event);
-                        assert!(right.is_ok(), "{right:?} in {event}");
+                        let valid = validate(&description, &content["schema"], &event);
+                        assert!(valid.is_ok(), "{valid:?} in {event}");
                     }
                 }
                 _ => {}
             }
-            // The other side of each: a method that it does not take, a job that is not there, a body that is no JSON.
+            // The documented errors: a method that is not allowed, an unknown job, a body that is not JSON.
             let other = if method == "GET" { "POST" } else { "GET" };
             assert_eq!(ask(&pilot.socket, other, &concrete, "").status, 405, "{other} {path}");
-            let responses = about["responses"].as_object().unwrap();
+            let responses = operation["responses"].as_object().unwrap();
             if responses.contains_key("404") {
-                let nobody = path.replace("{name}", "nobody");
-                assert_eq!(ask(&pilot.socket, &method, &nobody, &body).status, 404, "{method} {nobody}");
+                let unknown = path.replace("{name}", "unknown");
+                assert_eq!(ask(&pilot.socket, &method, &unknown, &body).status, 404, "{method} {unknown}");
             }
-            if responses.contains_key("422") && about["requestBody"].is_object() {
+            if responses.contains_key("422") && operation["requestBody"].is_object() {
                 assert_eq!(ask(&pilot.socket, &method, &concrete, "{").status, 422, "{method} {path}");
             }
         }

@@ -1,10 +1,10 @@
-//! ContainerPilot 2 files, run as they are (C8).
+//! ContainerPilot 2 files run unchanged (C8).
 
 use std::fs;
 
-use crate::support::{Supervisor, until, ways};
+use crate::supervisor::{Supervisor, until, ways};
 
-/// A file in a folder of its own, with `DIR` for that folder.
+/// Writes a configuration file in a new directory, for which `DIR` stands; returns the directory and the path.
 fn file(name: &str, text: &str) -> (String, String) {
     let folder = std::env::temp_dir().join(format!("containerpilot-legacy-{}-{name}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
@@ -15,20 +15,23 @@ fn file(name: &str, text: &str) -> (String, String) {
 }
 
 #[test]
-fn c8_the_program_needs_no_dashes_and_its_code_is_our_own() {
+fn c8_main_program_needs_no_double_dash_and_its_exit_code_is_returned() {
     let (_, path) = file("bare", r#"{ "services": [] }"#);
     for how in ways() {
         for config in [format!("file://{path}"), path.clone()] {
             let run = Supervisor::with(how, &["-config", &config, "sh", "-c", "echo out; exit 7"]);
             let (code, log) = run.end();
             assert_eq!(code, 7, "{log}");
-            assert!(log.lines().any(|line| line == "out"), "its output is not logged\n{log}");
+            assert!(
+                log.lines().any(|line| line == "out"),
+                "its output does not pass through unchanged\n{log}"
+            );
         }
     }
 }
 
 #[test]
-fn c8_the_configuration_itself_may_stand_where_its_path_does() {
+fn c8_configuration_text_is_accepted_in_place_of_a_path() {
     for how in ways() {
         let text = r#"{ "preStart": "echo {{ .HOME }}", "services": [] }"#;
         assert_eq!(Supervisor::with(how, &["-config", text, "sh", "-c", "exit 3"]).end().0, 3);
@@ -38,7 +41,7 @@ fn c8_the_configuration_itself_may_stand_where_its_path_does() {
 }
 
 #[test]
-fn c8_everything_happens_in_version_2s_order() {
+fn c8_hooks_and_main_program_run_in_the_order_of_version_2() {
     let text = r#"{
         "preStart": ["sh", "-c", "echo 1 preStart >> DIR/order"],
         "preStop": ["sh", "-c", "echo 3 preStop >> DIR/order"],
@@ -64,7 +67,7 @@ fn c8_everything_happens_in_version_2s_order() {
 }
 
 #[test]
-fn c8_a_pre_start_that_fails_ends_the_container_with_its_code() {
+fn c8_failed_pre_start_ends_the_container_with_its_exit_code() {
     let text = r#"{ "preStart": ["sh", "-c", "exit 6"], "preStop": "touch DIR/stopped", "postStop": "touch DIR/after" }"#;
     for how in ways() {
         let (folder, path) = file("fails", text);
@@ -78,7 +81,7 @@ fn c8_a_pre_start_that_fails_ends_the_container_with_its_code() {
 }
 
 #[test]
-fn c8_tasks_run_and_services_reach_backends() {
+fn c8_tasks_run_and_backends_see_services() {
     let text = r#"{
         "services": [{ "name": "web", "port": 80, "health": "true", "poll": 1, "ttl": 5, "interfaces": "static:10.0.0.1" }],
         "backends": [{ "name": "web", "poll": 1, "onChange": ["sh", "-c", "echo changed"] }],
@@ -93,7 +96,7 @@ fn c8_tasks_run_and_services_reach_backends() {
 }
 
 #[test]
-fn c8_sigusr1_enters_and_leaves_maintenance() {
+fn c8_sigusr1_toggles_maintenance() {
     let text = r#"{
         "services": [{ "name": "web", "port": 80, "health": "sh -c true", "poll": 1, "ttl": 5, "interfaces": "static:10.0.0.1" }],
         "logging": { "level": "DEBUG" }
@@ -112,9 +115,9 @@ fn c8_sigusr1_enters_and_leaves_maintenance() {
 }
 
 #[test]
-fn c8_a_word_beside_a_version_3_file_is_still_an_unknown_command() {
+fn c8_argument_beside_a_version_3_file_is_an_unknown_command() {
     let (_, path) = file("three", "{ jobs: [{ exec: 'sleep 1000' }] }");
     let run = Supervisor::with(ways()[0], &["-config", &path, "nginx"]);
-    until("it says so", || run.stderr().contains("unknown command `nginx`"));
+    until("the error is written", || run.stderr().contains("unknown command `nginx`"));
     assert_eq!(run.end().0, 2);
 }

@@ -1,4 +1,4 @@
-//! A plain HTTP client on a unix socket, and a supervisor to ask.
+//! A minimal HTTP client on a unix socket, and a supervisor that listens on one.
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -7,11 +7,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::support::{As, Supervisor, until};
+use crate::supervisor::{As, Supervisor, until};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// An answer.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -20,13 +19,12 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// A field of its head.
+    /// The value of a header.
     pub(crate) fn field(&self, name: &str) -> Option<&str> {
         let fields = self.head.lines().filter_map(|line| line.split_once(": "));
         fields.into_iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value)
     }
 
-    /// Its body as JSON.
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
@@ -39,14 +37,14 @@ pub(crate) struct Pilot {
 }
 
 impl Pilot {
-    /// Starts one, and waits until its socket is there.
+    /// Starts one and waits until its socket accepts connections.
     pub(crate) fn start(config: &str) -> Self {
         let pilot = Self::unawaited(config);
-        until("there is no socket", || UnixStream::connect(&pilot.socket).is_ok());
+        until("the control socket accepts connections", || UnixStream::connect(&pilot.socket).is_ok());
         pilot
     }
 
-    /// Starts one.
+    /// Starts one without waiting for its socket.
     pub(crate) fn unawaited(config: &str) -> Self {
         let supervisor = Supervisor::start(As::Plain, config);
         let socket = supervisor.file("socket");
@@ -61,28 +59,26 @@ impl Pilot {
         ask(&self.socket, "POST", path, body)
     }
 
-    /// What is known of a job.
+    /// A job as `/v3/status` shows it.
     pub(crate) fn job(&self, name: &str) -> Value {
         let status = self.get("/v3/status").json();
         let jobs = status["jobs"].as_array().unwrap();
         jobs.iter().find(|job| job["name"] == name).unwrap_or_else(|| panic!("no {name} in {status}")).clone()
     }
 
-    /// Waits until a job is in a state.
     pub(crate) fn await_state(&self, name: &str, state: &str) {
-        until(&format!("{name} does not come to be {state}"), || self.job(name)["state"] == state);
+        until(&format!("{name} is {state}"), || self.job(name)["state"] == state);
     }
 
-    /// Opens a stream.
     pub(crate) fn open(&self, path: &str) -> Lines {
         Lines::open(&self.socket, path)
     }
 }
 
 pub(crate) fn connect(socket: &Path) -> UnixStream {
-    // The system's queue may be full for a moment when hundreds connect.
+    // The listen queue may be full for a moment while hundreds of clients connect.
     let mut stream = None;
-    until("nobody takes the connection", || {
+    until("the control socket accepts the connection", || {
         stream = UnixStream::connect(socket).ok();
         stream.is_some()
     });
@@ -91,14 +87,14 @@ pub(crate) fn connect(socket: &Path) -> UnixStream {
     stream
 }
 
-/// Sends bytes, and reads all that comes back until the connection is closed.
+/// Sends bytes, and reads the response until the connection is closed.
 pub(crate) fn raw(socket: &Path, request: &[u8]) -> String {
     let mut stream = connect(socket);
-    // Whoever is refused may not be listened to until the end.
+    // The server may refuse the request and close the connection before it has read all of it.
     let _ = stream.write_all(request);
     let mut answer = Vec::new();
     match stream.read_to_end(&mut answer) {
-        Err(error) if error.kind() == ErrorKind::WouldBlock => panic!("there was no answer in time"),
+        Err(error) if error.kind() == ErrorKind::WouldBlock => panic!("no response within {PATIENCE:?}"),
         _ => String::from_utf8_lossy(&answer).into_owned(),
     }
 }
@@ -112,7 +108,7 @@ pub(crate) fn ask(socket: &Path, method: &str, path: &str, body: &str) -> Answer
     Answer { status, head: head.to_owned(), body: body.to_owned() }
 }
 
-/// A stream, line by line.
+/// A streamed response, line by line.
 pub(crate) struct Lines(BufReader<UnixStream>);
 
 impl Lines {
@@ -126,7 +122,7 @@ impl Lines {
         lines
     }
 
-    /// The next line, without its end; nothing if there are no more.
+    /// The next line without its line ending; `None` at the end of the stream.
     pub(crate) fn next(&mut self) -> Option<String> {
         let mut line = Vec::new();
         let read = self.0.read_until(b'\n', &mut line).unwrap();
@@ -134,25 +130,25 @@ impl Lines {
         (read > 0).then(|| line.trim_end_matches(['\r', '\n']).to_owned())
     }
 
-    /// Waits for a line that contains a text.
+    /// Waits for a line that contains `text`.
     pub(crate) fn until(&mut self, text: &str) -> String {
         let mut seen = Vec::new();
         loop {
             match self.next() {
                 Some(line) if line.contains(text) => return line,
                 Some(line) => seen.push(line),
-                None => panic!("no line with `{text}` came; there were {seen:#?}"),
+                None => panic!("no line contains `{text}`; the lines were {seen:#?}"),
             }
         }
     }
 
-    /// The next event of a stream of events.
+    /// The next event of a stream of server-sent events.
     pub(crate) fn event(&mut self) -> Value {
         let line = self.until("data: ");
         serde_json::from_str(line.strip_prefix("data: ").unwrap()).unwrap()
     }
 
-    /// All that is left.
+    /// All remaining lines.
     pub(crate) fn rest(&mut self) -> Vec<String> {
         std::iter::from_fn(|| self.next()).collect()
     }

@@ -1,22 +1,22 @@
-//! Bad clients: bounded in time and memory, and of no concern to the supervisor (X1, E7).
+//! Many, slow and broken clients: their cost in time and memory is bounded, and the supervisor keeps working (X1, E7).
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-use crate::client::{Pilot, ask, connect, raw};
-use crate::support::until;
+use crate::http_client::{Pilot, ask, connect, raw};
+use crate::supervisor::until;
 
 const SLEEPER: &str = "{ jobs: [{ name: 'main', exec: 'sleep 1000' }] }";
 
-fn resident(pid: u32) -> u64 {
+fn resident_kib(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
 #[test]
-fn x1_two_hundred_at_once_are_all_answered() {
+fn x1_two_hundred_concurrent_requests_are_all_answered() {
     let pilot = Pilot::start(SLEEPER);
     let socket = &pilot.socket;
     std::thread::scope(|scope| {
@@ -39,7 +39,7 @@ fn x1_two_hundred_at_once_are_all_answered() {
 }
 
 #[test]
-fn x1_garbage_is_answered_and_forgotten() {
+fn x1_malformed_requests_get_400_and_the_server_keeps_working() {
     let pilot = Pilot::start(SLEEPER);
     for garbage in [
         &b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"[..],
@@ -60,9 +60,9 @@ fn x1_garbage_is_answered_and_forgotten() {
 }
 
 #[test]
-fn x1_slow_and_half_requests_and_large_bodies_cost_little_and_end() {
+fn x1_slow_incomplete_and_large_requests_cost_little_memory_and_time_out() {
     let pilot = Pilot::start(SLEEPER);
-    let before = resident(pilot.supervisor.pid());
+    let before = resident_kib(pilot.supervisor.pid());
     let mut slow: Vec<UnixStream> = Vec::new();
     for nth in 0..200 {
         let mut stream = connect(&pilot.socket);
@@ -81,9 +81,9 @@ fn x1_slow_and_half_requests_and_large_bodies_cost_little_and_end() {
             scope.spawn(|| assert_eq!(ask(&pilot.socket, "POST", "/v3/environ", &large).status, 413));
         }
     });
-    let grown = resident(pilot.supervisor.pid()).saturating_sub(before);
+    let grown = resident_kib(pilot.supervisor.pid()).saturating_sub(before);
     assert!(grown < 64 * 1024, "{grown} KiB more");
-    // Each is shown out in the end, whatever it was waiting for.
+    // Each connection is closed after a timeout, with or without a 408.
     for mut stream in slow {
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         let mut answer = Vec::new();
@@ -94,7 +94,7 @@ fn x1_slow_and_half_requests_and_large_bodies_cost_little_and_end() {
 }
 
 #[test]
-fn e7_an_exit_is_handled_at_once_while_two_hundred_bad_clients_are_connected() {
+fn e7_exit_is_handled_at_once_while_200_bad_clients_are_connected() {
     let mut pilot = Pilot::start(
         "{ jobs: [
             { name: 'main', exec: 'sleep 1000' },
@@ -113,7 +113,7 @@ fn e7_an_exit_is_handled_at_once_while_two_hundred_bad_clients_are_connected() {
         stream.write_all(request).unwrap();
         bad.push(stream);
     }
-    // The machine may be slow, so many tries: one in no time at all is what a supervisor that waits cannot do.
+    // A busy machine may delay some attempts, so the best of many counts: a blocked supervisor would have no fast one.
     let mut best = Duration::MAX;
     for nth in 1..=20 {
         let began = Instant::now();
@@ -127,8 +127,8 @@ fn e7_an_exit_is_handled_at_once_while_two_hundred_bad_clients_are_connected() {
 }
 
 #[test]
-fn s6_who_is_being_answered_when_the_supervisor_leaves_is_answered() {
-    // The last job is stopped by the very request: its answer must not be lost.
+fn s6_request_in_progress_at_exit_gets_its_response() {
+    // This request stops the last job, and with it the supervisor.
     for _ in 0..10 {
         let pilot = Pilot::start(SLEEPER);
         pilot.await_state("main", "running");
@@ -139,7 +139,7 @@ fn s6_who_is_being_answered_when_the_supervisor_leaves_is_answered() {
 }
 
 #[test]
-fn x1_a_supervisor_that_nobody_asks_has_no_thread_for_it() {
+fn x1_network_thread_starts_with_the_first_request() {
     let mut pilot =
         Pilot::unawaited("{ jobs: [{ name: 'main', exec: ['sh', '-c', 'echo up; sleep 1000'] }] }");
     pilot.supervisor.line("up");
@@ -152,5 +152,5 @@ fn x1_a_supervisor_that_nobody_asks_has_no_thread_for_it() {
     };
     assert_eq!(threads(), 0);
     assert_eq!(pilot.get("/v3/ping").status, 200);
-    until("there is no thread", || threads() == 1);
+    until("the network thread runs", || threads() == 1);
 }
