@@ -1,4 +1,4 @@
-//! Tokens, certificates, unix sockets (D1, L5).
+//! Connections to Consul: ACL tokens, TLS certificates, unix sockets (D1, L5).
 
 use std::fs;
 use std::path::Path;
@@ -10,52 +10,51 @@ use crate::consul::{Agent, folder};
 use crate::pilot::{Pilot, config, count};
 use crate::supervisor::As;
 
-const MASTER: &str = "11111111-2222-3333-4444-555555555555";
-const WRONG: &str = "99999999-8888-7777-6666-555555555555";
+const MANAGEMENT_TOKEN: &str = "11111111-2222-3333-4444-555555555555";
+const WRONG_TOKEN: &str = "99999999-8888-7777-6666-555555555555";
 
 fn with_acls() -> Agent {
-    let settings =
-        json!({ "acl": { "enabled": true, "default_policy": "deny", "tokens": { "master": MASTER } } });
+    let settings = json!({ "acl": { "enabled": true, "default_policy": "deny", "tokens": { "master": MANAGEMENT_TOKEN } } });
     let mut agent = Agent::prepared(&["-dev"], &settings);
-    agent.token = Some(MASTER.to_owned());
+    agent.token = Some(MANAGEMENT_TOKEN.to_owned());
     agent.start();
     agent.wait_for_leader();
-    // The token is there a moment after the leader.
-    crate::supervisor::until("the token does not count", || agent.try_get("/v1/acl/tokens").is_some());
+    // The token is created shortly after the leader election.
+    crate::supervisor::until("the token is accepted", || agent.try_get("/v1/acl/tokens").is_some());
     agent
 }
 
 #[test]
-fn d1_a_token_is_needed_and_a_wrong_one_is_told_once_and_never_shown() {
+fn d1_l5_token_is_sent_and_a_wrong_one_is_reported_once_and_never_logged() {
     let agent = with_acls();
     let watch = "watches: [{ name: 'web', interval: 1 }]";
-    // In the environment.
-    let script = format!("export CONSUL_HTTP_TOKEN={MASTER}");
+    // A token in the environment.
+    let script = format!("export CONSUL_HTTP_TOKEN={MANAGEMENT_TOKEN}");
     let good = Pilot::behind(As::Plain, &script, &config(&format!("'{}'", agent.address()), "5s", watch));
     agent.until_status("web", Some("passing"));
-    let log = good.unharmed();
-    assert!(!log.contains("Consul") && !log.contains(MASTER), "{log}");
+    let log = good.assert_unharmed();
+    assert!(!log.contains("Consul") && !log.contains(MANAGEMENT_TOKEN), "{log}");
 
-    // In a file, which is read again when Consul refuses what stood there.
+    // A token file, which is read again after Consul has refused its token.
     let file = folder().join("token");
-    fs::write(&file, format!("{WRONG}\n")).unwrap();
+    fs::write(&file, format!("{WRONG_TOKEN}\n")).unwrap();
     let consul = format!("{{ address: '{}', tokenfile: '{}' }}", agent.address(), file.display());
     let mut pilot = Pilot::start(&config(&consul, "5s", watch));
-    pilot.started();
+    pilot.wait_for_job();
     pilot.run.lines("Consul refuses service web: status 403: ", 1);
     pilot.run.lines("web is healthy", 1);
     assert_eq!(agent.status("web"), None);
-    fs::write(&file, format!("{MASTER}\n")).unwrap();
+    fs::write(&file, format!("{MANAGEMENT_TOKEN}\n")).unwrap();
     agent.until_status("web", Some("passing"));
     pilot.run.lines("Consul takes service web again", 1);
-    let log = pilot.unharmed();
+    let log = pilot.assert_unharmed();
     assert_eq!(count(&log, "Consul refuses service web"), 1, "{log}");
-    assert!(!log.contains(MASTER) && !log.contains(WRONG), "{log}");
+    assert!(!log.contains(MANAGEMENT_TOKEN) && !log.contains(WRONG_TOKEN), "{log}");
     assert_eq!(agent.status("web"), None);
     fs::remove_dir_all(file.parent().unwrap()).unwrap();
 }
 
-/// An authority, and certificates for a server and a client, in a folder.
+/// Creates a certificate authority, a server and a client certificate in a directory.
 fn certificates(folder: &Path, ip: &str) {
     let script = format!(
         "set -e; cd {}; mkdir cas
@@ -73,7 +72,7 @@ fn certificates(folder: &Path, ip: &str) {
 }
 
 #[test]
-fn d1_https_with_a_client_certificate() {
+fn d1_https_verifies_the_server_and_sends_a_client_certificate() {
     let mut agent = Agent::prepared(&["-dev"], &json!({}));
     let folder = agent.folder().to_owned();
     certificates(&folder, &agent.ip);
@@ -91,7 +90,7 @@ fn d1_https_with_a_client_certificate() {
     let registers = |tls: &str| {
         let pilot = Pilot::start(&config(&consul(tls), "5s", "watches: [{ name: 'web', interval: 1 }]"));
         agent.until_status("web", Some("passing"));
-        let log = pilot.unharmed();
+        let log = pilot.assert_unharmed();
         assert!(!log.contains("Consul"), "{log}");
         assert_eq!(agent.status("web"), None);
     };
@@ -101,23 +100,23 @@ fn d1_https_with_a_client_certificate() {
     registers(&format!("{own}, verify: false"));
     let refused = |tls: &str, words: &str| {
         let mut pilot = Pilot::start(&config(&consul(tls), "5s", "watches: []"));
-        pilot.started();
+        pilot.wait_for_job();
         assert!(pilot.run.line("cannot be used").contains(words), "{}", pilot.run.seen());
         assert_eq!(agent.status("web"), None);
-        pilot.unharmed();
+        pilot.assert_unharmed();
     };
-    // Nobody is trusted unless it is said, or the system does; and the name must be right.
+    // The server's certificate must be signed by a trusted authority and match its name.
     refused(&format!("{own}, cafile: '{}'", file("client.pem")), "invalid peer certificate");
     refused(&format!("{own}, {trusted}, servername: 'another.example'"), "not valid for name");
-    // Without a certificate of its own it is not let in.
+    // The server refuses a client without a certificate.
     refused(&trusted, "ertificate");
 }
 
 #[test]
-fn d1_a_unix_socket() {
+fn d1_consul_is_reached_over_a_unix_socket() {
     let mut agent = Agent::prepared(&["-dev"], &json!({}));
     let socket = agent.folder().join("http.socket");
-    // The agent listens on both, so that the test can look.
+    // The agent also listens on TCP, which the test itself uses.
     let settings = json!({ "addresses": { "http": format!("{} unix://{}", agent.ip, socket.display()) } });
     fs::write(agent.folder().join("agent.json"), settings.to_string()).unwrap();
     agent.start();
@@ -125,7 +124,7 @@ fn d1_a_unix_socket() {
     let consul = format!("'unix://{}'", socket.display());
     let pilot = Pilot::start(&config(&consul, "5s", "watches: [{ name: 'web', interval: 1 }]"));
     agent.until_status("web", Some("passing"));
-    let log = pilot.unharmed();
+    let log = pilot.assert_unharmed();
     assert!(!log.contains("Consul"), "{log}");
     assert_eq!(agent.status("web"), None);
 }
