@@ -72,7 +72,7 @@ fn change(rounds: usize) {
         let file = file.clone();
         std::thread::spawn(move || {
             let look =
-                || agent::http(&address, "GET", "/v1/health/service/db?passing=1", None, "").unwrap().1;
+                || consul::http(&address, "GET", "/v1/health/service/db?passing=1", None, "").unwrap().1;
             let mut known = look();
             while stopped.recv_timeout(Duration::from_secs(1)).is_err() {
                 let found = look();
@@ -92,7 +92,7 @@ fn change(rounds: usize) {
 }
 
 fn file_of_its_own() -> PathBuf {
-    agent::folder().join("stamp")
+    consul::folder().join("stamp")
 }
 
 /// Makes changes, and waits for the stamp after each.

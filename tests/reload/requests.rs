@@ -1,4 +1,4 @@
-//! Who asks, and what they are told.
+//! Requests for a reload, by the control socket, the command line and SIGHUP, and their results.
 
 use std::fs;
 
@@ -6,19 +6,19 @@ use serde_json::json;
 
 use crate::http_client::{Pilot, ask};
 use crate::supervisor::{As, Supervisor, until};
-use crate::{done, reload, reload_to, rewrite, run};
+use crate::{reload, reload_to, rewrite, run, summary};
 
 const A: &str = "{ name: 'a', exec: 'sleep 1000' }";
 
-fn plain() -> Pilot {
+fn start_one_job() -> Pilot {
     let pilot = Pilot::start(&format!("{{ jobs: [{A}] }}"));
     pilot.await_state("a", "running");
     pilot
 }
 
 #[test]
-fn r2_with_an_error_nothing_changes_and_the_caller_gets_the_diagnostics() {
-    let mut pilot = plain();
+fn r2_configuration_error_changes_nothing_and_is_returned_to_the_client() {
+    let mut pilot = start_one_job();
     let pid = pilot.job("a")["pid"].clone();
     rewrite(
         &pilot,
@@ -52,15 +52,15 @@ fn r2_with_an_error_nothing_changes_and_the_caller_gets_the_diagnostics() {
 }
 
 #[test]
-fn c7_what_can_never_work_is_only_warned_about() {
-    let mut pilot = plain();
+fn c7_job_that_can_never_run_is_a_warning() {
+    let mut pilot = start_one_job();
     let answer = reload_to(
         &pilot,
         &format!(
             "{{ jobs: [{A}, {{ name: 'b', exec: 'true', when: {{ source: 'nobody', once: 'healthy' }} }}] }}"
         ),
     );
-    assert_eq!(done(&answer), "a||b|");
+    assert_eq!(summary(&answer), "a||b|");
     assert!(answer["warnings"].as_str().unwrap().contains("nobody"), "{answer}");
     pilot.supervisor.line("reload: ");
     let (code, out, err) = run(&pilot, &["reload"]);
@@ -69,41 +69,41 @@ fn c7_what_can_never_work_is_only_warned_about() {
 }
 
 #[test]
-fn r2_a_file_is_rendered_with_what_putenv_has_set() {
+fn r2_file_is_rendered_with_variables_set_by_putenv() {
     let pilot = Pilot::start("{ jobs: [{ name: 'a', exec: 'sleep {{ .SECONDS | default \"1000\" }}' }] }");
     pilot.await_state("a", "running");
-    assert_eq!(done(&reload(&pilot)), "a|||");
+    assert_eq!(summary(&reload(&pilot)), "a|||");
     assert_eq!(pilot.post("/v3/environ", "{\"SECONDS\": \"1001\"}").status, 200);
-    assert_eq!(done(&reload(&pilot)), "|a||");
+    assert_eq!(summary(&reload(&pilot)), "|a||");
     pilot.await_state("a", "running");
     let pid = pilot.job("a")["pid"].clone();
     let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap();
     assert_eq!(words, b"sleep\x001001\0");
-    assert_eq!(done(&reload(&pilot)), "a|||", "it stays set");
+    assert_eq!(summary(&reload(&pilot)), "a|||", "the variable is lost after a reload");
     assert_eq!(pilot.post("/v3/environ", "{\"SECONDS\": null}").status, 200);
-    assert_eq!(done(&reload(&pilot)), "|a||");
+    assert_eq!(summary(&reload(&pilot)), "|a||");
 }
 
 #[test]
-fn r1_sighup_reloads_unless_a_job_waits_for_it() {
-    let mut pilot = plain();
+fn r1_sighup_reloads_unless_a_job_has_it_as_its_source() {
+    let mut pilot = start_one_job();
     rewrite(
         &pilot,
         &format!("{{ jobs: [{A}, {{ name: 'hup', exec: 'touch @/hup', when: {{ source: 'SIGHUP' }} }}] }}"),
     );
     pilot.supervisor.signal("-HUP");
     pilot.supervisor.line("reload: started hup; kept 1 job");
-    // From now on it is the job's.
+    // From now on SIGHUP starts that job instead.
     rewrite(&pilot, "{ jobs: [] }");
     pilot.supervisor.signal("-HUP");
-    until("the job does not run", || pilot.supervisor.file("hup").exists());
+    until("the job runs", || pilot.supervisor.file("hup").exists());
     assert_eq!(pilot.job("a")["state"], "running");
     assert_eq!(pilot.supervisor.seen().matches("reload: ").count(), 1);
 }
 
 #[test]
-fn r2_sighup_with_an_error_is_told_in_the_log() {
-    let mut pilot = plain();
+fn r2_configuration_error_after_sighup_is_logged() {
+    let mut pilot = start_one_job();
     rewrite(&pilot, "{ jobs: [");
     pilot.supervisor.signal("-HUP");
     pilot.supervisor.line("reload: the configuration has errors, so nothing was changed");
@@ -128,8 +128,8 @@ fn c8_sighup_reloads_a_version_2_file() {
 }
 
 #[test]
-fn r4_a_hundred_at_once_are_all_answered_and_leave_nothing() {
-    let pilot = plain();
+fn r4_hundred_concurrent_reloads_are_all_answered_and_leak_nothing() {
+    let pilot = start_one_job();
     let pid = pilot.job("a")["pid"].clone();
     let descriptors = || fs::read_dir(format!("/proc/{}/fd", pilot.supervisor.pid())).unwrap().count();
     let threads = || fs::read_dir(format!("/proc/{}/task", pilot.supervisor.pid())).unwrap().count();
@@ -143,17 +143,17 @@ fn r4_a_hundred_at_once_are_all_answered_and_leave_nothing() {
     });
     for answer in &answers {
         assert_eq!(answer.status, 200, "{answer:?}");
-        assert!(["a||b|", "a,b|||"].contains(&done(&answer.json()).as_str()), "{answer:?}");
+        assert!(["a||b|", "a,b|||"].contains(&summary(&answer.json()).as_str()), "{answer:?}");
     }
-    assert!(answers.iter().any(|answer| done(&answer.json()) == "a||b|"));
+    assert!(answers.iter().any(|answer| summary(&answer.json()) == "a||b|"));
     pilot.await_state("b", "running");
     assert_eq!(pilot.job("a")["pid"], pid);
-    until("something is left over", || descriptors() <= before.0 + 3 && threads() <= before.1);
+    until("threads and descriptors are released", || descriptors() <= before.0 + 3 && threads() <= before.1);
 }
 
 #[test]
-fn r4_reloads_that_contradict_each_other_end_with_the_last() {
-    let pilot = plain();
+fn r4_last_of_many_different_reloads_wins() {
+    let pilot = start_one_job();
     for round in 0..20 {
         rewrite(&pilot, &format!("{{ jobs: [{A}, {{ name: 'b', exec: 'sleep {}' }}] }}", 1000 + round));
         pilot.supervisor.signal("-HUP");
@@ -167,11 +167,11 @@ fn r4_reloads_that_contradict_each_other_end_with_the_last() {
 }
 
 #[test]
-fn r4_during_the_shutdown_a_reload_is_refused() {
+fn r4_reload_during_shutdown_is_refused() {
     let pilot = Pilot::start(
         "{ stopTimeout: 60, jobs: [{ name: 'a', exec: ['sh', '-c', 'trap \"\" TERM; touch @/ready; while ! test -e @/go; do sleep 0.1; done'] }] }",
     );
-    until("it is not ready", || pilot.supervisor.file("ready").exists());
+    until("the job is ready", || pilot.supervisor.file("ready").exists());
     pilot.supervisor.signal("-TERM");
     pilot.await_state("a", "stopping");
     let answer = pilot.post("/v3/reload", "");
@@ -184,17 +184,17 @@ fn r4_during_the_shutdown_a_reload_is_refused() {
 }
 
 #[test]
-fn e4_at_the_very_start_a_reload_waits_for_its_turn() {
+fn e4_reload_during_the_start_waits_for_the_startup() {
     let mut pilot = Pilot::unawaited(&format!("{{ jobs: [{A}] }}"));
-    until("there is no socket", || pilot.socket.exists());
+    until("the control socket exists", || pilot.socket.exists());
     pilot.supervisor.signal("-HUP");
     pilot.supervisor.line("reload: kept 1 job");
     pilot.await_state("a", "running");
 }
 
 #[test]
-fn r1_the_command_says_what_it_did_and_check_diff_what_it_would_do() {
-    let pilot = plain();
+fn r1_reload_prints_what_it_did_and_check_diff_what_it_would_do() {
+    let pilot = start_one_job();
     rewrite(
         &pilot,
         "{ jobs: [{ name: 'a', exec: 'sleep 1001' }, { name: 'b', exec: 'sleep 1000' }], logging: { level: 'DEBUG' } }",
@@ -207,7 +207,11 @@ fn r1_the_command_says_what_it_did_and_check_diff_what_it_would_do() {
     let (code, out, _) = run(&pilot, &["check", "-diff", "-format", "json"]);
     let value: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert_eq!((code, &value["dryRun"], &value["restarted"]), (0, &json!(true), &json!(["a"])));
-    assert_eq!(pilot.get("/v3/status").json()["jobs"].as_array().unwrap().len(), 1, "it only looked");
+    assert_eq!(
+        pilot.get("/v3/status").json()["jobs"].as_array().unwrap().len(),
+        1,
+        "check --diff has changed something"
+    );
     let (code, out, err) = run(&pilot, &["reload"]);
     assert_eq!(
         (code, out.as_str(), err.as_str()),
@@ -215,11 +219,11 @@ fn r1_the_command_says_what_it_did_and_check_diff_what_it_would_do() {
     );
     let (_, out, _) = run(&pilot, &["reload", "--format", "json"]);
     let value: serde_json::Value = serde_json::from_str(&out).unwrap();
-    assert_eq!((&value["dryRun"], done(&value).as_str()), (&json!(false), "a,b|||"));
+    assert_eq!((&value["dryRun"], summary(&value).as_str()), (&json!(false), "a,b|||"));
     let (code, out, _) = run(&pilot, &["check", "--diff"]);
     assert_eq!((code, out.as_str()), (0, "a reload would change nothing\n  keep       a, b\n"));
     let (code, out, err) = run(&pilot, &["-reload"]);
-    assert_eq!((code, out.as_str(), err.as_str()), (0, "", ""), "3.8 says nothing either");
+    assert_eq!((code, out.as_str(), err.as_str()), (0, "", ""), "3.8 prints nothing");
     rewrite(&pilot, "{ jobs: [{");
     let (code, out, err) = run(&pilot, &["check", "--diff"]);
     assert_eq!((code, out.as_str()), (1, ""));
@@ -231,24 +235,26 @@ fn r1_the_command_says_what_it_did_and_check_diff_what_it_would_do() {
 }
 
 #[test]
-fn x4_without_a_supervisor_check_diff_says_so() {
-    let pilot = plain();
+fn x4_check_diff_without_a_supervisor_fails_with_a_message() {
+    let pilot = start_one_job();
     pilot.supervisor.signal("-KILL");
-    until("it still answers", || std::os::unix::net::UnixStream::connect(&pilot.socket).is_err());
+    until("it no longer accepts connections", || {
+        std::os::unix::net::UnixStream::connect(&pilot.socket).is_err()
+    });
     let (code, out, err) = run(&pilot, &["check", "--diff"]);
     assert_eq!((code, out.as_str()), (1, ""));
     assert!(err.contains("no supervisor answers"), "{err}");
 }
 
 #[test]
-fn r2_what_came_from_standard_input_is_rendered_anew() {
+fn r2_configuration_from_stdin_is_rendered_again() {
     let text = "{ jobs: [{ name: 'a', exec: 'sleep {{ .SECONDS | default \"1000\" }}' }] }";
     let supervisor = Supervisor::fed(As::Plain, text, &["-config", "-"]);
     let socket = supervisor.file("socket");
     let pilot = Pilot { supervisor, socket };
-    until("there is no socket", || pilot.socket.exists());
+    until("the control socket exists", || pilot.socket.exists());
     pilot.await_state("a", "running");
-    assert_eq!(done(&reload(&pilot)), "a|||");
+    assert_eq!(summary(&reload(&pilot)), "a|||");
     assert_eq!(pilot.post("/v3/environ", "{\"SECONDS\": \"1001\"}").status, 200);
-    assert_eq!(done(&reload(&pilot)), "|a||");
+    assert_eq!(summary(&reload(&pilot)), "|a||");
 }

@@ -3,13 +3,13 @@
 use std::process::Command;
 
 use super::supervisor::{Supervisor, until};
-use super::{ask, bad, good, json, supervisor, told, wait};
+use super::{ask, bad, decode, good, json, supervisor, wait};
 
-/// 3.8's flags, which find the socket by the configuration alone.
+/// Runs a command with the flags of 3.8, which find the socket by `-config` alone.
 fn flags(it: &Supervisor, args: &[&str]) -> (i32, String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_containerpilot"));
     command.arg("-config").arg(it.file("config.json5")).args(args);
-    told(&command.output().unwrap())
+    decode(&command.output().unwrap())
 }
 
 const TWO: &str = "{ jobs: [{ name: 'a b/ä', exec: ['sh', '-c', 'trap \"echo heard\" USR1; echo ready; while :; do sleep 0.05; done'] },
@@ -17,7 +17,7 @@ const TWO: &str = "{ jobs: [{ name: 'a b/ä', exec: ['sh', '-c', 'trap \"echo he
                             { name: 'manual', exec: 'sleep 1000', when: { source: 'SIGUSR2' } }] }";
 
 #[test]
-fn x4_start_and_stop_take_several_jobs_and_any_name() {
+fn x4_start_and_stop_accept_several_jobs_with_any_name() {
     let it = supervisor(TWO);
     wait(&it, "a b/ä", "running");
     assert_eq!(good(&it, &["start", "manual"]), "manual: it is started\n");
@@ -34,7 +34,7 @@ fn x4_start_and_stop_take_several_jobs_and_any_name() {
 }
 
 #[test]
-fn x4_signal_goes_to_the_processes_of_a_job() {
+fn x4_signal_is_sent_to_the_processes_of_a_job() {
     let mut it = supervisor(TWO);
     it.line("ready");
     assert!(good(&it, &["signal", "a b/ä", "USR1"]).starts_with("a b/ä: "));
@@ -48,7 +48,7 @@ fn x4_signal_goes_to_the_processes_of_a_job() {
 }
 
 #[test]
-fn d8_maintenance_is_begun_ended_and_asked_for() {
+fn d8_maintenance_can_be_enabled_disabled_and_queried() {
     let it = supervisor(TWO);
     wait(&it, "other", "healthy");
     assert_eq!(good(&it, &["maintenance", "status"]), "maintenance is off\n");
@@ -68,13 +68,13 @@ fn d8_maintenance_is_begun_ended_and_asked_for() {
 }
 
 #[test]
-fn l5_putenv_reaches_new_processes_and_its_values_reach_nothing_else() {
+fn l5_putenv_values_reach_new_processes_and_are_never_shown() {
     let mut it = supervisor("{ jobs: [{ name: 'show', exec: ['sh', '-c', 'echo \"<$WORD|$OTHER>\" > @/seen'], when: { source: 'SIGHUP' } },
                                       { name: 'rest', exec: 'sleep 1000' }] }");
     wait(&it, "rest", "running");
     let seen = |it: &Supervisor, expected: &str| {
         it.signal("-HUP");
-        until("the variable is another", || it.read("seen") == expected);
+        until("the job has seen the variable", || it.read("seen") == expected);
         std::fs::remove_file(it.file("seen")).unwrap();
     };
     assert_eq!(good(&it, &["putenv", "WORD=hush hush=1", "OTHER=hush"]), "");
@@ -98,13 +98,13 @@ fn l5_putenv_reaches_new_processes_and_its_values_reach_nothing_else() {
 }
 
 #[test]
-fn x3_the_flags_of_3_8_do_what_they_did() {
+fn x3_flags_of_3_8_work_as_before() {
     let it = supervisor("{ telemetry: { port: 0, interfaces: 'lo', metrics: [{ namespace: 'my', name: 'count', help: 'h', type: 'counter' }] },
                            jobs: [{ name: 'rest', exec: 'sleep 1000' }] }");
     wait(&it, "rest", "running");
     assert_eq!(flags(&it, &["-ping"]), (0, "ok\n".to_owned(), String::new()));
     assert_eq!(flags(&it, &["-putmetric", "my_count=2"]), (0, String::new(), String::new()));
-    // All that is asked for is done, in order, until something fails.
+    // Several flags are executed in order until one fails.
     assert_eq!(flags(&it, &["-ping", "-putenv", "A=1", "-putmetric", "my_count=2"]).0, 0);
     let (code, out, err) = flags(&it, &["-ping", "-putmetric", "nothing=2"]);
     assert_eq!((code, out.as_str()), (1, ""));
@@ -118,7 +118,7 @@ fn x3_the_flags_of_3_8_do_what_they_did() {
 }
 
 #[test]
-fn x6_the_status_of_programs_is_json_even_if_names_are_odd() {
+fn x4_x6_status_escapes_unusual_job_names() {
     let it = supervisor(r#"{ jobs: [{ name: 'a"\\\u0001', exec: 'sleep 1000' }] }"#);
     wait(&it, "a\"\\\u{1}", "running");
     let whole = json(&good(&it, &["status", "--format", "json"]));

@@ -1,4 +1,4 @@
-//! What a process that the supervisor starts has of the supervisor's, and what it can do to it (P2, P7, P9, L5).
+//! What child processes inherit from the supervisor, and what they cannot do to it (P2, P7, P9, L5).
 
 use std::fs;
 use std::io::{Read, Write};
@@ -7,10 +7,10 @@ use std::os::unix::net::UnixStream;
 
 use crate::supervisor::{As, Supervisor, is_root, until, ways};
 
-/// The kinds of processes that there are.
+/// The kinds of processes that the supervisor starts.
 const KINDS: [&str; 7] = ["job", "raw", "late", "check", "sensor", "coprocess", "hook"];
 
-/// A configuration in which a process of each kind runs a script that is told its kind.
+/// A configuration in which a process of each kind runs `script`, with its kind as `$0`.
 fn every_kind(script: &str, consul: &str) -> String {
     let run = |kind: &str| format!("['sh', '-c', \"{script}\", '{kind}']");
     format!(
@@ -36,21 +36,21 @@ fn every_kind(script: &str, consul: &str) -> String {
     )
 }
 
-/// Something that takes connections as an agent would, and never answers.
+/// A Consul address that accepts connections and never responds.
 fn silent_agent() -> (String, TcpListener) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     (listener.local_addr().unwrap().to_string(), listener)
 }
 
 #[test]
-fn p2_no_process_of_any_kind_has_a_descriptor_of_the_supervisor() {
-    // In a process of its own, because a shell keeps what it redirects; and under another name first, so that what is there
-    // is whole.
+fn p2_no_process_of_any_kind_inherits_a_descriptor_of_the_supervisor() {
+    // A subshell, because the shell itself would keep redirected descriptors open; and a rename, so that the file is
+    // complete when it exists.
     let script = "(ls -l /proc/$$/fd > @/new-$0); mv @/new-$0 @/fd-$0; echo 1";
     let (address, agent) = silent_agent();
     let run = Supervisor::start(As::Plain, &every_kind(script, &format!("'{address}'")));
-    until("the telemetry does not serve", || run.read("log").contains("telemetry: serving at"));
-    // Everything that can be open is: a request to Consul, two clients who stay, the log's file.
+    until("telemetry is served", || run.read("log").contains("telemetry: serving at"));
+    // Open at this time: a request to Consul, two streaming clients, the log file.
     let (_consul, _) = agent.accept().unwrap();
     let mut clients = Vec::new();
     for path in ["/v3/events", "/v3/jobs/main/logs?follow"] {
@@ -64,10 +64,10 @@ fn p2_no_process_of_any_kind_has_a_descriptor_of_the_supervisor() {
     }
     run.signal("-HUP");
     let has = |kind: &str| run.file(&format!("fd-{kind}")).exists();
-    until("they are not all started", || KINDS.iter().filter(|kind| **kind != "hook").all(|kind| has(kind)));
+    until("all processes are started", || KINDS.iter().filter(|kind| **kind != "hook").all(|kind| has(kind)));
     run.signal("-TERM");
-    // Its folder goes with it.
-    until("the hook is not started", || has("hook"));
+    // The directory is removed with the supervisor, so the files are read before its exit.
+    until("the hook is started", || has("hook"));
     for kind in KINDS {
         let listing = fs::read_to_string(run.file(&format!("fd-{kind}"))).unwrap();
         let found: Vec<&str> = listing.lines().filter(|line| line.contains(" -> ")).collect();
@@ -86,27 +86,30 @@ fn p2_no_process_of_any_kind_has_a_descriptor_of_the_supervisor() {
 }
 
 #[test]
-fn l5_tokens_of_the_configuration_are_not_told_to_any_process() {
+fn l5_tokens_of_the_configuration_are_passed_to_no_process() {
     let script = "(env; tr '\\\\\\\\0' ' ' < /proc/$$/cmdline) > @/new-$0; mv @/new-$0 @/env-$0; echo 1";
     let (address, _agent) = silent_agent();
     let consul = format!("{{ address: '{address}', token: 'hunter2' }}");
     let run = Supervisor::start(As::Plain, &every_kind(script, &consul));
-    until("it does not run", || run.file("env-job").exists());
+    until("the job has run", || run.file("env-job").exists());
     run.signal("-HUP");
     let has = |kind: &str| run.file(&format!("env-{kind}")).exists();
-    until("they are not all started", || KINDS.iter().filter(|kind| **kind != "hook").all(|kind| has(kind)));
+    until("all processes are started", || KINDS.iter().filter(|kind| **kind != "hook").all(|kind| has(kind)));
     run.signal("-TERM");
-    until("the hook is not started", || has("hook"));
+    until("the hook is started", || has("hook"));
     for kind in KINDS {
-        let told = fs::read_to_string(run.file(&format!("env-{kind}"))).unwrap();
-        assert!(told.contains("CONTAINERPILOT_PID=") && !told.contains("hunter2"), "{kind}:\n{told}");
+        let environment = fs::read_to_string(run.file(&format!("env-{kind}"))).unwrap();
+        assert!(
+            environment.contains("CONTAINERPILOT_PID=") && !environment.contains("hunter2"),
+            "{kind}:\n{environment}"
+        );
     }
     assert!(!run.read("log").contains("hunter2"));
     assert_eq!(run.end().0, 0);
 }
 
 #[test]
-fn p7_the_environment_is_passed_on_unless_a_job_has_another_value() {
+fn p7_environment_is_inherited_unless_a_job_overrides_it() {
     let config = "{ jobs: [
         { name: 'told', exec: ['sh', '-c', 'echo told $CONSUL_HTTP_TOKEN.'] },
         { name: 'kept', exec: ['sh', '-c', 'echo kept $CONSUL_HTTP_TOKEN.'], env: { CONSUL_HTTP_TOKEN: '' } } ] }";
@@ -114,12 +117,12 @@ fn p7_the_environment_is_passed_on_unless_a_job_has_another_value() {
     let (code, log) = run.end();
     assert_eq!(code, 0, "{log}");
     assert!(log.contains("told hunter2.") && log.contains("kept ."), "{log}");
-    // Nobody but the job itself has said it.
+    // Only the job itself has printed it.
     assert_eq!(log.matches("hunter2").count(), 1, "{log}");
 }
 
 #[test]
-fn p9_a_job_of_another_user_can_neither_signal_nor_steer_the_supervisor() {
+fn p9_job_of_another_user_can_neither_signal_nor_control_the_supervisor() {
     if !is_root() {
         eprintln!("skipped: only root can start a job as another user");
         return;

@@ -1,4 +1,4 @@
-//! `logs` and `events`, what was and what comes.
+//! `logs` and `events`, with and without `--follow`.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdout, Stdio};
@@ -11,7 +11,7 @@ const TALK: &str = "{ jobs: [{ name: 'talk', exec: ['sh', '-c', 'for n in 1 2 3 
                                restarts: 3 },
                              { name: 'hup', exec: ['sh', '-c', 'echo called'], when: { source: 'SIGHUP' } }] }";
 
-/// A command that goes on, and its lines as they come.
+/// A running command and its output, line by line.
 struct Following {
     child: Child,
     lines: Receiver<String>,
@@ -28,7 +28,7 @@ impl Following {
         Self { child, lines }
     }
 
-    /// The next line with a text in it.
+    /// Waits for the next line that contains `text`.
     fn line(&self, text: &str) -> String {
         loop {
             let line =
@@ -39,7 +39,7 @@ impl Following {
         }
     }
 
-    /// Its exit code, when it ends by itself.
+    /// Waits until it exits; returns its exit code.
     fn end(mut self) -> i32 {
         self.child.wait().unwrap().code().unwrap()
     }
@@ -53,11 +53,11 @@ impl Drop for Following {
 }
 
 #[test]
-fn l6_logs_shows_the_last_lines_and_follows() {
+fn l6_logs_shows_the_last_lines_and_follows_new_ones() {
     let mut it = supervisor(TALK);
     it.line("line 5");
     let lines = |nth: std::ops::RangeInclusive<u32>| nth.map(|n| format!("line {n}\n")).collect::<String>();
-    super::supervisor::until("the lines are not kept", || good(&it, &["logs", "talk"]) == lines(1..=5));
+    super::supervisor::until("the lines are kept", || good(&it, &["logs", "talk"]) == lines(1..=5));
     assert_eq!(good(&it, &["logs", "talk", "-n", "2"]), lines(4..=5));
     assert_eq!(good(&it, &["logs", "--lines=0", "talk"]), "");
     assert!(good(&it, &["logs", "-n", "1"]).contains("talk | line 5\n"));
@@ -76,7 +76,7 @@ fn l6_logs_shows_the_last_lines_and_follows() {
 }
 
 #[test]
-fn e2_events_are_shown_from_the_first_and_followed_to_the_end() {
+fn x4_e2_events_shows_all_events_in_order_and_follows_new_ones() {
     let it = supervisor(TALK);
     wait(&it, "talk", "running");
     let shown = good(&it, &["events"]);
@@ -101,7 +101,7 @@ fn e2_events_are_shown_from_the_first_and_followed_to_the_end() {
 }
 
 #[test]
-fn x4_a_reader_that_goes_away_ends_a_follower_without_a_word() {
+fn x4_follower_exits_silently_when_its_output_is_closed() {
     let it = supervisor(TALK);
     wait(&it, "talk", "running");
     let mut child =

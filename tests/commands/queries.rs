@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::{PATIENCE, ask, bad, command, good, json, supervisor, told, wait};
+use super::{PATIENCE, ask, bad, command, decode, good, json, supervisor, wait};
 
 const WEB: &str = "{ jobs: [
     { name: 'setup', exec: 'true' },
@@ -15,7 +15,7 @@ const WEB: &str = "{ jobs: [
   ], watches: [{ name: 'db', interval: 5 }] }";
 
 #[test]
-fn x4_status_shows_state_health_process_and_what_is_waited_for() {
+fn x4_status_shows_state_health_pid_and_pending_conditions() {
     let it = supervisor(WEB);
     wait(&it, "db", "healthy");
     wait(&it, "oops", "failed");
@@ -31,7 +31,7 @@ fn x4_status_shows_state_health_process_and_what_is_waited_for() {
     assert_eq!(line("app")[1..].join(" "), "waiting - 0 waits for gate healthy (running)");
     assert!(line("oops").join(" ").contains("failed - 0 exited with code 3 "), "{shown}");
     assert!(shown.contains("\nWATCH  HEALTHY INSTANCES\ndb     10.0.0.1:5432\n"), "{shown}");
-    assert!(!shown.contains('\u{1b}'), "colours without a terminal: {shown}");
+    assert!(!shown.contains('\u{1b}'), "colours without a terminal:\n{shown}");
     let whole = json(&good(&it, &["status", "--format", "json"]));
     assert_eq!((&whole["phase"], &whole["jobs"][1]["health"]), (&"running".into(), &"healthy".into()));
     let one = good(&it, &["status", "db"]);
@@ -42,12 +42,12 @@ fn x4_status_shows_state_health_process_and_what_is_waited_for() {
     assert!(good(&it, &["status", "watch.db"]).starts_with("watch.db: 1 healthy\n"));
     let mut names = std::process::Command::new(env!("CARGO_BIN_EXE_containerpilot"));
     names.args(["completions", "jobs"]).env("CONTAINERPILOT", it.file("config.json5"));
-    assert_eq!(told(&names.output().unwrap()).1, "setup\ndb\ngate\napp\nbehind\noops\n");
+    assert_eq!(decode(&names.output().unwrap()).1, "setup\ndb\ngate\napp\nbehind\noops\n");
     assert_eq!(bad(&it, &["status", "dbb"]), "there is no job `dbb`; did you mean `db`?");
 }
 
 #[test]
-fn x4_status_has_colours_on_a_terminal_only_and_ends_at_its_edge() {
+fn x4_status_uses_colours_and_truncates_lines_on_a_terminal_only() {
     let it = supervisor(WEB);
     wait(&it, "db", "healthy");
     let on_terminal = |before: &str| {
@@ -55,7 +55,7 @@ fn x4_status_has_colours_on_a_terminal_only_and_ends_at_its_edge() {
         let line = format!("stty cols 60; {before} {pilot} status -socket {}", it.file("socket").display());
         let mut script = std::process::Command::new("script");
         script.args(["-qec", &line, "/dev/null"]).env_remove("NO_COLOR").env("TERM", "xterm");
-        told(&script.output().unwrap()).1
+        decode(&script.output().unwrap()).1
     };
     let shown = on_terminal("");
     assert!(shown.contains("\u{1b}[32mrunning\u{1b}[0m"), "{shown}");
@@ -66,7 +66,7 @@ fn x4_status_has_colours_on_a_terminal_only_and_ends_at_its_edge() {
 }
 
 #[test]
-fn x5_explain_tells_what_is_waited_for_and_the_chain_of_causes() {
+fn x5_explain_shows_pending_conditions_and_the_chain_of_causes() {
     let it = supervisor(WEB);
     wait(&it, "db", "healthy");
     wait(&it, "gate", "running");
@@ -83,7 +83,7 @@ fn x5_explain_tells_what_is_waited_for_and_the_chain_of_causes() {
 }
 
 #[test]
-fn x4_health_is_an_exit_code_and_one_line() {
+fn x4_health_is_an_exit_code_and_one_line_of_output() {
     let it = supervisor(
         "{ jobs: [{ name: 'app', exec: 'sleep 1000', health: { exec: 'test -e @/well', interval: 1, ttl: 5 } },
                   { name: 'plain', exec: 'sleep 1000' },
@@ -102,7 +102,7 @@ fn x4_health_is_an_exit_code_and_one_line() {
 }
 
 #[test]
-fn x4_wait_ends_when_it_is_so_when_it_cannot_be_and_when_the_time_is_over() {
+fn x4_wait_ends_when_the_state_is_reached_impossible_or_timed_out() {
     let it = supervisor(WEB);
     let begun = Instant::now();
     wait(&it, "db", "healthy");
@@ -125,7 +125,7 @@ fn x4_wait_ends_when_it_is_so_when_it_cannot_be_and_when_the_time_is_over() {
 }
 
 #[test]
-fn x4_wait_sees_a_job_end_with_its_supervisor() {
+fn x4_wait_reports_the_last_state_when_the_supervisor_exits() {
     let it = supervisor(
         "{ jobs: [{ name: 'good', exec: ['sh', '-c', 'while ! test -e @/go; do sleep 0.05; done'] },
                   { name: 'bad', exec: ['sh', '-c', 'while ! test -e @/go; do sleep 0.05; done; exit 4'] }] }",
@@ -139,27 +139,27 @@ fn x4_wait_sees_a_job_end_with_its_supervisor() {
             command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap()
         })
         .collect();
-    // Each has its stream open when the supervisor counts them all.
-    super::supervisor::until("nobody waits", || {
+    // Every `wait` must be connected before the jobs exit.
+    super::supervisor::until("all `wait` commands are connected", || {
         let streams = std::fs::read_to_string("/proc/net/unix").unwrap_or_default();
         let socket = it.file("socket");
         streams.lines().filter(|line| line.ends_with(socket.to_str().unwrap())).count() > 4
     });
     std::fs::write(it.file("go"), "").unwrap();
-    let ends: Vec<_> = waiting.into_iter().map(|child| told(&child.wait_with_output().unwrap())).collect();
+    let ends: Vec<_> = waiting.into_iter().map(|child| decode(&child.wait_with_output().unwrap())).collect();
     assert_eq!(ends.iter().map(|(code, ..)| *code).collect::<Vec<_>>(), [0, 0, 0, 1], "{ends:?}");
     assert_eq!(it.end().0, 4);
 }
 
 #[test]
-fn x6_a_command_that_is_not_let_in_says_who_is() {
+fn x6_refused_command_says_which_user_is_allowed() {
     if !super::supervisor::is_root() {
         return;
     }
     let it = supervisor("{ jobs: [{ name: 'a', exec: 'sleep 1000' }] }");
     wait(&it, "a", "running");
-    // The binary may stand where others cannot look, so it is copied; not by this process, whose other children would
-    // hold the copy open and busy.
+    // Other users may not be able to read the build directory, so the binary is copied. A copy written by this process
+    // could be busy (ETXTBSY), because its children inherit the open file.
     let copy = it.file("pilot");
     let copied =
         std::process::Command::new("cp").arg(env!("CARGO_BIN_EXE_containerpilot")).arg(&copy).status();
@@ -167,7 +167,7 @@ fn x6_a_command_that_is_not_let_in_says_who_is() {
     let mut nobody = std::process::Command::new("setpriv");
     nobody.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&copy);
     nobody.args(["ping", "-socket"]).arg(it.file("socket"));
-    let (code, _, err) = told(&nobody.output().unwrap());
+    let (code, _, err) = decode(&nobody.output().unwrap());
     assert_eq!(code, 1);
     assert!(
         err.contains("user 65534 may not use") && err.contains("for user 0 and group 0 with mode 0600"),

@@ -1,4 +1,4 @@
-//! A Consul that wants to harm: whatever it answers, and however long it takes, is bounded, and no job notices (D5, D7).
+//! A hostile Consul: the size and duration of its answers are bounded, and jobs are not affected (D1, D5, D7).
 
 use std::fs;
 use std::io::{Read, Write};
@@ -7,32 +7,33 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::descriptors;
+use crate::open_descriptors;
 use crate::supervisor::{As, Supervisor, until};
 
-/// An agent that answers every request so; where it is, how often it was asked, and how much it got rid of at most.
+/// A server that sends the same answer to every request.
 struct Agent {
     address: String,
-    asked: Arc<AtomicUsize>,
-    most: Arc<AtomicUsize>,
+    requests: Arc<AtomicUsize>,
+    /// The most bytes that one answer could send.
+    max_written: Arc<AtomicUsize>,
 }
 
 impl Agent {
     fn new(answer: fn(&mut Counted) -> std::io::Result<()>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        let agent = Self { address, asked: Arc::default(), most: Arc::default() };
-        let (asked, most) = (Arc::clone(&agent.asked), Arc::clone(&agent.most));
+        let agent = Self { address, requests: Arc::default(), max_written: Arc::default() };
+        let (requests, max_written) = (Arc::clone(&agent.requests), Arc::clone(&agent.max_written));
         std::thread::spawn(move || {
             for mut stream in listener.incoming().flatten() {
-                let (asked, most) = (Arc::clone(&asked), Arc::clone(&most));
+                let (requests, max_written) = (Arc::clone(&requests), Arc::clone(&max_written));
                 std::thread::spawn(move || {
                     let _ = stream.read(&mut [0; 4096]);
-                    asked.fetch_add(1, Ordering::SeqCst);
+                    requests.fetch_add(1, Ordering::SeqCst);
                     let mut counted = Counted { stream, written: 0 };
-                    // Until the other side has enough.
+                    // Ends when the supervisor closes the connection.
                     let _ = answer(&mut counted);
-                    most.fetch_max(counted.written, Ordering::SeqCst);
+                    max_written.fetch_max(counted.written, Ordering::SeqCst);
                 });
             }
         });
@@ -40,7 +41,7 @@ impl Agent {
     }
 }
 
-/// A connection, and how much was written to it.
+/// A connection that counts the bytes written to it.
 struct Counted {
     stream: TcpStream,
     written: usize,
@@ -67,7 +68,7 @@ fn endless_head(to: &mut Counted) -> std::io::Result<()> {
     }
 }
 
-fn one_endless_field(to: &mut Counted) -> std::io::Result<()> {
+fn endless_header(to: &mut Counted) -> std::io::Result<()> {
     to.write_all(HEAD)?;
     to.write_all(b"X-More: ")?;
     loop {
@@ -75,7 +76,7 @@ fn one_endless_field(to: &mut Counted) -> std::io::Result<()> {
     }
 }
 
-fn endless_preludes(to: &mut Counted) -> std::io::Result<()> {
+fn endless_interim_responses(to: &mut Counted) -> std::io::Result<()> {
     loop {
         to.write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?;
     }
@@ -106,25 +107,28 @@ fn huge_length(to: &mut Counted) -> std::io::Result<()> {
     }
 }
 
-fn whole(to: &mut Counted, body: &str) -> std::io::Result<()> {
+fn complete_response(to: &mut Counted, body: &str) -> std::io::Result<()> {
     to.write_all(HEAD)?;
     write!(to, "Content-Length: {}\r\nConnection: close\r\n\r\n{body}", body.len())
 }
 
 fn many_lists(to: &mut Counted) -> std::io::Result<()> {
-    whole(to, &format!("[{}[]]", "[],".repeat(2_700_000)))
+    complete_response(to, &format!("[{}[]]", "[],".repeat(2_700_000)))
 }
 
 fn many_instances(to: &mut Counted) -> std::io::Result<()> {
-    whole(to, &format!("[{}0]", "{\"Service\":{\"ID\":\"a\",\"Address\":\"b\"}},".repeat(200_000)))
+    complete_response(
+        to,
+        &format!("[{}0]", "{\"Service\":{\"ID\":\"a\",\"Address\":\"b\"}},".repeat(200_000)),
+    )
 }
 
-fn depth(to: &mut Counted) -> std::io::Result<()> {
-    whole(to, &"[".repeat(8_000_000))
+fn deep_nesting(to: &mut Counted) -> std::io::Result<()> {
+    complete_response(to, &"[".repeat(8_000_000))
 }
 
-/// A byte, and a while later the next.
-fn drip(to: &mut Counted) -> std::io::Result<()> {
+/// One byte every 20 ms.
+fn slow_body(to: &mut Counted) -> std::io::Result<()> {
     to.write_all(HEAD)?;
     to.write_all(b"Content-Length: 100000\r\n\r\n")?;
     loop {
@@ -133,7 +137,7 @@ fn drip(to: &mut Counted) -> std::io::Result<()> {
     }
 }
 
-fn dripping_head(to: &mut Counted) -> std::io::Result<()> {
+fn slow_head(to: &mut Counted) -> std::io::Result<()> {
     for byte in HEAD.iter().cycle() {
         to.write_all(&[*byte])?;
         std::thread::sleep(Duration::from_millis(20));
@@ -141,8 +145,8 @@ fn dripping_head(to: &mut Counted) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The most memory that a process ever had, in KiB.
-fn peak(pid: u32) -> u64 {
+/// The peak resident memory of a process, in KiB.
+fn peak_kib(pid: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     line.trim().trim_end_matches(" kB").parse().unwrap()
@@ -159,8 +163,8 @@ fn config(address: &str, watches: usize) -> String {
     )
 }
 
-/// The supervisor does its work, ends at once, and no job has noticed anything.
-fn unharmed(mut run: Supervisor) {
+/// Requires that the supervisor still handles events, that the job ran undisturbed, and that it exits with 0.
+fn assert_unharmed(mut run: Supervisor) {
     let ticks = run.seen().matches("tick started").count();
     run.signal("-HUP");
     run.lines("tick started", ticks + 1);
@@ -172,20 +176,20 @@ fn unharmed(mut run: Supervisor) {
 }
 
 #[test]
-fn d5_endless_slow_and_monstrous_answers_of_consul_end_and_cost_little() {
+fn d5_endless_slow_and_huge_answers_of_consul_are_bounded() {
     type Answer = fn(&mut Counted) -> std::io::Result<()>;
     let answers: [(&str, Answer, &str); 11] = [
         ("endless head", endless_head, "cannot be used: "),
-        ("one endless field", one_endless_field, "cannot be used: "),
-        ("endless preludes", endless_preludes, "cannot be used: "),
+        ("endless header", endless_header, "cannot be used: "),
+        ("endless interim responses", endless_interim_responses, "cannot be used: "),
         ("endless chunks", endless_chunks, "cannot be used: its answer is too long"),
-        ("endless extension of a chunk", endless_chunk_extension, "cannot be used: "),
+        ("endless chunk extension", endless_chunk_extension, "cannot be used: "),
         ("huge length", huge_length, "cannot be used: its answer is too long"),
         ("many lists", many_lists, "cannot be used: its answer holds something that is no instance"),
         ("many instances", many_instances, "cannot be used: its answer has more instances"),
-        ("depth", depth, "cannot be used: its answer is no JSON"),
-        ("drip", drip, "cannot be used: no answer within"),
-        ("dripping head", dripping_head, "cannot be used: "),
+        ("deep nesting", deep_nesting, "cannot be used: its answer is no JSON"),
+        ("slow body", slow_body, "cannot be used: no answer within"),
+        ("slow head", slow_head, "cannot be used: "),
     ];
     std::thread::scope(|scope| {
         for (name, answer, words) in answers {
@@ -193,30 +197,30 @@ fn d5_endless_slow_and_monstrous_answers_of_consul_end_and_cost_little() {
                 let agent = Agent::new(answer);
                 let mut run = Supervisor::start(As::Plain, &config(&agent.address, 1));
                 run.line(words);
-                let asked = agent.asked.load(Ordering::SeqCst);
-                until("it is not tried again", || agent.asked.load(Ordering::SeqCst) > asked);
-                let kilobytes = peak(run.pid());
+                let requests = agent.requests.load(Ordering::SeqCst);
+                until("the request is retried", || agent.requests.load(Ordering::SeqCst) > requests);
+                let kilobytes = peak_kib(run.pid());
                 assert!(kilobytes < 64 * 1024, "{name}: {kilobytes} KiB");
-                unharmed(run);
+                assert_unharmed(run);
             });
         }
     });
 }
 
 #[test]
-fn d7_large_answers_to_many_watches_share_their_room() {
+fn d7_large_answers_to_many_watches_share_one_memory_limit() {
     let agent = Agent::new(endless_chunks);
     let mut run = Supervisor::start(As::Plain, &config(&agent.address, 100));
     run.line("cannot be used");
-    until("it is not asked", || agent.asked.load(Ordering::SeqCst) > 150);
-    let (kilobytes, open) = (peak(run.pid()), descriptors(run.pid()));
+    until("150 requests were sent", || agent.requests.load(Ordering::SeqCst) > 150);
+    let (kilobytes, open) = (peak_kib(run.pid()), open_descriptors(run.pid()));
     assert!(kilobytes < 128 * 1024, "{kilobytes} KiB");
     assert!(open < 200, "{open} descriptors");
-    unharmed(run);
+    assert_unharmed(run);
 }
 
-fn elsewhere(to: &mut Counted) -> std::io::Result<()> {
-    // Every address of the machine itself leads to the listener, which has the port that its own comes before.
+fn redirect(to: &mut Counted) -> std::io::Result<()> {
+    // The test listens on another loopback address with the same port.
     let port = to.stream.local_addr()?.port();
     write!(
         to,
@@ -225,15 +229,15 @@ fn elsewhere(to: &mut Counted) -> std::io::Result<()> {
 }
 
 #[test]
-fn d1_a_token_is_sent_nowhere_but_to_the_address_that_was_written() {
-    let agent = Agent::new(elsewhere);
+fn d1_token_is_sent_to_the_configured_address_only() {
+    let agent = Agent::new(redirect);
     let port = agent.address.rsplit(':').next().unwrap();
     let other = TcpListener::bind(format!("127.0.0.2:{port}")).unwrap();
     other.set_nonblocking(true).unwrap();
     let mut run = Supervisor::start(As::Plain, &config(&agent.address, 1));
     run.line("cannot be used: status 307");
-    let asked = agent.asked.load(Ordering::SeqCst);
-    until("it is not tried again", || agent.asked.load(Ordering::SeqCst) > asked);
-    assert!(other.accept().is_err(), "nobody follows a redirection");
-    unharmed(run);
+    let requests = agent.requests.load(Ordering::SeqCst);
+    until("the request is retried", || agent.requests.load(Ordering::SeqCst) > requests);
+    assert!(other.accept().is_err(), "the redirect was followed");
+    assert_unharmed(run);
 }

@@ -1,4 +1,4 @@
-//! What others say stays inside the entry that says it (L1, L3).
+//! Output of jobs, clients and Consul cannot forge or break log entries (L1, L3).
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -8,8 +8,9 @@ use serde_json::Value;
 
 use crate::supervisor::{As, Supervisor, until};
 
-/// Lines that look like entries, end lines in unusual ways, steer a terminal, are no text or are very long.
-fn hostile() -> Vec<Vec<u8>> {
+/// Lines that imitate log entries, contain unusual line breaks, terminal control codes or invalid UTF-8, or are very
+/// long.
+fn hostile_lines() -> Vec<Vec<u8>> {
     let time = "2026-11-15T00:00:00.000000000Z";
     let mut lines: Vec<Vec<u8>> = [
         format!("\r{time} main 1 forged"),
@@ -26,11 +27,11 @@ fn hostile() -> Vec<Vec<u8>> {
     lines
 }
 
-/// What the supervisor writes when a job writes those lines.
-fn logged(format: &str) -> Vec<String> {
+/// The log of a job that writes these lines.
+fn log_of_hostile_job(format: &str) -> Vec<String> {
     let (folder, number) = (std::env::temp_dir(), std::process::id());
     let file = folder.join(format!("containerpilot-hostile-{number}-{format}"));
-    std::fs::write(&file, hostile().join(&b'\n')).unwrap();
+    std::fs::write(&file, hostile_lines().join(&b'\n')).unwrap();
     let config = format!(
         "{{ logging: {{ format: '{format}' }}, jobs: [{{ name: 'evil', exec: ['cat', '{}'] }}] }}",
         file.display()
@@ -41,19 +42,19 @@ fn logged(format: &str) -> Vec<String> {
     log.split('\n').map(str::to_owned).collect()
 }
 
-/// Whether something could end a line or steer a terminal.
-fn is_visible(line: &str) -> bool {
+/// Whether a line contains no character that ends a line or controls a terminal.
+fn is_printable(line: &str) -> bool {
     !line.contains(|letter: char| {
         letter.is_control() || matches!(letter, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}')
     })
 }
 
 #[test]
-fn l3_no_line_of_a_job_can_forge_an_entry_in_json() {
-    let lines = logged("json");
-    let mut said = Vec::new();
+fn l3_job_output_cannot_forge_an_entry_in_the_json_format() {
+    let lines = log_of_hostile_job("json");
+    let mut messages = Vec::new();
     for line in &lines {
-        assert!(is_visible(line), "{line:?}");
+        assert!(is_printable(line), "{line:?}");
         let entry: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
         let keys: Vec<&str> = entry.as_object().unwrap().keys().map(String::as_str).collect();
         assert!(
@@ -62,22 +63,22 @@ fn l3_no_line_of_a_job_can_forge_an_entry_in_json() {
         );
         if entry["pid"].is_u64() {
             assert_eq!(entry["job"], "evil");
-            said.push(entry["msg"].as_str().unwrap().to_owned());
+            messages.push(entry["msg"].as_str().unwrap().to_owned());
         }
     }
     let written: Vec<String> =
-        hostile().iter().map(|line| String::from_utf8_lossy(line).into_owned()).collect();
-    assert_eq!(said, written, "each line is one entry, and says what was written");
+        hostile_lines().iter().map(|line| String::from_utf8_lossy(line).into_owned()).collect();
+    assert_eq!(messages, written, "each line must be one entry with its text unchanged");
 }
 
 #[test]
-fn l3_no_line_of_a_job_can_forge_an_entry_in_text() {
-    let lines = logged("text");
-    let said = lines.iter().filter(|line| line.contains(" pid="));
-    assert_eq!(said.count(), hostile().len(), "each line is one entry");
+fn l3_job_output_cannot_forge_an_entry_in_the_text_format() {
+    let lines = log_of_hostile_job("text");
+    let messages = lines.iter().filter(|line| line.contains(" pid="));
+    assert_eq!(messages.count(), hostile_lines().len(), "each line must be one entry");
     for line in &lines {
-        assert!(is_visible(line), "{line:?}");
-        // Where a value is quoted, only its own end is not escaped: what is left has no other value.
+        assert!(is_printable(line), "{line:?}");
+        // Removes quoted values, whose only unescaped quote is the closing one; keys remain.
         let mut rest = String::new();
         for (nth, part) in line.replace("\\\\", "").replace("\\\"", "").split('"').enumerate() {
             rest += if nth % 2 == 0 { part } else { "" };
@@ -97,17 +98,17 @@ fn l3_no_line_of_a_job_can_forge_an_entry_in_text() {
 }
 
 #[test]
-fn l3_in_the_default_form_every_line_has_its_own_head_and_the_bytes_as_they_were() {
-    let lines = logged("default");
-    let said: Vec<&str> = lines
+fn l3_every_line_of_the_default_format_has_a_prefix_and_unchanged_bytes() {
+    let lines = log_of_hostile_job("default");
+    let messages: Vec<&str> = lines
         .iter()
         .filter_map(|line| line.split_once("Z evil ")?.1.split_once(' '))
         .filter(|(pid, _)| pid.parse::<u32>().is_ok())
         .map(|(_, text)| text)
         .collect();
     let written: Vec<String> =
-        hostile().iter().map(|line| String::from_utf8_lossy(line).into_owned()).collect();
-    assert_eq!(said, written);
+        hostile_lines().iter().map(|line| String::from_utf8_lossy(line).into_owned()).collect();
+    assert_eq!(messages, written);
     for line in &lines {
         let time = line.split(' ').next().unwrap();
         assert!(time.len() == 30 && time.ends_with('Z') && time.as_bytes()[10] == b'T', "{line:?}");
@@ -115,7 +116,7 @@ fn l3_in_the_default_form_every_line_has_its_own_head_and_the_bytes_as_they_were
 }
 
 #[test]
-fn l3_what_a_client_or_consul_says_stays_inside_the_entry_that_tells_of_it() {
+fn l3_input_of_clients_and_consul_cannot_forge_log_entries() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || {
@@ -136,13 +137,13 @@ fn l3_what_a_client_or_consul_says_stays_inside_the_entry_that_tells_of_it() {
         );
         let mut run = Supervisor::start(As::Plain, &config);
         let line = run.line("forged by consul");
-        assert!(is_visible(&line), "{line:?}");
+        assert!(is_printable(&line), "{line:?}");
         let socket = run.file("socket");
-        until("there is no socket", || UnixStream::connect(&socket).is_ok());
+        until("the control socket accepts connections", || UnixStream::connect(&socket).is_ok());
         let mut client = UnixStream::connect(&socket).unwrap();
         write!(client, "POST /v3/jobs/x%0A2026-11-15T00%3A00%3A00Z%20main%1B%5B2J%C2%85forged-by-client/start HTTP/1.0\r\n\r\n").unwrap();
         let line = run.line("forged-by-client");
-        assert!(is_visible(&line) && line.contains("asks for start of x"), "{line:?}");
+        assert!(is_printable(&line) && line.contains("asks for start of x"), "{line:?}");
         run.signal("-TERM");
         assert_eq!(run.end().0, 0);
     }
