@@ -1,37 +1,37 @@
-//! S1, S4, W3, R1, L1: what `docker stop` and `docker kill` mean.
+//! The effects of `docker stop` and `docker kill` (L1, R1, S4, S7, W3).
 
 use std::time::Duration;
 
 use crate::engine::{Container, busybox};
 
 #[test]
-fn s4_docker_stop_is_over_as_soon_as_the_jobs_are() {
-    // Who waits for either time is found out.
+fn s4_docker_stop_returns_as_soon_as_the_jobs_have_exited() {
+    // Both timeouts are so long that waiting for either fails the test.
     let config = "{ stopTimeout: 300, jobs: [
         { name: 'a', exec: 'sleep 1000' },
         { name: 'farewell', exec: 'echo goodbye', when: { source: 'a', once: 'stopping' } },
     ] }";
     let container = Container::start(config, &[], busybox());
-    container.says("a started");
+    container.wait_for_log("a started");
     let took = container.stop(300);
     assert!(took < Duration::from_secs(60), "{took:?}");
-    assert_eq!(container.code(), "0");
+    assert_eq!(container.exit_code(), "0");
     let log = container.logs();
-    let place = |part: &str| log.find(part).unwrap_or_else(|| panic!("{part}: {log}"));
-    assert!(place("goodbye") < place("a was ended by signal 15"), "{log}");
+    let position = |part: &str| log.find(part).unwrap_or_else(|| panic!("{part}: {log}"));
+    assert!(position("goodbye") < position("a was ended by signal 15"), "{log}");
 }
 
 #[test]
-fn s4_a_job_that_does_not_listen_is_killed_before_docker_would_kill_everything() {
-    // The default stop time is five seconds, and Docker's patience ten: here it has more, as the machine may be busy.
+fn s4_job_that_ignores_sigterm_is_killed_before_dockers_own_timeout() {
+    // The default stop timeout is 5 s and Docker's is 10 s; here Docker gets more, because the machine may be busy.
     let deaf = "trap '' TERM; echo deaf; while :; do sleep 1000; done";
     let config = format!(
         "{{ jobs: [{{ name: 'a', exec: ['sh', '-c', {deaf:?}] }}, {{ name: 'b', exec: 'sleep 1000' }}] }}"
     );
     let container = Container::start(&config, &[], busybox());
-    container.says("deaf");
+    container.wait_for_log("deaf");
     container.stop(60);
-    assert_eq!(container.code(), "0", "137 would be Docker's own SIGKILL");
+    assert_eq!(container.exit_code(), "0", "137 would be SIGKILL by Docker");
     let log = container.logs();
     for part in ["b was ended by signal 15", "the stop time has passed", "a was ended by signal 9"] {
         assert!(log.contains(part), "{part}: {log}");
@@ -39,45 +39,45 @@ fn s4_a_job_that_does_not_listen_is_killed_before_docker_would_kill_everything()
 }
 
 #[test]
-fn s7_alone_with_a_program_every_signal_goes_on_to_it() {
+fn s7_without_a_file_signals_are_forwarded_to_the_program() {
     let script = "trap 'echo hup' HUP; trap 'echo bye; exit 3' TERM; echo ready; while :; do sleep 0.1; done";
-    let container = Container::running(&[], busybox(), &["--", "sh", "-c", script]);
-    container.says("ready");
+    let container = Container::start_with_args(&[], busybox(), &["--", "sh", "-c", script]);
+    container.wait_for_log("ready");
     container.kill("HUP");
-    container.says("hup");
+    container.wait_for_log("hup");
     container.stop(300);
-    assert_eq!(container.code(), "3");
+    assert_eq!(container.exit_code(), "3");
     assert!(container.logs().contains("bye"));
 }
 
 #[test]
-fn w3_docker_kill_runs_the_jobs_that_wait_for_the_signal() {
+fn w3_docker_kill_runs_the_jobs_triggered_by_the_signal() {
     let config = "{ jobs: [
         { name: 'main', exec: 'sleep 1000' },
         { name: 'at-hup', exec: 'echo hup came', when: { source: 'SIGHUP' } },
         { name: 'at-usr2', exec: 'echo usr2 came', when: { source: 'SIGUSR2' } },
     ] }";
     let container = Container::start(config, &[], busybox());
-    container.says("main started");
+    container.wait_for_log("main started");
     container.kill("HUP");
-    container.says("hup came");
+    container.wait_for_log("hup came");
     container.kill("USR2");
-    container.says("usr2 came");
+    container.wait_for_log("usr2 came");
     assert_eq!(container.inspect("{{.State.Running}}"), "true");
 }
 
 #[test]
-fn r1_docker_kill_hup_reloads_where_no_job_waits_for_it() {
+fn r1_docker_kill_hup_reloads_if_no_job_has_it_as_its_source() {
     let container = Container::start("{ jobs: [{ name: 'main', exec: 'sleep 1000' }] }", &[], busybox());
-    container.says("main started");
+    container.wait_for_log("main started");
     container.kill("HUP");
-    container.says("SIGHUP asks for a reload");
-    container.says("kept 1 job");
+    container.wait_for_log("SIGHUP asks for a reload");
+    container.wait_for_log("kept 1 job");
     assert_eq!(container.inspect("{{.State.Running}}"), "true");
 }
 
 #[test]
-fn l1_docker_kill_usr1_opens_the_log_file_anew() {
+fn l1_docker_kill_usr1_reopens_the_log_file() {
     let script = "while :; do echo tick; sleep 0.1; done";
     let config = format!(
         "{{ logging: {{ output: '/run/log' }}, jobs: [{{ name: 'main', exec: ['sh', '-c', {script:?}] }}] }}"

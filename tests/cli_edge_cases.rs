@@ -1,4 +1,4 @@
-//! Odd uses of the command line, each with the answer a person or a program can go on with.
+//! Unusual uses of the command line (C1, C5, X4, X6).
 #![expect(clippy::unwrap_used, reason = "a failed expectation fails the test")]
 
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ fn containerpilot(arguments: &[&str]) -> (Option<i32>, String, String) {
 }
 
 #[test]
-fn c1_a_link_that_leads_nowhere_is_not_passed_over() {
+fn c1_dangling_symlink_in_a_directory_is_an_error() {
     let folder = folder("dangling");
     std::fs::write(folder.join("10.json5"), "{}").unwrap();
     std::os::unix::fs::symlink("nowhere", folder.join("20.json5")).unwrap();
@@ -30,7 +30,7 @@ fn c1_a_link_that_leads_nowhere_is_not_passed_over() {
 }
 
 #[test]
-fn c1_a_folder_inside_the_folder_is_passed_over() {
+fn c1_subdirectory_of_a_directory_is_ignored() {
     let folder = folder("nested");
     std::fs::write(folder.join("10.json5"), "{}").unwrap();
     std::fs::create_dir(folder.join("20.json5")).unwrap();
@@ -38,7 +38,7 @@ fn c1_a_folder_inside_the_folder_is_passed_over() {
 }
 
 #[test]
-fn x4_who_asks_for_json_gets_json_whatever_happened() {
+fn x4_format_json_prints_json_even_for_unreadable_files() {
     let (code, stdout, stderr) = containerpilot(&["check", "--format", "json", "/nonexistent.json5"]);
     assert_eq!(code, Some(1));
     let answer: serde_json::Value = serde_json::from_str(&stdout).unwrap();
@@ -49,7 +49,7 @@ fn x4_who_asks_for_json_gets_json_whatever_happened() {
 }
 
 #[test]
-fn x6_an_empty_path_is_called_so() {
+fn x6_empty_path_is_reported() {
     let (code, _, stderr) = containerpilot(&["check", ""]);
     assert_eq!(
         (code, stderr.as_str()),
@@ -58,21 +58,21 @@ fn x6_an_empty_path_is_called_so() {
 }
 
 #[test]
-fn x6_run_does_not_take_a_path_for_a_program() {
+fn x6_run_does_not_treat_a_path_as_a_program() {
     let (code, _, stderr) = containerpilot(&["run", "a.json5"]);
     assert_eq!(code, Some(2));
     assert!(stderr.contains("name a configuration with -config"), "{stderr}");
 }
 
 #[test]
-fn x6_a_path_that_looks_like_a_flag_stands_behind_dashes() {
+fn x6_path_that_looks_like_a_flag_follows_a_double_dash() {
     let (code, _, stderr) = containerpilot(&["check", "--", "-nonexistent.json5"]);
     assert_eq!(code, Some(1));
     assert!(stderr.contains("-nonexistent.json5 cannot be read"), "{stderr}");
 }
 
 #[test]
-fn c5_a_line_that_fits_is_shown_whole() {
+fn c5_short_line_is_shown_whole() {
     let path = folder("whole").join("a.json5");
     std::fs::write(
         &path,

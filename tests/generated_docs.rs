@@ -1,10 +1,10 @@
-//! The pages of the manual that the program writes itself. `BLESS=1` writes them anew.
+//! The generated pages of the manual are up to date. `BLESS=1` rewrites them.
 #![expect(clippy::unwrap_used, reason = "a failed expectation fails the test")]
 
 use std::path::Path;
 use std::process::Command;
 
-fn printed(command: &str) -> String {
+fn output_of(command: &str) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_containerpilot")).arg(command).output().unwrap();
     assert!(output.status.success());
     String::from_utf8(output.stdout).unwrap()
@@ -16,28 +16,25 @@ fn compare(name: &str, generated: &str) {
         std::fs::write(&path, generated).unwrap();
     }
     let kept = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        kept == generated,
-        "docs/{name} is out of date: write it with `make docs`, and look at the difference"
-    );
+    assert!(kept == generated, "docs/{name} is out of date: run `make docs` and review the difference");
 }
 
 #[test]
-fn the_reference_is_what_the_table_of_fields_says() {
+fn reference_page_matches_the_table_of_fields() {
     compare("reference.md", &containerpilot_config::reference::markdown());
 }
 
 #[test]
-fn the_reference_of_scenarios_is_what_their_table_says() {
+fn scenario_page_matches_its_table_of_fields() {
     compare("scenario.md", &containerpilot_simulation::reference::markdown());
 }
 
 #[test]
-fn the_manual_page_is_what_the_program_prints() {
-    compare("containerpilot.1", &printed("man"));
+fn man_page_matches_the_output_of_man() {
+    compare("containerpilot.1", &output_of("man"));
 }
 
 #[test]
-fn the_schema_is_what_the_program_prints() {
-    compare("schema.json", &printed("schema"));
+fn schema_file_matches_the_output_of_schema() {
+    compare("schema.json", &output_of("schema"));
 }
