@@ -1,4 +1,4 @@
-//! A catalog that is as good as Consul for one service: it registers, forgets, and answers blocking queries.
+//! A minimal Consul agent: it registers and deregisters services and supports blocking queries.
 
 use std::collections::BTreeMap;
 use std::io::{BufReader, Write};
@@ -12,7 +12,7 @@ use crate::http_request::{self, Request};
 
 #[derive(Default)]
 struct Services {
-    /// Each with its name and whether it passes.
+    /// By id: the name of the service and whether its check passes.
     known: BTreeMap<String, (String, bool)>,
     index: u64,
 }
@@ -23,23 +23,22 @@ struct Shared {
     changed: Condvar,
 }
 
-/// A catalog at an address of its own.
-pub(crate) struct Catalog {
+pub(crate) struct FakeConsul {
     pub(crate) address: String,
     shared: Arc<Shared>,
 }
 
-impl Catalog {
+impl FakeConsul {
     pub(crate) fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let shared = Arc::new(Shared::default());
-        // An index of 0 means that there is none.
+        // Index 0 would mean that there is no index.
         shared.services.lock().unwrap().index = 1;
-        let ours = Arc::clone(&shared);
+        let server = Arc::clone(&shared);
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let shared = Arc::clone(&ours);
+                let shared = Arc::clone(&server);
                 std::thread::spawn(move || drop(serve(stream, &shared)));
             }
         });
@@ -52,17 +51,17 @@ impl Catalog {
         services.known.values().filter(|(_, passes)| *passes).map(|(name, _)| name.clone()).collect()
     }
 
-    /// How many services there are, in whatever state.
+    /// The number of registered services in any state.
     pub(crate) fn count(&self) -> usize {
         self.shared.services.lock().unwrap().known.len()
     }
 }
 
-/// Answers the requests of one connection.
+/// Handles the requests of one connection.
 fn serve(mut stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream.try_clone()?);
     while let Some(Request { path, body }) = http_request::next(&mut reader)? {
-        let (status, index, body) = answer(shared, &path, &body);
+        let (status, index, body) = respond(shared, &path, &body);
         let length = body.len();
         write!(
             stream,
@@ -72,9 +71,9 @@ fn serve(mut stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
     Ok(())
 }
 
-fn answer(shared: &Shared, path: &str, body: &[u8]) -> (u16, u64, String) {
+fn respond(shared: &Shared, path: &str, body: &[u8]) -> (u16, u64, String) {
     let mut services = shared.services.lock().unwrap();
-    let done = |services: &mut Services| {
+    let changed = |services: &mut Services| {
         services.index += 1;
         shared.changed.notify_all();
         (200, services.index, String::new())
@@ -87,28 +86,28 @@ fn answer(shared: &Shared, path: &str, body: &[u8]) -> (u16, u64, String) {
             check["Status"] == "passing" || check[0]["Status"] == "passing"
         });
         services.known.insert(word(&body["ID"]), (word(&body["Name"]), passes));
-        return done(&mut services);
+        return changed(&mut services);
     }
     if let Some(id) = path.strip_prefix("/v1/agent/service/deregister/") {
         services.known.remove(id);
-        return done(&mut services);
+        return changed(&mut services);
     }
     if let Some(id) = path.strip_prefix("/v1/agent/check/update/service%3A") {
         let passes = String::from_utf8_lossy(body).contains("passing");
         let Some(known) = services.known.get_mut(id) else {
             return (500, services.index, "Unknown check".to_owned());
         };
-        let changed = std::mem::replace(&mut known.1, passes) != passes;
-        return if changed { done(&mut services) } else { (200, services.index, String::new()) };
+        let is_change = std::mem::replace(&mut known.1, passes) != passes;
+        return if is_change { changed(&mut services) } else { (200, services.index, String::new()) };
     }
     let Some(query) = path.strip_prefix("/v1/health/service/") else {
         return (200, services.index, "[]".to_owned());
     };
     let (name, query) = query.split_once('?').unwrap_or((query, ""));
-    let asked = |key: &str| query.split('&').find_map(|part| part.strip_prefix(key));
-    let index = asked("index=").and_then(|index| index.parse().ok());
+    let parameter = |key: &str| query.split('&').find_map(|part| part.strip_prefix(key));
+    let index = parameter("index=").and_then(|index| index.parse().ok());
     if index == Some(services.index) {
-        let wait = asked("wait=").and_then(|wait| wait.strip_suffix("ms")?.parse().ok());
+        let wait = parameter("wait=").and_then(|wait| wait.strip_suffix("ms")?.parse().ok());
         let wait = Duration::from_millis(wait.unwrap_or(1_000));
         let unchanged = |services: &mut Services| Some(services.index) == index;
         services = shared.changed.wait_timeout_while(services, wait, unchanged).unwrap().0;
