@@ -1,4 +1,4 @@
-//! The books: what was written and what is in the log, which runs have ended and which events told of it.
+//! Reads the log and the event stream, and counts lines, runs and events to compare them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,35 +11,36 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// How often something of a job was said.
+/// The runs of a job, counted in the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Runs {
     pub(crate) started: u64,
-    pub(crate) ended: u64,
-    /// Starts that failed: an end without a beginning.
+    pub(crate) exited: u64,
+    /// Failed starts, which count neither as started nor as exited.
     pub(crate) failed: u64,
 }
 
-/// What the log has said.
+/// The content of the log.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
-    /// The number of the last line of each stream, and how much of its text was there.
+    /// By stream of a run.
     streams: BTreeMap<String, Stream>,
     pub(crate) runs: BTreeMap<String, Runs>,
     pub(crate) lines: u64,
     pub(crate) bytes: u64,
     pub(crate) entries: u64,
-    /// What must never be said, and lines that are not what was written.
+    /// Entries that must never be logged, and lines that differ from what was written.
     pub(crate) wrong: Vec<String>,
-    /// Where all entries go, for whoever looks into a failure.
+    /// `SOAK_LOG`: a copy of all entries of the supervisor.
     pub(crate) copy: Option<fs::File>,
 }
 
 #[derive(Debug, Default)]
 struct Stream {
+    /// The number of the last line.
     lines: u64,
-    /// Whether its last line was cut short, after which there must be none.
-    cut: bool,
+    /// Whether its last line was incomplete, after which no line may follow.
+    truncated: bool,
 }
 
 impl Log {
@@ -51,27 +52,27 @@ impl Log {
         if let Some(token) = token.strip_prefix('~') {
             let (number, length) = (word(), word());
             let payload = parts.next().unwrap_or_default().len();
-            return self.written(token, &number, &length, payload, line);
+            return self.output_line(token, &number, &length, payload, line);
         }
         self.entry(&String::from_utf8_lossy(line));
     }
 
-    fn written(&mut self, token: &str, number: &str, length: &str, payload: usize, line: &[u8]) {
+    fn output_line(&mut self, token: &str, number: &str, length: &str, payload: usize, line: &[u8]) {
         self.lines += 1;
         self.bytes += u64::try_from(line.len()).unwrap_or_default();
         let stream = self.streams.entry(token.to_owned()).or_default();
-        let whole = length.parse() == Ok(payload);
-        if stream.cut {
-            self.wrong.push(format!("{token} goes on after a line that was cut"));
+        let complete = length.parse() == Ok(payload);
+        if stream.truncated {
+            self.wrong.push(format!("{token} continues after an incomplete line"));
         }
         match number.parse::<u64>() {
             Ok(number) if number == stream.lines + 1 => stream.lines = number,
-            // The head of a line that was cut.
-            _ if !whole => {}
+            // A line that is cut off inside its number.
+            _ if !complete => {}
             _ => self.wrong.push(format!("{token}: line {number} follows line {}", stream.lines)),
         }
-        if !whole {
-            stream.cut = true;
+        if !complete {
+            stream.truncated = true;
             stream.lines = stream.lines.saturating_sub(u64::from(number.parse() == Ok(stream.lines)));
         }
     }
@@ -96,19 +97,19 @@ impl Log {
             }
         }
         let Some((_, text)) = line.split_once(' ') else { return };
-        let Some((job, said)) = text.split_once(' ') else { return };
+        let Some((job, message)) = text.split_once(' ') else { return };
         let runs = self.runs.entry(job.to_owned()).or_default();
-        if said.starts_with("started, pid ") {
+        if message.starts_with("started, pid ") {
             runs.started += 1;
-        } else if said.starts_with("exited with code ") || said.starts_with("was ended by signal ") {
-            runs.ended += 1;
-        } else if said.starts_with("could not be started") {
+        } else if message.starts_with("exited with code ") || message.starts_with("was ended by signal ") {
+            runs.exited += 1;
+        } else if message.starts_with("could not be started") {
             runs.failed += 1;
         }
     }
 
-    /// Compares what is in the log with what the writers have recorded, of all runs; how many there were.
-    pub(crate) fn settle(&mut self, folder: &Path) -> usize {
+    /// Compares the log with the records of all writers; returns the number of runs.
+    pub(crate) fn compare_with_records(&mut self, folder: &Path) -> usize {
         let mut runs = 0;
         for entry in fs::read_dir(folder.join("runs")).into_iter().flatten().flatten() {
             let token = entry.file_name().to_string_lossy().into_owned();
@@ -116,7 +117,7 @@ impl Log {
             let recorded: Vec<u64> =
                 record.split_whitespace().filter_map(|count| count.parse().ok()).collect();
             runs += 1;
-            // Killed before it had a record.
+            // It was killed before it wrote its record.
             let [out, err] = recorded.as_slice() else { continue };
             for (stream, recorded) in [('o', *out), ('e', *err)] {
                 let logged = self.streams.get(&format!("{token}{stream}")).map_or(0, |stream| stream.lines);
@@ -136,14 +137,14 @@ impl Log {
     }
 }
 
-/// Reads the log to its end. `frozen` is how many milliseconds nobody is to read it.
-pub(crate) fn keep_log(output: impl Read, log: &Mutex<Log>, frozen: &AtomicU64) {
+/// Reads the log to its end. `pause` is how many milliseconds to stop reading.
+pub(crate) fn read_log(output: impl Read, log: &Mutex<Log>, pause: &AtomicU64) {
     let mut reader = BufReader::with_capacity(1 << 18, output);
     let mut line = Vec::new();
     loop {
-        let nap = frozen.swap(0, Ordering::SeqCst);
-        if nap > 0 {
-            std::thread::sleep(Duration::from_millis(nap));
+        let pause = pause.swap(0, Ordering::SeqCst);
+        if pause > 0 {
+            std::thread::sleep(Duration::from_millis(pause));
         }
         line.clear();
         match reader.read_until(b'\n', &mut line) {
@@ -153,12 +154,12 @@ pub(crate) fn keep_log(output: impl Read, log: &Mutex<Log>, frozen: &AtomicU64) 
     }
 }
 
-/// What the stream of events has told.
+/// The content of the event stream.
 #[derive(Debug, Default)]
 pub(crate) struct Events {
     pub(crate) count: u64,
     last: u64,
-    /// Runs of each job that have ended.
+    /// The exit events of each job.
     pub(crate) exits: BTreeMap<String, u64>,
     pub(crate) codes: BTreeMap<String, u64>,
     pub(crate) caused: u64,
@@ -190,13 +191,12 @@ impl Events {
         {
             *self.exits.entry(word("source")).or_default() += 1;
         }
-        // What follows from an exit by itself names its cause; a job that became unhealthy because its process went has one.
         *self.codes.entry(code).or_default() += 1;
     }
 }
 
-/// Follows the events, again and again if need be, until the end of the world.
-pub(crate) fn keep_events(socket: &PathBuf, events: &Arc<Mutex<Events>>, over: &AtomicBool) {
+/// Reads the event stream, and reconnects until `over` is set.
+pub(crate) fn read_events(socket: &PathBuf, events: &Arc<Mutex<Events>>, over: &AtomicBool) {
     while !over.load(Ordering::SeqCst) {
         let Ok(mut stream) = UnixStream::connect(socket) else {
             std::thread::sleep(Duration::from_millis(20));
