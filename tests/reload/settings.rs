@@ -47,7 +47,7 @@ fn l1_reload_changes_level_format_and_output_of_the_log() {
 }
 
 #[test]
-fn t2_telemetry_moves_and_values_stay() {
+fn t2_reload_moves_telemetry_and_keeps_metric_values() {
     let (first, second) = (free_port(), free_port());
     let metrics = "metrics: [{ name: 'hits', help: 'h', type: 'counter' }]";
     let config = |telemetry: &str| format!("{{ jobs: [{A}], {telemetry} }}");
