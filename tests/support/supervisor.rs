@@ -18,6 +18,7 @@ use nix::unistd::Pid;
 /// The test fails if a single wait takes longer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// How the supervisor runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum As {
     /// As an ordinary process that makes itself a child subreaper.
@@ -57,14 +58,14 @@ impl Supervisor {
     /// Runs the shell script `script`, which may change limits, mounts or `"$@"`, and then starts it with `config`. In
     /// both, `@/` stands for the directory of this test.
     pub(crate) fn behind(how: As, script: &str, config: &str) -> Self {
-        let (folder, file) = written(config);
+        let (folder, file) = write_config(config);
         let script = script.replace("@/", &format!("{}/", folder.display()));
         Self::spawn(how, folder, &script, &["-config", &file], Reader::All)
     }
 
     /// Starts it with `config` and treats its standard output as `reader` says.
     pub(crate) fn read_by(how: As, reader: Reader, config: &str) -> Self {
-        let (folder, file) = written(config);
+        let (folder, file) = write_config(config);
         Self::spawn(how, folder, "", &["-config", &file], reader)
     }
 
@@ -89,16 +90,16 @@ impl Supervisor {
     fn spawn(how: As, folder: PathBuf, script: &str, args: &[&str], reader: Reader) -> Self {
         let pilot = env!("CARGO_BIN_EXE_containerpilot");
         let shell = format!("{script}\nexec \"$@\"");
-        let mut words = match how {
+        let mut command_line = match how {
             As::Plain => vec![],
             As::Init => vec!["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"],
         };
         if !script.is_empty() {
-            words.extend(["sh", "-c", &shell, "sh"]);
+            command_line.extend(["sh", "-c", &shell, "sh"]);
         }
-        words.push(pilot);
-        let mut command = Command::new(words[0]);
-        command.args(&words[1..]).args(args).env_remove("CONTAINERPILOT");
+        command_line.push(pilot);
+        let mut command = Command::new(command_line[0]);
+        command.args(&command_line[1..]).args(args).env_remove("CONTAINERPILOT");
         // Tests run in parallel, so each needs its own socket.
         command.env("CONTAINERPILOT_SOCKET", folder.join("socket"));
         command.stdin(Stdio::null()).stdout(Stdio::piped());
@@ -210,14 +211,14 @@ impl Supervisor {
             assert!(
                 Instant::now() < deadline,
                 "it did not exit within {PATIENCE:?}; the log was:\n{}",
-                self.all()
+                self.read_rest()
             );
             std::thread::sleep(Duration::from_millis(2));
         };
-        (status.code().unwrap_or_else(|| 128 + status.signal().unwrap()), self.all())
+        (status.code().unwrap_or_else(|| 128 + status.signal().unwrap()), self.read_rest())
     }
 
-    fn all(&mut self) -> String {
+    fn read_rest(&mut self) -> String {
         while let Ok(line) = self.lines.recv_timeout(Duration::from_millis(50)) {
             self.seen.push(line);
         }
@@ -248,7 +249,7 @@ fn send(pid: u32, signal: Signal) {
 }
 
 /// Creates the test's directory with the configuration in it.
-fn written(config: &str) -> (PathBuf, String) {
+fn write_config(config: &str) -> (PathBuf, String) {
     let folder = folder();
     let file = folder.join("config.json5");
     fs::write(&file, config.replace("@/", &format!("{}/", folder.display()))).unwrap();
@@ -291,7 +292,7 @@ fn descendants_of(pid: u32) -> Vec<u32> {
     children_of(pid).into_iter().flat_map(|child| [vec![child], descendants_of(child)].concat()).collect()
 }
 
-/// The states of the children of a process, such as `S` or `Z`.
+/// The states of the children of a process, such as `S` (sleeping) or `Z` (zombie).
 pub(crate) fn children(pid: u32) -> Vec<char> {
     let state = |child: u32| {
         let stat = fs::read_to_string(format!("/proc/{child}/stat")).ok()?;
