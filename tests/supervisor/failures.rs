@@ -354,8 +354,8 @@ fn l1_log_file_that_cannot_be_opened_is_reported_by_name() {
     assert_eq!(run.end().0, 1);
 }
 
-/// Runs a program and moves its wall clock by days, back and forth, at every read. It uses ptrace, because the binary
-/// is linked statically and a preloaded library would have no effect.
+/// Runs a program and moves its wall clock by days, back and forth, at every read. It uses ptrace, because a preloaded
+/// library has no effect on a statically linked binary.
 const CLOCK_JUMPS: &str = include_str!("clock_jumps.c");
 
 #[test]
