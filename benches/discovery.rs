@@ -4,19 +4,19 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a measurement stops at what it does not expect")]
 
 #[expect(dead_code, reason = "shared with the tests, which need more of it")]
-#[path = "../tests/discovery/agent.rs"]
-mod agent;
+#[path = "../tests/support/consul.rs"]
+mod consul;
 #[expect(dead_code, reason = "shared with the tests, which need more of it")]
-#[path = "../tests/supervisor/support.rs"]
-mod support;
+#[path = "../tests/support/supervisor.rs"]
+mod supervisor;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use agent::Agent;
-use support::{As, Supervisor, until};
+use consul::Agent;
+use supervisor::{As, Supervisor, until};
 
 fn main() {
     let args: Vec<String> = std::env::args().collect();
@@ -72,7 +72,7 @@ fn change(rounds: usize) {
         let file = file.clone();
         std::thread::spawn(move || {
             let look =
-                || agent::http(&address, "GET", "/v1/health/service/db?passing=1", None, "").unwrap().1;
+                || consul::http(&address, "GET", "/v1/health/service/db?passing=1", None, "").unwrap().1;
             let mut known = look();
             while stopped.recv_timeout(Duration::from_secs(1)).is_err() {
                 let found = look();
@@ -92,7 +92,7 @@ fn change(rounds: usize) {
 }
 
 fn file_of_its_own() -> PathBuf {
-    agent::folder().join("stamp")
+    consul::folder().join("stamp")
 }
 
 /// Makes changes, and waits for the stamp after each.

@@ -1,5 +1,5 @@
-//! The command line from outside: the real binary, its output and its exit codes (X3, X4, X6, C1).
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test stops at what it does not expect")]
+//! The command line of the real binary: output and exit codes (X3, X4, X6, C1, C7, C8, S5).
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a failed expectation fails the test")]
 
 use std::ffi::OsStr;
 use std::fs;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A directory that goes away with the test.
+/// A directory that is removed when it is dropped.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -82,11 +82,11 @@ fn x6_check_prints_the_errors_and_exits_with_1() {
     let text = err(&output);
     assert!(text.contains("unknown key `exce`") && text.contains("a.json5:2:23"), "{text}");
     assert!(text.ends_with("\n1 error\n"), "{text}");
-    assert!(!text.contains('\u{1b}'), "no colour without a terminal");
+    assert!(!text.contains('\u{1b}'), "colours without a terminal");
 }
 
 #[test]
-fn c7_check_refuses_what_can_never_work() {
+fn c7_check_fails_for_a_job_that_can_never_run() {
     let folder = Folder::new("fault");
     let file = folder.file("a.json5", GHOST);
     let output = run(&[OsStr::new("check"), file.as_os_str()]);
@@ -95,7 +95,7 @@ fn c7_check_refuses_what_can_never_work() {
 }
 
 #[test]
-fn c7_the_supervisor_only_warns_of_what_can_never_work() {
+fn c7_run_only_warns_about_a_job_that_can_never_run() {
     let folder = Folder::new("fault-run");
     let file = folder.file("a.json5", GHOST);
     let output = run(&[OsStr::new("-config"), file.as_os_str()]);
@@ -103,7 +103,7 @@ fn c7_the_supervisor_only_warns_of_what_can_never_work() {
 }
 
 #[test]
-fn x4_check_answers_programs_in_json() {
+fn x4_check_prints_json_on_request() {
     let folder = Folder::new("check-json");
     let bad = folder.file("a.json5", "{ jobs: [{ name: 'a', exce: '{{ .X }}' }] }");
     let output = run(&[OsStr::new("check"), OsStr::new("--format=json"), bad.as_os_str()]);
@@ -138,7 +138,7 @@ fn x3_template_prints_the_rendered_text_and_nothing_else() {
 }
 
 #[test]
-fn x3_template_with_a_mistake_prints_nothing_but_the_mistake() {
+fn x3_template_error_leaves_stdout_empty() {
     let folder = Folder::new("template-bad");
     let file = folder.file("a.json5", "{ a: 1 }\n{{ if }}\n");
     let output = run(&[OsStr::new("-template"), OsStr::new("-config"), file.as_os_str()]);
@@ -147,7 +147,7 @@ fn x3_template_with_a_mistake_prints_nothing_but_the_mistake() {
 }
 
 #[test]
-fn c1_a_directory_is_read_in_lexical_order_and_merged() {
+fn c1_directory_is_read_in_lexical_order_and_merged() {
     let folder = Folder::new("directory");
     folder.file("d/20.json", "{ \"jobs\": [{ \"name\": \"a\", \"exec\": \"echo second\" }] }");
     folder.file("d/10.json5", "{ jobs: [{ name: 'a', exec: 'echo first' }, { name: 'b', exec: 'true' }] }");
@@ -174,7 +174,7 @@ fn c1_a_directory_is_read_in_lexical_order_and_merged() {
 }
 
 #[test]
-fn c1_the_configuration_comes_from_flag_environment_or_argument() {
+fn c1_configuration_comes_from_flag_environment_or_argument() {
     let folder = Folder::new("where");
     let file = folder.file("a.json5", GOOD);
     let ok = |output: Output| assert_eq!(code(&output), 0, "{}", err(&output));
@@ -192,14 +192,14 @@ fn c1_the_configuration_comes_from_flag_environment_or_argument() {
 }
 
 #[test]
-fn c1_without_a_configuration_the_message_says_where_one_is_looked_for() {
+fn c1_error_without_a_configuration_lists_the_searched_locations() {
     if Path::new("/etc/containerpilot.json5").exists() || Path::new("/etc/containerpilot.d").exists() {
         return;
     }
     let output = run(&["check"]);
     assert_eq!(code(&output), 1);
-    for place in ["-config", "CONTAINERPILOT", "/etc/containerpilot.json5", "/etc/containerpilot.d"] {
-        assert!(err(&output).contains(place), "{}", err(&output));
+    for location in ["-config", "CONTAINERPILOT", "/etc/containerpilot.json5", "/etc/containerpilot.d"] {
+        assert!(err(&output).contains(location), "{}", err(&output));
     }
 }
 
@@ -249,13 +249,14 @@ fn x6_wrong_usage_exits_with_2() {
 }
 
 #[test]
-fn x4_without_a_supervisor_every_command_says_so_in_one_line() {
-    let folder = Folder::new("nobody");
-    let socket = folder.0.join("nobody.socket");
+fn x4_every_command_without_a_supervisor_fails_with_one_line() {
+    let folder = Folder::new("no-supervisor");
+    let socket = folder.0.join("absent.socket");
     let socket = socket.to_str().unwrap();
     let config = folder.file("a.json5", &format!("{{ control: {{ socket: '{socket}' }} }}"));
     let config = config.to_str().unwrap();
-    let nobody = format!("no supervisor answers at {socket}: is it running? (there is no such socket)\n");
+    let no_supervisor =
+        format!("no supervisor answers at {socket}: is it running? (there is no such socket)\n");
     for args in [
         &["status"][..],
         &["status", "a"],
@@ -277,10 +278,10 @@ fn x4_without_a_supervisor_every_command_says_so_in_one_line() {
         &["putmetric", "a=1"],
         &["ping"],
     ] {
-        for place in [&["--socket", socket][..], &["-config", config]] {
-            let output = run(&[args, place].concat());
+        for location in [&["--socket", socket][..], &["-config", config]] {
+            let output = run(&[args, location].concat());
             assert_eq!((code(&output), out(&output).as_str()), (1, ""), "{args:?}");
-            assert_eq!(err(&output), format!("containerpilot: {nobody}"), "{args:?}");
+            assert_eq!(err(&output), format!("containerpilot: {no_supervisor}"), "{args:?}");
         }
     }
     for (args, words) in [
@@ -293,12 +294,12 @@ fn x4_without_a_supervisor_every_command_says_so_in_one_line() {
     ] {
         let output = run(&[&["-config", config], args].concat());
         assert_eq!((code(&output), out(&output).as_str()), (1, ""), "{args:?}");
-        assert_eq!(err(&output), format!("containerpilot: {words}{nobody}"), "{args:?}");
+        assert_eq!(err(&output), format!("containerpilot: {words}{no_supervisor}"), "{args:?}");
     }
 }
 
 #[test]
-fn x4_a_configuration_that_hides_its_socket_is_shown_and_the_socket_can_be_named() {
+fn x4_unreadable_configuration_is_an_error_unless_socket_is_given() {
     let folder = Folder::new("hidden-socket");
     let config = folder.file("a.json5", "{{ if }}");
     let config = config.to_str().unwrap();
@@ -315,18 +316,18 @@ fn x4_a_configuration_that_hides_its_socket_is_shown_and_the_socket_can_be_named
 }
 
 #[test]
-fn x3_version_and_help() {
+fn x3_version_and_help_are_printed() {
     for args in [&["-version"][..], &["--version"], &["version"], &["-version", "-template"]] {
         let output = run(args);
         assert_eq!(code(&output), 0, "{args:?}");
         let expected = concat!("Version: ", env!("CARGO_PKG_VERSION"), "\n");
         assert!(out(&output).starts_with(expected), "{args:?}");
-        // 3.8's two lines, and behind them one more.
+        // The two lines of 3.8, and one more.
         let names: Vec<String> =
             out(&output).lines().map(|line| line.split(": ").next().unwrap().to_owned()).collect();
         assert_eq!(names, ["Version", "GitHash", "BuildDate"], "{args:?}");
     }
-    let asked = [
+    let help = [
         &["-h"][..],
         &["--help"],
         &["help"],
@@ -334,7 +335,7 @@ fn x3_version_and_help() {
         &["check", "-h"],
         &["check", "x", "--help"],
     ];
-    for args in asked {
+    for args in help {
         let output = run(args);
         assert_eq!((code(&output), err(&output).as_str()), (0, ""), "{args:?}");
         assert!(out(&output).contains("Usage:"), "{args:?}");
@@ -342,7 +343,7 @@ fn x3_version_and_help() {
 }
 
 #[test]
-fn x4_every_command_is_in_the_help_the_man_page_and_the_completions() {
+fn x4_every_command_is_in_help_man_page_and_completions() {
     let help = out(&run(&["help"]));
     let man = out(&run(&["man"]));
     let shells = ["bash", "zsh", "fish"].map(|shell| out(&run(&["completions", shell])));
@@ -363,18 +364,18 @@ fn x4_every_command_is_in_the_help_the_man_page_and_the_completions() {
     }
 }
 
-/// Runs a program of the machine on a text. `make test` installs it; a machine without it is told so.
+/// Runs an installed program with `text` as standard input. `scripts/test-deps` installs the programs that tests need.
 fn feed(program: &str, args: &[&str], text: &str) -> Output {
     let mut command = Command::new(program);
     command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let complain = |error| std::panic::panic_any(format!("{program}: {error}; run scripts/test-deps"));
-    let mut child = command.spawn().unwrap_or_else(complain);
+    let missing = |error| std::panic::panic_any(format!("{program}: {error}; run scripts/test-deps"));
+    let mut child = command.spawn().unwrap_or_else(missing);
     child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
     child.wait_with_output().unwrap()
 }
 
 #[test]
-fn x4_graph_draws_a_picture_that_any_reader_of_xml_takes() {
+fn x4_graph_writes_well_formed_svg_and_other_formats() {
     let folder = Folder::new("graph");
     let odd = r#"{ jobs: [{ name: "a\"]<b>&amp;'\u0001\n", exec: "true" },
                            { name: "b", exec: "true", when: { source: "a\"]<b>&amp;'\u0001\n", each: "exitFailed" } }] }"#;
@@ -400,7 +401,7 @@ fn x4_graph_draws_a_picture_that_any_reader_of_xml_takes() {
 }
 
 #[test]
-fn x4_the_man_page_is_good_roff() {
+fn x4_man_page_passes_mandoc_lint() {
     let output = feed("mandoc", &["-T", "lint", "-W", "warning"], &out(&run(&["man"])));
     assert!(output.status.success(), "{}{}", out(&output), err(&output));
 }
@@ -432,7 +433,7 @@ fn x4_bash_completes_commands_flags_and_values() {
 }
 
 #[test]
-fn x4_fish_completes_commands_and_zsh_takes_the_script() {
+fn x4_fish_completes_commands_and_zsh_accepts_the_script() {
     let script = out(&run(&["completions", "fish"]));
     let output = feed("fish", &["--no-config"], &format!("{script}\ncomplete -C 'containerpilot che'\n"));
     assert!(out(&output).starts_with("check\t"), "{}{}", out(&output), err(&output));
@@ -444,7 +445,7 @@ fn x4_fish_completes_commands_and_zsh_takes_the_script() {
 }
 
 #[test]
-fn the_schema_is_one_and_takes_good_files_only() {
+fn x4_schema_is_valid_and_accepts_only_good_files() {
     let folder = Folder::new("schema");
     let schema = folder.file("schema.json", &out(&run(&["schema"])));
     let check = "import json, sys, jsonschema\n\
@@ -474,21 +475,21 @@ fn the_schema_is_one_and_takes_good_files_only() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_failure() {
+fn x6_closed_standard_output_is_not_a_failure() {
     let mut child = pilot(&["schema"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     assert_eq!((code(&output), err(&output).as_str()), (0, ""));
 }
 
-/// All configurations in a folder and below it.
+/// Collects all configurations in a directory and its subdirectories.
 fn configurations(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
             configurations(&path, found);
         } else if path.extension().is_some_and(|ending| ending == "json5")
-            // `tests/simulate.rs` tries these.
+            // `tests/simulate.rs` runs these.
             && !path.to_string_lossy().ends_with(".scenario.json5")
         {
             found.push(path);
@@ -497,8 +498,8 @@ fn configurations(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 #[test]
-fn every_example_is_good() {
-    // Programs that an example speaks of need not be installed where the tests run.
+fn check_accepts_every_example() {
+    // Programs that the examples use need not be installed.
     let folder = Folder::new("examples");
     for program in ["consul", "nginx", "httpd", "upstreams"] {
         std::os::unix::fs::symlink("/bin/true", folder.0.join(program)).unwrap();
@@ -514,7 +515,7 @@ fn every_example_is_good() {
 }
 
 #[test]
-fn s5_a_configuration_error_exits_with_1() {
+fn s5_configuration_error_exits_with_1() {
     let folder = Folder::new("exit");
     let file = folder.file("a.json5", "{ nope: 1 }");
     let output = run(&[OsStr::new("-config"), file.as_os_str()]);
@@ -523,7 +524,7 @@ fn s5_a_configuration_error_exits_with_1() {
 }
 
 #[test]
-fn c8_migrate_prints_a_file_that_check_finds_good() {
+fn c8_migrate_prints_a_file_that_check_accepts() {
     let folder = Folder::new("migrate");
     let old = folder.file(
         "old.json",
@@ -538,7 +539,7 @@ fn c8_migrate_prints_a_file_that_check_finds_good() {
     let new = folder.file("new.json5", &out(&printed));
     let checked = run(&[OsStr::new("check"), new.as_os_str()]);
     assert_eq!(checked.status.code(), Some(0), "{}", err(&checked));
-    // The file may be named by the environment, so that only the program is left to say.
+    // With the file in the environment, only the program is an argument.
     let printed = pilot(&["migrate", "--", "sleep"]).env("CONTAINERPILOT", &old).output().unwrap();
     assert!(out(&printed).contains(r#"exec: ["sleep"]"#), "{}", err(&printed));
     let again = run(&[OsStr::new("migrate"), new.as_os_str()]);

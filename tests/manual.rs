@@ -1,19 +1,19 @@
-//! The manual is replayed: what it shows is what the program does.
+//! Replays the manual: its examples must do what the manual shows.
 //!
-//! Each page of `docs/` gets a folder of its own, in which its blocks happen one after the other:
+//! Each page of `docs/` gets its own directory, in which its code blocks are executed in order:
 //!
-//! - ```` ```json5 ```` is a configuration that `check` finds good. One that begins with `// NAME` is also saved under
-//!   that name. With `broken` behind it, `check` must refuse it; with `fragment`, it need only be part of one; with
-//!   `scenario`, it is a file for `simulate`, and only saved.
-//! - ```` ```console ```` holds commands (`$ …`, continued by `> …`) and everything they print. A `…` stands for
-//!   anything within a line, and alone on a line for any lines. In ```` ```console with FILE ```` they find a supervisor
-//!   that runs the saved configuration FILE, one for all such blocks of a page; there, numbers of processes, times and
-//!   the blanks between columns are not compared.
-//! - ```` ```template ```` holds variables, a text and what it renders to, with `---` between them; the variables may
-//!   be left out. A result `error: …` is the message of a text that cannot be rendered.
+//! - ```` ```json5 ```` is a configuration that `check` must accept. A block that begins with `// NAME` is also saved
+//!   under that name. `json5 broken` must be refused by `check`; `json5 fragment` is only a part of a configuration;
+//!   `json5 scenario` is a file for `simulate`, which is parsed and saved.
+//! - ```` ```console ```` holds commands (`$ …`, continued by `> …`) and their whole output. `…` stands for any text
+//!   within a line, and alone on a line for any lines. The commands of ```` ```console with FILE ```` run against a
+//!   supervisor with the saved configuration FILE, one for all such blocks of a page; there, pids, times and the width
+//!   of columns are not compared.
+//! - ```` ```template ```` holds variables (optional), a template and its result, separated by `---`. A result
+//!   `error: …` is the error message of the template.
 //!
-//! The examples are tried too.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test stops at what it does not expect")]
+//! The examples of `examples/` are run too.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a failed expectation fails the test")]
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_containerpilot");
-/// Programs that examples speak of and that need not be installed where the tests run.
+/// Programs that the examples use and that need not be installed.
 const PROGRAMS: [&str; 7] = ["nginx", "consul", "node", "consul-template", "backup", "pg_isready", "pkill"];
 
 #[derive(Debug)]
@@ -75,11 +75,11 @@ fn blocks(page: &str) -> Vec<Block> {
             (None, false) => {}
         }
     }
-    assert!(!open, "a block is not closed");
+    assert!(!open, "a code block is not closed");
     blocks
 }
 
-/// A folder for one page, and beside it one with the programs its examples name.
+/// Creates the directory of a page, with a working directory and a `bin` directory for the programs of its examples.
 fn folder(page: &str) -> PathBuf {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("manual").join(page.replace('/', "-"));
     let _ = std::fs::remove_dir_all(&path);
@@ -88,7 +88,7 @@ fn folder(page: &str) -> PathBuf {
     std::os::unix::fs::symlink(BINARY, path.join("bin/containerpilot")).unwrap();
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
     std::os::unix::fs::symlink(examples, path.join("here/examples")).unwrap();
-    // A port for the page's servers; others may run at the same time.
+    // A free port for the servers of the page, because tests run in parallel.
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     std::fs::write(path.join("port"), port.to_string()).unwrap();
     for program in PROGRAMS {
@@ -97,12 +97,12 @@ fn folder(page: &str) -> PathBuf {
     path
 }
 
-/// A command in the page's folder, with nothing in its environment but PATH.
+/// A command in the page's directory, with an almost empty environment.
 fn command(folder: &Path, program: &str) -> Command {
     let mut command = Command::new(program);
     let path = format!("{}:/usr/local/bin:/usr/bin:/bin", folder.join("bin").display());
     command.env_clear().env("PATH", path).current_dir(folder.join("here"));
-    // Supervisors of other pages and other tests run at the same time. Not below the folder: its path may be too long.
+    // A socket of its own, because tests run in parallel. It is not in the page's directory, whose path may be too long.
     let page = folder.file_name().unwrap_or_default().to_string_lossy();
     let socket = format!("containerpilot-{}-{page}.socket", std::process::id());
     command.env("CONTAINERPILOT_SOCKET", std::env::temp_dir().join(socket));
@@ -110,25 +110,25 @@ fn command(folder: &Path, program: &str) -> Command {
     command
 }
 
-fn fed(mut command: Command, input: &str) -> Output {
+fn run_with_stdin(mut command: Command, input: &str) -> Output {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
     child.wait_with_output().unwrap()
 }
 
-/// Whether a text is as expected, where `…` stands for anything.
-fn fits(expected: &[&str], found: &[&str]) -> bool {
+/// Whether lines match the expected ones, in which `…` alone on a line stands for any lines.
+fn lines_match(expected: &[&str], found: &[&str]) -> bool {
     match expected {
         [] => found.is_empty(),
-        ["…", rest @ ..] => (0..=found.len()).any(|skipped| fits(rest, &found[skipped..])),
+        ["…", rest @ ..] => (0..=found.len()).any(|skipped| lines_match(rest, &found[skipped..])),
         [first, rest @ ..] => {
-            found.first().is_some_and(|line| line_fits(first, line)) && fits(rest, &found[1..])
+            found.first().is_some_and(|line| line_matches(first, line)) && lines_match(rest, &found[1..])
         }
     }
 }
 
-fn line_fits(expected: &str, found: &str) -> bool {
+fn line_matches(expected: &str, found: &str) -> bool {
     let mut parts = expected.split('…');
     let first = parts.next().unwrap_or_default();
     let Some(mut rest) = found.strip_prefix(first) else { return false };
@@ -141,7 +141,7 @@ fn line_fits(expected: &str, found: &str) -> bool {
     rest.ends_with(last)
 }
 
-/// The commands of a console block, each with what it is to print.
+/// The commands of a console block, each with its expected output.
 fn commands(text: &str) -> Vec<(String, Vec<&str>)> {
     let mut commands: Vec<(String, Vec<&str>)> = Vec::new();
     for line in text.lines() {
@@ -158,7 +158,7 @@ fn commands(text: &str) -> Vec<(String, Vec<&str>)> {
     commands
 }
 
-/// A supervisor that the commands of a page speak to; it goes away with the page.
+/// The supervisor that the commands of a page control; it is stopped when it is dropped.
 struct Supervisor {
     config: String,
     child: Child,
@@ -184,7 +184,7 @@ impl Supervisor {
 
 impl Drop for Supervisor {
     fn drop(&mut self) {
-        // Politely, so that its jobs go too; and if that does not help, by force.
+        // SIGTERM lets it stop its jobs; SIGKILL follows after 20 s.
         let _ = Command::new("kill").arg(self.child.id().to_string()).status();
         let deadline = Instant::now() + Duration::from_secs(20);
         while self.child.try_wait().is_ok_and(|status| status.is_none()) {
@@ -196,8 +196,8 @@ impl Drop for Supervisor {
     }
 }
 
-/// A line in which nothing is left that differs from run to run.
-fn timeless(line: &str) -> String {
+/// Replaces the words of a line that differ from run to run: durations, times, pids.
+fn normalise(line: &str) -> String {
     let word = |word: &str| {
         let core = word.trim_matches([',', ';', '(', ')', ':']);
         let starts = core.starts_with(|c: char| c.is_ascii_digit());
@@ -217,7 +217,7 @@ fn timeless(line: &str) -> String {
     line.split_whitespace().map(word).collect::<Vec<_>>().join(" ")
 }
 
-/// Runs the commands of a block in one shell, and compares what each prints.
+/// Runs the commands of a block in one shell and compares the output of each.
 fn replay(folder: &Path, text: &str, supervisor: Option<&Supervisor>) -> Result<(), String> {
     const MARK: &str = "--- the next command ---";
     let commands = commands(text);
@@ -225,29 +225,29 @@ fn replay(folder: &Path, text: &str, supervisor: Option<&Supervisor>) -> Result<
     for (command, _) in &commands {
         script += &format!("{command}\nstatus=$?; printf '%s\\n' '{MARK}'; (exit $status)\n");
     }
-    // What never ends is a failure too, and leaves nothing behind.
+    // A command that hangs is killed, and fails the test.
     let mut shell = command(folder, "timeout");
     if let Some(supervisor) = supervisor {
         shell.env("CONTAINERPILOT", &supervisor.config);
     }
     shell.args(["--kill-after=10", "120", "sh", "-c"]).arg(script);
-    let printed = String::from_utf8(fed(shell, "").stdout).unwrap();
+    let printed = String::from_utf8(run_with_stdin(shell, "").stdout).unwrap();
     let mark = format!("{MARK}\n");
     let mut printed = printed.split(&mark);
     for (command, expected) in commands {
         let found = printed.next().unwrap_or_default();
         let lines = found.lines();
-        let fit = if supervisor.is_some() {
-            let expected: Vec<String> = expected.iter().map(|line| timeless(line)).collect();
-            let found: Vec<String> = lines.map(timeless).collect();
-            fits(
+        let matched = if supervisor.is_some() {
+            let expected: Vec<String> = expected.iter().map(|line| normalise(line)).collect();
+            let found: Vec<String> = lines.map(normalise).collect();
+            lines_match(
                 &expected.iter().map(|line| &**line).collect::<Vec<_>>(),
                 &found.iter().map(|line| &**line).collect::<Vec<_>>(),
             )
         } else {
-            fits(&expected, &lines.collect::<Vec<_>>())
+            lines_match(&expected, &lines.collect::<Vec<_>>())
         };
-        if !fit {
+        if !matched {
             return Err(format!("`{command}` prints\n{found}"));
         }
     }
@@ -265,7 +265,7 @@ fn configuration(folder: &Path, language: &str, text: &str) -> Result<(), String
     }
     if language == "json5 scenario" {
         let good = containerpilot_config::json5::parse(text.as_bytes()).errors.is_empty();
-        return if good { Ok(()) } else { Err("is no JSON5".to_owned()) };
+        return if good { Ok(()) } else { Err("is not JSON5".to_owned()) };
     }
     if language == "json5 fragment" {
         let environment = Default::default();
@@ -275,16 +275,20 @@ fn configuration(folder: &Path, language: &str, text: &str) -> Result<(), String
             rendered
                 .is_ok_and(|rendered| containerpilot_config::json5::parse(&rendered.text).errors.is_empty())
         };
-        return if wrapped.iter().any(parses) { Ok(()) } else { Err("is no part of a file".to_owned()) };
+        return if wrapped.iter().any(parses) {
+            Ok(())
+        } else {
+            Err("is not a part of a configuration".to_owned())
+        };
     }
     let mut check = command(folder, BINARY);
     check.args(["check", "-"]);
-    let Output { status, stderr, .. } = fed(check, text);
+    let Output { status, stderr, .. } = run_with_stdin(check, text);
     let refused = language == "json5 broken";
     if status.code() == Some(i32::from(refused)) {
         Ok(())
     } else {
-        Err(format!("check says\n{}", String::from_utf8_lossy(&stderr)))
+        Err(format!("check prints\n{}", String::from_utf8_lossy(&stderr)))
     }
 }
 
@@ -293,12 +297,12 @@ fn template(folder: &Path, text: &str) -> Result<(), String> {
     let (variables, source, expected) = match parts[..] {
         [variables, source, expected] => (variables, source, expected),
         [source, expected] => ("", source, expected),
-        _ => return Err("two or three parts are expected".to_owned()),
+        _ => return Err("expected two or three parts".to_owned()),
     };
     let mut render = command(folder, BINARY);
     render.args(["render", "-"]).env_clear();
     render.envs(variables.lines().map(|line| line.split_once('=').unwrap()));
-    let Output { stdout, stderr, .. } = fed(render, source.strip_suffix('\n').unwrap_or(source));
+    let Output { stdout, stderr, .. } = run_with_stdin(render, source.strip_suffix('\n').unwrap_or(source));
     let (stdout, stderr) = (String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap());
     let found = if stderr.is_empty() { stdout } else { stderr.lines().next().unwrap().to_owned() };
     let expected = expected.strip_suffix('\n').unwrap_or(expected);
@@ -306,7 +310,7 @@ fn template(folder: &Path, text: &str) -> Result<(), String> {
 }
 
 #[test]
-fn the_manual_shows_what_the_program_does() {
+fn every_code_block_of_the_manual_works_as_shown() {
     let (mut counts, mut wrong) = ([0; 3], Vec::new());
     for (page, text) in pages() {
         let folder = folder(&page);
@@ -315,11 +319,11 @@ fn the_manual_shows_what_the_program_does() {
             if let Some(config) = language.strip_prefix("console with ")
                 && supervisor.as_ref().is_none_or(|running| running.config != config)
             {
-                // The one before goes first.
+                // The previous one is stopped first.
                 drop(supervisor.take());
                 supervisor = Some(Supervisor::start(&folder, config));
             }
-            let (kind, answer) = match language.as_str() {
+            let (kind, result) = match language.as_str() {
                 "console" => (0, replay(&folder, &text, None)),
                 console if console.starts_with("console with ") => {
                     (0, replay(&folder, &text, supervisor.as_ref()))
@@ -329,12 +333,12 @@ fn the_manual_shows_what_the_program_does() {
                 }
                 "template" => (2, template(&folder, &text)),
                 other if other.starts_with("json5") || other.is_empty() => {
-                    (1, Err(format!("a block cannot be `{other}`")))
+                    (1, Err(format!("unknown kind of block `{other}`")))
                 }
                 _ => continue,
             };
             counts[kind] += 1;
-            if let Err(why) = answer {
+            if let Err(why) = result {
                 wrong.push(format!("docs/{page}:{line}: {why}"));
             }
         }
@@ -345,14 +349,14 @@ fn the_manual_shows_what_the_program_does() {
     assert!(counts.iter().all(|count| *count > 0));
 }
 
-/// The anchor that a heading gets where the pages are shown.
+/// The anchor that GitHub gives to a heading.
 fn anchor(heading: &str) -> String {
     let kept = heading.trim_start_matches('#').trim().to_lowercase().replace(' ', "-");
     kept.chars().filter(|c| c.is_alphanumeric() || matches!(c, '-' | '_')).collect()
 }
 
 #[test]
-fn every_link_of_the_manual_leads_somewhere() {
+fn every_relative_link_of_the_manual_has_a_target() {
     let mut wrong = Vec::new();
     for (page, text) in pages() {
         let path = docs().join(&page);
@@ -369,11 +373,11 @@ fn every_link_of_the_manual_leads_somewhere() {
             }
         }
     }
-    assert!(wrong.is_empty(), "these links lead nowhere: {wrong:#?}");
+    assert!(wrong.is_empty(), "links without a target: {wrong:#?}");
 }
 
 #[test]
-fn every_page_is_in_the_table_of_contents() {
+fn every_page_of_the_manual_is_in_the_table_of_contents() {
     let contents = std::fs::read_to_string(docs().join("README.md")).unwrap();
     for (page, _) in pages().into_iter().filter(|(page, _)| page != "README.md") {
         assert!(contents.contains(&format!("]({page})")), "docs/README.md does not name {page}");
@@ -381,7 +385,7 @@ fn every_page_is_in_the_table_of_contents() {
 }
 
 #[test]
-fn c2_every_function_of_templates_has_an_example() {
+fn c2_every_template_function_has_an_example_in_the_manual() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/config/src/template/funcs.rs");
     let source = std::fs::read_to_string(source).unwrap();
     let page = std::fs::read_to_string(docs().join("templates.md")).unwrap();
@@ -392,7 +396,7 @@ fn c2_every_function_of_templates_has_an_example() {
         .collect();
     let table = source.split("FUNCTIONS: [").nth(1).unwrap();
     let names = table.split("entry(").skip(1).filter_map(|row| row.split('"').nth(1));
-    // `call` needs a function as a value, and no template of ours ever has one.
+    // `call` needs a function value, which no template can have here.
     let names: Vec<&str> = names.filter(|name| *name != "call").collect();
     assert!(names.len() > 20, "{names:?}");
     let used = |name: &&str| examples.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == *name);
@@ -401,14 +405,14 @@ fn c2_every_function_of_templates_has_an_example() {
 }
 
 #[test]
-fn the_example_of_hooks_runs_them_in_order() {
+fn hooks_example_runs_hooks_in_order() {
     let folder = folder("hooks");
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/hooks.json5");
     let mut supervisor = command(&folder, "containerpilot");
     supervisor.arg("-config").arg(example).env("LIFE", "0.1");
-    let Output { status, stdout, .. } = fed(supervisor, "");
+    let Output { status, stdout, .. } = run_with_stdin(supervisor, "");
     let printed = String::from_utf8(stdout).unwrap();
     assert_eq!(status.code(), Some(3), "{printed}");
-    let places = ["serving", "the server goes", "the server is gone"].map(|text| printed.find(text));
-    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{printed}");
+    let positions = ["serving", "the server goes", "the server is gone"].map(|text| printed.find(text));
+    assert!(positions.iter().all(Option::is_some) && positions.is_sorted(), "{printed}");
 }

@@ -1,5 +1,5 @@
-//! The comparison with the peers: that its page is what its figures say, and that it still measures.
-#![expect(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
+//! The comparison with other init systems in `benches/peers`: its page matches its figures, and it still measures.
+#![expect(clippy::unwrap_used, reason = "a failed expectation fails the test")]
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -9,27 +9,27 @@ fn harness(words: &[&str]) -> Output {
     Command::new("python3").arg(here.join("benches/peers")).args(words).output().unwrap()
 }
 
-fn said(output: &Output) -> String {
+fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// `BLESS=1` writes the page and its pictures anew, without measuring anything.
+/// `BLESS=1` rewrites the page and its pictures from the stored figures, without measuring.
 #[test]
-fn the_page_beside_the_peers_is_what_its_figures_say() {
+fn peers_page_matches_its_figures() {
     let bless = std::env::var_os("BLESS").is_some_and(|value| value == "1");
     let done = harness(&[if bless { "--render" } else { "--check" }]);
-    assert!(done.status.success(), "{}", said(&done));
+    assert!(done.status.success(), "{}", stderr(&done));
 }
 
-/// Little of each, with the floor and this program; what the figures are does not matter here.
+/// Runs a few scenes quickly; the figures themselves do not matter.
 #[test]
-fn the_harness_measures() {
+fn peers_harness_measures_a_few_scenes_quickly() {
     let folder = std::env::temp_dir().join(format!("containerpilot-peers-{}", std::process::id()));
     let out = folder.display().to_string();
     let ours = ["--binary", env!("CARGO_BIN_EXE_containerpilot"), "--peers", "floor,containerpilot"];
-    let little = ["--quick", "--scenes", "start,fleet,log,restart", "--patience", "0", "--out", &out];
-    let done = harness(&[&ours[..], &little[..]].concat());
-    assert!(done.status.success(), "{}", said(&done));
+    let quick = ["--quick", "--scenes", "start,fleet,log,restart", "--patience", "0", "--out", &out];
+    let done = harness(&[&ours[..], &quick[..]].concat());
+    assert!(done.status.success(), "{}", stderr(&done));
     let page = std::fs::read_to_string(folder.join("peers.md")).unwrap();
     let kept = std::fs::read_to_string(folder.join("peers.json")).unwrap();
     let picture = std::fs::read_to_string(folder.join("peers/log.svg")).unwrap();
@@ -40,7 +40,7 @@ fn the_harness_measures() {
         let line = page.lines().find(|line| line.starts_with(&format!("| {row}")));
         let cells: Vec<&str> = line.unwrap_or_default().split('|').map(str::trim).collect();
         let figure = cells.get(3).copied().unwrap_or_default().trim_matches('*').replace(',', "");
-        assert!(figure.parse::<f64>().is_ok_and(|figure| figure > 0.0), "{row}: {line:?}\n{}", said(&done));
+        assert!(figure.parse::<f64>().is_ok_and(|figure| figure > 0.0), "{row}: {line:?}\n{}", stderr(&done));
     }
     assert!(picture.contains("<svg") && picture.contains("</svg>"));
     let kept: serde_json::Value = serde_json::from_str(&kept).unwrap();
@@ -49,8 +49,12 @@ fn the_harness_measures() {
 }
 
 #[test]
-fn a_scene_that_there_is_not_is_named_with_those_there_are() {
+fn peers_harness_lists_the_scenes_for_an_unknown_name() {
     let done = harness(&["--binary", env!("CARGO_BIN_EXE_containerpilot"), "--scenes", "lunch"]);
     assert!(!done.status.success());
-    assert!(said(&done).contains("there is no scene 'lunch': it is one of start, memory"), "{}", said(&done));
+    assert!(
+        stderr(&done).contains("there is no scene 'lunch': it is one of start, memory"),
+        "{}",
+        stderr(&done)
+    );
 }

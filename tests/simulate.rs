@@ -1,14 +1,14 @@
-//! `simulate` from outside: the real program, its files and its exit codes.
-#![expect(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
+//! The command `simulate`: its files, output formats and exit codes (X4, X6).
+#![expect(clippy::unwrap_used, reason = "a failed expectation fails the test")]
 
-#[path = "supervisor/patience.rs"]
-mod patience;
+#[path = "support/deadline.rs"]
+mod deadline;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Duration;
 
-use patience::until_within;
+use deadline::until_within;
 use serde_json::Value;
 
 fn folder(name: &str) -> PathBuf {
@@ -22,7 +22,7 @@ fn example(name: &str) -> String {
     format!("{}/examples/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Exit code, standard output and standard error.
+/// Runs `simulate`; returns exit code, standard output and standard error.
 fn simulate(arguments: &[&str]) -> (Option<i32>, String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_containerpilot"));
     let Output { status, stdout, stderr } =
@@ -40,7 +40,7 @@ fn file(folder: &Path, name: &str, text: &str) -> String {
 const QUICKSTART: &str = "quickstart.json5";
 
 #[test]
-fn x4_every_example_of_a_scenario_holds() {
+fn x4_expectations_of_every_example_scenario_hold() {
     let mut tried = 0;
     for entry in std::fs::read_dir(example("")).unwrap() {
         let path = entry.unwrap().path();
@@ -56,7 +56,7 @@ fn x4_every_example_of_a_scenario_holds() {
 }
 
 #[test]
-fn x6_the_exit_code_says_whether_everything_is_as_expected() {
+fn x6_exit_code_tells_whether_all_expectations_hold() {
     let folder = folder("codes");
     let config = example(QUICKSTART);
     let wrong = file(&folder, "wrong.json5", "{ expect: [{ exit: 3 }] }");
@@ -79,7 +79,7 @@ fn x6_the_exit_code_says_whether_everything_is_as_expected() {
 }
 
 #[test]
-fn x4_with_config_the_only_argument_is_the_scenario() {
+fn x4_argument_beside_config_is_the_scenario() {
     let (code, stdout, _) =
         simulate(&["-config", &example(QUICKSTART), &example("quickstart.scenario.json5")]);
     assert_eq!(code, Some(0));
@@ -87,7 +87,7 @@ fn x4_with_config_the_only_argument_is_the_scenario() {
 }
 
 #[test]
-fn x4_programs_and_users_need_not_be_there() {
+fn x4_programs_and_users_need_not_exist() {
     let folder = folder("elsewhere");
     let config = file(
         &folder,
@@ -99,7 +99,7 @@ fn x4_programs_and_users_need_not_be_there() {
 }
 
 #[test]
-fn x4_json_has_a_shape_that_programs_can_rely_on() {
+fn x4_json_output_has_a_stable_structure() {
     let arguments = [&*example(QUICKSTART), &example("quickstart.scenario.json5"), "--format", "json"];
     let (code, stdout, _) = simulate(&arguments);
     assert_eq!(code, Some(0));
@@ -128,7 +128,7 @@ fn x4_json_has_a_shape_that_programs_can_rely_on() {
 }
 
 #[test]
-fn x4_the_picture_has_a_lane_for_each_job_and_is_well_formed() {
+fn x4_svg_has_a_lane_for_each_job_and_is_well_formed() {
     let folder = folder("picture");
     let out = folder.join("a.svg");
     let arguments = [
@@ -154,7 +154,7 @@ fn x4_the_picture_has_a_lane_for_each_job_and_is_well_formed() {
 }
 
 #[test]
-fn x4_what_comes_often_is_counted_unless_everything_is_wanted() {
+fn x4_frequent_events_are_summarised_unless_full() {
     let some = simulate(&[&example(QUICKSTART)]).1;
     let all = simulate(&[&example(QUICKSTART), "--full"]).1;
     assert!(some.contains("not shown (use --full): ticker exitSuccess"), "{some}");
@@ -163,7 +163,7 @@ fn x4_what_comes_often_is_counted_unless_everything_is_wanted() {
 }
 
 #[test]
-fn x4_a_reload_reads_the_other_file_beside_the_scenario() {
+fn x4_reload_reads_files_relative_to_the_scenario() {
     let folder = folder("reload");
     let config = file(&folder, "a.json5", r#"{ jobs: [{ name: "a", exec: "a" }] }"#);
     file(&folder, "b.json5", r#"{ jobs: [{ name: "a", exec: "a" }, { name: "b", exec: "b" }] }"#);
@@ -177,7 +177,7 @@ fn x4_a_reload_reads_the_other_file_beside_the_scenario() {
 }
 
 #[test]
-fn x4_exploring_finds_a_ring_of_waits_and_a_seed_that_shows_it() {
+fn x4_explore_finds_a_dependency_cycle_and_the_seed_that_shows_it() {
     let folder = folder("ring");
     let health = "health: { exec: 'true', interval: 5, ttl: 15 }";
     let text = format!(
@@ -198,7 +198,7 @@ fn x4_exploring_finds_a_ring_of_waits_and_a_seed_that_shows_it() {
 }
 
 #[test]
-fn x4_exploring_finds_a_stop_that_takes_too_long() {
+fn x4_explore_finds_a_stop_that_takes_too_long() {
     let folder = folder("slow");
     let config = file(
         &folder,
@@ -212,22 +212,22 @@ fn x4_exploring_finds_a_stop_that_takes_too_long() {
 }
 
 #[test]
-fn x4_exploring_a_sound_configuration_is_well() {
+fn x4_explore_finds_no_problem_in_a_sound_configuration() {
     let (code, stdout, _) = simulate(&[&example(QUICKSTART), "--explore", "200"]);
     assert_eq!(code, Some(0), "{stdout}");
     assert!(stdout.contains("200 variations tried: no problems"), "{stdout}");
 }
 
-/// The events of jobs but those of the ticker, whose clock is real in one of the two.
+/// The events of jobs, without those of the ticker, whose timing differs between simulation and real run.
 fn order(events: impl Iterator<Item = (String, String)>) -> Vec<String> {
     let events = events.filter(|(source, _)| source != "ticker" && !source.is_empty() && source != "global");
     events.map(|(source, code)| format!("{source} {code}")).collect()
 }
 
 #[test]
-fn x4_a_rehearsal_has_the_order_of_events_of_the_real_thing() {
+fn x4_simulation_has_the_same_order_of_events_as_a_real_run() {
     let folder = folder("real");
-    // For real: every event is in the log at level debug.
+    // The real run logs every event at level debug.
     let log = folder.join("log");
     let mut real = Command::new(env!("CARGO_BIN_EXE_containerpilot"))
         .args(["-config", &example(QUICKSTART)])
@@ -235,26 +235,27 @@ fn x4_a_rehearsal_has_the_order_of_events_of_the_real_thing() {
         .env("LOG_LEVEL", "debug")
         .env(
             "CONTAINERPILOT_SOCKET",
-            std::env::temp_dir().join(format!("rehearsal-{}.socket", std::process::id())),
+            std::env::temp_dir().join(format!("simulate-{}.socket", std::process::id())),
         )
         .stdout(std::fs::File::create(&log).unwrap())
         .spawn()
         .unwrap();
-    let so_far = || std::fs::read_to_string(&log).unwrap();
-    until_within(Duration::from_secs(60), so_far, || {
-        assert!(real.try_wait().unwrap().is_none(), "it has ended");
-        so_far().contains("event greeter stopped")
+    let log_so_far = || std::fs::read_to_string(&log).unwrap();
+    let what = || format!("greeter is stopped; the log was:\n{}", log_so_far());
+    until_within(Duration::from_secs(60), what, || {
+        assert!(real.try_wait().unwrap().is_none(), "the supervisor has exited");
+        log_so_far().contains("event greeter stopped")
     });
     assert!(Command::new("kill").arg(real.id().to_string()).status().unwrap().success());
     assert!(real.wait().unwrap().success());
     let log = std::fs::read_to_string(&log).unwrap();
-    let told = log.lines().filter_map(|line| line.split_once("event ")).filter_map(|(_, event)| {
+    let logged = log.lines().filter_map(|line| line.split_once("event ")).filter_map(|(_, event)| {
         let (event, _) = event.split_once(',').unwrap_or((event, ""));
         let (source, code) = event.trim().rsplit_once(' ')?;
         Some((source.to_owned(), code.to_owned()))
     });
-    let real = order(told);
-    // In a rehearsal, with what the programs of the example do.
+    let real = order(logged);
+    // The simulation, with run times like those of the example's programs.
     let text =
         "{ jobs: [{ name: 'setup', runs: { lasts: '10ms' } }, { name: 'greeter', runs: { lasts: '10ms' } },
         { name: 'farewell', runs: { lasts: '10ms' } }], happens: [{ at: 3, signal: 'TERM' }] }";

@@ -1,26 +1,26 @@
-//! The commands that speak to a running supervisor, from outside: the real binary asks the real binary (X3–X6).
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test stops at what it does not expect")]
+//! The commands that control a running supervisor, run by the real binary against the real binary (X3–X6).
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a failed expectation fails the test")]
 
-#[path = "../supervisor/support.rs"]
-#[expect(dead_code, reason = "the supervisor's own tests need more of it")]
-mod support;
+#[path = "../support/supervisor.rs"]
+#[expect(dead_code, reason = "tests/supervisor uses more of it")]
+mod supervisor;
 
-mod following;
-mod looking;
-mod ordering;
+mod actions;
+mod queries;
+mod streams;
 
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use support::{As, Supervisor};
+use supervisor::{As, Supervisor};
 
-/// A supervisor with a socket in its own folder.
+/// Starts a supervisor with a control socket in the directory of the test.
 fn supervisor(config: &str) -> Supervisor {
     let config = config.replacen('{', "{ control: { socket: '@/socket' }, ", 1);
     Supervisor::start(As::Plain, &config)
 }
 
-/// A command that asks it.
+/// A command that uses the control socket of that supervisor.
 fn command(supervisor: &Supervisor, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_containerpilot"));
     command.args(args).env_remove("CONTAINERPILOT").stdin(Stdio::null());
@@ -28,24 +28,24 @@ fn command(supervisor: &Supervisor, args: &[&str]) -> Command {
     command
 }
 
-/// Exit code, standard output and standard error of a command.
+/// Runs a command; returns exit code, standard output and standard error.
 fn ask(supervisor: &Supervisor, args: &[&str]) -> (i32, String, String) {
-    told(&command(supervisor, args).output().unwrap())
+    decode(&command(supervisor, args).output().unwrap())
 }
 
-fn told(output: &Output) -> (i32, String, String) {
+fn decode(output: &Output) -> (i32, String, String) {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
 }
 
-/// What a command prints that must succeed.
+/// Runs a command that must succeed; returns its standard output.
 fn good(supervisor: &Supervisor, args: &[&str]) -> String {
     let (code, out, err) = ask(supervisor, args);
     assert_eq!((code, err.as_str()), (0, ""), "{args:?}: {out}");
     out
 }
 
-/// What a command says that must fail, in one line.
+/// Runs a command that must fail with code 1 and one line of error; returns that line.
 fn bad(supervisor: &Supervisor, args: &[&str]) -> String {
     let (code, out, err) = ask(supervisor, args);
     assert_eq!((code, out.as_str()), (1, ""), "{args:?}: {err}");
@@ -54,7 +54,7 @@ fn bad(supervisor: &Supervisor, args: &[&str]) -> String {
     line.trim_end().to_owned()
 }
 
-/// Waits until a job is in a state; the supervisor need not listen yet.
+/// Waits until a job is in a state. The supervisor need not listen yet.
 fn wait(supervisor: &Supervisor, job: &str, state: &str) {
     good(supervisor, &["wait", job, state, "--timeout", "60s"]);
 }
@@ -63,5 +63,5 @@ fn json(text: &str) -> serde_json::Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
-/// Long enough for anything but a command that hangs.
+/// A command that takes longer counts as hanging.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -1,8 +1,8 @@
-//! curl, as scripts use it.
+//! curl as the client of the control socket.
 
 use std::process::Command;
 
-use crate::client::Pilot;
+use crate::http_client::Pilot;
 
 fn curl(pilot: &Pilot, args: &[&str]) -> String {
     let mut command = Command::new("curl");
@@ -12,7 +12,7 @@ fn curl(pilot: &Pilot, args: &[&str]) -> String {
 }
 
 #[test]
-fn x1_curl_is_a_client() {
+fn x1_curl_works_as_a_client() {
     let mut pilot = Pilot::start(
         "{ jobs: [
             { name: 'main', exec: 'sleep 1000' },
@@ -21,21 +21,21 @@ fn x1_curl_is_a_client() {
     );
     assert_eq!(curl(&pilot, &["http://localhost/v3/ping"]), "\n");
     let code = ["-o", "/dev/null", "-w", "%{http_code}"];
-    let coded = |args: &[&str]| curl(&pilot, &[&code[..], args].concat());
-    assert_eq!(coded(&["-XPOST", "-d", r#"{"A": "1"}"#, "http://localhost/v3/environ"]), "200");
-    assert_eq!(coded(&["-XPOST", "-d", "A=1", "http://localhost/v3/environ"]), "422");
-    assert_eq!(coded(&["http://localhost/v3/environ"]), "405");
-    assert_eq!(coded(&["-XPOST", "http://localhost/v3/jobs/mian/stop"]), "404");
+    let status_of = |args: &[&str]| curl(&pilot, &[&code[..], args].concat());
+    assert_eq!(status_of(&["-XPOST", "-d", r#"{"A": "1"}"#, "http://localhost/v3/environ"]), "200");
+    assert_eq!(status_of(&["-XPOST", "-d", "A=1", "http://localhost/v3/environ"]), "422");
+    assert_eq!(status_of(&["http://localhost/v3/environ"]), "405");
+    assert_eq!(status_of(&["-XPOST", "http://localhost/v3/jobs/mian/stop"]), "404");
     let updated = curl(&pilot, &["-XPOST", "http://localhost/v3/maintenance/enable"]);
     assert_eq!(updated, "{\"updated\":true}\n");
     let status: serde_json::Value =
         serde_json::from_str(&curl(&pilot, &["http://localhost/v3/status"])).unwrap();
     assert_eq!(status["jobs"][0]["name"], "main");
-    // Above one mebibyte curl asks first whether it may go on.
+    // For bodies above 1 MiB curl sends `Expect: 100-continue`.
     let large = pilot.supervisor.file("large");
     std::fs::write(&large, vec![b' '; 2 << 20]).unwrap();
     let body = format!("@{}", large.display());
-    assert_eq!(coded(&["--data-binary", &body, "http://localhost/v3/environ"]), "413");
+    assert_eq!(status_of(&["--data-binary", &body, "http://localhost/v3/environ"]), "413");
     let stream = curl(&pilot, &["-N", "--max-time", "1", "http://localhost/v3/events"]);
     assert!(stream.contains("\"code\":\"startup\"") && stream.contains("enterMaintenance"), "{stream}");
     pilot.supervisor.signal("-HUP");

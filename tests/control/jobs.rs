@@ -1,12 +1,12 @@
-//! Jobs watched and steered one by one, and the whole (X2, X5).
+//! Status of the supervisor, and control of single jobs (X2, X4, X5).
 
 use serde_json::json;
 
-use crate::client::Pilot;
-use crate::support::until;
+use crate::http_client::Pilot;
+use crate::supervisor::until;
 
 #[test]
-fn x2_status_says_everything_about_every_job_and_watch() {
+fn x2_status_shows_every_job_and_watch() {
     let pilot = Pilot::start(
         "{ jobs: [
             { name: 'web', exec: 'sleep 1000', port: 8000, interfaces: 'static:10.1.2.3',
@@ -15,7 +15,7 @@ fn x2_status_says_everything_about_every_job_and_watch() {
             { name: 'late', exec: 'true', when: { source: 'web', once: 'exitFailed' } },
         ], watches: [{ name: 'web', interval: 1 }, { name: 'elsewhere', interval: 1 }] }",
     );
-    until("web is not healthy", || pilot.job("web")["health"] == "healthy");
+    until("web is healthy", || pilot.job("web")["health"] == "healthy");
     pilot.await_state("bad", "failed");
     let status = pilot.get("/v3/status").json();
     assert_eq!((&status["phase"], &status["maintenance"]), (&json!("running"), &json!(false)));
@@ -40,7 +40,7 @@ fn x2_status_says_everything_about_every_job_and_watch() {
 }
 
 #[test]
-fn x5_explain_names_what_is_waited_for_and_why_that_has_not_come() {
+fn x5_explain_shows_the_chain_of_unmet_conditions() {
     let pilot = Pilot::start(
         "{ jobs: [
             { name: 'db', exec: 'sleep 1000', when: { source: 'main', once: 'exitSuccess' } },
@@ -62,7 +62,7 @@ fn x5_explain_names_what_is_waited_for_and_why_that_has_not_come() {
 }
 
 #[test]
-fn x2_a_job_is_started_signalled_and_stopped_by_hand() {
+fn x2_job_can_be_started_signalled_and_stopped() {
     let mut pilot = Pilot::start(
         "{ jobs: [
             { name: 'main', exec: 'sleep 1000' },
@@ -76,7 +76,7 @@ fn x2_a_job_is_started_signalled_and_stopped_by_hand() {
     let started = pilot.post("/v3/jobs/hand/start", "");
     assert_eq!((started.status, &started.json()["job"]), (200, &json!("hand")));
     pilot.supervisor.line("ready");
-    assert_eq!(pilot.post("/v3/jobs/hand/start", "").status, 200, "it runs already");
+    assert_eq!(pilot.post("/v3/jobs/hand/start", "").status, 200, "starting a running job is not an error");
     let sent = pilot.post("/v3/jobs/hand/signal", r#"{"signal": "USR1"}"#);
     assert_eq!(sent.status, 200, "{sent:?}");
     pilot.supervisor.line("got it");
@@ -91,7 +91,7 @@ fn x2_a_job_is_started_signalled_and_stopped_by_hand() {
 }
 
 #[test]
-fn x2_an_unknown_job_is_404_with_the_nearest_name() {
+fn x2_unknown_job_is_404_with_the_nearest_name() {
     let pilot = Pilot::start("{ jobs: [{ name: 'server', exec: 'sleep 1000' }] }");
     for path in ["start", "stop", "restart"] {
         let answer = pilot.post(&format!("/v3/jobs/sevrer/{path}"), "");
@@ -104,7 +104,7 @@ fn x2_an_unknown_job_is_404_with_the_nearest_name() {
 }
 
 #[test]
-fn x2_names_in_paths_may_be_anything_and_one_of_several_is_meant_by_its_number() {
+fn x2_job_names_in_paths_are_percent_decoded_and_equal_names_are_numbered() {
     let pilot = Pilot::start(
         "{ jobs: [
             { name: 'a b/ü', exec: 'sleep 1000' },
@@ -118,15 +118,15 @@ fn x2_names_in_paths_may_be_anything_and_one_of_several_is_meant_by_its_number()
     assert_eq!(unclear.status, 409);
     assert!(unclear.body.contains("say `twin:1` to `twin:2`"), "{unclear:?}");
     assert_eq!(pilot.post("/v3/jobs/twin:2/start", "").status, 200);
-    until("the second does not run", || {
+    until("the second job runs", || {
         let status = pilot.get("/v3/status").json();
         status["jobs"][2]["state"] == "running"
     });
-    assert_eq!(pilot.get("/v3/jobs/twin/logs").status, 200, "they share their log");
+    assert_eq!(pilot.get("/v3/jobs/twin/logs").status, 200, "jobs of the same name share their log");
 }
 
 #[test]
-fn x4_health_is_what_a_container_is_judged_by() {
+fn x4_health_is_200_or_503_by_the_health_of_all_running_jobs() {
     let pilot = Pilot::start(
         "{ jobs: [
             { name: 'web', exec: 'sleep 1000', health: { exec: 'test -e @/good', interval: 1, ttl: 5 } },
@@ -137,11 +137,11 @@ fn x4_health_is_what_a_container_is_judged_by() {
     let answer = pilot.get("/v3/health");
     assert_eq!((answer.status, &answer.json()["healthy"]), (503, &json!(false)), "{answer:?}");
     std::fs::write(pilot.supervisor.file("good"), "").unwrap();
-    until("it is not healthy", || pilot.get("/v3/health").status == 200);
+    until("the health is 200", || pilot.get("/v3/health").status == 200);
     let answer = pilot.get("/v3/health").json();
     assert_eq!(answer["jobs"], json!([{ "name": "web", "state": "running", "health": "healthy" }]));
     std::fs::remove_file(pilot.supervisor.file("good")).unwrap();
-    until("it stays healthy", || pilot.get("/v3/health").status == 503);
+    until("the health is 503", || pilot.get("/v3/health").status == 503);
     assert_eq!(pilot.post("/v3/maintenance/enable", "").status, 200);
-    assert_eq!(pilot.get("/v3/health").status, 200, "maintenance is wanted");
+    assert_eq!(pilot.get("/v3/health").status, 200, "maintenance counts as healthy");
 }

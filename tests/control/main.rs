@@ -1,14 +1,15 @@
-//! The control plane from outside: the real binary, a plain client and curl (X1, X2, D8, L5, E4, S6).
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test stops at what it does not expect")]
+//! The control socket of the real binary, used by a minimal HTTP client and by curl (X1, X2, D8, L5, E4, S6).
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a failed expectation fails the test")]
 
-mod badluck;
-mod client;
+mod bad_clients;
 mod curl;
-mod described;
+#[path = "../support/http_client.rs"]
+mod http_client;
 mod jobs;
+mod openapi;
 mod routes;
 mod socket;
 mod streams;
-#[expect(dead_code, reason = "shared with the supervisor's own tests, which need more of it")]
-#[path = "../supervisor/support.rs"]
-mod support;
+#[expect(dead_code, reason = "tests/supervisor uses more of it")]
+#[path = "../support/supervisor.rs"]
+mod supervisor;

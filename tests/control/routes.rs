@@ -1,12 +1,12 @@
-//! The routes of ContainerPilot 3, as its clients know them (X1, D8, L5).
+//! The routes that ContainerPilot 3.8 has too (X1, D8, L5, E4, S6).
 
-use crate::client::{Pilot, ask, raw};
-use crate::support::until;
+use crate::http_client::{Pilot, ask, raw};
+use crate::supervisor::until;
 
 const SLEEPER: &str = "{ jobs: [{ name: 'main', exec: 'sleep 1000' }] }";
 
 #[test]
-fn x1_ping_answers_with_an_empty_line_and_closes() {
+fn x1_ping_responds_with_an_empty_line_and_closes_the_connection() {
     let pilot = Pilot::start(SLEEPER);
     let answer = pilot.get("/v3/ping");
     assert_eq!((answer.status, answer.body.as_str()), (200, "\n"));
@@ -14,7 +14,7 @@ fn x1_ping_answers_with_an_empty_line_and_closes() {
 }
 
 #[test]
-fn x1_other_methods_paths_and_forms_have_their_codes() {
+fn x1_wrong_methods_paths_and_bodies_get_their_status_codes() {
     let pilot = Pilot::start(SLEEPER);
     for (method, path, allowed) in [
         ("POST", "/v3/ping", "GET"),
@@ -40,7 +40,7 @@ fn x1_other_methods_paths_and_forms_have_their_codes() {
             assert_eq!(answer.status, 422, "{path} {body}");
             assert!(answer.body.starts_with("Unprocessable Entity\n"), "{answer:?}");
         }
-        assert_eq!(pilot.post(path, "null").status, 200, "as Go reads it");
+        assert_eq!(pilot.post(path, "null").status, 200, "Go accepts null as an empty object");
         assert_eq!(pilot.post(path, "{}").status, 200);
         let large = format!("{{\"A\": \"{}\"}}", "x".repeat(2 << 20));
         assert_eq!(pilot.post(path, &large).status, 413, "{path}");
@@ -48,7 +48,7 @@ fn x1_other_methods_paths_and_forms_have_their_codes() {
 }
 
 #[test]
-fn x1_variables_are_set_and_unset_for_processes_that_start_later() {
+fn x1_environ_sets_and_unsets_variables_of_processes_that_start_later() {
     let mut pilot = Pilot::start(
         "{ jobs: [
             { name: 'main', exec: 'sleep 1000' },
@@ -66,7 +66,7 @@ fn x1_variables_are_set_and_unset_for_processes_that_start_later() {
 }
 
 #[test]
-fn x1_a_bad_name_sets_nothing() {
+fn x1_invalid_variable_name_is_400_and_sets_nothing() {
     let mut pilot = Pilot::start(
         "{ jobs: [
             { name: 'main', exec: 'sleep 1000' },
@@ -85,7 +85,7 @@ fn x1_a_bad_name_sets_nothing() {
 }
 
 #[test]
-fn l5_a_value_that_was_set_appears_in_no_log_status_event_or_error() {
+fn l5_values_set_by_environ_appear_in_no_log_status_event_or_error() {
     let mut pilot = Pilot::start(
         "{ logging: { level: 'DEBUG' }, jobs: [
             { name: 'main', exec: 'sleep 1000' },
@@ -117,7 +117,7 @@ fn l5_a_value_that_was_set_appears_in_no_log_status_event_or_error() {
 }
 
 #[test]
-fn d8_maintenance_says_whether_it_is_a_change() {
+fn d8_maintenance_is_idempotent_and_reports_whether_it_changed() {
     let pilot = Pilot::start(SLEEPER);
     let updated = |path: &str, body: &str| {
         let answer = pilot.post(path, body);
@@ -135,7 +135,7 @@ fn d8_maintenance_says_whether_it_is_a_change() {
 }
 
 #[test]
-fn x1_an_unknown_metric_is_refused() {
+fn x1_unknown_metric_is_400() {
     let pilot = Pilot::start(SLEEPER);
     let answer = pilot.post("/v3/metric", r#"{"no_such": 1}"#);
     assert_eq!(answer.status, 400);
@@ -143,7 +143,7 @@ fn x1_an_unknown_metric_is_refused() {
 }
 
 #[test]
-fn x1_a_connection_stays_open_for_who_asks_for_it() {
+fn x1_keep_alive_is_honoured() {
     let pilot = Pilot::start(SLEEPER);
     let one = "GET /v3/ping HTTP/1.1\r\nconnection: keep-alive\r\n\r\n";
     let last = "GET /v3/ping HTTP/1.1\r\n\r\n";
@@ -154,7 +154,7 @@ fn x1_a_connection_stays_open_for_who_asks_for_it() {
 }
 
 #[test]
-fn e4_the_socket_listens_before_the_first_job_starts() {
+fn e4_socket_listens_before_the_first_job_starts() {
     let mut pilot = Pilot::unawaited(
         "{ jobs: [{ name: 'main', exec: ['sh', '-c', 'test -S @/socket && echo it is there; sleep 1000'] }] }",
     );
@@ -162,11 +162,11 @@ fn e4_the_socket_listens_before_the_first_job_starts() {
 }
 
 #[test]
-fn s6_the_socket_is_gone_when_the_supervisor_is() {
+fn s6_socket_is_unlinked_at_exit() {
     let pilot = Pilot::start(SLEEPER);
     let socket = pilot.socket.clone();
     assert_eq!(pilot.get("/v3/ping").status, 200);
     pilot.supervisor.signal("-TERM");
-    until("the socket stays", || !socket.exists());
+    until("the socket is removed", || !socket.exists());
     assert_eq!(pilot.supervisor.end().0, 0);
 }

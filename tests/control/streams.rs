@@ -1,13 +1,13 @@
-//! Events and lines as they come, and readers who are slow (X2, L4).
+//! Streams of events and log lines, and slow readers (X2, L4).
 
 use std::io::Write;
 use std::time::Duration;
 
-use crate::client::{Pilot, connect};
-use crate::support::until;
+use crate::http_client::{Pilot, connect};
+use crate::supervisor::until;
 
 #[test]
-fn x2_events_are_replayed_and_then_live_each_with_its_cause() {
+fn x2_events_are_replayed_and_then_streamed_each_with_its_cause() {
     let pilot = Pilot::start(
         "{ jobs: [
             { name: 'main', exec: 'sleep 1000' },
@@ -29,7 +29,7 @@ fn x2_events_are_replayed_and_then_live_each_with_its_cause() {
     assert_eq!(failed["exit"], serde_json::json!({ "code": 137, "signal": "SIGKILL" }));
     let success = stream.event();
     assert_eq!((&success["source"], &success["cause"]), (&"second".into(), &failed["id"]));
-    // Who comes later gets the same, and who has seen some only the rest.
+    // A later client gets the same events; with `since` it gets only the newer ones.
     let all = pilot.get("/v3/events?follow=false");
     assert_eq!(all.field("content-type"), Some("text/event-stream"));
     assert_eq!(all.body.matches("\ndata: ").count(), 4, "{all:?}");
@@ -46,7 +46,7 @@ fn x2_events_are_replayed_and_then_live_each_with_its_cause() {
 }
 
 #[test]
-fn x2_no_event_is_missing_or_told_twice_while_many_come() {
+fn x2_no_event_is_lost_or_repeated_under_load() {
     let pilot = Pilot::start(
         "{ jobs: [
             { name: 'main', exec: 'sleep 1000' },
@@ -74,13 +74,13 @@ fn x2_no_event_is_missing_or_told_twice_while_many_come() {
 }
 
 #[test]
-fn x2_the_last_lines_of_a_job_and_then_what_it_writes() {
+fn x2_logs_show_the_last_lines_and_then_follow() {
     let mut pilot = Pilot::start(
         "{ jobs: [{ name: 'main', exec: ['sh', '-c',
             'echo one; echo two; echo three; trap \"echo more; echo yet more\" HUP; while :; do sleep 0.05; done'] }] }",
     );
     pilot.supervisor.line("three");
-    until("the lines are not kept", || pilot.get("/v3/jobs/main/logs").body == "one\ntwo\nthree\n");
+    until("the lines are kept", || pilot.get("/v3/jobs/main/logs").body == "one\ntwo\nthree\n");
     assert_eq!(pilot.get("/v3/jobs/main/logs?lines=2").body, "two\nthree\n");
     assert_eq!(pilot.get("/v3/jobs/main/logs?lines=0").body, "");
     assert_eq!(pilot.get("/v3/jobs/main/logs?lines=-1").status, 400);
@@ -95,7 +95,7 @@ fn x2_the_last_lines_of_a_job_and_then_what_it_writes() {
 }
 
 #[test]
-fn x2_a_reader_who_does_not_read_is_dropped_with_a_note_and_slows_nobody() {
+fn x2_slow_reader_is_disconnected_with_a_note_and_blocks_nothing() {
     let mut pilot = Pilot::start(
         "{ jobs: [
             { name: 'flood', exec: ['sh', '-c', 
@@ -104,23 +104,23 @@ fn x2_a_reader_who_does_not_read_is_dropped_with_a_note_and_slows_nobody() {
             { name: 'main', exec: 'sleep 1000' },
         ] }",
     );
-    let mut asleep = pilot.open("/v3/jobs/flood/logs?follow");
+    let mut slow_reader = pilot.open("/v3/jobs/flood/logs?follow");
     pilot.supervisor.signal("-HUP");
-    // All of it is logged, although one reader sleeps; and the supervisor answers.
+    // Everything is logged although the client does not read, and the supervisor still responds.
     pilot.supervisor.line("the end");
     assert_eq!(pilot.get("/v3/ping").status, 200);
-    let lines = asleep.rest();
+    let lines = slow_reader.rest();
     let last = lines.last().unwrap();
     assert!(last.contains("this reader was too slow"), "{last}");
     assert_eq!(lines[0], "begin");
-    // What it got has no gap.
+    // The lines that the client did get have no gap.
     for (nth, line) in lines[1..lines.len() - 1].iter().enumerate() {
         assert!(line.trim_start().starts_with(&format!("{}\t", nth + 1)), "{nth}: {line}");
     }
 }
 
 #[test]
-fn x2_readers_beyond_what_is_allowed_are_refused_and_plain_questions_are_not() {
+fn x2_streams_beyond_the_limit_are_refused_and_other_requests_are_not() {
     let pilot = Pilot::start("{ jobs: [{ name: 'main', exec: 'sleep 1000' }] }");
     let mut streams: Vec<_> = (0..64).map(|_| pilot.open("/v3/events")).collect();
     for stream in &mut streams {
@@ -129,9 +129,9 @@ fn x2_readers_beyond_what_is_allowed_are_refused_and_plain_questions_are_not() {
     let refused = pilot.get("/v3/events");
     assert_eq!(refused.status, 503, "{refused:?}");
     assert_eq!(pilot.get("/v3/status").status, 200);
-    // Their places are free again as soon as they leave, although nothing happens.
+    // Closed connections are noticed at once, even if no event occurs.
     drop(streams);
-    until("the places are not given back", || {
+    until("a new stream is accepted", || {
         let mut stream = connect(&pilot.socket);
         stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
         stream.write_all(b"GET /v3/events?follow=true HTTP/1.1\r\n\r\n").unwrap();

@@ -1,10 +1,10 @@
-//! A cluster of three servers, of which the leader dies (D5, D7).
+//! A cluster of three Consul servers whose leader is killed (D5, D7).
 
 use serde_json::json;
 
-use crate::agent::Agent;
+use crate::consul::Agent;
 use crate::pilot::{Pilot, config};
-use crate::support::until;
+use crate::supervisor::until;
 
 fn leader(of: &Agent) -> Option<String> {
     let leader = of.try_get("/v1/status/leader")?;
@@ -12,7 +12,7 @@ fn leader(of: &Agent) -> Option<String> {
 }
 
 #[test]
-fn d5_the_leader_is_killed_while_services_stay_and_watches_go_on() {
+fn d5_d7_services_and_watches_survive_the_death_of_the_consul_leader() {
     let settings = json!({ "performance": { "raft_multiplier": 1 }, "log_level": "warn" });
     let mut agents: Vec<Agent> =
         (0..3).map(|_| Agent::prepared(&["-server", "-bootstrap-expect=3"], &settings)).collect();
@@ -21,11 +21,11 @@ fn d5_the_leader_is_killed_while_services_stay_and_watches_go_on() {
         agent.join(&addresses);
         agent.start();
     }
-    until("there is no leader", || agents.iter().all(|agent| leader(agent).is_some()));
+    until("there is a leader", || agents.iter().all(|agent| leader(agent).is_some()));
     let first = leader(&agents[0]).unwrap();
-    // Ours is not the one that will die, and neither is the one that somebody else is registered with.
+    // The leader is the one to be killed; the supervisor and the other services use the other two.
     agents.sort_by_key(|agent| agent.ip == first);
-    let [ours, theirs, dying] = &mut agents[..] else { panic!("three") };
+    let [ours, theirs, dying] = &mut agents[..] else { panic!("there are not three agents") };
     let more = "watches: [{ name: 'db', interval: 2 }]";
     let config = config(&format!("'{}'", ours.address()), "1h", more).replace(
         "}], watches",
@@ -34,14 +34,14 @@ fn d5_the_leader_is_killed_while_services_stay_and_watches_go_on() {
     let pilot = Pilot::start(&config);
     ours.until_status("web", Some("passing"));
     theirs.register("db", "db-1", 1, &[]);
-    until("the first is not seen", || pilot.run.size("seen") >= 2);
+    until("the first instance is seen", || pilot.run.size("seen") >= 2);
     let seen = pilot.run.size("seen");
     dying.kill();
-    until("there is no new leader", || leader(ours).is_some_and(|ip| ip != first));
+    until("there is a new leader", || leader(ours).is_some_and(|ip| ip != first));
     ours.until_status("web", Some("passing"));
     theirs.until_status("web", Some("passing"));
     theirs.register("db", "db-2", 1, &[]);
-    until("the second is not seen", || pilot.run.size("seen") > seen);
-    pilot.unharmed();
+    until("the second instance is seen", || pilot.run.size("seen") > seen);
+    pilot.assert_unharmed();
     ours.until_status("web", None);
 }

@@ -1,13 +1,13 @@
-//! The example with two services and an agent inside the container does what its page says.
+//! `examples/consul.json5`, two services and a Consul agent in one container, does what the manual says.
 
 use std::path::Path;
 use std::time::Duration;
 
-use crate::agent::{consul, http, own_address, service_id};
-use crate::support::{As, Supervisor, until};
+use crate::consul::{consul, http, own_address, service_id};
+use crate::supervisor::{As, Supervisor, until};
 
 #[test]
-fn the_example_finds_its_database_and_leaves_the_catalog_before_the_agent_goes() {
+fn consul_example_finds_its_database_and_deregisters_before_the_agent_stops() {
     let ip = own_address();
     let programs = consul().parent().unwrap().display();
     let example =
@@ -20,20 +20,20 @@ fn the_example_finds_its_database_and_leaves_the_catalog_before_the_agent_goes()
     run.lines("the website is up, the database is known", 1);
     run.lines("the databases have changed", 1);
     let address = format!("{ip}:8500");
-    until("the website is not there", || {
+    until("the website is registered", || {
         let found = http(&address, "GET", "/v1/health/service/web?passing=1", None, "");
         found.is_ok_and(|(_, body)| body.contains(&service_id("web")))
     });
     run.signal("-TERM");
-    let asked = std::time::Instant::now();
+    let stopping = std::time::Instant::now();
     let (code, log) = run.end();
     assert_eq!(code, 0, "{log}");
-    assert!(asked.elapsed() < Duration::from_secs(10), "{log}");
+    assert!(stopping.elapsed() < Duration::from_secs(10), "{log}");
     assert!(!log.contains("does not wait any longer"), "{log}");
-    let place = |text: &str| log.find(text).unwrap_or_else(|| panic!("no `{text}` in\n{log}"));
-    let agent = place("consul-agent is asked to end");
+    let position = |text: &str| log.find(text).unwrap_or_else(|| panic!("no `{text}` in\n{log}"));
+    let agent = position("consul-agent is asked to end");
     assert!(
-        place("db was ended by signal 15") < agent && place("web was ended by signal 15") < agent,
+        position("db was ended by signal 15") < agent && position("web was ended by signal 15") < agent,
         "{log}"
     );
 }

@@ -1,19 +1,21 @@
-//! Discovery with real Consul agents, and with things that only look like one (D, E6, H6, S2, S6).
+//! Discovery with real Consul agents, and with servers that pretend to be one (D, E6, H6, S2, S6).
 //!
-//! Whatever happens to Consul, jobs go on: every test ends with [`pilot::Pilot::unharmed`], or says why not.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test stops at what it does not expect")]
+//! A failing Consul must not affect jobs: every test ends with [`pilot::Pilot::assert_unharmed`], or says why not.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a failed expectation fails the test")]
 
-mod agent;
 mod cluster;
+mod connection;
+#[path = "../support/consul.rs"]
+mod consul;
 mod example;
+mod fake_agent;
 mod faults;
-mod impostor;
+#[path = "../support/http_request.rs"]
+mod http_request;
 mod pilot;
 mod reload;
-mod request;
-mod security;
 mod services;
-#[expect(dead_code, reason = "it is shared with the tests of the supervisor, which need more of it")]
-#[path = "../supervisor/support.rs"]
-mod support;
+#[expect(dead_code, reason = "tests/supervisor uses more of it")]
+#[path = "../support/supervisor.rs"]
+mod supervisor;
 mod watches;

@@ -1,10 +1,10 @@
-//! Reload with Consul: what is the same stays where it is (R3).
+//! Reload with Consul: unchanged services stay registered (R3).
 
 use std::fs;
 
-use crate::agent::Agent;
+use crate::consul::Agent;
 use crate::pilot::{Pilot, WEB, health};
-use crate::support::until;
+use crate::supervisor::until;
 
 fn reload(pilot: &Pilot, config: &str) -> String {
     let folder = pilot.run.folder();
@@ -31,35 +31,36 @@ fn service(name: &str, argument: u32) -> String {
 }
 
 #[test]
-fn r3_an_unchanged_service_stays_registered_without_a_gap() {
+fn r3_unchanged_service_stays_registered_without_a_gap() {
     let agent = Agent::dev();
     let pilot = Pilot::start(&config(
         &agent,
         &format!("{}, {}, WEB", service("gone", 1), service("other", 1000)),
         "",
     ));
-    pilot.started();
+    pilot.wait_for_job();
     for name in ["web", "other"] {
         agent.until_status(name, Some("passing"));
     }
-    let born = |name: &str| agent.get(&format!("/v1/catalog/service/{name}"))[0]["CreateIndex"].clone();
-    let (web, other) = (born("web"), born("other"));
+    let create_index =
+        |name: &str| agent.get(&format!("/v1/catalog/service/{name}"))[0]["CreateIndex"].clone();
+    let (web, other) = (create_index("web"), create_index("other"));
     let jobs = format!("WEB, {}, {}", service("other", 1001), service("new", 1000));
     let answer = reload(&pilot, &config(&agent, &jobs, ""));
     assert!(answer.contains("\"kept\":[\"web\"]"), "{answer}");
     agent.until_status("gone", None);
     agent.until_status("new", Some("passing"));
     agent.until_status("other", Some("passing"));
-    assert_eq!(born("web"), web, "it was never away");
-    assert_ne!(born("other"), other, "it was taken out and registered again");
-    // At its new place it is still the one that is stopped and taken out.
+    assert_eq!(create_index("web"), web, "the unchanged service was registered again");
+    assert_ne!(create_index("other"), other, "the changed service was not registered again");
+    // The kept job has a new index in the plan; it can still be stopped and is deregistered.
     pilot.post("/v3/jobs/web/stop");
     agent.until_status("web", None);
     assert_eq!(pilot.pids().len(), 1);
 }
 
 #[test]
-fn r3_watches_are_followed_at_their_new_places() {
+fn r3_kept_watches_continue_when_their_position_in_the_file_changes() {
     let agent = Agent::dev();
     agent.register("db", "db-1", 5432, &[]);
     agent.register("cache", "cache-1", 6379, &[]);
@@ -71,27 +72,27 @@ fn r3_watches_are_followed_at_their_new_places() {
     let watch = |name: &str| format!("{{ name: '{name}', interval: 1 }}");
     let pilot =
         Pilot::start(&config(&agent, &format!("WEB, {}", on("db")), &format!("watches: [{}]", watch("db"))));
-    pilot.started();
-    until("the watch sees nothing", || pilot.run.size("db") > 0);
+    pilot.wait_for_job();
+    until("the watch sees the instance", || pilot.run.size("db") > 0);
     let both = format!("watches: [{}, {}]", watch("cache"), watch("db"));
     reload(&pilot, &config(&agent, &format!("{}, {}, WEB", on("cache"), on("db")), &both));
-    until("the new watch sees nothing", || pilot.run.size("cache") > 0);
+    until("the new watch sees the instance", || pilot.run.size("cache") > 0);
     let before = pilot.run.size("db");
     agent.register("db", "db-2", 5433, &[]);
-    until("the old watch does not see any more", || pilot.run.size("db") > before);
-    pilot.unharmed();
+    until("the kept watch sees the second instance", || pilot.run.size("db") > before);
+    pilot.assert_unharmed();
 }
 
 #[test]
-fn r3_another_consul_gets_what_is_advertised() {
+fn r3_services_move_to_the_new_consul_address() {
     let (first, second) = (Agent::dev(), Agent::dev());
     let pilot = Pilot::start(&config(&first, "WEB", ""));
-    pilot.started();
+    pilot.wait_for_job();
     first.until_status("web", Some("passing"));
     let answer = reload(&pilot, &config(&second, "WEB", ""));
     assert!(answer.contains("\"settings\":[\"consul\"]"), "{answer}");
     second.until_status("web", Some("passing"));
     first.until_status("web", None);
-    pilot.unharmed();
+    pilot.assert_unharmed();
     second.until_status("web", None);
 }

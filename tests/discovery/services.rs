@@ -1,16 +1,16 @@
-//! Services in Consul (D3, D4, D5, H6, S2, S6, T1, W11).
+//! Services in Consul (D3, D4, D8, H6, P7, S2, S6, T1, W9, W11).
 
 use std::fs;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::agent::{Agent, service_id};
+use crate::consul::{Agent, service_id};
 use crate::pilot::{Pilot, WEB, config, count, health};
-use crate::support::{As, until};
+use crate::supervisor::{As, until};
 
 #[test]
-fn d3_a_service_is_registered_with_everything_that_was_written() {
+fn d3_service_is_registered_with_all_its_configured_properties() {
     let agent = Agent::dev();
     let config = format!(
         "{{ consul: '{}', control: {{ socket: '@/control' }}, telemetry: {{ port: 0, interfaces: 'static:{ip}', tags: ['metrics'] }}, jobs: [
@@ -25,15 +25,15 @@ fn d3_a_service_is_registered_with_everything_that_was_written() {
         ip = agent.ip
     );
     let mut pilot = Pilot::start(&config.replace("port: 0", "port: 9091"));
-    pilot.started();
-    // P7
+    pilot.wait_for_job();
+    // P7: the address is in the environment.
     pilot.run.line("ip 10.1.2.3 10.9.9.9");
     agent.until_status("web", Some("passing"));
-    // W11: nothing runs here for it.
+    // W11: the job has no process.
     agent.until_status("elsewhere", Some("passing"));
-    // D4: at once, before its health is known.
+    // D4: registered at startup, before the first check.
     agent.until_status("early", Some("warning"));
-    // T1
+    // T1: the telemetry server is advertised.
     agent.until_status("containerpilot", Some("passing"));
 
     let id = service_id("web");
@@ -57,50 +57,50 @@ fn d3_a_service_is_registered_with_everything_that_was_written() {
     assert_eq!((&telemetry["Tags"][0], &telemetry["Port"]), (&json!("metrics"), &json!(9091)), "{telemetry}");
     assert_eq!(telemetry["Tags"][1], env!("CARGO_PKG_VERSION"), "{telemetry}");
 
-    let log = pilot.unharmed();
-    assert_eq!(count(&log, "Consul"), 0, "nothing went wrong: {log}");
-    // S6: the last of them is out before the process has left.
+    let log = pilot.assert_unharmed();
+    assert_eq!(count(&log, "Consul"), 0, "an error of Consul was logged: {log}");
+    // S6: all services are deregistered before the supervisor exits.
     assert_eq!(agent.get("/v1/agent/services"), json!({}));
 }
 
 #[test]
-fn d4_a_service_is_not_registered_before_it_is_healthy_and_h6_a_failed_check_is_critical_at_once() {
+fn d4_h6_service_is_registered_when_healthy_and_critical_at_once_after_a_failed_check() {
     let agent = Agent::dev();
     let pilot = Pilot::start(&config(&format!("'{}'", agent.address()), "1h", "watches: []"));
     fs::write(pilot.run.file("ill"), "").unwrap();
-    pilot.started();
-    // Perhaps it was healthy before it was made ill.
+    pilot.wait_for_job();
+    // It may have been healthy before the file was written.
     fs::remove_file(pilot.run.file("ill")).unwrap();
     agent.until_status("web", Some("passing"));
     fs::write(pilot.run.file("ill"), "").unwrap();
     let began = Instant::now();
     agent.until_status("web", Some("critical"));
-    assert!(began.elapsed() < Duration::from_secs(60), "it does not wait for the TTL");
+    assert!(began.elapsed() < Duration::from_secs(60), "the status changed only when the TTL expired");
     fs::remove_file(pilot.run.file("ill")).unwrap();
     agent.until_status("web", Some("passing"));
-    pilot.unharmed();
+    pilot.assert_unharmed();
     assert_eq!(agent.status("web"), None);
 }
 
 #[test]
-fn d4_what_was_never_healthy_never_comes_into_the_catalog() {
+fn d4_service_that_was_never_healthy_is_never_registered() {
     let agent = Agent::dev();
     let config = config(&format!("'{}'", agent.address()), "10s", "watches: []");
     let config = config.replace("test ! -e @/ill", "sh @/check");
     let pilot = Pilot::start(&config);
-    // There is no such script, so every check fails.
-    until("it is never checked", || pilot.run.stderr().is_empty() && !pilot.pids().is_empty());
+    // The script does not exist, so every check fails.
+    until("the job is started", || pilot.run.stderr().is_empty() && !pilot.pids().is_empty());
     let mut pilot = pilot;
     pilot.run.line("web is unhealthy");
     assert_eq!(agent.status("web"), None);
-    let log = pilot.unharmed();
+    let log = pilot.assert_unharmed();
     assert!(!log.contains("web is healthy"), "{log}");
 }
 
 #[test]
-fn s2_a_service_is_out_of_the_catalog_before_its_process_is_asked_to_end() {
+fn s2_service_is_deregistered_before_its_process_gets_the_stop_signal() {
     let agent = Agent::dev();
-    // At SIGTERM the job asks Consul itself.
+    // The job queries Consul when it gets SIGTERM.
     let script = format!(
         "cat > @/job <<'END'
         ask() {{
@@ -121,12 +121,12 @@ fn s2_a_service_is_out_of_the_catalog_before_its_process_is_asked_to_end() {
         health("1h")
     );
     let pilot = Pilot::behind(As::Plain, &script, &config);
-    pilot.started();
+    pilot.wait_for_job();
     agent.until_status("web", Some("passing"));
     pilot.run.signal("-TERM");
-    until("the job does not ask Consul", || pilot.run.size("answer") > 0);
+    until("the job has queried Consul", || pilot.run.size("answer") > 0);
     let file = pilot.run.file("answer");
-    until("the answer does not end", || {
+    until("the answer is complete", || {
         fs::read_to_string(&file).is_ok_and(|text| text.trim_end().ends_with(']'))
     });
     let answer = fs::read_to_string(&file).unwrap();
@@ -138,7 +138,7 @@ fn s2_a_service_is_out_of_the_catalog_before_its_process_is_asked_to_end() {
 }
 
 #[test]
-fn w9_a_job_that_is_complete_leaves_the_catalog_while_the_others_go_on() {
+fn w9_complete_job_is_deregistered_while_others_keep_running() {
     let agent = Agent::dev();
     let config = format!(
         "{{ consul: '{}', stopTimeout: 20, control: {{ socket: '@/control' }}, jobs: [{{ {WEB}, {} }},
@@ -153,11 +153,11 @@ fn w9_a_job_that_is_complete_leaves_the_catalog_while_the_others_go_on() {
     fs::write(pilot.run.file("enough"), "").unwrap();
     agent.until_status("short", None);
     assert_eq!(agent.status("web").as_deref(), Some("passing"));
-    pilot.unharmed();
+    pilot.assert_unharmed();
 }
 
 #[test]
-fn d8_in_maintenance_all_services_are_out_of_the_catalog_and_come_back_after_it() {
+fn d8_maintenance_deregisters_all_services_and_registers_them_again_at_its_end() {
     let agent = Agent::dev();
     let mut pilot = Pilot::start(&config(&format!("'{}'", agent.address()), "1h", "watches: []"));
     agent.until_status("web", Some("passing"));
@@ -167,12 +167,12 @@ fn d8_in_maintenance_all_services_are_out_of_the_catalog_and_come_back_after_it(
             assert!(answer.contains("200 OK"), "{answer}");
             answer.replace(' ', "").contains("\"updated\":true")
         };
-        assert!(updated("enable") && !updated("enable"), "idempotent");
+        assert!(updated("enable") && !updated("enable"), "maintenance is not idempotent");
         agent.until_status("web", None);
-        assert!(updated("disable") && !updated("disable"), "idempotent");
+        assert!(updated("disable") && !updated("disable"), "maintenance is not idempotent");
         agent.until_status("web", Some("passing"));
         pilot.run.lines("maintenance is over", times);
     }
-    let log = pilot.unharmed();
+    let log = pilot.assert_unharmed();
     assert_eq!(count(&log, "Consul"), 0, "{log}");
 }

@@ -1,86 +1,91 @@
-//! Watches by blocking queries (D7, E6), and two containers that find each other.
+//! Watches, which use blocking queries (D7, E6), and two supervisors that watch each other.
 
 use std::time::{Duration, Instant};
 
-use crate::agent::Agent;
+use crate::consul::Agent;
 use crate::pilot::{Pilot, config};
-use crate::support::until;
+use crate::supervisor::until;
 
-/// Jobs that write down what a watch says.
-fn told(watch: &str) -> String {
+/// Jobs that record the events of a watch in a file.
+fn recording_jobs(watch: &str) -> String {
     let job = |code: &str| {
         format!(
-            "{{ name: 'on-{watch}-{code}', exec: ['sh', '-c', 'echo {code} >> @/{watch}.told'], when: {{ source: 'watch.{watch}', each: '{code}' }} }}"
+            "{{ name: 'on-{watch}-{code}', exec: ['sh', '-c', 'echo {code} >> @/{watch}.events'], when: {{ source: 'watch.{watch}', each: '{code}' }} }}"
         )
     };
     format!("{}, {}, {}", job("changed"), job("healthy"), job("unhealthy"))
 }
 
-/// What a watch has said, in order of codes.
-fn heard(pilot: &Pilot, watch: &str) -> [usize; 3] {
-    let text = std::fs::read_to_string(pilot.run.file(&format!("{watch}.told"))).unwrap_or_default();
+/// How often a watch has sent `changed`, `healthy` and `unhealthy`.
+fn event_counts(pilot: &Pilot, watch: &str) -> [usize; 3] {
+    let text = std::fs::read_to_string(pilot.run.file(&format!("{watch}.events"))).unwrap_or_default();
     ["changed", "healthy", "unhealthy"].map(|code| text.lines().filter(|line| *line == code).count())
 }
 
-fn until_heard(pilot: &Pilot, watch: &str, expected: [usize; 3]) {
-    until(&format!("{watch} said {:?}, not {expected:?}", heard(pilot, watch)), || {
-        heard(pilot, watch) == expected
+fn wait_for_counts(pilot: &Pilot, watch: &str, expected: [usize; 3]) {
+    until(&format!("{watch} has sent {expected:?}; it was {:?}", event_counts(pilot, watch)), || {
+        event_counts(pilot, watch) == expected
     });
 }
 
 #[test]
-fn e6_a_watch_sees_every_change_of_the_healthy_instances_long_before_its_interval() {
+fn e6_d7_watch_sees_every_change_of_healthy_instances_before_its_interval() {
     let agent = Agent::dev();
     let more = "watches: [{ name: 'db', interval: 600 }, { name: 'tagged', interval: 600, tag: 'primary' },
                    { name: 'far', interval: 600, dc: 'dc1' }],";
     let config = config(&format!("'{}'", agent.address()), "1h", more);
-    let jobs = format!("}}, {}, {}, {}], watches", told("db"), told("tagged"), told("far"));
+    let jobs = format!(
+        "}}, {}, {}, {}], watches",
+        recording_jobs("db"),
+        recording_jobs("tagged"),
+        recording_jobs("far")
+    );
     let pilot = Pilot::start(&config.replace("}], watches", &jobs));
-    pilot.started();
+    pilot.wait_for_job();
     agent.until_status("web", Some("passing"));
     let began = Instant::now();
     agent.register("db", "db-1", 5432, &[]);
-    until_heard(&pilot, "db", [1, 1, 0]);
+    wait_for_counts(&pilot, "db", [1, 1, 0]);
     agent.register("db", "db-2", 5432, &[]);
-    until_heard(&pilot, "db", [2, 1, 0]);
-    // Another port is another instance.
+    wait_for_counts(&pilot, "db", [2, 1, 0]);
+    // A changed port is a change.
     agent.register("db", "db-2", 5433, &[]);
-    until_heard(&pilot, "db", [3, 1, 0]);
+    wait_for_counts(&pilot, "db", [3, 1, 0]);
     agent.deregister("db-1");
-    until_heard(&pilot, "db", [4, 1, 0]);
+    wait_for_counts(&pilot, "db", [4, 1, 0]);
     agent.deregister("db-2");
-    until_heard(&pilot, "db", [5, 1, 1]);
-    assert!(began.elapsed() < Duration::from_secs(300), "long before the interval");
-    // Only what has the tag counts; and the data centre is asked that was named.
+    wait_for_counts(&pilot, "db", [5, 1, 1]);
+    assert!(began.elapsed() < Duration::from_secs(300), "the watch has waited for its interval");
+    // `tag` filters the instances, and `dc` selects the data centre.
     agent.register("tagged", "tagged-1", 1, &["replica"]);
     agent.register("far", "far-1", 1, &[]);
-    until_heard(&pilot, "far", [1, 1, 0]);
+    wait_for_counts(&pilot, "far", [1, 1, 0]);
     agent.register("tagged", "tagged-2", 1, &["primary"]);
-    until_heard(&pilot, "tagged", [1, 1, 0]);
-    pilot.unharmed();
+    wait_for_counts(&pilot, "tagged", [1, 1, 0]);
+    pilot.assert_unharmed();
 }
 
 #[test]
-fn e6_the_first_answer_counts_if_there_is_something_in_it() {
+fn e6_first_answer_is_a_change_only_if_it_is_not_empty() {
     let agent = Agent::dev();
     agent.register("db", "db-1", 5432, &[]);
     let config = config(
         &format!("'{}'", agent.address()),
         "1h",
-        "watches: [{ name: 'db', interval: 1 }, { name: 'nobody', interval: 1 }],",
+        "watches: [{ name: 'db', interval: 1 }, { name: 'empty', interval: 1 }],",
     );
-    let jobs = format!("}}, {}, {}], watches", told("db"), told("nobody"));
+    let jobs = format!("}}, {}, {}], watches", recording_jobs("db"), recording_jobs("empty"));
     let pilot = Pilot::start(&config.replace("}], watches", &jobs));
-    until_heard(&pilot, "db", [1, 1, 0]);
-    // Some looks later nothing has changed.
-    agent.register("nobody", "nobody-1", 1, &[]);
-    until_heard(&pilot, "nobody", [1, 1, 0]);
-    assert_eq!(heard(&pilot, "db"), [1, 1, 0]);
-    pilot.unharmed();
+    wait_for_counts(&pilot, "db", [1, 1, 0]);
+    // By then `db` has been queried several times without a change.
+    agent.register("empty", "empty-1", 1, &[]);
+    wait_for_counts(&pilot, "empty", [1, 1, 0]);
+    assert_eq!(event_counts(&pilot, "db"), [1, 1, 0]);
+    pilot.assert_unharmed();
 }
 
 #[test]
-fn d7_two_containers_find_each_other_and_one_sees_the_other_die() {
+fn d7_two_supervisors_watch_each_other_and_one_sees_the_other_die() {
     let agent = Agent::dev();
     let one = |name: &str, other: &str| {
         let config = format!(
@@ -88,24 +93,24 @@ fn d7_two_containers_find_each_other_and_one_sees_the_other_die() {
                 {{ name: '{name}', port: 80, interfaces: 'static:10.1.2.3', health: {{ exec: 'true', interval: '200ms', ttl: 3, timeout: '20s' }},
                    exec: ['sh', '-c', 'echo $$ >> @/web.pids; exec sleep 1000'] }}, {} ] }}",
             agent.address(),
-            told(other)
+            recording_jobs(other)
         );
         Pilot::start(&config)
     };
     let (left, right) = (one("left", "right"), one("right", "left"));
-    until_heard(&left, "right", [1, 1, 0]);
-    until_heard(&right, "left", [1, 1, 0]);
-    // It dies without a word: the TTL runs out, and the other one is told.
+    wait_for_counts(&left, "right", [1, 1, 0]);
+    wait_for_counts(&right, "left", [1, 1, 0]);
+    // After SIGKILL it cannot deregister: its TTL expires, and the other one sees that.
     right.run.signal("-KILL");
-    until_heard(&left, "right", [2, 1, 1]);
-    // Nobody takes its process away with it; that is its container's business.
+    wait_for_counts(&left, "right", [2, 1, 1]);
+    // Its job survives it here; a container would end with its PID 1.
     for pid in right.pids() {
         assert!(std::process::Command::new("kill").arg(pid.to_string()).status().unwrap().success());
     }
     drop(right);
-    // It comes back, as the same instance.
+    // It comes back as the same instance.
     let right = one("right", "left");
-    until_heard(&left, "right", [3, 2, 1]);
+    wait_for_counts(&left, "right", [3, 2, 1]);
     for (pilot, name) in [(right, "right"), (left, "left")] {
         assert_eq!(pilot.pids().len(), 1, "{name} was restarted");
         pilot.run.signal("-TERM");
@@ -115,7 +120,7 @@ fn d7_two_containers_find_each_other_and_one_sees_the_other_die() {
 }
 
 #[test]
-fn d7_a_thousand_watches_have_no_thread_each_and_not_more_connections_than_consul_takes() {
+fn d7_thousand_watches_share_threads_and_stay_within_consuls_connection_limit() {
     let agent = Agent::dev();
     let watches: Vec<String> =
         (0..1_000).map(|nth| format!("{{ name: 'service-{nth}', interval: 10 }}")).collect();
@@ -124,24 +129,24 @@ fn d7_a_thousand_watches_have_no_thread_each_and_not_more_connections_than_consu
             {{ name: 'web', exec: ['sh', '-c', 'echo $$ >> @/web.pids; exec sleep 1000'] }}, {}, {} ] }}",
         agent.address(),
         watches.join(", "),
-        told("service-7"),
-        told("service-993")
+        recording_jobs("service-7"),
+        recording_jobs("service-993")
     );
     let pilot = Pilot::start(&config);
-    pilot.started();
+    pilot.wait_for_job();
     agent.register("service-7", "a", 1, &[]);
     agent.register("service-993", "b", 1, &[]);
-    until_heard(&pilot, "service-7", [1, 1, 0]);
-    until_heard(&pilot, "service-993", [1, 1, 0]);
+    wait_for_counts(&pilot, "service-7", [1, 1, 0]);
+    wait_for_counts(&pilot, "service-993", [1, 1, 0]);
     agent.deregister("a");
     agent.deregister("b");
-    until_heard(&pilot, "service-7", [2, 1, 1]);
-    until_heard(&pilot, "service-993", [2, 1, 1]);
+    wait_for_counts(&pilot, "service-7", [2, 1, 1]);
+    wait_for_counts(&pilot, "service-993", [2, 1, 1]);
     let pid = pilot.run.pid();
     let threads = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap().count();
     let files = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count();
     assert!(threads < 10, "{threads} threads");
     assert!(files < 180, "{files} descriptors");
-    let log = pilot.unharmed();
+    let log = pilot.assert_unharmed();
     assert!(!log.contains("Consul"), "{log}");
 }

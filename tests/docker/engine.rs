@@ -1,4 +1,4 @@
-//! The engine, images made on the spot, and containers that are always taken away.
+//! Docker commands, images built by the tests, and containers that are removed when they are dropped.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -8,48 +8,46 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::patience::until_within;
+use crate::deadline::until_within;
 
-/// How long anything may take before the test has failed.
+/// The test fails if a single wait takes longer.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
-/// A name that nobody else has.
+/// A unique name for an image, container, network or directory.
 pub(crate) fn new_name(what: &str) -> String {
     format!("cp-{what}-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
 }
 
-/// Asks the engine, whatever it answers.
+/// Runs a Docker command, which may fail.
 pub(crate) fn ask(args: &[&str]) -> Output {
     assert!(
         Command::new("docker").arg("version").output().is_ok_and(|output| output.status.success()),
-        "no engine answers; run these tests with `make test-docker`"
+        "Docker does not respond; run these tests with `make test-docker`"
     );
     Command::new("docker").args(args).stdin(Stdio::null()).output().unwrap()
 }
 
-/// Asks the engine for something that must succeed; what it printed.
+/// Runs a Docker command that must succeed; returns its standard output.
 pub(crate) fn docker(args: &[&str]) -> String {
     let output = ask(args);
-    let words = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "docker {}: {words}", args.join(" "));
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "docker {}: {stderr}", args.join(" "));
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-/// A folder of this test's own.
 pub(crate) fn folder(what: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(new_name(what));
     fs::create_dir_all(&folder).unwrap();
     folder
 }
 
-/// Waits until something holds.
 pub(crate) fn until(what: &str, holds: impl FnMut() -> bool) {
-    until_within(PATIENCE, || format!("in vain: {what}"), holds);
+    until_within(PATIENCE, || what.to_owned(), holds);
 }
 
-/// The image of nothing but the binary.
+/// The image that contains only the binary.
 pub(crate) fn scratch() -> &'static str {
     static IMAGE: OnceLock<String> = OnceLock::new();
     IMAGE.get_or_init(|| {
@@ -59,7 +57,7 @@ pub(crate) fn scratch() -> &'static str {
     })
 }
 
-/// The image with a busybox beside it, and `/var/run` where everybody has it.
+/// The image with the binary, busybox, users, and the usual `/var/run`.
 pub(crate) fn busybox() -> &'static str {
     static IMAGE: OnceLock<String> = OnceLock::new();
     IMAGE.get_or_init(|| {
@@ -95,7 +93,7 @@ pub(crate) fn put_busybox(root: &Path) {
     }
 }
 
-/// Makes an image of a folder, whose entry is the supervisor.
+/// Creates an image from a directory, with the supervisor as its entry point.
 pub(crate) fn import(root: &Path) -> String {
     fs::set_permissions(root, fs::Permissions::from_mode(0o755)).unwrap();
     let name = new_name("image");
@@ -117,20 +115,19 @@ pub(crate) fn import(root: &Path) -> String {
     name
 }
 
-/// A container; it is removed with all that runs in it when the test has done with it.
 pub(crate) struct Container {
     pub(crate) name: String,
     folder: PathBuf,
 }
 
 impl Container {
-    /// Starts one with a configuration, options of `docker run`, and an image.
+    /// Starts a container with a configuration file and options of `docker run`.
     pub(crate) fn start(config: &str, options: &[&str], image: &str) -> Self {
         Self::with(config, options, image, &[])
     }
 
-    /// Starts one without a configuration, and with arguments.
-    pub(crate) fn running(options: &[&str], image: &str, args: &[&str]) -> Self {
+    /// Starts a container with arguments instead of a configuration file.
+    pub(crate) fn start_with_args(options: &[&str], image: &str, args: &[&str]) -> Self {
         Self::with("", options, image, args)
     }
 
@@ -152,36 +149,34 @@ impl Container {
         container
     }
 
-    /// What it has written so far.
     pub(crate) fn logs(&self) -> String {
         let output = ask(&["logs", &self.name]);
         format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
     }
 
-    /// Waits until it has written something.
-    pub(crate) fn says(&self, part: &str) -> String {
-        let never = || format!("it never said {part:?}:\n{}", self.logs());
-        until_within(PATIENCE, never, || self.logs().contains(part));
+    /// Waits until its log contains `part`; returns the log.
+    pub(crate) fn wait_for_log(&self, part: &str) -> String {
+        let what = || format!("the log contains {part:?}; it was:\n{}", self.logs());
+        until_within(PATIENCE, what, || self.logs().contains(part));
         self.logs()
     }
 
-    /// What the engine knows of it.
     pub(crate) fn inspect(&self, format: &str) -> String {
         docker(&["inspect", "--format", format, &self.name])
     }
 
-    /// Waits for its end; its code, as the engine sees it.
-    pub(crate) fn code(&self) -> String {
-        until("the container ends", || self.inspect("{{.State.Running}}") == "false");
+    /// Waits until it exits; returns its exit code.
+    pub(crate) fn exit_code(&self) -> String {
+        until("the container exits", || self.inspect("{{.State.Running}}") == "false");
         self.inspect("{{.State.ExitCode}}")
     }
 
-    /// Runs a command in it.
+    /// Runs a command in the container.
     pub(crate) fn exec(&self, args: &[&str]) -> Output {
         ask(&[&["exec", &self.name], args].concat())
     }
 
-    /// The same, for one that must succeed; what it printed.
+    /// Runs a shell script in the container, which must succeed; returns its output.
     pub(crate) fn shell(&self, script: &str) -> String {
         docker(&["exec", &self.name, "/bin/sh", "-c", script])
     }
@@ -190,7 +185,7 @@ impl Container {
         docker(&["kill", "--signal", signal, &self.name]);
     }
 
-    /// Stops it with so many seconds of patience; how long it took.
+    /// Runs `docker stop` with a timeout in seconds; returns how long it took.
     pub(crate) fn stop(&self, seconds: u32) -> Duration {
         let began = Instant::now();
         docker(&["stop", "--time", &seconds.to_string(), &self.name]);
@@ -205,7 +200,7 @@ impl Drop for Container {
     }
 }
 
-/// A network of this test's own.
+/// A Docker network that is removed when it is dropped.
 pub(crate) struct Network(pub(crate) String);
 
 impl Network {

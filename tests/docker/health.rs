@@ -1,11 +1,11 @@
-//! X4: `containerpilot health` as the HEALTHCHECK of an image.
+//! `containerpilot health` as the HEALTHCHECK of an image (X4).
 
 use std::fs;
 
 use crate::engine::{Container, busybox, docker, folder, new_name, until};
 
 #[test]
-fn x4_a_healthcheck_follows_the_jobs() {
+fn x4_healthcheck_status_follows_the_health_of_jobs() {
     let file = folder("dockerfile");
     let text = format!(
         "FROM {}\nHEALTHCHECK --interval=1s --retries=1 CMD [\"/bin/containerpilot\", \"health\"]\n",
@@ -17,12 +17,14 @@ fn x4_a_healthcheck_follows_the_jobs() {
     fs::remove_dir_all(file).unwrap();
     let config = "{ jobs: [{ name: 'main', exec: 'sleep 1000', health: { exec: 'test -e /tmp/well', interval: 1, ttl: 5 } }] }";
     let container = Container::start(config, &[], &image);
-    let is = |state: &str| until(state, || container.inspect("{{.State.Health.Status}}") == state);
-    is("unhealthy");
+    let wait_for = |state: &str| {
+        until(&format!("the container is {state}"), || container.inspect("{{.State.Health.Status}}") == state)
+    };
+    wait_for("unhealthy");
     container.shell("touch /tmp/well");
-    is("healthy");
-    let said = container.inspect("{{range .State.Health.Log}}{{.Output}}{{end}}");
-    assert!(said.contains("main"), "{said}");
+    wait_for("healthy");
+    let output = container.inspect("{{range .State.Health.Log}}{{.Output}}{{end}}");
+    assert!(output.contains("main"), "{output}");
     container.shell("rm /tmp/well");
-    is("unhealthy");
+    wait_for("unhealthy");
 }

@@ -1,4 +1,4 @@
-//! The two Dockerfiles of this project, as far as nothing has to be pulled.
+//! The Dockerfiles of this project and of the manual, tested without pulling an image.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ fn project(name: &str) -> String {
 }
 
 #[test]
-fn x3_the_dockerfile_makes_an_image_of_the_binary() {
+fn x3_dockerfile_builds_an_image_of_the_binary() {
     let context = folder("context");
     fs::create_dir_all(context.join("target/dist")).unwrap();
     fs::copy(env!("CARGO_BIN_EXE_containerpilot"), context.join("target/dist/containerpilot")).unwrap();
@@ -24,9 +24,9 @@ fn x3_the_dockerfile_makes_an_image_of_the_binary() {
     assert_eq!(docker(&["run", "--rm", &image, "--", "/bin/containerpilot", "-version"]).lines().count(), 3);
 }
 
-/// The compiler's image cannot be had here. Another takes its place, whose `cargo` has the binary ready; all else is as it stands.
+/// The image of the Rust compiler is replaced by one whose `cargo` only copies the finished binary.
 #[test]
-fn x3_the_dockerfile_that_builds_makes_the_same_image() {
+fn x3_dockerfile_build_compiles_and_builds_the_same_image() {
     let base = folder("base");
     put_busybox(&base);
     fs::copy(env!("CARGO_BIN_EXE_containerpilot"), base.join("ready")).unwrap();
@@ -57,9 +57,9 @@ fn x3_the_dockerfile_that_builds_makes_the_same_image() {
     assert!(docker(&["run", "--rm", &image, "-version"]).starts_with("Version: "));
 }
 
-/// The manual's Dockerfiles, behind a base that is there.
+/// The Dockerfile lines of the manual, appended to a base image that exists here.
 #[test]
-fn x4_the_lines_of_the_manual_are_all_that_an_image_needs() {
+fn x4_dockerfile_lines_of_the_manual_build_working_images() {
     let page = project("docs/container.md");
     let blocks: Vec<&str> =
         page.split("```dockerfile\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
@@ -78,10 +78,10 @@ fn x4_the_lines_of_the_manual_are_all_that_an_image_needs() {
         fs::remove_dir_all(context).unwrap();
         image
     };
-    let first = Container::running(&[], &image(&format!("{with_file}{check}")), &[]);
-    assert_eq!(first.code(), "0");
+    let first = Container::start_with_args(&[], &image(&format!("{with_file}{check}")), &[]);
+    assert_eq!(first.exit_code(), "0");
     assert!(first.logs().contains("from the file"), "{}", first.logs());
     assert_eq!(first.inspect("{{.Config.Healthcheck.Test}}"), "[CMD /bin/containerpilot health]");
-    let second = Container::running(&[], &image(alone), &["sh", "-c", "exit 5"]);
-    assert_eq!(second.code(), "5");
+    let second = Container::start_with_args(&[], &image(alone), &["sh", "-c", "exit 5"]);
+    assert_eq!(second.exit_code(), "5");
 }

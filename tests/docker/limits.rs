@@ -1,36 +1,37 @@
-//! P3: little memory, few processes, a root that cannot be written.
+//! Memory limit, process limit and read-only root filesystem (P3, X1).
 
 use crate::engine::{Container, busybox};
 
-/// It wants more memory than there is. `dd` fills its buffer before it writes.
+/// Allocates more memory than the limit: `dd` fills its buffer before it writes.
 const HOG: &str = "dd if=/dev/zero of=/dev/null bs=200M count=1";
 
 #[test]
-fn p3_a_job_that_memory_runs_out_for_is_killed_and_the_supervisor_lives_and_says_so() {
+fn p3_oom_kill_of_a_job_is_logged_and_the_supervisor_survives() {
     let config = format!(
         "{{ jobs: [{{ name: 'main', exec: 'sleep 1000' }}, {{ name: 'hog', exec: '{HOG}', restarts: 1 }}, \
          {{ name: 'shell', exec: ['sh', '-c', '{HOG}; exit $?'], when: {{ source: 'hog', once: 'stopped' }} }}] }}"
     );
     let container = Container::start(&config, &["--memory", "64m", "--memory-swap", "64m"], busybox());
-    let log = container.says("shell exited with code 137");
+    let log = container.wait_for_log("shell exited with code 137");
     let hog = |line: &&str| line.contains("hog was ended by signal 9");
-    let told = |line: &str| line.contains("memory ran out, and the kernel ended a process of this container");
+    let names_oom =
+        |line: &str| line.contains("memory ran out, and the kernel ended a process of this container");
     assert_eq!(log.lines().filter(hog).count(), 2, "{log}");
-    assert!(log.lines().filter(hog).all(told), "{log}");
-    assert!(log.lines().any(|line| line.contains("shell exited with code 137") && told(line)), "{log}");
+    assert!(log.lines().filter(hog).all(names_oom), "{log}");
+    assert!(log.lines().any(|line| line.contains("shell exited with code 137") && names_oom(line)), "{log}");
     assert_eq!(container.inspect("{{.State.Running}}"), "true");
-    // One that is killed by somebody else is not put down to it. With the job the container ends, and with the container
-    // the shell, which may still be about to say how it went: only the container's own end counts.
+    // Another SIGKILL is not reported as an OOM kill. The container exits with the job and may take the shell of this
+    // `exec` with it, so only the exit code of the container is checked.
     container.exec(&["/bin/sh", "-c", "kill -9 $(grep -ls '^sleep$' /proc/[0-9]*/comm | cut -d/ -f3)"]);
-    assert_eq!(container.code(), "137");
+    assert_eq!(container.exit_code(), "137");
     let log = container.logs();
     let main = log.lines().find(|line| line.contains("main was ended by signal 9")).unwrap();
     assert!(!main.contains("memory"), "{main}");
 }
 
 #[test]
-fn p3_a_fork_that_fails_is_a_failed_start_and_no_more() {
-    // The supervisor has two or three threads of these.
+fn p3_failed_fork_is_a_failed_start_and_not_the_end() {
+    // The supervisor's own two or three threads count, too.
     let sleepers: Vec<String> =
         (0..12).map(|number| format!("{{ name: 's{number}', exec: 'sleep 1000' }}")).collect();
     let config = format!(
@@ -40,31 +41,31 @@ fn p3_a_fork_that_fails_is_a_failed_start_and_no_more() {
     );
     let container = Container::start(&config, &["--pids-limit", "10"], busybox());
     let log = container
-        .says("could not be started: sleep: no new process, since a limit of processes is reached: ");
+        .wait_for_log("could not be started: sleep: no new process, since a limit of processes is reached: ");
     assert!(log.contains("s0 started"), "{log}");
     assert_eq!(container.inspect("{{.State.Running}}"), "true");
     container.stop(300);
-    assert_eq!(container.code(), "0");
+    assert_eq!(container.exit_code(), "0");
 }
 
 #[test]
-fn x1_a_read_only_root_needs_only_a_place_for_the_socket() {
+fn x1_read_only_root_works_with_a_writable_directory_for_the_socket() {
     let config = "{ jobs: [{ name: 'main', exec: 'sleep 1000' }] }";
     let container = Container::start(config, &["--read-only", "--tmpfs", "/run"], busybox());
-    container.says("main started");
+    container.wait_for_log("main started");
     let status = String::from_utf8(container.exec(&["/bin/containerpilot", "status"]).stdout).unwrap();
     assert!(status.contains("main") && status.contains("running"), "{status}");
     container.stop(300);
-    assert_eq!(container.code(), "0");
+    assert_eq!(container.exit_code(), "0");
     assert!(!container.logs().contains("there is no control socket"));
 }
 
 #[test]
-fn x1_without_any_place_for_the_socket_the_jobs_run_all_the_same() {
+fn x1_jobs_run_without_a_control_socket_on_a_read_only_root() {
     let config = "{ jobs: [{ name: 'main', exec: 'sleep 1000' }] }";
     let container = Container::start(config, &["--read-only"], busybox());
-    let log = container.says("main started");
+    let log = container.wait_for_log("main started");
     assert!(log.contains("there is no control socket") && log.contains("Read-only file system"), "{log}");
     container.stop(300);
-    assert_eq!(container.code(), "0");
+    assert_eq!(container.exit_code(), "0");
 }

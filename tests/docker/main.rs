@@ -1,16 +1,16 @@
-//! In real containers. `make test-docker` runs these; `scripts/docker` gives them an engine.
+//! The real binary in real containers. `make test-docker` runs these tests; `scripts/docker` starts an engine for them.
 //!
-//! No image is pulled: there is one of nothing but the binary, and one that has a static busybox too.
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at what it does not expect")]
+//! No image is pulled. One image contains only the binary, the other also a static busybox.
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a failed expectation fails the test")]
 
-mod codes;
+#[path = "../support/deadline.rs"]
+mod deadline;
 mod engine;
+mod exit_codes;
 mod health;
 mod images;
 mod limits;
-mod names;
-mod orders;
-#[path = "../supervisor/patience.rs"]
-mod patience;
+mod name_resolution;
 mod reaping;
-mod rights;
+mod signals;
+mod users;

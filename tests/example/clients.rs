@@ -1,4 +1,4 @@
-//! Clients who ask without a pause, several at a time, and remember every answer.
+//! Concurrent clients that send requests without a pause and record every response.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -11,71 +11,71 @@ use std::time::{Duration, Instant};
 
 use crate::PATIENCE;
 
-/// The time in which every instance is asked many times.
-const WHILE: Duration = Duration::from_secs(1);
+/// Long enough for every instance to get many requests.
+const WINDOW: Duration = Duration::from_secs(1);
 
-/// What is asked: a method and a path.
-type Wish = (&'static str, &'static str);
+/// Method and path of a request.
+type Target = (&'static str, &'static str);
 
-/// What may be asked of another instance if the first one fails.
-const QUICK: Wish = ("GET", "/");
-/// What nginx asks once and never again, and takes so long that every instance is answering one at any time.
-const SLOW: Wish = ("POST", "/cgi-bin/slow.cgi");
+/// A request that nginx may retry on another instance.
+const QUICK: Target = ("GET", "/");
+/// A request that nginx never retries, and so slow that every instance is handling one at any time.
+const SLOW: Target = ("POST", "/cgi-bin/slow.cgi");
 
-struct Answer {
-    begun: Instant,
+struct Response {
+    started: Instant,
     took: Duration,
-    what: Wish,
-    /// The instance that has answered, or what went wrong.
-    said: Result<String, String>,
+    target: Target,
+    /// The name of the instance, or the error.
+    result: Result<String, String>,
 }
 
 pub(crate) struct Clients {
-    answers: Arc<Mutex<Vec<Answer>>>,
+    responses: Arc<Mutex<Vec<Response>>>,
     started: Instant,
     gets: Group,
     posts: Group,
 }
 
-/// Some that do the same.
+/// Clients that send the same request.
 struct Group {
     end: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl Group {
-    fn start(count: usize, what: Wish, port: u16, answers: &Arc<Mutex<Vec<Answer>>>) -> Self {
+    fn start(count: usize, target: Target, port: u16, responses: &Arc<Mutex<Vec<Response>>>) -> Self {
         let end = Arc::new(AtomicBool::new(false));
         let one = |_| {
-            let (end, answers) = (Arc::clone(&end), Arc::clone(answers));
+            let (end, responses) = (Arc::clone(&end), Arc::clone(responses));
             std::thread::spawn(move || {
                 while !end.load(Ordering::Relaxed) {
-                    let begun = Instant::now();
-                    let said = request(what, port);
-                    let answer = Answer { begun, took: begun.elapsed(), what, said };
-                    answers.lock().unwrap().push(answer);
+                    let started = Instant::now();
+                    let result = request(target, port);
+                    let response = Response { started, took: started.elapsed(), target, result };
+                    responses.lock().unwrap().push(response);
                 }
             })
         };
         Self { threads: (0..count).map(one).collect(), end }
     }
 
-    /// Lets each have its last answer.
+    /// Stops the clients after their last response.
     fn end(&mut self) {
         self.end.store(true, Ordering::Relaxed);
         self.threads.drain(..).for_each(|thread| thread.join().unwrap());
     }
 }
 
-/// What came of it all.
-pub(crate) struct Tally {
+/// The summary of all responses.
+pub(crate) struct Summary {
     pub(crate) gets: usize,
     pub(crate) posts: usize,
     pub(crate) failures: Vec<String>,
     slowest: Duration,
 }
 
-impl fmt::Display for Tally {
+impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { gets, posts, failures, slowest } = self;
         let failed = failures.len();
@@ -85,77 +85,77 @@ impl fmt::Display for Tally {
 
 impl Clients {
     pub(crate) fn start(port: u16) -> Self {
-        let answers = Arc::default();
-        let gets = Group::start(4, QUICK, port, &answers);
-        let posts = Group::start(6, SLOW, port, &answers);
-        Self { answers, started: Instant::now(), gets, posts }
+        let responses = Arc::default();
+        let gets = Group::start(4, QUICK, port, &responses);
+        let posts = Group::start(6, SLOW, port, &responses);
+        Self { responses, started: Instant::now(), gets, posts }
     }
 
-    /// Waits until those who answer are these, all of them and nobody else.
-    pub(crate) fn settle(&self, what: &str, expected: &BTreeSet<String>) {
+    /// Waits until exactly the instances `expected` respond.
+    pub(crate) fn wait_for_instances(&self, what: &str, expected: &BTreeSet<String>) {
         let (start, mut found) = (Instant::now(), BTreeSet::new());
         loop {
-            let recent = Instant::now().checked_sub(WHILE).map_or(start, |time| time.max(start));
+            let recent = Instant::now().checked_sub(WINDOW).map_or(start, |time| time.max(start));
             found = self.names_since(recent).unwrap_or(found);
-            if start.elapsed() >= WHILE && &found == expected {
+            if start.elapsed() >= WINDOW && &found == expected {
                 return;
             }
-            assert!(start.elapsed() < PATIENCE, "{what}: {found:?} answer, and not {expected:?}");
+            assert!(start.elapsed() < PATIENCE, "{what}: {found:?} respond, expected {expected:?}");
             std::thread::sleep(Duration::from_millis(50));
         }
     }
 
-    /// The instances that have answered what was asked since then; none if that was not enough to tell.
+    /// The instances that have handled requests since `time`; `None` if there were fewer than 20.
     fn names_since(&self, time: Instant) -> Option<BTreeSet<String>> {
-        let answers = self.answers.lock().unwrap();
-        let recent = answers.iter().rev().filter(|answer| answer.begun >= time);
-        let names: Vec<&String> = recent.filter_map(|answer| answer.said.as_ref().ok()).collect();
+        let responses = self.responses.lock().unwrap();
+        let recent = responses.iter().rev().filter(|response| response.started >= time);
+        let names: Vec<&String> = recent.filter_map(|response| response.result.as_ref().ok()).collect();
         (names.len() >= 20).then(|| names.into_iter().cloned().collect())
     }
 
-    /// No more requests that may not be repeated.
-    pub(crate) fn rest_of_posts(&mut self) {
+    /// Stops the clients that send POST requests.
+    pub(crate) fn stop_posts(&mut self) {
         self.posts.end();
     }
 
-    pub(crate) fn end(&mut self) -> Tally {
+    pub(crate) fn end(&mut self) -> Summary {
         self.gets.end();
         self.posts.end();
-        let answers = self.answers.lock().unwrap();
-        let count = |what| answers.iter().filter(|answer| answer.what == what).count();
-        let failure = |answer: &Answer| {
-            let error = answer.said.as_ref().err()?;
-            let when = answer.begun - self.started;
-            Some(format!("{} after {when:.2?}, {:.2?} long: {error}", answer.what.0, answer.took))
+        let responses = self.responses.lock().unwrap();
+        let count = |target| responses.iter().filter(|response| response.target == target).count();
+        let failure = |response: &Response| {
+            let error = response.result.as_ref().err()?;
+            let when = response.started - self.started;
+            Some(format!("{} after {when:.2?}, {:.2?} long: {error}", response.target.0, response.took))
         };
-        Tally {
+        Summary {
             gets: count(QUICK),
             posts: count(SLOW),
-            failures: answers.iter().filter_map(failure).collect(),
-            slowest: answers.iter().map(|answer| answer.took).max().unwrap_or_default(),
+            failures: responses.iter().filter_map(failure).collect(),
+            slowest: responses.iter().map(|response| response.took).max().unwrap_or_default(),
         }
     }
 }
 
-/// Waits until somebody answers at all; who is not there yet is no failure.
-pub(crate) fn wait_for_answer(port: u16) {
-    crate::until(|| format!("nobody answers at port {port}"), || request(QUICK, port).is_ok());
+/// Waits for the first good response; errors before it do not count.
+pub(crate) fn wait_for_response(port: u16) {
+    crate::until(|| format!("port {port} responds"), || request(QUICK, port).is_ok());
 }
 
-/// One request on a connection of its own, as curl makes it: the name of the instance, if the answer is good and whole.
-fn request((method, path): Wish, port: u16) -> Result<String, String> {
-    let told = |what: &'static str| move |error: std::io::Error| format!("{what}: {error}");
-    let mut stream = TcpStream::connect(("127.0.0.1", port)).map_err(told("connecting"))?;
-    stream.set_read_timeout(Some(PATIENCE)).map_err(told("connecting"))?;
+/// Sends one request on a new connection; returns the name of the instance if the response is complete and has status 200.
+fn request((method, path): Target, port: u16) -> Result<String, String> {
+    let context = |what: &'static str| move |error: std::io::Error| format!("{what}: {error}");
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).map_err(context("connecting"))?;
+    stream.set_read_timeout(Some(PATIENCE)).map_err(context("connecting"))?;
     let text = format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n");
-    stream.write_all(text.as_bytes()).map_err(told("asking"))?;
+    stream.write_all(text.as_bytes()).map_err(context("sending"))?;
     let mut answer = String::new();
-    stream.read_to_string(&mut answer).map_err(told("reading"))?;
-    let whole = || {
+    stream.read_to_string(&mut answer).map_err(context("reading"))?;
+    let instance = || {
         let (head, body) = answer.split_once("\r\n\r\n")?;
         let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: "))?;
         let good = head.starts_with("HTTP/1.1 200 ") && length.parse() == Ok(body.len());
         good.then(|| body.trim().to_owned())
     };
-    whole().ok_or_else(|| format!("the answer is {answer:?}"))
+    instance().ok_or_else(|| format!("the response is {answer:?}"))
 }

@@ -1,11 +1,11 @@
-//! The worked example of `examples/behind-nginx`, as it stands: in real containers, while instances come and go. It needs a
+//! The example `examples/behind-nginx` in real containers, under load, while instances start, stop and die. It needs a
 //! Docker engine: `scripts/docker run cargo test --test example`, or `make test-docker`.
-#![expect(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
+#![expect(clippy::unwrap_used, reason = "a failed expectation fails the test")]
 
 mod clients;
-mod composition;
-#[path = "../supervisor/patience.rs"]
-mod patience;
+mod compose;
+#[path = "../support/deadline.rs"]
+mod deadline;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -13,84 +13,83 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use clients::Clients;
-use composition::Composition;
+use compose::Project;
 
-/// How long anything may take before the test has failed.
+/// The test fails if a single wait takes longer.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// Where the repository is.
+/// The root of the repository.
 const HOME: &str = env!("CARGO_MANIFEST_DIR");
 
-/// A script of the repository, which finds and leaves downloaded programs where all tests do.
+/// A script of the repository, with the download directory that all tests share.
 fn script(name: &str) -> Command {
     let mut command = Command::new(Path::new(HOME).join("scripts").join(name));
     command.env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join(".."));
     command
 }
 
-/// Waits until something holds, and says what it was that did not.
 fn until(what: impl Fn() -> String, holds: impl FnMut() -> bool) {
-    patience::until_within(PATIENCE, what, holds);
+    deadline::until_within(PATIENCE, what, holds);
 }
 
 #[test]
-fn requests_go_on_without_an_error_while_instances_come_and_go() {
-    let world = Composition::up();
-    let first = world.instances();
+fn no_request_fails_while_instances_start_stop_and_die() {
+    let project = Project::up();
+    let first = project.instances();
     assert_eq!(first.len(), 2);
 
-    let mut clients = Clients::start(world.port());
+    let mut clients = Clients::start(project.port());
     let all_of = |names: &[&String]| names.iter().map(|name| (*name).clone()).collect::<BTreeSet<_>>();
-    let settled = |clients: &Clients, what: &str, names: &BTreeSet<String>| {
-        clients.settle(what, names);
+    let wait_for_instances = |clients: &Clients, what: &str, names: &BTreeSet<String>| {
+        clients.wait_for_instances(what, names);
         until(
-            || format!("{what}: nginx's list is\n{}", world.list()),
-            || world.list().lines().count() == names.len(),
+            || format!("nginx lists {} instances ({what}); its list was\n{}", names.len(), project.list()),
+            || project.list().lines().count() == names.len(),
         );
-        println!("{what}: {} answer", names.len());
+        println!("{what}: {} instances respond", names.len());
     };
-    settled(&clients, "at first", &first);
+    wait_for_instances(&clients, "at first", &first);
 
-    // One more.
-    world.scale(3);
-    let all = world.instances();
+    // Scale up.
+    project.scale(3);
+    let all = project.instances();
     assert!(all.is_superset(&first) && all.len() == 3, "{all:?}");
-    settled(&clients, "an instance was added", &all);
+    wait_for_instances(&clients, "an instance was added", &all);
     let [one, two, three] = &all.iter().collect::<Vec<_>>()[..] else { panic!("{all:?}") };
 
-    // One out of the catalog, although it runs.
-    world.ask(one, &["maintenance", "enable"]);
-    settled(&clients, "one is in maintenance", &all_of(&[two, three]));
-    assert!(world.runs(one));
-    world.ask(one, &["-maintenance", "disable"]);
-    settled(&clients, "maintenance is over", &all);
+    // Maintenance: deregistered but running.
+    project.ask(one, &["maintenance", "enable"]);
+    wait_for_instances(&clients, "one is in maintenance", &all_of(&[two, three]));
+    assert!(project.runs(one));
+    project.ask(one, &["-maintenance", "disable"]);
+    wait_for_instances(&clients, "maintenance is over", &all);
 
-    // One that is asked to end.
-    assert_eq!(world.stop(two), 0, "its exit code");
-    settled(&clients, "one was stopped", &all_of(&[one, three]));
-    world.scale(3);
-    settled(&clients, "it was started again", &all);
+    // A graceful stop.
+    assert_eq!(project.stop(two), 0, "its exit code");
+    wait_for_instances(&clients, "one was stopped", &all_of(&[one, three]));
+    project.scale(3);
+    wait_for_instances(&clients, "it was started again", &all);
 
-    // The catalog forgets everything, and everybody.
-    world.restart_consul();
-    settled(&clients, "Consul was restarted", &all);
+    // Consul loses its data.
+    project.restart_consul();
+    wait_for_instances(&clients, "Consul was restarted", &all);
 
-    // So far no request had to be asked twice, which nginx would not do with these. One that is being answered by an
-    // instance that is killed is lost, and nobody can say whether it has been carried out.
-    clients.rest_of_posts();
+    // Until here no POST may fail, although nginx never retries POST requests. A killed instance loses the requests in
+    // progress, so POST requests end before the kill.
+    clients.stop_posts();
     let killed = Instant::now();
-    world.kill(three);
-    settled(&clients, "one was killed", &all_of(&[one, two]));
-    assert!(!world.runs(three));
-    world.scale(3);
-    settled(&clients, "the dead are back", &all);
+    project.kill(three);
+    wait_for_instances(&clients, "one was killed", &all_of(&[one, two]));
+    assert!(!project.runs(three));
+    project.scale(3);
+    wait_for_instances(&clients, "the killed instance is back", &all);
 
     let tally = clients.end();
     println!("{tally}; the killed one was back after {:.1?}", killed.elapsed());
-    assert!(tally.failures.is_empty(), "{tally}\n{}\n{}", tally.failures.join("\n"), world.logs());
-    // Enough of them for a gap of a tenth of a second to be met.
+    assert!(tally.failures.is_empty(), "{tally}\n{}\n{}", tally.failures.join("\n"), project.logs());
+    // Enough requests to hit a gap of 100 ms.
     assert!(tally.gets > 500 && tally.posts > 30, "{tally}");
 
-    // Its image asks for a signal that is for nginx and not for a supervisor; ours asks for the right one again.
-    assert_eq!(world.stop(&world.nginx()), 0, "nginx's exit code");
+    // The nginx image sets STOPSIGNAL to SIGQUIT; the example's Dockerfile sets it back to SIGTERM.
+    assert_eq!(project.stop(&project.nginx()), 0, "nginx's exit code");
 }

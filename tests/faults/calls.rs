@@ -1,18 +1,17 @@
-//! Which system call can fail how.
+//! The system calls of the supervisor and the errors that each can return.
 //!
-//! Only with what can happen: a disk is full for a file and not for a pipe, and nothing that is written to an eventfd ever
-//! meets an error. "Try again" from a socket that has something to give would be a lie, after which nobody is woken any more:
-//! a socket says that by itself often enough. Libraries rely on these, and so may we.
+//! Only errors that the kernel can return are listed: ENOSPC for a file but not for a pipe, and none for a write to an
+//! eventfd. EAGAIN from a socket with pending data is not listed either: with edge-triggered polling no wake-up would
+//! follow, and the kernel never does that.
 
 use nix::errno::Errno::{self, *};
 use nix::libc;
 
-/// What is known of a call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Call {
     pub(crate) number: i64,
     pub(crate) name: &'static str,
-    /// How it can fail. Nothing: it cannot, or whoever makes it asks for no answer.
+    /// The possible errors. Empty if it cannot fail, or if its result is not used.
     pub(crate) errors: &'static [Errno],
 }
 
@@ -22,9 +21,9 @@ macro_rules! calls {
     };
 }
 
-/// Every call that the supervisor makes, or may come to make. A call that is not here fails the test.
+/// Every call that the supervisor may make. A call that is missing here fails the test.
 pub(crate) const CALLS: &[Call] = calls! {
-    // Bytes.
+    // Input and output.
     SYS_read "read file": EINTR EIO;
     SYS_read "read pipe": EINTR EAGAIN EIO;
     SYS_read "read eventfd": EINTR EAGAIN;
@@ -145,7 +144,7 @@ pub(crate) const CALLS: &[Call] = calls! {
     SYS_munmap "munmap":;
     SYS_mprotect "mprotect": ENOMEM;
     SYS_madvise "madvise": EAGAIN ENOMEM;
-    // Questions.
+    // Queries.
     SYS_getrandom "getrandom": EINTR ENOSYS;
     SYS_uname "uname": EPERM;
     SYS_sysinfo "sysinfo": EPERM;
@@ -153,12 +152,11 @@ pub(crate) const CALLS: &[Call] = calls! {
     SYS_clock_gettime "clock_gettime": EPERM;
 };
 
-/// What is known of a call.
 pub(crate) fn known(name: &str) -> Option<&'static Call> {
     CALLS.iter().find(|call| call.name == name)
 }
 
-/// How a call is called; for some, with what it is made on (`kind` says).
+/// The name of a call; for some calls with the kind of their argument, which `kind` returns.
 pub(crate) fn name(number: i64, kind: impl FnOnce(&str) -> &'static str) -> String {
     let Some(first) = CALLS.iter().find(|call| call.number == number) else {
         return format!("call {number}");

@@ -1,9 +1,8 @@
 //! Runs a supervisor and makes one of its system calls fail.
 //!
-//! `strace --inject` counts the calls of every thread by itself, so that "the first read" would fail in each of them, and a
-//! step that every new process makes would fail for all of them for ever. This tracer has one count for each role (the loop,
-//! the log, the network, a process that has not become its program yet), and a call fails once in all. A program is left
-//! alone as soon as it is executed.
+//! `strace --inject` counts calls per thread: "the first read" would fail in every thread, and a call that every new
+//! process makes would fail in all of them. This tracer counts calls per role (the loop, the log, the network, a new
+//! process before `execve`), and exactly one call fails. Programs are not traced after `execve`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -20,65 +19,61 @@ use nix::unistd::Pid;
 
 use crate::calls;
 
-/// Who made how many calls.
+/// The number of calls by role and name.
 pub(crate) type Counts = BTreeMap<(String, String), u32>;
 
-/// A call that fails.
+/// A call that is made to fail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
-    /// Who makes it.
     pub(crate) role: String,
-    /// What it is called.
     pub(crate) call: String,
-    /// Which of those it makes, from 1 on.
+    /// Counted from 1, per role and call.
     pub(crate) nth: u32,
-    /// How it fails.
     pub(crate) errno: Errno,
 }
 
-/// What the world outside may know of a run.
+/// The state of the traced supervisor, shared with the scenario.
 #[derive(Debug, Default)]
-pub(crate) struct Watched {
-    /// The supervisor, once it runs.
+pub(crate) struct RunState {
+    /// The pid of the supervisor, once it runs.
     pub(crate) pid: AtomicI32,
-    /// How often a call was made to fail.
+    /// The number of calls that were made to fail.
     pub(crate) hits: AtomicU32,
-    /// How it ended: the exit code, or 128 and the signal.
-    pub(crate) ended: Mutex<Option<i32>>,
+    /// The exit code, or 128+N for signal N.
+    pub(crate) exit_code: Mutex<Option<i32>>,
 }
 
-impl Watched {
-    pub(crate) fn has_ended(&self) -> Option<i32> {
-        *self.ended.lock().unwrap()
+impl RunState {
+    pub(crate) fn exit_code(&self) -> Option<i32> {
+        *self.exit_code.lock().unwrap()
     }
 }
 
-/// What is going on in one thread.
 #[derive(Debug, Default)]
 struct Thread {
-    /// Whether it is a new process that shares our memory until it has its program.
+    /// Whether it is a new process (`vfork`) that has not called `execve` yet.
     is_child: bool,
-    /// Whether the call that it is in is `brk`, which tells a failure in a way of its own.
+    /// Whether the current call is `brk`, which returns the unchanged heap end as its error.
     in_brk: bool,
-    /// What the call that it is in will seem to have come to.
+    /// The error that the current call will return.
     failing: Option<Errno>,
 }
 
 struct Tracer<'a> {
     fault: Option<&'a Fault>,
-    watched: &'a Watched,
+    state: &'a RunState,
     main: Pid,
-    begun: bool,
-    /// Where the heap ends: the answer of a `brk` that has failed.
+    is_supervisor: bool,
+    /// The end of the heap, which a failed `brk` returns.
     heap_end: u64,
     threads: HashMap<Pid, Thread>,
     counts: Counts,
 }
 
-/// Runs a command to its end, on this thread; who made how many calls.
-#[expect(clippy::zombie_processes, reason = "the tracer waits for it, as for everybody")]
-pub(crate) fn run(command: &mut Command, fault: Option<&Fault>, watched: &Watched) -> Counts {
-    // Whoever is traced has to wait for the tracer: a shell reads a line first.
+/// Runs and traces a command on this thread until it exits; returns the number of its calls.
+#[expect(clippy::zombie_processes, reason = "the tracer waits for every process")]
+pub(crate) fn run(command: &mut Command, fault: Option<&Fault>, state: &RunState) -> Counts {
+    // The shell reads a line before it executes the supervisor, so that the tracer can attach first.
     let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
     let main = Pid::from_raw(i32::try_from(child.id()).unwrap());
     let options = Options::PTRACE_O_TRACESYSGOOD
@@ -92,21 +87,21 @@ pub(crate) fn run(command: &mut Command, fault: Option<&Fault>, watched: &Watche
     gate.write_all(b"\n").unwrap();
     let mut tracer = Tracer {
         fault,
-        watched,
+        state,
         main,
-        begun: false,
+        is_supervisor: false,
         heap_end: 0,
         threads: HashMap::new(),
         counts: Counts::new(),
     };
     let code = tracer.follow();
-    *watched.ended.lock().unwrap() = Some(code);
+    *state.exit_code.lock().unwrap() = Some(code);
     tracer.counts
 }
 
 impl Tracer<'_> {
     fn follow(&mut self) -> i32 {
-        // Of this thread's own: others trace, too.
+        // Only tracees of this thread: other threads trace other supervisors.
         let flags = WaitPidFlag::__WALL | WaitPidFlag::__WNOTHREAD;
         loop {
             match waitpid(None, Some(flags)).unwrap() {
@@ -121,10 +116,10 @@ impl Tracer<'_> {
                 }
                 WaitStatus::PtraceEvent(pid, _, libc::PTRACE_EVENT_EXEC) => {
                     if pid == self.main {
-                        // The shell before it is executed, too.
+                        // The shell itself also stops here.
                         let program = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-                        self.begun = program.trim() == "containerpilot";
-                        self.watched.pid.store(pid.as_raw(), Ordering::SeqCst);
+                        self.is_supervisor = program.trim() == "containerpilot";
+                        self.state.pid.store(pid.as_raw(), Ordering::SeqCst);
                         resume(pid);
                     } else {
                         self.threads.remove(&pid);
@@ -139,23 +134,23 @@ impl Tracer<'_> {
                     }
                     resume(pid);
                 }
-                // A signal on its way.
+                // A signal that is being delivered.
                 WaitStatus::Stopped(pid, signal) => drop(ptrace::syscall(pid, signal)),
                 WaitStatus::Continued(_) | WaitStatus::StillAlive => {}
             }
         }
     }
 
-    /// A thread stands at the beginning or at the end of a call.
+    /// Handles a thread that has stopped at the entry or exit of a call.
     fn call(&mut self, pid: Pid) {
-        // Whoever is killed while it stands there is gone; that is told by itself.
-        let (Ok(about), Ok(mut regs)) = (ptrace::syscall_info(pid), ptrace::getregs(pid)) else { return };
-        if !self.begun {
+        // These fail if the thread was killed meanwhile; its exit is reported separately.
+        let (Ok(info), Ok(mut regs)) = (ptrace::syscall_info(pid), ptrace::getregs(pid)) else { return };
+        if !self.is_supervisor {
             return;
         }
         let thread = self.threads.entry(pid).or_default();
         let call = regs.orig_rax.cast_signed();
-        if about.op == libc::PTRACE_SYSCALL_INFO_EXIT {
+        if info.op == libc::PTRACE_SYSCALL_INFO_EXIT {
             if let Some(errno) = thread.failing.take() {
                 let failed = (-i64::from(errno as i32)).cast_unsigned();
                 regs.rax = if thread.in_brk { self.heap_end } else { failed };
@@ -168,11 +163,11 @@ impl Tracer<'_> {
         thread.in_brk = call == libc::SYS_brk;
         let role = role(self.main, pid, thread.is_child);
         let name = calls::name(call, |name| match name {
-            "fcntl" => command(regs.rsi),
-            // Two that wait, with or without a mask; all others wake somebody, which cannot fail.
+            "fcntl" => fcntl_kind(regs.rsi),
+            // FUTEX_WAIT and FUTEX_WAIT_BITSET; the other operations wake threads and cannot fail.
             "futex" if matches!(regs.rsi & 0x7f, 0 | 9) => "wait",
             "futex" => "wake",
-            _ => descriptor(self.main, regs.rdi),
+            _ => descriptor_kind(self.main, regs.rdi),
         });
         let count = self.counts.entry((role.clone(), name.clone())).or_default();
         *count += 1;
@@ -180,8 +175,8 @@ impl Tracer<'_> {
             && (fault.nth, &fault.call, &fault.role) == (*count, &name, &role)
         {
             thread.failing = Some(fault.errno);
-            self.watched.hits.fetch_add(1, Ordering::SeqCst);
-            // The kernel closes a descriptor also when it reports an error.
+            self.state.hits.fetch_add(1, Ordering::SeqCst);
+            // The kernel closes a descriptor even if close() returns an error, so that call is still made.
             if call != libc::SYS_close {
                 regs.orig_rax = u64::MAX;
                 let _ = ptrace::setregs(pid, regs);
@@ -191,11 +186,11 @@ impl Tracer<'_> {
 }
 
 fn resume(pid: Pid) {
-    // It may have been killed meanwhile.
+    // Fails if the thread was killed meanwhile.
     let _ = ptrace::syscall(pid, None);
 }
 
-/// Who a thread is.
+/// The role of a thread: `loop`, the name of the thread, or `new process` or `new thread`.
 fn role(main: Pid, thread: Pid, is_child: bool) -> String {
     if is_child {
         return "new process".to_owned();
@@ -210,8 +205,8 @@ fn role(main: Pid, thread: Pid, is_child: bool) -> String {
     }
 }
 
-/// What a call on descriptors is about.
-fn command(number: u64) -> &'static str {
+/// The kind of an `fcntl` command.
+fn fcntl_kind(number: u64) -> &'static str {
     match i32::try_from(number).unwrap_or_default() {
         libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => "copy",
         libc::F_SETFL | libc::F_SETFD => "flags",
@@ -220,8 +215,8 @@ fn command(number: u64) -> &'static str {
     }
 }
 
-/// What is behind a descriptor.
-fn descriptor(main: Pid, fd: u64) -> &'static str {
+/// The kind of file that a descriptor refers to.
+fn descriptor_kind(main: Pid, fd: u64) -> &'static str {
     let path = format!("/proc/{main}/fd/{fd}");
     let name = fs::read_link(&path).unwrap_or_default();
     let name = name.to_string_lossy();
@@ -231,7 +226,7 @@ fn descriptor(main: Pid, fd: u64) -> &'static str {
         .find(|kind| name.starts_with(&format!("{kind}:")) || name.ends_with(&format!("[{kind}]")))
     {
         Some(kind) => kind,
-        None if fs::metadata(&path).is_ok_and(|about| about.is_dir()) => "directory",
+        None if fs::metadata(&path).is_ok_and(|metadata| metadata.is_dir()) => "directory",
         None => "file",
     }
 }

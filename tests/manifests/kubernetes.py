@@ -1,10 +1,10 @@
-"""Checks Kubernetes manifests against the API's own description, as Kubernetes' client for Python has it.
+"""Checks Kubernetes manifests against the API models of the Kubernetes client for Python.
 
     kubernetes.py FILE…
 
-Every object must be of a kind that its API version has, with no unknown field, no missing one and no value of a wrong type;
-and what selects pods must find some. Prints the objects that are good, one a line, and the first mistake of each file on
-standard error; exits with 1 if there is one.
+Every object must be of a known kind of its API version, without unknown fields, missing fields or values of a wrong
+type, and every selector must match a pod. Prints the valid objects, one per line, and the first error of each file on
+standard error; exits with 1 if there is an error.
 """
 
 import re
@@ -21,7 +21,7 @@ PLAIN = {"str": str, "int": int, "bool": bool, "float": (int, float), "object": 
 
 
 def check(value, kind, place):
-    """Whether a value is of a kind, which is written as the client writes it: `str`, `list[V1Container]` or `V1Pod`."""
+    """Asserts that a value has a type in the notation of the client: `str`, `list[V1Container]` or `V1Pod`."""
     if inner := re.fullmatch(r"list\[(.*)\]", kind):
         assert isinstance(value, list), f"{place} must be a list"
         for number, one in enumerate(value):
@@ -31,7 +31,7 @@ def check(value, kind, place):
         for key, one in value.items():
             check(one, inner[1], f"{place}.{key}")
     elif kind in PLAIN:
-        # To Python, true is a number too.
+        # In Python, bool is a subclass of int.
         fits = isinstance(value, PLAIN[kind]) and not (kind in ("int", "float") and isinstance(value, bool))
         assert fits, f"{place} must be {kind}, and is {value!r}"
     else:
@@ -41,7 +41,7 @@ def check(value, kind, place):
         for key, one in value.items():
             assert key in kinds, f"{place} has no field `{key}`"
             check(one, kinds[key], f"{place}.{key}")
-        # The constructor refuses what lacks a field that is required.
+        # The constructor raises ValueError if a required field is missing.
         known = {name: value[key] for name, key in model.attribute_map.items() if key in value}
         try:
             model(**known)
@@ -63,7 +63,7 @@ def manifest(path):
         place, spec = f"{one['kind']}/{one['metadata']['name']}", one["spec"]
         selector = spec["selector"].get("matchLabels", spec["selector"])
         found = [pod for pod in pods if selector.items() <= pod["metadata"]["labels"].items()]
-        assert found, f"{place} selects nobody"
+        assert found, f"{place} selects no pod"
         if one["kind"] == "Deployment":
             assert spec["template"] in found, f"{place} does not select its own pods"
         if one["kind"] == "Service":

@@ -1,6 +1,6 @@
-//! The files of `examples/behind-nginx` for schedulers that cannot be run here: well-formed, with no field that Kubernetes
-//! and Nomad do not know, and in agreement with the configurations in the images.
-#![expect(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
+//! The manifests of `examples/behind-nginx` for Kubernetes and Nomad, checked without a cluster: well-formed, without
+//! unknown fields, and consistent with the configurations in the images.
+#![expect(clippy::unwrap_used, reason = "a failed expectation fails the test")]
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use hcl_edit::expr::Expression;
 use hcl_edit::structure::{Block, Body};
 
-/// Where the repository is.
+/// The root of the repository.
 const HOME: &str = env!("CARGO_MANIFEST_DIR");
 
 fn file(name: &str) -> PathBuf {
@@ -24,21 +24,21 @@ fn text(name: &str) -> String {
 fn kubernetes(paths: &[PathBuf]) -> Result<String, String> {
     let checker = PathBuf::from(HOME).join("tests/manifests/kubernetes.py");
     let output = Command::new("/usr/bin/python3").arg(checker).args(paths).output().unwrap();
-    let (told, errors) =
+    let (stdout, stderr) =
         (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
-    if output.status.success() { Ok(told) } else { Err(errors) }
+    if output.status.success() { Ok(stdout) } else { Err(stderr) }
 }
 
 #[test]
-fn the_kubernetes_manifest_is_what_its_api_describes() {
-    let told = kubernetes(&[file("kubernetes.yaml")]).unwrap();
+fn kubernetes_manifest_is_valid_for_its_api_version() {
+    let objects = kubernetes(&[file("kubernetes.yaml")]).unwrap();
     let expected = "v1 Service/consul\napps/v1 Deployment/consul\napps/v1 Deployment/app\n\
                     policy/v1 PodDisruptionBudget/app\napps/v1 Deployment/nginx\nv1 Service/nginx\n";
-    assert_eq!(told, expected);
+    assert_eq!(objects, expected);
 }
 
 #[test]
-fn mistakes_in_a_kubernetes_manifest_would_be_found() {
+fn mistakes_in_a_kubernetes_manifest_are_found() {
     let mistakes = [
         ("replicas: 2", "replica: 2", "has no field `replica`"),
         ("replicas: 2", "replicas: two", "must be int"),
@@ -46,15 +46,15 @@ fn mistakes_in_a_kubernetes_manifest_would_be_found() {
         ("image: behind-nginx-app:latest", "imagine: behind-nginx-app:latest", "has no field `imagine`"),
         ("apiVersion: policy/v1", "apiVersion: apps/v1", "there is no PodDisruptionBudget in apps/v1"),
         ("containerPort: 8080", "protocol: TCP", "must not be `None`"),
-        ("        app: nginx\n    spec:", "        app: other\n    spec:", "selects nobody"),
+        ("        app: nginx\n    spec:", "        app: other\n    spec:", "selects no pod"),
     ];
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("manifests");
     fs::create_dir_all(&folder).unwrap();
-    let whole = text("kubernetes.yaml");
+    let manifest = text("kubernetes.yaml");
     let write = |(number, (good, bad, _)): (usize, &(&str, &str, &str))| {
-        assert!(whole.contains(good), "{good}");
+        assert!(manifest.contains(good), "{good}");
         let path = folder.join(format!("{number}.yaml"));
-        fs::write(&path, whole.replacen(good, bad, 1)).unwrap();
+        fs::write(&path, manifest.replacen(good, bad, 1)).unwrap();
         path
     };
     let paths: Vec<PathBuf> = mistakes.iter().enumerate().map(write).collect();
@@ -65,8 +65,8 @@ fn mistakes_in_a_kubernetes_manifest_would_be_found() {
     }
 }
 
-/// What Nomad's job specification allows, as far as the example uses it: the path of a block with its labels left out, its
-/// attributes and the blocks inside it.
+/// The part of Nomad's job specification that the example uses: the path of a block without labels, its attributes and
+/// its inner blocks.
 const NOMAD: [(&str, &[&str], &[&str]); 11] = [
     ("", &[], &["job"]),
     ("job", &["datacenters", "type", "region", "namespace"], &["group", "update"]),
@@ -82,7 +82,7 @@ const NOMAD: [(&str, &[&str], &[&str]); 11] = [
     ("job.group.restart", &["attempts", "interval", "delay", "mode"], &[]),
 ];
 
-fn unknown(body: &Body, place: &str, found: &mut Vec<String>) {
+fn collect_unknown(body: &Body, place: &str, found: &mut Vec<String>) {
     let row = NOMAD.iter().find(|(path, ..)| *path == place);
     let (_, attributes, blocks) = row.unwrap();
     for attribute in body.attributes().filter(|one| !attributes.contains(&one.key.as_str())) {
@@ -91,14 +91,14 @@ fn unknown(body: &Body, place: &str, found: &mut Vec<String>) {
     for block in body.blocks() {
         let name = block.ident.as_str();
         if blocks.contains(&name) {
-            unknown(&block.body, format!("{place}.{name}").trim_start_matches('.'), found);
+            collect_unknown(&block.body, format!("{place}.{name}").trim_start_matches('.'), found);
         } else {
             found.push(format!("{place} has no block {name}"));
         }
     }
 }
 
-/// The blocks of a name, wherever they are.
+/// All blocks with a name, at any depth.
 fn all<'a>(body: &'a Body, name: &str) -> Vec<&'a Block> {
     let deeper = body.blocks().flat_map(|block| all(&block.body, name));
     body.blocks().filter(|block| block.ident.as_str() == name).chain(deeper).collect()
@@ -109,14 +109,14 @@ fn string<'a>(body: &'a Body, key: &str) -> &'a str {
 }
 
 #[test]
-fn the_nomad_job_is_hcl_of_the_job_specification() {
+fn nomad_job_is_valid_hcl_of_the_job_specification() {
     let body: Body = text("nomad.hcl").parse().unwrap();
     let mut found = Vec::new();
-    unknown(&body, "", &mut found);
+    collect_unknown(&body, "", &mut found);
     assert_eq!(found, Vec::<String>::new());
     let tasks = all(&body, "task");
     assert_eq!(tasks.len(), 2);
-    // A task's ports are those of its group.
+    // A task may only use ports of its group.
     for group in all(&body, "group") {
         let port = all(&group.body, "port")[0].labels[0].as_str();
         let config = all(&group.body, "config")[0];
@@ -127,7 +127,7 @@ fn the_nomad_job_is_hcl_of_the_job_specification() {
     }
 }
 
-/// What is said behind a key of a configuration.
+/// The duration in seconds of a key of a configuration.
 fn setting(config: &str, key: &str) -> Duration {
     let text = text(config);
     let value = text.split(&format!("{key}: \"")).nth(1).unwrap().split("s\"").next().unwrap();
@@ -135,7 +135,7 @@ fn setting(config: &str, key: &str) -> Duration {
 }
 
 #[test]
-fn every_scheduler_waits_longer_than_what_it_stops() {
+fn every_scheduler_waits_longer_than_the_stop_timeout() {
     let body: Body = text("nomad.hcl").parse().unwrap();
     for name in ["app", "nginx"] {
         let config = format!("{name}/containerpilot.json5");
@@ -160,21 +160,20 @@ fn every_scheduler_waits_longer_than_what_it_stops() {
     }
 }
 
-/// The environment that each scheduler sets is what the configurations read.
 #[test]
-fn variables_of_the_schedulers_are_known_to_the_configurations() {
+fn every_variable_that_a_scheduler_sets_is_read_by_a_configuration() {
     let body: Body = text("nomad.hcl").parse().unwrap();
     for task in all(&body, "task") {
         let config = text(&format!("{}/containerpilot.json5", task.labels[0].as_str()));
         for attribute in all(&task.body, "env")[0].body.attributes() {
             let name = attribute.key.as_str();
-            assert!(config.contains(&format!("{{{{ .{name} |")), "nobody reads {name}");
+            assert!(config.contains(&format!("{{{{ .{name} |")), "no configuration reads {name}");
         }
     }
 }
 
-/// A configuration without comments, blanks and line breaks, as it is when no variable is set.
-fn bare(text: &str) -> String {
+/// A configuration rendered without variables, without comments, blanks and line breaks.
+fn normalise(text: &str) -> String {
     let rendered = containerpilot_config::template::render(text.as_bytes(), &Default::default()).unwrap();
     let rendered = String::from_utf8(rendered.text).unwrap();
     let lines = rendered.lines().filter(|line| !line.trim_start().starts_with("//"));
@@ -182,10 +181,10 @@ fn bare(text: &str) -> String {
 }
 
 #[test]
-fn the_guide_shows_the_configurations_of_the_example() {
+fn guide_shows_the_configurations_of_the_example() {
     let guide = fs::read_to_string(PathBuf::from(HOME).join("docs/how-to/behind-nginx.md")).unwrap();
     let shown: Vec<String> =
-        guide.split("```json5\n").skip(1).map(|rest| bare(rest.split("```").next().unwrap())).collect();
-    let files = ["app", "nginx"].map(|name| bare(&text(&format!("{name}/containerpilot.json5"))));
+        guide.split("```json5\n").skip(1).map(|rest| normalise(rest.split("```").next().unwrap())).collect();
+    let files = ["app", "nginx"].map(|name| normalise(&text(&format!("{name}/containerpilot.json5"))));
     assert_eq!(shown, files);
 }

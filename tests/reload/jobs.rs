@@ -1,15 +1,15 @@
-//! What becomes of jobs.
+//! What a reload does to jobs and watches.
 
 use std::fs;
 
-use crate::client::Pilot;
-use crate::support::{As, Supervisor, until, ways};
-use crate::{done, reload, reload_to, rewrite};
+use crate::http_client::Pilot;
+use crate::supervisor::{As, Supervisor, until, ways};
+use crate::{reload, reload_to, rewrite, summary};
 
 const SLEEP: &str = "exec: 'sleep 1000'";
 
 #[test]
-fn r3_unchanged_jobs_keep_their_process_and_the_others_do_not() {
+fn r3_unchanged_jobs_keep_their_process_and_changed_ones_are_restarted() {
     let mut pilot = Pilot::start(&format!(
         "{{ jobs: [{{ name: 'gone', {SLEEP} }}, {{ name: 'other', {SLEEP} }}, {{ name: 'kept', {SLEEP} }}] }}"
     ));
@@ -22,14 +22,13 @@ fn r3_unchanged_jobs_keep_their_process_and_the_others_do_not() {
             "{{ jobs: [{{ name: 'kept', {SLEEP} }}, {{ name: 'new', exec: 'sleep 1002' }}, {{ name: 'other', exec: 'sleep 1001' }}] }}"
         ),
     );
-    assert_eq!(done(&answer), "kept|other|new|gone");
+    assert_eq!(summary(&answer), "kept|other|new|gone");
     pilot.await_state("new", "running");
     pilot.await_state("other", "running");
     assert_eq!(pilot.job("kept")["pid"], pid);
     assert_ne!(pilot.job("other")["pid"], before);
     let status = pilot.get("/v3/status").json();
     assert_eq!(status["jobs"].as_array().unwrap().len(), 3, "{status}");
-    // Lines of its log are under its name, at its new place.
     pilot.supervisor.line("reload: restarted other; started new; stopped gone; kept 1 job");
     pilot.supervisor.signal("-TERM");
     let (code, log) = pilot.supervisor.end();
@@ -38,20 +37,20 @@ fn r3_unchanged_jobs_keep_their_process_and_the_others_do_not() {
 }
 
 #[test]
-fn r3_a_reload_to_the_same_file_does_nothing() {
+fn r3_reload_of_an_unchanged_file_does_nothing() {
     let pilot =
         Pilot::start(&format!("{{ jobs: [{{ name: 'a', {SLEEP} }}, {{ name: 'b', exec: 'true' }}] }}"));
     pilot.await_state("b", "complete");
     let pid = pilot.job("a")["pid"].clone();
     for _ in 0..3 {
-        assert_eq!(done(&reload(&pilot)), "a,b|||");
+        assert_eq!(summary(&reload(&pilot)), "a,b|||");
     }
     assert_eq!(pilot.job("a")["pid"], pid);
-    assert_eq!(pilot.job("b")["state"], "complete", "it is not started again");
+    assert_eq!(pilot.job("b")["state"], "complete", "the complete job was started again");
 }
 
 #[test]
-fn r3_a_changed_job_is_stopped_with_its_hooks() {
+fn r3_hooks_of_a_changed_job_run_when_it_is_stopped() {
     let config = |seconds: u32| {
         format!(
             "{{ jobs: [{{ name: 'web', exec: 'sleep {seconds}' }},
@@ -61,18 +60,18 @@ fn r3_a_changed_job_is_stopped_with_its_hooks() {
     let pilot = Pilot::start(&config(1000));
     pilot.await_state("web", "running");
     let answer = reload_to(&pilot, &config(1001));
-    assert_eq!(done(&answer), "bye|web||");
+    assert_eq!(summary(&answer), "bye|web||");
     assert_eq!(fs::read_to_string(pilot.supervisor.file("hooks")).unwrap(), "stopping\n");
     pilot.await_state("web", "running");
 }
 
 #[test]
-fn r3_restarts_and_health_are_kept() {
+fn r3_unchanged_job_keeps_its_restart_count_and_health() {
     let web = "{ name: 'web', exec: ['sh', '-c', 'test -e @/once || { touch @/once; exit 1; }; exec sleep 1000'], restarts: 5,
                  health: { exec: 'true', interval: 1, ttl: 10 } }";
     let pilot = Pilot::start(&format!("{{ jobs: [{web}] }}"));
-    // It may have been healthy in its first run, too.
-    until("it is not healthy in its second run", || {
+    // It may have been healthy in its first run already.
+    until("it is healthy in its second run", || {
         let web = pilot.job("web");
         web["health"] == "healthy" && web["restarts"] == 1
     });
@@ -88,18 +87,18 @@ fn r3_restarts_and_health_are_kept() {
 fn r3_only_new_and_changed_jobs_see_startup() {
     let old = "{ name: 'old', exec: ['sh', '-c', 'echo x >> @/old'], when: { each: 'startup' } }";
     let pilot = Pilot::start(&format!("{{ jobs: [{old}, {{ name: 'a', {SLEEP} }}] }}"));
-    until("it has not run", || pilot.supervisor.size("old") > 0);
+    until("the old job has run", || pilot.supervisor.size("old") > 0);
     reload_to(
         &pilot,
         &format!("{{ jobs: [{old}, {{ name: 'a', {SLEEP} }}, {{ name: 'b', exec: 'touch @/new' }}] }}"),
     );
-    until("the new one has not seen startup", || pilot.supervisor.file("new").exists());
+    until("the new job has seen startup", || pilot.supervisor.file("new").exists());
     pilot.await_state("b", "complete");
-    assert_eq!(pilot.supervisor.size("old"), 2, "it has run once");
+    assert_eq!(pilot.supervisor.size("old"), 2, "the old job has run again");
 }
 
 #[test]
-fn c6_coprocesses_are_all_stopped_and_started_with_new_limits() {
+fn c6_reload_restarts_all_coprocesses_with_new_limits() {
     let config = |restarts: u32| {
         format!(
             "{{ jobs: [{{ name: 'main', {SLEEP} }}], coprocesses: [
@@ -108,7 +107,7 @@ fn c6_coprocesses_are_all_stopped_and_started_with_new_limits() {
         )
     };
     let pilot = Pilot::start(&config(1));
-    until("it was not restarted", || pilot.supervisor.size("short") == 4);
+    until("it is restarted", || pilot.supervisor.size("short") == 4);
     pilot.await_state("co", "running");
     let (main, co) = (pilot.job("main")["pid"].clone(), pilot.job("co")["pid"].clone());
     let answer = reload_to(&pilot, &config(2));
@@ -116,20 +115,20 @@ fn c6_coprocesses_are_all_stopped_and_started_with_new_limits() {
     pilot.await_state("co", "running");
     assert_ne!(pilot.job("co")["pid"], co);
     assert_eq!(pilot.job("main")["pid"], main);
-    until("the new limit does not count", || pilot.supervisor.size("short") == 4 + 6);
+    until("it is restarted up to the new limit", || pilot.supervisor.size("short") == 4 + 6);
 }
 
 #[test]
-fn w10_the_last_job_may_be_replaced_without_the_end_of_the_container() {
+fn w10_replacing_the_last_job_does_not_end_the_supervisor() {
     let pilot = Pilot::start(&format!("{{ jobs: [{{ name: 'a', {SLEEP} }}] }}"));
     pilot.await_state("a", "running");
     let answer = reload_to(&pilot, &format!("{{ jobs: [{{ name: 'b', {SLEEP} }}] }}"));
-    assert_eq!(done(&answer), "||b|a");
+    assert_eq!(summary(&answer), "||b|a");
     pilot.await_state("b", "running");
 }
 
 #[test]
-fn s7_the_program_of_the_command_line_goes_on() {
+fn s7_reload_keeps_the_main_program_running() {
     let folder = std::env::temp_dir().join(format!("containerpilot-reload-main-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
     let file = folder.join("config.json5");
@@ -138,11 +137,11 @@ fn s7_the_program_of_the_command_line_goes_on() {
     let main = Supervisor::with(As::Plain, &["-config", file, "--", "sleep", "1003"]);
     let socket = main.file("socket");
     let pilot = Pilot { supervisor: main, socket };
-    until("there is no socket", || pilot.socket.exists());
+    until("the control socket exists", || pilot.socket.exists());
     pilot.await_state("sleep", "running");
     let pid = pilot.job("sleep")["pid"].clone();
     fs::write(file, "{ jobs: [{ name: 'side', exec: 'sleep 1001' }] }").unwrap();
-    assert_eq!(done(&reload(&pilot)), "sleep|side||");
+    assert_eq!(summary(&reload(&pilot)), "sleep|side||");
     assert_eq!((&pilot.job("sleep")["pid"], &pilot.job("sleep")["role"]), (&pid, &"main".into()));
     pilot.supervisor.signal("-TERM");
     assert_eq!(pilot.supervisor.end().0, 0);
@@ -150,7 +149,7 @@ fn s7_the_program_of_the_command_line_goes_on() {
 }
 
 #[test]
-fn r1_r3_as_pid_1_too_and_from_a_directory() {
+fn r1_r3_reload_of_a_directory_in_both_modes() {
     for how in ways() {
         let folder =
             std::env::temp_dir().join(format!("containerpilot-reload-{}-{how:?}", std::process::id()));
@@ -171,10 +170,10 @@ fn r1_r3_as_pid_1_too_and_from_a_directory() {
 }
 
 #[test]
-fn r3_a_watch_of_the_new_file_sees_what_is_there_already() {
+fn r3_new_watch_sees_services_that_are_already_healthy() {
     let web = "{ name: 'web', exec: 'sleep 1000', port: 8080, interfaces: 'static:127.0.0.1', health: { exec: 'true', interval: 1, ttl: 10 } }";
     let pilot = Pilot::start(&format!("{{ jobs: [{web}] }}"));
-    until("it is not healthy", || pilot.job("web")["health"] == "healthy");
+    until("web is healthy", || pilot.job("web")["health"] == "healthy");
     reload_to(
         &pilot,
         &format!(
@@ -182,25 +181,25 @@ fn r3_a_watch_of_the_new_file_sees_what_is_there_already() {
                 watches: [{{ name: 'web', interval: 1 }}] }}"
         ),
     );
-    until("the watch sees nothing", || pilot.supervisor.file("seen").exists());
+    until("the watch sees the service", || pilot.supervisor.file("seen").exists());
     let answer = reload_to(&pilot, &format!("{{ jobs: [{web}] }}"));
-    assert_eq!(done(&answer), "web|||first");
+    assert_eq!(summary(&answer), "web|||first");
     assert_eq!(answer["settings"], serde_json::json!(["watches"]));
 }
 
 #[test]
-fn r3_what_does_not_stop_in_time_is_killed() {
+fn r3_removed_job_that_ignores_sigterm_is_killed() {
     let stubborn = "{ name: 'stubborn', exec: ['sh', '-c', 'trap \"\" TERM; touch @/ready; while :; do sleep 1; done'] }";
     let mut pilot =
         Pilot::start(&format!("{{ stopTimeout: 1, jobs: [{stubborn}, {{ name: 'a', {SLEEP} }}] }}"));
-    until("it is not ready", || pilot.supervisor.file("ready").exists());
+    until("the job is ready", || pilot.supervisor.file("ready").exists());
     rewrite(&pilot, &format!("{{ stopTimeout: 1, jobs: [{{ name: 'a', {SLEEP} }}] }}"));
-    assert_eq!(done(&reload(&pilot)), "a|||stubborn");
+    assert_eq!(summary(&reload(&pilot)), "a|||stubborn");
     pilot.supervisor.line("stubborn was ended by signal 9");
 }
 
 #[test]
-fn c8_the_main_program_of_a_version_2_file_goes_on() {
+fn c8_reload_keeps_the_main_program_of_a_version_2_file_running() {
     let folder = std::env::temp_dir().join(format!("containerpilot-reload-v2-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
     let file = folder.join("containerpilot.json");
@@ -213,18 +212,18 @@ fn c8_the_main_program_of_a_version_2_file_goes_on() {
     let supervisor = Supervisor::with(As::Plain, &["-config", file.to_str().unwrap(), "sleep", "1003"]);
     let socket = supervisor.file("socket");
     let mut pilot = Pilot { supervisor, socket };
-    until("there is no socket", || pilot.socket.exists());
+    until("the control socket exists", || pilot.socket.exists());
     let main = |pilot: &Pilot| {
         let status = pilot.get("/v3/status").json();
         status["jobs"].as_array().unwrap().iter().find(|job| job["role"] == "main").unwrap()["pid"].clone()
     };
-    until("it does not run", || main(&pilot).is_number());
+    until("the main program runs", || main(&pilot).is_number());
     let pid = main(&pilot);
     fs::write(&file, task(1001)).unwrap();
     pilot.supervisor.signal("-HUP");
     pilot.supervisor.line("reload: restarted task; kept 1 job");
     assert_eq!(main(&pilot), pid);
-    // Beside a version 3 file such a program means nothing, so that is an error.
+    // A version 3 file has no place for a main program without `--`, so this is an error.
     fs::write(&file, "{ jobs: [] }").unwrap();
     let answer = pilot.post("/v3/reload", "");
     assert_eq!(answer.status, 422, "{answer:?}");

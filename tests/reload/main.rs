@@ -1,25 +1,25 @@
-//! Reload without harm, from outside: the real binary and real processes (R1–R4, C6, S7).
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test stops at what it does not expect")]
+//! Reloads of the real binary with real processes (R1–R4, C6–C8, S7).
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a failed expectation fails the test")]
 
-#[path = "../control/client.rs"]
-#[expect(dead_code, reason = "the control socket's own tests need more of it")]
-mod client;
-#[path = "../supervisor/support.rs"]
-#[expect(dead_code, reason = "the supervisor's own tests need more of it")]
-mod support;
+#[path = "../support/http_client.rs"]
+#[expect(dead_code, reason = "tests/control uses more of it")]
+mod http_client;
+#[path = "../support/supervisor.rs"]
+#[expect(dead_code, reason = "tests/supervisor uses more of it")]
+mod supervisor;
 
-mod asking;
-mod following;
 mod jobs;
+mod requests;
+mod settings;
 
 use std::fs;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use client::Pilot;
+use http_client::Pilot;
 
-/// Puts another configuration in the place of the one that the supervisor was started with.
+/// Replaces the configuration file that the supervisor was started with.
 fn rewrite(pilot: &Pilot, config: &str) {
     let folder = pilot.supervisor.folder();
     let file = pilot.supervisor.file("config.json5");
@@ -28,21 +28,21 @@ fn rewrite(pilot: &Pilot, config: &str) {
     fs::rename(new, file).unwrap();
 }
 
-/// Reloads, which must succeed; what it did.
+/// Reloads, which must succeed; returns the response.
 fn reload(pilot: &Pilot) -> Value {
     let answer = pilot.post("/v3/reload", "");
     assert_eq!(answer.status, 200, "{answer:?}");
     answer.json()
 }
 
-/// Reloads with another configuration.
+/// Replaces the configuration file and reloads.
 fn reload_to(pilot: &Pilot, config: &str) -> Value {
     rewrite(pilot, config);
     reload(pilot)
 }
 
-/// Kept, restarted, started and stopped jobs of an answer, in words.
-fn done(answer: &Value) -> String {
+/// The jobs of a response as `kept|restarted|started|stopped`.
+fn summary(answer: &Value) -> String {
     let names = |key: &str| -> String {
         let names: Vec<&str> =
             answer[key].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
@@ -51,7 +51,7 @@ fn done(answer: &Value) -> String {
     format!("{}|{}|{}|{}", names("kept"), names("restarted"), names("started"), names("stopped"))
 }
 
-/// A command that asks the supervisor: exit code, standard output, standard error.
+/// Runs a command against the supervisor; returns exit code, standard output and standard error.
 fn run(pilot: &Pilot, args: &[&str]) -> (i32, String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_containerpilot"));
     command.args(args).env_remove("CONTAINERPILOT").stdin(Stdio::null());

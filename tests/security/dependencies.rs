@@ -1,4 +1,4 @@
-//! What the program is made of: the cheap half of `make deny`, which needs no tool.
+//! Licences, duplicates and sources of the dependencies: the part of `make deny` that needs no extra tool.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,8 +11,8 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The texts in a list of deny.toml.
-fn listed(key: &str) -> BTreeSet<String> {
+/// The strings in a list of deny.toml.
+fn deny_list(key: &str) -> BTreeSet<String> {
     let text = fs::read_to_string(root().join("deny.toml")).unwrap();
     let begin = format!("{key} = [");
     let lines = text.lines().skip_while(|line| **line != begin).skip(1).take_while(|line| *line != "]");
@@ -20,7 +20,7 @@ fn listed(key: &str) -> BTreeSet<String> {
     lines.filter(|line| !line.trim_start().starts_with('#')).filter_map(quoted).collect()
 }
 
-/// All packages that are compiled here.
+/// All packages of the build for this platform.
 fn packages() -> Vec<Value> {
     let cargo = |args: &[&str]| {
         let output = Command::new(env!("CARGO")).args(args).current_dir(root()).output().unwrap();
@@ -35,10 +35,10 @@ fn packages() -> Vec<Value> {
     metadata["packages"].as_array().unwrap().clone()
 }
 
-/// Whether a licence, or a choice or a sum of licences, can be taken with these.
+/// Whether an SPDX expression (names, `AND`, `OR`, parentheses) is satisfied by the allowed licences.
 fn is_allowed(expression: &str, allowed: &BTreeSet<String>) -> bool {
     let expression = expression.trim();
-    // What stands in parentheses is one thing.
+    // Splits at `word` outside parentheses.
     let split = |word: &str| {
         let (mut depth, mut start, mut parts) = (0_i32, 0, Vec::new());
         for (at, letter) in expression.char_indices() {
@@ -51,12 +51,12 @@ fn is_allowed(expression: &str, allowed: &BTreeSet<String>) -> bool {
         parts.push(&expression[start..]);
         parts
     };
-    let (sum, choice) = (split(" AND "), split(" OR "));
-    if choice.len() > 1 {
-        return choice.iter().any(|part| is_allowed(part, allowed));
+    let (all, any) = (split(" AND "), split(" OR "));
+    if any.len() > 1 {
+        return any.iter().any(|part| is_allowed(part, allowed));
     }
-    if sum.len() > 1 {
-        return sum.iter().all(|part| is_allowed(part, allowed));
+    if all.len() > 1 {
+        return all.iter().all(|part| is_allowed(part, allowed));
     }
     match expression.strip_prefix('(').and_then(|inner| inner.strip_suffix(')')) {
         Some(inner) => is_allowed(inner, allowed),
@@ -65,13 +65,13 @@ fn is_allowed(expression: &str, allowed: &BTreeSet<String>) -> bool {
 }
 
 #[test]
-fn licences_are_those_of_the_list() {
-    let allowed = listed("allow");
+fn all_licences_are_in_the_allow_list() {
+    let allowed = deny_list("allow");
     assert!(allowed.contains("MPL-2.0"), "{allowed:?}");
     assert!(is_allowed("(MIT OR GPL-2.0) AND ISC", &allowed) && !is_allowed("MIT AND GPL-2.0", &allowed));
     assert!(!is_allowed("", &allowed));
     for package in packages() {
-        // Some still write a choice as it was written once: `MIT/Apache-2.0`.
+        // The old form `MIT/Apache-2.0` means OR.
         let licence =
             package["license"].as_str().unwrap_or_default().replace(" / ", "/").replace('/', " OR ");
         assert!(
@@ -84,20 +84,20 @@ fn licences_are_those_of_the_list() {
 }
 
 #[test]
-fn no_crate_is_there_twice() {
-    let borne = listed("skip");
+fn no_crate_has_two_versions() {
+    let accepted = deny_list("skip");
     let mut versions: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for package in packages() {
         let name = package["name"].as_str().unwrap().to_owned();
         versions.entry(name).or_default().insert(package["version"].to_string());
     }
-    let twice: Vec<_> =
-        versions.iter().filter(|(name, all)| all.len() > 1 && !borne.contains(*name)).collect();
-    assert!(twice.is_empty(), "{twice:?}");
+    let duplicates: Vec<_> =
+        versions.iter().filter(|(name, all)| all.len() > 1 && !accepted.contains(*name)).collect();
+    assert!(duplicates.is_empty(), "{duplicates:?}");
 }
 
 #[test]
-fn every_crate_comes_from_the_one_public_registry_with_a_checksum() {
+fn every_crate_comes_from_crates_io_with_a_checksum() {
     let lock = fs::read_to_string(root().join("Cargo.lock")).unwrap();
     for package in lock.split("[[package]]").skip(1) {
         let field = |key: &str| {
@@ -108,7 +108,7 @@ fn every_crate_comes_from_the_one_public_registry_with_a_checksum() {
         };
         let name = field("name").unwrap();
         match field("source") {
-            None => assert!(name.starts_with("containerpilot"), "{name} comes from nowhere"),
+            None => assert!(name.starts_with("containerpilot"), "{name} has no source"),
             Some(source) => {
                 assert!(
                     source.starts_with("registry+") && source.ends_with("/crates.io-index"),
@@ -120,7 +120,7 @@ fn every_crate_comes_from_the_one_public_registry_with_a_checksum() {
     }
     let overridden = root().join(".cargo/config.toml");
     let settings = fs::read_to_string(overridden).unwrap();
-    assert!(!settings.contains("[source") && !settings.contains("[patch"), "nothing is taken from elsewhere");
+    assert!(!settings.contains("[source") && !settings.contains("[patch"), "a dependency has another source");
     let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
-    assert!(!manifest.contains("git = ") && !manifest.contains("[patch"), "nothing is taken from elsewhere");
+    assert!(!manifest.contains("git = ") && !manifest.contains("[patch"), "a dependency has another source");
 }

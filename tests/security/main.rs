@@ -1,25 +1,23 @@
-//! The claims of SECURITY.md, against the real binary and real sockets; and that the document names no test that is not there.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test stops at what it does not expect")]
+//! The claims of SECURITY.md, proven on the real binary. Also checks that every test SECURITY.md names exists.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a failed expectation fails the test")]
 
-mod children;
-mod clients;
-mod consul;
+mod child_processes;
+mod claims;
 mod dependencies;
-mod document;
-mod entries;
+mod hostile_clients;
+mod hostile_consul;
+mod log_injection;
 mod signals;
-#[expect(dead_code, reason = "shared with the supervisor's own tests, which need more of it")]
-#[path = "../supervisor/support.rs"]
-mod support;
+#[expect(dead_code, reason = "tests/supervisor uses more of it")]
+#[path = "../support/supervisor.rs"]
+mod supervisor;
 
-/// How much memory a process has now, in KiB.
-fn resident(pid: u32) -> u64 {
+fn resident_kib(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
     line.trim().trim_end_matches(" kB").parse().unwrap()
 }
 
-/// How many descriptors a process has open.
-fn descriptors(pid: u32) -> usize {
+fn open_descriptors(pid: u32) -> usize {
     std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count()
 }

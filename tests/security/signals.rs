@@ -1,14 +1,14 @@
-//! Signals from inside the container to PID 1 (S1, P1).
+//! Signals that processes of the container send to PID 1 (S1, P1).
 
-use crate::support::{As, Supervisor, ways};
+use crate::supervisor::{As, Supervisor, ways};
 
 #[test]
-fn s1_no_signal_but_those_that_mean_it_ends_pid_1() {
+fn s1_p1_only_sigterm_and_sigint_end_pid_1() {
     if !ways().contains(&As::Init) {
-        eprintln!("skipped: no right to make a namespace");
+        eprintln!("skipped: creating a PID namespace is not permitted");
         return;
     }
-    // SIGHUP, SIGUSR1 and SIGUSR2 have their meanings, and SIGTERM and SIGINT are asked to end it.
+    // All signals but SIGHUP, SIGUSR1, SIGUSR2, SIGTERM and SIGINT, which the supervisor handles.
     let script = "for s in QUIT ILL TRAP ABRT BUS FPE KILL SEGV PIPE ALRM CHLD CONT STOP TSTP TTIN TTOU URG XCPU XFSZ \
         VTALRM PROF WINCH IO PWR SYS 34 40 64; do kill -$s 1; kill -$s 1; done; \
         i=0; while [ $i -lt 200 ]; do kill -CHLD 1; i=$((i+1)); done; echo all are sent";

@@ -1,4 +1,4 @@
-//! What is done to the supervisor, by rng.
+//! Random actions that disturb the supervisor, its jobs and Consul.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,16 +10,16 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
+use crate::fixture::{Fixture, SERVICES, WRITERS};
 use crate::rng::Rng;
-use crate::support::until;
-use crate::world::{SERVICES, WRITERS, World};
+use crate::supervisor::until;
 
-/// Something that has to be undone, and when.
+/// How to undo an action.
 enum Undo {
-    WakeConsul,
+    ResumeConsul,
     StartConsul,
-    Dry,
-    Heal(&'static str),
+    StopFlood,
+    PassChecks(&'static str),
     EndMaintenance,
     StartJob(&'static str),
 }
@@ -27,10 +27,10 @@ enum Undo {
 pub(crate) struct Chaos {
     rng: Rng,
     undo: Vec<(Instant, Undo)>,
-    /// What was done how often.
+    /// How often each action was done.
     pub(crate) done: BTreeMap<&'static str, u64>,
-    /// Whether Consul cannot be asked just now.
-    consul_is_away: bool,
+    /// Whether Consul is stopped or killed now.
+    consul_is_down: bool,
     pub(crate) wrong: Vec<String>,
 }
 
@@ -40,7 +40,7 @@ impl Chaos {
             rng: Rng::new(seed),
             undo: Vec::new(),
             done: BTreeMap::new(),
-            consul_is_away: false,
+            consul_is_down: false,
             wrong: Vec::new(),
         }
     }
@@ -49,35 +49,35 @@ impl Chaos {
         *self.done.entry(what).or_default() += 1;
     }
 
-    fn later(&mut self, least: u64, most: u64, undo: Undo) {
+    fn undo_later(&mut self, least: u64, most: u64, undo: Undo) {
         let wait = Duration::from_millis(least + self.rng.below(most - least));
         self.undo.push((Instant::now() + wait, undo));
     }
 
-    /// One thing, and a short pause.
-    pub(crate) fn step(&mut self, world: &mut World) {
-        self.undo_due(world, false);
+    /// Does one random action and pauses briefly.
+    pub(crate) fn step(&mut self, fixture: &mut Fixture) {
+        self.undo_due(fixture, false);
         match self.rng.below(100) {
-            0..25 => self.kill(world),
-            25..35 => self.freeze(world),
-            35..37 if !self.consul_is_away => self.freeze_consul(world),
-            37 if !self.consul_is_away => self.kill_consul(world),
-            38..41 => self.flood(world),
-            41..50 => self.reload(world),
-            50..53 => self.break_configuration(world),
-            53..70 => self.ask(world),
-            70..75 => self.order(world),
-            75..78 => self.maintain(world),
-            78..82 => self.storm(world),
-            82..88 => self.make_ill(world),
-            88..91 => self.stop_reading(world),
-            91..95 => self.misbehave(world),
-            _ => self.scrape(world),
+            0..25 => self.kill_process(fixture),
+            25..35 => self.suspend_process(fixture),
+            35..37 if !self.consul_is_down => self.suspend_consul(fixture),
+            37 if !self.consul_is_down => self.kill_consul(fixture),
+            38..41 => self.flood(fixture),
+            41..50 => self.reload(fixture),
+            50..53 => self.break_configuration(fixture),
+            53..70 => self.query(fixture),
+            70..75 => self.command(fixture),
+            75..78 => self.enter_maintenance(fixture),
+            78..82 => self.send_signals(fixture),
+            82..88 => self.fail_checks(fixture),
+            88..91 => self.pause_log_reader(fixture),
+            91..95 => self.connect_badly(fixture),
+            _ => self.scrape(fixture),
         }
         std::thread::sleep(Duration::from_millis(self.rng.below(120)));
     }
 
-    fn undo_due(&mut self, world: &mut World, all: bool) {
+    fn undo_due(&mut self, fixture: &mut Fixture, all: bool) {
         let now = Instant::now();
         let (due, later) =
             std::mem::take(&mut self.undo).into_iter().partition(|(when, _)| all || *when <= now);
@@ -85,23 +85,23 @@ impl Chaos {
         let due: Vec<(Instant, Undo)> = due;
         for (_, undo) in due {
             match undo {
-                Undo::WakeConsul => {
-                    world.agent.signal("-CONT");
-                    self.consul_is_away = false;
+                Undo::ResumeConsul => {
+                    fixture.agent.signal("-CONT");
+                    self.consul_is_down = false;
                 }
                 Undo::StartConsul => {
-                    world.agent.start();
-                    self.consul_is_away = false;
+                    fixture.agent.start();
+                    self.consul_is_down = false;
                 }
-                Undo::Dry => drop(fs::remove_file(world.folder.join("flood"))),
-                Undo::Heal(job) => drop(fs::remove_file(world.folder.join(format!("ill-{job}")))),
-                Undo::EndMaintenance => drop(world.ask("POST", "/v3/maintenance/disable", "")),
-                Undo::StartJob(job) => drop(world.ask("POST", &format!("/v3/jobs/{job}/start"), "")),
+                Undo::StopFlood => drop(fs::remove_file(fixture.folder.join("flood"))),
+                Undo::PassChecks(job) => drop(fs::remove_file(fixture.folder.join(format!("ill-{job}")))),
+                Undo::EndMaintenance => drop(fixture.ask("POST", "/v3/maintenance/disable", "")),
+                Undo::StartJob(job) => drop(fixture.ask("POST", &format!("/v3/jobs/{job}/start"), "")),
             }
         }
     }
 
-    fn kill(&mut self, world: &World) {
+    fn kill_process(&mut self, fixture: &Fixture) {
         let signals = [
             Signal::SIGKILL,
             Signal::SIGTERM,
@@ -110,83 +110,83 @@ impl Chaos {
             Signal::SIGHUP,
             Signal::SIGQUIT,
         ];
-        if let (Some(pid), Some(signal)) = (self.rng.of(&world.children()), self.rng.of(&signals)) {
+        if let (Some(pid), Some(signal)) = (self.rng.choose(&fixture.children()), self.rng.choose(&signals)) {
             let _ = kill(Pid::from_raw(*pid), *signal);
-            self.count("kills of processes");
+            self.count("processes killed");
         }
     }
 
-    fn freeze(&mut self, world: &World) {
-        if let Some(pid) = self.rng.of(&world.children()) {
+    fn suspend_process(&mut self, fixture: &Fixture) {
+        if let Some(pid) = self.rng.choose(&fixture.children()) {
             let pid = Pid::from_raw(*pid);
             let _ = kill(pid, Signal::SIGSTOP);
-            let nap = Duration::from_millis(50 + self.rng.below(3_000));
-            // By somebody else: a process that is frozen before it has become its program holds the supervisor up, and so
-            // whoever waits for an answer.
+            let pause = Duration::from_millis(50 + self.rng.below(3_000));
+            // In another thread: a process that is stopped before `execve` blocks the supervisor, and this thread may wait
+            // for a response of it.
             std::thread::spawn(move || {
-                std::thread::sleep(nap);
+                std::thread::sleep(pause);
                 let _ = kill(pid, Signal::SIGCONT);
             });
-            self.count("freezes of processes");
+            self.count("processes stopped by SIGSTOP");
         }
     }
 
-    fn freeze_consul(&mut self, world: &World) {
-        world.agent.signal("-STOP");
-        self.consul_is_away = true;
-        self.later(300, 4_000, Undo::WakeConsul);
-        self.count("freezes of Consul");
+    fn suspend_consul(&mut self, fixture: &Fixture) {
+        fixture.agent.signal("-STOP");
+        self.consul_is_down = true;
+        self.undo_later(300, 4_000, Undo::ResumeConsul);
+        self.count("times Consul was stopped by SIGSTOP");
     }
 
-    fn kill_consul(&mut self, world: &mut World) {
-        world.agent.kill();
-        self.consul_is_away = true;
-        self.later(100, 3_000, Undo::StartConsul);
-        self.count("restarts of Consul, all forgotten");
+    fn kill_consul(&mut self, fixture: &mut Fixture) {
+        fixture.agent.kill();
+        self.consul_is_down = true;
+        self.undo_later(100, 3_000, Undo::StartConsul);
+        self.count("restarts of Consul with loss of its data");
     }
 
-    fn flood(&mut self, world: &World) {
-        let _ = fs::write(world.folder.join("flood"), "");
-        self.later(100, 1_000, Undo::Dry);
-        self.count("floods of output");
+    fn flood(&mut self, fixture: &Fixture) {
+        let _ = fs::write(fixture.folder.join("flood"), "");
+        self.undo_later(100, 1_000, Undo::StopFlood);
+        self.count("floods of job output");
     }
 
-    fn reload(&mut self, world: &mut World) {
+    fn reload(&mut self, fixture: &mut Fixture) {
         for _ in 0..=self.rng.below(2) {
             let job = self.rng.below(6);
             match self.rng.below(3) {
-                0 => drop(world.extras.remove(&job)),
-                _ => *world.extras.entry(job).or_default() += 1,
+                0 => drop(fixture.extras.remove(&job)),
+                _ => *fixture.extras.entry(job).or_default() += 1,
             }
         }
-        world.configure();
+        fixture.configure();
         if self.rng.one_in(3) {
-            // Several at once; nobody waits for their answers.
+            // Several reloads at once, without waiting.
             for _ in 0..=self.rng.below(20) {
-                world.signal(Signal::SIGHUP);
+                fixture.signal(Signal::SIGHUP);
             }
             self.count("reloads by signal");
             return;
         }
-        let (status, body) = world.ask("POST", "/v3/reload", "");
+        let (status, body) = fixture.ask("POST", "/v3/reload", "");
         if status != 200 {
-            self.wrong.push(format!("a reload was answered with {status}: {body}"));
+            self.wrong.push(format!("status {status} for a reload: {body}"));
         }
         self.count("reloads");
     }
 
-    fn break_configuration(&mut self, world: &World) {
+    fn break_configuration(&mut self, fixture: &Fixture) {
         let texts = ["{ jobs: [", "{ jobs: [{ nmae: 'x', exec: 'true' }] }", "", "{{ .X ", "{ jobs: 7 } }"];
-        world.configure_with(self.rng.of(&texts).copied().unwrap_or_default());
-        let (status, body) = world.ask("POST", "/v3/reload", "");
+        fixture.configure_with(self.rng.choose(&texts).copied().unwrap_or_default());
+        let (status, body) = fixture.ask("POST", "/v3/reload", "");
         if status != 422 {
-            self.wrong.push(format!("a broken file was answered with {status}: {body}"));
+            self.wrong.push(format!("status {status} for a reload of a broken file: {body}"));
         }
-        world.configure();
+        fixture.configure();
         self.count("reloads of broken files");
     }
 
-    fn ask(&mut self, world: &World) {
+    fn query(&mut self, fixture: &Fixture) {
         let paths = [
             "/v3/status",
             "/v3/health",
@@ -196,19 +196,19 @@ impl Chaos {
             "/v3/jobs/hook/explain",
             "/v3/events?follow=false",
         ];
-        let path = self.rng.of(&paths).copied().unwrap_or_default();
-        let (status, body) = world.ask("GET", path, "");
+        let path = self.rng.choose(&paths).copied().unwrap_or_default();
+        let (status, body) = fixture.ask("GET", path, "");
         if status != 200 && (path, status) != ("/v3/health", 503) {
-            self.wrong.push(format!("{path} was answered with {status}: {body}"));
+            self.wrong.push(format!("status {status} for {path}: {body}"));
         }
-        self.count("questions");
+        self.count("queries");
     }
 
-    fn order(&mut self, world: &World) {
-        let job = self.rng.of(&WRITERS).copied().unwrap_or_default();
+    fn command(&mut self, fixture: &Fixture) {
+        let job = self.rng.choose(&WRITERS).copied().unwrap_or_default();
         let (path, body) = match self.rng.below(5) {
             0 => {
-                self.later(100, 2_000, Undo::StartJob(job));
+                self.undo_later(100, 2_000, Undo::StartJob(job));
                 (format!("/v3/jobs/{job}/stop"), "")
             }
             1 => (format!("/v3/jobs/{job}/restart"), ""),
@@ -216,90 +216,90 @@ impl Chaos {
             3 => ("/v3/environ".to_owned(), "{\"COLOUR\": \"blue\", \"OLD\": null}"),
             _ => ("/v3/metric".to_owned(), "{\"soak_steps\": 1}"),
         };
-        let (status, answer) = world.ask("POST", &path, body);
-        // What cannot be done just now is refused in words.
+        let (status, answer) = fixture.ask("POST", &path, body);
+        // A command that is impossible now is refused with a reason.
         if !(status == 200 || status == 409 && !answer.is_empty()) {
-            self.wrong.push(format!("{path} was answered with {status}: {answer}"));
+            self.wrong.push(format!("status {status} for {path}: {answer}"));
         }
-        self.count("orders");
+        self.count("commands");
     }
 
-    fn maintain(&mut self, world: &World) {
-        let (status, _) = world.ask("POST", "/v3/maintenance/enable", "");
+    fn enter_maintenance(&mut self, fixture: &Fixture) {
+        let (status, _) = fixture.ask("POST", "/v3/maintenance/enable", "");
         if status != 200 {
-            self.wrong.push(format!("maintenance was answered with {status}"));
+            self.wrong.push(format!("status {status} for maintenance"));
         }
-        self.later(100, 2_000, Undo::EndMaintenance);
-        self.count("maintenances");
+        self.undo_later(100, 2_000, Undo::EndMaintenance);
+        self.count("times in maintenance");
     }
 
-    fn storm(&mut self, world: &World) {
+    fn send_signals(&mut self, fixture: &Fixture) {
         let signals = [Signal::SIGUSR1, Signal::SIGUSR2, Signal::SIGCHLD, Signal::SIGCONT, Signal::SIGWINCH];
         for _ in 0..200 {
-            if let Some(signal) = self.rng.of(&signals) {
-                world.signal(*signal);
+            if let Some(signal) = self.rng.choose(&signals) {
+                fixture.signal(*signal);
             }
         }
-        self.count("storms of 200 signals");
+        self.count("bursts of 200 signals");
     }
 
-    fn make_ill(&mut self, world: &World) {
-        let job = self.rng.of(&SERVICES).copied().unwrap_or_default();
-        let _ = fs::write(world.folder.join(format!("ill-{job}")), "");
-        self.later(200, 3_000, Undo::Heal(job));
-        self.count("illnesses");
+    fn fail_checks(&mut self, fixture: &Fixture) {
+        let job = self.rng.choose(&SERVICES).copied().unwrap_or_default();
+        let _ = fs::write(fixture.folder.join(format!("ill-{job}")), "");
+        self.undo_later(200, 3_000, Undo::PassChecks(job));
+        self.count("periods of failing checks");
     }
 
-    fn stop_reading(&mut self, world: &World) {
-        world.frozen.store(50 + self.rng.below(400), Ordering::SeqCst);
-        self.count("pauses of the log's reader");
+    fn pause_log_reader(&mut self, fixture: &Fixture) {
+        fixture.log_pause.store(50 + self.rng.below(400), Ordering::SeqCst);
+        self.count("pauses of the log reader");
     }
 
-    /// A client that sends garbage, or nothing, and goes away.
-    fn misbehave(&mut self, world: &World) {
-        if let Ok(mut stream) = UnixStream::connect(world.folder.join("socket")) {
+    /// Connects to the control socket, sends garbage, half a request or nothing, and disconnects.
+    fn connect_badly(&mut self, fixture: &Fixture) {
+        if let Ok(mut stream) = UnixStream::connect(fixture.folder.join("socket")) {
             let _ = match self.rng.below(3) {
                 0 => stream.write_all(b"\x00\x01\x02 garbage\r\n\r\n"),
                 1 => stream.write_all(b"POST /v3/environ HTTP/1.1\r\nContent-Length: 1000\r\n\r\n{"),
                 _ => Ok(()),
             };
         }
-        self.count("rude clients");
+        self.count("bad clients");
     }
 
-    fn scrape(&mut self, world: &World) {
-        let (status, page) = world.page("/metrics");
+    fn scrape(&mut self, fixture: &Fixture) {
+        let (status, page) = fixture.page("/metrics");
         if status != 200 || !page.contains("containerpilot_job_up") {
-            self.wrong.push(format!("/metrics was answered with {status}"));
+            self.wrong.push(format!("status {status} for /metrics"));
         }
         self.count("scrapes");
     }
 
-    /// Undoes everything, and waits until all is as it was meant to be.
-    pub(crate) fn calm(&mut self, world: &mut World) {
-        self.undo_due(world, true);
-        world.extras.clear();
-        world.configure();
-        until("a reload to the first configuration is refused", || {
-            world.ask("POST", "/v3/reload", "").0 == 200
+    /// Undoes all actions, and waits until all jobs run and all services are registered.
+    pub(crate) fn recover(&mut self, fixture: &mut Fixture) {
+        self.undo_due(fixture, true);
+        fixture.extras.clear();
+        fixture.configure();
+        until("a reload of the original configuration succeeds", || {
+            fixture.ask("POST", "/v3/reload", "").0 == 200
         });
         let mut states = BTreeMap::new();
         let began = Instant::now();
         loop {
-            states.clone_from(&world.states());
+            states.clone_from(&fixture.states());
             for job in WRITERS {
                 if matches!(states.get(job).map(String::as_str), Some("stopped" | "complete")) {
-                    world.ask("POST", &format!("/v3/jobs/{job}/start"), "");
+                    fixture.ask("POST", &format!("/v3/jobs/{job}/start"), "");
                 }
             }
             let running = |job: &&str| states.get(*job).is_some_and(|state| state == "running");
             let wanted = ["w0", "w1", "w2", "containerpilot"];
-            let differs = world.catalog_differs(&wanted);
+            let differs = fixture.catalog_differs(&wanted);
             if WRITERS.iter().all(running) && differs.is_none() {
                 return;
             }
             if began.elapsed() > Duration::from_secs(120) {
-                self.wrong.push(format!("it does not calm down: {differs:?}; {states:?}"));
+                self.wrong.push(format!("it does not recover: {differs:?}; {states:?}"));
                 return;
             }
             std::thread::sleep(Duration::from_millis(50));

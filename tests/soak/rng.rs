@@ -1,4 +1,4 @@
-//! Rng from a seed.
+//! A small random number generator, so that `SOAK_SEED` reproduces a run.
 
 pub(crate) struct Rng(u64);
 
@@ -8,7 +8,7 @@ impl Rng {
     }
 
     fn next(&mut self) -> u64 {
-        // xorshift64*, which is good enough to be a nuisance.
+        // xorshift64*
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
@@ -23,7 +23,7 @@ impl Rng {
         self.below(many) == 0
     }
 
-    pub(crate) fn of<'a, T>(&mut self, choices: &'a [T]) -> Option<&'a T> {
+    pub(crate) fn choose<'a, T>(&mut self, choices: &'a [T]) -> Option<&'a T> {
         let many = u64::try_from(choices.len()).unwrap_or(1);
         choices.get(usize::try_from(self.below(many)).unwrap_or_default())
     }

@@ -1,7 +1,7 @@
-//! The program of the jobs: it writes numbered lines, and keeps a record of how many it has written.
+//! The program that the jobs run: it writes numbered lines and records how many it has written.
 //!
-//! The record is written after the line, so whoever is killed has written as many lines as the record says, or one more;
-//! and of that one, if it is long, perhaps only a part.
+//! The record is updated after each line. A killed writer has therefore written as many lines as its record says, or one
+//! more, of which perhaps only a part.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -11,10 +11,10 @@ use std::time::{Duration, SystemTime};
 
 use crate::rng::Rng;
 
-/// How long a line may be.
+/// The longest payload of a line, in bytes.
 const LONGEST: u64 = 40_000;
 
-/// Writes until it is killed. `job` is its name, and `folder` the world's.
+/// Writes until it is killed.
 pub(crate) fn write(job: &str, folder: &Path) -> std::io::Result<()> {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let token = format!("{job}.{}.{}", std::process::id(), now.as_nanos());
@@ -47,7 +47,7 @@ pub(crate) fn write(job: &str, folder: &Path) -> std::io::Result<()> {
             0 => std::io::stdout().lock().write_all(&line),
             _ => std::io::stderr().lock().write_all(&line),
         };
-        // Nobody may close the other end while we live.
+        // The supervisor must not close the pipe while the job runs.
         if let Err(error) = done {
             fs::write(folder.join(format!("broken-{token}")), error.to_string())?;
             return Ok(());

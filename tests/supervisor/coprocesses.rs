@@ -1,32 +1,32 @@
-//! C6: coprocesses, each sentence that version 2's manual said of them.
+//! Coprocesses, as the manual of version 2 describes them (C6).
 
-use crate::support::{Supervisor, ways};
+use crate::supervisor::{Supervisor, ways};
 
-/// A script that says what it gets, and goes on.
-const STUBBORN: &str = "trap 'echo got HUP' HUP; trap 'echo got USR1' USR1; trap 'echo bye; exit 0' TERM; echo up; \
+/// A script that reports the signals it gets and keeps running until SIGTERM.
+const REPORTS_SIGNALS: &str = "trap 'echo got HUP' HUP; trap 'echo got USR1' USR1; trap 'echo bye; exit 0' TERM; echo up; \
      while :; do sleep 0.02; done";
 
 #[test]
-fn c6_it_remains_running_alongside_and_does_not_hold_the_supervisor() {
+fn c6_coprocess_runs_beside_the_jobs_and_does_not_keep_the_supervisor_running() {
     for how in ways() {
         let config = format!(
             "{{ jobs: [{{ name: 'app', exec: ['sh', '-c', 'exit 5'] }}],
-                coprocesses: [{{ name: 'helper', command: ['sh', '-c', \"{STUBBORN}\"], restarts: 'unlimited' }}] }}"
+                coprocesses: [{{ name: 'helper', command: ['sh', '-c', \"{REPORTS_SIGNALS}\"], restarts: 'unlimited' }}] }}"
         );
         let mut run = Supervisor::start(how, &config);
         run.line("helper started");
         run.line("app exited with code 5");
         let (code, log) = run.end();
-        assert_eq!(code, 5, "the job's end is the end, with its code\n{log}");
+        assert_eq!(code, 5, "the exit code is not that of the job\n{log}");
     }
 }
 
 #[test]
-fn c6_sighup_and_sigusr1_are_not_passed_to_it() {
+fn c6_sighup_and_sigusr1_are_not_forwarded_to_a_coprocess() {
     for how in ways() {
         let config = format!(
             "{{ jobs: [{{ name: 'app', exec: 'sleep 1000' }}],
-                coprocesses: [{{ name: 'helper', command: ['sh', '-c', \"{STUBBORN}\"] }}] }}"
+                coprocesses: [{{ name: 'helper', command: ['sh', '-c', \"{REPORTS_SIGNALS}\"] }}] }}"
         );
         let mut run = Supervisor::start(how, &config);
         run.line(" up");
@@ -42,7 +42,7 @@ fn c6_sighup_and_sigusr1_are_not_passed_to_it() {
 }
 
 #[test]
-fn c6_its_output_goes_through_the_log() {
+fn c6_output_of_a_coprocess_is_logged() {
     let mut run = Supervisor::start(
         ways()[0],
         "{ logging: { format: 'json' }, jobs: [{ name: 'app', exec: 'sleep 1000' }],
@@ -57,7 +57,7 @@ fn c6_its_output_goes_through_the_log() {
 }
 
 #[test]
-fn c6_it_is_restarted_as_often_as_it_may_be_and_does_not_end_the_supervisor() {
+fn c6_coprocess_is_restarted_up_to_its_limit_and_never_ends_the_supervisor() {
     for how in ways() {
         let mut run = Supervisor::start(
             how,
@@ -74,7 +74,7 @@ fn c6_it_is_restarted_as_often_as_it_may_be_and_does_not_end_the_supervisor() {
 }
 
 #[test]
-fn c6_it_starts_right_after_the_exit_of_pre_start_and_before_the_rest() {
+fn c6_coprocess_starts_after_pre_start_and_before_other_jobs() {
     for how in ways() {
         let mut run = Supervisor::start(
             how,

@@ -1,13 +1,13 @@
-//! Events (E1–E4, E7, E8), as the log at `debug` tells them.
+//! Events (E1–E3, E7, E8), as logged at level `debug`.
 
-use crate::support::{Supervisor, ways};
+use crate::supervisor::{Supervisor, ways};
 
-fn place(log: &str, text: &str) -> usize {
+fn line_number(log: &str, text: &str) -> usize {
     log.lines().position(|line| line.contains(text)).unwrap_or_else(|| panic!("no `{text}` in\n{log}"))
 }
 
 #[test]
-fn e1_every_event_of_a_job_can_start_another() {
+fn e1_every_event_of_a_job_can_start_another_job() {
     let codes = ["exitSuccess", "exitFailed", "stopping", "stopped", "healthy", "unhealthy"];
     let mut jobs = vec![
         "{ name: 'good', exec: 'sleep 0.2', health: { interval: 1, ttl: 5 } }".to_owned(),
@@ -36,7 +36,7 @@ fn e1_every_event_of_a_job_can_start_another() {
 }
 
 #[test]
-fn e2_e3_e8_events_come_in_order_and_stopped_only_at_the_very_end() {
+fn e2_e3_e8_events_are_ordered_and_stopped_comes_after_the_last_exit() {
     let config = "{ logging: { level: 'debug' }, jobs: [
         { name: 'a', exec: 'true', restarts: 2, restartBackoff: false } ] }";
     for how in ways() {
@@ -49,16 +49,15 @@ fn e2_e3_e8_events_come_in_order_and_stopped_only_at_the_very_end() {
             .map(|(nth, _)| nth)
             .collect();
         assert_eq!(exits.len(), 3, "{log}");
-        assert!(place(&log, "startup") < place(&log, "a started"), "{log}");
-        assert!(exits[2] < place(&log, "a stopping"), "{log}");
-        assert!(place(&log, "a stopping") < place(&log, "a stopped"), "{log}");
-        assert!(place(&log, "a stopped") < place(&log, "shutdown"), "{log}");
+        assert!(line_number(&log, "startup") < line_number(&log, "a started"), "{log}");
+        assert!(exits[2] < line_number(&log, "a stopping"), "{log}");
+        assert!(line_number(&log, "a stopping") < line_number(&log, "a stopped"), "{log}");
+        assert!(line_number(&log, "a stopped") < line_number(&log, "shutdown"), "{log}");
     }
 }
 
 #[test]
-fn e7_no_event_is_lost_in_a_crowd() {
-    // Two hundred exits at once, and every one has somebody who waits for it.
+fn e7_no_event_is_lost_among_200_simultaneous_exits() {
     let jobs: Vec<String> = (0..200)
         .map(|n| {
             format!(
@@ -72,7 +71,7 @@ fn e7_no_event_is_lost_in_a_crowd() {
 }
 
 #[test]
-fn e7_sigterm_during_a_storm_of_restarts_is_heard() {
+fn e7_sigterm_is_handled_while_jobs_restart_without_delay() {
     let jobs: Vec<String> = (0..10)
         .map(|n| format!("{{ name: 'j{n}', exec: 'true', restarts: 'unlimited', restartBackoff: false }}"))
         .collect();
@@ -87,7 +86,7 @@ fn e7_sigterm_during_a_storm_of_restarts_is_heard() {
 }
 
 #[test]
-fn e7_a_storm_of_programs_that_cannot_start_leaves_room_for_signals() {
+fn e7_sigterm_is_handled_while_starts_fail_without_delay() {
     for how in ways() {
         let mut run = Supervisor::start(
             how,

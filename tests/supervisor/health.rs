@@ -1,4 +1,4 @@
-//! Health (H2–H5, H7, H8) and what comes of it (E5, E7).
+//! Health checks (H2–H5, H7, H8) and their events and output (E5, E7, L2, L4).
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -6,25 +6,25 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::support::{Supervisor, until, ways};
+use crate::supervisor::{Supervisor, until, ways};
 
-/// A server that answers every request with a status that can be changed; 0 does not answer at all.
+/// An HTTP server that responds with `status`, which tests may change; with 0 it does not respond at all.
 struct Server {
     port: u16,
     status: Arc<AtomicU16>,
-    asked: Arc<AtomicUsize>,
+    requests: Arc<AtomicUsize>,
 }
 
 fn server(status: u16) -> Server {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    let (status, asked) = (Arc::new(AtomicU16::new(status)), Arc::new(AtomicUsize::new(0)));
-    let server = Server { port, status: Arc::clone(&status), asked: Arc::clone(&asked) };
+    let (status, requests) = (Arc::new(AtomicU16::new(status)), Arc::new(AtomicUsize::new(0)));
+    let server = Server { port, status: Arc::clone(&status), requests: Arc::clone(&requests) };
     std::thread::spawn(move || {
         let mut hung = Vec::new();
         for stream in listener.incoming() {
             let Ok(mut stream) = stream else { continue };
-            asked.fetch_add(1, Ordering::SeqCst);
+            requests.fetch_add(1, Ordering::SeqCst);
             let status = status.load(Ordering::SeqCst);
             if status == 0 {
                 hung.push(stream);
@@ -42,7 +42,7 @@ fn count(log: &str, text: &str) -> usize {
 }
 
 #[test]
-fn h3_checks_come_soon_until_the_first_success_and_early_failures_are_not_told() {
+fn h3_checks_repeat_quickly_until_the_first_success_and_early_failures_are_not_reported() {
     let config = "{ jobs: [
         { name: 'server', exec: ['sh', '-c', 'sleep 0.3; touch @/up; exec sleep 1000'],
           health: { exec: ['sh', '-c', 'echo x >> @/checks; test -e @/up'], interval: 30, ttl: 60 } },
@@ -52,8 +52,8 @@ fn h3_checks_come_soon_until_the_first_success_and_early_failures_are_not_told()
         let began = Instant::now();
         let mut run = Supervisor::start(how, config);
         run.line("it is well");
-        assert!(began.elapsed() < Duration::from_secs(5), "not one interval later");
-        // At 0, 100, 300 ms, and perhaps at 700.
+        assert!(began.elapsed() < Duration::from_secs(5), "healthy was reported only after an interval");
+        // Checks run at 0, 100 and 300 ms, and perhaps at 700 ms.
         assert!((3..=5).contains(&(run.size("checks") / 2)), "{}", run.size("checks"));
         assert!(!run.seen().contains("too early"), "{}", run.seen());
         run.signal("-TERM");
@@ -62,7 +62,7 @@ fn h3_checks_come_soon_until_the_first_success_and_early_failures_are_not_told()
 }
 
 #[test]
-fn h5_http_is_well_with_2xx_and_3xx_only() {
+fn h5_http_check_passes_with_2xx_and_3xx_only() {
     let server = server(500);
     let config = format!(
         "{{ jobs: [
@@ -75,15 +75,15 @@ fn h5_http_is_well_with_2xx_and_3xx_only() {
     run.line("web is unhealthy: check.web: ");
     for status in [200, 404, 302, 503, 204, 0, 200] {
         server.status.store(status, Ordering::SeqCst);
-        let well = (200..400).contains(&status);
-        run.line(if well { "web is healthy" } else { "web is unhealthy" });
+        let healthy = (200..400).contains(&status);
+        run.line(if healthy { "web is healthy" } else { "web is unhealthy" });
     }
     run.signal("-TERM");
     assert_eq!(run.end().0, 0);
 }
 
 #[test]
-fn h5_tcp_is_well_while_somebody_listens() {
+fn h5_tcp_check_passes_while_the_port_accepts_connections() {
     let server = server(0);
     let config = |port: u16| {
         format!(
@@ -93,7 +93,7 @@ fn h5_tcp_is_well_while_somebody_listens() {
     for how in ways() {
         let mut run = Supervisor::start(how, &config(server.port));
         run.line("db is healthy");
-        until("it is asked again", || server.asked.load(Ordering::SeqCst) > 3);
+        until("it is checked again", || server.requests.load(Ordering::SeqCst) > 3);
         run.signal("-TERM");
         assert_eq!(run.end().0, 0);
         let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -105,18 +105,18 @@ fn h5_tcp_is_well_while_somebody_listens() {
 }
 
 #[test]
-fn e5_healthy_is_told_once_and_unhealthy_at_every_failed_check() {
+fn e5_healthy_is_sent_once_and_unhealthy_at_every_failed_check() {
     let config = "{ jobs: [
         { name: 'server', exec: 'sleep 1000', health: { exec: ['sh', '-c', 'echo x >> @/checks; test ! -e @/ill'], interval: '100ms', ttl: 5, timeout: '10s' } },
         { name: 'good', exec: ['sh', '-c', 'echo x >> @/good'], when: { source: 'server', each: 'healthy' } },
         { name: 'bad', exec: ['sh', '-c', 'echo x >> @/bad'], when: { source: 'server', each: 'unhealthy' } } ] }";
     let run = Supervisor::start(ways()[0], config);
-    until("it is checked", || run.size("checks") / 2 >= 6);
+    until("six checks have run", || run.size("checks") / 2 >= 6);
     assert_eq!((run.size("good") / 2, run.size("bad")), (1, 0));
     std::fs::write(run.file("ill"), "").unwrap();
-    until("every failure is told", || run.size("bad") / 2 >= 4);
+    until("every failure is reported", || run.size("bad") / 2 >= 4);
     std::fs::remove_file(run.file("ill")).unwrap();
-    until("it is told that it is well again", || run.size("good") / 2 == 2);
+    until("healthy is reported again", || run.size("good") / 2 == 2);
     run.signal("-TERM");
     let (code, log) = run.end();
     assert_eq!(
@@ -127,7 +127,7 @@ fn e5_healthy_is_told_once_and_unhealthy_at_every_failed_check() {
 }
 
 #[test]
-fn e7_a_check_that_outlives_its_interval_wedges_nothing() {
+fn e7_h4_check_that_outlives_its_interval_blocks_nothing() {
     let server = server(0);
     let config = format!(
         "{{ stopTimeout: 10, jobs: [
@@ -141,8 +141,8 @@ fn e7_a_check_that_outlives_its_interval_wedges_nothing() {
     for how in ways() {
         let mut run = Supervisor::start(how, &config);
         run.line("short is unhealthy");
-        until("the rest does not go on", || run.size("ticks") / 2 > 25);
-        // H4: never two of the same check at a time.
+        until("the periodic job keeps running", || run.size("ticks") / 2 > 25);
+        // H4: the same check never runs twice at a time.
         assert_eq!(run.size("checks") / 2, 1);
         let began = Instant::now();
         run.signal("-TERM");
@@ -150,11 +150,11 @@ fn e7_a_check_that_outlives_its_interval_wedges_nothing() {
         assert_eq!(code, 0, "{log}");
         assert!(began.elapsed() < Duration::from_secs(3), "{:?}\n{log}", began.elapsed());
     }
-    assert_eq!(server.asked.load(Ordering::SeqCst), ways().len());
+    assert_eq!(server.requests.load(Ordering::SeqCst), ways().len());
 }
 
 #[test]
-fn h2_all_checks_must_pass() {
+fn h2_job_is_healthy_when_all_its_checks_pass() {
     let config = "{ jobs: [{ name: 'server', exec: 'sleep 1000', health: [
         { name: 'first', exec: 'test -e @/first', interval: '100ms', ttl: 5, timeout: '10s' },
         { name: 'second', exec: 'test -e @/second', interval: '100ms', ttl: 5, timeout: '10s' } ] }] }";
@@ -171,7 +171,7 @@ fn h2_all_checks_must_pass() {
 }
 
 #[test]
-fn h7_after_the_exit_the_health_is_unknown_and_that_is_told() {
+fn h7_exit_of_a_healthy_job_sends_unhealthy() {
     let config = "{ jobs: [
         { name: 'server', exec: ['sh', '-c', 'touch @/up; while [ -e @/up ]; do sleep 0.02; done'], restarts: 1, restartBackoff: false,
           health: { exec: 'test -e @/up', interval: 30, ttl: 60 } },
@@ -180,7 +180,7 @@ fn h7_after_the_exit_the_health_is_unknown_and_that_is_told() {
     for how in ways() {
         let mut run = Supervisor::start(how, config);
         for times in 1..=2 {
-            // The next run may be healthy before this one's end has been told.
+            // The next run may be healthy before the exit of this one is logged.
             run.lines(" well", times);
             std::fs::remove_file(run.file("up")).unwrap();
             run.lines(" ill", times);
@@ -190,7 +190,7 @@ fn h7_after_the_exit_the_health_is_unknown_and_that_is_told() {
 }
 
 #[test]
-fn h8_failures_in_a_row_make_it_unhealthy_and_a_restart_mends_it() {
+fn h8_consecutive_failures_make_a_job_unhealthy_and_restart_it() {
     let config = "{ jobs: [
         { name: 'server', exec: ['sh', '-c', 'rm -f @/ill; touch @/up; exec sleep 1000'], restarts: 'unlimited',
           health: { exec: ['sh', '-c', 'if test -e @/ill; then echo fails; exit 1; fi; test -e @/up'],
@@ -205,13 +205,13 @@ fn h8_failures_in_a_row_make_it_unhealthy_and_a_restart_mends_it() {
         run.line("server is healthy");
         run.signal("-TERM");
         let (code, log) = run.end();
-        // A fourth may begin before the process has ended, but what a check wrote comes before what is said of its end.
+        // A fourth check may start before the process exits, but the output of a check is logged before its result.
         let before = log.split("server is unhealthy, and is restarted").next().unwrap_or_default();
         assert_eq!((code, before.matches(" fails\n").count()), (0, 3), "{log}");
     }
 }
 
-/// The lines of the check of `web`, each with the number of the process that wrote it.
+/// The log lines of the check of `web`, each with the pid that wrote it.
 fn check_lines(log: &str) -> Vec<(u32, String)> {
     let words = |line: &str| {
         let (pid, text) = line.split_once(" web/check.web ")?.1.split_once(' ')?;
@@ -221,7 +221,7 @@ fn check_lines(log: &str) -> Vec<(u32, String)> {
 }
 
 #[test]
-fn l2_each_run_of_a_check_has_its_own_number_and_its_last_line_needs_no_newline() {
+fn l2_check_output_carries_the_pid_of_its_run_and_needs_no_last_newline() {
     let config = "{ jobs: [{ name: 'web', exec: 'sleep 1000', health: { exec: ['sh', '-c', 'echo I am $$; printf \"of $$, no end\"; printf \"trouble of $$\" >&2'], interval: '50ms', ttl: 5, timeout: '30s' } }] }";
     for how in ways() {
         let mut run = Supervisor::start(how, config);
@@ -238,27 +238,27 @@ fn l2_each_run_of_a_check_has_its_own_number_and_its_last_line_needs_no_newline(
 }
 
 #[test]
-fn p4_a_daemon_that_a_check_leaves_behind_is_read_under_the_check_that_began_it() {
-    // It has left the group, so that nobody ends it; and it speaks when further checks have long had their turn.
+fn p4_output_of_a_daemon_started_by_a_check_is_logged_under_that_check() {
+    // The daemon leaves the process group, so it is not killed, and writes after later checks have run.
     let config = "{ jobs: [{ name: 'web', exec: 'sleep 1000', health: { exec: ['sh', '-c', 'mkdir @/once 2>&- && { setsid @/daemon $$ & until test -e @/ready; do sleep 0.01; done; }; echo x >> @/checks'],
           interval: '50ms', ttl: 5, timeout: '30s' } }] }";
     let daemon = "touch @/ready; until test -e @/speak; do sleep 0.05; done; echo daemon of $1";
     for how in ways() {
         let script = format!("printf '#!/bin/sh\n{daemon}\n' > @/daemon; chmod +x @/daemon");
         let mut run = Supervisor::behind(how, &script, config);
-        until("it is checked", || run.size("checks") / 2 > 4);
+        until("five checks have run", || run.size("checks") / 2 > 4);
         std::fs::write(run.file("speak"), "").unwrap();
         let lines = check_lines(&run.line("daemon of"));
         assert_eq!(lines, [(lines[0].0, format!("daemon of {}", lines[0].0))]);
         let checks = run.size("checks");
-        until("it is checked on", || run.size("checks") > checks + 4);
+        until("checks keep running", || run.size("checks") > checks + 4);
         run.signal("-TERM");
         assert_eq!(run.end().0, 0);
     }
 }
 
 #[test]
-fn l4_a_check_that_floods_is_read_to_its_end() {
+fn l4_check_with_a_flood_of_output_is_read_to_the_last_line() {
     let config = "{ jobs: [{ name: 'web', exec: 'sleep 1000', health: { exec: ['sh', '-c', 'seq 1 50000; echo x >> @/checks; printf done'], interval: '1s', ttl: 5, timeout: '30s' } }] }";
     let mut run = Supervisor::start(ways()[0], config);
     run.lines(" done", 2);
@@ -269,12 +269,12 @@ fn l4_a_check_that_floods_is_read_to_its_end() {
     let first = lines[0].0;
     let numbers = lines.iter().filter(|(pid, _)| *pid == first).map(|(_, text)| text.as_str());
     let expected: Vec<String> = (1..=50_000).map(|n| n.to_string()).chain(["done".to_owned()]).collect();
-    assert!(numbers.eq(expected.iter().map(String::as_str)), "some lines are missing or mixed");
+    assert!(numbers.eq(expected.iter().map(String::as_str)), "lines are missing or mixed");
 }
 
 #[test]
-fn p3_checks_go_on_when_descriptors_are_short() {
-    // Each check that runs needs two descriptors of ours; there is not enough for all of them at once.
+fn p3_checks_continue_when_file_descriptors_run_short() {
+    // Each running check needs two of the supervisor's descriptors; there are not enough for all at once.
     let jobs: Vec<String> = (0..10)
         .map(|n| {
             format!(
@@ -286,9 +286,9 @@ fn p3_checks_go_on_when_descriptors_are_short() {
     let config = format!("{{ jobs: [{}] }}", jobs.join(","));
     let mut run = Supervisor::behind(ways()[0], "ulimit -n 24", &config);
     run.line("no pipe for its output: Too many open files");
-    // Those that have room come again and again: what they used is free when they have ended.
+    // The checks that get descriptors keep repeating: each run releases its descriptors when it exits.
     run.lines("said by", 30);
-    assert!(run.ticks() < 200, "it does not spin meanwhile");
+    assert!(run.ticks() < 200, "the supervisor used too much CPU time");
     run.signal("-TERM");
     assert_eq!(run.end().0, 0);
 }

@@ -1,58 +1,58 @@
-//! Jobs: what a process is given, when it runs, and whether it runs again (P2, P5–P9, W).
+//! Jobs: the environment of a process, when it starts, and when it restarts (P2, P5–P7, P9, W).
 
 use std::fs;
 use std::time::{Duration, Instant};
 
-use crate::support::{Supervisor, is_root, until, ways};
+use crate::supervisor::{Supervisor, is_root, until, ways};
 
-/// Runs a configuration that ends by itself: the exit code and the log.
+/// Runs a configuration whose jobs all complete; returns the exit code and the log.
 fn run(config: &str) -> (i32, String) {
     Supervisor::start(ways()[0], config).end()
 }
 
-/// How often a text stands in the log.
+/// The number of log lines that contain `text`.
 fn count(log: &str, text: &str) -> usize {
     log.lines().filter(|line| line.contains(text)).count()
 }
 
-/// The place of a line in the log.
-fn place(log: &str, text: &str) -> usize {
+/// The number of the first log line that contains `text`.
+fn line_number(log: &str, text: &str) -> usize {
     log.lines().position(|line| line.contains(text)).unwrap_or_else(|| panic!("no `{text}` in\n{log}"))
 }
 
 #[test]
-fn p2_a_process_starts_with_a_clean_slate() {
+fn p2_process_has_its_own_group_dev_null_stdin_default_signals_and_no_extra_descriptors() {
     let config = "{ jobs: [
         { name: 'fds', exec: 'ls /proc/self/fd' },
         { name: 'group', exec: ['cut', '-d', ' ', '-f', '1,5', '/proc/self/stat'] },
         { name: 'stdin', exec: 'readlink /proc/self/fd/0' },
         { name: 'signals', exec: 'grep -E ^Sig(Blk|Ign) /proc/self/status' } ] }";
     for how in ways() {
-        // An open file and ignored signals are what a careless parent leaves behind.
+        // The supervisor itself inherits open files and ignored signals.
         let (code, log) =
             Supervisor::behind(how, "exec 7</etc/passwd 9>/dev/null; trap '' HUP PIPE USR2 QUIT", config)
                 .end();
         assert_eq!(code, 0, "{log}");
-        let said = |job: &str| -> Vec<String> {
+        let output_of = |job: &str| -> Vec<String> {
             let own = |line: &&str| line.split(' ').nth(1) == Some(job);
             let words = log.lines().filter(own).map(|line| line.splitn(4, ' ').skip(2).collect::<Vec<_>>());
             // The supervisor's own entries have no pid.
             words.filter(|words| words[0].parse::<u32>().is_ok()).map(|words| words[1].to_owned()).collect()
         };
         // The fourth is the directory that `ls` reads.
-        assert_eq!(said("fds"), ["0", "1", "2", "3"], "{log}");
-        let group = said("group");
+        assert_eq!(output_of("fds"), ["0", "1", "2", "3"], "{log}");
+        let group = output_of("group");
         let (pid, group) = group[0].split_once(' ').unwrap();
         assert_eq!(pid, group, "{log}");
-        assert_eq!(said("stdin"), ["/dev/null"], "{log}");
-        for line in said("signals") {
+        assert_eq!(output_of("stdin"), ["/dev/null"], "{log}");
+        for line in output_of("signals") {
             assert!(line.ends_with("\t0000000000000000"), "{line}");
         }
     }
 }
 
 #[test]
-fn p5_a_run_that_takes_too_long_is_killed_with_its_group() {
+fn p5_run_that_exceeds_its_timeout_is_killed_with_its_process_group() {
     let config = "{ jobs: [
         { name: 'slow', exec: ['sh', '-c', 'trap \"\" TERM; sleep 1000 & sleep 1000'], timeout: '200ms' },
         { name: 'after', exec: 'echo it failed', when: { source: 'slow', once: 'exitFailed' } } ] }";
@@ -65,7 +65,7 @@ fn p5_a_run_that_takes_too_long_is_killed_with_its_group() {
 }
 
 #[test]
-fn p5_w4_a_periodic_job_has_its_interval_as_timeout_unless_it_says_never() {
+fn p5_w4_timeout_of_a_periodic_job_is_its_interval_unless_never() {
     let (_, log) =
         run("{ jobs: [{ name: 'slow', exec: 'sleep 1000', when: { interval: '200ms' }, restarts: 2 }] }");
     assert_eq!(count(&log, "slow timeout after 200ms"), 3, "{log}");
@@ -78,7 +78,7 @@ fn p5_w4_a_periodic_job_has_its_interval_as_timeout_unless_it_says_never() {
 }
 
 #[test]
-fn p6_w7_events_that_come_while_a_job_runs_make_one_more_run_and_never_two_at_once() {
+fn p6_w7_events_during_a_run_cause_one_more_run_and_never_two_at_once() {
     let config = "{ jobs: [
         { name: 'rest', exec: 'sleep 1000' },
         { name: 'each', when: { source: 'SIGHUP' }, exec: ['sh', '-c',
@@ -91,7 +91,7 @@ fn p6_w7_events_that_come_while_a_job_runs_make_one_more_run_and_never_two_at_on
         for _ in 0..20 {
             run.signal("-HUP");
         }
-        // They were all sent before it ends, and so they are all seen before its end is.
+        // All signals are sent, and therefore handled, before the job exits.
         fs::write(run.file("go"), "").unwrap();
         run.line(" run");
         run.line(" done");
@@ -102,7 +102,7 @@ fn p6_w7_events_that_come_while_a_job_runs_make_one_more_run_and_never_two_at_on
 }
 
 #[test]
-fn p7_a_process_is_told_who_it_is_and_why_it_runs() {
+fn p7_environment_names_the_jobs_and_the_trigger() {
     let config = "{ jobs: [
         { name: 'my-db', exec: 'sleep 1000', port: 5000, interfaces: 'static:10.1.2.3',
           health: { interval: 1, ttl: 5 } },
@@ -112,7 +112,7 @@ fn p7_a_process_is_told_who_it_is_and_why_it_runs() {
         let mut run = Supervisor::behind(how, "export OF_OURS=kept", config);
         run.line("shows exited with code 0");
         let log = run.seen();
-        let own = if how == crate::support::As::Init { 1 } else { run.pid() };
+        let own = if how == crate::supervisor::As::Init { 1 } else { run.pid() };
         let started = log.lines().find_map(|line| line.split_once("my-db started, pid ")).unwrap().1;
         for word in [
             "OF_OURS=kept".to_owned(),
@@ -127,14 +127,17 @@ fn p7_a_process_is_told_who_it_is_and_why_it_runs() {
         ] {
             assert!(log.lines().any(|line| line.ends_with(&format!(" {word}"))), "{word}\n{log}");
         }
-        assert!(!log.contains("CONTAINERPILOT_FAILS_PID"), "only those that run: {log}");
+        assert!(
+            !log.contains("CONTAINERPILOT_FAILS_PID"),
+            "the pid of a job that does not run is set: {log}"
+        );
         run.signal("-TERM");
         assert_eq!(run.end().0, 0);
     }
 }
 
 #[test]
-fn p9_limits_umask_groups_and_privileges() {
+fn p9_limits_umask_user_groups_and_no_new_privileges() {
     let config = "{ jobs: [
         { name: 'limits', exec: ['sh', '-c', 'echo files $(ulimit -n) core $(ulimit -c) mask $(umask)'],
           limits: { nofile: 77, core: 0 }, umask: '027' },
@@ -156,7 +159,7 @@ fn p9_limits_umask_groups_and_privileges() {
         let bad =
             Supervisor::start(ways()[0], "{ jobs: [{ name: 'a', exec: 'true', user: 'nobody-here' }] }");
         let stderr = bad.file("stderr");
-        until("nothing is said", || {
+        until("the error names the user", || {
             fs::read_to_string(&stderr).is_ok_and(|text| text.contains("nobody-here"))
         });
         assert_eq!(bad.end().0, 1);
@@ -164,7 +167,7 @@ fn p9_limits_umask_groups_and_privileges() {
 }
 
 #[test]
-fn w2_once_is_once_and_each_is_every_time() {
+fn w2_once_runs_at_the_first_event_and_each_at_every_one() {
     let (code, log) = run("{ jobs: [
         { name: 'source', exec: 'true', restarts: 3, restartBackoff: false },
         { name: 'once', exec: 'true', when: { source: 'source', once: 'exitSuccess' } },
@@ -173,12 +176,12 @@ fn w2_once_is_once_and_each_is_every_time() {
     assert_eq!(code, 0, "{log}");
     assert_eq!(count(&log, "source started"), 4, "{log}");
     assert_eq!((count(&log, "once started"), count(&log, "seed started")), (1, 1), "{log}");
-    // One that comes while it runs is remembered, and not more (W7).
+    // Of the events that arrive during a run, one is kept (W7).
     assert!((2..=4).contains(&count(&log, "each started")), "{log}");
 }
 
 #[test]
-fn w3_signals_start_jobs_every_time() {
+fn w3_every_signal_starts_its_job() {
     let config = "{ jobs: [ { name: 'rest', exec: 'sleep 1000' },
         { name: 'hup', exec: 'echo got hup', when: { source: 'SIGHUP' } },
         { name: 'usr2', exec: 'echo got usr2', when: { source: 'SIGUSR2' } } ] }";
@@ -198,19 +201,19 @@ fn w3_signals_start_jobs_every_time() {
 }
 
 #[test]
-fn w4_turns_do_not_drift() {
+fn w4_ticks_do_not_drift() {
     let config = "{ jobs: [{ name: 'tick', exec: ['sh', '-c', 'sleep 0.03'], when: { interval: '100ms' }, restarts: 15 }] }";
     let began = Instant::now();
     let (code, log) = run(config);
     let took = began.elapsed();
     assert_eq!((code, count(&log, "tick started")), (0, 16), "{log}");
     assert!(took >= Duration::from_millis(1500), "{took:?}");
-    // Each run takes a third of its turn; had that added up, it would be half a second more.
+    // Each run takes a third of the interval; if that added up, the total would be half a second more.
     assert!(took < Duration::from_millis(1950), "{took:?}\n{log}");
 }
 
 #[test]
-fn w5_a_job_that_is_not_started_in_time_gives_up() {
+fn w5_job_not_started_before_its_when_timeout_gives_up() {
     let (code, log) = run("{ jobs: [
         { name: 'slow', exec: 'sleep 0.6' },
         { name: 'late', exec: 'true', when: { source: 'slow', once: 'exitSuccess', timeout: '100ms' } },
@@ -238,11 +241,11 @@ fn w6_restarts_are_counted_after_success_and_failure() {
 }
 
 #[test]
-fn w8_restarts_back_off_and_false_means_at_once() {
+fn w8_restarts_back_off_unless_back_off_is_false() {
     let began = Instant::now();
     let (_, log) = run("{ jobs: [{ name: 'a', exec: 'false', restarts: 4 }] }");
     let took = began.elapsed();
-    // At once, and then 100, 200 and 400 ms.
+    // The first restart has no delay, the next ones 100, 200 and 400 ms.
     for delay in ["a is restarted in 100ms", "a is restarted in 200ms", "a is restarted in 400ms"] {
         assert_eq!(count(&log, delay), 1, "{log}");
     }
@@ -256,7 +259,7 @@ fn w8_restarts_back_off_and_false_means_at_once() {
 }
 
 #[test]
-fn w10_the_supervisor_leaves_when_all_work_is_done() {
+fn w10_supervisor_exits_when_every_job_that_does_work_is_complete() {
     for how in ways() {
         let (code, log) = Supervisor::start(
             how,
@@ -268,12 +271,12 @@ fn w10_the_supervisor_leaves_when_all_work_is_done() {
         )
         .end();
         assert_eq!(code, 0, "{log}");
-        assert!(place(&log, "all jobs are complete") < place(&log, "goodbye"), "{log}");
+        assert!(line_number(&log, "all jobs are complete") < line_number(&log, "goodbye"), "{log}");
     }
 }
 
 #[test]
-fn w10_a_job_that_waits_for_what_cannot_come_is_given_up_with_a_warning() {
+fn w10_job_whose_event_can_never_come_is_completed_with_a_warning() {
     let (code, log) = run("{ jobs: [
         { name: 'fails', exec: 'false' },
         { name: 'waits', exec: 'true', when: { source: 'fails', once: 'exitSuccess' } },
@@ -285,7 +288,7 @@ fn w10_a_job_that_waits_for_what_cannot_come_is_given_up_with_a_warning() {
 }
 
 #[test]
-fn w11_a_job_without_a_program_is_checked_and_never_complete() {
+fn w11_job_without_exec_is_checked_and_never_complete() {
     let config = "{ jobs: [
         { name: 'elsewhere', port: 5432, interfaces: 'static:10.0.0.1', health: { exec: 'test -e @/up', interval: 1, ttl: 5 } },
         { name: 'then', exec: 'echo it is up', when: { source: 'elsewhere', once: 'healthy' } },
@@ -294,8 +297,8 @@ fn w11_a_job_without_a_program_is_checked_and_never_complete() {
         let mut run = Supervisor::start(how, config);
         run.line("it is up");
         run.line("then is complete");
-        let ticks = Instant::now();
-        until("time passes", || ticks.elapsed() > Duration::from_millis(200));
+        let completed = Instant::now();
+        until("200 ms have passed", || completed.elapsed() > Duration::from_millis(200));
         run.signal("-TERM");
         let (code, log) = run.end();
         assert_eq!((code, count(&log, "all jobs are complete")), (0, 0), "{log}");
@@ -303,7 +306,7 @@ fn w11_a_job_without_a_program_is_checked_and_never_complete() {
 }
 
 #[test]
-fn w12_all_and_any() {
+fn w12_all_waits_for_every_event_and_any_for_one() {
     let (code, log) = run("{ jobs: [
         { name: 'a', exec: 'true' },
         { name: 'b', exec: 'sleep 0.2' },
@@ -311,8 +314,8 @@ fn w12_all_and_any() {
         { name: 'any', exec: 'echo one', when: { any: [{ source: 'a', event: 'exitSuccess' }, { source: 'b', event: 'exitSuccess' }] } },
         { name: 'every', exec: 'true', when: { each: true, any: [{ source: 'a', event: 'exitSuccess' }, { source: 'b', event: 'exitSuccess' }] } } ] }");
     assert_eq!(code, 0, "{log}");
-    assert!(place(&log, "b exited") < place(&log, "all started"), "{log}");
-    assert!(place(&log, "any started") < place(&log, "b exited"), "{log}");
+    assert!(line_number(&log, "b exited") < line_number(&log, "all started"), "{log}");
+    assert!(line_number(&log, "any started") < line_number(&log, "b exited"), "{log}");
     assert_eq!(
         (count(&log, "all started"), count(&log, "any started"), count(&log, "every started")),
         (1, 1, 2),

@@ -1,18 +1,18 @@
-//! Logging (L1–L6).
+//! Logging (L1–L4, L6).
 
 use std::fs;
 
-use crate::support::{Supervisor, until, ways};
+use crate::supervisor::{Supervisor, until, ways};
 
-/// The texts that a job wrote, in the format `default`.
-fn said(log: &str, job: &str) -> Vec<String> {
+/// The lines that a job wrote, from a log in the format `default`.
+fn output_of(log: &str, job: &str) -> Vec<String> {
     let parts = log.lines().map(|line| line.splitn(4, ' ').collect::<Vec<_>>());
     let own = parts.filter(|parts| parts.len() == 4 && parts[1] == job && parts[2].parse::<u32>().is_ok());
     own.map(|parts| parts[3].to_owned()).collect()
 }
 
 #[test]
-fn l1_the_formats() {
+fn l1_formats_default_text_and_json() {
     let config = |format: &str| {
         format!(
             "{{ logging: {{ format: '{format}' }}, jobs: [{{ name: 'a', exec: ['sh', '-c',
@@ -46,25 +46,25 @@ fn l1_the_formats() {
 }
 
 #[test]
-fn l1_a_file_is_reopened_at_sigusr1_and_no_line_is_lost() {
+fn l1_log_file_is_reopened_at_sigusr1_and_no_line_is_lost() {
     let config = "{ logging: { output: '@/log' }, jobs: [{ name: 'a', exec: ['sh', '-c',
         'i=0; while [ ! -e @/stop ]; do echo line $i; i=$((i+1)); sleep 0.005; done; echo the end'] }] }"
         .replace("',\n        '", "', '");
     for how in ways() {
         let run = Supervisor::start(how, &config);
-        until("it does not write", || run.size("log") > 500);
+        until("the job writes", || run.size("log") > 500);
         fs::rename(run.file("log"), run.file("log.1")).unwrap();
         let old = run.size("log.1");
-        until("the old file is written on", || run.size("log.1") > old);
+        until("the renamed file grows", || run.size("log.1") > old);
         run.signal("-USR1");
-        until("it is not reopened", || run.size("log") > 500);
+        until("the file is reopened", || run.size("log") > 500);
         fs::write(run.file("stop"), "").unwrap();
-        until("it does not end", || {
+        until("the supervisor has finished", || {
             fs::read_to_string(run.file("log")).is_ok_and(|log| log.contains("all jobs are complete"))
         });
         let all =
             fs::read_to_string(run.file("log.1")).unwrap() + &fs::read_to_string(run.file("log")).unwrap();
-        let lines = said(&all, "a");
+        let lines = output_of(&all, "a");
         assert_eq!(lines.last().unwrap(), "the end");
         for (nth, line) in lines[..lines.len() - 1].iter().enumerate() {
             assert_eq!(*line, format!("line {nth}"));
@@ -74,21 +74,21 @@ fn l1_a_file_is_reopened_at_sigusr1_and_no_line_is_lost() {
 }
 
 #[test]
-fn l1_levels_and_standard_error() {
+fn l1_level_warn_and_output_stderr() {
     let run = Supervisor::start(
         ways()[0],
         "{ logging: { level: 'warn', output: 'stderr' }, jobs: [{ name: 'a', exec: 'echo quiet' }, { name: 'b', exec: '/no/such' }] }",
     );
     let file = run.file("stderr");
-    until("nothing is said", || {
+    until("the warning is logged", || {
         fs::read_to_string(&file).is_ok_and(|text| text.contains("b could not be started"))
     });
-    assert_eq!(said(&run.stderr(), "a"), [""; 0], "what jobs write has the level info");
+    assert_eq!(output_of(&run.stderr(), "a"), [""; 0], "job output has level info and must be filtered");
     assert_eq!(run.end(), (127, String::new()));
 }
 
 #[test]
-fn l2_raw_output_goes_straight_to_our_own_streams() {
+fn l2_raw_output_goes_straight_to_the_supervisors_streams() {
     for how in ways() {
         let config = "{ logging: { output: '@/log' }, jobs: [
             { name: 'raw', exec: ['sh', '-c', 'echo out; echo err >&2'], logging: { raw: true } },
@@ -97,7 +97,7 @@ fn l2_raw_output_goes_straight_to_our_own_streams() {
               { source: 'cooked', event: 'exitSuccess' }] } } ] }";
         let mut run = Supervisor::start(how, config);
         assert_eq!(run.line("out"), "out");
-        until("it is not logged", || run.read("log").contains("rest started"));
+        until("the start is logged", || run.read("log").contains("rest started"));
         assert_eq!(run.stderr(), "err\n");
         let log = run.read("log");
         assert!(log.contains("logged") && !log.contains(" out") && !log.contains(" err"), "{log}");
@@ -107,7 +107,7 @@ fn l2_raw_output_goes_straight_to_our_own_streams() {
 }
 
 #[test]
-fn l3_lines_of_any_length_and_any_bytes() {
+fn l3_lines_of_any_length_with_any_bytes_are_logged() {
     let config = "{ jobs: [
         { name: 'long', exec: ['sh', '-c', 'head -c 1048576 /dev/zero | tr \"\\\\000\" x; echo; echo after'] },
         { name: 'nul', exec: ['printf', 'a\\\\000b\\\\377c\\\\n'] },
@@ -116,12 +116,16 @@ fn l3_lines_of_any_length_and_any_bytes() {
     for how in ways() {
         let (code, log) = Supervisor::start(how, config).end();
         assert_eq!(code, 0);
-        let long = said(&log, "long");
+        let long = output_of(&log, "long");
         assert_eq!(long.iter().map(String::len).collect::<Vec<_>>(), [1_048_576, 5]);
         assert!(long[0].bytes().all(|byte| byte == b'x'));
-        assert_eq!(said(&log, "nul"), ["a\0b\u{fffd}c"], "as they are, but for this reader");
-        assert_eq!(said(&log, "cut"), ["first", "no newline"]);
-        assert_eq!(said(&log, "empty"), ["", ""]);
+        assert_eq!(
+            output_of(&log, "nul"),
+            ["a\0b\u{fffd}c"],
+            "bytes are unchanged; the test itself decodes them lossily"
+        );
+        assert_eq!(output_of(&log, "cut"), ["first", "no newline"]);
+        assert_eq!(output_of(&log, "empty"), ["", ""]);
         let json = config.replacen('{', "{ logging: { format: 'json' },", 1);
         let (_, log) = Supervisor::start(how, &json).end();
         for line in log.lines() {
@@ -132,7 +136,7 @@ fn l3_lines_of_any_length_and_any_bytes() {
 }
 
 #[test]
-fn l3_the_lines_of_many_writers_are_never_mixed() {
+fn l3_lines_of_concurrent_writers_are_never_mixed() {
     let jobs: Vec<String> = (0..8)
         .map(|n| {
             let word = n.to_string().repeat(300);
@@ -142,20 +146,20 @@ fn l3_the_lines_of_many_writers_are_never_mixed() {
     let (code, log) = Supervisor::start(ways()[0], &format!("{{ jobs: [{}] }}", jobs.join(","))).end();
     assert_eq!(code, 0);
     for n in 0..8 {
-        let lines = said(&log, &format!("w{n}"));
+        let lines = output_of(&log, &format!("w{n}"));
         assert_eq!(lines.len(), 600);
         assert!(lines.iter().all(|line| *line == n.to_string().repeat(300)));
     }
 }
 
 #[test]
-fn l4_memory_stays_bounded_while_nobody_reads() {
+fn l4_memory_stays_bounded_while_the_output_is_not_read() {
     for how in ways() {
         let config = "{ stopTimeout: 1, jobs: [
             { name: 'noisy', exec: 'yes' }, { name: 'long', exec: 'cat /dev/zero' },
             { name: 'tick', exec: ['sh', '-c', 'echo x >> @/ticks'], when: { interval: '20ms' } } ] }";
-        let run = Supervisor::read_by(how, crate::support::Reader::Asleep, config);
-        until("nothing happens", || run.size("ticks") / 2 > 50);
+        let run = Supervisor::read_by(how, crate::supervisor::Reader::Asleep, config);
+        until("the periodic job keeps running", || run.size("ticks") / 2 > 50);
         let status = fs::read_to_string(format!("/proc/{}/status", run.pid())).unwrap();
         let memory = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
         let kilobytes: u64 = memory.trim().trim_end_matches(" kB").parse().unwrap();
@@ -166,7 +170,7 @@ fn l4_memory_stays_bounded_while_nobody_reads() {
 }
 
 #[test]
-fn l6_a_failed_exit_shows_the_last_lines() {
+fn l6_failed_exit_is_logged_with_the_last_lines_of_output() {
     for how in ways() {
         let config = "{ jobs: [
             { name: 'bad', exec: ['sh', '-c', 'for i in 1 2 3 4 5 6 7 8; do echo said $i; done; printf last >&2; exit 3'] },

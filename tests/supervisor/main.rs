@@ -1,15 +1,16 @@
-//! The supervisor from outside: real processes, as a plain process and as PID 1 (P, S).
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test stops at what it does not expect")]
+//! The real binary with real jobs, both as an ordinary process and as PID 1.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a failed expectation fails the test")]
 
-mod badluck;
 mod coprocesses;
 mod events;
+mod failures;
 mod health;
 mod jobs;
-mod legacy;
 mod logging;
 mod panics;
 mod processes;
 mod quickstart;
 mod stopping;
-mod support;
+#[path = "../support/supervisor.rs"]
+mod supervisor;
+mod version2;

@@ -1,16 +1,16 @@
 //! Processes (P1–P4, P9).
 
-use crate::support::{Supervisor, children, children_of, until, ways};
+use crate::supervisor::{Supervisor, children, children_of, until, ways};
 
 #[test]
-fn p1_orphans_are_reaped_and_the_name_is_right() {
+fn p1_orphans_are_reaped_and_the_process_name_is_containerpilot() {
     for how in ways() {
         let script = "i=0; while [ $i -lt 300 ]; do (sleep 0.1 &); i=$((i+1)); done; echo made; sleep 1000";
         let mut run =
             Supervisor::start(how, &format!("{{ jobs: [{{ name: 'a', exec: ['sh', '-c', '{script}'] }}] }}"));
         run.line("made");
         let pid = run.pid();
-        until("the orphans are still there", || children(pid).len() == 1);
+        until("the orphans are reaped", || children(pid).len() == 1);
         let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap();
         assert_eq!(name.trim(), "containerpilot");
         run.signal("-TERM");
@@ -19,7 +19,7 @@ fn p1_orphans_are_reaped_and_the_name_is_right() {
 }
 
 #[test]
-fn p1_p3_every_exit_is_seen_even_in_a_crowd() {
+fn p1_p3_every_one_of_a_hundred_simultaneous_exits_is_reported() {
     for how in ways() {
         let jobs: Vec<String> =
             (0..100).map(|n| format!("{{ name: 'j{n}', exec: ['sh', '-c', 'exit {n}'] }}")).collect();
@@ -33,7 +33,7 @@ fn p1_p3_every_exit_is_seen_even_in_a_crowd() {
 }
 
 #[test]
-fn p3_a_program_that_cannot_be_started_is_named_and_the_rest_goes_on() {
+fn p3_program_that_cannot_be_started_is_named_and_other_jobs_run() {
     for how in ways() {
         let run = Supervisor::start(
             how,
@@ -47,7 +47,7 @@ fn p3_a_program_that_cannot_be_started_is_named_and_the_rest_goes_on() {
 }
 
 #[test]
-fn p4_a_grandchild_with_the_output_open_does_not_hold_the_job() {
+fn p4_grandchild_that_keeps_the_output_open_does_not_delay_the_exit() {
     for how in ways() {
         let config = "{ stopTimeout: 1, jobs: [
             { name: 'a', exec: ['sh', '-c', 'trap \"\" TERM; sleep 1000 & printf last'], restarts: 0 },
@@ -55,7 +55,7 @@ fn p4_a_grandchild_with_the_output_open_does_not_hold_the_job() {
         let mut run = Supervisor::start(how, config);
         run.line(" b started");
         let pid = run.pid();
-        until("what is left of the group is killed", || children(pid).len() == 1);
+        until("the orphaned process group is killed", || children(pid).len() == 1);
         run.signal("-TERM");
         let (code, log) = run.end();
         assert_eq!(code, 0);
@@ -64,7 +64,7 @@ fn p4_a_grandchild_with_the_output_open_does_not_hold_the_job() {
 }
 
 #[test]
-fn p9_a_job_runs_as_its_user_in_its_directory() {
+fn p9_job_runs_as_its_user_in_its_directory() {
     let is_root = std::process::Command::new("id").arg("-u").output().unwrap().stdout == b"0\n";
     if !is_root {
         return;
@@ -78,7 +78,7 @@ fn p9_a_job_runs_as_its_user_in_its_directory() {
 }
 
 #[test]
-fn p1_s1_a_job_can_stop_the_supervisor_as_scripts_do() {
+fn p1_s1_job_can_stop_the_supervisor_with_kill_term() {
     for how in ways() {
         let script = "kill -TERM $CONTAINERPILOT_PID; exec sleep 1000";
         let config = format!("{{ jobs: [{{ name: 'a', exec: ['sh', '-c', '{script}'] }}] }}");
@@ -89,7 +89,7 @@ fn p1_s1_a_job_can_stop_the_supervisor_as_scripts_do() {
 }
 
 #[test]
-fn p1_s4_nothing_of_a_jobs_group_outlives_a_plain_supervisor() {
+fn p1_s4_no_process_of_a_jobs_group_outlives_the_supervisor() {
     let config = "{ stopTimeout: 1, jobs: [{ name: 'a', exec: ['sh', '-c',
         'trap \"\" TERM; sh -c \"echo child \\\\$\\\\$; while :; do sleep 0.05; done\" & wait; sleep 1000'] }] }"
         .replace("',\n        '", "', '");
@@ -100,7 +100,7 @@ fn p1_s4_nothing_of_a_jobs_group_outlives_a_plain_supervisor() {
         let child = children_of(job)[0];
         run.signal("-TERM");
         assert_eq!(run.end().0, 0);
-        until("the child is still there", || {
+        until("the child is gone", || {
             let stat = std::fs::read_to_string(format!("/proc/{child}/stat"));
             !stat.is_ok_and(|stat| stat.contains("(sh) S") || stat.contains("(sh) R"))
         });

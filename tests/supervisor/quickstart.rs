@@ -1,41 +1,43 @@
-//! The example that every reader tries first does what its comments say.
+//! `examples/quickstart.json5` does what its comments say.
 
 use std::process::Command;
 
-use crate::support::{Supervisor, ways};
+use crate::supervisor::{Supervisor, ways};
 
 const EXAMPLE: &str = include_str!("../../examples/quickstart.json5");
 
 #[test]
-fn the_quickstart_runs_from_its_start_to_its_stop() {
+fn quickstart_runs_from_start_to_shutdown() {
     for how in ways() {
         let mut run = Supervisor::behind(how, "export FOLDER=@/world", EXAMPLE);
         run.line("the folder is there");
         run.line("server started");
         run.line("the server is healthy");
-        // It is healthy a moment before it says so itself.
+        // The check may pass before the server has written this line.
         run.lines("serving", 1);
         assert!(run.file("world/up").exists());
         run.signal("-TERM");
         let up = run.file("world/up");
         let (code, log) = run.end();
         assert_eq!(code, 0, "{log}");
-        let place = |text: &str| {
+        let line_number = |text: &str| {
             let found = log.lines().position(|line| line.contains(text));
             found.unwrap_or_else(|| panic!("no `{text}` in\n{log}"))
         };
-        // A task, then the server that waits for it; the ticker at the startup; the hook before the server's end.
-        assert!(place("setup exited with code 0") < place("server started"), "{log}");
-        assert!(place("serving") < place("SIGTERM"), "{log}");
-        assert!(place("ticker exited with code 0") < place("SIGTERM"), "{log}");
-        assert!(place("the server is about to stop") < place("server is asked to end"), "{log}");
-        assert!(place("farewell exited with code 0") < place("server was ended by signal 15"), "{log}");
+        assert!(line_number("setup exited with code 0") < line_number("server started"), "{log}");
+        assert!(line_number("serving") < line_number("SIGTERM"), "{log}");
+        assert!(line_number("ticker exited with code 0") < line_number("SIGTERM"), "{log}");
+        assert!(line_number("the server is about to stop") < line_number("server is asked to end"), "{log}");
+        assert!(
+            line_number("farewell exited with code 0") < line_number("server was ended by signal 15"),
+            "{log}"
+        );
         assert!(!up.exists());
     }
 }
 
 #[test]
-fn the_quickstarts_server_is_started_again_whenever_it_ends() {
+fn quickstart_server_is_restarted_when_it_exits() {
     let how = ways()[0];
     let mut run = Supervisor::behind(how, "export FOLDER=@/world", EXAMPLE);
     let line = run.line("server started, pid ");
@@ -47,5 +49,5 @@ fn the_quickstarts_server_is_started_again_whenever_it_ends() {
     run.signal("-TERM");
     let (code, log) = run.end();
     assert_eq!(code, 0);
-    assert_eq!(log.matches("greeter started").count(), 1, "once is once: {log}");
+    assert_eq!(log.matches("greeter started").count(), 1, "a job with `once` ran again: {log}");
 }

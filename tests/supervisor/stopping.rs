@@ -1,11 +1,11 @@
-//! Stopping (S1–S7).
+//! Stopping jobs and the supervisor (S1–S7).
 
 use std::time::{Duration, Instant};
 
-use crate::support::{Supervisor, ways};
+use crate::supervisor::{Supervisor, ways};
 
 #[test]
-fn s1_s4_a_signal_stops_everything_at_once_and_exits_with_0() {
+fn s1_s4_sigterm_and_sigint_stop_everything_at_once_with_exit_code_0() {
     for how in ways() {
         for signal in ["-TERM", "-INT"] {
             let mut run =
@@ -14,13 +14,13 @@ fn s1_s4_a_signal_stops_everything_at_once_and_exits_with_0() {
             let began = Instant::now();
             run.signal(signal);
             assert_eq!(run.end().0, 0);
-            assert!(began.elapsed() < Duration::from_secs(5), "the stop time is not sat out");
+            assert!(began.elapsed() < Duration::from_secs(5), "it waited for the whole stop timeout");
         }
     }
 }
 
 #[test]
-fn s1_a_second_signal_cuts_the_wait_short() {
+fn s1_second_signal_kills_all_jobs_at_once() {
     for how in ways() {
         let config = "{ stopTimeout: 300, jobs: [{ name: 'a', exec: ['sh', '-c',
             'trap \"echo no\" TERM; echo ready; while :; do sleep 0.05; done'] }] }";
@@ -28,14 +28,14 @@ fn s1_a_second_signal_cuts_the_wait_short() {
         run.line("ready");
         run.signal("-TERM");
         run.line("no");
-        // The same one might come so soon that it counts as one.
+        // A second SIGTERM might be merged with the first.
         run.signal("-INT");
         assert_eq!(run.end().0, 0);
     }
 }
 
 #[test]
-fn s5_s7_the_main_programs_end_is_our_own() {
+fn s5_s7_exit_code_of_the_main_program_is_the_supervisors() {
     for how in ways() {
         for (script, code) in [("exit 7", 7), ("exit 0", 0), ("kill -9 $$", 137)] {
             assert_eq!(Supervisor::with(how, &["--", "sh", "-c", script]).end(), (code, String::new()));
@@ -46,7 +46,7 @@ fn s5_s7_the_main_programs_end_is_our_own() {
 }
 
 #[test]
-fn s7_alone_every_signal_goes_on_to_the_program() {
+fn s7_without_a_file_every_signal_is_forwarded_to_the_program() {
     for how in ways() {
         let script =
             "for s in HUP INT QUIT USR1 USR2 ALRM WINCH TERM PIPE RTMIN; do trap \"echo got $s\" $s; done
@@ -63,7 +63,7 @@ fn s7_alone_every_signal_goes_on_to_the_program() {
 }
 
 #[test]
-fn s7_beside_a_configuration_the_program_is_stopped_as_a_job() {
+fn s7_with_a_file_the_exit_of_the_program_stops_the_other_jobs() {
     for how in ways() {
         let file = std::env::temp_dir().join(format!("containerpilot-s7-{}.json5", std::process::id()));
         std::fs::write(&file, "{ jobs: [{ name: 'side', exec: 'sleep 1000' }] }").unwrap();
@@ -77,12 +77,12 @@ fn s7_beside_a_configuration_the_program_is_stopped_as_a_job() {
     }
 }
 
-fn place(log: &str, text: &str) -> usize {
+fn line_number(log: &str, text: &str) -> usize {
     log.lines().position(|line| line.contains(text)).unwrap_or_else(|| panic!("no `{text}` in\n{log}"))
 }
 
 #[test]
-fn s2_a_job_waits_for_all_its_hooks_then_drains_and_then_gets_its_signal() {
+fn s2_job_waits_for_all_its_hooks_then_drains_then_gets_its_stop_signal() {
     let config = "{ stopTimeout: 15, jobs: [
         { name: 'server', stopSignal: 'SIGINT', drain: '300ms', exec: ['sh', '-c',
           'trap \"echo got INT; exit 0\" INT; trap \"echo got TERM; exit 1\" TERM; echo ready; while :; do sleep 0.02; done'] },
@@ -103,16 +103,16 @@ fn s2_a_job_waits_for_all_its_hooks_then_drains_and_then_gets_its_signal() {
             "server exited with code 0",
             "all over",
         ];
-        let places: Vec<usize> = order.iter().map(|text| place(&log, text)).collect();
-        assert!(places.is_sorted(), "{places:?}\n{log}");
-        assert!(place(&log, "second hook") < place(&log, "server drains"), "{log}");
+        let positions: Vec<usize> = order.iter().map(|text| line_number(&log, text)).collect();
+        assert!(positions.is_sorted(), "{positions:?}\n{log}");
+        assert!(line_number(&log, "second hook") < line_number(&log, "server drains"), "{log}");
         assert!(!log.contains("got TERM"), "{log}");
-        assert_eq!(log.matches("hook2 started").count(), 1, "S3: once\n{log}");
+        assert_eq!(log.matches("hook2 started").count(), 1, "S3: the hook must run once\n{log}");
     }
 }
 
 #[test]
-fn s2_a_hook_that_hangs_is_waited_for_as_long_as_the_job_says() {
+fn s2_s4_hanging_hook_delays_a_job_by_its_stop_timeout_and_is_killed() {
     let config = "{ stopTimeout: 2, jobs: [
         { name: 'server', exec: 'sleep 1000', stopTimeout: '200ms' },
         { name: 'hook', exec: ['sh', '-c', 'trap \"\" TERM; while :; do sleep 0.05; done'], when: { source: 'server', once: 'stopping' } } ] }";
@@ -124,7 +124,7 @@ fn s2_a_hook_that_hangs_is_waited_for_as_long_as_the_job_says() {
         run.line("server does not wait any longer");
         run.line("server was ended by signal 15");
         assert!(began.elapsed() < Duration::from_millis(1900), "{:?}", began.elapsed());
-        // S4: and the hook does not hold everything for ever.
+        // S4: the hook is killed at the global stop timeout.
         let (code, log) = run.end();
         assert_eq!(code, 0, "{log}");
         assert!(log.contains("hook was ended by signal 9"), "{log}");
@@ -133,7 +133,7 @@ fn s2_a_hook_that_hangs_is_waited_for_as_long_as_the_job_says() {
 }
 
 #[test]
-fn s2_the_hooks_of_a_job_that_ends_by_itself_run_too() {
+fn s2_hooks_also_run_when_a_job_exits_by_itself() {
     let (code, log) = Supervisor::start(
         ways()[0],
         "{ jobs: [
@@ -143,11 +143,11 @@ fn s2_the_hooks_of_a_job_that_ends_by_itself_run_too() {
     )
     .end();
     assert_eq!(code, 3, "{log}");
-    assert!(place(&log, "before exited") < place(&log, "after started"), "{log}");
+    assert!(line_number(&log, "before exited") < line_number(&log, "after started"), "{log}");
 }
 
 #[test]
-fn s3_nothing_but_farewells_is_started_during_a_shutdown() {
+fn s3_only_stop_hooks_are_started_during_shutdown() {
     let config = "{ stopTimeout: 10, jobs: [
         { name: 'server', exec: 'sleep 1000', restarts: 'unlimited', restartBackoff: false },
         { name: 'tick', exec: 'true', when: { interval: '30ms' } },
@@ -159,7 +159,7 @@ fn s3_nothing_but_farewells_is_started_during_a_shutdown() {
         run.signal("-TERM");
         let (code, log) = run.end();
         assert_eq!(code, 0, "{log}");
-        let end = place(&log, "SIGTERM: everything is stopped");
+        let end = line_number(&log, "SIGTERM: everything is stopped");
         let late: Vec<&str> = log.lines().skip(end).filter(|line| line.contains(" started, pid")).collect();
         assert!(late.iter().all(|line| line.contains("bye started")), "{late:?}\n{log}");
         assert_eq!(late.len(), 1, "{log}");
@@ -167,7 +167,7 @@ fn s3_nothing_but_farewells_is_started_during_a_shutdown() {
 }
 
 #[test]
-fn s5_the_exit_code_is_that_of_the_first_that_failed_for_good() {
+fn s5_exit_code_is_that_of_the_first_job_that_failed_for_good() {
     let cases = [
         ("{ name: 'a', exec: 'true' }, { name: 'b', exec: 'true' }", 0),
         (
@@ -179,7 +179,7 @@ fn s5_the_exit_code_is_that_of_the_first_that_failed_for_good() {
         ("{ name: 'a', exec: ['sh', '-c', 'exit 255'] }", 255),
         ("{ name: 'a', exec: 'no-such-thing' }", 127),
         ("{ name: 'a', exec: '/etc' }", 126),
-        // It failed, and then it did not.
+        // The first run fails and the restart succeeds.
         ("{ name: 'a', exec: ['sh', '-c', 'test -e @/x || { touch @/x; exit 9; }'], restarts: 1 }", 0),
         (
             "{ name: 'a', exec: ['sh', '-c', 'exit 5'], onFailure: 'shutdown' }, { name: 'b', exec: 'sleep 1000' }",
@@ -197,13 +197,13 @@ fn s5_the_exit_code_is_that_of_the_first_that_failed_for_good() {
             assert_eq!(found, code, "{jobs}\n{log}");
         }
         for config in ["{ jobs: [", "{ jobs: [{ name: 'a' }], nonsense: 1 }"] {
-            assert_eq!(Supervisor::start(how, config).end().0, 1, "a mistake of the configuration");
+            assert_eq!(Supervisor::start(how, config).end().0, 1, "a configuration error");
         }
     }
 }
 
 #[test]
-fn s5_what_fails_because_it_was_asked_to_end_is_no_failure() {
+fn s5_nonzero_exit_after_the_stop_signal_is_not_a_failure() {
     let config = "{ jobs: [{ name: 'a', exec: ['sh', '-c', 'trap \"exit 9\" TERM; echo ready; while :; do sleep 0.02; done'] }] }";
     for how in ways() {
         let mut run = Supervisor::start(how, config);
@@ -216,7 +216,7 @@ fn s5_what_fails_because_it_was_asked_to_end_is_no_failure() {
 }
 
 #[test]
-fn s6_the_whole_log_is_written_before_it_leaves() {
+fn s6_all_logs_are_flushed_before_exit() {
     for how in ways() {
         let (code, log) = Supervisor::start(how, "{ jobs: [{ name: 'a', exec: 'seq 100000' }] }").end();
         assert_eq!(code, 0);
@@ -229,9 +229,9 @@ fn s6_the_whole_log_is_written_before_it_leaves() {
 }
 
 #[test]
-fn s7_alone_the_program_has_our_input_and_output() {
+fn s7_without_a_file_the_program_inherits_stdin_and_stdout() {
     for how in ways() {
-        // The test's own input is /dev/null; a file shows that it is passed on.
+        // Standard input is a file here, because the default of these tests, /dev/null, would prove nothing.
         let script = "read line; echo \"it reads $line\"; exit 11";
         let run = Supervisor::fed(how, "a line\n", &["--", "sh", "-c", script]);
         assert_eq!(run.end(), (11, "it reads a line".to_owned()));

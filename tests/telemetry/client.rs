@@ -1,28 +1,28 @@
-//! A client of both servers: telemetry over TCP, and the control socket.
+//! A client of the telemetry server and of the control socket.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use crate::support::{As, Supervisor};
+use crate::supervisor::{As, Supervisor};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A supervisor with telemetry on any port of this machine.
+/// A supervisor with a telemetry server on a free port.
 pub(crate) struct Telemetry {
     pub(crate) supervisor: Supervisor,
     pub(crate) address: SocketAddr,
 }
 
-/// An answer: its code, its head in small letters, its body.
+/// A response: status code, lowercase head, body.
 pub(crate) type Answer = (u16, String, String);
 
 impl Telemetry {
-    /// Starts it with what stands between the braces of a configuration.
+    /// Starts it with the keys of a configuration, without the outer braces.
     pub(crate) fn start(config: &str) -> Self {
         let whole = format!("{{ control: {{ socket: '@/control' }}, {config} }}");
-        // With the namespace goes whatever runs in it.
+        // As PID 1, so that its jobs end with it.
         let mut supervisor = Supervisor::start(As::Init, &whole);
         let line = supervisor.line("telemetry: serving at ");
         let address = line.rsplit(' ').next().unwrap().parse().unwrap();
@@ -33,19 +33,19 @@ impl Telemetry {
         ask(self.address, "GET", path)
     }
 
-    /// The page of metrics.
+    /// The page `/metrics`.
     pub(crate) fn metrics(&self) -> String {
         let (code, _, body) = self.get("/metrics");
         assert_eq!(code, 200, "{body}");
         body
     }
 
-    /// Sends values for metrics, as JSON.
+    /// Sends values of metrics to the control socket, as JSON.
     pub(crate) fn put(&self, values: &str) -> Answer {
         self.control("POST", "/v3/metric", values)
     }
 
-    /// Asks something of the control socket.
+    /// Sends a request to the control socket.
     pub(crate) fn control(&self, method: &str, path: &str, body: &str) -> Answer {
         let mut stream = UnixStream::connect(self.supervisor.file("control")).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -55,15 +55,15 @@ impl Telemetry {
         answer(stream)
     }
 
-    /// Waits until a line is on the page of metrics.
-    pub(crate) fn until_line(&self, line: &str) {
+    /// Waits until `/metrics` has the line `line`.
+    pub(crate) fn wait_for_line(&self, line: &str) {
         let deadline = std::time::Instant::now() + PATIENCE;
         loop {
             let page = self.metrics();
             if page.lines().any(|found| found == line) {
                 return;
             }
-            assert!(std::time::Instant::now() < deadline, "there is no line {line} in\n{page}");
+            assert!(std::time::Instant::now() < deadline, "no line `{line}` in\n{page}");
             std::thread::sleep(Duration::from_millis(20));
         }
     }
@@ -80,7 +80,7 @@ fn answer(mut stream: impl Read) -> Answer {
     let mut bytes = Vec::new();
     stream.read_to_end(&mut bytes).unwrap();
     let text = String::from_utf8(bytes).unwrap();
-    let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("this is no answer: {text}"));
+    let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("not an HTTP response: {text}"));
     let code = head.split(' ').nth(1).unwrap().parse().unwrap();
     (code, head.to_lowercase(), body.to_owned())
 }

@@ -1,11 +1,11 @@
-//! Telemetry from outside: the real binary, read as a scheduler and a real Prometheus read it (T1–T3).
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test stops at what it does not expect")]
+//! The telemetry server of the real binary, read by an HTTP client and by a real Prometheus (T1–T3).
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a failed expectation fails the test")]
 
 mod client;
 mod pages;
 mod prometheus;
 mod sensors;
-mod start;
-#[path = "../supervisor/support.rs"]
-#[expect(dead_code, reason = "the tests of the supervisor need more of it")]
-mod support;
+mod server;
+#[path = "../support/supervisor.rs"]
+#[expect(dead_code, reason = "tests/supervisor uses more of it")]
+mod supervisor;

@@ -1,12 +1,12 @@
-//! The four pages of a running supervisor.
+//! The pages `/status`, `/metrics`, `/livez` and `/readyz`.
 
 use std::time::Duration;
 
 use crate::client::{Telemetry, ask};
-use crate::support::until;
+use crate::supervisor::until;
 
 #[test]
-fn t1_the_status_is_that_of_3_8() {
+fn t1_status_has_the_form_of_3_8() {
     let served = Telemetry::start(
         "jobs: [
             { name: 'myjob1', exec: 'sleep 1000' },
@@ -23,13 +23,13 @@ fn t1_the_status_is_that_of_3_8() {
         "\"Services\":[{\"Name\":\"myjob2\",\"Address\":\"10.1.2.3\",\"Port\":80,\"Status\":\"healthy\"}],",
         "\"Watches\":[\"watch1\"]}\n"
     );
-    until("the job is not healthy", || served.get("/status").2 == expected);
+    until("the job is healthy", || served.get("/status").2 == expected);
     let (code, head, _) = served.get("/status");
     assert!(code == 200 && head.contains("content-type: application/json"), "{head}");
 }
 
 #[test]
-fn t3_exits_and_restarts_are_counted() {
+fn t3_own_metrics_count_events_exits_and_restarts() {
     let served = Telemetry::start(
         "jobs: [
             { name: 'flaky', exec: ['sh', '-c', 'exit 3'], restarts: 2, restartBackoff: false },
@@ -37,7 +37,7 @@ fn t3_exits_and_restarts_are_counted() {
         ],
         telemetry: { port: 0, interfaces: 'lo' }",
     );
-    served.until_line("containerpilot_events{code=\"Stopped\",source=\"flaky\"} 1");
+    served.wait_for_line("containerpilot_events{code=\"Stopped\",source=\"flaky\"} 1");
     let page = served.metrics();
     for line in [
         "containerpilot_job_up{name=\"flaky\"} 0",
@@ -47,7 +47,7 @@ fn t3_exits_and_restarts_are_counted() {
         "containerpilot_events{code=\"ExitFailed\",source=\"flaky\"} 3",
         "containerpilot_events{code=\"Startup\",source=\"global\"} 1",
     ] {
-        assert!(page.lines().any(|found| found == line), "there is no line {line} in\n{page}");
+        assert!(page.lines().any(|found| found == line), "no line `{line}` in\n{page}");
     }
     let started =
         page.lines().find(|line| line.starts_with("containerpilot_job_start_time_seconds{name=\"stays\""));
@@ -57,7 +57,7 @@ fn t3_exits_and_restarts_are_counted() {
 }
 
 #[test]
-fn t2_values_are_taken_by_either_name_and_others_refused() {
+fn t2_metric_values_are_accepted_under_both_name_forms_and_invalid_ones_refused() {
     let served = Telemetry::start(
         "jobs: [{ name: 'a', exec: 'sleep 1000' }],
         telemetry: { port: 0, interfaces: 'lo', metrics: [
@@ -80,7 +80,7 @@ fn t2_values_are_taken_by_either_name_and_others_refused() {
 }
 
 #[test]
-fn t1_ready_is_what_is_healthy_and_not_in_maintenance() {
+fn t1_readyz_is_200_while_all_jobs_are_healthy_and_not_in_maintenance() {
     let served = Telemetry::start(
         "jobs: [{ name: 'web', exec: 'sleep 1000',
                   health: { exec: 'test -e @/healthy', interval: '50ms', ttl: 10 } }],
@@ -90,19 +90,19 @@ fn t1_ready_is_what_is_healthy_and_not_in_maintenance() {
     let (code, _, words) = served.get("/readyz");
     assert!(code == 503 && words.contains("\nweb: "), "{words}");
     std::fs::write(served.supervisor.file("healthy"), "").unwrap();
-    until("it is not ready", || served.get("/readyz").0 == 200);
+    until("it is ready", || served.get("/readyz").0 == 200);
     assert_eq!(served.control("POST", "/v3/maintenance/enable", "").0, 200);
-    until("it is ready", || served.get("/readyz").0 == 503);
+    until("it is not ready", || served.get("/readyz").0 == 503);
     assert!(served.get("/readyz").2.contains("\nmaintenance\n"));
     assert_eq!(served.control("POST", "/v3/maintenance/disable", "").0, 200);
-    until("it is not ready", || served.get("/readyz").0 == 200);
+    until("it is ready", || served.get("/readyz").0 == 200);
     std::fs::remove_file(served.supervisor.file("healthy")).unwrap();
-    until("it is ready", || served.get("/readyz").2.contains("\nweb: unhealthy\n"));
-    assert_eq!(served.get("/livez").0, 200, "what is not ready is alive all the same");
+    until("it is not ready", || served.get("/readyz").2.contains("\nweb: unhealthy\n"));
+    assert_eq!(served.get("/livez").0, 200, "readiness must not affect liveness");
 }
 
 #[test]
-fn t1_only_reading_is_allowed() {
+fn t1_only_get_and_head_are_allowed() {
     let served = Telemetry::start(
         "jobs: [{ name: 'a', exec: 'sleep 1000' }], telemetry: { port: 0, interfaces: 'lo' }",
     );
@@ -114,7 +114,7 @@ fn t1_only_reading_is_allowed() {
 }
 
 #[test]
-fn e7_peers_that_say_nothing_keep_nobody_from_reading() {
+fn e7_silent_connections_do_not_block_other_clients() {
     let served = Telemetry::start(
         "jobs: [{ name: 'a', exec: 'sleep 1000' }], telemetry: { port: 0, interfaces: 'lo' }",
     );
@@ -126,7 +126,7 @@ fn e7_peers_that_say_nothing_keep_nobody_from_reading() {
 }
 
 #[test]
-fn l5_no_page_and_no_log_shows_a_secret() {
+fn l5_no_page_and_no_log_entry_shows_a_secret() {
     let mut served = Telemetry::start(
         "consul: { address: '127.0.0.1:1', token: 'hunter2' },
         jobs: [{ name: 'web', exec: 'sleep 1000', env: { DB_PASSWORD: 'hunter2' },
@@ -135,7 +135,7 @@ fn l5_no_page_and_no_log_shows_a_secret() {
     );
     let (code, _, words) = served.put("{\"free\": \"hunter2\"}");
     assert!(code == 400 && !words.contains("hunter2"), "{words}");
-    until("it is not unhealthy", || served.get("/readyz").2.contains("web: unhealthy"));
+    until("it is unhealthy", || served.get("/readyz").2.contains("web: unhealthy"));
     for page in ["/metrics", "/status", "/readyz", "/livez", "/hunter2"] {
         let (_, head, body) = served.get(page);
         assert!(!head.contains("hunter2") && !body.contains("hunter2"), "{page}: {body}");

@@ -1,12 +1,12 @@
-//! A real Prometheus reads the page, and its own tool finds nothing wrong with it.
+//! A real Prometheus scrapes the metrics, and promtool accepts them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use crate::client::{Telemetry, ask};
-use crate::start::free_port;
-use crate::support::until;
+use crate::server::free_port;
+use crate::supervisor::until;
 
 const METRICS: &str = "jobs: [
         { name: 'web \\\\ \"x\"', exec: 'sleep 1000', health: { exec: 'true', interval: 1, ttl: 10 } },
@@ -30,24 +30,24 @@ fn served() -> Telemetry {
                   \"delay_seconds\": 0.25}";
     let (code, _, words) = served.put(values);
     assert_eq!(code, 200, "{words}");
-    served.until_line(
+    served.wait_for_line(
         "containerpilot_check_up{name=\"web \\\\ \\\"x\\\"\",check=\"check.web \\\\ \\\"x\\\"\"} 1",
     );
-    served.until_line("containerpilot_job_last_exit_code{name=\"gone\"} 1");
+    served.wait_for_line("containerpilot_job_last_exit_code{name=\"gone\"} 1");
     served
 }
 
-/// Where Prometheus and its tool are.
+/// The directory of `prometheus` and `promtool`; `scripts/prometheus` downloads them if they are missing.
 fn programs() -> PathBuf {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/prometheus");
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("prometheus");
     let found = Command::new(script).arg(folder).stderr(Stdio::inherit()).output().unwrap();
-    assert!(found.status.success(), "scripts/prometheus has found none");
+    assert!(found.status.success(), "scripts/prometheus failed");
     PathBuf::from(String::from_utf8(found.stdout).unwrap().trim_end())
 }
 
 #[test]
-fn t1_promtool_finds_nothing_wrong_with_the_page() {
+fn t1_promtool_accepts_the_metrics() {
     let served = served();
     let page = served.supervisor.file("page");
     let text = served.metrics();
@@ -59,7 +59,7 @@ fn t1_promtool_finds_nothing_wrong_with_the_page() {
     assert!(output.status.success() && words.is_empty(), "{words}\n{text}");
 }
 
-/// A server that is taken away at the end.
+/// A process that is killed when it is dropped.
 struct Server(Child);
 
 impl Drop for Server {
@@ -70,7 +70,7 @@ impl Drop for Server {
 }
 
 #[test]
-fn t1_a_real_prometheus_scrapes_the_page() {
+fn t1_real_prometheus_scrapes_the_metrics() {
     let served = served();
     let config = served.supervisor.file("prometheus.yml");
     let target = served.address;
@@ -87,10 +87,10 @@ fn t1_a_real_prometheus_scrapes_the_page() {
     command.stdout(Stdio::null()).stderr(fs::File::create(served.supervisor.file("prometheus.log")).unwrap());
     let prometheus = Server(command.spawn().unwrap());
     let api = ([127, 0, 0, 1], port).into();
-    until("prometheus does not listen", || std::net::TcpStream::connect(api).is_ok());
+    until("Prometheus listens", || std::net::TcpStream::connect(api).is_ok());
     let value = |query: &str| {
         let (_, _, body) = ask(api, "GET", &format!("/api/v1/query?query={query}"));
-        // What is sent in chunks has their lengths around it.
+        // A chunked body has chunk sizes around the JSON.
         let body = body.get(body.find('{')?..=body.rfind('}')?)?;
         let answer: serde_json::Value = serde_json::from_str(body).ok()?;
         Some(answer["data"]["result"][0]["value"][1].as_str()?.to_owned())
@@ -112,7 +112,7 @@ fn t1_a_real_prometheus_scrapes_the_page() {
     for (query, expected) in expected {
         let query = query.replace('"', "%22").replace('{', "%7B").replace('}', "%7D");
         let mut found = None;
-        until(&format!("{query} is not {expected}"), || {
+        until(&format!("{query} is {expected}"), || {
             found = value(&query);
             found.as_deref() == Some(expected)
         });
@@ -125,11 +125,11 @@ fn manual() -> String {
 }
 
 #[test]
-fn t1_what_the_manual_shows_of_prometheus_is_good() {
+fn t1_prometheus_configuration_in_the_manual_is_valid() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let manual = manual();
     let blocks = manual.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next());
-    // Debian's Prometheus is built without Consul.
+    // Debian builds Prometheus without Consul.
     let blocks = blocks.filter(|block| block.starts_with("scrape_configs:") && !block.contains("consul_sd"));
     let blocks: Vec<&str> = blocks.collect();
     assert_eq!(blocks.len(), 1);
@@ -143,7 +143,7 @@ fn t1_what_the_manual_shows_of_prometheus_is_good() {
 }
 
 #[test]
-fn t3_the_manual_names_every_metric_of_ours() {
+fn t3_manual_names_every_own_metric() {
     let manual = manual();
     for name in containerpilot_config::metrics::OWN {
         assert!(manual.contains(&format!("`{name}")), "docs/telemetry.md does not name {name}");

@@ -1,10 +1,10 @@
-//! Programs that measure metrics (T2).
+//! Metrics whose values come from programs (T2).
 
 use crate::client::{Telemetry, ask};
-use crate::support::{As, Supervisor, until};
+use crate::supervisor::{As, Supervisor, until};
 
 #[test]
-fn t2_what_a_program_prints_is_the_value_and_is_not_logged() {
+fn t2_output_of_a_sensor_is_the_value_and_is_not_logged() {
     let mut served = Telemetry::start(
         "jobs: [{ name: 'a', exec: 'sleep 1000' }],
         telemetry: { port: 0, interfaces: 'lo', metrics: [
@@ -14,15 +14,15 @@ fn t2_what_a_program_prints_is_the_value_and_is_not_logged() {
             { name: 'sent', type: 'gauge' },
         ] }",
     );
-    served.until_line("load 4711.5");
-    // It may go on while nobody looks.
+    served.wait_for_line("load 4711.5");
+    // Values may change between two requests.
     let value = |name: &str| {
         let page = served.metrics();
         let value = page.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u32>().ok());
-        value.unwrap_or_else(|| panic!("there is no {name} in\n{page}"))
+        value.unwrap_or_else(|| panic!("no metric {name} in\n{page}"))
     };
-    until("nothing is added", || value("turns ") >= 6 && value("turns ") % 2 == 0);
-    until("nothing is observed", || value("seen_count ") >= 3);
+    until("the counter has grown", || value("turns ") >= 6 && value("turns ") % 2 == 0);
+    until("the histogram has grown", || value("seen_count ") >= 3);
     served.supervisor.line("measuring");
     let page = served.metrics();
     assert!(page.contains("\nsent 0\n") && !page.contains("job_up{name=\"sensor"), "{page}");
@@ -36,7 +36,7 @@ fn t2_what_a_program_prints_is_the_value_and_is_not_logged() {
 }
 
 #[test]
-fn t2_a_broken_program_gives_no_value_and_is_told_of_once() {
+fn t2_failing_sensor_gives_no_value_and_is_logged_once() {
     let served = Telemetry::start(
         "jobs: [{ name: 'a', exec: 'sleep 1000' }],
         telemetry: { port: 0, interfaces: 'lo', metrics: [
@@ -50,7 +50,7 @@ fn t2_a_broken_program_gives_no_value_and_is_told_of_once() {
         ] }",
     );
     for file in ["words", "slow", "fails"] {
-        until("it does not run again", || served.supervisor.size(file) >= 5 * 4);
+        until("it has run four times", || served.supervisor.size(file) >= 5 * 4);
     }
     let page = served.metrics();
     for line in ["words 0", "slow 0", "fails 0", "missing 0"] {
@@ -71,7 +71,7 @@ fn t2_a_broken_program_gives_no_value_and_is_told_of_once() {
 }
 
 #[test]
-fn w10_s5_a_program_that_measures_does_not_keep_the_supervisor() {
+fn w10_s5_running_sensor_does_not_keep_the_supervisor_running() {
     let supervisor = Supervisor::start(
         As::Plain,
         "{ control: { socket: '@/control' },
@@ -85,14 +85,14 @@ fn w10_s5_a_program_that_measures_does_not_keep_the_supervisor() {
 }
 
 #[test]
-fn c8_sensors_of_a_version_2_file_run_as_they_are() {
+fn c8_sensors_of_a_version_2_file_run_unchanged() {
     let text = r#"{ "telemetry": { "port": 0, "interfaces": "lo", "sensors": [
         { "namespace": "my", "subsystem": "app", "name": "load", "help": "Load.", "type": "gauge", "poll": 1,
           "check": ["sh", "-c", "echo 0.75"] }] } }"#;
     let mut supervisor = Supervisor::with(As::Plain, &["-config", text, "sleep", "1000"]);
     let line = supervisor.line("telemetry: serving at ");
     let address = line.rsplit(' ').next().unwrap().parse().unwrap();
-    until("there is no value", || ask(address, "GET", "/metrics").2.contains("\nmy_app_load 0.75\n"));
+    until("the value is published", || ask(address, "GET", "/metrics").2.contains("\nmy_app_load 0.75\n"));
     assert!(!supervisor.stderr().contains("not run"), "{}", supervisor.stderr());
     supervisor.signal("-TERM");
 

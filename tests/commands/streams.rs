@@ -1,0 +1,113 @@
+//! `logs` and `events`, with and without `--follow`.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, ChildStdout, Stdio};
+use std::sync::mpsc::{self, Receiver};
+
+use super::supervisor::Supervisor;
+use super::{PATIENCE, bad, command, good, json, supervisor, wait};
+
+const TALK: &str = "{ jobs: [{ name: 'talk', exec: ['sh', '-c', 'for n in 1 2 3 4 5; do echo line $n; done; exec sleep 1000'],
+                               restarts: 3 },
+                             { name: 'hup', exec: ['sh', '-c', 'echo called'], when: { source: 'SIGHUP' } }] }";
+
+/// A running command and its output, line by line.
+struct Following {
+    child: Child,
+    lines: Receiver<String>,
+}
+
+impl Following {
+    fn new(it: &Supervisor, args: &[&str]) -> Self {
+        let mut child = command(it, args).stdout(Stdio::piped()).spawn().unwrap();
+        let stdout: ChildStdout = child.stdout.take().unwrap();
+        let (sender, lines) = mpsc::channel();
+        std::thread::spawn(move || {
+            BufReader::new(stdout).lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
+        });
+        Self { child, lines }
+    }
+
+    /// Waits for the next line that contains `text`.
+    fn line(&self, text: &str) -> String {
+        loop {
+            let line =
+                self.lines.recv_timeout(PATIENCE).unwrap_or_else(|error| panic!("no line `{text}`: {error}"));
+            if line.contains(text) {
+                return line;
+            }
+        }
+    }
+
+    /// Waits until it exits; returns its exit code.
+    fn end(mut self) -> i32 {
+        self.child.wait().unwrap().code().unwrap()
+    }
+}
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn l6_logs_shows_the_last_lines_and_follows_new_ones() {
+    let mut it = supervisor(TALK);
+    it.line("line 5");
+    let lines = |nth: std::ops::RangeInclusive<u32>| nth.map(|n| format!("line {n}\n")).collect::<String>();
+    super::supervisor::until("the lines are kept", || good(&it, &["logs", "talk"]) == lines(1..=5));
+    assert_eq!(good(&it, &["logs", "talk", "-n", "2"]), lines(4..=5));
+    assert_eq!(good(&it, &["logs", "--lines=0", "talk"]), "");
+    assert!(good(&it, &["logs", "-n", "1"]).contains("talk | line 5\n"));
+    let follow = Following::new(&it, &["logs", "-f", "-n", "1", "talk"]);
+    follow.line("line 5");
+    let both = Following::new(&it, &["logs", "-f"]);
+    both.line("talk | line 5");
+    it.signal("-HUP");
+    both.line("hup | called");
+    good(&it, &["signal", "talk", "KILL"]);
+    follow.line("line 1");
+    follow.line("line 5");
+    assert!(bad(&it, &["logs", "tlak"]).contains("`talk`"));
+    it.signal("-TERM");
+    assert_eq!((follow.end(), both.end()), (0, 0));
+}
+
+#[test]
+fn x4_e2_events_shows_all_events_in_order_and_follows_new_ones() {
+    let it = supervisor(TALK);
+    wait(&it, "talk", "running");
+    let shown = good(&it, &["events"]);
+    assert!(shown.lines().next().unwrap().ends_with("1  startup"), "{shown}");
+    let follow = Following::new(&it, &["events", "--follow"]);
+    follow.line("startup");
+    let objects = Following::new(&it, &["events", "-f", "--format", "json", "-n", "1"]);
+    it.signal("-HUP");
+    let line = follow.line("SIGHUP");
+    follow
+        .line(&format!("hup exitSuccess, code 0  (caused by {})", line.split_whitespace().nth(1).unwrap()));
+    let exit = json(&objects.line("\"signal\":null}}"));
+    assert_eq!(
+        (&exit["source"], &exit["code"], &exit["exit"]["code"]),
+        (&"hup".into(), &"exitSuccess".into(), &0.into())
+    );
+    assert_eq!(good(&it, &["events", "-n", "1"]).lines().count(), 1);
+    it.signal("-TERM");
+    follow.line("shutdown");
+    follow.line("talk stopped");
+    assert_eq!((follow.end(), objects.end()), (0, 0));
+}
+
+#[test]
+fn x4_follower_exits_silently_when_its_output_is_closed() {
+    let it = supervisor(TALK);
+    wait(&it, "talk", "running");
+    let mut child =
+        command(&it, &["events", "-f"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    it.signal("-HUP");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), output.stderr.len()), (Some(0), 0));
+}

@@ -1,0 +1,130 @@
+//! Connections to Consul: ACL tokens, TLS certificates, unix sockets (D1, L5).
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::json;
+
+use crate::consul::{Agent, folder};
+use crate::pilot::{Pilot, config, count};
+use crate::supervisor::As;
+
+const MANAGEMENT_TOKEN: &str = "11111111-2222-3333-4444-555555555555";
+const WRONG_TOKEN: &str = "99999999-8888-7777-6666-555555555555";
+
+fn with_acls() -> Agent {
+    let settings = json!({ "acl": { "enabled": true, "default_policy": "deny", "tokens": { "master": MANAGEMENT_TOKEN } } });
+    let mut agent = Agent::prepared(&["-dev"], &settings);
+    agent.token = Some(MANAGEMENT_TOKEN.to_owned());
+    agent.start();
+    agent.wait_for_leader();
+    // The token is created shortly after the leader election.
+    crate::supervisor::until("the token is accepted", || agent.try_get("/v1/acl/tokens").is_some());
+    agent
+}
+
+#[test]
+fn d1_l5_token_is_sent_and_a_wrong_one_is_reported_once_and_never_logged() {
+    let agent = with_acls();
+    let watch = "watches: [{ name: 'web', interval: 1 }]";
+    // A token in the environment.
+    let script = format!("export CONSUL_HTTP_TOKEN={MANAGEMENT_TOKEN}");
+    let good = Pilot::behind(As::Plain, &script, &config(&format!("'{}'", agent.address()), "5s", watch));
+    agent.until_status("web", Some("passing"));
+    let log = good.assert_unharmed();
+    assert!(!log.contains("Consul") && !log.contains(MANAGEMENT_TOKEN), "{log}");
+
+    // A token file, which is read again after Consul has refused its token.
+    let file = folder().join("token");
+    fs::write(&file, format!("{WRONG_TOKEN}\n")).unwrap();
+    let consul = format!("{{ address: '{}', tokenfile: '{}' }}", agent.address(), file.display());
+    let mut pilot = Pilot::start(&config(&consul, "5s", watch));
+    pilot.wait_for_job();
+    pilot.run.lines("Consul refuses service web: status 403: ", 1);
+    pilot.run.lines("web is healthy", 1);
+    assert_eq!(agent.status("web"), None);
+    fs::write(&file, format!("{MANAGEMENT_TOKEN}\n")).unwrap();
+    agent.until_status("web", Some("passing"));
+    pilot.run.lines("Consul takes service web again", 1);
+    let log = pilot.assert_unharmed();
+    assert_eq!(count(&log, "Consul refuses service web"), 1, "{log}");
+    assert!(!log.contains(MANAGEMENT_TOKEN) && !log.contains(WRONG_TOKEN), "{log}");
+    assert_eq!(agent.status("web"), None);
+    fs::remove_dir_all(file.parent().unwrap()).unwrap();
+}
+
+/// Creates a certificate authority, a server and a client certificate in a directory.
+fn certificates(folder: &Path, ip: &str) {
+    let script = format!(
+        "set -e; cd {}; mkdir cas
+        openssl req -x509 -newkey rsa:2048 -nodes -days 2 -keyout ca.key -out ca.pem -subj /CN=authority 2>/dev/null
+        cp ca.pem cas/one.pem; echo not a certificate > cas/readme.txt
+        make() {{
+            openssl req -newkey rsa:2048 -nodes -keyout $1.key -out $1.csr -subj /CN=$1 2>/dev/null
+            printf 'subjectAltName=DNS:server.dc1.consul,IP:%s\\nextendedKeyUsage=serverAuth,clientAuth\\n' \"$2\" > $1.ext
+            openssl x509 -req -in $1.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile $1.ext -out $1.pem 2>/dev/null
+        }}
+        make server {ip}; make client {ip}; make misnamed 127.255.0.9",
+        folder.display()
+    );
+    assert!(Command::new("bash").args(["-c", &script]).status().unwrap().success());
+}
+
+#[test]
+fn d1_https_verifies_the_server_and_sends_a_client_certificate() {
+    let mut agent = Agent::prepared(&["-dev"], &json!({}));
+    let folder = agent.folder().to_owned();
+    certificates(&folder, &agent.ip);
+    let file = |name: &str| folder.join(name).display().to_string();
+    let settings = json!({
+        "ports": { "https": 8501 }, "verify_incoming_https": true,
+        "ca_file": file("ca.pem"), "cert_file": file("server.pem"), "key_file": file("server.key"),
+    });
+    fs::write(folder.join("agent.json"), settings.to_string()).unwrap();
+    agent.start();
+    agent.wait_for_leader();
+    let consul = |tls: &str| format!("{{ address: 'https://{}:8501', tls: {{ {tls} }} }}", agent.ip);
+    let own = format!("clientcert: '{}', clientkey: '{}'", file("client.pem"), file("client.key"));
+    let trusted = format!("cafile: '{}'", file("ca.pem"));
+    let registers = |tls: &str| {
+        let pilot = Pilot::start(&config(&consul(tls), "5s", "watches: [{ name: 'web', interval: 1 }]"));
+        agent.until_status("web", Some("passing"));
+        let log = pilot.assert_unharmed();
+        assert!(!log.contains("Consul"), "{log}");
+        assert_eq!(agent.status("web"), None);
+    };
+    registers(&format!("{own}, {trusted}"));
+    registers(&format!("{own}, capath: '{}'", file("cas")));
+    registers(&format!("{own}, {trusted}, servername: 'server.dc1.consul'"));
+    registers(&format!("{own}, verify: false"));
+    let refused = |tls: &str, words: &str| {
+        let mut pilot = Pilot::start(&config(&consul(tls), "5s", "watches: []"));
+        pilot.wait_for_job();
+        assert!(pilot.run.line("cannot be used").contains(words), "{}", pilot.run.seen());
+        assert_eq!(agent.status("web"), None);
+        pilot.assert_unharmed();
+    };
+    // The server's certificate must be signed by a trusted authority and match its name.
+    refused(&format!("{own}, cafile: '{}'", file("client.pem")), "invalid peer certificate");
+    refused(&format!("{own}, {trusted}, servername: 'another.example'"), "not valid for name");
+    // The server refuses a client without a certificate.
+    refused(&trusted, "ertificate");
+}
+
+#[test]
+fn d1_consul_is_reached_over_a_unix_socket() {
+    let mut agent = Agent::prepared(&["-dev"], &json!({}));
+    let socket = agent.folder().join("http.socket");
+    // The agent also listens on TCP, which the test itself uses.
+    let settings = json!({ "addresses": { "http": format!("{} unix://{}", agent.ip, socket.display()) } });
+    fs::write(agent.folder().join("agent.json"), settings.to_string()).unwrap();
+    agent.start();
+    agent.wait_for_leader();
+    let consul = format!("'unix://{}'", socket.display());
+    let pilot = Pilot::start(&config(&consul, "5s", "watches: [{ name: 'web', interval: 1 }]"));
+    agent.until_status("web", Some("passing"));
+    let log = pilot.assert_unharmed();
+    assert!(!log.contains("Consul"), "{log}");
+    assert_eq!(agent.status("web"), None);
+}

@@ -1,0 +1,94 @@
+//! The effects of `docker stop` and `docker kill` (L1, R1, S4, S7, W3).
+
+use std::time::Duration;
+
+use crate::engine::{Container, busybox};
+
+#[test]
+fn s4_docker_stop_returns_as_soon_as_the_jobs_have_exited() {
+    // Both timeouts are so long that waiting for either fails the test.
+    let config = "{ stopTimeout: 300, jobs: [
+        { name: 'a', exec: 'sleep 1000' },
+        { name: 'farewell', exec: 'echo goodbye', when: { source: 'a', once: 'stopping' } },
+    ] }";
+    let container = Container::start(config, &[], busybox());
+    container.wait_for_log("a started");
+    let took = container.stop(300);
+    assert!(took < Duration::from_secs(60), "{took:?}");
+    assert_eq!(container.exit_code(), "0");
+    let log = container.logs();
+    let position = |part: &str| log.find(part).unwrap_or_else(|| panic!("{part}: {log}"));
+    assert!(position("goodbye") < position("a was ended by signal 15"), "{log}");
+}
+
+#[test]
+fn s4_job_that_ignores_sigterm_is_killed_before_dockers_own_timeout() {
+    // The default stop timeout is 5 s and Docker's is 10 s; here Docker gets more, because the machine may be busy.
+    let deaf = "trap '' TERM; echo deaf; while :; do sleep 1000; done";
+    let config = format!(
+        "{{ jobs: [{{ name: 'a', exec: ['sh', '-c', {deaf:?}] }}, {{ name: 'b', exec: 'sleep 1000' }}] }}"
+    );
+    let container = Container::start(&config, &[], busybox());
+    container.wait_for_log("deaf");
+    container.stop(60);
+    assert_eq!(container.exit_code(), "0", "137 would be SIGKILL by Docker");
+    let log = container.logs();
+    for part in ["b was ended by signal 15", "the stop time has passed", "a was ended by signal 9"] {
+        assert!(log.contains(part), "{part}: {log}");
+    }
+}
+
+#[test]
+fn s7_without_a_file_signals_are_forwarded_to_the_program() {
+    let script = "trap 'echo hup' HUP; trap 'echo bye; exit 3' TERM; echo ready; while :; do sleep 0.1; done";
+    let container = Container::start_with_args(&[], busybox(), &["--", "sh", "-c", script]);
+    container.wait_for_log("ready");
+    container.kill("HUP");
+    container.wait_for_log("hup");
+    container.stop(300);
+    assert_eq!(container.exit_code(), "3");
+    assert!(container.logs().contains("bye"));
+}
+
+#[test]
+fn w3_docker_kill_runs_the_jobs_triggered_by_the_signal() {
+    let config = "{ jobs: [
+        { name: 'main', exec: 'sleep 1000' },
+        { name: 'at-hup', exec: 'echo hup came', when: { source: 'SIGHUP' } },
+        { name: 'at-usr2', exec: 'echo usr2 came', when: { source: 'SIGUSR2' } },
+    ] }";
+    let container = Container::start(config, &[], busybox());
+    container.wait_for_log("main started");
+    container.kill("HUP");
+    container.wait_for_log("hup came");
+    container.kill("USR2");
+    container.wait_for_log("usr2 came");
+    assert_eq!(container.inspect("{{.State.Running}}"), "true");
+}
+
+#[test]
+fn r1_docker_kill_hup_reloads_if_no_job_has_it_as_its_source() {
+    let container = Container::start("{ jobs: [{ name: 'main', exec: 'sleep 1000' }] }", &[], busybox());
+    container.wait_for_log("main started");
+    container.kill("HUP");
+    container.wait_for_log("SIGHUP asks for a reload");
+    container.wait_for_log("kept 1 job");
+    assert_eq!(container.inspect("{{.State.Running}}"), "true");
+}
+
+#[test]
+fn l1_docker_kill_usr1_reopens_the_log_file() {
+    let script = "while :; do echo tick; sleep 0.1; done";
+    let config = format!(
+        "{{ logging: {{ output: '/run/log' }}, jobs: [{{ name: 'main', exec: ['sh', '-c', {script:?}] }}] }}"
+    );
+    let container = Container::start(&config, &["--tmpfs", "/run"], busybox());
+    let has_ticks = |file: &str| {
+        let script = format!("until grep -q tick {file}; do sleep 0.1; done");
+        container.shell(&script);
+    };
+    has_ticks("/run/log");
+    container.shell("mv /run/log /run/old");
+    container.kill("USR1");
+    has_ticks("/run/log");
+}

@@ -1,0 +1,40 @@
+//! The generated pages of the manual are up to date. `BLESS=1` rewrites them.
+#![expect(clippy::unwrap_used, reason = "a failed expectation fails the test")]
+
+use std::path::Path;
+use std::process::Command;
+
+fn output_of(command: &str) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_containerpilot")).arg(command).output().unwrap();
+    assert!(output.status.success());
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn compare(name: &str, generated: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs").join(name);
+    if std::env::var_os("BLESS").is_some_and(|value| value == "1") {
+        std::fs::write(&path, generated).unwrap();
+    }
+    let kept = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(kept == generated, "docs/{name} is out of date: run `make docs` and review the difference");
+}
+
+#[test]
+fn reference_page_matches_the_table_of_fields() {
+    compare("reference.md", &containerpilot_config::reference::markdown());
+}
+
+#[test]
+fn scenario_page_matches_its_table_of_fields() {
+    compare("scenario.md", &containerpilot_simulation::reference::markdown());
+}
+
+#[test]
+fn man_page_matches_the_output_of_man() {
+    compare("containerpilot.1", &output_of("man"));
+}
+
+#[test]
+fn schema_file_matches_the_output_of_schema() {
+    compare("schema.json", &output_of("schema"));
+}

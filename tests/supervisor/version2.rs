@@ -1,0 +1,123 @@
+//! ContainerPilot 2 files run unchanged (C8).
+
+use std::fs;
+
+use crate::supervisor::{Supervisor, until, ways};
+
+/// Writes a configuration file in a new directory, for which `DIR` stands; returns the directory and the path.
+fn file(name: &str, text: &str) -> (String, String) {
+    let folder = std::env::temp_dir().join(format!("containerpilot-legacy-{}-{name}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let folder = folder.to_str().unwrap().to_owned();
+    let path = format!("{folder}/containerpilot.json");
+    fs::write(&path, text.replace("DIR", &folder)).unwrap();
+    (folder, path)
+}
+
+#[test]
+fn c8_main_program_needs_no_double_dash_and_its_exit_code_is_returned() {
+    let (_, path) = file("bare", r#"{ "services": [] }"#);
+    for how in ways() {
+        for config in [format!("file://{path}"), path.clone()] {
+            let run = Supervisor::with(how, &["-config", &config, "sh", "-c", "echo out; exit 7"]);
+            let (code, log) = run.end();
+            assert_eq!(code, 7, "{log}");
+            assert!(
+                log.lines().any(|line| line == "out"),
+                "its output does not pass through unchanged\n{log}"
+            );
+        }
+    }
+}
+
+#[test]
+fn c8_configuration_text_is_accepted_in_place_of_a_path() {
+    for how in ways() {
+        let text = r#"{ "preStart": "echo {{ .HOME }}", "services": [] }"#;
+        assert_eq!(Supervisor::with(how, &["-config", text, "sh", "-c", "exit 3"]).end().0, 3);
+        let script = format!("export CONTAINERPILOT='{text}'");
+        assert_eq!(Supervisor::after(how, &script, &["sh", "-c", "exit 4"]).end().0, 4);
+    }
+}
+
+#[test]
+fn c8_hooks_and_main_program_run_in_the_order_of_version_2() {
+    let text = r#"{
+        "preStart": ["sh", "-c", "echo 1 preStart >> DIR/order"],
+        "preStop": ["sh", "-c", "echo 3 preStop >> DIR/order"],
+        "postStop": ["sh", "-c", "echo 5 postStop >> DIR/order"],
+        "coprocesses": [{ "name": "beside", "command": "sleep 1000" }]
+    }"#;
+    for how in ways() {
+        let (folder, path) = file("order", text);
+        let order = format!("{folder}/order");
+        let _ = fs::remove_file(&order);
+        let script = format!(
+            "trap 'echo 4 signalled >> {order}; exit 0' TERM; echo 2 program >> {order}; echo ready; \
+             while :; do sleep 0.02; done"
+        );
+        let mut run = Supervisor::with(how, &["-config", &path, "sh", "-c", &script]);
+        run.line("ready");
+        run.signal("-TERM");
+        let (code, log) = run.end();
+        assert_eq!(code, 0, "{log}");
+        let order = fs::read_to_string(&order).unwrap();
+        assert_eq!(order, "1 preStart\n2 program\n3 preStop\n4 signalled\n5 postStop\n", "{log}");
+    }
+}
+
+#[test]
+fn c8_failed_pre_start_ends_the_container_with_its_exit_code() {
+    let text = r#"{ "preStart": ["sh", "-c", "exit 6"], "preStop": "touch DIR/stopped", "postStop": "touch DIR/after" }"#;
+    for how in ways() {
+        let (folder, path) = file("fails", text);
+        let run = Supervisor::with(how, &["-config", &path, "touch", &format!("{folder}/program")]);
+        let (code, log) = run.end();
+        assert_eq!(code, 6, "{log}");
+        for name in ["program", "stopped", "after"] {
+            assert!(!fs::exists(format!("{folder}/{name}")).unwrap(), "{name} ran\n{log}");
+        }
+    }
+}
+
+#[test]
+fn c8_tasks_run_and_backends_see_services() {
+    let text = r#"{
+        "services": [{ "name": "web", "port": 80, "health": "true", "poll": 1, "ttl": 5, "interfaces": "static:10.0.0.1" }],
+        "backends": [{ "name": "web", "poll": 1, "onChange": ["sh", "-c", "echo changed"] }],
+        "tasks": [{ "name": "tick", "command": "echo tock", "frequency": "100ms" }]
+    }"#;
+    let (_, path) = file("tasks", text);
+    let mut run = Supervisor::with(ways()[0], &["-config", &path, "sleep", "1000"]);
+    run.lines("tock", 3);
+    run.lines(" changed", 1);
+    run.signal("-TERM");
+    assert_eq!(run.end().0, 0);
+}
+
+#[test]
+fn c8_sigusr1_toggles_maintenance() {
+    let text = r#"{
+        "services": [{ "name": "web", "port": 80, "health": "sh -c true", "poll": 1, "ttl": 5, "interfaces": "static:10.0.0.1" }],
+        "logging": { "level": "DEBUG" }
+    }"#;
+    let (_, path) = file("usr1", text);
+    for how in ways() {
+        let mut run = Supervisor::with(how, &["-config", &path, "sh", "-c", "echo ready; exec sleep 1000"]);
+        run.lines("ready", 1);
+        run.signal("-USR1");
+        run.line("enterMaintenance");
+        run.signal("-USR1");
+        run.line("exitMaintenance");
+        run.signal("-TERM");
+        assert_eq!(run.end().0, 0);
+    }
+}
+
+#[test]
+fn c8_argument_beside_a_version_3_file_is_an_unknown_command() {
+    let (_, path) = file("three", "{ jobs: [{ exec: 'sleep 1000' }] }");
+    let run = Supervisor::with(ways()[0], &["-config", &path, "nginx"]);
+    until("the error is written", || run.stderr().contains("unknown command `nginx`"));
+    assert_eq!(run.end().0, 2);
+}

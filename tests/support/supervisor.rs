@@ -1,0 +1,302 @@
+//! Starts a real supervisor with a configuration, reads its log, sends it signals, and cleans up after the test.
+
+#[path = "deadline.rs"]
+mod deadline;
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{self, Receiver};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+/// The test fails if a single wait takes longer.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How the supervisor runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum As {
+    /// As an ordinary process that makes itself a child subreaper.
+    Plain,
+    /// As PID 1 of a new PID namespace.
+    Init,
+}
+
+pub(crate) struct Supervisor {
+    child: Child,
+    lines: Receiver<String>,
+    seen: Vec<String>,
+    folder: PathBuf,
+    /// For [`Reader::Asleep`]: keeps the pipe open without reading it.
+    _unread: Option<ChildStdout>,
+}
+
+/// What happens to the supervisor's standard output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reader {
+    /// The test reads all of it.
+    All,
+    /// The pipe stays open and is never read.
+    Asleep,
+    /// The reading end of the pipe is closed.
+    Gone,
+}
+
+static COUNT: AtomicU32 = AtomicU32::new(0);
+
+impl Supervisor {
+    /// Starts it with `config`, in which `@/` stands for the directory of this test.
+    pub(crate) fn start(how: As, config: &str) -> Self {
+        Self::behind(how, "", config)
+    }
+
+    /// Runs the shell script `script`, which may change limits, mounts or `"$@"`, and then starts it with `config`. In
+    /// both, `@/` stands for the directory of this test.
+    pub(crate) fn behind(how: As, script: &str, config: &str) -> Self {
+        let (folder, file) = write_config(config);
+        let script = script.replace("@/", &format!("{}/", folder.display()));
+        Self::spawn(how, folder, &script, &["-config", &file], Reader::All)
+    }
+
+    /// Starts it with `config` and treats its standard output as `reader` says.
+    pub(crate) fn read_by(how: As, reader: Reader, config: &str) -> Self {
+        let (folder, file) = write_config(config);
+        Self::spawn(how, folder, "", &["-config", &file], reader)
+    }
+
+    pub(crate) fn with(how: As, args: &[&str]) -> Self {
+        Self::spawn(how, folder(), "", args, Reader::All)
+    }
+
+    /// Runs the shell script `script` and then starts it with `args`.
+    pub(crate) fn after(how: As, script: &str, args: &[&str]) -> Self {
+        Self::spawn(how, folder(), script, args, Reader::All)
+    }
+
+    /// Starts it with `args` and `input` as standard input.
+    pub(crate) fn fed(how: As, input: &str, args: &[&str]) -> Self {
+        let folder = folder();
+        let file = folder.join("input");
+        fs::write(&file, input).unwrap();
+        let script = format!("exec < {}", file.display());
+        Self::spawn(how, folder, &script, args, Reader::All)
+    }
+
+    fn spawn(how: As, folder: PathBuf, script: &str, args: &[&str], reader: Reader) -> Self {
+        let pilot = env!("CARGO_BIN_EXE_containerpilot");
+        let shell = format!("{script}\nexec \"$@\"");
+        let mut command_line = match how {
+            As::Plain => vec![],
+            As::Init => vec!["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"],
+        };
+        if !script.is_empty() {
+            command_line.extend(["sh", "-c", &shell, "sh"]);
+        }
+        command_line.push(pilot);
+        let mut command = Command::new(command_line[0]);
+        command.args(&command_line[1..]).args(args).env_remove("CONTAINERPILOT");
+        // Tests run in parallel, so each needs its own socket.
+        command.env("CONTAINERPILOT_SOCKET", folder.join("socket"));
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        // Messages from before the log is open.
+        command.stderr(fs::File::create(folder.join("stderr")).unwrap());
+        let mut child = command.spawn().unwrap();
+        let stdout = child.stdout.take().unwrap();
+        let (sender, lines) = mpsc::channel();
+        let mut unread = None;
+        match reader {
+            Reader::All => drop(std::thread::spawn(move || {
+                let text = |line: Vec<u8>| String::from_utf8_lossy(&line).into_owned();
+                let lines = BufReader::new(stdout).split(b'\n').map_while(Result::ok);
+                lines.map(text).try_for_each(|line| sender.send(line))
+            })),
+            Reader::Asleep => unread = Some(stdout),
+            Reader::Gone => {}
+        }
+        Self { child, lines, seen: Vec::new(), folder, _unread: unread }
+    }
+
+    pub(crate) fn folder(&self) -> &str {
+        self.folder.to_str().unwrap()
+    }
+
+    /// The path of a file in the test's directory.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// The content of a file in the test's directory, seen through the supervisor's mount namespace.
+    pub(crate) fn read(&self, name: &str) -> String {
+        let path = format!("/proc/{}/root{}", self.pid(), self.file(name).display());
+        String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned()
+    }
+
+    /// The size in bytes of a file in the test's directory; 0 if it does not exist.
+    pub(crate) fn size(&self, name: &str) -> u64 {
+        fs::metadata(self.file(name)).map_or(0, |data| data.len())
+    }
+
+    /// The supervisor's pid in the namespace of the test.
+    pub(crate) fn pid(&self) -> u32 {
+        let own = self.child.id();
+        let mut found = None;
+        until("the supervisor runs", || {
+            let name = fs::read_to_string(format!("/proc/{own}/comm")).unwrap_or_default();
+            found = if name.trim() == "unshare" {
+                let list = fs::read_to_string(format!("/proc/{own}/task/{own}/children")).unwrap_or_default();
+                list.split_whitespace().next().map(|child| child.parse().unwrap())
+            } else {
+                Some(own)
+            };
+            found.is_some()
+        });
+        found.unwrap()
+    }
+
+    /// Waits until `count` lines that contain `text` have been logged, counted from the start.
+    pub(crate) fn lines(&mut self, text: &str, count: usize) {
+        while self.seen.iter().filter(|line| line.contains(text)).count() < count {
+            self.line(text);
+        }
+    }
+
+    /// Waits for the next line that contains `text`. Lines that earlier calls have consumed do not count.
+    pub(crate) fn line(&mut self, text: &str) -> String {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let Ok(line) = self.lines.recv_timeout(left) else {
+                panic!("no line contains `{text}`; the log was:\n{}{}", self.seen(), self.stderr());
+            };
+            self.seen.push(line.clone());
+            if line.contains(text) {
+                return line;
+            }
+        }
+    }
+
+    pub(crate) fn signal(&self, name: &str) {
+        let pid = self.pid().to_string();
+        assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
+    }
+
+    /// The CPU time it has used, in hundredths of a second.
+    pub(crate) fn ticks(&self) -> u64 {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap();
+        let fields: Vec<&str> = stat.rsplit_once(") ").unwrap().1.split(' ').collect();
+        fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
+    }
+
+    pub(crate) fn stderr(&self) -> String {
+        fs::read_to_string(self.file("stderr")).unwrap_or_default()
+    }
+
+    /// The lines of standard output that were read so far.
+    pub(crate) fn seen(&self) -> String {
+        self.seen.join("\n")
+    }
+
+    /// Waits until it exits. Returns its exit code, or 128+N for signal N, and all its standard output.
+    pub(crate) fn end(mut self) -> (i32, String) {
+        let deadline = Instant::now() + PATIENCE;
+        let status = loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                break status;
+            }
+            assert!(
+                Instant::now() < deadline,
+                "it did not exit within {PATIENCE:?}; the log was:\n{}",
+                self.read_rest()
+            );
+            std::thread::sleep(Duration::from_millis(2));
+        };
+        (status.code().unwrap_or_else(|| 128 + status.signal().unwrap()), self.read_rest())
+    }
+
+    fn read_rest(&mut self) -> String {
+        while let Ok(line) = self.lines.recv_timeout(Duration::from_millis(50)) {
+            self.seen.push(line);
+        }
+        self.seen.join("\n")
+    }
+}
+
+impl Drop for Supervisor {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("the supervisor's standard error: {}", self.stderr());
+        }
+        if let Ok(None) = self.child.try_wait() {
+            // SIGSTOP keeps it from starting new processes while its descendants are listed.
+            send(self.child.id(), Signal::SIGSTOP);
+            let orphans = descendants_of(self.child.id());
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+            orphans.into_iter().for_each(|orphan| send(orphan, Signal::SIGKILL));
+        }
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Sends a signal to a process that may be gone already.
+fn send(pid: u32, signal: Signal) {
+    let _ = kill(Pid::from_raw(i32::try_from(pid).unwrap()), signal);
+}
+
+/// Creates the test's directory with the configuration in it.
+fn write_config(config: &str) -> (PathBuf, String) {
+    let folder = folder();
+    let file = folder.join("config.json5");
+    fs::write(&file, config.replace("@/", &format!("{}/", folder.display()))).unwrap();
+    (folder, file.to_str().unwrap().to_owned())
+}
+
+fn folder() -> PathBuf {
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    let path = std::env::temp_dir().join(format!("containerpilot-run-{}-{number}", std::process::id()));
+    fs::create_dir_all(&path).unwrap();
+    path
+}
+
+/// The modes to test: both, or only [`As::Plain`] where creating a PID namespace is not permitted.
+pub(crate) fn ways() -> Vec<As> {
+    let unshare = Command::new("unshare").args(["--pid", "--fork", "--mount-proc", "true"]).output();
+    if unshare.is_ok_and(|output| output.status.success()) {
+        vec![As::Plain, As::Init]
+    } else {
+        vec![As::Plain]
+    }
+}
+
+pub(crate) fn is_root() -> bool {
+    Command::new("id").arg("-u").output().unwrap().stdout == b"0\n"
+}
+
+/// Waits until `holds` returns true; `what` describes that condition.
+pub(crate) fn until(what: &str, holds: impl FnMut() -> bool) {
+    deadline::until_within(PATIENCE, || what.to_owned(), holds);
+}
+
+/// The pids of the children of a process, in the namespace of the test.
+pub(crate) fn children_of(pid: u32) -> Vec<u32> {
+    let list = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    list.split_whitespace().filter_map(|child| child.parse().ok()).collect()
+}
+
+fn descendants_of(pid: u32) -> Vec<u32> {
+    children_of(pid).into_iter().flat_map(|child| [vec![child], descendants_of(child)].concat()).collect()
+}
+
+/// The states of the children of a process, such as `S` (sleeping) or `Z` (zombie).
+pub(crate) fn children(pid: u32) -> Vec<char> {
+    let state = |child: u32| {
+        let stat = fs::read_to_string(format!("/proc/{child}/stat")).ok()?;
+        stat.rsplit_once(") ")?.1.chars().next()
+    };
+    children_of(pid).into_iter().filter_map(state).collect()
+}
