@@ -1,14 +1,14 @@
 # The same on Nomad: nomad job run nomad.hcl
 #
-# Every Nomad client has an agent of Consul already, at the address of its host. Nomad's own `service` blocks are not used:
-# containerpilot registers an instance when it is healthy and takes it out before it is stopped.
+# Every Nomad client already has a Consul agent at the address of its host. Nomad's own `service` blocks are not used:
+# containerpilot registers an instance when it is healthy and deregisters it before it is stopped.
 job "behind-nginx" {
   datacenters = ["dc1"]
 
   group "app" {
     count = 2
 
-    # One after the other, and each must have been healthy for a while.
+    # One at a time, and each must have been healthy for a while.
     update {
       max_parallel     = 1
       health_check     = "task_states"
@@ -27,7 +27,7 @@ job "behind-nginx" {
         ports = ["http"]
       }
 
-      # Others reach the instance at the host's address and the port that Nomad has chosen.
+      # The instance is reached at the address of the host and the port that Nomad has chosen.
       env {
         CONSUL    = "${attr.unique.network.ip-address}"
         PORT      = "${NOMAD_PORT_http}"

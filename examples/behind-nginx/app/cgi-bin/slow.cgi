@@ -1,3 +1,3 @@
 #!/bin/sh
-# The same, slowly: while it is being answered, an instance can be asked to end, and nginx to read another list.
+# The same, slowly: during the answer an instance can be stopped, and nginx can be reloaded.
 exec ./index.cgi 2
