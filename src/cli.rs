@@ -2,11 +2,12 @@
 
 mod answer;
 mod check;
-mod client;
+pub(crate) mod client;
 mod completions;
 mod events;
 mod explain;
 mod flags;
+pub(crate) mod fuzz;
 mod graph;
 mod health;
 mod help;
