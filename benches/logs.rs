@@ -1,28 +1,19 @@
-//! How fast lines go from a child to the reader of our output, with `cat` in our place as the floor.
+//! Log throughput: how fast the lines of a job reach the reader of the supervisor's output, compared with `cat`.
 //!
-//! `cargo bench --bench logs` runs `writer | relay | sink` for each kind of relay, several times in turn, and prints the
-//! best and the median of each in million lines of 100 bytes per second. `cargo bench --bench logs -- 5` takes five
-//! turns. All three are processes of their own, as they are in life.
+//! `cargo bench --bench logs` runs `writer | relay | sink` for each relay several times, alternating, and prints the best
+//! and the median rate in million lines of 100 bytes per second. `cargo bench --bench logs -- 5` runs five rounds. The
+//! relay is `cat` or the release binary with one of its log formats and the writer as its job.
 
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::AsFd;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-use containerpilot_core::plan::{Format, Level, Logging, Output};
-
-#[path = "../src"]
-#[expect(dead_code, unused_imports, reason = "only a part of the modules is used, and none of their tests")]
-mod binary {
-    pub(crate) mod logs;
-    pub(crate) mod mishap;
-    pub(crate) mod sys;
-}
-use binary::{logs, mishap, sys};
-
+const PILOT: &str = env!("CARGO_BIN_EXE_containerpilot");
 const LINE: usize = 100;
 
-/// A way of writing: its name, lines per write, lines in all.
+/// How the job writes: a name, lines per write, lines in total.
 const WRITERS: [(&str, usize, usize); 2] = [("64K", 640, 10_000_000), ("line", 1, 3_000_000)];
 const RELAYS: [&str; 4] = ["cat", "default", "json", "text"];
 
@@ -32,9 +23,7 @@ fn main() -> ExitCode {
     let done = match words.as_slice() {
         ["write", lines, per_write] => write(number(lines), number(per_write)),
         ["sink", lines] => sink(number(lines)),
-        ["relay", format, lines, per_write] => relay(format, lines, per_write),
-        ["idle"] => idle(),
-        [turns] => compare(number(turns)),
+        [rounds] => compare(number(rounds)),
         _ => compare(5),
     };
     match done {
@@ -56,11 +45,11 @@ fn own(words: &[&str]) -> io::Result<Command> {
     Ok(command)
 }
 
-/// The child: so many lines of 100 bytes, each ending in `~` and a newline.
+/// The job: writes lines of 100 bytes, each ending in `~` and a newline.
 fn write(lines: usize, per_write: usize) -> io::Result<()> {
     let line: Vec<u8> = (0..LINE - 2).map(|at| b'a' + (at % 26) as u8).chain(*b"~\n").collect();
     let block = line.repeat(per_write);
-    let mut stdout = std::fs::File::from(own_stdout()?);
+    let mut stdout = File::from(io::stdout().as_fd().try_clone_to_owned()?);
     let mut left = lines;
     while left > 0 {
         let now = left.min(per_write);
@@ -70,12 +59,7 @@ fn write(lines: usize, per_write: usize) -> io::Result<()> {
     Ok(())
 }
 
-fn own_stdout() -> io::Result<OwnedFd> {
-    use std::os::fd::AsFd;
-    io::stdout().as_fd().try_clone_to_owned()
-}
-
-/// The reader of our output: done when all lines have come.
+/// The reader of the output: rerounds when all lines have arrived.
 fn sink(lines: usize) -> io::Result<()> {
     let mut stdin = io::stdin().lock();
     let mut buffer = vec![0; 256 * 1024];
@@ -83,7 +67,7 @@ fn sink(lines: usize) -> io::Result<()> {
     while seen < lines {
         let count = stdin.read(&mut buffer)?;
         if count == 0 {
-            return Err(io::Error::other(format!("only {seen} of {lines} lines came")));
+            return Err(io::Error::other(format!("only {seen} of {lines} lines arrived")));
         }
         let read = buffer.get(..count).unwrap_or_default();
         seen += read.iter().map(|&byte| usize::from(byte == b'~')).sum::<usize>();
@@ -91,33 +75,26 @@ fn sink(lines: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// The supervisor, as far as the log goes.
-fn relay(format: &str, lines: &str, per_write: &str) -> io::Result<()> {
-    let format = match format {
-        "json" => Format::Json,
-        "text" => Format::Text,
-        _ => Format::Default,
-    };
-    let logs = logs::Logs::start(&Logging { level: Level::Info, format, output: Output::Stdout })?;
-    let mut child = writer(lines, per_write, Stdio::piped())?;
-    let (stderr, _) = io::pipe()?;
-    let stdout = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
-    let source = logs::Source { job: "main".into(), pid: child.id(), check: None };
-    logs.attach(stdout.into(), stderr.into(), source);
-    child.wait()?;
-    logs.run_ended(child.id());
-    if logs.finish(Instant::now() + Duration::from_secs(10)) {
-        Ok(())
-    } else {
-        Err(io::ErrorKind::TimedOut.into())
-    }
-}
-
 fn writer(lines: &str, per_write: &str, stdout: Stdio) -> io::Result<Child> {
     own(&["write", lines, per_write])?.stdout(stdout).spawn()
 }
 
-/// `writer | relay | sink`; the time until the last line is at the sink.
+/// Runs the release binary with the writer as its only job.
+fn supervisor(format: &str, lines: &str, per_write: &str) -> io::Result<Command> {
+    let path = std::env::temp_dir().join(format!("containerpilot-bench-logs-{}.json5", std::process::id()));
+    let program = std::env::current_exe()?;
+    let config = format!(
+        r#"{{ logging: {{ format: "{format}" }}, jobs: [{{ name: "main", exec: [{program:?}, "write", "{lines}", "{per_write}"] }}],
+             control: {{ socket: "{}" }} }}"#,
+        path.with_extension("socket").display(),
+    );
+    fs::write(&path, config)?;
+    let mut command = Command::new(PILOT);
+    command.arg("-config").arg(path);
+    Ok(command)
+}
+
+/// Runs `writer | relay | sink` and rerounds the time until the last line has arrived at the sink.
 fn once(relay: &str, per_write: usize, lines: usize) -> io::Result<Duration> {
     let (lines, per_write) = (lines.to_string(), per_write.to_string());
     let (read_end, write_end) = io::pipe()?;
@@ -129,7 +106,7 @@ fn once(relay: &str, per_write: usize, lines: usize) -> io::Result<Duration> {
         children.push(Command::new("cat").stdin(input).stdout(write_end).spawn()?);
         children.push(writer(&lines, &per_write, output.into())?);
     } else {
-        children.push(own(&["relay", relay, &lines, &per_write])?.stdout(write_end).spawn()?);
+        children.push(supervisor(relay, &lines, &per_write)?.stdout(write_end).spawn()?);
     }
     let status = sink.wait()?;
     let time = start.elapsed();
@@ -139,11 +116,11 @@ fn once(relay: &str, per_write: usize, lines: usize) -> io::Result<Duration> {
     if status.success() { Ok(time) } else { Err(io::Error::other("lines are missing")) }
 }
 
-fn compare(turns: usize) -> io::Result<()> {
+fn compare(rounds: usize) -> io::Result<()> {
     println!("million lines/s {:>10} {:>8} {:>8} {:>8}", "relay", "best", "median", "of cat");
     for (name, per_write, lines) in WRITERS {
         let mut times: Vec<Vec<Duration>> = vec![Vec::new(); RELAYS.len()];
-        for _ in 0..turns {
+        for _ in 0..rounds {
             for (relay, times) in RELAYS.iter().zip(&mut times) {
                 times.push(once(relay, per_write, lines)?);
             }
@@ -159,54 +136,4 @@ fn compare(turns: usize) -> io::Result<()> {
         }
     }
     Ok(())
-}
-
-/// Memory and wake-ups with 1,000 children that have each said something and are silent now.
-fn idle() -> io::Result<()> {
-    let logs = logs::Logs::start(&Logging {
-        level: Level::Info,
-        format: Format::Default,
-        output: Output::File("/dev/null".into()),
-    })?;
-    let memory = || std::fs::read_to_string("/proc/self/status").map(|text| field(&text, "VmRSS"));
-    let before = memory()?;
-    let mut kept = Vec::new();
-    for nth in 0..1_000 {
-        let (stdout, mut writer) = io::pipe()?;
-        let (stderr, other) = io::pipe()?;
-        logs.attach(
-            stdout.into(),
-            stderr.into(),
-            logs::Source { job: format!("job-{nth}"), pid: nth, check: None },
-        );
-        writer.write_all(b"hello\nand the beginning of a line")?;
-        kept.push((writer, other));
-    }
-    while logs.tails().last_lines("job-999").is_empty() {
-        std::thread::yield_now();
-    }
-    let switches = || -> io::Result<String> {
-        let mut found = String::new();
-        for task in std::fs::read_dir("/proc/self/task")? {
-            let text = std::fs::read_to_string(task?.path().join("status"))?;
-            if field(&text, "Name") == "logs" {
-                found = field(&text, "voluntary_ctxt_switches");
-            }
-        }
-        Ok(found)
-    };
-    std::thread::sleep(Duration::from_millis(500));
-    let at_rest = switches()?;
-    std::thread::sleep(Duration::from_secs(3));
-    println!(
-        "1,000 children: {before} before, {} after; wake-ups {at_rest}, 3 s later {}",
-        memory()?,
-        switches()?
-    );
-    Ok(())
-}
-
-fn field(text: &str, name: &str) -> String {
-    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-    line.unwrap_or_default().trim().to_owned()
 }

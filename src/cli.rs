@@ -2,12 +2,13 @@
 
 mod answers;
 mod check;
-mod client;
+pub(crate) mod client;
 mod completions;
 mod control;
 mod events;
 mod explain;
 mod flags;
+pub(crate) mod fuzz;
 mod graph;
 mod health;
 mod help;

@@ -10,6 +10,7 @@
 mod bodies;
 mod endpoints;
 mod events;
+pub(crate) mod fuzz;
 mod render;
 mod routes;
 mod socket;

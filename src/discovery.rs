@@ -9,6 +9,7 @@ mod client;
 mod connectivity_log;
 mod dial;
 mod embedded;
+pub(crate) mod fuzz;
 mod services;
 mod tls;
 mod watches;

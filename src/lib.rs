@@ -6,6 +6,8 @@
 mod cli;
 mod control;
 mod discovery;
+#[doc(hidden)]
+pub mod fuzzing;
 mod json;
 mod load;
 mod logs;

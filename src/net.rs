@@ -6,6 +6,7 @@
 //! it, so a supervisor that speaks to nobody has none.
 
 mod body;
+pub(crate) mod fuzz;
 pub(crate) mod http;
 pub(crate) mod resolve;
 mod rest;

@@ -5,6 +5,7 @@
 //! from what the loop knows at one moment the server makes its pages.
 
 mod exposition;
+pub(crate) mod fuzz;
 mod process;
 mod quantile;
 mod readiness;

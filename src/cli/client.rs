@@ -3,6 +3,7 @@
 //! A command asks one thing and ends, so there is nothing to share a thread with: no asynchronous runtime, no pool of
 //! connections. Whatever answers there may be broken or hostile; everything that is read is bounded.
 
+pub(crate) mod fuzz;
 mod http;
 mod messages;
 mod socket;

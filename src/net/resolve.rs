@@ -14,6 +14,7 @@
 //! mostly has; in each the order is the server's.
 
 mod ask;
+pub(crate) mod fuzz;
 mod hosts;
 mod message;
 mod settings;

@@ -5,6 +5,7 @@
 //! looking up may block.
 
 mod answer;
+pub(crate) mod fuzz;
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};

@@ -2,7 +2,6 @@
 
 use super::http::{Head, Request, Rest, answered};
 
-/// Whatever the bytes are.
 pub(crate) fn run(bytes: &[u8]) {
     let Ok(Some((head, length))) = Head::read(bytes) else { return };
     let (whole, behind) = bytes.split_at(length);

@@ -2,7 +2,6 @@
 
 use super::wire::{instances, is_forgotten};
 
-/// Whatever the bytes are.
 pub(crate) fn run(body: &[u8]) {
     match instances(body) {
         Ok(found) => {

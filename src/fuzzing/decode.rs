@@ -8,7 +8,7 @@ use containerpilot_config::interfaces::HostAddress;
 use containerpilot_config::{Input, Options, load};
 
 /// A machine like many.
-pub(crate) fn host() -> Described {
+pub(super) fn host() -> Described {
     let address = |interface: &str, ip: IpAddr| HostAddress { interface: interface.into(), ip };
     Described {
         environment: [(b"A".to_vec(), b"one,two".to_vec())].into(),
@@ -22,8 +22,7 @@ pub(crate) fn host() -> Described {
     }
 }
 
-/// Whatever the bytes are.
-pub(crate) fn run(text: &[u8]) {
+pub(super) fn run(text: &[u8]) {
     let host = host();
     // A NUL parts two files, so that merging is tried too.
     let inputs = text.splitn(2, |byte| *byte == 0).enumerate();

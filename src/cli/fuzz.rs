@@ -6,7 +6,6 @@ use std::os::unix::ffi::OsStringExt;
 use super::flags::{FlagErrorKind, parse, parse_mixed};
 use super::table::{COMMANDS, MAIN_FLAGS};
 
-/// Whatever the bytes are.
 pub(crate) fn run(bytes: &[u8]) {
     let args: Vec<OsString> =
         bytes.split(|byte| *byte == 0).map(|arg| OsString::from_vec(arg.to_vec())).collect();

@@ -11,7 +11,6 @@ use super::messages::Reader;
 /// As much as a socket takes without a reader.
 const MOST: usize = 64 * 1024;
 
-/// Whatever the bytes are.
 pub(crate) fn run(bytes: &[u8]) {
     let bytes = bytes.get(..MOST).unwrap_or(bytes);
     read(bytes);

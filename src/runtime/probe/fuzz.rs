@@ -2,7 +2,6 @@
 
 use super::answer::status;
 
-/// Whatever the bytes are.
 pub(crate) fn run(bytes: &[u8]) {
     if let Some(status) = status(bytes) {
         assert!(status <= 999 && bytes.starts_with(b"HTTP/1."));

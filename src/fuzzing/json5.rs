@@ -14,8 +14,7 @@ fn inside(node: &Node, length: usize) {
     }
 }
 
-/// Whatever the bytes are.
-pub(crate) fn run(text: &[u8]) {
+pub(super) fn run(text: &[u8]) {
     let parsed = parse(text);
     if let Some(root) = &parsed.root {
         inside(root, text.len());

@@ -3,7 +3,6 @@
 use super::bodies::{Wrong, signal, values, variables};
 use super::routes::{Found, find, flag, number, parameters};
 
-/// Whatever the bytes are.
 pub(crate) fn run(bytes: &[u8]) {
     bodies(bytes);
     let Ok(text) = std::str::from_utf8(bytes) else { return };

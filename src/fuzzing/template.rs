@@ -3,8 +3,7 @@
 use containerpilot_config::span::Origin;
 use containerpilot_config::template::{Environment, render};
 
-/// Whatever the bytes are.
-pub(crate) fn run(source: &[u8]) {
+pub(super) fn run(source: &[u8]) {
     let environment: Environment = [
         (b"A".to_vec(), b"one,two,three".to_vec()),
         (b"B".to_vec(), b"42".to_vec()),

@@ -3,7 +3,6 @@
 use super::message::{self, Answer, Family, Name};
 use super::{hosts, settings::Settings};
 
-/// Whatever the bytes are.
 pub(crate) fn run(bytes: &[u8]) {
     let Ok(name) = Name::of("consul.example") else { panic!("that is a name") };
     for family in [Family::V4, Family::V6] {
@@ -25,7 +24,7 @@ pub(crate) fn run(bytes: &[u8]) {
     assert!(hosts::addresses(bytes, "consul").len() <= lines, "one address a line");
     let settings = Settings::read(bytes, "pod.example");
     assert!((1..=3).contains(&settings.servers.len()) && (1..=5).contains(&settings.attempts));
-    assert!((1..=30).contains(&settings.patience.as_secs()));
+    assert!((1..=30).contains(&settings.write_timeout.as_secs()));
     let names = settings.candidates("consul");
     assert!((1..=33).contains(&names.len()) && names.iter().any(|name| name == "consul"));
 }

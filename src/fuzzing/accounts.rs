@@ -2,10 +2,9 @@
 
 use containerpilot_core::plan::Principal;
 
-use super::users::{group_in, groups_in, user_in};
+use crate::process::users::{group_in, groups_in, user_in};
 
-/// Whatever the bytes are.
-pub(crate) fn run(bytes: &[u8]) {
+pub(super) fn run(bytes: &[u8]) {
     let (name, files) = bytes.split_at(bytes.iter().position(|byte| *byte == 0).unwrap_or(0));
     let name = Principal::Name(String::from_utf8_lossy(name).into_owned());
     for who in [name, Principal::Id(33), Principal::Id(0)] {

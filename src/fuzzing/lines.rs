@@ -6,7 +6,7 @@ use containerpilot_log_format::{Form, Labels, Stamp, is_hidden};
 const STAMP: &Stamp = b"2026-11-15T00:15:28.645445913Z";
 
 /// Whatever the bytes are: the name of the job, that of its check, and what it writes, with a NUL behind the first two.
-pub(crate) fn run(bytes: &[u8]) {
+pub(super) fn run(bytes: &[u8]) {
     let mut parts = bytes.splitn(3, |byte| *byte == 0);
     let mut name = || String::from_utf8_lossy(parts.next().unwrap_or_default()).into_owned();
     let (job, check) = (name(), name());

@@ -5,9 +5,9 @@ use std::time::Duration;
 use containerpilot_config::diagnose::{Severity, Style};
 use containerpilot_config::{Input, Options, load};
 use containerpilot_core::plan::Plan;
-use std::collections::BTreeMap;
 use containerpilot_simulation::read::Draft;
 use containerpilot_simulation::{expect, player};
+use std::collections::BTreeMap;
 
 /// A configuration with something of everything.
 const CONFIG: &str = r#"{ consul: "localhost:8500", jobs: [
@@ -19,8 +19,7 @@ const CONFIG: &str = r#"{ consul: "localhost:8500", jobs: [
     { name: "bye", exec: "bye", when: { source: "web", once: "stopping" } },
 ], watches: [{ name: "web", interval: 5 }, { name: "db", interval: 5 }] }"#;
 
-/// Whatever the bytes are.
-pub(crate) fn run(text: &[u8]) {
+pub(super) fn run(text: &[u8]) {
     let plan = |text: &[u8]| {
         let input = Input { name: "app.json5".into(), text: text.to_vec() };
         load(vec![input], &super::decode::host(), Options { version: "0" }).plan

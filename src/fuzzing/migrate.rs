@@ -4,8 +4,7 @@ use containerpilot_config::diagnose::{Severity, Style};
 use containerpilot_config::legacy::{self, MigrateError};
 use containerpilot_config::{Input, Options, load};
 
-/// Whatever the bytes are.
-pub(crate) fn run(text: &[u8]) {
+pub(super) fn run(text: &[u8]) {
     let host = super::decode::host();
     let options = Options { version: "0" };
     let input = Input { name: "old.json".to_owned(), text: text.to_vec() };
