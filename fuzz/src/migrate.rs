@@ -1,6 +1,6 @@
 //! Any bytes as a ContainerPilot 2 file: a file of version 3 that means the same, or what is wrong with the old one.
 
-use containerpilot_config::diagnose::{Severity, Style};
+use containerpilot_config::diagnostics::{Severity, Style};
 use containerpilot_config::legacy::{self, MigrateError};
 use containerpilot_config::{Input, Options, load};
 

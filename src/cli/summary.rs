@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use containerpilot_config::diagnose::{Report, Severity};
+use containerpilot_config::diagnostics::{Report, Severity};
 use containerpilot_config::duration;
 use containerpilot_config::json::Json;
 use containerpilot_core::event::{Code, Source};
@@ -71,7 +71,7 @@ fn section(out: &mut String, word: &str, rows: &[(&str, String)]) {
 }
 
 pub(super) fn time(time: Duration) -> String {
-    duration::display(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX))
+    duration::format(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX))
 }
 
 fn job_line(job: &Job) -> String {

@@ -145,7 +145,7 @@ fn t1_what_the_manual_shows_of_prometheus_is_good() {
 #[test]
 fn t3_the_manual_names_every_metric_of_ours() {
     let manual = manual();
-    for name in containerpilot_config::metrics::OWN {
+    for name in containerpilot_config::metrics::SELF_METRICS {
         assert!(manual.contains(&format!("`{name}")), "docs/telemetry.md does not name {name}");
     }
 }

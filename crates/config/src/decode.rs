@@ -1,13 +1,13 @@
 //! Reading values: from nodes of JSON5 to typed values, generously where 3.8 was generous (C3).
 //!
-//! A [`Kind`] is a way to read one value. The table of fields ([`crate::fields`]) names a kind for each key,
+//! A [`ValueType`] is a way to read one value. The table of fields ([`crate::fields`]) names a kind for each key,
 //! and the [`section!`](crate::section) macro turns a part of the table into a struct with a reader.
 
 use std::rc::Rc;
 
 use std::collections::BTreeMap;
 
-use crate::diagnose::{FileId, Place, Problem, Severity};
+use crate::diagnostics::{FileId, Place, Problem, Severity};
 use crate::json5::{Member, Node, Value};
 use crate::limits;
 use crate::span::Span;
@@ -15,7 +15,7 @@ use crate::suggest;
 
 /// A value with its place.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Given<T> {
+pub struct Spanned<T> {
     /// The value.
     pub value: T,
     /// Where it stands; for a default, where its section stands.
@@ -27,13 +27,13 @@ pub struct Given<T> {
 }
 
 /// A way to read one value.
-pub trait Kind {
+pub trait ValueType {
     /// What is read.
     type Value;
     /// How it is described in the reference and in the schema.
     const SHAPE: Shape;
     /// Reads it, or says what is wrong with it. `None` without a problem means: as if it were not there.
-    fn read(cx: &mut Cx<'_>, key: &'static str, node: &Node) -> Option<Self::Value>;
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<Self::Value>;
 }
 
 /// A part of the configuration with keys of its own.
@@ -44,7 +44,7 @@ pub trait Section: Rows + Sized {
     fn empty(place: Place) -> Self;
 
     /// Reads it from an object's members.
-    fn from_members(cx: &mut Cx<'_>, span: Span, members: &[Member]) -> Self {
+    fn from_members(cx: &mut DecodeContext<'_>, span: Span, members: &[Member]) -> Self {
         let mut section = Self::empty(cx.at(span));
         cx.section(&Self::INFO, span, members, &mut section);
         section
@@ -54,7 +54,7 @@ pub trait Section: Rows + Sized {
 /// The fields of a section by the numbers of their rows in the table, so that one code can read all sections.
 pub trait Rows {
     /// Reads what was found for a row, or empties it; says whether it then holds something.
-    fn fill(&mut self, row: usize, cx: &mut Cx<'_>, found: Option<&Found<'_>>) -> bool;
+    fn fill(&mut self, row: usize, cx: &mut DecodeContext<'_>, found: Option<&Found<'_>>) -> bool;
 }
 
 /// What was found for a row of the table: a member of an object, or the row's default.
@@ -68,16 +68,16 @@ pub struct Found<'a> {
 }
 
 /// Reads what was found for a field, or empties it; says whether it then holds something.
-pub fn fill<K: Kind>(
-    field: &mut Option<Given<K::Value>>,
-    cx: &mut Cx<'_>,
+pub fn fill<K: ValueType>(
+    field: &mut Option<Spanned<K::Value>>,
+    cx: &mut DecodeContext<'_>,
     found: Option<&Found<'_>>,
 ) -> bool {
     *field = None;
     let Some(&Found { name, node, place, key, written }) = found else { return false };
     let Some(value) = K::read(cx, name, node) else { return false };
     // It is empty, so that nothing is forgotten; to drop what is not there would be a third of the code.
-    std::mem::forget(field.replace(Given { value, place, key, written }));
+    std::mem::forget(field.replace(Spanned { value, place, key, written }));
     true
 }
 
@@ -194,7 +194,7 @@ impl Shape {
 }
 
 /// What reading needs to know, and where it says what it found.
-pub struct Cx<'a> {
+pub struct DecodeContext<'a> {
     /// The file that is read.
     pub file: FileId,
     problems: &'a mut Vec<Problem>,
@@ -202,7 +202,7 @@ pub struct Cx<'a> {
     defaults: BTreeMap<&'static str, Option<Rc<Node>>>,
 }
 
-impl<'a> Cx<'a> {
+impl<'a> DecodeContext<'a> {
     /// A reader of one file.
     pub fn new(file: FileId, problems: &'a mut Vec<Problem>) -> Self {
         Self { file, problems, defaults: BTreeMap::new() }
@@ -375,7 +375,7 @@ fn advice(info: &SectionInfo, key: &str) -> String {
         let first = first.trim_matches('`');
         return format!("it belongs inside {}: write {first}: {{ {key}: … }}", alternatives(&inner));
     }
-    if let Some(meant) = suggest::meant(key, &known, &OTHER_NAMES) {
+    if let Some(meant) = suggest::best_match(key, &known, &OTHER_NAMES) {
         return format!("did you mean `{meant}`?");
     }
     let akin = known.iter().filter(|known| is_prefix(key, known) || is_prefix(known, key));
@@ -468,7 +468,7 @@ pub fn shortened(text: &str) -> String {
 
 /// Makes a part of the table of fields: a struct with one field a row, its reader, and its description.
 ///
-/// A row reads `field: Kind = "key", default, "rules", "help";`.
+/// A row reads `field: ValueType = "key", default, "rules", "help";`.
 #[macro_export]
 macro_rules! section {
     (
@@ -481,8 +481,8 @@ macro_rules! section {
         #[derive(Clone, Debug)]
         pub struct $section {
             /// Where it stands.
-            pub place: $crate::diagnose::Place,
-            $(#[doc = $help] pub $field: Option<$crate::decode::Given<<$kind as $crate::decode::Kind>::Value>>,)*
+            pub place: $crate::diagnostics::Place,
+            $(#[doc = $help] pub $field: Option<$crate::decode::Spanned<<$kind as $crate::decode::ValueType>::Value>>,)*
         }
 
         impl $crate::decode::Section for $section {
@@ -494,7 +494,7 @@ macro_rules! section {
                 fields: &[$($crate::section!(@row $kind, $key, $default, $rules, $help)),*],
             };
 
-            fn empty(place: $crate::diagnose::Place) -> Self {
+            fn empty(place: $crate::diagnostics::Place) -> Self {
                 Self { place, $($field: None,)* }
             }
         }
@@ -503,7 +503,7 @@ macro_rules! section {
             fn fill(
                 &mut self,
                 row: usize,
-                cx: &mut $crate::decode::Cx<'_>,
+                cx: &mut $crate::decode::DecodeContext<'_>,
                 found: Option<&$crate::decode::Found<'_>>,
             ) -> bool {
                 #[expect(non_camel_case_types, reason = "they are the names of the fields, to count them")]
@@ -518,7 +518,7 @@ macro_rules! section {
     (@row $kind:ty, $key:literal, $default:expr, $rules:literal, $help:literal) => {
         $crate::decode::Field {
             key: $key,
-            shape: <$kind as $crate::decode::Kind>::SHAPE,
+            shape: <$kind as $crate::decode::ValueType>::SHAPE,
             default: $default,
             rules: $rules,
             help: $help,

@@ -16,7 +16,7 @@ pub use verify::{MigrateError, migrate};
 
 use containerpilot_core::plan::{Plan, Role};
 
-use crate::decode::Cx;
+use crate::decode::DecodeContext;
 use crate::json5::{Member, Value};
 
 pub(crate) use check::check;
@@ -82,7 +82,7 @@ pub(crate) fn version_of(members: &[Member]) -> Version {
 }
 
 /// Takes the keys of version 2 out of a file of version 3, and says that a file is one or the other.
-pub(crate) fn refuse_mixture(cx: &mut Cx<'_>, members: Vec<Member>) -> Vec<Member> {
+pub(crate) fn refuse_mixture(cx: &mut DecodeContext<'_>, members: Vec<Member>) -> Vec<Member> {
     let new = members.iter().find(|member| is_new(member)).map(|member| member.key.clone());
     let (old, rest): (Vec<Member>, Vec<Member>) = members.into_iter().partition(is_old);
     for member in old {

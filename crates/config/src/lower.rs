@@ -18,15 +18,15 @@ use containerpilot_core::plan::{
 };
 use std::collections::BTreeSet;
 
-use crate::decode::{Cx, Given, Section, SectionInfo, Shape};
-use crate::diagnose::{Place, Problem, Severity};
+use crate::decode::{DecodeContext, Section, SectionInfo, Shape, Spanned};
+use crate::diagnostics::{Place, Problem, Severity};
 use crate::fields::{ConfigFields, CoprocessFields, JobFields};
 use crate::host::Host;
 use crate::interfaces::{self, InterfaceSpec};
-use crate::kinds::{span_of, value_of};
 use crate::legacy::Version;
 use crate::limits;
 use crate::span::Span;
+use crate::values::{to_duration, value_of};
 
 /// The longest path that fits into a socket's address.
 const LONGEST_SOCKET: usize = 107;
@@ -92,7 +92,7 @@ impl Lower<'_> {
     }
 
     /// The path of the control socket, and whether somebody has asked for it.
-    fn socket(&mut self, given: &Given<String>) -> Option<(String, bool)> {
+    fn socket(&mut self, given: &Spanned<String>) -> Option<(String, bool)> {
         let variable = self.host.variable(SOCKET_VARIABLE).filter(|_| !given.written);
         let from_variable = variable.is_some();
         let socket = variable.unwrap_or_else(|| given.value.clone());
@@ -105,7 +105,7 @@ impl Lower<'_> {
         let help = "the system takes no longer path for a socket";
         if from_variable {
             let message = format!("{SOCKET_VARIABLE}: {message}");
-            self.problems.push(Problem::nowhere(Severity::Error, message).help(help));
+            self.problems.push(Problem::unlocated(Severity::Error, message).help(help));
         } else {
             self.error(given.place, message, help);
         }
@@ -118,7 +118,7 @@ impl Lower<'_> {
             let message = "a negative `stopTimeout` kills everything at once";
             self.say(Severity::Warning, given.place, message, "write how long a shutdown may take");
         }
-        Some(span_of(given.value))
+        Some(to_duration(given.value))
     }
 
     /// A coprocess is a job with a role of its own: everything that is known about starting, restarting and stopping a
@@ -128,9 +128,12 @@ impl Lower<'_> {
             self.required(&CoprocessFields::INFO, fields.place, opening(fields.place), "command");
             return None;
         };
-        let mut plain =
-            JobFields::from_members(&mut Cx::new(fields.place.file, self.problems), fields.place.span, &[]);
-        plain.name = Some(fields.name.clone().unwrap_or_else(|| Given {
+        let mut plain = JobFields::from_members(
+            &mut DecodeContext::new(fields.place.file, self.problems),
+            fields.place.span,
+            &[],
+        );
+        plain.name = Some(fields.name.clone().unwrap_or_else(|| Spanned {
             value: written(&command.value),
             place: command.place,
             key: command.key,
@@ -163,7 +166,7 @@ impl Lower<'_> {
     }
 
     /// The address of a service: the first match of its `interfaces` (D6).
-    pub(crate) fn address(&mut self, given: Option<&Given<Vec<Given<String>>>>) -> Option<IpAddr> {
+    pub(crate) fn address(&mut self, given: Option<&Spanned<Vec<Spanned<String>>>>) -> Option<IpAddr> {
         let given = given?;
         let mut specs = Vec::new();
         for one in &given.value {
@@ -302,7 +305,7 @@ pub(crate) fn opening(place: Place) -> Place {
 }
 
 /// The place of a part of a text. With escapes in it nothing is known but the place of the whole.
-fn part(given: &Given<String>, range: &std::ops::Range<usize>) -> Place {
+fn part(given: &Spanned<String>, range: &std::ops::Range<usize>) -> Place {
     let whole = given.place.span;
     if whole.range().len() != given.value.len() + 2 {
         return given.place;

@@ -1,6 +1,6 @@
 //! Guesses what a misspelt word was meant to be, for the "did you mean" part of a message.
 
-use crate::runes;
+use crate::unicode;
 
 /// The known word that is nearest to `word`, if any is near enough to be worth suggesting: at most a third of
 /// its letters differ (one difference is always allowed). Case does not count, and two swapped neighbours count as
@@ -9,7 +9,7 @@ use crate::runes;
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // A word this long is no slip of the finger, and the comparison below costs its length squared.
     const LONGEST: usize = 64;
-    let caseless = |word: &str| word.chars().take(LONGEST + 1).map(runes::caseless).collect::<Vec<char>>();
+    let caseless = |word: &str| word.chars().take(LONGEST + 1).map(unicode::caseless).collect::<Vec<char>>();
     let word = caseless(word);
     if word.is_empty() || word.len() > LONGEST {
         return None;
@@ -34,7 +34,7 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
 /// What a word was meant to be: one that is called otherwise elsewhere (`others` has the word and what it is called
 /// here), or the nearest of the known ones.
 #[must_use]
-pub fn meant<'a>(word: &str, known: &[&'a str], others: &[(&str, &'a str)]) -> Option<&'a str> {
+pub fn best_match<'a>(word: &str, known: &[&'a str], others: &[(&str, &'a str)]) -> Option<&'a str> {
     let other = others.iter().find(|(other, _)| other.eq_ignore_ascii_case(word));
     let other = other.map(|(_, here)| *here).filter(|here| known.contains(here));
     other.or_else(|| nearest(word, known.iter().copied()))
@@ -95,9 +95,9 @@ mod tests {
     #[test]
     fn c5_a_word_from_elsewhere_is_known_by_what_it_is_called_here() {
         let others = [("always", "unlimited"), ("cmd", "exec")];
-        assert_eq!(meant("Always", &["never", "unlimited"], &others), Some("unlimited"));
-        assert_eq!(meant("nevr", &["never", "unlimited"], &others), Some("never"));
-        assert_eq!(meant("cmd", &["never", "unlimited"], &others), None);
+        assert_eq!(best_match("Always", &["never", "unlimited"], &others), Some("unlimited"));
+        assert_eq!(best_match("nevr", &["never", "unlimited"], &others), Some("never"));
+        assert_eq!(best_match("cmd", &["never", "unlimited"], &others), None);
     }
 
     #[test]

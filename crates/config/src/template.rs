@@ -14,9 +14,10 @@
 //!    table of functions, done in `compare`, `lists`, `format` (Go's fmt) and `regex` with its machine `pike`. An
 //!    action that fails prints nothing and is remembered; the walk goes on, and if anything was remembered there is
 //!    no text.
-//! 3. `meter` counts steps and bytes, so that no text can hang or exhaust the supervisor; see [`crate::limits`].
+//! 3. `budget` counts steps and bytes, so that no text can hang or exhaust the supervisor; see [`crate::limits`].
 //!    Only parentheses use the machine's stack, and their depth is bounded.
 
+mod budget;
 mod compare;
 mod eval;
 mod exec;
@@ -27,7 +28,6 @@ mod hint;
 mod letters;
 mod lex;
 mod lists;
-mod meter;
 mod number;
 mod parse;
 mod pike;

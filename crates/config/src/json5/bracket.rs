@@ -1,6 +1,6 @@
 //! Opening, closing, and the brackets that do not fit.
 
-use super::lexer::{Bracket, Kind};
+use super::lexer::{Bracket, ValueType};
 use super::parser::{Frame, Parser, Step};
 use super::{Member, Node, Value};
 use crate::limits;
@@ -97,7 +97,7 @@ impl Parser<'_> {
                     self.report_always(span, message, "delete it, or one too many before it");
                 }
                 // The comma behind it goes with it, unless one is due.
-                if self.token.kind == Kind::Comma && self.step != Step::After {
+                if self.token.kind == ValueType::Comma && self.step != Step::After {
                     self.skip();
                 }
                 self.surplus = Some(self.end);
@@ -122,9 +122,9 @@ impl Parser<'_> {
                 let mut balance = self.balance;
                 loop {
                     match lexer.next().kind {
-                        Kind::Open(_) => balance += 1,
-                        Kind::Close(_) => balance -= 1,
-                        Kind::End => break,
+                        ValueType::Open(_) => balance += 1,
+                        ValueType::Close(_) => balance -= 1,
+                        ValueType::End => break,
                         _ => {}
                     }
                     lexer.pending.clear();

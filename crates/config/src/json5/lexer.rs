@@ -6,8 +6,8 @@
 
 use super::{Number, SyntaxError, number, string};
 use crate::limits;
-use crate::runes;
 use crate::span::Span;
+use crate::unicode;
 
 /// The two kinds of brackets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ impl Bracket {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Kind {
+pub(super) enum ValueType {
     Open(Bracket),
     Close(Bracket),
     Comma,
@@ -52,7 +52,7 @@ pub(super) enum Kind {
 
 #[derive(Clone, Debug)]
 pub(super) struct Token {
-    pub(super) kind: Kind,
+    pub(super) kind: ValueType,
     pub(super) span: Span,
     /// A line ended between the token before and this one.
     pub(super) newline: bool,
@@ -97,30 +97,30 @@ impl<'a> Lexer<'a> {
         Token { kind, span: Span::new(start, self.at), newline, junk }
     }
 
-    fn token(&mut self, start: usize) -> Kind {
-        let Some(byte) = self.byte(start) else { return Kind::End };
+    fn token(&mut self, start: usize) -> ValueType {
+        let Some(byte) = self.byte(start) else { return ValueType::End };
         let punctuation = match byte {
             b'{' => {
                 if let Some(end) = self.template(start) {
                     self.at = end;
-                    return Kind::Template;
+                    return ValueType::Template;
                 }
-                Kind::Open(Bracket::Object)
+                ValueType::Open(Bracket::Object)
             }
-            b'[' => Kind::Open(Bracket::List),
-            b'}' => Kind::Close(Bracket::Object),
-            b']' => Kind::Close(Bracket::List),
-            b',' => Kind::Comma,
-            b':' => Kind::Colon,
-            b';' => Kind::Semicolon,
+            b'[' => ValueType::Open(Bracket::List),
+            b'}' => ValueType::Close(Bracket::Object),
+            b']' => ValueType::Close(Bracket::List),
+            b',' => ValueType::Comma,
+            b':' => ValueType::Colon,
+            b';' => ValueType::Semicolon,
             b'=' => {
                 self.at += usize::from(matches!(self.byte(start + 1), Some(b'=' | b'>')));
-                Kind::Equals
+                ValueType::Equals
             }
             b'"' | b'\'' => {
                 let quoted = string::read(self.text, start, &mut self.pending);
                 self.at = quoted.end;
-                return Kind::String { text: quoted.text, broken: quoted.broken };
+                return ValueType::String { text: quoted.text, broken: quoted.broken };
             }
             _ => return self.run(start),
         };
@@ -129,7 +129,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// A run of characters up to the next blank, bracket, quote or separator.
-    fn run(&mut self, start: usize) -> Kind {
+    fn run(&mut self, start: usize) -> ValueType {
         if let Some((quote, length)) = char_at(self.text, start).filter(|(char, _)| is_wrong_quote(*char)) {
             return self.wrongly_quoted(start, quote, length);
         }
@@ -144,16 +144,18 @@ impl<'a> Lexer<'a> {
         }
         // The caller has seen that the first character is none of those that end a run.
         self.at = at.max(start + 1);
-        let Some(Ok(text)) = self.text.get(start..self.at).map(str::from_utf8) else { return Kind::Text };
+        let Some(Ok(text)) = self.text.get(start..self.at).map(str::from_utf8) else {
+            return ValueType::Text;
+        };
         let digit_like = text.starts_with(|char: char| char.is_ascii_digit() || "+-.".contains(char));
         if digit_like {
-            return number::parse(text).map_or(Kind::Text, Kind::Number);
+            return number::parse(text).map_or(ValueType::Text, ValueType::Number);
         }
-        identifier(text).map_or(Kind::Text, Kind::Word)
+        identifier(text).map_or(ValueType::Text, ValueType::Word)
     }
 
     /// Text in typographic quotes or backquotes: no JSON5, but it is plain what was meant.
-    fn wrongly_quoted(&mut self, start: usize, quote: char, length: usize) -> Kind {
+    fn wrongly_quoted(&mut self, start: usize, quote: char, length: usize) -> ValueType {
         let inside = start + length;
         let mut end = inside;
         let mut close = None;
@@ -182,7 +184,7 @@ impl<'a> Lexer<'a> {
         self.at = token_end;
         let mut text = String::new();
         string::push_lossy(&mut text, self.text.get(inside..text_end).unwrap_or_default());
-        Kind::String { text, broken: close.is_none() }
+        ValueType::String { text, broken: close.is_none() }
     }
 
     /// The end of the `{{ … }}` that begins at `start`, if one does.
@@ -322,7 +324,11 @@ fn identifier(text: &str) -> Option<String> {
         };
         let joiner = matches!(char, '\u{200c}' | '\u{200d}');
         let fits = matches!(char, '$' | '_')
-            || if out.is_empty() { runes::begins_word(char) } else { runes::continues_word(char) || joiner };
+            || if out.is_empty() {
+                unicode::begins_word(char)
+            } else {
+                unicode::continues_word(char) || joiner
+            };
         if !fits {
             return None;
         }

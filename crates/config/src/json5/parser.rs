@@ -12,7 +12,7 @@
 //! A frame is *quiet* once a mistake was reported for its present member: what follows is guesswork until a
 //! comma or a sound `key:`, so nothing more is reported before that.
 
-use super::lexer::{Bracket, Kind, Lexer, Token};
+use super::lexer::{Bracket, Lexer, Token, ValueType};
 use super::{Member, Node, Parsed, SyntaxError, SyntaxKind, Value, bare, foreign};
 use crate::limits;
 use crate::span::Span;
@@ -118,8 +118,8 @@ impl<'a> Parser<'a> {
 
     fn advance(&mut self) -> Token {
         match self.token.kind {
-            Kind::Open(_) => self.balance += 1,
-            Kind::Close(_) => self.balance -= 1,
+            ValueType::Open(_) => self.balance += 1,
+            ValueType::Close(_) => self.balance -= 1,
             _ => {}
         }
         self.end = self.token.span.end as usize;
@@ -170,10 +170,10 @@ impl<'a> Parser<'a> {
         let mut depth = 0usize;
         loop {
             match self.token.kind {
-                Kind::End => break,
-                Kind::Comma | Kind::Close(_) if depth == 0 => break,
-                Kind::Close(_) => depth -= 1,
-                Kind::Open(_) => depth += 1,
+                ValueType::End => break,
+                ValueType::Comma | ValueType::Close(_) if depth == 0 => break,
+                ValueType::Close(_) => depth -= 1,
+                ValueType::Open(_) => depth += 1,
                 _ => {}
             }
             self.skip();
@@ -192,12 +192,16 @@ impl<'a> Parser<'a> {
         loop {
             let reported = self.wrapped;
             match self.token.kind {
-                Kind::Open(_) => return,
-                Kind::Number(_) | Kind::String { .. } if !reported && !self.colon_follows() => return,
-                Kind::Word(ref word) if !reported && !self.colon_follows() && literal(word).is_some() => {
+                ValueType::Open(_) => return,
+                ValueType::Number(_) | ValueType::String { .. } if !reported && !self.colon_follows() => {
                     return;
                 }
-                Kind::End => {
+                ValueType::Word(ref word)
+                    if !reported && !self.colon_follows() && literal(word).is_some() =>
+                {
+                    return;
+                }
+                ValueType::End => {
                     if !reported {
                         let help = "a configuration is an object: `{ jobs: [ … ] }`";
                         self.report_always(self.token.span, "the configuration is empty", help);
@@ -206,13 +210,15 @@ impl<'a> Parser<'a> {
                     self.step = Step::Done;
                     return;
                 }
-                Kind::Word(_) | Kind::String { .. } | Kind::Text if !reported && self.colon_follows() => {
+                ValueType::Word(_) | ValueType::String { .. } | ValueType::Text
+                    if !reported && self.colon_follows() =>
+                {
                     let help = "put `{` at the beginning of the file and `}` at its end";
                     self.report_always(Span::at(self.token.span.start as usize), "expected `{` here", help);
                     self.open(Bracket::Object, self.token.span, true);
                     return;
                 }
-                Kind::Template if !reported => {
+                ValueType::Template if !reported => {
                     self.template();
                     self.wrapped = true;
                 }
@@ -230,7 +236,7 @@ impl<'a> Parser<'a> {
 
     /// What comes after the top-level value, and whether that was one to be had.
     fn trailing(&mut self) {
-        if self.token.kind != Kind::End {
+        if self.token.kind != ValueType::End {
             if !self.wrapped {
                 let help = "the last `}` before has ended it: delete this, or a bracket too many before it";
                 self.report_always(self.token.span, "nothing may follow the end of the configuration", help);
@@ -261,13 +267,14 @@ impl<'a> Parser<'a> {
 
     fn key(&mut self) {
         let span = self.token.span;
-        let lacks_end = matches!(self.token.kind, Kind::Open(Bracket::Object)) && self.object_lacks_its_end();
+        let lacks_end =
+            matches!(self.token.kind, ValueType::Open(Bracket::Object)) && self.object_lacks_its_end();
         match self.token.kind {
-            Kind::Close(bracket) => self.closer(bracket),
-            Kind::End => self.unclosed(),
-            Kind::Comma => self.commas("a key and a value"),
-            Kind::String { .. } | Kind::Word(_) => {
-                if let Kind::String { text, broken: false } | Kind::Word(text) = self.take().kind {
+            ValueType::Close(bracket) => self.closer(bracket),
+            ValueType::End => self.unclosed(),
+            ValueType::Comma => self.commas("a key and a value"),
+            ValueType::String { .. } | ValueType::Word(_) => {
+                if let ValueType::String { text, broken: false } | ValueType::Word(text) = self.take().kind {
                     self.set_key(Some((text, span)));
                 } else {
                     self.set_key(None);
@@ -275,14 +282,14 @@ impl<'a> Parser<'a> {
                 }
                 self.step = Step::Colon;
             }
-            Kind::Number(_) | Kind::Text if self.colon_follows() => {
+            ValueType::Number(_) | ValueType::Text if self.colon_follows() => {
                 let key = self.written();
                 self.report(span, "this key must stand in quotes", format!("write {}", bare::quoted(&key)));
                 self.take();
                 self.set_key(Some((key, span)));
                 self.step = Step::Colon;
             }
-            Kind::Number(_) | Kind::Text => {
+            ValueType::Number(_) | ValueType::Text => {
                 let written = self.written();
                 let word = written.chars().any(char::is_alphanumeric);
                 self.report(
@@ -296,25 +303,26 @@ impl<'a> Parser<'a> {
                     self.skip();
                 }
             }
-            Kind::Colon | Kind::Equals => {
+            ValueType::Colon | ValueType::Equals => {
                 self.report(span, "there is no key before this", "a member is written `key: value`");
                 self.take();
                 self.set_key(None);
                 self.step = Step::Value;
             }
-            Kind::Semicolon => {
+            ValueType::Semicolon => {
                 self.report(span, "expected a key, found `;`", "delete it; members are separated by commas");
                 self.take();
             }
-            Kind::Template => {
+            ValueType::Template => {
                 self.template();
-                self.step = if matches!(self.token.kind, Kind::Colon) { Step::Colon } else { Step::After };
+                self.step =
+                    if matches!(self.token.kind, ValueType::Colon) { Step::Colon } else { Step::After };
             }
-            Kind::Open(Bracket::Object) if lacks_end => {
+            ValueType::Open(Bracket::Object) if lacks_end => {
                 self.object_without_end();
                 self.step = Step::Value;
             }
-            Kind::Open(bracket) => {
+            ValueType::Open(bracket) => {
                 let what = if bracket == Bracket::List { "a list" } else { "an object" };
                 self.report(span, format!("expected a key, found {what}"), "write `key:` before it");
                 self.set_key(None);
@@ -327,25 +335,29 @@ impl<'a> Parser<'a> {
     fn colon(&mut self) {
         let span = self.token.span;
         match self.token.kind {
-            Kind::Colon => {
+            ValueType::Colon => {
                 self.take();
                 let sound = self.stack.last().is_some_and(|frame| frame.key.is_some());
                 self.set_quiet(!sound);
                 self.step = Step::Value;
             }
-            Kind::Equals => {
+            ValueType::Equals => {
                 self.set_quiet(false);
                 self.report(span, format!("expected `:`, found `{}`", self.written()), "write `key: value`");
                 self.take();
                 self.step = Step::Value;
             }
-            Kind::End => self.unclosed(),
-            Kind::Comma | Kind::Close(_) | Kind::Semicolon => self.no_value("a colon and a value"),
-            Kind::String { .. } | Kind::Word(_) | Kind::Text | Kind::Number(_) if self.token.newline => {
+            ValueType::End => self.unclosed(),
+            ValueType::Comma | ValueType::Close(_) | ValueType::Semicolon => {
+                self.no_value("a colon and a value")
+            }
+            ValueType::String { .. } | ValueType::Word(_) | ValueType::Text | ValueType::Number(_)
+                if self.token.newline =>
+            {
                 self.no_value("a colon and a value");
             }
             _ if self.stack.last().is_some_and(|frame| frame.quiet) => self.synchronise(),
-            Kind::Word(_) if self.colon_follows() => {
+            ValueType::Word(_) if self.colon_follows() => {
                 // `my key: 1`
                 let Some((first, first_span)) = self.stack.last_mut().and_then(|frame| frame.key.take())
                 else {
@@ -376,37 +388,39 @@ impl<'a> Parser<'a> {
             return self.list_without_end();
         }
         match &self.token.kind {
-            Kind::Close(bracket) if list => self.closer(*bracket),
-            Kind::End => self.unclosed(),
-            Kind::Comma if list => self.commas("a value"),
-            Kind::Close(_) | Kind::Comma => self.no_value("a value"),
+            ValueType::Close(bracket) if list => self.closer(*bracket),
+            ValueType::End => self.unclosed(),
+            ValueType::Comma if list => self.commas("a value"),
+            ValueType::Close(_) | ValueType::Comma => self.no_value("a value"),
             // The value is missing, and this is the next key.
-            Kind::String { .. } | Kind::Word(_) if !list && self.token.newline && self.colon_follows() => {
+            ValueType::String { .. } | ValueType::Word(_)
+                if !list && self.token.newline && self.colon_follows() =>
+            {
                 self.no_value("a value");
             }
-            Kind::Colon if list => {
+            ValueType::Colon if list => {
                 self.report(span, "expected a value, found `:`", "a list holds values without keys");
                 self.synchronise();
             }
-            Kind::Colon | Kind::Equals if !list => {
+            ValueType::Colon | ValueType::Equals if !list => {
                 let message = format!("this `{}` is one too many", self.written());
                 self.report(span, message, "one colon separates a key from its value");
                 self.take();
             }
-            Kind::Template => {
+            ValueType::Template => {
                 self.template();
                 self.set_key(None);
                 self.step = Step::After;
             }
-            Kind::Open(bracket) => {
+            ValueType::Open(bracket) => {
                 let bracket = *bracket;
                 self.take();
                 self.open(bracket, span, false);
             }
-            Kind::String { .. } | Kind::Number(_) => {
+            ValueType::String { .. } | ValueType::Number(_) => {
                 let (value, broken) = match self.take().kind {
-                    Kind::String { text, broken } => (Value::String(text), broken),
-                    Kind::Number(number) => (Value::Number(number), false),
+                    ValueType::String { text, broken } => (Value::String(text), broken),
+                    ValueType::Number(number) => (Value::Number(number), false),
                     _ => (Value::Null, true),
                 };
                 self.attach(Node { value, span });
@@ -414,14 +428,14 @@ impl<'a> Parser<'a> {
                     self.set_quiet(true);
                 }
             }
-            Kind::Word(word) => match literal(word) {
+            ValueType::Word(word) => match literal(word) {
                 Some(value) => {
                     self.take();
                     self.attach(Node { value, span });
                 }
                 None => self.bare(),
             },
-            Kind::Text | Kind::Colon | Kind::Equals | Kind::Semicolon => self.bare(),
+            ValueType::Text | ValueType::Colon | ValueType::Equals | ValueType::Semicolon => self.bare(),
         }
     }
 
@@ -434,38 +448,38 @@ impl<'a> Parser<'a> {
         let bracket = frame.bracket;
         let list = bracket == Bracket::List;
         let next = if list { Step::Value } else { Step::Key };
-        let object_begins = matches!(self.token.kind, Kind::Open(Bracket::Object));
+        let object_begins = matches!(self.token.kind, ValueType::Open(Bracket::Object));
         let lacks_end = object_begins && !list && self.object_lacks_its_end();
         match self.token.kind {
-            Kind::Comma => {
+            ValueType::Comma => {
                 self.take();
                 self.set_quiet(false);
                 self.step = next;
             }
-            Kind::Close(bracket) => self.closer(bracket),
-            Kind::End => self.unclosed(),
-            Kind::Semicolon => {
+            ValueType::Close(bracket) => self.closer(bracket),
+            ValueType::End => self.unclosed(),
+            ValueType::Semicolon => {
                 self.report(span, "expected a comma, found `;`", "write `,` instead");
                 self.take();
                 self.set_quiet(false);
                 self.step = next;
             }
-            Kind::Colon | Kind::Equals if list => {
+            ValueType::Colon | ValueType::Equals if list => {
                 self.report(span, "a list holds values without keys", "write `{ key: value }` for a pair");
                 self.synchronise();
             }
-            Kind::Colon | Kind::Equals => {
+            ValueType::Colon | ValueType::Equals => {
                 self.missing_comma(bracket);
                 self.take();
                 self.set_key(None);
                 self.step = Step::Value;
             }
-            Kind::Template => self.template(),
-            Kind::Open(Bracket::Object) if lacks_end => {
+            ValueType::Template => self.template(),
+            ValueType::Open(Bracket::Object) if lacks_end => {
                 self.object_without_end();
                 self.set_quiet(true);
             }
-            Kind::Open(_) if !list => {
+            ValueType::Open(_) if !list => {
                 self.missing_comma(bracket);
                 self.synchronise();
             }
@@ -487,7 +501,7 @@ impl<'a> Parser<'a> {
         let comma = format!("expected a comma or `{}` after this value", bracket.close());
         let (message, help) = match self.token.kind {
             _ if !self.quotes_within() => (comma, "put a comma here"),
-            Kind::String { .. } => {
+            ValueType::String { .. } => {
                 (comma, "put a comma here, or write \\\" for a quotation mark inside a text")
             }
             _ => {
@@ -500,8 +514,10 @@ impl<'a> Parser<'a> {
 
     /// Whether a text ended earlier than its writer thinks: `"say "hello""`.
     fn quotes_within(&self) -> bool {
-        let value =
-            matches!(self.token.kind, Kind::Word(_) | Kind::Text | Kind::String { .. } | Kind::Number(_));
+        let value = matches!(
+            self.token.kind,
+            ValueType::Word(_) | ValueType::Text | ValueType::String { .. } | ValueType::Number(_)
+        );
         let after_quote = self.end.checked_sub(1).and_then(|last| self.lexer.text.get(last));
         value && after_quote == Some(&b'"') && self.token.span.start as usize == self.end
     }
@@ -516,7 +532,7 @@ impl<'a> Parser<'a> {
     fn list_lacks_its_end(&mut self) -> bool {
         let parent = self.stack.len().checked_sub(2).and_then(|parent| self.stack.get(parent));
         self.token.newline
-            && matches!(self.token.kind, Kind::Word(_) | Kind::String { .. })
+            && matches!(self.token.kind, ValueType::Word(_) | ValueType::String { .. })
             && parent.is_some_and(|parent| parent.bracket == Bracket::Object)
             && self.colon_follows()
             && self.remaining() < self.stack.len()
@@ -528,7 +544,7 @@ impl<'a> Parser<'a> {
         let mut last = first;
         self.errors.append(&mut self.lexer.pending);
         let junk = self.token.junk;
-        while self.token.kind == Kind::Comma {
+        while self.token.kind == ValueType::Comma {
             last = self.take().span;
         }
         if !junk {

@@ -6,7 +6,7 @@
 
 use std::fmt::Write;
 
-use crate::diagnose::SourceFile;
+use crate::diagnostics::SourceFile;
 use crate::json5::{Node, Value};
 use crate::legacy::tree::{Entry, Leaf, Piece, Written};
 use crate::span::{Origin, Span};

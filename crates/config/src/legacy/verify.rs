@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::diagnose::{Problem, Report, Severity};
+use crate::diagnostics::{Problem, Report, Severity};
 use crate::host::Host;
 use crate::legacy::print::{Migrated, Printer, comment};
 use crate::legacy::{Version, as_version_3};
@@ -62,7 +62,7 @@ pub fn migrate(
         }
     }
     let message = "the new file would not mean what the old one does, and containerpilot cannot say why";
-    problems.push(Problem::nowhere(Severity::Error, message).help("this is a defect: please report it"));
+    problems.push(Problem::unlocated(Severity::Error, message).help("this is a defect: please report it"));
     Err(MigrateError::Broken(Report::new(reading.files, problems)))
 }
 

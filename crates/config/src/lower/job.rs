@@ -8,12 +8,12 @@ use containerpilot_core::plan::{
 
 use super::when::SHORTEST;
 use super::{Lower, is_service_name, opening, service_name_like};
-use crate::decode::{Given, Section, SectionInfo};
-use crate::diagnose::{Place, Severity};
+use crate::decode::{Section, SectionInfo, Spanned};
+use crate::diagnostics::{Place, Severity};
 use crate::duration;
 use crate::fields::{BackoffFields, JobFields, WatchFields};
 use crate::host::Host;
-use crate::kinds::{Patience, span_of, value_of};
+use crate::values::{TimeLimit, to_duration, value_of};
 
 impl Lower<'_> {
     pub(super) fn job(&mut self, fields: &JobFields) -> Option<Job> {
@@ -41,8 +41,8 @@ impl Lower<'_> {
         let service = self.service(fields, name.as_deref(), ttl);
         let stop = Stop {
             signal: value_of(&fields.stop_signal)?,
-            timeout: value_of(&fields.stop_timeout).filter(|time| *time > 0).map(span_of),
-            drain: value_of(&fields.drain).map(span_of)?,
+            timeout: value_of(&fields.stop_timeout).filter(|time| *time > 0).map(to_duration),
+            drain: value_of(&fields.drain).map(to_duration)?,
         };
         let raw_output =
             fields.logging.as_ref().and_then(|given| value_of(&given.value.raw)).unwrap_or(false);
@@ -97,12 +97,12 @@ impl Lower<'_> {
         });
         match &fields.timeout {
             None => Some(interval),
-            Some(Given { value: Patience::Forever, .. }) => Some(None),
-            Some(Given { value: Patience::For(time), place, .. }) if *time < SHORTEST => {
+            Some(Spanned { value: TimeLimit::Never, .. }) => Some(None),
+            Some(Spanned { value: TimeLimit::After(time), place, .. }) if *time < SHORTEST => {
                 self.error(*place, "`timeout` must be at least 1ms", "leave it out to have none");
                 None
             }
-            Some(Given { value: Patience::For(time), .. }) => Some(Some(span_of(*time))),
+            Some(Spanned { value: TimeLimit::After(time), .. }) => Some(Some(to_duration(*time))),
         }
     }
 
@@ -143,7 +143,8 @@ impl Lower<'_> {
             self.error(place, "`initial` is longer than `max`", "");
             return None;
         }
-        let (initial, max, reset) = (span_of(initial.value), span_of(max.value), span_of(reset.value));
+        let (initial, max, reset) =
+            (to_duration(initial.value), to_duration(max.value), to_duration(reset.value));
         Some(Some(Backoff { initial, max, reset }))
     }
 
@@ -164,7 +165,7 @@ impl Lower<'_> {
     /// A user or a group, which must exist (P9).
     pub(super) fn account(
         &mut self,
-        given: Option<&Given<Principal>>,
+        given: Option<&Spanned<Principal>>,
         what: &str,
         exists: fn(&dyn Host, &str) -> bool,
     ) -> Option<Option<Principal>> {
@@ -230,11 +231,11 @@ impl Lower<'_> {
             enable_tag_override: extras
                 .and_then(|extras| value_of(&extras.enable_tag_override))
                 .unwrap_or(false),
-            deregister_critical_after: deregister_after?.map(span_of),
+            deregister_critical_after: deregister_after?.map(to_duration),
         }))
     }
 
-    fn with_unit(&mut self, given: &Given<String>, severity: Severity) -> Option<i64> {
+    fn with_unit(&mut self, given: &Spanned<String>, severity: Severity) -> Option<i64> {
         match duration::parse_go(&given.value) {
             Ok(time) => Some(time),
             Err(error) => {
@@ -293,7 +294,7 @@ impl Lower<'_> {
         info: &SectionInfo,
         section: Place,
         at: Place,
-        given: Option<&Given<i64>>,
+        given: Option<&Spanned<i64>>,
         key: &str,
     ) -> Option<Duration> {
         match given {
@@ -314,7 +315,7 @@ impl Lower<'_> {
                 self.error(given.place, format!("`{key}` must be at least 1ms"), "");
                 None
             }
-            Some(given) => Some(span_of(given.value)),
+            Some(given) => Some(to_duration(given.value)),
         }
     }
 }

@@ -5,7 +5,7 @@ use super::value::Value;
 
 /// Go's basic kinds; lists, maps and nothing have none.
 #[derive(PartialEq, Eq)]
-enum Kind {
+enum ValueType {
     Bool,
     Complex,
     Float,
@@ -15,15 +15,15 @@ enum Kind {
     None,
 }
 
-fn kind(value: &Value) -> Kind {
+fn kind(value: &Value) -> ValueType {
     match value {
-        Value::Bool(_) => Kind::Bool,
-        Value::Complex(..) => Kind::Complex,
-        Value::Float(_) => Kind::Float,
-        Value::Int(_) => Kind::Int,
-        Value::Text(_) => Kind::Text,
-        Value::Byte(_) => Kind::Byte,
-        Value::Nil | Value::Ints(_) | Value::Texts(_) | Value::Map(_) => Kind::None,
+        Value::Bool(_) => ValueType::Bool,
+        Value::Complex(..) => ValueType::Complex,
+        Value::Float(_) => ValueType::Float,
+        Value::Int(_) => ValueType::Int,
+        Value::Text(_) => ValueType::Text,
+        Value::Byte(_) => ValueType::Byte,
+        Value::Nil | Value::Ints(_) | Value::Texts(_) | Value::Map(_) => ValueType::None,
     }
 }
 
@@ -67,7 +67,7 @@ pub(super) fn equal(arguments: &[Value]) -> Result<bool, Problem> {
             }
             (Value::Text(left), Value::Text(right)) => left == right,
             (Value::Nil, other) | (other, Value::Nil) => matches!(other, Value::Nil),
-            _ if kind(first) == Kind::None && kind(other) == Kind::None => {
+            _ if kind(first) == ValueType::None && kind(other) == ValueType::None => {
                 return Err(Problem::new(format!("{} cannot be compared", other.described()))
                     .help("compare an element (`index`), the length (`len`), or the joined text (`join`)")
                     .at(index + 1));
@@ -85,7 +85,7 @@ pub(super) fn equal(arguments: &[Value]) -> Result<bool, Problem> {
 pub(super) fn less(arguments: &[Value]) -> Result<bool, Problem> {
     let [left, right] = arguments else { return Ok(false) };
     for (index, value) in arguments.iter().enumerate() {
-        if kind(value) == Kind::None {
+        if kind(value) == ValueType::None {
             return Err(Problem::new(format!("{} has no order", value.described()))
                 .help("numbers and texts can be compared")
                 .at(index));

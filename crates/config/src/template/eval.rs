@@ -1,9 +1,9 @@
 //! Computes pipelines.
 
+use super::budget::Budget;
 use super::funcs::{Context, Function, Parameter, Problem};
-use super::meter::Meter;
 use super::scope::Scope;
-use super::tree::{Command, Field, Kind, Operand, Pipe};
+use super::tree::{Command, Field, Operand, Pipe, ValueType};
 use super::value::{Text, Value};
 use super::{Stage, TemplateError};
 use crate::limits;
@@ -23,7 +23,7 @@ pub(super) struct State<'s> {
     pub(super) names: &'s [String],
     /// The variables; `None` for one whose value could not be computed.
     pub(super) scope: Scope<Option<Value>>,
-    pub(super) meter: Meter,
+    pub(super) budget: Budget,
     pub(super) errors: Vec<TemplateError>,
     reported: BTreeSet<Span>,
     /// No further errors are wanted, or a limit was met.
@@ -37,7 +37,7 @@ impl<'s> State<'s> {
             environment: Rc::new(environment),
             names,
             scope: Scope::new(),
-            meter: Meter::default(),
+            budget: Budget::default(),
             errors: Vec::new(),
             reported: BTreeSet::new(),
             over: false,
@@ -94,19 +94,19 @@ impl<'s> State<'s> {
     }
 
     fn command(&mut self, dot: &Value, command: &Command, last: Option<Value>) -> Result<Value, Failed> {
-        if let Err(problem) = self.meter.step(1) {
+        if let Err(problem) = self.budget.step(1) {
             return Err(self.report(command.span, problem));
         }
         let operand = &command.operand;
         let arguments = &command.arguments;
         match &operand.kind {
-            Kind::Function(function) => self.call(dot, *function, operand.span, arguments, last),
-            Kind::Fields(fields) => self.fields(dot.clone(), fields, operand, arguments, last.is_some()),
-            Kind::Chain(inner, fields) => {
+            ValueType::Function(function) => self.call(dot, *function, operand.span, arguments, last),
+            ValueType::Fields(fields) => self.fields(dot.clone(), fields, operand, arguments, last.is_some()),
+            ValueType::Chain(inner, fields) => {
                 let value = self.operand(dot, inner)?;
                 self.fields(value, fields, operand, arguments, last.is_some())
             }
-            Kind::Variable(name, fields) if !fields.is_empty() => {
+            ValueType::Variable(name, fields) if !fields.is_empty() => {
                 let value = self.variable(*name, operand.span)?;
                 self.fields(value, fields, operand, arguments, last.is_some())
             }
@@ -114,7 +114,7 @@ impl<'s> State<'s> {
                 if !arguments.is_empty() || last.is_some() {
                     return Err(self.no_function(operand, arguments));
                 }
-                if matches!(operand.kind, Kind::Nil) {
+                if matches!(operand.kind, ValueType::Nil) {
                     return Err(self.lone_nil(operand.span));
                 }
                 self.operand(dot, operand)
@@ -141,18 +141,18 @@ impl<'s> State<'s> {
     /// The value of an operand without arguments.
     fn operand(&mut self, dot: &Value, operand: &Operand) -> Result<Value, Failed> {
         match &operand.kind {
-            Kind::Dot => Ok(dot.clone()),
-            Kind::Nil => Ok(Value::Nil),
-            Kind::Constant(value) => Ok(value.clone()),
-            Kind::Overflow => Err(self.overflow(operand.span)),
-            Kind::Function(function) => self.call(dot, *function, operand.span, &[], None),
-            Kind::Fields(fields) => self.fields(dot.clone(), fields, operand, &[], false),
-            Kind::Variable(name, fields) => {
+            ValueType::Dot => Ok(dot.clone()),
+            ValueType::Nil => Ok(Value::Nil),
+            ValueType::Constant(value) => Ok(value.clone()),
+            ValueType::Overflow => Err(self.overflow(operand.span)),
+            ValueType::Function(function) => self.call(dot, *function, operand.span, &[], None),
+            ValueType::Fields(fields) => self.fields(dot.clone(), fields, operand, &[], false),
+            ValueType::Variable(name, fields) => {
                 let value = self.variable(*name, operand.span)?;
                 self.fields(value, fields, operand, &[], false)
             }
-            Kind::Pipe(pipe) => self.pipeline(dot, pipe),
-            Kind::Chain(inner, fields) => {
+            ValueType::Pipe(pipe) => self.pipeline(dot, pipe),
+            ValueType::Chain(inner, fields) => {
                 let value = self.operand(dot, inner)?;
                 self.fields(value, fields, operand, &[], false)
             }
@@ -250,7 +250,7 @@ impl<'s> State<'s> {
         if let Some(value) = last {
             values.push(self.fitting(value, function, parameter(arguments.len()), name)?);
         }
-        let mut context = Context { meter: &mut self.meter, environment: &self.environment };
+        let mut context = Context { budget: &mut self.budget, environment: &self.environment };
         function.call(&mut context, &values).map_err(|problem| {
             let span = problem
                 .argument

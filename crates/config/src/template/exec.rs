@@ -192,7 +192,7 @@ impl<'t> Writer<'t> {
     }
 
     fn enter(&mut self, nodes: &'t [Node], dot: Value, mark: usize) {
-        if let Err(problem) = self.state.meter.step(1) {
+        if let Err(problem) = self.state.budget.step(1) {
             let span = nodes.iter().find_map(place).unwrap_or_default();
             self.state.report(span, problem);
         }
@@ -208,7 +208,7 @@ impl<'t> Writer<'t> {
             Value::Ints(list) => Items::Ints(list),
             Value::Texts(list) => Items::Texts(list),
             Value::Map(map) => {
-                if let Err(problem) = self.state.meter.bytes(map.len() * size_of::<(Text, Text)>()) {
+                if let Err(problem) = self.state.budget.bytes(map.len() * size_of::<(Text, Text)>()) {
                     self.state.report(block.pipe.span, problem);
                     return;
                 }
@@ -287,7 +287,7 @@ impl<'t> Writer<'t> {
                     .help("look for a `range` over a long list"),
             )
         } else {
-            self.state.meter.step(1).and_then(|()| self.state.meter.bytes(16)).err()
+            self.state.budget.step(1).and_then(|()| self.state.budget.bytes(16)).err()
         };
         match problem {
             Some(problem) => {
@@ -315,7 +315,7 @@ impl<'t> Writer<'t> {
                 let mut out = Output::new(limits::RENDERED_BYTES);
                 format::print(&mut out, std::slice::from_ref(other));
                 made = out.finish().unwrap_or_else(|| vec![b' '; limits::RENDERED_BYTES + 1]);
-                if let Err(problem) = self.state.meter.bytes(made.len()) {
+                if let Err(problem) = self.state.budget.bytes(made.len()) {
                     self.state.report(span, problem);
                     return;
                 }

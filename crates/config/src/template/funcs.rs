@@ -1,6 +1,6 @@
 //! The functions a template can call: Go's own and those of ContainerPilot.
 
-use super::meter::{self, Meter};
+use super::budget::{self, Budget};
 use super::value::{List, Text, Value};
 use super::{compare, format, letters, lists, quote, regex};
 use memchr::memmem;
@@ -32,7 +32,7 @@ type Run = fn(&mut Context<'_>, &[Value]) -> Result<Value, Problem>;
 
 /// What functions need besides their arguments.
 pub(super) struct Context<'m> {
-    pub(super) meter: &'m mut Meter,
+    pub(super) budget: &'m mut Budget,
     pub(super) environment: &'m Rc<BTreeMap<Text, Text>>,
 }
 
@@ -137,7 +137,8 @@ static FUNCTIONS: [Signature; 26] = [
         ".NAME | regexReplaceAll \"pattern\" \"to\"",
         |context, arguments| {
             let (pattern, to, subject) = (text(arguments, 0), text(arguments, 1), text(arguments, 2));
-            regex::replace_all(&pattern, &to, &subject, context.meter).map(|out| Value::Text(Text::from(out)))
+            regex::replace_all(&pattern, &to, &subject, context.budget)
+                .map(|out| Value::Text(Text::from(out)))
         },
     ),
     entry("loop", &[], true, "loop 3, or loop 2 5", lists::count),
@@ -198,10 +199,10 @@ fn last(_: &mut Context<'_>, arguments: &[Value]) -> Result<Value, Problem> {
 
 /// Text made by a printer that stops when it has made too much.
 fn made(context: &mut Context<'_>, print: impl FnOnce(&mut format::Output)) -> Result<Value, Problem> {
-    let mut out = format::Output::new(context.meter.left());
+    let mut out = format::Output::new(context.budget.left());
     print(&mut out);
-    let bytes = out.finish().ok_or_else(meter::too_much)?;
-    context.meter.bytes(bytes.len())?;
+    let bytes = out.finish().ok_or_else(budget::too_much)?;
+    context.budget.bytes(bytes.len())?;
     Ok(Value::Text(Text::from(bytes)))
 }
 
@@ -238,11 +239,11 @@ fn escaped(
         }
     };
     // No escape is longer than six bytes for one.
-    if plain.len().saturating_mul(6) > context.meter.left() {
-        return Err(meter::too_much());
+    if plain.len().saturating_mul(6) > context.budget.left() {
+        return Err(budget::too_much());
     }
     let out = escape(&plain);
-    context.meter.bytes(out.len())?;
+    context.budget.bytes(out.len())?;
     Ok(Value::Text(Text::from(out)))
 }
 
@@ -252,8 +253,8 @@ fn split(context: &mut Context<'_>, arguments: &[Value]) -> Result<Value, Proble
     let subject = subject.cut(start, end);
     let mut parts = Vec::new();
     let mut add = |context: &mut Context<'_>, part: Text| {
-        context.meter.step(1)?;
-        context.meter.bytes(size_of::<Text>())?;
+        context.budget.step(1)?;
+        context.budget.bytes(size_of::<Text>())?;
         parts.push(part);
         Ok(())
     };
@@ -290,8 +291,8 @@ fn join(context: &mut Context<'_>, arguments: &[Value]) -> Result<Value, Problem
         .iter()
         .map(|item| item.len())
         .fold(separator.len().saturating_mul(items.len().saturating_sub(1)), usize::saturating_add);
-    context.meter.step(items.len() as u64)?;
-    context.meter.bytes(size)?;
+    context.budget.step(items.len() as u64)?;
+    context.budget.bytes(size)?;
     let mut out = Vec::with_capacity(size);
     for (index, item) in items.iter().enumerate() {
         if index > 0 {
@@ -310,8 +311,8 @@ fn replace_all(context: &mut Context<'_>, arguments: &[Value]) -> Result<Value, 
         memmem::find_iter(&subject, &*from).count()
     };
     let size = subject.len().saturating_add(times.saturating_mul(to.len()));
-    context.meter.step(times as u64 + subject.len() as u64 / 64)?;
-    context.meter.bytes(size)?;
+    context.budget.step(times as u64 + subject.len() as u64 / 64)?;
+    context.budget.bytes(size)?;
     let mut out = Vec::with_capacity(size.saturating_sub(times.saturating_mul(from.len())));
     let mut at = 0;
     if from.is_empty() {

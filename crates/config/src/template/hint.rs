@@ -2,7 +2,7 @@
 
 use super::funcs::Function;
 use super::letters::decode;
-use super::lex::{Flaw, Kind as Word, Token};
+use super::lex::{Flaw, Token, ValueType as Word};
 use super::pipe::{Context, Mistake, Words};
 use super::tree::Pipe;
 use crate::limits;

@@ -1,6 +1,6 @@
 //! Characters: how bytes become runes in Go, and which runes are letters, digits or printable.
 
-use crate::runes::{self, Class};
+use crate::unicode::{self, Class};
 use std::sync::LazyLock;
 
 /// What an invalid byte counts as.
@@ -75,13 +75,13 @@ pub(super) fn trimmed(bytes: &[u8]) -> (usize, usize) {
 
 /// Whether a name may contain it: a letter, a decimal digit or `_`.
 pub(super) fn is_name(rune: char) -> bool {
-    static CLASS: LazyLock<Class> = LazyLock::new(|| runes::categories(&["L", "Nd"]));
+    static CLASS: LazyLock<Class> = LazyLock::new(|| unicode::categories(&["L", "Nd"]));
     if rune.is_ascii() { rune.is_ascii_alphanumeric() || rune == '_' } else { CLASS.holds(rune) }
 }
 
 /// Whether Go prints it as it is: letters, marks, numbers, punctuation, symbols, and the plain space.
 pub(super) fn is_print(rune: char) -> bool {
-    static CLASS: LazyLock<Class> = LazyLock::new(|| runes::categories(&["L", "M", "N", "P", "S"]));
+    static CLASS: LazyLock<Class> = LazyLock::new(|| unicode::categories(&["L", "M", "N", "P", "S"]));
     if rune.is_ascii() { (' '..='~').contains(&rune) } else { CLASS.holds(rune) }
 }
 

@@ -5,7 +5,7 @@ use crate::span::Span;
 
 /// What a word is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ValueType {
     Space,
     Assign,
     Declare,
@@ -84,7 +84,7 @@ pub(super) enum Flaw {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Token {
-    pub(super) kind: Kind,
+    pub(super) kind: ValueType,
     pub(super) span: Span,
 }
 
@@ -155,50 +155,50 @@ impl<'s> Lexer<'s> {
         let start = self.position;
         let kind = self.word();
         let token = Token { kind, span: Span::new(start, self.position) };
-        if matches!(kind, Kind::Right | Kind::Broken(_)) {
+        if matches!(kind, ValueType::Right | ValueType::Broken(_)) {
             self.over = Some(token);
         }
         token
     }
 
-    fn word(&mut self) -> Kind {
+    fn word(&mut self) -> ValueType {
         if let Some((width, trims)) = closing(self.rest()) {
             if !self.opened.is_empty() {
-                return Kind::Broken(Flaw::UnclosedParenthesis);
+                return ValueType::Broken(Flaw::UnclosedParenthesis);
             }
             self.position += width;
             self.closed = Some(trims);
-            return Kind::Right;
+            return ValueType::Right;
         }
         let (rune, width) = decode(self.rest());
         if width == 0 {
-            return Kind::Broken(Flaw::Unclosed);
+            return ValueType::Broken(Flaw::Unclosed);
         }
         self.position += width;
         match rune {
             ' ' | '\t' | '\r' | '\n' => self.space(),
-            '=' => Kind::Assign,
+            '=' => ValueType::Assign,
             ':' if self.peek() == Some(b'=') => {
                 self.position += 1;
-                Kind::Declare
+                ValueType::Declare
             }
-            ':' => Kind::Broken(Flaw::Colon),
-            '|' => Kind::Pipe,
+            ':' => ValueType::Broken(Flaw::Colon),
+            '|' => ValueType::Pipe,
             '"' => self.quoted(b'"', Flaw::Quote),
             '\'' => match self.quoted(b'\'', Flaw::CharacterQuote) {
-                Kind::Quoted => Kind::Character,
+                ValueType::Quoted => ValueType::Character,
                 broken => broken,
             },
             '`' => match memchr::memchr(b'`', self.rest()) {
                 Some(length) => {
                     self.position += length + 1;
-                    Kind::Quoted
+                    ValueType::Quoted
                 }
-                None => Kind::Broken(Flaw::RawQuote),
+                None => ValueType::Broken(Flaw::RawQuote),
             },
-            '$' => self.name(Kind::Variable, Kind::Variable),
+            '$' => self.name(ValueType::Variable, ValueType::Variable),
             '.' if !self.peek().is_some_and(|byte| byte.is_ascii_digit()) => {
-                self.name(Kind::Field, Kind::Dot)
+                self.name(ValueType::Field, ValueType::Dot)
             }
             '.' | '+' | '-' | '0'..='9' => {
                 self.position -= 1;
@@ -206,23 +206,25 @@ impl<'s> Lexer<'s> {
             }
             '(' => {
                 self.opened.push(self.position - 1);
-                Kind::Open
+                ValueType::Open
             }
-            ')' if self.opened.pop().is_none() => Kind::Broken(Flaw::LooseParenthesis),
-            ')' => Kind::Close,
+            ')' if self.opened.pop().is_none() => ValueType::Broken(Flaw::LooseParenthesis),
+            ')' => ValueType::Close,
             _ if is_name(rune) => {
                 let start = self.position - width;
-                match self.name(Kind::Identifier, Kind::Identifier) {
-                    Kind::Identifier => reserved(self.source.get(start..self.position).unwrap_or_default()),
+                match self.name(ValueType::Identifier, ValueType::Identifier) {
+                    ValueType::Identifier => {
+                        reserved(self.source.get(start..self.position).unwrap_or_default())
+                    }
                     broken => broken,
                 }
             }
-            '!'..='~' => Kind::Symbol,
-            _ => Kind::Broken(Flaw::Unknown),
+            '!'..='~' => ValueType::Symbol,
+            _ => ValueType::Broken(Flaw::Unknown),
         }
     }
 
-    fn space(&mut self) -> Kind {
+    fn space(&mut self) -> ValueType {
         while self.peek().is_some_and(is_space) {
             // The last space before `-}}` belongs to the closing delimiter.
             if closing(self.rest()).is_some() {
@@ -230,15 +232,15 @@ impl<'s> Lexer<'s> {
             }
             self.position += 1;
         }
-        Kind::Space
+        ValueType::Space
     }
 
-    fn quoted(&mut self, quote: u8, flaw: Flaw) -> Kind {
+    fn quoted(&mut self, quote: u8, flaw: Flaw) -> ValueType {
         loop {
             let Some(length) =
                 self.rest().iter().position(|&byte| byte == quote || byte == b'\\' || byte == b'\n')
             else {
-                return Kind::Broken(flaw);
+                return ValueType::Broken(flaw);
             };
             self.position += length;
             match self.peek() {
@@ -247,15 +249,15 @@ impl<'s> Lexer<'s> {
                 }
                 Some(byte) if byte == quote => {
                     self.position += 1;
-                    return Kind::Quoted;
+                    return ValueType::Quoted;
                 }
-                _ => return Kind::Broken(flaw),
+                _ => return ValueType::Broken(flaw),
             }
         }
     }
 
     /// The letters and digits from here on; `alone` if there are none.
-    fn name(&mut self, kind: Kind, alone: Kind) -> Kind {
+    fn name(&mut self, kind: ValueType, alone: ValueType) -> ValueType {
         let start = self.position;
         loop {
             let (rune, width) = decode(self.rest());
@@ -269,22 +271,22 @@ impl<'s> Lexer<'s> {
             Some(byte) => is_space(byte),
         };
         if !ends {
-            return Kind::Broken(Flaw::Name);
+            return ValueType::Broken(Flaw::Name);
         }
         if self.position == start { alone } else { kind }
     }
 
-    fn number(&mut self) -> Kind {
+    fn number(&mut self) -> ValueType {
         if !self.scan_number() {
-            return Kind::Broken(Flaw::Number);
+            return ValueType::Broken(Flaw::Number);
         }
         if !matches!(self.peek(), Some(b'+' | b'-')) {
-            return Kind::Number;
+            return ValueType::Number;
         }
         if self.scan_number() && self.source.get(self.position - 1) == Some(&b'i') {
-            Kind::Complex
+            ValueType::Complex
         } else {
-            Kind::Broken(Flaw::Number)
+            ValueType::Broken(Flaw::Number)
         }
     }
 
@@ -328,10 +330,10 @@ impl<'s> Lexer<'s> {
     }
 }
 
-fn reserved(word: &[u8]) -> Kind {
-    Kind::Keyword(match word {
-        b"true" | b"false" => return Kind::Bool,
-        b"nil" => return Kind::Nil,
+fn reserved(word: &[u8]) -> ValueType {
+    ValueType::Keyword(match word {
+        b"true" | b"false" => return ValueType::Bool,
+        b"nil" => return ValueType::Nil,
         b"block" => Keyword::Block,
         b"break" => Keyword::Break,
         b"continue" => Keyword::Continue,
@@ -342,6 +344,6 @@ fn reserved(word: &[u8]) -> Kind {
         b"range" => Keyword::Range,
         b"template" => Keyword::Template,
         b"with" => Keyword::With,
-        _ => return Kind::Identifier,
+        _ => return ValueType::Identifier,
     })
 }

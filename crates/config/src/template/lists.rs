@@ -158,9 +158,9 @@ pub(super) fn count(context: &mut Context<'_>, arguments: &[Value]) -> Result<Va
         }
     };
     let turns = start.abs_diff(stop);
-    context.meter.step(turns)?;
+    context.budget.step(turns)?;
     let length = usize::try_from(turns).unwrap_or(usize::MAX);
-    context.meter.bytes(length.saturating_mul(size_of::<i64>() * 2))?;
+    context.budget.bytes(length.saturating_mul(size_of::<i64>() * 2))?;
     let mut items: Vec<i64> =
         if stop < start { (stop..start).rev().map(|i| i + 1).collect() } else { (start..stop).collect() };
     // Go grows the list by doubling, and `slice` can see the spare room. Beyond 512 it grows by other steps,

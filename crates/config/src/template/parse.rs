@@ -5,7 +5,7 @@
 
 use super::hint;
 use super::letters;
-use super::lex::{self, Flaw, Keyword, Kind as Word, Token};
+use super::lex::{self, Flaw, Keyword, Token, ValueType as Word};
 use super::pipe::{self, Context, Mistake, Names, Words};
 use super::quote;
 use super::tree::{Block, Node, Pipe, Program};

@@ -1,12 +1,12 @@
 //! Runs regular expressions in time proportional to pattern and subject, whatever they are: all threads of the match
 //! advance together, one character at a time, the preferred ones first.
 
+use super::budget::Budget;
 use super::funcs::Problem;
 use super::letters::{self, decode};
-use super::meter::Meter;
 use super::regex::Tree;
 use crate::limits;
-use crate::runes::holds;
+use crate::unicode::holds;
 use std::rc::Rc;
 
 /// A condition on a place in the subject.
@@ -200,7 +200,7 @@ struct Machine<'p> {
 
 impl Machine<'_> {
     /// The leftmost match at or after `from`, the preferred one of those that begin there.
-    fn find(&mut self, from: usize, meter: &mut Meter) -> Result<Option<Slots>, Problem> {
+    fn find(&mut self, from: usize, budget: &mut Budget) -> Result<Option<Slots>, Problem> {
         let mut found: Option<Slots> = None;
         self.now.clear();
         let mut at = from;
@@ -213,7 +213,7 @@ impl Machine<'_> {
                 break;
             }
             self.steps += 1;
-            self.charge(meter)?;
+            self.charge(budget)?;
             let (rune, width) = decode(self.subject.get(at..).unwrap_or_default());
             self.later.clear();
             let threads = std::mem::take(&mut self.now.list);
@@ -238,14 +238,14 @@ impl Machine<'_> {
             }
             at += width;
         }
-        self.charge(meter)?;
+        self.charge(budget)?;
         Ok(found)
     }
 
-    fn charge(&mut self, meter: &mut Meter) -> Result<(), Problem> {
+    fn charge(&mut self, budget: &mut Budget) -> Result<(), Problem> {
         // A move of the machine is cheaper than a step of the template.
         if self.steps >= 2 {
-            meter.step(self.steps / 2)?;
+            budget.step(self.steps / 2)?;
             self.steps %= 2;
         }
         Ok(())
@@ -324,7 +324,7 @@ pub(super) fn replace_all(
     names: &[Option<String>],
     to: &[u8],
     subject: &[u8],
-    meter: &mut Meter,
+    budget: &mut Budget,
 ) -> Result<Vec<u8>, Problem> {
     let size = program.len();
     let mut machine = Machine {
@@ -338,7 +338,7 @@ pub(super) fn replace_all(
     let mut out = Vec::new();
     let (mut copied, mut search) = (0, 0);
     while search <= subject.len() {
-        let Some(slots) = machine.find(search, meter)? else { break };
+        let Some(slots) = machine.find(search, budget)? else { break };
         let (start, end) = (slots.first().copied().unwrap_or(0), slots.get(1).copied().unwrap_or(0));
         let length = out.len();
         out.extend_from_slice(subject.get(copied..start).unwrap_or_default());
@@ -346,7 +346,7 @@ pub(super) fn replace_all(
         if end > copied || start == 0 {
             expand(&mut out, to, names, subject, &slots);
         }
-        meter.bytes(out.len() - length)?;
+        budget.bytes(out.len() - length)?;
         copied = end;
         let (_, width) = decode(subject.get(search..).unwrap_or_default());
         search = if search + width > end {
@@ -358,7 +358,7 @@ pub(super) fn replace_all(
         };
     }
     out.extend_from_slice(subject.get(copied..).unwrap_or_default());
-    meter.bytes(subject.len().saturating_sub(copied))?;
+    budget.bytes(subject.len().saturating_sub(copied))?;
     Ok(out)
 }
 

@@ -2,11 +2,11 @@
 
 use super::funcs::Function;
 use super::hint;
-use super::lex::{Flaw, Kind as Word, Lexer, Token};
+use super::lex::{Flaw, Lexer, Token, ValueType as Word};
 use super::number::{self, Number, NumberError};
 use super::quote::{self, Character};
 use super::scope::{DOLLAR, Name, Scope};
-use super::tree::{Command, Field, Kind, Operand, Pipe};
+use super::tree::{Command, Field, Operand, Pipe, ValueType};
 use super::value::{Text, Value};
 use crate::limits;
 use crate::span::Span;
@@ -299,21 +299,21 @@ impl<'s> Reader<'_, 's> {
         }
         let whole = fields.last().map_or(term.span, |last| term.span.to(last.span));
         term.kind = match term.kind {
-            Kind::Fields(mut before) => {
+            ValueType::Fields(mut before) => {
                 before.extend(fields);
-                Kind::Fields(before)
+                ValueType::Fields(before)
             }
-            Kind::Variable(name, _) => Kind::Variable(name, fields),
-            Kind::Dot => {
+            ValueType::Variable(name, _) => ValueType::Variable(name, fields),
+            ValueType::Dot => {
                 return Err(Mistake::new(term.span.to(first.span), "there is one dot too many")
                     .help(format!("write {}", self.words.shown(first.span))));
             }
-            Kind::Nil | Kind::Constant(_) | Kind::Overflow => {
+            ValueType::Nil | ValueType::Constant(_) | ValueType::Overflow => {
                 let shown = self.words.shown(term.span);
                 return Err(Mistake::new(first.span, format!("`{shown}` is a constant and has no fields"))
                     .help("put a space between two arguments"));
             }
-            kind => Kind::Chain(Box::new(Operand { kind, span: term.span }), fields),
+            kind => ValueType::Chain(Box::new(Operand { kind, span: term.span }), fields),
         };
         term.span = whole;
         Ok(term)
@@ -333,7 +333,7 @@ impl<'s> Reader<'_, 's> {
         let pipe = self.pipeline(context, Word::Close)?;
         self.depth -= 1;
         let end = self.words.last.map_or(open, |last| last.span);
-        Ok(Operand { kind: Kind::Pipe(Box::new(pipe)), span: open.to(end) })
+        Ok(Operand { kind: ValueType::Pipe(Box::new(pipe)), span: open.to(end) })
     }
 
     fn term(&mut self) -> Result<Option<Operand>, Mistake> {
@@ -350,37 +350,37 @@ impl<'s> Reader<'_, 's> {
         let text = self.words.text(span);
         let kind = match token.kind {
             Word::Identifier => match Function::named(text) {
-                Some(function) => Kind::Function(function),
+                Some(function) => ValueType::Function(function),
                 None => return Err(hint::unknown_function(self.words, span, text)),
             },
-            Word::Dot => Kind::Dot,
-            Word::Nil => Kind::Nil,
+            Word::Dot => ValueType::Dot,
+            Word::Nil => ValueType::Nil,
             Word::Variable => {
                 let name = self.names.number(text);
                 if self.names.scope.get(name).is_none() {
                     return Err(hint::unknown_variable(span, text));
                 }
-                Kind::Variable(name, Vec::new())
+                ValueType::Variable(name, Vec::new())
             }
-            Word::Field => Kind::Fields(vec![self.field(token)]),
-            Word::Bool => Kind::Constant(Value::Bool(text == b"true")),
+            Word::Field => ValueType::Fields(vec![self.field(token)]),
+            Word::Bool => ValueType::Constant(Value::Bool(text == b"true")),
             Word::Character => match quote::character(text) {
-                Character::Code(code) => Kind::Constant(Value::Int(code)),
+                Character::Code(code) => ValueType::Constant(Value::Int(code)),
                 Character::NotOne => return Err(hint::not_one_character(span, text)),
                 Character::BadEscape => return Err(bad_escape(span)),
             },
             Word::Complex => match number::complex(text) {
-                Some(value) => Kind::Constant(value),
+                Some(value) => ValueType::Constant(value),
                 None => return Err(hint::bad_number(span, text)),
             },
             Word::Number => match number::number(text) {
-                Ok(Number::Value(value)) => Kind::Constant(value),
-                Ok(Number::Overflow) => Kind::Overflow,
+                Ok(Number::Value(value)) => ValueType::Constant(value),
+                Ok(Number::Overflow) => ValueType::Overflow,
                 Err(NumberError::TooLarge) => return Err(hint::large_number(span, text)),
                 Err(NumberError::Malformed) => return Err(hint::bad_number(span, text)),
             },
             Word::Quoted => match quote::unquote(text) {
-                Some(text) => Kind::Constant(Value::Text(Text::from(text))),
+                Some(text) => ValueType::Constant(Value::Text(Text::from(text))),
                 None => return Err(bad_escape(span)),
             },
             _ => {
@@ -400,7 +400,10 @@ fn bad_escape(span: Span) -> Mistake {
 /// Only the first command may be a plain value; the others are given what came before and must be functions.
 fn check_stages(pipe: &Pipe) -> Result<(), Mistake> {
     for command in pipe.commands.iter().skip(1) {
-        if matches!(command.operand.kind, Kind::Constant(_) | Kind::Overflow | Kind::Dot | Kind::Nil) {
+        if matches!(
+            command.operand.kind,
+            ValueType::Constant(_) | ValueType::Overflow | ValueType::Dot | ValueType::Nil
+        ) {
             return Err(Mistake::new(command.operand.span, "a value cannot stand after `|`")
                 .help("after `|` comes a function, such as `default \"x\"`"));
         }

@@ -3,11 +3,11 @@
 //! Crates were weighed and left: their syntax is not Go's, they know no bound on steps, and all that is needed beside
 //! the reader is a machine of two hundred lines.
 
+use super::budget::Budget;
 use super::funcs::Problem;
-use super::meter::Meter;
 use super::pike::{self, Assertion, Program};
 use crate::limits;
-use crate::runes::{self, Class};
+use crate::unicode::{self, Class};
 use std::rc::Rc;
 
 /// Replaces what `pattern` matches in `subject` by `to`, in which `$1` and `${name}` stand for groups.
@@ -15,9 +15,9 @@ pub(super) fn replace_all(
     pattern: &[u8],
     to: &[u8],
     subject: &[u8],
-    meter: &mut Meter,
+    budget: &mut Budget,
 ) -> Result<Vec<u8>, Problem> {
-    meter.step(pattern.len() as u64)?;
+    budget.step(pattern.len() as u64)?;
     let (tree, names) = parse(pattern).map_err(|flaw| flaw.problem(pattern))?;
     // Groups that are not asked for need not be remembered.
     let groups = if to.contains(&b'$') { names.len() } else { 1 };
@@ -26,8 +26,8 @@ pub(super) fn replace_all(
             .help("make the repeat counts smaller")
             .at(0)
     })?;
-    meter.step(program.len() as u64)?;
-    pike::replace_all(&program, &names, to, subject, meter)
+    budget.step(program.len() as u64)?;
+    pike::replace_all(&program, &names, to, subject, budget)
 }
 
 /// A regular expression.
@@ -162,7 +162,7 @@ impl<'p> Reader<'p> {
 
     fn fold(&self, class: &mut Class) {
         if self.flags.fold {
-            runes::fold(class);
+            unicode::fold(class);
         }
     }
 
@@ -456,7 +456,7 @@ impl<'p> Reader<'p> {
                 };
                 let bare = name.strip_prefix('^').unwrap_or(name);
                 negated ^= bare.len() != name.len();
-                runes::class(bare).ok_or(unknown)?
+                unicode::class(bare).ok_or(unknown)?
             }
         };
         self.fold(&mut class);

@@ -60,7 +60,7 @@ pub(super) struct Command {
 
 #[derive(Debug)]
 pub(super) struct Operand {
-    pub(super) kind: Kind,
+    pub(super) kind: ValueType,
     pub(super) span: Span,
 }
 
@@ -72,7 +72,7 @@ pub(super) struct Field {
 }
 
 #[derive(Debug)]
-pub(super) enum Kind {
+pub(super) enum ValueType {
     Dot,
     Nil,
     /// A constant.

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use containerpilot_config::diagnose::{Severity, Style};
-use containerpilot_config::host::Described;
+use containerpilot_config::diagnostics::{Severity, Style};
+use containerpilot_config::host::StaticHost;
 use containerpilot_config::legacy::{MigrateError, Version, migrate};
 use containerpilot_config::{Input, Loaded, Options, load_with_program, version};
 use containerpilot_core::event::{Code, Source};
@@ -24,7 +24,7 @@ fn input(text: &str) -> Input {
     Input { name: "old.json".into(), text: text.into() }
 }
 
-fn loaded(text: &str, program: &[&str], host: &Described) -> Loaded {
+fn loaded(text: &str, program: &[&str], host: &StaticHost) -> Loaded {
     let words = words(program);
     let program = (!words.is_empty()).then_some(words.as_slice());
     load_with_program(vec![input(text)], host, OPTIONS, program)

@@ -13,7 +13,7 @@ mod tests;
 pub(crate) use class::{Class, holds};
 use std::sync::LazyLock;
 
-/// What each character is, as runs of characters of the same kind. Kind 0 is what is not of interest.
+/// What each character is, as runs of characters of the same kind. ValueType 0 is what is not of interest.
 ///
 /// A run is a number: its length less one, times the number of kinds, plus its kind. Numbers have seven bits in a byte,
 /// the lowest first, and the top bit where more follows.

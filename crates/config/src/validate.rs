@@ -9,14 +9,14 @@ use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{Command, EventPattern, Job, Trigger};
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::decode::Given;
-use crate::diagnose::{Place, Problem, Severity};
+use crate::decode::Spanned;
+use crate::diagnostics::{Place, Problem, Severity};
 use crate::fields::{ConfigFields, CoprocessFields, JobFields, WhenFields};
 use crate::host::{Host, ProgramState};
-use crate::kinds::{EventName, EventOrFlag};
 use crate::legacy::Version;
 use crate::lower::{Draft, opening, source_named, told, written};
 use crate::suggest;
+use crate::values::{EventName, EventOrFlag};
 
 /// Checks what was read, and says what it found.
 pub(crate) fn check(
@@ -101,7 +101,7 @@ struct Wait<'a> {
 /// The events a job waits for.
 fn waits<'a>(fields: &'a JobFields, job: &'a Job) -> Vec<Wait<'a>> {
     let Some(when) = &fields.when else { return Vec::new() };
-    let together = |conditions: &'a [EventPattern], given: Option<&'a Given<Vec<_>>>| {
+    let together = |conditions: &'a [EventPattern], given: Option<&'a Spanned<Vec<_>>>| {
         let fields = given.map(|given| given.value.as_slice()).unwrap_or_default();
         conditions
             .iter()
@@ -182,8 +182,8 @@ impl Checker<'_> {
             return self.lone_source(fields);
         }
         let source = when.value.source.as_ref().filter(|given| !given.value.is_empty());
-        let never = |given: &Option<Given<EventOrFlag>>| match given {
-            Some(Given { value: EventOrFlag::Event(EventName::NeverSent(word)), .. }) => Some(*word),
+        let never = |given: &Option<Spanned<EventOrFlag>>| match given {
+            Some(Spanned { value: EventOrFlag::Event(EventName::NeverSent(word)), .. }) => Some(*word),
             _ => None,
         };
         if let Some(word) = never(&when.value.once).or(never(&when.value.each)) {
@@ -229,7 +229,7 @@ impl Checker<'_> {
     /// said all the same.
     fn lone_source(&mut self, fields: &JobFields) {
         let source = fields.when.as_ref().and_then(|when| when.value.source.as_ref());
-        let Some(Given { value, place, .. }) = source.filter(|given| !is_signal(&given.value)) else {
+        let Some(Spanned { value, place, .. }) = source.filter(|given| !is_signal(&given.value)) else {
             return;
         };
         match source_named(value) {
@@ -508,8 +508,8 @@ impl Checker<'_> {
             }
         }
         let watches = fields.watches.iter().flat_map(|given| &given.value);
-        let watches: Vec<&Given<String>> = watches.filter_map(|watch| watch.name.as_ref()).collect();
-        let first: BTreeMap<&str, &Given<String>> =
+        let watches: Vec<&Spanned<String>> = watches.filter_map(|watch| watch.name.as_ref()).collect();
+        let first: BTreeMap<&str, &Spanned<String>> =
             watches.iter().rev().map(|name| (name.value.as_str(), *name)).collect();
         for name in watches {
             if first.get(name.value.as_str()).is_some_and(|first| !std::ptr::eq(*first, name)) {
@@ -526,7 +526,7 @@ impl Checker<'_> {
 
     /// Programs that are not there, or may not be run.
     fn programs(&mut self, fields: &ConfigFields) {
-        let mut commands: Vec<(&Given<Command>, bool)> = Vec::new();
+        let mut commands: Vec<(&Spanned<Command>, bool)> = Vec::new();
         for (job, _) in &self.pairs {
             // A directory or a PATH of its own changes what a name means; only the start will tell.
             let elsewhere =
@@ -588,7 +588,7 @@ impl Checker<'_> {
 /// Whether a source is meant to be a signal: `SIGTERM`, `sighup`.
 fn is_signal(source: &str) -> bool {
     let sig = source.get(..3).is_some_and(|start| start.eq_ignore_ascii_case("sig"));
-    source.starts_with("SIG") || sig && crate::kinds::signal_named(source).is_some()
+    source.starts_with("SIG") || sig && crate::values::signal_named(source).is_some()
 }
 
 fn no_start_timeout(fields: &JobFields) -> bool {

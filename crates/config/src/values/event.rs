@@ -2,7 +2,7 @@
 
 use containerpilot_core::event::Code;
 
-use crate::decode::{Cx, Kind, Shape, found};
+use crate::decode::{DecodeContext, Shape, ValueType, found};
 use crate::json5::{Node, Value};
 
 /// The code of an event, or a name that 3.8 knows but that never comes.
@@ -59,16 +59,16 @@ const OTHER_EVENTS: [(&str, &str); 18] = [
 /// An event's name.
 pub struct Event;
 
-impl Kind for Event {
+impl ValueType for Event {
     type Value = EventName;
     const SHAPE: Shape = Shape::OneOf(&EVENT_NAMES);
-    fn read(cx: &mut Cx<'_>, key: &'static str, node: &Node) -> Option<EventName> {
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<EventName> {
         let text = cx.text(key, node)?;
         event_named(cx, key, node, &text)
     }
 }
 
-fn event_named(cx: &mut Cx<'_>, key: &str, node: &Node, text: &str) -> Option<EventName> {
+fn event_named(cx: &mut DecodeContext<'_>, key: &str, node: &Node, text: &str) -> Option<EventName> {
     if text.is_empty() {
         return None;
     }
@@ -79,7 +79,7 @@ fn event_named(cx: &mut Cx<'_>, key: &str, node: &Node, text: &str) -> Option<Ev
         return Some(EventName::NeverSent(word));
     }
     let lower = text.to_ascii_lowercase();
-    let help = match crate::suggest::meant(text, &EVENT_NAMES, &OTHER_EVENTS) {
+    let help = match crate::suggest::best_match(text, &EVENT_NAMES, &OTHER_EVENTS) {
         _ if matches!(lower.as_str(), "started" | "running") => {
             "no event tells that a job has started; \"healthy\" tells that its health check has passed"
                 .to_owned()
@@ -94,10 +94,10 @@ fn event_named(cx: &mut Cx<'_>, key: &str, node: &Node, text: &str) -> Option<Ev
 /// An event's name, or true or false.
 pub struct EventOrBool;
 
-impl Kind for EventOrBool {
+impl ValueType for EventOrBool {
     type Value = EventOrFlag;
     const SHAPE: Shape = Shape::EventOrFlag(&EVENT_NAMES);
-    fn read(cx: &mut Cx<'_>, key: &'static str, node: &Node) -> Option<EventOrFlag> {
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<EventOrFlag> {
         match &node.value {
             Value::Bool(flag) => Some(EventOrFlag::Flag(*flag)),
             _ => {

@@ -5,12 +5,12 @@ use crate::limits;
 
 /// What a rendering has used up.
 #[derive(Debug, Default)]
-pub(super) struct Meter {
+pub(super) struct Budget {
     steps: u64,
     bytes: u64,
 }
 
-impl Meter {
+impl Budget {
     /// Counts steps: nodes visited, turns of a loop, moves of a regular expression.
     pub(super) fn step(&mut self, steps: u64) -> Result<(), Problem> {
         self.steps = self.steps.saturating_add(steps);

@@ -92,7 +92,7 @@ impl Problem {
 
     /// A problem that is not in any file.
     #[must_use]
-    pub fn nowhere(severity: Severity, message: impl Into<String>) -> Self {
+    pub fn unlocated(severity: Severity, message: impl Into<String>) -> Self {
         Self { severity, message: message.into(), place: None, label: None, help: None, cut: None }
     }
 

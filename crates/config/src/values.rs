@@ -20,11 +20,13 @@ pub use number::{Port, Whole, parse_whole};
 pub use object::{Either, ListOf, Object, ObjectOrFalse, ObjectOrText, OneOrMany, Several};
 pub use process::{Account, Limits, Mode, RESOURCES, RestartLimit, SignalName, signal_name, signal_named};
 pub use text::{Flag, Text, TextOrUnset, parse_bool};
-pub use time::{DurationOrNever, DurationText, DurationWithUnit, Patience, Seconds, SecondsOrUnset, span_of};
+pub use time::{
+    DurationOrNever, DurationText, DurationWithUnit, Seconds, SecondsOrUnset, TimeLimit, to_duration,
+};
 
-use crate::decode::Given;
+use crate::decode::Spanned;
 
 /// The value of a field, whatever its place.
-pub fn value_of<T: Clone>(given: &Option<Given<T>>) -> Option<T> {
+pub fn value_of<T: Clone>(given: &Option<Spanned<T>>) -> Option<T> {
     given.as_ref().map(|given| given.value.clone())
 }

@@ -2,16 +2,16 @@
 
 use containerpilot_core::plan::HttpTarget;
 
-use crate::decode::{Cx, Kind, Shape, found};
+use crate::decode::{DecodeContext, Shape, ValueType, found};
 use crate::json5::Node;
 
 /// A URL that a check asks for (H5).
 pub struct HttpUrl;
 
-impl Kind for HttpUrl {
+impl ValueType for HttpUrl {
     type Value = HttpTarget;
     const SHAPE: Shape = Shape::Text;
-    fn read(cx: &mut Cx<'_>, key: &'static str, node: &Node) -> Option<HttpTarget> {
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<HttpTarget> {
         const HELP: &str = "write for example \"http://127.0.0.1:8000/health\"";
         let text = cx.text(key, node)?;
         let Some(rest) = text.strip_prefix("http://") else {
@@ -45,10 +45,10 @@ impl Kind for HttpUrl {
 /// An address that a check connects to (H5).
 pub struct TcpAddress;
 
-impl Kind for TcpAddress {
+impl ValueType for TcpAddress {
     type Value = (String, u16);
     const SHAPE: Shape = Shape::Text;
-    fn read(cx: &mut Cx<'_>, key: &'static str, node: &Node) -> Option<(String, u16)> {
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<(String, u16)> {
         let text = cx.text(key, node)?;
         let address = host_and_port(&text, None);
         if address.is_none() {

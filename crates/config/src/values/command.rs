@@ -3,16 +3,16 @@
 use containerpilot_core::plan::Command;
 
 use crate::command;
-use crate::decode::{Cx, Kind, Shape, found};
+use crate::decode::{DecodeContext, Shape, ValueType, found};
 use crate::json5::{Node, Value};
 
 /// A program and its arguments (P8).
 pub struct Exec;
 
-impl Kind for Exec {
+impl ValueType for Exec {
     type Value = Command;
     const SHAPE: Shape = Shape::Command;
-    fn read(cx: &mut Cx<'_>, key: &'static str, node: &Node) -> Option<Command> {
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<Command> {
         const HELP: &str = "write the program and its arguments as one text, or as a list of texts";
         let mut words = match &node.value {
             Value::String(text) => {
@@ -57,7 +57,7 @@ fn is_meant_for_a_shell(word: &str) -> bool {
     word.starts_with(['\'', '"']) || matches!(word, "&&" | "||" | "|" | ";" | "&" | ">" | ">>" | "<" | "2>&1")
 }
 
-fn argument(cx: &mut Cx<'_>, key: &str, item: &Node) -> Option<String> {
+fn argument(cx: &mut DecodeContext<'_>, key: &str, item: &Node) -> Option<String> {
     match &item.value {
         Value::String(text) => Some(text.clone()),
         Value::Number(number) => Some(command::number_text(number)),

@@ -3,17 +3,17 @@
 use std::marker::PhantomData;
 
 use super::list::items;
-use crate::decode::{Cx, Kind, Section, SectionInfo, Shape, found};
+use crate::decode::{DecodeContext, Section, SectionInfo, Shape, ValueType, found};
 use crate::json5::{Member, Node, Value};
 use crate::span::Span;
 
 /// An object with keys of its own.
 pub struct Object<S>(PhantomData<S>);
 
-impl<S: Section> Kind for Object<S> {
+impl<S: Section> ValueType for Object<S> {
     type Value = S;
     const SHAPE: Shape = Shape::Object(&S::INFO);
-    fn read(cx: &mut Cx<'_>, key: &'static str, node: &Node) -> Option<S> {
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<S> {
         let members = cx.members(key, node, example(&S::INFO))?;
         Some(S::from_members(cx, node.span, members))
     }
@@ -42,10 +42,10 @@ fn example(info: &SectionInfo) -> &'static str {
 /// A list of such objects; a null in it is passed over, as in 3.8.
 pub struct ListOf<S>(PhantomData<S>);
 
-impl<S: Section> Kind for ListOf<S> {
+impl<S: Section> ValueType for ListOf<S> {
     type Value = Vec<S>;
     const SHAPE: Shape = Shape::List(&S::INFO);
-    fn read(cx: &mut Cx<'_>, key: &'static str, node: &Node) -> Option<Vec<S>> {
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<Vec<S>> {
         let mut sections = Vec::new();
         each(cx, key, node, &S::INFO, &mut |cx, span, members| {
             sections.push(S::from_members(cx, span, members));
@@ -56,11 +56,11 @@ impl<S: Section> Kind for ListOf<S> {
 
 /// Reads each object of a list.
 fn each(
-    cx: &mut Cx<'_>,
+    cx: &mut DecodeContext<'_>,
     key: &str,
     node: &Node,
     info: &SectionInfo,
-    read: &mut dyn FnMut(&mut Cx<'_>, Span, &[Member]),
+    read: &mut dyn FnMut(&mut DecodeContext<'_>, Span, &[Member]),
 ) -> Option<()> {
     let passes = match &node.value {
         Value::List(_) => true,
@@ -99,10 +99,10 @@ pub struct Several<S> {
     pub listed: bool,
 }
 
-impl<S: Section> Kind for OneOrMany<S> {
+impl<S: Section> ValueType for OneOrMany<S> {
     type Value = Several<S>;
     const SHAPE: Shape = Shape::OneOrMany(&S::INFO);
-    fn read(cx: &mut Cx<'_>, key: &'static str, node: &Node) -> Option<Several<S>> {
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<Several<S>> {
         match &node.value {
             Value::List(items) if items.is_empty() => {
                 nothing_listed(cx, key, node);
@@ -114,17 +114,17 @@ impl<S: Section> Kind for OneOrMany<S> {
     }
 }
 
-fn nothing_listed(cx: &mut Cx<'_>, key: &str, node: &Node) {
+fn nothing_listed(cx: &mut DecodeContext<'_>, key: &str, node: &Node) {
     cx.error(node.span, format!("`{key}` is an empty list"), "remove it, or write what it should hold");
 }
 
 /// Such an object, or `false` to switch it off.
 pub struct ObjectOrFalse<S>(PhantomData<S>);
 
-impl<S: Section> Kind for ObjectOrFalse<S> {
+impl<S: Section> ValueType for ObjectOrFalse<S> {
     type Value = Option<S>;
     const SHAPE: Shape = Shape::ObjectOrFalse(&S::INFO);
-    fn read(cx: &mut Cx<'_>, key: &'static str, node: &Node) -> Option<Option<S>> {
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<Option<S>> {
         match &node.value {
             Value::Bool(false) => Some(None),
             Value::Object(members) => Some(Some(S::from_members(cx, node.span, members))),
@@ -149,10 +149,10 @@ pub enum Either<S> {
     Object(S),
 }
 
-impl<S: Section> Kind for ObjectOrText<S> {
+impl<S: Section> ValueType for ObjectOrText<S> {
     type Value = Either<S>;
     const SHAPE: Shape = Shape::ObjectOrText(&S::INFO);
-    fn read(cx: &mut Cx<'_>, key: &'static str, node: &Node) -> Option<Either<S>> {
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<Either<S>> {
         match &node.value {
             Value::String(text) => Some(Either::Text(text.clone())),
             Value::Object(members) => Some(Either::Object(S::from_members(cx, node.span, members))),

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use containerpilot_core::plan::{AtEnd, Format, Level, OnUnhealthy, Output, Status};
 
-use crate::decode::{Cx, Kind, Shape, found};
+use crate::decode::{DecodeContext, Shape, ValueType, found};
 use crate::json5::Node;
 
 /// A value that is one of a few texts.
@@ -22,10 +22,10 @@ pub trait Choice: Sized + Copy + 'static {
 /// One of a few texts. An empty text is as good as nothing.
 pub struct OneOf<C>(PhantomData<C>);
 
-impl<C: Choice> Kind for OneOf<C> {
+impl<C: Choice> ValueType for OneOf<C> {
     type Value = C;
     const SHAPE: Shape = Shape::OneOf(C::NAMES);
-    fn read(cx: &mut Cx<'_>, key: &'static str, node: &Node) -> Option<C> {
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<C> {
         let chosen = chosen(cx, key, node, C::NAMES, C::OTHERS, C::ANY_CASE)?;
         C::VALUES.get(chosen).copied()
     }
@@ -33,7 +33,7 @@ impl<C: Choice> Kind for OneOf<C> {
 
 /// Which of these names a text is.
 fn chosen(
-    cx: &mut Cx<'_>,
+    cx: &mut DecodeContext<'_>,
     key: &str,
     node: &Node,
     names: &[&'static str],
@@ -48,7 +48,7 @@ fn chosen(
     let chosen = names.iter().position(|name| same(name));
     if chosen.is_none() {
         let message = format!("`{key}` must be {}, not {}", listed(names), found(node));
-        let near = crate::suggest::meant(&text, names, others);
+        let near = crate::suggest::best_match(&text, names, others);
         let help = near.map(|near| format!("did you mean \"{near}\"?")).unwrap_or_default();
         cx.error(node.span, message, help);
     }
@@ -133,10 +133,10 @@ impl Choice for MetricType {
 /// Where the log goes: `stdout`, `stderr`, or a file (L1).
 pub struct LogOutput;
 
-impl Kind for LogOutput {
+impl ValueType for LogOutput {
     type Value = Output;
     const SHAPE: Shape = Shape::Text;
-    fn read(cx: &mut Cx<'_>, key: &'static str, node: &Node) -> Option<Output> {
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<Output> {
         let text = cx.text(key, node)?;
         match text.to_ascii_lowercase().as_str() {
             "" => None,

@@ -1,7 +1,7 @@
 //! A line as it fits on a screen, with nothing in it that could play tricks.
 
-use crate::runes;
 use crate::span::Span;
+use crate::unicode;
 
 /// Control characters as pictures, so that no text can play tricks on a terminal or forge lines of a log.
 pub(super) fn one_line(text: &str) -> String {
@@ -103,13 +103,13 @@ fn expand(text: &str) -> String {
 }
 
 fn columns(text: &str) -> usize {
-    text.chars().map(runes::width).sum()
+    text.chars().map(unicode::width).sum()
 }
 
 fn first_columns(text: &str, most: usize) -> (&str, bool) {
     let mut used = 0;
     for (at, c) in text.char_indices() {
-        used += runes::width(c);
+        used += unicode::width(c);
         if used > most {
             return (text.get(..at).unwrap_or_default(), true);
         }
@@ -120,7 +120,7 @@ fn first_columns(text: &str, most: usize) -> (&str, bool) {
 fn last_columns(text: &str, most: usize) -> (&str, bool) {
     let mut used = 0;
     for (at, c) in text.char_indices().rev() {
-        used += runes::width(c);
+        used += unicode::width(c);
         if used > most {
             return (text.get(at + c.len_utf8()..).unwrap_or_default(), true);
         }

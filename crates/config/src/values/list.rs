@@ -2,22 +2,22 @@
 
 use std::collections::BTreeMap;
 
-use crate::decode::{Cx, Given, Kind, Shape, found, shortened};
+use crate::decode::{DecodeContext, Shape, Spanned, ValueType, found, shortened};
 use crate::json5::{Node, Value};
 
 /// A list of texts.
 pub struct Words;
 
-impl Kind for Words {
+impl ValueType for Words {
     type Value = Vec<String>;
     const SHAPE: Shape = Shape::Words;
-    fn read(cx: &mut Cx<'_>, key: &'static str, node: &Node) -> Option<Vec<String>> {
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<Vec<String>> {
         items(cx, key, node)?.iter().map(|item| cx.text(key, item)).collect()
     }
 }
 
 /// The elements of a list. An empty object passes for an empty list, as in 3.8.
-pub(super) fn items<'n>(cx: &mut Cx<'_>, key: &str, node: &'n Node) -> Option<&'n [Node]> {
+pub(super) fn items<'n>(cx: &mut DecodeContext<'_>, key: &str, node: &'n Node) -> Option<&'n [Node]> {
     match &node.value {
         Value::List(items) => Some(items),
         Value::Object(members) if members.is_empty() => Some(&[]),
@@ -36,10 +36,10 @@ pub(super) fn items<'n>(cx: &mut Cx<'_>, key: &str, node: &'n Node) -> Option<&'
 /// A list of numbers.
 pub struct Numbers;
 
-impl Kind for Numbers {
+impl ValueType for Numbers {
     type Value = Vec<f64>;
     const SHAPE: Shape = Shape::Numbers;
-    fn read(cx: &mut Cx<'_>, key: &'static str, node: &Node) -> Option<Vec<f64>> {
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<Vec<f64>> {
         let mut numbers = Vec::new();
         for item in items(cx, key, node)? {
             let number = match &item.value {
@@ -63,10 +63,10 @@ impl Kind for Numbers {
 /// advertised job.
 pub struct Interfaces;
 
-impl Kind for Interfaces {
-    type Value = Vec<Given<String>>;
+impl ValueType for Interfaces {
+    type Value = Vec<Spanned<String>>;
     const SHAPE: Shape = Shape::WordOrWords;
-    fn read(cx: &mut Cx<'_>, key: &'static str, node: &Node) -> Option<Vec<Given<String>>> {
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<Vec<Spanned<String>>> {
         let items = match &node.value {
             Value::String(_) => std::slice::from_ref(node),
             Value::List(items) => items,
@@ -79,7 +79,7 @@ impl Kind for Interfaces {
         let mut specs = Vec::new();
         for item in items {
             let place = cx.at(item.span);
-            specs.push(Given { value: cx.text(key, item)?, place, key: place, written: true });
+            specs.push(Spanned { value: cx.text(key, item)?, place, key: place, written: true });
         }
         Some(specs)
     }
@@ -88,10 +88,10 @@ impl Kind for Interfaces {
 /// An object from text to text.
 pub struct TextMap;
 
-impl Kind for TextMap {
+impl ValueType for TextMap {
     type Value = BTreeMap<String, String>;
     const SHAPE: Shape = Shape::Map;
-    fn read(cx: &mut Cx<'_>, key: &'static str, node: &Node) -> Option<Self::Value> {
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<Self::Value> {
         let mut pairs = Vec::new();
         for member in cx.members(key, node, "{ NAME: \"value\" }")? {
             if member.key.is_empty() || member.key.contains(['=', '\0']) {

@@ -1,15 +1,15 @@
 //! Text and truth.
 
-use crate::decode::{Cx, Kind, Shape, found};
+use crate::decode::{DecodeContext, Shape, ValueType, found};
 use crate::json5::{Node, Value};
 
 /// Text; numbers and booleans are taken as text (C3).
 pub struct Text;
 
-impl Kind for Text {
+impl ValueType for Text {
     type Value = String;
     const SHAPE: Shape = Shape::Text;
-    fn read(cx: &mut Cx<'_>, key: &'static str, node: &Node) -> Option<String> {
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<String> {
         cx.text(key, node)
     }
 }
@@ -17,10 +17,10 @@ impl Kind for Text {
 /// Text of which an empty one is as good as nothing.
 pub struct TextOrUnset;
 
-impl Kind for TextOrUnset {
+impl ValueType for TextOrUnset {
     type Value = String;
     const SHAPE: Shape = Shape::Text;
-    fn read(cx: &mut Cx<'_>, key: &'static str, node: &Node) -> Option<String> {
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<String> {
         cx.text(key, node).filter(|text| !text.is_empty())
     }
 }
@@ -28,10 +28,10 @@ impl Kind for TextOrUnset {
 /// True or false, also as `"true"`, `"1"` or a number (C3).
 pub struct Flag;
 
-impl Kind for Flag {
+impl ValueType for Flag {
     type Value = bool;
     const SHAPE: Shape = Shape::Flag;
-    fn read(cx: &mut Cx<'_>, key: &'static str, node: &Node) -> Option<bool> {
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<bool> {
         match &node.value {
             Value::Bool(flag) => return Some(*flag),
             Value::Number(number) => return Some(number.value != 0.0),

@@ -3,16 +3,16 @@
 use containerpilot_core::plan::{Limit, Principal, Resource, Restarts, Signal};
 
 use super::number::{parse_whole, whole};
-use crate::decode::{Cx, Kind, Shape, found};
+use crate::decode::{DecodeContext, Shape, ValueType, found};
 use crate::json5::{Node, Value};
 
 /// How often a job runs again (W6).
 pub struct RestartLimit;
 
-impl Kind for RestartLimit {
+impl ValueType for RestartLimit {
     type Value = Restarts;
     const SHAPE: Shape = Shape::Restarts;
-    fn read(cx: &mut Cx<'_>, key: &'static str, node: &Node) -> Option<Restarts> {
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<Restarts> {
         let count = match &node.value {
             Value::String(text) if text == "never" => Some(0),
             Value::String(text) if text == "unlimited" => return Some(Restarts::Unlimited),
@@ -36,7 +36,7 @@ impl Kind for RestartLimit {
                 ("none", "never"),
             ];
             let near = match &node.value {
-                Value::String(text) => crate::suggest::meant(text, &["never", "unlimited"], &others),
+                Value::String(text) => crate::suggest::best_match(text, &["never", "unlimited"], &others),
                 Value::Bool(true) => Some("unlimited"),
                 Value::Bool(false) => Some("never"),
                 Value::Number(number) if number.value < 0.0 => Some("unlimited"),
@@ -55,10 +55,10 @@ impl Kind for RestartLimit {
 /// A user or a group (P9).
 pub struct Account;
 
-impl Kind for Account {
+impl ValueType for Account {
     type Value = Principal;
     const SHAPE: Shape = Shape::Principal;
-    fn read(cx: &mut Cx<'_>, key: &'static str, node: &Node) -> Option<Principal> {
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<Principal> {
         let text = cx.text(key, node)?;
         if text.is_empty() || text.contains(['\0', ':', '/']) || text.starts_with('-') {
             cx.error(node.span, format!("`{key}` must be a name or a number, not {}", found(node)), "");
@@ -74,10 +74,10 @@ impl Kind for Account {
 /// Permission bits in octal: `"0600"`, `"022"`.
 pub struct Mode;
 
-impl Kind for Mode {
+impl ValueType for Mode {
     type Value = u16;
     const SHAPE: Shape = Shape::Mode;
-    fn read(cx: &mut Cx<'_>, key: &'static str, node: &Node) -> Option<u16> {
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<u16> {
         let bits = match &node.value {
             Value::String(text) => {
                 let digits = text.strip_prefix("0o").unwrap_or(text);
@@ -119,10 +119,10 @@ pub const RESOURCES: [(&str, Resource); 16] = [
     ("stack", Resource::Stack),
 ];
 
-impl Kind for Limits {
+impl ValueType for Limits {
     type Value = Vec<Limit>;
     const SHAPE: Shape = Shape::Limits;
-    fn read(cx: &mut Cx<'_>, key: &'static str, node: &Node) -> Option<Vec<Limit>> {
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<Vec<Limit>> {
         let mut limits: Vec<Limit> = Vec::new();
         for member in cx.members(key, node, "{ nofile: 1024 }")? {
             let known = RESOURCES.iter().find(|(name, _)| name.eq_ignore_ascii_case(&member.key));
@@ -135,7 +135,7 @@ impl Kind for Limits {
                 cx.error(member.key_span, format!("unknown resource `{}` in `{key}`", member.key), help);
                 continue;
             };
-            let one = |cx: &mut Cx<'_>, node: &Node| limit_value(cx, &member.key, node);
+            let one = |cx: &mut DecodeContext<'_>, node: &Node| limit_value(cx, &member.key, node);
             let (soft, hard) = match &member.value.value {
                 Value::List(pair) => {
                     let [soft, hard] = pair.as_slice() else {
@@ -163,7 +163,7 @@ impl Kind for Limits {
 }
 
 /// A limit; the inner `None` is unlimited.
-fn limit_value(cx: &mut Cx<'_>, key: &str, node: &Node) -> Option<Option<u64>> {
+fn limit_value(cx: &mut DecodeContext<'_>, key: &str, node: &Node) -> Option<Option<u64>> {
     let number = match &node.value {
         Value::String(text) if text == "unlimited" => return Some(None),
         Value::String(text) => parse_whole(text),
@@ -228,10 +228,10 @@ pub fn signal_name(signal: Signal) -> String {
 /// A signal by name, with or without `SIG`, or by number.
 pub struct SignalName;
 
-impl Kind for SignalName {
+impl ValueType for SignalName {
     type Value = Signal;
     const SHAPE: Shape = Shape::Text;
-    fn read(cx: &mut Cx<'_>, key: &'static str, node: &Node) -> Option<Signal> {
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<Signal> {
         let text = cx.text(key, node)?;
         let signal = signal_named(&text);
         if signal.is_none() {

@@ -3,17 +3,17 @@
 use std::time::Duration;
 
 use super::number::{parse_whole, whole};
-use crate::decode::{Cx, Kind, Shape, found, generous_text};
+use crate::decode::{DecodeContext, Shape, ValueType, found, generous_text};
 use crate::duration::{self, DurationError};
 use crate::json5::{Node, Value};
 
 /// Seconds as a number, or a duration: where 3.8 has whole seconds (H1, S4, D7).
 pub struct Seconds;
 
-impl Kind for Seconds {
+impl ValueType for Seconds {
     type Value = i64;
     const SHAPE: Shape = Shape::Duration;
-    fn read(cx: &mut Cx<'_>, key: &'static str, node: &Node) -> Option<i64> {
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<i64> {
         if let Value::String(text) = &node.value
             && parse_whole(text).is_none()
             && !text.is_empty()
@@ -36,10 +36,10 @@ impl Kind for Seconds {
 /// Seconds or a duration, of which 0 is as good as nothing (3.8's global `stopTimeout`).
 pub struct SecondsOrUnset;
 
-impl Kind for SecondsOrUnset {
+impl ValueType for SecondsOrUnset {
     type Value = i64;
     const SHAPE: Shape = Shape::Duration;
-    fn read(cx: &mut Cx<'_>, key: &'static str, node: &Node) -> Option<i64> {
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<i64> {
         Seconds::read(cx, key, node).filter(|time| *time != 0)
     }
 }
@@ -47,16 +47,16 @@ impl Kind for SecondsOrUnset {
 /// A duration; a number or digits are seconds, an empty text is as good as nothing (C3).
 pub struct DurationText;
 
-impl Kind for DurationText {
+impl ValueType for DurationText {
     type Value = i64;
     const SHAPE: Shape = Shape::Duration;
-    fn read(cx: &mut Cx<'_>, key: &'static str, node: &Node) -> Option<i64> {
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<i64> {
         let text = duration_text(cx, key, node)?;
         duration_of(cx, key, node, &text, duration::parse)
     }
 }
 
-fn duration_text(cx: &mut Cx<'_>, key: &str, node: &Node) -> Option<String> {
+fn duration_text(cx: &mut DecodeContext<'_>, key: &str, node: &Node) -> Option<String> {
     let Some(text) = generous_text(&node.value) else {
         let message = format!("`{key}` must be a duration, not {}", found(node));
         cx.error(node.span, message, "write for example 5, \"5s\" or \"1m30s\"");
@@ -66,7 +66,7 @@ fn duration_text(cx: &mut Cx<'_>, key: &str, node: &Node) -> Option<String> {
 }
 
 fn duration_of(
-    cx: &mut Cx<'_>,
+    cx: &mut DecodeContext<'_>,
     key: &str,
     node: &Node,
     text: &str,
@@ -99,40 +99,40 @@ fn duration_of(
 /// A duration that must have a unit, not read yet: it counts only for an advertised job.
 pub struct DurationWithUnit;
 
-impl Kind for DurationWithUnit {
+impl ValueType for DurationWithUnit {
     type Value = String;
     const SHAPE: Shape = Shape::DurationWithUnit;
-    fn read(cx: &mut Cx<'_>, key: &'static str, node: &Node) -> Option<String> {
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<String> {
         cx.text(key, node)
     }
 }
 
 /// How long a run may take (P5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Patience {
+pub enum TimeLimit {
     /// So many nanoseconds.
-    For(i64),
+    After(i64),
     /// For ever.
-    Forever,
+    Never,
 }
 
 /// A duration, or `"never"`.
 pub struct DurationOrNever;
 
-impl Kind for DurationOrNever {
-    type Value = Patience;
+impl ValueType for DurationOrNever {
+    type Value = TimeLimit;
     const SHAPE: Shape = Shape::DurationOrNever;
-    fn read(cx: &mut Cx<'_>, key: &'static str, node: &Node) -> Option<Patience> {
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<TimeLimit> {
         let text = duration_text(cx, key, node)?;
         if text == "never" {
-            return Some(Patience::Forever);
+            return Some(TimeLimit::Never);
         }
-        duration_of(cx, key, node, &text, duration::parse).map(Patience::For)
+        duration_of(cx, key, node, &text, duration::parse).map(TimeLimit::After)
     }
 }
 
 /// A duration of a plan: nothing is shorter than nothing.
 #[must_use]
-pub fn span_of(nanoseconds: i64) -> Duration {
+pub fn to_duration(nanoseconds: i64) -> Duration {
     Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(0))
 }

@@ -1,6 +1,6 @@
 //! Whole numbers.
 
-use crate::decode::{Cx, Kind, Shape, found};
+use crate::decode::{DecodeContext, Shape, ValueType, found};
 use crate::json5::{Node, Value};
 
 /// A whole number from `MIN` to `MAX`.
@@ -9,16 +9,16 @@ pub struct Whole<const MIN: i64, const MAX: i64>;
 /// A port; 0 is none.
 pub type Port = Whole<0, 65535>;
 
-impl<const MIN: i64, const MAX: i64> Kind for Whole<MIN, MAX> {
+impl<const MIN: i64, const MAX: i64> ValueType for Whole<MIN, MAX> {
     type Value = i64;
     const SHAPE: Shape = Shape::Whole { min: MIN, max: MAX };
-    fn read(cx: &mut Cx<'_>, key: &'static str, node: &Node) -> Option<i64> {
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<i64> {
         within(cx, key, node, MIN, MAX)
     }
 }
 
 /// A whole number within bounds.
-fn within(cx: &mut Cx<'_>, key: &str, node: &Node, min: i64, max: i64) -> Option<i64> {
+fn within(cx: &mut DecodeContext<'_>, key: &str, node: &Node, min: i64, max: i64) -> Option<i64> {
     let number = whole(cx, node).filter(|number| (min..=max).contains(number));
     if number.is_none() {
         let help = match &node.value {
@@ -33,7 +33,7 @@ fn within(cx: &mut Cx<'_>, key: &str, node: &Node, min: i64, max: i64) -> Option
 }
 
 /// A whole number as 3.8 reads one: fractions are cut, booleans are 1 and 0, a text may have a prefix.
-pub(super) fn whole(cx: &mut Cx<'_>, node: &Node) -> Option<i64> {
+pub(super) fn whole(cx: &mut DecodeContext<'_>, node: &Node) -> Option<i64> {
     match &node.value {
         Value::Number(number) => {
             let cut = number.value.trunc();

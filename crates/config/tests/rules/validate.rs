@@ -1,6 +1,6 @@
 //! C7: what is well-formed but can never work.
 
-use containerpilot_config::diagnose::Severity;
+use containerpilot_config::diagnostics::Severity;
 
 use crate::support::{faults, messages};
 
