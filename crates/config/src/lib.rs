@@ -27,13 +27,11 @@ mod merge;
 pub mod metrics;
 pub mod reference;
 pub mod schema;
-pub mod span;
-pub mod suggest;
-pub mod template;
-mod unicode;
 mod validate;
 pub mod values;
 
+pub use containerpilot_template as template;
+pub use containerpilot_template::{span, suggest};
 pub use load::{
     Input, Loaded, Options, PlainFile, control_socket, load, load_with_program, read_plain_file, render,
     version,

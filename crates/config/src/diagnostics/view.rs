@@ -1,7 +1,7 @@
 //! A line as it fits on a screen, with nothing in it that could play tricks.
 
 use crate::span::Span;
-use crate::unicode;
+use unicode_width::UnicodeWidthChar;
 
 /// Control characters as pictures, so that no text can play tricks on a terminal or forge lines of a log.
 pub(super) fn one_line(text: &str) -> String {
@@ -103,13 +103,13 @@ fn expand(text: &str) -> String {
 }
 
 fn columns(text: &str) -> usize {
-    text.chars().map(unicode::width).sum()
+    text.chars().map(width).sum()
 }
 
 fn first_columns(text: &str, most: usize) -> (&str, bool) {
     let mut used = 0;
     for (at, c) in text.char_indices() {
-        used += unicode::width(c);
+        used += width(c);
         if used > most {
             return (text.get(..at).unwrap_or_default(), true);
         }
@@ -120,10 +120,15 @@ fn first_columns(text: &str, most: usize) -> (&str, bool) {
 fn last_columns(text: &str, most: usize) -> (&str, bool) {
     let mut used = 0;
     for (at, c) in text.char_indices().rev() {
-        used += unicode::width(c);
+        used += width(c);
         if used > most {
             return (text.get(at + c.len_utf8()..).unwrap_or_default(), true);
         }
     }
     (text, false)
+}
+
+/// The columns of a character on a terminal.
+fn width(c: char) -> usize {
+    c.width().unwrap_or(1)
 }

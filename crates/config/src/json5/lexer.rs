@@ -7,7 +7,6 @@
 use super::{Number, SyntaxError, number, string};
 use crate::limits;
 use crate::span::Span;
-use crate::unicode;
 
 /// The two kinds of brackets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -325,9 +324,9 @@ fn identifier(text: &str) -> Option<String> {
         let joiner = matches!(char, '\u{200c}' | '\u{200d}');
         let fits = matches!(char, '$' | '_')
             || if out.is_empty() {
-                unicode::begins_word(char)
+                unicode_ident::is_xid_start(char)
             } else {
-                unicode::continues_word(char) || joiner
+                unicode_ident::is_xid_continue(char) || joiner
             };
         if !fits {
             return None;
