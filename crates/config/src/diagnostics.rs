@@ -4,17 +4,15 @@
 //! [`Report`] traces it back to the source once, at the end, and shows the line with a caret. What came out
 //! of a `{{ … }}` is shown as the action that made it, together with what it rendered to.
 
+mod display;
 mod trace;
 mod view;
 
-use std::fmt;
-
-use crate::limits;
 use crate::span::{SourceMap, Span};
 
 use trace::{LineIndex, locate, settle, trace};
-use view::{LineView, one_line, printable, wrapped};
 
+pub use display::{Display, Style};
 pub use trace::looks_secret;
 
 /// How bad it is.
@@ -64,6 +62,19 @@ impl Place {
     pub fn source(file: FileId, span: Span) -> Self {
         Self { file, span, in_source: true }
     }
+
+    /// The first byte of the place, which is enough to point at a section.
+    #[must_use]
+    pub fn first_byte(self) -> Self {
+        let start = self.span.start as usize;
+        Self { span: Span::new(start, start + 1), ..self }
+    }
+
+    /// Returns true if `other` is inside this place.
+    #[must_use]
+    pub fn contains(self, other: Self) -> bool {
+        self.file == other.file && self.span.start <= other.span.start && other.span.end <= self.span.end
+    }
 }
 
 /// Something that is wrong.
@@ -109,6 +120,18 @@ impl Problem {
         self.help = Some(help.into());
         self
     }
+}
+
+/// Returns true if an error in a section, or in any file, already mentions a key. A consequence of such an error is not
+/// reported again: the key itself was wrong, or an unknown key was probably meant to be it.
+pub(crate) fn is_reported(problems: &[Problem], section: Option<Place>, key: &str) -> bool {
+    let quoted = format!("`{key}`");
+    let mentions = |problem: &Problem| {
+        problem.message.contains(&quoted) || problem.help.as_ref().is_some_and(|help| help.contains(&quoted))
+    };
+    let inside = |place: Place| section.is_none_or(|section| section.contains(place));
+    let mut errors = problems.iter().filter(|problem| problem.severity == Severity::Error);
+    errors.any(|problem| problem.place.is_some_and(inside) && mentions(problem))
 }
 
 /// A file as it was written and as it was rendered.
@@ -211,207 +234,6 @@ impl Report {
     /// The report for a person.
     #[must_use]
     pub fn display(&self, style: Style) -> Display<'_> {
-        Display { report: self, style }
-    }
-}
-
-/// How a report is shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Style {
-    /// Whether a fault is shown as the error it is for `check`, or as a warning.
-    pub faults_are_errors: bool,
-    /// Whether terminal colours are used.
-    pub colour: bool,
-}
-
-/// A report on its way to a person.
-pub struct Display<'a> {
-    report: &'a Report,
-    style: Style,
-}
-
-const BOLD: &str = "\u{1b}[1m";
-const RED: &str = "\u{1b}[1;31m";
-const YELLOW: &str = "\u{1b}[1;33m";
-const BLUE: &str = "\u{1b}[1;34m";
-const CYAN: &str = "\u{1b}[1;36m";
-const PLAIN: &str = "\u{1b}[0m";
-
-impl Display<'_> {
-    fn paint(&self, colour: &'static str) -> &'static str {
-        if self.style.colour { colour } else { "" }
-    }
-
-    fn one(&self, out: &mut fmt::Formatter<'_>, located: &Located) -> fmt::Result {
-        let Located { problem, location } = located;
-        let plain = self.paint(PLAIN);
-        let (word, colour) = match problem.severity {
-            Severity::Error => ("error", RED),
-            Severity::Fault if self.style.faults_are_errors => ("error", RED),
-            Severity::Fault | Severity::Warning => ("warning", YELLOW),
-        };
-        let (colour, bold, blue, cyan) =
-            (self.paint(colour), self.paint(BOLD), self.paint(BLUE), self.paint(CYAN));
-        writeln!(out, "{colour}{word}{plain}{bold}: {}{plain}", one_line(&problem.message))?;
-        let mut margin = 1;
-        if let Some(at) = location
-            && let Some(file) = self.report.files.get(usize::from(at.file.0))
-        {
-            let number = at.line.to_string();
-            margin = number.len();
-            let view = LineView::new(&file.source, at.span);
-            writeln!(
-                out,
-                "{:margin$}{blue}-->{plain} {}:{}:{}",
-                "",
-                one_line(&file.name),
-                at.line,
-                at.column
-            )?;
-            writeln!(out, "{:margin$} {blue}|{plain}", "")?;
-            writeln!(out, "{blue}{number} |{plain} {}", view.text)?;
-            write!(
-                out,
-                "{:margin$} {blue}|{plain} {}{colour}{}{plain}",
-                "",
-                " ".repeat(view.before),
-                "^".repeat(view.width)
-            )?;
-            match &problem.label {
-                Some(label) => writeln!(out, " {colour}{}{plain}", one_line(label))?,
-                None => writeln!(out)?,
-            }
-            if let Some(produced) = &at.produced {
-                let note = one_line(&produced.rendered);
-                writeln!(out, "{:margin$} {blue}={plain} {cyan}rendered{plain}: {note}", "")?;
-            }
-        }
-        if let Some(help) = &problem.help {
-            let help = printable(help);
-            for (nth, line) in help.split('\n').flat_map(wrapped).enumerate() {
-                let (sign, word) = if nth == 0 { ("=", "help: ") } else { (" ", "      ") };
-                writeln!(out, "{:margin$} {blue}{sign}{plain} {cyan}{word}{plain}{line}", "")?;
-            }
-        }
-        Ok(())
-    }
-}
-
-impl fmt::Display for Display<'_> {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (nth, located) in self.report.problems.iter().take(limits::ERRORS).enumerate() {
-            if nth > 0 {
-                writeln!(out)?;
-            }
-            self.one(out, located)?;
-        }
-        match self.report.problems.len().saturating_sub(limits::ERRORS) {
-            0 => Ok(()),
-            more => writeln!(out, "\n… and {more} more"),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::trace::{shown, without};
-    use super::*;
-
-    fn report(source: &str, problem: Problem) -> String {
-        let file = SourceFile {
-            name: "a.json5".into(),
-            source: source.into(),
-            rendered: source.into(),
-            map: SourceMap::identity(source.len()),
-        };
-        let style = Style { faults_are_errors: true, colour: false };
-        Report::new(vec![file], vec![problem]).display(style).to_string()
-    }
-
-    fn at(start: usize, end: usize) -> Problem {
-        let place = Place::rendered(FileId(0), Span::new(start, end));
-        Problem::new(Severity::Error, place, "wrong")
-    }
-
-    #[test]
-    fn c5_line_column_and_caret() {
-        let text = report("{\n  a: 1,\n  b: x\n}\n", at(15, 16));
-        assert_eq!(text, "error: wrong\n --> a.json5:3:6\n  |\n3 |   b: x\n  |      ^\n");
-    }
-
-    #[test]
-    fn c5_the_caret_stands_under_wide_characters_and_tabs() {
-        let text = report("\t日本: x", at("\t日本: ".len(), "\t日本: x".len()));
-        assert!(text.contains("1 |     日本: x\n  |           ^\n"), "{text}");
-        assert!(text.contains("a.json5:1:6"), "{text}");
-    }
-
-    #[test]
-    fn c5_an_empty_place_stands_after_what_is_before_it() {
-        let text = report("{ a: 1\n  b: 2 }", at(6, 6));
-        assert!(text.contains("a.json5:1:7"), "{text}");
-        assert!(text.contains("1 | { a: 1\n  |       ^\n"), "{text}");
-    }
-
-    #[test]
-    fn c5_a_line_of_a_megabyte_is_shown_in_part() {
-        let source = format!("{}x{}", "a".repeat(1 << 20), "b".repeat(1 << 20));
-        let text = report(&source, at(1 << 20, (1 << 20) + 1));
-        assert!(text.lines().all(|line| line.chars().count() < 130), "{text}");
-        assert!(text.contains("axb"), "{text}");
-    }
-
-    #[test]
-    fn c5_a_message_has_one_line_whatever_it_quotes() {
-        let place = Place::rendered(FileId(0), Span::new(0, 1));
-        let text = report("a", Problem::new(Severity::Error, place, "wrong: \"x\nerror: forged\""));
-        assert_eq!(text.lines().filter(|line| line.starts_with("error")).count(), 1, "{text}");
-    }
-
-    #[test]
-    fn c5_control_characters_cannot_play_tricks() {
-        let text = report("a\u{1b}[2Jb \u{202e}c", at(0, 1).help("x\u{7}y"));
-        assert!(
-            !text.contains('\u{1b}') && !text.contains('\u{7}') && !text.contains('\u{202e}'),
-            "{text:?}"
-        );
-    }
-
-    #[test]
-    fn c5_what_came_out_of_an_action_is_shown_with_its_value() {
-        let mut map = SourceMap::default();
-        map.copied(0, Span::new(0, 8));
-        map.produced(8, Span::new(8, 19));
-        map.copied(11, Span::new(19, 21));
-        let file = SourceFile {
-            name: "a".into(),
-            source: "{ port: {{ .PORT }} }".into(),
-            rendered: "{ port: abc }".into(),
-            map,
-        };
-        let style = Style { faults_are_errors: true, colour: false };
-        let text = Report::new(vec![file], vec![at(8, 11)]).display(style).to_string();
-        assert!(text.contains("--> a:1:9"), "{text}");
-        assert!(text.contains("|         ^^^^^^^^^^^\n"), "{text}");
-        assert!(text.contains("= rendered: `abc`"), "{text}");
-    }
-
-    #[test]
-    fn l5_no_part_of_a_secret_is_left_in_a_message() {
-        assert_eq!(
-            without("`a` must be b, not the text \"hunter2\"", "\"hunter2\""),
-            "`a` must be b, not the text \"…\""
-        );
-        assert_eq!(without("\"nter\" is no unit", "\"3hunter2\""), "\"…\" is no unit");
-        assert_eq!(without("the number 12345 is too large", "12345"), "the number … is too large");
-        assert_eq!(
-            without("`port` must be 1, not the text \"x\"", "x"),
-            "`port` must be 1, not the text \"…\""
-        );
-    }
-
-    #[test]
-    fn l5_a_secret_is_not_shown() {
-        assert_eq!(shown(b"{{ .CONSUL_TOKEN }}", b"abc"), "(not shown: it may be a secret)");
+        Display::new(self, style)
     }
 }

@@ -6,13 +6,9 @@
 
 mod check;
 pub mod fields;
-mod print;
+pub(crate) mod print;
 mod translate;
 mod tree;
-mod verify;
-
-pub use print::Migrated;
-pub use verify::{MigrateError, migrate};
 
 use containerpilot_core::plan::{Plan, Role};
 
@@ -59,7 +55,7 @@ const OLD_KEYS: [(&str, &str); 7] = [
 const NEW_KEYS: [&str; 3] = ["jobs", "watches", "control"];
 
 /// The key of version 2 that a word at the top of a file was probably meant to be.
-pub(crate) fn meant(word: &str) -> Option<&'static str> {
+pub(crate) fn nearest_key(word: &str) -> Option<&'static str> {
     crate::suggest::nearest(word, OLD_KEYS.iter().map(|(key, _)| *key))
 }
 

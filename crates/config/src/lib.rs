@@ -25,6 +25,8 @@ pub mod load;
 mod lower;
 mod merge;
 pub mod metrics;
+pub mod migrate;
+mod names;
 pub mod reference;
 pub mod schema;
 mod validate;

@@ -3,7 +3,7 @@
 use containerpilot_core::plan::{Plan, Role};
 use std::collections::BTreeMap;
 
-use crate::decode::{DecodeContext, Section};
+use crate::decode::{DecodeContext, Roots, Section};
 use crate::diagnostics::{FileId, Place, Problem, Report, Severity, SourceFile};
 use crate::fields::ConfigFields;
 use crate::host::Host;
@@ -14,6 +14,17 @@ use crate::lower::{Lower, SOCKET_VARIABLE};
 use crate::span::{SourceMap, Span};
 use crate::template::{self, Environment};
 use crate::{limits, merge, validate};
+
+/// The tables of whole files, for advice about unknown keys.
+static ROOTS: Roots = Roots {
+    current: &ConfigFields::INFO,
+    legacy: &LegacyFields::INFO,
+    nearest_legacy_key: legacy::nearest_key,
+};
+
+fn context(file: FileId, problems: &mut Vec<Problem>) -> DecodeContext<'_> {
+    DecodeContext::new(file, problems).with_roots(&ROOTS)
+}
 
 /// A file that was read.
 #[derive(Clone, Debug, Default)]
@@ -140,7 +151,7 @@ pub(crate) fn plan_of(
     let mut lower = Lower { host, version: options.version, problems };
     let draft = lower.draft(fields);
     validate::check(fields, &draft, host, reading.version, problems);
-    let mut plan = draft.finish(reading.version);
+    let mut plan = draft.finish(reading.version == Version::Two);
     let jobs = plan.iter_mut().flat_map(|plan| &mut plan.jobs);
     for job in jobs.filter(|job| reading.main.as_ref() == Some(&job.name)) {
         job.role = Role::Main;
@@ -186,7 +197,7 @@ pub fn control_socket(inputs: Vec<Input>, environment: &Environment) -> Result<S
     let fields = match (reading.fields, reading.version) {
         // A version 2 file cannot name it, so that even of a broken one it is known.
         (None, Version::Two) => {
-            let mut cx = DecodeContext::new(FileId::default(), &mut problems);
+            let mut cx = context(FileId::default(), &mut problems);
             Some(ConfigFields::from_members(&mut cx, Span::at(0), &[]))
         }
         (fields, _) => fields,
@@ -235,7 +246,7 @@ pub fn read_plain_file<S: Section>(input: Input) -> PlainFile<S> {
             Value::Object(members) => members,
             _ => Vec::new(),
         };
-        S::from_members(&mut DecodeContext::new(id, &mut problems), span, &members)
+        S::from_members(&mut context(id, &mut problems), span, &members)
     });
     prefer_later(&mut problems, 0);
     let file = SourceFile { name, rendered: source.clone(), map: SourceMap::identity(source.len()), source };
@@ -296,7 +307,7 @@ impl Reading {
             Value::Object(members) => members,
             _ => Vec::new(),
         };
-        let mut cx = DecodeContext::new(id, problems);
+        let mut cx = context(id, problems);
         match legacy::version_of(&members) {
             Version::Three => {
                 let members = legacy::refuse_mixture(&mut cx, members);
@@ -308,7 +319,7 @@ impl Reading {
                 self.version = Version::Two;
                 let fields = LegacyFields::from_members(&mut cx, span, &members);
                 prefer_later(problems, before);
-                let cx = &mut DecodeContext::new(id, problems);
+                let cx = &mut context(id, problems);
                 self.translated(cx, span, &members, &fields, program)
             }
         }

@@ -1,6 +1,7 @@
 //! Several files become one (C1): what has a name is united by it, a later one replaces an earlier one; of other
 //! keys the later wins as a whole.
 
+use crate::command::joined;
 use crate::decode::Spanned;
 use crate::fields::{ConfigFields, CoprocessFields, JobFields, MetricFields, TelemetryFields, WatchFields};
 
@@ -89,7 +90,7 @@ fn watch_name(watch: &WatchFields) -> Option<String> {
 }
 
 fn coprocess_name(one: &CoprocessFields) -> Option<String> {
-    text(&one.name).or_else(|| one.command.as_ref().map(|command| crate::lower::written(&command.value)))
+    text(&one.name).or_else(|| one.command.as_ref().map(|command| joined(&command.value)))
 }
 
 fn metric_name(metric: &MetricFields) -> Option<String> {

@@ -7,7 +7,7 @@ use crate::legacy::fields::{
     BackendFields, LegacyFields, LegacyTelemetryFields, SensorFields, ServiceFields, TaskFields,
 };
 use crate::legacy::translate::tamed;
-use crate::lower::{is_service_name, opening, requirement, service_rule};
+use crate::names::{is_service_name, service_name_rule};
 
 /// The shortest time that can be asked for, in nanoseconds.
 const SHORTEST: i64 = 1_000_000;
@@ -88,9 +88,9 @@ struct At {
 impl At {
     /// Says that a key is missing, unless a wrong one has been complained about already.
     fn needs(self, cx: &mut DecodeContext<'_>, there: bool, key: &str) {
-        if !there && !cx.told(self.place, key) {
-            let (message, help) = requirement(self.info, key);
-            cx.error(opening(self.place).span, message, help);
+        if !there && !cx.is_reported(self.place, key) {
+            let (message, help) = self.info.missing(key);
+            cx.error(self.place.first_byte().span, message, help);
         }
     }
 
@@ -110,7 +110,7 @@ impl At {
                 let help = format!("it is advertised as `{tame}`; version 2 refused such a name");
                 cx.warn(given.place.span, message, help);
             }
-            None => cx.error(given.place.span, message, service_rule(&given.value)),
+            None => cx.error(given.place.span, message, service_name_rule(&given.value)),
         }
     }
 }

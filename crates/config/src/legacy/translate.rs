@@ -4,11 +4,12 @@
 //! checks and advertises them whatever runs. Hooks are jobs that wait for the main program's `stopping` and `stopped`;
 //! where there is a `preStart`, everything waits for it, and hooks of a program that never began do not run.
 
+use crate::command::joined;
 use crate::decode::Spanned;
 use crate::json5::{Member, Node, Value};
 use crate::legacy::fields::LegacyFields;
 use crate::legacy::tree::{Entry, Piece};
-use crate::lower::{PRE_START, is_service_name, written};
+use crate::names::{PRE_START, is_service_name};
 use crate::span::Span;
 use crate::template::{self, Environment};
 
@@ -173,7 +174,7 @@ impl Translation<'_> {
             jobs.push(Self::on_change(node, inner, name));
         }
         for (node, inner, task) in each(self.top, "tasks", &self.fields.tasks) {
-            let command = task.command.as_ref().map(|given| written(&given.value)).unwrap_or_default();
+            let command = task.command.as_ref().map(|given| joined(&given.value)).unwrap_or_default();
             jobs.push(Self::task(node, inner, &command));
         }
         jobs.extend(self.pre_stop());

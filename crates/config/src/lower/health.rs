@@ -2,8 +2,8 @@
 
 use containerpilot_core::plan::{Check, Health, OnUnhealthy, Probe};
 
+use super::Lower;
 use super::when::SHORTEST;
-use super::{Lower, opening};
 use crate::decode::{Section, Spanned};
 use crate::diagnostics::Place;
 use crate::fields::HealthFields;
@@ -13,7 +13,7 @@ impl Lower<'_> {
     pub(super) fn health(&mut self, job: &str, given: &Spanned<Several<HealthFields>>) -> Option<Health> {
         let Several { items, listed } = &given.value;
         // Of one check the key tells best where it is; of several, their own beginnings do.
-        let at = |fields: &HealthFields| if *listed { opening(fields.place) } else { given.key };
+        let at = |fields: &HealthFields| if *listed { fields.place.first_byte() } else { given.key };
         let checks: Vec<_> = items
             .iter()
             .enumerate()

@@ -90,7 +90,7 @@ impl Lower<'_> {
                 complete = false;
                 continue;
             };
-            let place = fields.name.as_ref().map_or(super::opening(fields.place), |given| given.place);
+            let place = fields.name.as_ref().map_or(fields.place.first_byte(), |given| given.place);
             if let Some((other, _)) = metrics.iter().find(|(other, _)| other.name == metric.name) {
                 let message = format!("there are two metrics `{}`", metric.name);
                 // 3.8 takes two of one name with one help text; what they count is anybody's guess.
@@ -145,7 +145,7 @@ impl Lower<'_> {
         let parts = [part(&fields.namespace), part(&fields.subsystem), part(&fields.name)];
         let full: Vec<&str> = parts.iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
         let name = full.join("_");
-        let place = fields.name.as_ref().map_or(super::opening(fields.place), |given| given.place);
+        let place = fields.name.as_ref().map_or(fields.place.first_byte(), |given| given.place);
         // Prometheus' client library calls a metric without a `name` by nothing at all.
         if parts[2].is_empty() || !is_metric_name(&name) {
             let message = format!("`{name}` cannot be the name of a metric");

@@ -3,7 +3,7 @@
 use containerpilot_core::event::{Code, Source, UserSignal};
 use containerpilot_core::plan::{EventPattern, Repeat, Trigger, When};
 
-use super::{Lower, opening};
+use super::Lower;
 use crate::decode::{Section, Spanned};
 use crate::fields::{ConditionFields, JobFields, WhenFields};
 use crate::values::{EventName, EventOrFlag, to_duration};
@@ -117,7 +117,7 @@ impl Lower<'_> {
                 None
             }
             None => {
-                let at = opening(fields.place);
+                let at = fields.place.first_byte();
                 self.required(&ConditionFields::INFO, fields.place, at, "event");
                 None
             }
@@ -133,7 +133,7 @@ impl Lower<'_> {
         };
         match (flag(&fields.once), flag(&fields.each)) {
             (Ok(Some(true)), Ok(Some(true))) => {
-                let place = fields.each.as_ref().map_or(opening(fields.place), |given| given.key);
+                let place = fields.each.as_ref().map_or(fields.place.first_byte(), |given| given.key);
                 self.error(place, "`once` and `each` cannot both be true", "remove one of them");
                 None
             }

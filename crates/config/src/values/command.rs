@@ -60,7 +60,7 @@ fn is_meant_for_a_shell(word: &str) -> bool {
 fn argument(cx: &mut DecodeContext<'_>, key: &str, item: &Node) -> Option<String> {
     match &item.value {
         Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(command::number_text(number)),
+        Value::Number(number) => Some(number.to_text()),
         Value::Bool(flag) => Some(flag.to_string()),
         Value::Null | Value::List(_) | Value::Object(_) => {
             let message = format!("an argument in `{key}` must be text, not {}", found(item));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::number::{parse_whole, whole};
-use crate::decode::{DecodeContext, Shape, ValueType, found, generous_text};
+use crate::decode::{DecodeContext, Shape, ValueType, found, weak_text};
 use crate::duration::{self, DurationError};
 use crate::json5::{Node, Value};
 
@@ -57,7 +57,7 @@ impl ValueType for DurationText {
 }
 
 fn duration_text(cx: &mut DecodeContext<'_>, key: &str, node: &Node) -> Option<String> {
-    let Some(text) = generous_text(&node.value) else {
+    let Some(text) = weak_text(&node.value) else {
         let message = format!("`{key}` must be a duration, not {}", found(node));
         cx.error(node.span, message, "write for example 5, \"5s\" or \"1m30s\"");
         return None;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use containerpilot_config::diagnostics::{Severity, Style};
 use containerpilot_config::host::StaticHost;
 use containerpilot_config::interfaces::HostAddress;
-use containerpilot_config::legacy::migrate;
+use containerpilot_config::migrate::migrate;
 use containerpilot_config::{Input, Loaded, Options, load, load_with_program};
 use serde_json::Value;
 

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use containerpilot_config::diagnostics::{Severity, Style};
 use containerpilot_config::host::StaticHost;
-use containerpilot_config::legacy::{MigrateError, Version, migrate};
+use containerpilot_config::legacy::Version;
+use containerpilot_config::migrate::{MigrateError, migrate};
 use containerpilot_config::{Input, Loaded, Options, load_with_program, version};
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{

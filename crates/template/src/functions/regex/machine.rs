@@ -7,20 +7,9 @@ use std::rc::Rc;
 
 use crate::budget::Budget;
 use crate::error::FunctionError;
-use crate::functions::regex::pattern::Tree;
+use crate::functions::regex::pattern::{Assertion, Tree};
 use crate::limits;
 use crate::utf8::decode;
-
-/// A condition on a position in the subject.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Assertion {
-    Start,
-    End,
-    LineStart,
-    LineEnd,
-    Word,
-    NotWord,
-}
 
 #[derive(Clone, Debug)]
 enum Instruction {

@@ -4,9 +4,19 @@ use std::rc::Rc;
 
 use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 
-use crate::functions::regex::machine::Assertion;
 use crate::limits;
 use crate::unicode;
+
+/// A condition on a position in the subject.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Assertion {
+    Start,
+    End,
+    LineStart,
+    LineEnd,
+    Word,
+    NotWord,
+}
 
 /// A regular expression.
 #[derive(Debug)]

@@ -1,6 +1,7 @@
 //! Text without quotes where a value should stand: how far it goes, what was meant, and what to tell.
 
-use super::lexer::{Lexer, line_end_length};
+use super::chars::line_end_length;
+use super::lexer::Lexer;
 use super::{Value, number, string};
 
 /// What to say about an unquoted text, and the value to go on with.

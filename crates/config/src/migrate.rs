@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::diagnostics::{Problem, Report, Severity};
 use crate::host::Host;
-use crate::legacy::print::{Migrated, Printer, comment};
+use crate::legacy::print::{Printer, comment};
 use crate::legacy::{Version, as_version_3};
 use crate::load::{self, Input, Options};
 
@@ -15,6 +15,15 @@ pub enum MigrateError {
     Broken(Report),
     /// It is of version 3 already.
     NotOld,
+}
+
+/// A version 2 file as one of version 3.
+#[derive(Clone, Debug)]
+pub struct Migrated {
+    /// The new file.
+    pub text: String,
+    /// What is not as it was; the new file says it too.
+    pub notes: Vec<String>,
 }
 
 /// Makes a version 3 file of one of version 2. With `program`, the words of the main program, that is a job of the new

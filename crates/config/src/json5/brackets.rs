@@ -1,6 +1,6 @@
 //! Opening, closing, and the brackets that do not fit.
 
-use super::lexer::{Bracket, ValueType};
+use super::lexer::{Bracket, TokenKind};
 use super::parser::{Frame, Parser, Step};
 use super::{Member, Node, Value};
 use crate::limits;
@@ -97,7 +97,7 @@ impl Parser<'_> {
                     self.report_always(span, message, "delete it, or one too many before it");
                 }
                 // The comma behind it goes with it, unless one is due.
-                if self.token.kind == ValueType::Comma && self.step != Step::After {
+                if self.token.kind == TokenKind::Comma && self.step != Step::After {
                     self.skip();
                 }
                 self.surplus = Some(self.end);
@@ -122,9 +122,9 @@ impl Parser<'_> {
                 let mut balance = self.balance;
                 loop {
                     match lexer.next().kind {
-                        ValueType::Open(_) => balance += 1,
-                        ValueType::Close(_) => balance -= 1,
-                        ValueType::End => break,
+                        TokenKind::Open(_) => balance += 1,
+                        TokenKind::Close(_) => balance -= 1,
+                        TokenKind::End => break,
                         _ => {}
                     }
                     lexer.pending.clear();
