@@ -6,7 +6,7 @@
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
-use containerpilot_config::host::Described;
+use containerpilot_config::host::StaticHost;
 use containerpilot_config::{Input, Options, json5, load, template};
 
 /// A configuration of so many jobs, in the style of real ones: templates, checks, services, dependencies.
@@ -44,7 +44,7 @@ fn shortest(runs: usize, mut work: impl FnMut()) -> Duration {
 
 fn main() {
     let environment = [("NAME", "shop"), ("PUBLIC", "1")].map(|(name, value)| (name.into(), value.into()));
-    let host = Described { environment: environment.into(), hostname: "host".into(), ..Described::default() };
+    let host = StaticHost { environment: environment.into(), hostname: "host".into(), ..StaticHost::default() };
     let options = Options { version: "0" };
     println!(
         "{:>7} {:>9} {:>10} {:>10} {:>10} {:>10} {:>6}",

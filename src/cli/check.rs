@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use containerpilot_config::diagnose::{Report, Severity, Style};
+use containerpilot_config::diagnostics::{Report, Severity, Style};
 use containerpilot_config::{Input, Loaded, load};
 use containerpilot_core::plan::Plan;
 

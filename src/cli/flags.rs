@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 
-use containerpilot_config::kinds::parse_bool;
+use containerpilot_config::values::parse_bool;
 use containerpilot_config::suggest;
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ pub(crate) fn run(bytes: &[u8]) {
                 Ok(found) => {
                     let names: Vec<_> = found.names().collect();
                     assert!(names.iter().all(|name| flags.iter().any(|flag| flag.name == *name)));
-                    assert!(names.len() + found.rest.len() + usize::from(found.dashes) <= args.len());
+                    assert!(names.len() + found.rest.len() + usize::from(found.double_dash) <= args.len());
                     assert!(found.rest.iter().all(|word| args.contains(word)));
                     for name in names {
                         assert!(found.pairs(name).keys().all(|key| !key.contains('=')));

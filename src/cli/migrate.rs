@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use containerpilot_config::legacy::{self, MigrateError, Migrated};
+use containerpilot_config::migrate::{self, MigrateError, Migrated};
 
 use super::flags::Arguments;
 use super::{Failure, check, config_path, print, run};
@@ -24,7 +24,7 @@ pub(super) fn migrate(args: &Arguments) -> Result<(), Failure> {
     };
     let name = input.name.clone();
     let program = Some(program).filter(|words| !words.is_empty());
-    match legacy::migrate(input, &ThisHost::look(), OPTIONS, program.as_deref()) {
+    match migrate::migrate(input, &ThisHost::look(), OPTIONS, program.as_deref()) {
         Ok(Migrated { text, notes }) => {
             print(&text)?;
             let notes = notes.iter().map(|note| format!("note: {note}\n")).collect::<String>();

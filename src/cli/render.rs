@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use containerpilot_config::diagnose::Style;
+use containerpilot_config::diagnostics::Style;
 
 use super::flags::Arguments;
 use super::{Failure, colour, config_path};

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use containerpilot_config::diagnose::{Located, Report, Severity};
+use containerpilot_config::diagnostics::{Located, Report, Severity};
 use containerpilot_config::duration;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{
@@ -61,7 +61,7 @@ fn section(out: &mut String, word: &str, rows: &[(&str, String)]) {
 
 /// A duration as a configuration writes it.
 pub(super) fn time(time: Duration) -> String {
-    duration::display(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX))
+    duration::format(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX))
 }
 
 fn job_line(job: &Job) -> String {

@@ -1,7 +1,7 @@
 //! What the bodies of requests say. They come from outside, so all of it is here, with nothing around it: any bytes become
 //! something that was meant, or words about what is wrong. The words never show a value (L5).
 
-use containerpilot_config::kinds::signal_named;
+use containerpilot_config::values::signal_named;
 use containerpilot_core::plan::Signal;
 use serde_json::{Map, Value};
 

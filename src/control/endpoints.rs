@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use containerpilot_config::kinds::signal_name;
+use containerpilot_config::values::signal_name;
 use containerpilot_core::plan::Level;
 use containerpilot_core::rules::command::{Answer as Word, Command};
 use tokio::time::timeout;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use containerpilot_config::kinds::signal_name;
+use containerpilot_config::values::signal_name;
 use containerpilot_core::Phase;
 use containerpilot_core::effect::Wanted;
 use containerpilot_core::ids::{EventId, JobIx};

@@ -2,15 +2,15 @@
 
 use std::net::IpAddr;
 
-use containerpilot_config::diagnose::{Severity, Style};
-use containerpilot_config::host::Described;
+use containerpilot_config::diagnostics::{Severity, Style};
+use containerpilot_config::host::StaticHost;
 use containerpilot_config::interfaces::HostAddress;
 use containerpilot_config::{Input, Options, load};
 
 /// A machine like many.
-pub(super) fn host() -> Described {
+pub(super) fn host() -> StaticHost {
     let address = |interface: &str, ip: IpAddr| HostAddress { interface: interface.into(), ip };
-    Described {
+    StaticHost {
         environment: [(b"A".to_vec(), b"one,two".to_vec())].into(),
         addresses: vec![
             address("lo", [127, 0, 0, 1].into()),
@@ -18,7 +18,7 @@ pub(super) fn host() -> Described {
             address("eth0", [0xfe80, 0, 0, 0, 0, 0, 0, 1].into()),
         ],
         hostname: "host".into(),
-        ..Described::default()
+        ..StaticHost::default()
     }
 }
 

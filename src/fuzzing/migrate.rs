@@ -1,7 +1,7 @@
 //! Any bytes as a ContainerPilot 2 file: a file of version 3 that means the same, or what is wrong with the old one.
 
-use containerpilot_config::diagnose::{Severity, Style};
-use containerpilot_config::legacy::{self, MigrateError};
+use containerpilot_config::diagnostics::{Severity, Style};
+use containerpilot_config::migrate::{self, MigrateError};
 use containerpilot_config::{Input, Options, load};
 
 pub(super) fn run(text: &[u8]) {
@@ -9,7 +9,7 @@ pub(super) fn run(text: &[u8]) {
     let options = Options { version: "0" };
     let input = Input { name: "old.json".to_owned(), text: text.to_vec() };
     let program = ["server".to_owned(), "--port=80".to_owned()];
-    match legacy::migrate(input, &host, options, text.len().is_multiple_of(2).then_some(&program[..])) {
+    match migrate::migrate(input, &host, options, text.len().is_multiple_of(2).then_some(&program[..])) {
         Ok(migrated) => {
             let again = Input { name: "new.json5".to_owned(), text: migrated.text.into_bytes() };
             assert_eq!(load(vec![again], &host, options).report.count(Severity::Error), 0);

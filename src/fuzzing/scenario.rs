@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use containerpilot_config::diagnose::{Severity, Style};
+use containerpilot_config::diagnostics::{Severity, Style};
 use containerpilot_config::{Input, Options, load};
 use containerpilot_core::plan::Plan;
 use containerpilot_simulation::read::Draft;

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use containerpilot_config::diagnose::{Problem, Report, Severity, Style};
+use containerpilot_config::diagnostics::{Problem, Report, Severity, Style};
 use containerpilot_config::host::Host;
 use containerpilot_config::legacy::Version;
 use containerpilot_config::template::Environment;
@@ -106,7 +106,7 @@ pub(crate) fn main_program(plan: Option<Plan>, words: &[String]) -> Result<Plan,
     let (program, arguments) = match words.split_first() {
         Some((program, arguments)) if !program.is_empty() => (program.clone(), arguments.to_vec()),
         _ => {
-            let problem = Problem::nowhere(Severity::Error, "the program after `--` has an empty name")
+            let problem = Problem::unlocated(Severity::Error, "the program after `--` has an empty name")
                 .help("write the program's name or path, and its arguments after it");
             return Err(Report::new(Vec::new(), vec![problem]));
         }
@@ -120,7 +120,7 @@ pub(crate) fn main_program(plan: Option<Plan>, words: &[String]) -> Result<Plan,
 
 /// What could not be read, as a report like any other.
 pub(crate) fn unreadable(message: &str) -> Report {
-    Report::new(Vec::new(), vec![Problem::nowhere(Severity::Error, message)])
+    Report::new(Vec::new(), vec![Problem::unlocated(Severity::Error, message)])
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use containerpilot_config::diagnose::{Report, Severity};
+use containerpilot_config::diagnostics::{Report, Severity};
 use containerpilot_config::template::Environment;
 use containerpilot_core::plan::{Level, Plan};
 use containerpilot_core::rules::command::{Answer, RequestId};
@@ -287,7 +287,7 @@ fn fault(panic: &(dyn Any + Send)) -> Loaded {
 
 /// A line for each problem.
 fn entries(report: &Report) -> Vec<(Level, String)> {
-    let entry = |one: &containerpilot_config::diagnose::Located| {
+    let entry = |one: &containerpilot_config::diagnostics::Located| {
         let level = if one.problem.severity == Severity::Error { Level::Error } else { Level::Warn };
         let place = one
             .location

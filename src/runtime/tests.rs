@@ -1,7 +1,7 @@
 use std::process::Command as Tool;
 use std::thread;
 
-use containerpilot_config::host::Described;
+use containerpilot_config::host::StaticHost;
 use containerpilot_config::{Input as Text, Options, load};
 use containerpilot_core::ids::{JobIx, RunId};
 use containerpilot_core::plan::Signal;
@@ -31,7 +31,7 @@ impl<F: FnMut(Input, &mut Vec<Effect>)> Decide for Script<F> {
 
 fn plan(text: &str) -> Plan {
     let input = Text { name: "test".to_owned(), text: text.as_bytes().to_vec() };
-    load(vec![input], &Described::default(), Options { version: "0" }).plan.unwrap()
+    load(vec![input], &StaticHost::default(), Options { version: "0" }).plan.unwrap()
 }
 
 fn run(text: &str, script: impl FnMut(Input, &mut Vec<Effect>)) -> u8 {

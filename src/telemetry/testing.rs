@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use containerpilot_config::host::Described;
+use containerpilot_config::host::StaticHost;
 use containerpilot_config::{Input as Text, Options, load};
 use containerpilot_core::ids::{CheckRun, JobIx, RunId};
 use containerpilot_core::input::ExitStatus;
@@ -14,7 +14,7 @@ use crate::runtime::query::{Snapshot, Wall};
 /// A plan from a configuration.
 pub(super) fn plan(text: &str) -> Plan {
     let input = Text { name: "test".to_owned(), text: text.as_bytes().to_vec() };
-    let loaded = load(vec![input], &Described::default(), Options { version: "4" });
+    let loaded = load(vec![input], &StaticHost::default(), Options { version: "4" });
     loaded.plan.unwrap_or_else(|| panic!("{:?}", loaded.report))
 }
 

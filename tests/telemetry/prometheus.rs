@@ -145,7 +145,7 @@ fn t1_prometheus_configuration_in_the_manual_is_valid() {
 #[test]
 fn t3_manual_names_every_own_metric() {
     let manual = manual();
-    for name in containerpilot_config::metrics::OWN {
+    for name in containerpilot_config::metrics::SELF_METRICS {
         assert!(manual.contains(&format!("`{name}")), "docs/telemetry.md does not name {name}");
     }
 }

@@ -194,7 +194,7 @@ fn part_of(unit: u64, fraction: &str) -> u64 {
 
 /// A duration in the form of Go's `Duration.String`: `1h15m30.5s`, `100ms`, `1µs`, `0s`.
 #[must_use]
-pub fn display(ns: i64) -> String {
+pub fn format(ns: i64) -> String {
     let sign = if ns < 0 { "-" } else { "" };
     let total = ns.unsigned_abs();
     let decimal = |value: u64, unit: u64| {
@@ -281,7 +281,7 @@ mod tests {
             (i64::MAX, "2562047h47m16.854775807s"),
             (i64::MIN, "-2562047h47m16.854775808s"),
         ] {
-            assert_eq!(display(ns), text);
+            assert_eq!(format(ns), text);
             assert_eq!(parse(text), Ok(ns));
         }
     }

@@ -7,13 +7,13 @@
 use containerpilot_core::plan::{AtEnd, Format, Level, OnUnhealthy, Status};
 
 use crate::decode::DefaultValue::{Is, None as Nothing, Required, Says};
-use crate::kinds::{
+use crate::section;
+use crate::values::{
     Account, DurationOrNever, DurationText, DurationWithUnit, Event, EventOrBool, Exec, Flag, HttpUrl,
     Interfaces, Limits, ListOf, LogOutput, MetricType, Mode, Numbers, Object, ObjectOrFalse, ObjectOrText,
     OneOf, OneOrMany, Port, RestartLimit, Scheme, Seconds, SecondsOrUnset, SignalName, TcpAddress, Text,
     TextMap, TextOrUnset, Whole, Words,
 };
-use crate::section;
 
 section! {
     /// The whole file.

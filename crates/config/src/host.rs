@@ -1,7 +1,7 @@
 //! What a configuration can ask about the machine it is for.
 //!
 //! The configuration layer touches no file and no process; whoever loads a configuration answers these
-//! questions. A [`Described`] host answers from a description, for tests and tools.
+//! questions. A [`StaticHost`] host answers from a description, for tests and tools.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -45,7 +45,7 @@ pub enum ProgramState {
 
 /// A host that exists only as a description.
 #[derive(Clone, Debug, Default)]
-pub struct Described {
+pub struct StaticHost {
     /// The environment.
     pub environment: Environment,
     /// The network interfaces' addresses.
@@ -60,7 +60,7 @@ pub struct Described {
     pub accounts: BTreeSet<String>,
 }
 
-impl Host for Described {
+impl Host for StaticHost {
     fn environment(&self) -> &Environment {
         &self.environment
     }

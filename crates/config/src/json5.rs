@@ -8,15 +8,19 @@
 //!
 //! Where ContainerPilot 3.8's reader differs from the specification, the specification is followed.
 
-mod bare;
-mod bracket;
+mod brackets;
+mod chars;
+
 mod foreign;
 mod lexer;
 mod number;
 mod parser;
+mod recovery;
+mod steps;
 mod string;
 #[cfg(test)]
 mod tests;
+mod unquoted;
 
 use crate::span::Span;
 

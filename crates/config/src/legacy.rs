@@ -6,17 +6,13 @@
 
 mod check;
 pub mod fields;
-mod print;
+pub(crate) mod print;
 mod translate;
 mod tree;
-mod verify;
-
-pub use print::Migrated;
-pub use verify::{MigrateError, migrate};
 
 use containerpilot_core::plan::{Plan, Role};
 
-use crate::decode::Cx;
+use crate::decode::DecodeContext;
 use crate::json5::{Member, Value};
 
 pub(crate) use check::check;
@@ -59,7 +55,7 @@ const OLD_KEYS: [(&str, &str); 7] = [
 const NEW_KEYS: [&str; 3] = ["jobs", "watches", "control"];
 
 /// The key of version 2 that a word at the top of a file was probably meant to be.
-pub(crate) fn meant(word: &str) -> Option<&'static str> {
+pub(crate) fn nearest_key(word: &str) -> Option<&'static str> {
     crate::suggest::nearest(word, OLD_KEYS.iter().map(|(key, _)| *key))
 }
 
@@ -82,7 +78,7 @@ pub(crate) fn version_of(members: &[Member]) -> Version {
 }
 
 /// Takes the keys of version 2 out of a file of version 3, and says that a file is one or the other.
-pub(crate) fn refuse_mixture(cx: &mut Cx<'_>, members: Vec<Member>) -> Vec<Member> {
+pub(crate) fn refuse_mixture(cx: &mut DecodeContext<'_>, members: Vec<Member>) -> Vec<Member> {
     let new = members.iter().find(|member| is_new(member)).map(|member| member.key.clone());
     let (old, rest): (Vec<Member>, Vec<Member>) = members.into_iter().partition(is_old);
     for member in old {

@@ -3,8 +3,8 @@
 use containerpilot_core::plan::{Plan, Role};
 use std::collections::BTreeMap;
 
-use crate::decode::{Cx, Section};
-use crate::diagnose::{FileId, Place, Problem, Report, Severity, SourceFile};
+use crate::decode::{DecodeContext, Roots, Section};
+use crate::diagnostics::{FileId, Place, Problem, Report, Severity, SourceFile};
 use crate::fields::ConfigFields;
 use crate::host::Host;
 use crate::json5::{self, Member, Node, Value};
@@ -13,7 +13,18 @@ use crate::legacy::{self, Entry, Program, Version};
 use crate::lower::{Lower, SOCKET_VARIABLE};
 use crate::span::{SourceMap, Span};
 use crate::template::{self, Environment};
-use crate::{limits, meaning, merge};
+use crate::{limits, merge, validate};
+
+/// The tables of whole files, for advice about unknown keys.
+static ROOTS: Roots = Roots {
+    current: &ConfigFields::INFO,
+    legacy: &LegacyFields::INFO,
+    nearest_legacy_key: legacy::nearest_key,
+};
+
+fn context(file: FileId, problems: &mut Vec<Problem>) -> DecodeContext<'_> {
+    DecodeContext::new(file, problems).with_roots(&ROOTS)
+}
 
 /// A file that was read.
 #[derive(Clone, Debug, Default)]
@@ -139,15 +150,16 @@ pub(crate) fn plan_of(
     let fields = reading.fields.as_ref().filter(|_| reading.well_formed)?;
     let mut lower = Lower { host, version: options.version, problems };
     let draft = lower.draft(fields);
-    meaning::check(fields, &draft, host, reading.version, problems);
-    let mut plan = draft.finish(reading.version);
+    validate::check(fields, &draft, host, reading.version, problems);
+    let mut plan = draft.finish(reading.version == Version::Two);
     let jobs = plan.iter_mut().flat_map(|plan| &mut plan.jobs);
     for job in jobs.filter(|job| reading.main.as_ref() == Some(&job.name)) {
         job.role = Role::Main;
     }
     if plan.is_none() && !problems.iter().any(is_error) {
         let message = "the configuration could not be understood, and containerpilot cannot say why";
-        problems.push(Problem::nowhere(Severity::Error, message).help("this is a defect: please report it"));
+        problems
+            .push(Problem::unlocated(Severity::Error, message).help("this is a defect: please report it"));
     }
     plan.filter(|_| !problems.iter().any(is_error))
 }
@@ -185,7 +197,7 @@ pub fn control_socket(inputs: Vec<Input>, environment: &Environment) -> Result<S
     let fields = match (reading.fields, reading.version) {
         // A version 2 file cannot name it, so that even of a broken one it is known.
         (None, Version::Two) => {
-            let mut cx = Cx::new(FileId::default(), &mut problems);
+            let mut cx = context(FileId::default(), &mut problems);
             Some(ConfigFields::from_members(&mut cx, Span::at(0), &[]))
         }
         (fields, _) => fields,
@@ -202,7 +214,7 @@ pub fn control_socket(inputs: Vec<Input>, environment: &Environment) -> Result<S
 
 /// A file of another sort than a configuration, read with a table of its own. It is no template.
 #[derive(Clone, Debug)]
-pub struct Plain<S> {
+pub struct PlainFile<S> {
     /// The file.
     pub file: SourceFile,
     /// Its fields, if it could be read to its end.
@@ -213,7 +225,7 @@ pub struct Plain<S> {
 
 /// Reads a file that is no template, with the reader, the bounds and the messages of a configuration.
 #[must_use]
-pub fn read_plain<S: Section>(input: Input) -> Plain<S> {
+pub fn read_plain_file<S: Section>(input: Input) -> PlainFile<S> {
     let Input { name, text: mut source } = input;
     let (id, mut problems) = (FileId::default(), Vec::new());
     if source.len() > limits::SOURCE_BYTES {
@@ -221,7 +233,7 @@ pub fn read_plain<S: Section>(input: Input) -> Plain<S> {
         problems.push(Problem::new(Severity::Error, Place::source(id, Span::at(0)), message));
         source.truncate(1024);
         let file = SourceFile { name, source, rendered: Vec::new(), map: SourceMap::default() };
-        return Plain { file, fields: None, problems };
+        return PlainFile { file, fields: None, problems };
     }
     let parsed = json5::parse(&source);
     let well_formed = parsed.errors.is_empty();
@@ -234,11 +246,11 @@ pub fn read_plain<S: Section>(input: Input) -> Plain<S> {
             Value::Object(members) => members,
             _ => Vec::new(),
         };
-        S::from_members(&mut Cx::new(id, &mut problems), span, &members)
+        S::from_members(&mut context(id, &mut problems), span, &members)
     });
     prefer_later(&mut problems, 0);
     let file = SourceFile { name, rendered: source.clone(), map: SourceMap::identity(source.len()), source };
-    Plain { file, fields: fields.filter(|_| well_formed), problems }
+    PlainFile { file, fields: fields.filter(|_| well_formed), problems }
 }
 
 fn rendered(id: FileId, input: Input, environment: &Environment, problems: &mut Vec<Problem>) -> SourceFile {
@@ -295,7 +307,7 @@ impl Reading {
             Value::Object(members) => members,
             _ => Vec::new(),
         };
-        let mut cx = Cx::new(id, problems);
+        let mut cx = context(id, problems);
         match legacy::version_of(&members) {
             Version::Three => {
                 let members = legacy::refuse_mixture(&mut cx, members);
@@ -307,7 +319,7 @@ impl Reading {
                 self.version = Version::Two;
                 let fields = LegacyFields::from_members(&mut cx, span, &members);
                 prefer_later(problems, before);
-                let cx = &mut Cx::new(id, problems);
+                let cx = &mut context(id, problems);
                 self.translated(cx, span, &members, &fields, program)
             }
         }
@@ -316,7 +328,7 @@ impl Reading {
     /// What a version 2 file says in version 3, if its own table finds no fault with it.
     fn translated(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut DecodeContext<'_>,
         span: Span,
         members: &[Member],
         fields: &LegacyFields,

@@ -6,7 +6,6 @@ mod job;
 mod telemetry;
 mod when;
 
-pub(crate) use job::service_rule;
 pub(crate) use when::source_named;
 
 use std::net::IpAddr;
@@ -14,26 +13,25 @@ use std::time::Duration;
 
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{
-    Catalog, Command, Control, EventPattern, Job, Logging, Plan, Repeat, Role, Telemetry, Trigger, Watch,
+    Catalog, Control, EventPattern, Job, Logging, Plan, Repeat, Role, Telemetry, Trigger, Watch,
 };
 use std::collections::BTreeSet;
 
-use crate::decode::{Cx, Given, Section, SectionInfo, Shape};
-use crate::diagnose::{Place, Problem, Severity};
+use crate::command::joined;
+use crate::decode::{DecodeContext, Section, SectionInfo, Spanned};
+use crate::diagnostics::{Place, Problem, Severity, is_reported};
 use crate::fields::{ConfigFields, CoprocessFields, JobFields};
 use crate::host::Host;
 use crate::interfaces::{self, InterfaceSpec};
-use crate::kinds::{span_of, value_of};
-use crate::legacy::Version;
 use crate::limits;
+use crate::names::PRE_START;
 use crate::span::Span;
+use crate::values::{to_duration, value_of};
 
 /// The longest path that fits into a socket's address.
 const LONGEST_SOCKET: usize = 107;
 /// The path of the control socket where a configuration does not say.
 pub(crate) const SOCKET_VARIABLE: &str = "CONTAINERPILOT_SOCKET";
-/// The job after whose exit coprocesses start (C6).
-pub(crate) const PRE_START: &str = "preStart";
 
 /// What lowering needs to know, and where it says what it found.
 pub(crate) struct Lower<'a> {
@@ -92,7 +90,7 @@ impl Lower<'_> {
     }
 
     /// The path of the control socket, and whether somebody has asked for it.
-    fn socket(&mut self, given: &Given<String>) -> Option<(String, bool)> {
+    fn socket(&mut self, given: &Spanned<String>) -> Option<(String, bool)> {
         let variable = self.host.variable(SOCKET_VARIABLE).filter(|_| !given.written);
         let from_variable = variable.is_some();
         let socket = variable.unwrap_or_else(|| given.value.clone());
@@ -105,7 +103,7 @@ impl Lower<'_> {
         let help = "the system takes no longer path for a socket";
         if from_variable {
             let message = format!("{SOCKET_VARIABLE}: {message}");
-            self.problems.push(Problem::nowhere(Severity::Error, message).help(help));
+            self.problems.push(Problem::unlocated(Severity::Error, message).help(help));
         } else {
             self.error(given.place, message, help);
         }
@@ -118,20 +116,23 @@ impl Lower<'_> {
             let message = "a negative `stopTimeout` kills everything at once";
             self.say(Severity::Warning, given.place, message, "write how long a shutdown may take");
         }
-        Some(span_of(given.value))
+        Some(to_duration(given.value))
     }
 
     /// A coprocess is a job with a role of its own: everything that is known about starting, restarting and stopping a
     /// process holds for it too (C6).
     fn coprocess(&mut self, fields: &CoprocessFields, pre_start: bool) -> Option<Job> {
         let Some(command) = &fields.command else {
-            self.required(&CoprocessFields::INFO, fields.place, opening(fields.place), "command");
+            self.required(&CoprocessFields::INFO, fields.place, fields.place.first_byte(), "command");
             return None;
         };
-        let mut plain =
-            JobFields::from_members(&mut Cx::new(fields.place.file, self.problems), fields.place.span, &[]);
-        plain.name = Some(fields.name.clone().unwrap_or_else(|| Given {
-            value: written(&command.value),
+        let mut plain = JobFields::from_members(
+            &mut DecodeContext::new(fields.place.file, self.problems),
+            fields.place.span,
+            &[],
+        );
+        plain.name = Some(fields.name.clone().unwrap_or_else(|| Spanned {
+            value: joined(&command.value),
             place: command.place,
             key: command.key,
             written: false,
@@ -150,20 +151,20 @@ impl Lower<'_> {
 
     /// Says that a key is missing, unless a wrong one has been complained about already.
     pub(crate) fn required(&mut self, info: &SectionInfo, section: Place, at: Place, key: &str) {
-        if !self.told(section, key) {
-            let (message, help) = requirement(info, key);
+        if !self.is_reported(section, key) {
+            let (message, help) = info.missing(key);
             self.error(at, message, &help);
         }
     }
 
     /// Whether an error inside a section speaks of a key already, so that nothing more need be said of it: the
     /// key itself was wrong, or an unknown one was probably meant to be it.
-    pub(crate) fn told(&self, section: Place, key: &str) -> bool {
-        told(self.problems, Some(section), key)
+    pub(crate) fn is_reported(&self, section: Place, key: &str) -> bool {
+        is_reported(self.problems, Some(section), key)
     }
 
     /// The address of a service: the first match of its `interfaces` (D6).
-    pub(crate) fn address(&mut self, given: Option<&Given<Vec<Given<String>>>>) -> Option<IpAddr> {
+    pub(crate) fn address(&mut self, given: Option<&Spanned<Vec<Spanned<String>>>>) -> Option<IpAddr> {
         let given = given?;
         let mut specs = Vec::new();
         for one in &given.value {
@@ -177,7 +178,7 @@ impl Lower<'_> {
         }
         let chosen = interfaces::choose(&specs, self.host.addresses());
         if chosen.is_none() {
-            let place = if given.written { given.place } else { opening(given.place) };
+            let place = if given.written { given.place } else { given.place.first_byte() };
             let there = interfaces::inventory(self.host.addresses());
             let help = if there.is_empty() {
                 "this host has no network address; write for example interfaces: \"static:10.0.0.5\""
@@ -189,39 +190,6 @@ impl Lower<'_> {
         }
         chosen
     }
-}
-
-/// What is said of a key that a section must have, and what to do about it.
-pub(crate) fn requirement(info: &SectionInfo, key: &str) -> (String, String) {
-    let field = info.fields.iter().find(|field| field.key == key);
-    // The first sentence of what the table says about the key.
-    let about = field.and_then(|field| field.help.split(['.', ';']).next()).unwrap_or_default();
-    let example = match field.map(|field| &field.shape) {
-        // It must be longer than `interval`, which has the other example.
-        Some(Shape::Duration) if key == "ttl" => "30".to_owned(),
-        Some(Shape::Duration) => "10".to_owned(),
-        Some(Shape::OneOf(names)) => format!("\"{}\"", names.first().copied().unwrap_or("…")),
-        _ => "\"…\"".to_owned(),
-    };
-    let help = format!("add for example {key}: {example} ({})", uncapitalised(about));
-    (format!("{} needs `{key}`", info.name), help)
-}
-
-/// Whether an error inside a section, or anywhere, speaks of a key already.
-pub(crate) fn told(problems: &[Problem], section: Option<Place>, key: &str) -> bool {
-    let quoted = format!("`{key}`");
-    let speaks = |problem: &Problem| {
-        problem.message.contains(&quoted) || problem.help.as_ref().is_some_and(|help| help.contains(&quoted))
-    };
-    let inside = |place: Place| {
-        section.is_none_or(|section| {
-            place.file == section.file
-                && place.span.start >= section.span.start
-                && place.span.end <= section.span.end
-        })
-    };
-    let mut errors = problems.iter().filter(|problem| problem.severity == Severity::Error);
-    errors.any(|problem| problem.place.is_some_and(inside) && speaks(problem))
 }
 
 /// A plan in the making.
@@ -238,7 +206,7 @@ pub(crate) struct Draft {
 
 impl Draft {
     /// The plan, if nothing is missing in it.
-    pub(crate) fn finish(self, version: Version) -> Option<Plan> {
+    pub(crate) fn finish(self, toggle_maintenance: bool) -> Option<Plan> {
         // Coprocesses come first, as they do when things are started.
         let mut jobs = self.coprocesses.into_iter().chain(self.jobs).collect::<Option<Vec<Job>>>()?;
         let telemetry = match self.telemetry {
@@ -258,16 +226,9 @@ impl Draft {
             telemetry,
             stop_timeout: self.stop_timeout?,
             pass_signals: false,
-            toggle_maintenance: version == Version::Two,
+            toggle_maintenance,
         })
     }
-}
-
-/// A command as one would write it, for a name.
-pub(crate) fn written(command: &Command) -> String {
-    let words: Vec<&str> =
-        std::iter::once(&command.program).chain(&command.arguments).map(String::as_str).collect();
-    words.join(" ")
 }
 
 /// A source that names no job but a watch means the watch (E1).
@@ -295,45 +256,14 @@ fn settle_sources(jobs: &mut [Option<Job>], fields: &ConfigFields) {
     }
 }
 
-/// The first byte of a section, which is enough to point at it.
-pub(crate) fn opening(place: Place) -> Place {
-    let start = place.span.start as usize;
-    Place { span: Span::new(start, start + 1), ..place }
-}
-
 /// The place of a part of a text. With escapes in it nothing is known but the place of the whole.
-fn part(given: &Given<String>, range: &std::ops::Range<usize>) -> Place {
+fn part(given: &Spanned<String>, range: &std::ops::Range<usize>) -> Place {
     let whole = given.place.span;
     if whole.range().len() != given.value.len() + 2 {
         return given.place;
     }
     let start = whole.start as usize + 1;
     Place { span: Span::new(start + range.start, start + range.end), ..given.place }
-}
-
-fn uncapitalised(text: &str) -> String {
-    let mut text = text.to_owned();
-    if let Some(first) = text.get_mut(..1) {
-        first.make_ascii_lowercase();
-    }
-    text
-}
-
-/// A name that could stand in the catalog, made of one that cannot.
-pub(crate) fn service_name_like(name: &str) -> Option<String> {
-    let last = name.rsplit('/').next().unwrap_or_default();
-    let tame: String =
-        last.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect();
-    let tame = tame.trim_matches(|c: char| !c.is_ascii_alphabetic()).to_owned();
-    is_service_name(&tame).then_some(tame)
-}
-
-/// Whether a name can stand in the catalog (D9).
-pub(crate) fn is_service_name(name: &str) -> bool {
-    let mut characters = name.chars();
-    characters.next().is_some_and(|first| first.is_ascii_lowercase())
-        && name.len() > 1
-        && characters.all(|c| c.is_ascii_alphanumeric() || c == '-')
 }
 
 fn logging(fields: &ConfigFields) -> Option<Logging> {

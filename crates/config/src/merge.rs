@@ -1,7 +1,8 @@
 //! Several files become one (C1): what has a name is united by it, a later one replaces an earlier one; of other
 //! keys the later wins as a whole.
 
-use crate::decode::Given;
+use crate::command::joined;
+use crate::decode::Spanned;
 use crate::fields::{ConfigFields, CoprocessFields, JobFields, MetricFields, TelemetryFields, WatchFields};
 
 /// Lays a later file over what came before it.
@@ -28,7 +29,7 @@ fn overlay_telemetry(earlier: &mut TelemetryFields, later: TelemetryFields) {
     replace(&mut earlier.tags, later.tags);
 }
 
-fn replace<T>(earlier: &mut Option<Given<T>>, later: Option<Given<T>>) {
+fn replace<T>(earlier: &mut Option<Spanned<T>>, later: Option<Spanned<T>>) {
     if later.as_ref().is_some_and(|later| later.written) {
         *earlier = later;
     }
@@ -37,8 +38,8 @@ fn replace<T>(earlier: &mut Option<Given<T>>, later: Option<Given<T>>) {
 /// Unites two lists: one that was there already is replaced where it stands, so that the order stays the
 /// reader's. Names may repeat within one file, so only what came from earlier files is replaced.
 fn unite<T>(
-    earlier: &mut Option<Given<Vec<T>>>,
-    later: Option<Given<Vec<T>>>,
+    earlier: &mut Option<Spanned<Vec<T>>>,
+    later: Option<Spanned<Vec<T>>>,
     name: fn(&T) -> Option<String>,
 ) {
     let Some(later) = later else { return };
@@ -76,7 +77,7 @@ fn united(earlier: Vec<Option<String>>, later: Vec<Option<String>>) -> Vec<usize
     slots.into_iter().flatten().collect()
 }
 
-fn text(given: &Option<Given<String>>) -> Option<String> {
+fn text(given: &Option<Spanned<String>>) -> Option<String> {
     given.as_ref().map(|given| given.value.clone())
 }
 
@@ -89,7 +90,7 @@ fn watch_name(watch: &WatchFields) -> Option<String> {
 }
 
 fn coprocess_name(one: &CoprocessFields) -> Option<String> {
-    text(&one.name).or_else(|| one.command.as_ref().map(|command| crate::lower::written(&command.value)))
+    text(&one.name).or_else(|| one.command.as_ref().map(|command| joined(&command.value)))
 }
 
 fn metric_name(metric: &MetricFields) -> Option<String> {

@@ -3,7 +3,7 @@
 use containerpilot_core::plan::{Metric, MetricKind};
 
 /// The supervisor's own metrics (T3), in order.
-pub const OWN: [&str; 16] = [
+pub const SELF_METRICS: [&str; 16] = [
     "containerpilot_build_info",
     "containerpilot_check_duration_seconds",
     "containerpilot_check_up",

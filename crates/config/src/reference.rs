@@ -4,9 +4,9 @@ use std::fmt::Write;
 
 use crate::decode::{DefaultValue, Section, SectionInfo, Shape};
 use crate::fields::ConfigFields;
-use crate::kinds::{EVENT_NAMES, listed};
 use crate::legacy::fields::LegacyFields;
 use crate::schema::{collect, section_of};
+use crate::values::{EVENT_NAMES, listed};
 
 /// The page, in Markdown.
 #[must_use]

@@ -3,7 +3,7 @@
 use crate::decode::{DefaultValue, Field, Section, SectionInfo, Shape};
 use crate::fields::ConfigFields;
 use crate::json::Json;
-use crate::kinds::RESOURCES;
+use crate::values::RESOURCES;
 
 /// The schema, for editors.
 #[must_use]

@@ -10,8 +10,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use containerpilot_config::diagnose::{Report, Severity, Style};
-use containerpilot_config::host::Described;
+use containerpilot_config::diagnostics::{Report, Severity, Style};
+use containerpilot_config::host::StaticHost;
 use containerpilot_config::interfaces::HostAddress;
 use containerpilot_config::{Input, Loaded, Options, load};
 
@@ -152,16 +152,16 @@ fn loaded_text(path: &Path, text: Vec<u8>) -> Loaded {
 }
 
 /// A host with two interfaces and two users, on which every program is there.
-fn host(path: &Path) -> Described {
+fn host(path: &Path) -> StaticHost {
     let address =
         |interface: &str, ip: &str| HostAddress { interface: interface.into(), ip: ip.parse().unwrap() };
     let variables = environment(path).into_iter();
-    Described {
+    StaticHost {
         environment: variables.map(|(name, value)| (name.into_bytes(), value.into_bytes())).collect(),
         addresses: vec![address("lo", "127.0.0.1"), address("eth0", "10.0.0.7"), address("eth0", "fe80::7")],
         hostname: "box".into(),
         accounts: ["app".to_owned(), "www".to_owned()].into(),
-        ..Described::default()
+        ..StaticHost::default()
     }
 }
 

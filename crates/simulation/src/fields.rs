@@ -1,10 +1,10 @@
 //! The one table of a scenario's fields, made and read as that of a configuration is.
 
 use containerpilot_config::decode::DefaultValue::{Is, None as Nothing, Required, Says};
-use containerpilot_config::kinds::{
+use containerpilot_config::section;
+use containerpilot_config::values::{
     DurationOrNever, DurationText, Flag, ListOf, Object, OneOf, OneOrMany, SignalName, Text, Whole,
 };
-use containerpilot_config::section;
 
 use crate::scenario::{CheckAnswer, Is as IsSo, StartFailure};
 

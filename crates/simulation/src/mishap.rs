@@ -265,7 +265,7 @@ impl fmt::Display for Mishap {
             Self::SeenLate(watch, at) => write!(out, "watch.{watch} sees something only at {}", time(*at)),
             Self::Stop(at) => write!(out, "SIGTERM comes at {}", time(*at)),
             Self::Signal(signal, at) => {
-                write!(out, "{} comes at {}", containerpilot_config::kinds::signal_name(*signal), time(*at))
+                write!(out, "{} comes at {}", containerpilot_config::values::signal_name(*signal), time(*at))
             }
             Self::Maintenance(from, to) => {
                 write!(out, "there is maintenance from {} to {}", time(*from), time(*to))

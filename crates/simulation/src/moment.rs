@@ -146,7 +146,7 @@ impl Moment {
             return Err(Misread { message: format!("`{text}` alone is no moment"), help });
         }
         let all: Vec<&str> = words.iter().copied().chain(SIGNALS).collect();
-        let help = match suggest::meant(word, &all, &OTHERS) {
+        let help = match suggest::best_match(word, &all, &OTHERS) {
             Some(near) => format!("did you mean \"{near}\"?"),
             None => format!(
                 "write who and what, for example \"server healthy\"; or one of {}",
@@ -183,7 +183,7 @@ fn unknown_source(source: &str, plans: &[&Plan]) -> Misread {
 }
 
 fn unknown_word(source: &str, word: &str, words: &[&'static str]) -> Misread {
-    let help = match suggest::meant(word, words, &OTHERS) {
+    let help = match suggest::best_match(word, words, &OTHERS) {
         Some(near) => format!("did you mean \"{source} {near}\"?"),
         None => format!("what can become of it is {}", alternatives(&quoted(words))),
     };

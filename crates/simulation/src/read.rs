@@ -4,10 +4,10 @@ mod expected;
 
 use std::time::Duration;
 
-use containerpilot_config::decode::{Given, alternatives};
-use containerpilot_config::diagnose::{Place, Problem, Report, Severity};
-use containerpilot_config::kinds::{Patience, Several, span_of, value_of};
-use containerpilot_config::{Input, Plain, read_plain};
+use containerpilot_config::decode::{Spanned, alternatives};
+use containerpilot_config::diagnostics::{Place, Problem, Report, Severity};
+use containerpilot_config::values::{Several, TimeLimit, to_duration, value_of};
+use containerpilot_config::{Input, PlainFile, read_plain_file};
 use containerpilot_core::input::ExitStatus;
 use containerpilot_core::plan::{Catalog, Plan, Role};
 use std::collections::BTreeMap;
@@ -22,14 +22,14 @@ use crate::scenario::{Answers, CheckAnswer, Happening, Lasting, Order, Run, Scen
 /// A scenario whose names have not been looked up yet.
 #[derive(Clone, Debug)]
 pub struct Draft {
-    plain: Plain<ScenarioFields>,
+    plain: PlainFile<ScenarioFields>,
 }
 
 impl Draft {
     /// Reads a file.
     #[must_use]
     pub fn read(input: Input) -> Self {
-        Self { plain: read_plain(input) }
+        Self { plain: read_plain_file(input) }
     }
 
     /// The paths of the configurations that it reloads to, as they are written.
@@ -52,7 +52,7 @@ impl Draft {
         plan: &Plan,
         others: &BTreeMap<String, Result<Plan, String>>,
     ) -> Result<Scenario, Report> {
-        let Plain { file, fields, mut problems } = self.plain;
+        let PlainFile { file, fields, mut problems } = self.plain;
         let mut plans = vec![plan];
         plans.extend(others.values().filter_map(|other| other.as_ref().ok()));
         let scenario = fields.map(|fields| {
@@ -74,15 +74,15 @@ struct Reader<'a> {
 }
 
 /// The elements of a list that may be missing.
-fn each<T>(list: &Option<Given<Vec<T>>>) -> impl Iterator<Item = &T> {
+fn each<T>(list: &Option<Spanned<Vec<T>>>) -> impl Iterator<Item = &T> {
     list.iter().flat_map(|given| &given.value)
 }
 
-fn several<T>(list: &Option<Given<Several<T>>>) -> impl Iterator<Item = &T> {
+fn several<T>(list: &Option<Spanned<Several<T>>>) -> impl Iterator<Item = &T> {
     list.iter().flat_map(|given| &given.value.items)
 }
 
-fn small(number: &Option<Given<i64>>) -> Option<u8> {
+fn small(number: &Option<Spanned<i64>>) -> Option<u8> {
     number.as_ref().and_then(|given| u8::try_from(given.value).ok())
 }
 
@@ -120,23 +120,25 @@ impl Reader<'_> {
     }
 
     /// A time since the beginning, or a length of time.
-    fn time(&mut self, given: &Option<Given<i64>>) -> Option<Duration> {
+    fn time(&mut self, given: &Option<Spanned<i64>>) -> Option<Duration> {
         let given = given.as_ref()?;
         if given.value < 0 {
             self.error(given.place, "a time cannot be before the beginning", "write it without the minus");
         }
-        Some(span_of(given.value))
+        Some(to_duration(given.value))
     }
 
-    fn lasting(&mut self, given: &Option<Given<Patience>>) -> Option<Lasting> {
-        let Given { value, place, key, written } = *given.as_ref()?;
+    fn lasting(&mut self, given: &Option<Spanned<TimeLimit>>) -> Option<Lasting> {
+        let Spanned { value, place, key, written } = *given.as_ref()?;
         match value {
-            Patience::Forever => Some(Lasting::Forever),
-            Patience::For(value) => self.time(&Some(Given { value, place, key, written })).map(Lasting::For),
+            TimeLimit::Never => Some(Lasting::Forever),
+            TimeLimit::After(value) => {
+                self.time(&Some(Spanned { value, place, key, written })).map(Lasting::For)
+            }
         }
     }
 
-    fn span(&mut self, from: &Option<Given<i64>>, to: &Option<Given<i64>>) -> Span {
+    fn span(&mut self, from: &Option<Spanned<i64>>, to: &Option<Spanned<i64>>) -> Span {
         let span = Span { from: self.time(from).unwrap_or_default(), to: self.time(to) };
         if let (Some(end), Some(to)) = (span.to, to)
             && end <= span.from
@@ -149,10 +151,10 @@ impl Reader<'_> {
     /// Something that must be there.
     fn required<'f, T>(
         &mut self,
-        field: &'f Option<Given<T>>,
+        field: &'f Option<Spanned<T>>,
         section: Place,
         key: &str,
-    ) -> Option<&'f Given<T>> {
+    ) -> Option<&'f Spanned<T>> {
         // What is wrong with it, or how it is misspelt, was said already, where it stands.
         let quoted = format!("`{key}`");
         let told = self.problems.iter().any(|problem| {
@@ -169,7 +171,7 @@ impl Reader<'_> {
         field.as_ref()
     }
 
-    fn job<'f>(&mut self, name: &'f Given<String>) -> Option<&'f Given<String>> {
+    fn job<'f>(&mut self, name: &'f Spanned<String>) -> Option<&'f Spanned<String>> {
         let known = self.plans.iter().flat_map(|plan| &plan.jobs).any(|job| job.name == name.value);
         if !known {
             let help = nearest_name(&name.value, self.plans);
@@ -178,7 +180,7 @@ impl Reader<'_> {
         known.then_some(name)
     }
 
-    fn script<'f>(&mut self, fields: &'f ScriptFields) -> Option<(&'f Given<String>, Script)> {
+    fn script<'f>(&mut self, fields: &'f ScriptFields) -> Option<(&'f Spanned<String>, Script)> {
         let runs = several(&fields.runs).map(|run| self.run(run)).collect();
         let name = self.required(&fields.name, fields.place, "name")?;
         let name = self.job(name)?;
@@ -249,7 +251,7 @@ impl Reader<'_> {
         }
     }
 
-    fn watch<'f>(&mut self, fields: &'f WatchFields) -> Option<(&'f Given<String>, Vec<Sight>)> {
+    fn watch<'f>(&mut self, fields: &'f WatchFields) -> Option<(&'f Spanned<String>, Vec<Sight>)> {
         let name = self.required(&fields.name, fields.place, "name");
         self.required(&fields.sees, fields.place, "sees");
         let mut sights: Vec<(Sight, bool)> = several(&fields.sees).map(|one| self.sight(one)).collect();
@@ -364,7 +366,7 @@ impl Reader<'_> {
     }
 
     /// What the supervisor would not do by hand.
-    fn is_own(&mut self, name: &Given<String>) -> bool {
+    fn is_own(&mut self, name: &Spanned<String>) -> bool {
         let own = self.plans.iter().flat_map(|plan| &plan.jobs).filter(|job| job.name == name.value);
         let own = own.into_iter().all(|job| job.role == Role::Telemetry);
         if own {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use containerpilot_config::duration;
-use containerpilot_config::kinds::Choice;
+use containerpilot_config::values::Choice;
 use containerpilot_core::input::{ExitStatus, StartErrorKind};
 use containerpilot_core::plan::{Plan, Signal};
 use std::collections::BTreeMap;
@@ -314,7 +314,7 @@ impl Expectation {
 /// A time, as one writes it.
 #[must_use]
 pub fn time(time: Duration) -> String {
-    duration::display(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX))
+    duration::format(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX))
 }
 
 impl fmt::Display for Window {

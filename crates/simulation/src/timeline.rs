@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use containerpilot_config::kinds::signal_name;
+use containerpilot_config::values::signal_name;
 use containerpilot_core::event::Code;
 use containerpilot_core::input::ExitStatus;
 use containerpilot_core::plan::{Signal, Status};

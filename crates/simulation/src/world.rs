@@ -321,7 +321,7 @@ impl<'a> World<'a> {
                     self.note("", What::Asked, "SIGHUP: the configuration is read again");
                     return Input::Command { id, command };
                 }
-                let name = containerpilot_config::kinds::signal_name(*signal);
+                let name = containerpilot_config::values::signal_name(*signal);
                 self.note("", What::Asked, format!("{name} to the supervisor"));
                 Input::Signal(*signal)
             }
@@ -341,7 +341,7 @@ impl<'a> World<'a> {
                     Order::Stop => ("stop".to_owned(), Command::Stop(job)),
                     Order::Restart => ("restart".to_owned(), Command::Restart(job)),
                     Order::Send(signal) => {
-                        let signal_name = containerpilot_config::kinds::signal_name(*signal);
+                        let signal_name = containerpilot_config::values::signal_name(*signal);
                         (format!("send {signal_name} to"), Command::Signal(job, *signal))
                     }
                 };

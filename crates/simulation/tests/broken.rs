@@ -4,8 +4,8 @@
 use std::fs;
 use std::path::Path;
 
-use containerpilot_config::diagnose::Style;
-use containerpilot_config::host::Described;
+use containerpilot_config::diagnostics::Style;
+use containerpilot_config::host::StaticHost;
 use containerpilot_config::interfaces::HostAddress;
 use containerpilot_config::{Input, Options, load};
 use containerpilot_core::plan::Plan;
@@ -21,10 +21,10 @@ const CONFIG: &str = r#"{ jobs: [
 ], watches: [{ name: "db", interval: 5 }] }"#;
 
 fn plan() -> Plan {
-    let host = Described {
+    let host = StaticHost {
         addresses: vec![HostAddress { interface: "eth0".into(), ip: "10.0.0.7".parse().unwrap() }],
         hostname: "box".into(),
-        ..Described::default()
+        ..StaticHost::default()
     };
     let input = Input { name: "app.json5".into(), text: CONFIG.into() };
     load(vec![input], &host, Options { version: "1" }).plan.unwrap()

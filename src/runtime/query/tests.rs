@@ -1,11 +1,11 @@
 use super::*;
-use containerpilot_config::host::Described;
+use containerpilot_config::host::StaticHost;
 use containerpilot_config::{Input as Text, Options, load};
 
 fn core(text: &str) -> Core {
     let input = Text { name: "test".to_owned(), text: text.as_bytes().to_vec() };
     let options = Options { version: "0" };
-    Core::new(load(vec![input], &Described::default(), options).plan.unwrap())
+    Core::new(load(vec![input], &StaticHost::default(), options).plan.unwrap())
 }
 
 fn step(core: &mut Core, queries: &mut QueryHandler, input: Input) -> Vec<containerpilot_core::Effect> {

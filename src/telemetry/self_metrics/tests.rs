@@ -93,5 +93,5 @@ fn t3_the_names_that_a_configuration_is_kept_from_are_ours() {
     shared.requests.insert((200, "/v3/ping"), 1);
     let mut page = Page::default();
     show(&mut page, &stage.snapshot(), &shared, "4.0", &Process::look());
-    assert_eq!(page.names().collect::<Vec<_>>(), containerpilot_config::metrics::OWN);
+    assert_eq!(page.names().collect::<Vec<_>>(), containerpilot_config::metrics::SELF_METRICS);
 }

@@ -4,9 +4,9 @@
 //! reported and then treated as blanks, and the token after them is marked, so that the parser does not
 //! complain again about the hole they leave.
 
+use super::chars::{char_at, line_end_length};
 use super::{Number, SyntaxError, number, string};
 use crate::limits;
-use crate::runes;
 use crate::span::Span;
 
 /// The two kinds of brackets.
@@ -27,7 +27,7 @@ impl Bracket {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Kind {
+pub(super) enum TokenKind {
     Open(Bracket),
     Close(Bracket),
     Comma,
@@ -52,7 +52,7 @@ pub(super) enum Kind {
 
 #[derive(Clone, Debug)]
 pub(super) struct Token {
-    pub(super) kind: Kind,
+    pub(super) kind: TokenKind,
     pub(super) span: Span,
     /// A line ended between the token before and this one.
     pub(super) newline: bool,
@@ -97,30 +97,30 @@ impl<'a> Lexer<'a> {
         Token { kind, span: Span::new(start, self.at), newline, junk }
     }
 
-    fn token(&mut self, start: usize) -> Kind {
-        let Some(byte) = self.byte(start) else { return Kind::End };
+    fn token(&mut self, start: usize) -> TokenKind {
+        let Some(byte) = self.byte(start) else { return TokenKind::End };
         let punctuation = match byte {
             b'{' => {
                 if let Some(end) = self.template(start) {
                     self.at = end;
-                    return Kind::Template;
+                    return TokenKind::Template;
                 }
-                Kind::Open(Bracket::Object)
+                TokenKind::Open(Bracket::Object)
             }
-            b'[' => Kind::Open(Bracket::List),
-            b'}' => Kind::Close(Bracket::Object),
-            b']' => Kind::Close(Bracket::List),
-            b',' => Kind::Comma,
-            b':' => Kind::Colon,
-            b';' => Kind::Semicolon,
+            b'[' => TokenKind::Open(Bracket::List),
+            b'}' => TokenKind::Close(Bracket::Object),
+            b']' => TokenKind::Close(Bracket::List),
+            b',' => TokenKind::Comma,
+            b':' => TokenKind::Colon,
+            b';' => TokenKind::Semicolon,
             b'=' => {
                 self.at += usize::from(matches!(self.byte(start + 1), Some(b'=' | b'>')));
-                Kind::Equals
+                TokenKind::Equals
             }
             b'"' | b'\'' => {
                 let quoted = string::read(self.text, start, &mut self.pending);
                 self.at = quoted.end;
-                return Kind::String { text: quoted.text, broken: quoted.broken };
+                return TokenKind::String { text: quoted.text, broken: quoted.broken };
             }
             _ => return self.run(start),
         };
@@ -129,7 +129,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// A run of characters up to the next blank, bracket, quote or separator.
-    fn run(&mut self, start: usize) -> Kind {
+    fn run(&mut self, start: usize) -> TokenKind {
         if let Some((quote, length)) = char_at(self.text, start).filter(|(char, _)| is_wrong_quote(*char)) {
             return self.wrongly_quoted(start, quote, length);
         }
@@ -144,16 +144,18 @@ impl<'a> Lexer<'a> {
         }
         // The caller has seen that the first character is none of those that end a run.
         self.at = at.max(start + 1);
-        let Some(Ok(text)) = self.text.get(start..self.at).map(str::from_utf8) else { return Kind::Text };
+        let Some(Ok(text)) = self.text.get(start..self.at).map(str::from_utf8) else {
+            return TokenKind::Text;
+        };
         let digit_like = text.starts_with(|char: char| char.is_ascii_digit() || "+-.".contains(char));
         if digit_like {
-            return number::parse(text).map_or(Kind::Text, Kind::Number);
+            return number::parse(text).map_or(TokenKind::Text, TokenKind::Number);
         }
-        identifier(text).map_or(Kind::Text, Kind::Word)
+        identifier(text).map_or(TokenKind::Text, TokenKind::Word)
     }
 
     /// Text in typographic quotes or backquotes: no JSON5, but it is plain what was meant.
-    fn wrongly_quoted(&mut self, start: usize, quote: char, length: usize) -> Kind {
+    fn wrongly_quoted(&mut self, start: usize, quote: char, length: usize) -> TokenKind {
         let inside = start + length;
         let mut end = inside;
         let mut close = None;
@@ -182,7 +184,7 @@ impl<'a> Lexer<'a> {
         self.at = token_end;
         let mut text = String::new();
         string::push_lossy(&mut text, self.text.get(inside..text_end).unwrap_or_default());
-        Kind::String { text, broken: close.is_none() }
+        TokenKind::String { text, broken: close.is_none() }
     }
 
     /// The end of the `{{ … }}` that begins at `start`, if one does.
@@ -322,7 +324,11 @@ fn identifier(text: &str) -> Option<String> {
         };
         let joiner = matches!(char, '\u{200c}' | '\u{200d}');
         let fits = matches!(char, '$' | '_')
-            || if out.is_empty() { runes::begins_word(char) } else { runes::continues_word(char) || joiner };
+            || if out.is_empty() {
+                unicode_ident::is_xid_start(char)
+            } else {
+                unicode_ident::is_xid_continue(char) || joiner
+            };
         if !fits {
             return None;
         }
@@ -330,30 +336,6 @@ fn identifier(text: &str) -> Option<String> {
         rest = rest.get(length..)?;
     }
     Some(out)
-}
-
-/// The character at an offset and its length in bytes; `None` at the end and where the bytes are not UTF-8.
-pub(super) fn char_at(text: &[u8], at: usize) -> Option<(char, usize)> {
-    let first = *text.get(at)?;
-    let length = match first {
-        0..0x80 => return Some((char::from(first), 1)),
-        0xc0..0xe0 => 2,
-        0xe0..0xf0 => 3,
-        _ => 4,
-    };
-    let char = str::from_utf8(text.get(at..at + length)?).ok()?.chars().next()?;
-    Some((char, length))
-}
-
-/// The length of the line end at an offset, or 0.
-pub(super) fn line_end_length(text: &[u8], at: usize) -> usize {
-    match text.get(at) {
-        Some(b'\n') => 1,
-        Some(b'\r') => 1 + usize::from(text.get(at + 1) == Some(&b'\n')),
-        // U+2028 and U+2029
-        Some(0xe2) if matches!(text.get(at + 1..at + 3), Some([0x80, 0xa8 | 0xa9])) => 3,
-        _ => 0,
-    }
 }
 
 /// White space and line ends of JSON5.

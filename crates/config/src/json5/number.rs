@@ -59,3 +59,45 @@ fn hexadecimal(digits: &str) -> Option<f64> {
     let head = head as f64;
     Some(head * 2f64.powi(shift))
 }
+
+impl Number {
+    /// The number as a string, where one is expected (P8, C3). An integer keeps its digits; any other number is written
+    /// without an exponent, like Go's `FormatFloat(f, 'f', -1, 64)`.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        let digits = self.text.strip_prefix('-').unwrap_or(&self.text);
+        if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            return self.text.to_string();
+        }
+        if self.value.is_infinite() {
+            return if self.value > 0.0 { "+Inf" } else { "-Inf" }.to_owned();
+        }
+        self.value.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn p8_a_number_becomes_text_in_full() {
+        for (literal, text) in [
+            ("9007199254740993", "9007199254740993"),
+            ("-12", "-12"),
+            ("+12", "12"),
+            ("1e6", "1000000"),
+            ("1e21", "1000000000000000000000"),
+            ("1e-7", "0.0000001"),
+            ("0x1F", "31"),
+            ("1.50", "1.5"),
+            (".5", "0.5"),
+            ("-0", "-0"),
+            ("Infinity", "+Inf"),
+            ("-Infinity", "-Inf"),
+            ("NaN", "NaN"),
+        ] {
+            assert_eq!(parse(literal).unwrap().to_text(), text);
+        }
+    }
+}

@@ -12,8 +12,8 @@
 //! A frame is *quiet* once a mistake was reported for its present member: what follows is guesswork until a
 //! comma or a sound `key:`, so nothing more is reported before that.
 
-use super::lexer::{Bracket, Kind, Lexer, Token};
-use super::{Member, Node, Parsed, SyntaxError, SyntaxKind, Value, bare, foreign};
+use super::lexer::{Bracket, Lexer, Token, TokenKind};
+use super::{Member, Node, Parsed, SyntaxError, SyntaxKind, Value, foreign};
 use crate::limits;
 use crate::span::Span;
 
@@ -118,8 +118,8 @@ impl<'a> Parser<'a> {
 
     fn advance(&mut self) -> Token {
         match self.token.kind {
-            Kind::Open(_) => self.balance += 1,
-            Kind::Close(_) => self.balance -= 1,
+            TokenKind::Open(_) => self.balance += 1,
+            TokenKind::Close(_) => self.balance -= 1,
             _ => {}
         }
         self.end = self.token.span.end as usize;
@@ -128,7 +128,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Reports a mistake at the present token, unless one was reported for this place already.
-    fn report(&mut self, span: Span, message: impl Into<String>, help: impl Into<String>) {
+    pub(super) fn report(&mut self, span: Span, message: impl Into<String>, help: impl Into<String>) {
         let quiet = self.stack.last_mut().is_some_and(|frame| std::mem::replace(&mut frame.quiet, true));
         if !quiet {
             self.report_always(span, message, help);
@@ -144,13 +144,13 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn set_quiet(&mut self, quiet: bool) {
+    pub(super) fn set_quiet(&mut self, quiet: bool) {
         if let Some(frame) = self.stack.last_mut() {
             frame.quiet = quiet;
         }
     }
 
-    fn set_key(&mut self, key: Option<(String, Span)>) {
+    pub(super) fn set_key(&mut self, key: Option<(String, Span)>) {
         if let Some(frame) = self.stack.last_mut() {
             frame.key = key;
         }
@@ -161,19 +161,19 @@ impl<'a> Parser<'a> {
         String::from_utf8_lossy(self.lexer.text.get(self.token.span.range()).unwrap_or_default()).into_owned()
     }
 
-    fn colon_follows(&self) -> bool {
+    pub(super) fn colon_follows(&self) -> bool {
         self.lexer.colon_follows(self.token.span.end as usize)
     }
 
     /// Skips to where reading can go on: a comma, the end of the bracket, or the next line.
-    fn synchronise(&mut self) {
+    pub(super) fn synchronise(&mut self) {
         let mut depth = 0usize;
         loop {
             match self.token.kind {
-                Kind::End => break,
-                Kind::Comma | Kind::Close(_) if depth == 0 => break,
-                Kind::Close(_) => depth -= 1,
-                Kind::Open(_) => depth += 1,
+                TokenKind::End => break,
+                TokenKind::Comma | TokenKind::Close(_) if depth == 0 => break,
+                TokenKind::Close(_) => depth -= 1,
+                TokenKind::Open(_) => depth += 1,
                 _ => {}
             }
             self.skip();
@@ -192,12 +192,16 @@ impl<'a> Parser<'a> {
         loop {
             let reported = self.wrapped;
             match self.token.kind {
-                Kind::Open(_) => return,
-                Kind::Number(_) | Kind::String { .. } if !reported && !self.colon_follows() => return,
-                Kind::Word(ref word) if !reported && !self.colon_follows() && literal(word).is_some() => {
+                TokenKind::Open(_) => return,
+                TokenKind::Number(_) | TokenKind::String { .. } if !reported && !self.colon_follows() => {
                     return;
                 }
-                Kind::End => {
+                TokenKind::Word(ref word)
+                    if !reported && !self.colon_follows() && literal(word).is_some() =>
+                {
+                    return;
+                }
+                TokenKind::End => {
                     if !reported {
                         let help = "a configuration is an object: `{ jobs: [ … ] }`";
                         self.report_always(self.token.span, "the configuration is empty", help);
@@ -206,13 +210,15 @@ impl<'a> Parser<'a> {
                     self.step = Step::Done;
                     return;
                 }
-                Kind::Word(_) | Kind::String { .. } | Kind::Text if !reported && self.colon_follows() => {
+                TokenKind::Word(_) | TokenKind::String { .. } | TokenKind::Text
+                    if !reported && self.colon_follows() =>
+                {
                     let help = "put `{` at the beginning of the file and `}` at its end";
                     self.report_always(Span::at(self.token.span.start as usize), "expected `{` here", help);
                     self.open(Bracket::Object, self.token.span, true);
                     return;
                 }
-                Kind::Template if !reported => {
+                TokenKind::Template if !reported => {
                     self.template();
                     self.wrapped = true;
                 }
@@ -230,7 +236,7 @@ impl<'a> Parser<'a> {
 
     /// What comes after the top-level value, and whether that was one to be had.
     fn trailing(&mut self) {
-        if self.token.kind != Kind::End {
+        if self.token.kind != TokenKind::End {
             if !self.wrapped {
                 let help = "the last `}` before has ended it: delete this, or a bracket too many before it";
                 self.report_always(self.token.span, "nothing may follow the end of the configuration", help);
@@ -256,324 +262,9 @@ impl<'a> Parser<'a> {
         self.errors.push(SyntaxError { kind: SyntaxKind::NotObject, ..error });
         self.root = None;
     }
-
-    // ---- the steps
-
-    fn key(&mut self) {
-        let span = self.token.span;
-        let lacks_end = matches!(self.token.kind, Kind::Open(Bracket::Object)) && self.object_lacks_its_end();
-        match self.token.kind {
-            Kind::Close(bracket) => self.closer(bracket),
-            Kind::End => self.unclosed(),
-            Kind::Comma => self.commas("a key and a value"),
-            Kind::String { .. } | Kind::Word(_) => {
-                if let Kind::String { text, broken: false } | Kind::Word(text) = self.take().kind {
-                    self.set_key(Some((text, span)));
-                } else {
-                    self.set_key(None);
-                    self.set_quiet(true);
-                }
-                self.step = Step::Colon;
-            }
-            Kind::Number(_) | Kind::Text if self.colon_follows() => {
-                let key = self.written();
-                self.report(span, "this key must stand in quotes", format!("write {}", bare::quoted(&key)));
-                self.take();
-                self.set_key(Some((key, span)));
-                self.step = Step::Colon;
-            }
-            Kind::Number(_) | Kind::Text => {
-                let written = self.written();
-                let word = written.chars().any(char::is_alphanumeric);
-                self.report(
-                    span,
-                    format!("expected a key, found `{written}`"),
-                    "a member is written `key: value`",
-                );
-                if word {
-                    self.synchronise();
-                } else {
-                    self.skip();
-                }
-            }
-            Kind::Colon | Kind::Equals => {
-                self.report(span, "there is no key before this", "a member is written `key: value`");
-                self.take();
-                self.set_key(None);
-                self.step = Step::Value;
-            }
-            Kind::Semicolon => {
-                self.report(span, "expected a key, found `;`", "delete it; members are separated by commas");
-                self.take();
-            }
-            Kind::Template => {
-                self.template();
-                self.step = if matches!(self.token.kind, Kind::Colon) { Step::Colon } else { Step::After };
-            }
-            Kind::Open(Bracket::Object) if lacks_end => {
-                self.object_without_end();
-                self.step = Step::Value;
-            }
-            Kind::Open(bracket) => {
-                let what = if bracket == Bracket::List { "a list" } else { "an object" };
-                self.report(span, format!("expected a key, found {what}"), "write `key:` before it");
-                self.set_key(None);
-                self.take();
-                self.open(bracket, span, false);
-            }
-        }
-    }
-
-    fn colon(&mut self) {
-        let span = self.token.span;
-        match self.token.kind {
-            Kind::Colon => {
-                self.take();
-                let sound = self.stack.last().is_some_and(|frame| frame.key.is_some());
-                self.set_quiet(!sound);
-                self.step = Step::Value;
-            }
-            Kind::Equals => {
-                self.set_quiet(false);
-                self.report(span, format!("expected `:`, found `{}`", self.written()), "write `key: value`");
-                self.take();
-                self.step = Step::Value;
-            }
-            Kind::End => self.unclosed(),
-            Kind::Comma | Kind::Close(_) | Kind::Semicolon => self.no_value("a colon and a value"),
-            Kind::String { .. } | Kind::Word(_) | Kind::Text | Kind::Number(_) if self.token.newline => {
-                self.no_value("a colon and a value");
-            }
-            _ if self.stack.last().is_some_and(|frame| frame.quiet) => self.synchronise(),
-            Kind::Word(_) if self.colon_follows() => {
-                // `my key: 1`
-                let Some((first, first_span)) = self.stack.last_mut().and_then(|frame| frame.key.take())
-                else {
-                    return self.synchronise();
-                };
-                let key = format!("{first} {}", self.written());
-                let span = first_span.to(span);
-                self.report(
-                    span,
-                    "a key with a blank must stand in quotes",
-                    format!("write {}", bare::quoted(&key)),
-                );
-                self.take();
-                self.set_key(Some((key, span)));
-            }
-            _ => {
-                let help = "put `:` between the key and its value";
-                self.report(Span::at(self.end), "expected a colon after this key", help);
-                self.step = Step::Value;
-            }
-        }
-    }
-
-    fn value(&mut self) {
-        let span = self.token.span;
-        let list = self.stack.last().is_some_and(|frame| frame.bracket == Bracket::List);
-        if list && self.list_lacks_its_end() {
-            return self.list_without_end();
-        }
-        match &self.token.kind {
-            Kind::Close(bracket) if list => self.closer(*bracket),
-            Kind::End => self.unclosed(),
-            Kind::Comma if list => self.commas("a value"),
-            Kind::Close(_) | Kind::Comma => self.no_value("a value"),
-            // The value is missing, and this is the next key.
-            Kind::String { .. } | Kind::Word(_) if !list && self.token.newline && self.colon_follows() => {
-                self.no_value("a value");
-            }
-            Kind::Colon if list => {
-                self.report(span, "expected a value, found `:`", "a list holds values without keys");
-                self.synchronise();
-            }
-            Kind::Colon | Kind::Equals if !list => {
-                let message = format!("this `{}` is one too many", self.written());
-                self.report(span, message, "one colon separates a key from its value");
-                self.take();
-            }
-            Kind::Template => {
-                self.template();
-                self.set_key(None);
-                self.step = Step::After;
-            }
-            Kind::Open(bracket) => {
-                let bracket = *bracket;
-                self.take();
-                self.open(bracket, span, false);
-            }
-            Kind::String { .. } | Kind::Number(_) => {
-                let (value, broken) = match self.take().kind {
-                    Kind::String { text, broken } => (Value::String(text), broken),
-                    Kind::Number(number) => (Value::Number(number), false),
-                    _ => (Value::Null, true),
-                };
-                self.attach(Node { value, span });
-                if broken {
-                    self.set_quiet(true);
-                }
-            }
-            Kind::Word(word) => match literal(word) {
-                Some(value) => {
-                    self.take();
-                    self.attach(Node { value, span });
-                }
-                None => self.bare(),
-            },
-            Kind::Text | Kind::Colon | Kind::Equals | Kind::Semicolon => self.bare(),
-        }
-    }
-
-    fn after(&mut self) {
-        let span = self.token.span;
-        let Some(frame) = self.stack.last() else {
-            self.step = Step::Done;
-            return;
-        };
-        let bracket = frame.bracket;
-        let list = bracket == Bracket::List;
-        let next = if list { Step::Value } else { Step::Key };
-        let object_begins = matches!(self.token.kind, Kind::Open(Bracket::Object));
-        let lacks_end = object_begins && !list && self.object_lacks_its_end();
-        match self.token.kind {
-            Kind::Comma => {
-                self.take();
-                self.set_quiet(false);
-                self.step = next;
-            }
-            Kind::Close(bracket) => self.closer(bracket),
-            Kind::End => self.unclosed(),
-            Kind::Semicolon => {
-                self.report(span, "expected a comma, found `;`", "write `,` instead");
-                self.take();
-                self.set_quiet(false);
-                self.step = next;
-            }
-            Kind::Colon | Kind::Equals if list => {
-                self.report(span, "a list holds values without keys", "write `{ key: value }` for a pair");
-                self.synchronise();
-            }
-            Kind::Colon | Kind::Equals => {
-                self.missing_comma(bracket);
-                self.take();
-                self.set_key(None);
-                self.step = Step::Value;
-            }
-            Kind::Template => self.template(),
-            Kind::Open(Bracket::Object) if lacks_end => {
-                self.object_without_end();
-                self.set_quiet(true);
-            }
-            Kind::Open(_) if !list => {
-                self.missing_comma(bracket);
-                self.synchronise();
-            }
-            _ => {
-                let within = self.quotes_within();
-                self.missing_comma(bracket);
-                if within {
-                    self.synchronise();
-                } else {
-                    self.step = next;
-                }
-            }
-        }
-    }
-
-    // ---- the slips that several steps share
-
-    fn missing_comma(&mut self, bracket: Bracket) {
-        let comma = format!("expected a comma or `{}` after this value", bracket.close());
-        let (message, help) = match self.token.kind {
-            _ if !self.quotes_within() => (comma, "put a comma here"),
-            Kind::String { .. } => {
-                (comma, "put a comma here, or write \\\" for a quotation mark inside a text")
-            }
-            _ => {
-                let message = "the text ends with the quotation mark before this".to_owned();
-                (message, "write \\\" for a quotation mark inside a text")
-            }
-        };
-        self.report(Span::at(self.end), message, help);
-    }
-
-    /// Whether a text ended earlier than its writer thinks: `"say "hello""`.
-    fn quotes_within(&self) -> bool {
-        let value =
-            matches!(self.token.kind, Kind::Word(_) | Kind::Text | Kind::String { .. } | Kind::Number(_));
-        let after_quote = self.end.checked_sub(1).and_then(|last| self.lexer.text.get(last));
-        value && after_quote == Some(&b'"') && self.token.span.start as usize == self.end
-    }
-
-    /// Whether an object in a list is followed by `{` because its own `}` was forgotten.
-    fn object_lacks_its_end(&mut self) -> bool {
-        let parent = self.stack.len().checked_sub(2).and_then(|parent| self.stack.get(parent));
-        parent.is_some_and(|parent| parent.bracket == Bracket::List) && self.remaining() < self.stack.len()
-    }
-
-    /// Whether a list in an object is followed by `key:` because its `]` was forgotten.
-    fn list_lacks_its_end(&mut self) -> bool {
-        let parent = self.stack.len().checked_sub(2).and_then(|parent| self.stack.get(parent));
-        self.token.newline
-            && matches!(self.token.kind, Kind::Word(_) | Kind::String { .. })
-            && parent.is_some_and(|parent| parent.bracket == Bracket::Object)
-            && self.colon_follows()
-            && self.remaining() < self.stack.len()
-    }
-
-    /// A run of commas with nothing between them: one message.
-    fn commas(&mut self, what: &str) {
-        let first = self.token.span;
-        let mut last = first;
-        self.errors.append(&mut self.lexer.pending);
-        let junk = self.token.junk;
-        while self.token.kind == Kind::Comma {
-            last = self.take().span;
-        }
-        if !junk {
-            let message = format!("there must be {what} before this comma");
-            self.errors.push(SyntaxError::new(first.to(last), message, Some("delete the comma".to_owned())));
-        }
-        self.set_quiet(false);
-    }
-
-    /// A key whose colon or value is missing.
-    fn no_value(&mut self, what: &str) {
-        let place = if what == "a value" { "the colon" } else { "this key" };
-        let message = format!("expected {what} after {place}");
-        self.report(Span::at(self.end), message, "a member is written `key: value`");
-        self.set_key(None);
-        self.set_quiet(true);
-        self.step = Step::After;
-    }
-
-    /// Text without quotes in the place of a value.
-    fn bare(&mut self) {
-        let start = self.token.span.start as usize;
-        let end = bare::end(&mut self.lexer, start).max(self.token.span.end as usize);
-        let span = Span::new(start, end);
-        let guess = bare::guess(self.lexer.text.get(start..end).unwrap_or_default());
-        self.report(span, guess.message, guess.help);
-        self.errors.append(&mut self.lexer.pending);
-        self.lexer.at = end;
-        self.end = end;
-        self.token = self.lexer.next();
-        self.attach(Node { value: guess.value, span });
-        self.set_quiet(true);
-    }
-
-    /// A `{{ … }}` that is still there.
-    fn template(&mut self) {
-        let help = "a template action in the output of another one is not rendered again; without a template, \
-                    one brace is enough";
-        self.report(self.token.span, "`{{` cannot stand here", help);
-        self.take();
-        self.set_quiet(true);
-    }
 }
 
-fn literal(word: &str) -> Option<Value> {
+pub(super) fn literal(word: &str) -> Option<Value> {
     match word {
         "null" => Some(Value::Null),
         "true" => Some(Value::Bool(true)),

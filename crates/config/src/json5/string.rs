@@ -1,7 +1,7 @@
 //! Quoted text: escapes, line continuations and bytes that are not UTF-8.
 
 use super::SyntaxError;
-use super::lexer::{char_at, line_end_length};
+use super::chars::{char_at, line_end_length};
 use crate::limits;
 use crate::span::Span;
 

@@ -1,19 +1,19 @@
 //! What must hold in a version 2 file, said in its own words.
 
-use crate::decode::{Cx, Given, Section, SectionInfo};
-use crate::diagnose::Place;
+use crate::decode::{DecodeContext, Section, SectionInfo, Spanned};
+use crate::diagnostics::Place;
 use crate::fields::CoprocessFields;
 use crate::legacy::fields::{
     BackendFields, LegacyFields, LegacyTelemetryFields, SensorFields, ServiceFields, TaskFields,
 };
 use crate::legacy::translate::tamed;
-use crate::lower::{is_service_name, opening, requirement, service_rule};
+use crate::names::{is_service_name, service_name_rule};
 
 /// The shortest time that can be asked for, in nanoseconds.
 const SHORTEST: i64 = 1_000_000;
 
 /// Checks what the table has read.
-pub(crate) fn check(cx: &mut Cx<'_>, fields: &LegacyFields, has_program: bool) {
+pub(crate) fn check(cx: &mut DecodeContext<'_>, fields: &LegacyFields, has_program: bool) {
     for one in fields.services.iter().flat_map(|given| &given.value) {
         service(cx, one);
     }
@@ -37,7 +37,7 @@ pub(crate) fn check(cx: &mut Cx<'_>, fields: &LegacyFields, has_program: bool) {
     }
 }
 
-fn service(cx: &mut Cx<'_>, one: &ServiceFields) {
+fn service(cx: &mut DecodeContext<'_>, one: &ServiceFields) {
     let at = At { info: &ServiceFields::INFO, place: one.place };
     at.name(cx, one.name.as_ref(), true);
     at.needs(cx, one.port.is_some(), "port");
@@ -53,7 +53,7 @@ fn service(cx: &mut Cx<'_>, one: &ServiceFields) {
     }
 }
 
-fn backend(cx: &mut Cx<'_>, one: &BackendFields) {
+fn backend(cx: &mut DecodeContext<'_>, one: &BackendFields) {
     let at = At { info: &BackendFields::INFO, place: one.place };
     at.name(cx, one.name.as_ref(), false);
     at.time(cx, one.poll.as_ref(), "poll");
@@ -61,14 +61,14 @@ fn backend(cx: &mut Cx<'_>, one: &BackendFields) {
     long_enough(cx, one.timeout.as_ref(), "timeout");
 }
 
-fn task(cx: &mut Cx<'_>, one: &TaskFields) {
+fn task(cx: &mut DecodeContext<'_>, one: &TaskFields) {
     let at = At { info: &TaskFields::INFO, place: one.place };
     at.needs(cx, one.command.is_some(), "command");
     at.time(cx, one.frequency.as_ref(), "frequency");
     long_enough(cx, one.timeout.as_ref(), "timeout");
 }
 
-fn telemetry(cx: &mut Cx<'_>, fields: &LegacyTelemetryFields) {
+fn telemetry(cx: &mut DecodeContext<'_>, fields: &LegacyTelemetryFields) {
     for one in fields.sensors.iter().flat_map(|given| &given.value) {
         let at = At { info: &SensorFields::INFO, place: one.place };
         at.needs(cx, one.name.as_ref().is_some_and(|given| !given.value.is_empty()), "name");
@@ -87,21 +87,21 @@ struct At {
 
 impl At {
     /// Says that a key is missing, unless a wrong one has been complained about already.
-    fn needs(self, cx: &mut Cx<'_>, there: bool, key: &str) {
-        if !there && !cx.told(self.place, key) {
-            let (message, help) = requirement(self.info, key);
-            cx.error(opening(self.place).span, message, help);
+    fn needs(self, cx: &mut DecodeContext<'_>, there: bool, key: &str) {
+        if !there && !cx.is_reported(self.place, key) {
+            let (message, help) = self.info.missing(key);
+            cx.error(self.place.first_byte().span, message, help);
         }
     }
 
     /// A time that must be there and long enough.
-    fn time(self, cx: &mut Cx<'_>, given: Option<&Given<i64>>, key: &str) {
+    fn time(self, cx: &mut DecodeContext<'_>, given: Option<&Spanned<i64>>, key: &str) {
         self.needs(cx, given.is_some(), key);
         long_enough(cx, given, key);
     }
 
     /// A name that can stand in the catalog (D9).
-    fn name(self, cx: &mut Cx<'_>, given: Option<&Given<String>>, of_ours: bool) {
+    fn name(self, cx: &mut DecodeContext<'_>, given: Option<&Spanned<String>>, of_ours: bool) {
         self.needs(cx, given.is_some(), "name");
         let Some(given) = given.filter(|given| !is_service_name(&given.value)) else { return };
         let message = format!("`{}` cannot be the name of a service", given.value);
@@ -110,13 +110,13 @@ impl At {
                 let help = format!("it is advertised as `{tame}`; version 2 refused such a name");
                 cx.warn(given.place.span, message, help);
             }
-            None => cx.error(given.place.span, message, service_rule(&given.value)),
+            None => cx.error(given.place.span, message, service_name_rule(&given.value)),
         }
     }
 }
 
 /// Whatever comes more often than that would leave no time for anything else.
-fn long_enough(cx: &mut Cx<'_>, given: Option<&Given<i64>>, key: &str) {
+fn long_enough(cx: &mut DecodeContext<'_>, given: Option<&Spanned<i64>>, key: &str) {
     if let Some(given) = given.filter(|given| given.value < SHORTEST) {
         cx.error(
             given.place.span,

@@ -1,22 +1,22 @@
 //! The table of fields of ContainerPilot 2 files (C8), in the form of [`crate::fields`].
 
 use crate::decode::DefaultValue::{Is, None as Nothing, Required, Says};
-use crate::decode::{Cx, Kind, Shape};
+use crate::decode::{DecodeContext, Shape, ValueType};
 use crate::fields::{ConsulFields, CoprocessFields, JobConsulFields, LoggingFields};
 use crate::json5::Node;
-use crate::kinds::{
+use crate::section;
+use crate::values::{
     DurationText, Exec, Interfaces, ListOf, MetricType, Object, ObjectOrText, OneOf, Port, Seconds,
     SecondsOrUnset, Text, TextOrUnset, Whole, Words,
 };
-use crate::section;
 
 /// A catalog that is not spoken to.
 pub struct Etcd;
 
-impl Kind for Etcd {
+impl ValueType for Etcd {
     type Value = ();
     const SHAPE: Shape = Shape::Map;
-    fn read(cx: &mut Cx<'_>, key: &'static str, node: &Node) -> Option<()> {
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<()> {
         let help = "containerpilot speaks to Consul only: write consul: \"localhost:8500\"";
         cx.error(node.span, format!("`{key}` is not spoken to"), help);
         None

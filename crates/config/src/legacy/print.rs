@@ -6,19 +6,10 @@
 
 use std::fmt::Write;
 
-use crate::diagnose::SourceFile;
+use crate::diagnostics::SourceFile;
 use crate::json5::{Node, Value};
 use crate::legacy::tree::{Entry, Leaf, Piece, Written};
 use crate::span::{Origin, Span};
-
-/// A version 2 file as one of version 3.
-#[derive(Clone, Debug)]
-pub struct Migrated {
-    /// The new file.
-    pub text: String,
-    /// What is not as it was; the new file says it too.
-    pub notes: Vec<String>,
-}
 
 /// The longest line that something is put on in one piece.
 const LINE: usize = 100;

@@ -4,11 +4,12 @@
 //! checks and advertises them whatever runs. Hooks are jobs that wait for the main program's `stopping` and `stopped`;
 //! where there is a `preStart`, everything waits for it, and hooks of a program that never began do not run.
 
-use crate::decode::Given;
+use crate::command::joined;
+use crate::decode::Spanned;
 use crate::json5::{Member, Node, Value};
 use crate::legacy::fields::LegacyFields;
 use crate::legacy::tree::{Entry, Piece};
-use crate::lower::{PRE_START, is_service_name, written};
+use crate::names::{PRE_START, is_service_name};
 use crate::span::Span;
 use crate::template::{self, Environment};
 
@@ -74,7 +75,7 @@ fn moved(members: &[Member], old: &str, new: &'static str) -> Option<Entry> {
 fn each<'n, S>(
     members: &'n [Member],
     key: &str,
-    sections: &'n Option<Given<Vec<S>>>,
+    sections: &'n Option<Spanned<Vec<S>>>,
 ) -> impl Iterator<Item = (&'n Node, &'n [Member], &'n S)> {
     let items = match get(members, key).map(|member| &member.value.value) {
         Some(Value::List(items)) => items.as_slice(),
@@ -91,7 +92,7 @@ fn each<'n, S>(
 /// A name for the main program's job: `app`, whose process is then told to the others as `CONTAINERPILOT_APP_PID`, as in
 /// version 2; or another one if that is taken.
 pub(crate) fn main_name(fields: &LegacyFields) -> String {
-    let text = |given: &Option<Given<String>>| given.as_ref().map(|given| given.value.clone());
+    let text = |given: &Option<Spanned<String>>| given.as_ref().map(|given| given.value.clone());
     let services = fields.services.iter().flat_map(|given| &given.value).filter_map(|one| text(&one.name));
     let tasks = fields.tasks.iter().flat_map(|given| &given.value).filter_map(|one| text(&one.name));
     let beside = fields.coprocesses.iter().flat_map(|given| &given.value).filter_map(|one| text(&one.name));
@@ -150,7 +151,7 @@ impl Translation<'_> {
         }
         let whole =
             Piece::time(time.saturating_mul(1 + hooks), member.map_or(self.here, |one| one.value.span));
-        let each = crate::duration::display(time);
+        let each = crate::duration::format(time);
         let note =
             format!("For the hooks and the program together; version 2 gave the program {each} for itself.");
         Some(Entry::new("stopTimeout", place, whole).noted(note))
@@ -173,7 +174,7 @@ impl Translation<'_> {
             jobs.push(Self::on_change(node, inner, name));
         }
         for (node, inner, task) in each(self.top, "tasks", &self.fields.tasks) {
-            let command = task.command.as_ref().map(|given| written(&given.value)).unwrap_or_default();
+            let command = task.command.as_ref().map(|given| joined(&given.value)).unwrap_or_default();
             jobs.push(Self::task(node, inner, &command));
         }
         jobs.extend(self.pre_stop());

@@ -85,7 +85,7 @@ impl Piece {
     pub(crate) fn time(nanoseconds: i64, span: Span) -> Self {
         let (seconds, rest) = (nanoseconds / 1_000_000_000, nanoseconds % 1_000_000_000);
         if rest != 0 {
-            return Self::text(crate::duration::display(nanoseconds), span);
+            return Self::text(crate::duration::format(nanoseconds), span);
         }
         #[expect(clippy::cast_precision_loss, reason = "a stop time of 285 million years is no more exact")]
         let number = Number { value: seconds as f64, text: seconds.to_string().into() };

@@ -3,16 +3,16 @@
 use containerpilot_core::plan::{Catalog, Consul, ConsulAddress, Tls};
 
 use super::Lower;
-use crate::decode::Given;
-use crate::diagnose::{Place, Problem, Severity};
+use crate::decode::Spanned;
+use crate::diagnostics::{Place, Problem, Severity};
 use crate::fields::{ConsulFields, TlsFields};
-use crate::kinds::{Either, Scheme, parse_bool, value_of};
+use crate::values::{Either, Scheme, parse_bool, value_of};
 
 /// Consul's own default.
 const DEFAULT_ADDRESS: &str = "127.0.0.1:8500";
 
 impl Lower<'_> {
-    pub(super) fn catalog(&mut self, given: Option<&Given<Either<ConsulFields>>>) -> Option<Catalog> {
+    pub(super) fn catalog(&mut self, given: Option<&Spanned<Either<ConsulFields>>>) -> Option<Catalog> {
         let Some(given) = given else { return Some(Catalog::Embedded) };
         let (written, place, scheme, token, tls) = match &given.value {
             Either::Text(text) => (text.clone(), given.place, Scheme::Http, (None, None), None),
@@ -75,7 +75,7 @@ impl Lower<'_> {
                         Some(place) => self.error(place, message, help),
                         None => {
                             let message = format!("CONSUL_HTTP_ADDR: {message}");
-                            self.problems.push(Problem::nowhere(Severity::Error, message).help(help));
+                            self.problems.push(Problem::unlocated(Severity::Error, message).help(help));
                         }
                     }
                     return None;
@@ -89,7 +89,7 @@ impl Lower<'_> {
             let message = format!("`{rest}` is no address that Consul could have");
             let problem = match place {
                 Some(place) => Problem::new(Severity::Fault, place, message),
-                None => Problem::nowhere(Severity::Fault, format!("CONSUL_HTTP_ADDR: {message}")),
+                None => Problem::unlocated(Severity::Fault, format!("CONSUL_HTTP_ADDR: {message}")),
             };
             self.problems.push(problem.help("write host:port, for example \"localhost:8500\""));
         }
@@ -97,7 +97,7 @@ impl Lower<'_> {
     }
 
     fn tls(&mut self, fields: Option<&TlsFields>) -> Tls {
-        let read = |name: &str, field: Option<&Option<Given<String>>>| {
+        let read = |name: &str, field: Option<&Option<Spanned<String>>>| {
             self.host.variable(name).map(|text| (text, None)).or_else(|| {
                 let given = field?.as_ref()?;
                 Some((given.value.clone(), Some(given.place)))
@@ -120,7 +120,7 @@ impl Lower<'_> {
                 let message = "a client's certificate and its key are of use only together";
                 let problem = match place {
                     Some(place) => Problem::new(Severity::Fault, *place, message),
-                    None => Problem::nowhere(Severity::Fault, message),
+                    None => Problem::unlocated(Severity::Fault, message),
                 };
                 self.problems.push(problem.help("set both `clientcert` and `clientkey`, or neither"));
             }
@@ -147,7 +147,7 @@ impl Lower<'_> {
                 let help = "is the path right, and is the file there when containerpilot starts?";
                 self.error(*place, message, help);
             }
-            None => self.problems.push(Problem::nowhere(Severity::Error, format!("{variable}: {message}"))),
+            None => self.problems.push(Problem::unlocated(Severity::Error, format!("{variable}: {message}"))),
         }
     }
 
@@ -157,7 +157,8 @@ impl Lower<'_> {
         let Some(text) = self.host.variable("CONSUL_HTTP_SSL_VERIFY") else { return from_file };
         parse_bool(&text).unwrap_or_else(|| {
             let message = "CONSUL_HTTP_SSL_VERIFY is neither true nor false; certificates are verified";
-            self.problems.push(Problem::nowhere(Severity::Warning, message).help("set it to true or false"));
+            self.problems
+                .push(Problem::unlocated(Severity::Warning, message).help("set it to true or false"));
             true
         })
     }

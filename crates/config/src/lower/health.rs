@@ -2,18 +2,18 @@
 
 use containerpilot_core::plan::{Check, Health, OnUnhealthy, Probe};
 
+use super::Lower;
 use super::when::SHORTEST;
-use super::{Lower, opening};
-use crate::decode::{Given, Section};
-use crate::diagnose::Place;
+use crate::decode::{Section, Spanned};
+use crate::diagnostics::Place;
 use crate::fields::HealthFields;
-use crate::kinds::{Several, span_of, value_of};
+use crate::values::{Several, to_duration, value_of};
 
 impl Lower<'_> {
-    pub(super) fn health(&mut self, job: &str, given: &Given<Several<HealthFields>>) -> Option<Health> {
+    pub(super) fn health(&mut self, job: &str, given: &Spanned<Several<HealthFields>>) -> Option<Health> {
         let Several { items, listed } = &given.value;
         // Of one check the key tells best where it is; of several, their own beginnings do.
-        let at = |fields: &HealthFields| if *listed { opening(fields.place) } else { given.key };
+        let at = |fields: &HealthFields| if *listed { fields.place.first_byte() } else { given.key };
         let checks: Vec<_> = items
             .iter()
             .enumerate()
@@ -38,7 +38,7 @@ impl Lower<'_> {
         Some(Health {
             checks: checks.into_iter().collect::<Option<_>>()?,
             ttl: ttl?,
-            heartbeat: heartbeats.iter().map(|heartbeat| span_of(heartbeat.value)).min(),
+            heartbeat: heartbeats.iter().map(|heartbeat| to_duration(heartbeat.value)).min(),
             on_unhealthy: if restart { OnUnhealthy::Restart } else { OnUnhealthy::Report },
         })
     }
@@ -52,7 +52,7 @@ impl Lower<'_> {
             None => format!("check.{job}"),
         });
         let interval = interval?;
-        let timeout = value_of(&fields.timeout).filter(|time| *time > 0).map_or(interval, span_of);
+        let timeout = value_of(&fields.timeout).filter(|time| *time > 0).map_or(interval, to_duration);
         let raw_output =
             fields.logging.as_ref().and_then(|given| value_of(&given.value.raw)).unwrap_or(false);
         let failures = value_of(&fields.failures).and_then(|count| u32::try_from(count).ok())?;

@@ -6,14 +6,15 @@ use containerpilot_core::plan::{
     Backoff, Job, Principal, Process, Repeat, Restarts, Role, Service, Stop, Trigger, Watch, When,
 };
 
+use super::Lower;
 use super::when::SHORTEST;
-use super::{Lower, is_service_name, opening, service_name_like};
-use crate::decode::{Given, Section, SectionInfo};
-use crate::diagnose::{Place, Severity};
+use crate::decode::{Section, SectionInfo, Spanned};
+use crate::diagnostics::{Place, Severity};
 use crate::duration;
 use crate::fields::{BackoffFields, JobFields, WatchFields};
 use crate::host::Host;
-use crate::kinds::{Patience, span_of, value_of};
+use crate::names::{is_service_name, service_name_like, service_name_rule};
+use crate::values::{TimeLimit, to_duration, value_of};
 
 impl Lower<'_> {
     pub(super) fn job(&mut self, fields: &JobFields) -> Option<Job> {
@@ -26,8 +27,8 @@ impl Lower<'_> {
         let port = value_of(&fields.port).unwrap_or(0);
         if port != 0 && fields.health.is_none() && name.as_deref() != Some("containerpilot") {
             let told = "a job with a `port` needs `health`";
-            let place = fields.port.as_ref().map_or(opening(fields.place), |given| given.key);
-            if !self.told(fields.place, "health") {
+            let place = fields.port.as_ref().map_or(fields.place.first_byte(), |given| given.key);
+            if !self.is_reported(fields.place, "health") {
                 let help = "without it the catalog could not know whether the job is healthy; write for example\n\
                             health: { exec: \"curl --fail http://localhost:8000\", interval: 10, ttl: 30 }";
                 self.error(place, told, help);
@@ -41,8 +42,8 @@ impl Lower<'_> {
         let service = self.service(fields, name.as_deref(), ttl);
         let stop = Stop {
             signal: value_of(&fields.stop_signal)?,
-            timeout: value_of(&fields.stop_timeout).filter(|time| *time > 0).map(span_of),
-            drain: value_of(&fields.drain).map(span_of)?,
+            timeout: value_of(&fields.stop_timeout).filter(|time| *time > 0).map(to_duration),
+            drain: value_of(&fields.drain).map(to_duration)?,
         };
         let raw_output =
             fields.logging.as_ref().and_then(|given| value_of(&given.value.raw)).unwrap_or(false);
@@ -78,9 +79,9 @@ impl Lower<'_> {
             // A job that is not named is called as its program is written (C3).
             None => {
                 let program = fields.exec.as_ref().map(|exec| exec.value.program.clone());
-                if program.is_none() && !self.told(fields.place, "exec") {
+                if program.is_none() && !self.is_reported(fields.place, "exec") {
                     self.error(
-                        opening(fields.place),
+                        fields.place.first_byte(),
                         "a job needs `name` or `exec`",
                         "write for example exec: \"/bin/server\"",
                     );
@@ -97,12 +98,12 @@ impl Lower<'_> {
         });
         match &fields.timeout {
             None => Some(interval),
-            Some(Given { value: Patience::Forever, .. }) => Some(None),
-            Some(Given { value: Patience::For(time), place, .. }) if *time < SHORTEST => {
+            Some(Spanned { value: TimeLimit::Never, .. }) => Some(None),
+            Some(Spanned { value: TimeLimit::After(time), place, .. }) if *time < SHORTEST => {
                 self.error(*place, "`timeout` must be at least 1ms", "leave it out to have none");
                 None
             }
-            Some(Given { value: Patience::For(time), .. }) => Some(Some(span_of(*time))),
+            Some(Spanned { value: TimeLimit::After(time), .. }) => Some(Some(to_duration(*time))),
         }
     }
 
@@ -143,7 +144,8 @@ impl Lower<'_> {
             self.error(place, "`initial` is longer than `max`", "");
             return None;
         }
-        let (initial, max, reset) = (span_of(initial.value), span_of(max.value), span_of(reset.value));
+        let (initial, max, reset) =
+            (to_duration(initial.value), to_duration(max.value), to_duration(reset.value));
         Some(Some(Backoff { initial, max, reset }))
     }
 
@@ -164,7 +166,7 @@ impl Lower<'_> {
     /// A user or a group, which must exist (P9).
     pub(super) fn account(
         &mut self,
-        given: Option<&Given<Principal>>,
+        given: Option<&Spanned<Principal>>,
         what: &str,
         exists: fn(&dyn Host, &str) -> bool,
     ) -> Option<Option<Principal>> {
@@ -199,10 +201,10 @@ impl Lower<'_> {
             match (&fields.name, &fields.port) {
                 (Some(given), _) => {
                     let message = format!("`{name}` cannot be the name of a job with a `port`");
-                    self.error(given.place, message, &service_rule(name));
+                    self.error(given.place, message, &service_name_rule(name));
                 }
                 (None, port) => {
-                    let place = port.as_ref().map_or(opening(fields.place), |given| given.key);
+                    let place = port.as_ref().map_or(fields.place.first_byte(), |given| given.key);
                     let like = service_name_like(name).unwrap_or_else(|| "server".to_owned());
                     let help = format!(
                         "add for example name: \"{like}\"; that of its program, `{name}`, cannot stand in the catalog"
@@ -230,11 +232,11 @@ impl Lower<'_> {
             enable_tag_override: extras
                 .and_then(|extras| value_of(&extras.enable_tag_override))
                 .unwrap_or(false),
-            deregister_critical_after: deregister_after?.map(span_of),
+            deregister_critical_after: deregister_after?.map(to_duration),
         }))
     }
 
-    fn with_unit(&mut self, given: &Given<String>, severity: Severity) -> Option<i64> {
+    fn with_unit(&mut self, given: &Spanned<String>, severity: Severity) -> Option<i64> {
         match duration::parse_go(&given.value) {
             Ok(time) => Some(time),
             Err(error) => {
@@ -271,17 +273,17 @@ impl Lower<'_> {
     pub(super) fn watch(&mut self, fields: &WatchFields) -> Option<Watch> {
         let name = match &fields.name {
             None => {
-                self.required(&WatchFields::INFO, fields.place, opening(fields.place), "name");
+                self.required(&WatchFields::INFO, fields.place, fields.place.first_byte(), "name");
                 None
             }
             Some(given) if !is_service_name(&given.value) => {
-                let help = service_rule(&given.value);
+                let help = service_name_rule(&given.value);
                 self.error(given.place, format!("`{}` cannot be the name of a service", given.value), &help);
                 None
             }
             Some(given) => Some(given.value.clone()),
         };
-        let at = fields.name.as_ref().map_or(opening(fields.place), |given| given.place);
+        let at = fields.name.as_ref().map_or(fields.place.first_byte(), |given| given.place);
         let interval =
             self.positive(&WatchFields::INFO, fields.place, at, fields.interval.as_ref(), "interval");
         Some(Watch { name: name?, interval: interval?, tag: value_of(&fields.tag), dc: value_of(&fields.dc) })
@@ -293,7 +295,7 @@ impl Lower<'_> {
         info: &SectionInfo,
         section: Place,
         at: Place,
-        given: Option<&Given<i64>>,
+        given: Option<&Spanned<i64>>,
         key: &str,
     ) -> Option<Duration> {
         match given {
@@ -314,16 +316,7 @@ impl Lower<'_> {
                 self.error(given.place, format!("`{key}` must be at least 1ms"), "");
                 None
             }
-            Some(given) => Some(span_of(given.value)),
+            Some(given) => Some(to_duration(given.value)),
         }
-    }
-}
-
-/// What a name in the catalog looks like.
-pub(crate) fn service_rule(name: &str) -> String {
-    let rule = "a small letter first, then letters, digits and dashes, at least two in all";
-    match service_name_like(name) {
-        Some(like) => format!("write for example \"{like}\": {rule}"),
-        None => format!("the catalog wants {rule}"),
     }
 }

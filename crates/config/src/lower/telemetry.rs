@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 
 use super::Lower;
 use crate::decode::Section;
-use crate::diagnose::{Place, Severity};
+use crate::diagnostics::{Place, Severity};
 use crate::fields::{MetricFields, TelemetryFields};
-use crate::kinds::{MetricType, span_of, value_of};
 use crate::metrics;
+use crate::values::{MetricType, to_duration, value_of};
 
 /// The name of the job that advertises the telemetry server.
 const NAME: &str = "containerpilot";
@@ -90,7 +90,7 @@ impl Lower<'_> {
                 complete = false;
                 continue;
             };
-            let place = fields.name.as_ref().map_or(super::opening(fields.place), |given| given.place);
+            let place = fields.name.as_ref().map_or(fields.place.first_byte(), |given| given.place);
             if let Some((other, _)) = metrics.iter().find(|(other, _)| other.name == metric.name) {
                 let message = format!("there are two metrics `{}`", metric.name);
                 // 3.8 takes two of one name with one help text; what they count is anybody's guess.
@@ -120,13 +120,13 @@ impl Lower<'_> {
         };
         let info = &MetricFields::INFO;
         let interval = self.positive(info, fields.place, exec.key, fields.interval.as_ref(), "interval")?;
-        let timeout = value_of(&fields.timeout).filter(|time| *time > 0).map_or(interval, span_of);
+        let timeout = value_of(&fields.timeout).filter(|time| *time > 0).map_or(interval, to_duration);
         Some(Some(Sensor { command: exec.value.clone(), interval, timeout }))
     }
 
     /// Two metrics under one name on the page: Prometheus keeps one of the values, and nobody can say which.
     fn clashes(&mut self, metric: &Metric, place: Place, series: &mut BTreeMap<String, String>) {
-        if metrics::OWN.contains(&metric.name.as_str()) {
+        if metrics::SELF_METRICS.contains(&metric.name.as_str()) {
             let message =
                 format!("`{}` is a metric of containerpilot itself, which hides this one", metric.name);
             return self.say(Severity::Fault, place, message, "give it another name");
@@ -141,11 +141,11 @@ impl Lower<'_> {
     }
 
     fn metric(&mut self, fields: &MetricFields) -> Option<Metric> {
-        let part = |given: &Option<crate::decode::Given<String>>| value_of(given).unwrap_or_default();
+        let part = |given: &Option<crate::decode::Spanned<String>>| value_of(given).unwrap_or_default();
         let parts = [part(&fields.namespace), part(&fields.subsystem), part(&fields.name)];
         let full: Vec<&str> = parts.iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
         let name = full.join("_");
-        let place = fields.name.as_ref().map_or(super::opening(fields.place), |given| given.place);
+        let place = fields.name.as_ref().map_or(fields.place.first_byte(), |given| given.place);
         // Prometheus' client library calls a metric without a `name` by nothing at all.
         if parts[2].is_empty() || !is_metric_name(&name) {
             let message = format!("`{name}` cannot be the name of a metric");

@@ -3,17 +3,17 @@
 use containerpilot_core::event::{Code, Source, UserSignal};
 use containerpilot_core::plan::{EventPattern, Repeat, Trigger, When};
 
-use super::{Lower, opening};
-use crate::decode::{Given, Section};
+use super::Lower;
+use crate::decode::{Section, Spanned};
 use crate::fields::{ConditionFields, JobFields, WhenFields};
-use crate::kinds::{EventName, EventOrFlag, span_of};
+use crate::values::{EventName, EventOrFlag, to_duration};
 
 /// The shortest interval and the shortest timeout of a job, in nanoseconds.
 pub(super) const SHORTEST: i64 = 1_000_000;
 
 impl Lower<'_> {
     /// When the job runs. Sources are taken by their name here; a name that belongs to a watch only is settled
-    /// by [`crate::meaning`], which knows all names.
+    /// by [`crate::validate`], which knows all names.
     pub(super) fn when(&mut self, job: &JobFields) -> Option<When> {
         let Some(given) = &job.when else {
             let event = EventPattern { source: Source::Global, code: Code::Startup };
@@ -22,7 +22,7 @@ impl Lower<'_> {
         let fields = &given.value;
         self.only_one_way(fields)?;
         let timeout =
-            fields.timeout.as_ref().map(|timeout| timeout.value).filter(|time| *time > 0).map(span_of);
+            fields.timeout.as_ref().map(|timeout| timeout.value).filter(|time| *time > 0).map(to_duration);
         let trigger = if let Some(interval) = &fields.interval {
             return Some(When { trigger: self.interval(interval)?, timeout: None });
         } else if let Some(all) = &fields.all {
@@ -40,8 +40,9 @@ impl Lower<'_> {
     /// `interval`, `once`, `each`, `event`, `all` and `any` exclude one another (W2).
     fn only_one_way(&mut self, fields: &WhenFields) -> Option<()> {
         let together = fields.all.is_some() || fields.any.is_some();
-        let repeats =
-            |given: &Option<Given<EventOrFlag>>| given.as_ref().filter(|_| !together).map(|given| given.key);
+        let repeats = |given: &Option<Spanned<EventOrFlag>>| {
+            given.as_ref().filter(|_| !together).map(|given| given.key)
+        };
         let ways = [
             ("interval", fields.interval.as_ref().map(|given| given.key)),
             ("once", repeats(&fields.once)),
@@ -57,12 +58,12 @@ impl Lower<'_> {
         None
     }
 
-    fn interval(&mut self, interval: &Given<i64>) -> Option<Trigger> {
+    fn interval(&mut self, interval: &Spanned<i64>) -> Option<Trigger> {
         if interval.value < SHORTEST {
             self.error(interval.place, "`interval` must be at least 1ms", "write for example 5 or \"500ms\"");
             return None;
         }
-        Some(Trigger::Interval(span_of(interval.value)))
+        Some(Trigger::Interval(to_duration(interval.value)))
     }
 
     fn event_trigger(&mut self, fields: &WhenFields) -> Option<Trigger> {
@@ -72,9 +73,9 @@ impl Lower<'_> {
             let event = EventPattern { source: Source::Signal(signal), code: Code::Signal };
             return Some(Trigger::Event { event, repeat: Repeat::Each });
         }
-        let named = |given: &Option<Given<EventOrFlag>>, repeat| match given {
-            Some(Given { value: EventOrFlag::Event(name), .. }) => Ok(Some((*name, repeat))),
-            Some(Given { value: EventOrFlag::Flag(_), place, .. }) => Err(*place),
+        let named = |given: &Option<Spanned<EventOrFlag>>, repeat| match given {
+            Some(Spanned { value: EventOrFlag::Event(name), .. }) => Ok(Some((*name, repeat))),
+            Some(Spanned { value: EventOrFlag::Flag(_), place, .. }) => Err(*place),
             None => Ok(None),
         };
         let by_event = fields.event.as_ref().map(|event| (event.value, Repeat::Once));
@@ -96,7 +97,7 @@ impl Lower<'_> {
         }
     }
 
-    fn conditions(&mut self, given: &Given<Vec<ConditionFields>>) -> Option<Vec<EventPattern>> {
+    fn conditions(&mut self, given: &Spanned<Vec<ConditionFields>>) -> Option<Vec<EventPattern>> {
         if given.value.is_empty() {
             self.error(given.place, "the list is empty, so there is nothing to wait for", "");
             return None;
@@ -116,7 +117,7 @@ impl Lower<'_> {
                 None
             }
             None => {
-                let at = opening(fields.place);
+                let at = fields.place.first_byte();
                 self.required(&ConditionFields::INFO, fields.place, at, "event");
                 None
             }
@@ -125,14 +126,14 @@ impl Lower<'_> {
 
     /// Beside `all` and `any`: whether the job runs once or each time (W12).
     fn repeat(&mut self, fields: &WhenFields) -> Option<Repeat> {
-        let flag = |given: &Option<Given<EventOrFlag>>| match given {
-            Some(Given { value: EventOrFlag::Flag(flag), .. }) => Ok(Some(*flag)),
-            Some(Given { value: EventOrFlag::Event(_), place, .. }) => Err(*place),
+        let flag = |given: &Option<Spanned<EventOrFlag>>| match given {
+            Some(Spanned { value: EventOrFlag::Flag(flag), .. }) => Ok(Some(*flag)),
+            Some(Spanned { value: EventOrFlag::Event(_), place, .. }) => Err(*place),
             None => Ok(None),
         };
         match (flag(&fields.once), flag(&fields.each)) {
             (Ok(Some(true)), Ok(Some(true))) => {
-                let place = fields.each.as_ref().map_or(opening(fields.place), |given| given.key);
+                let place = fields.each.as_ref().map_or(fields.place.first_byte(), |given| given.key);
                 self.error(place, "`once` and `each` cannot both be true", "remove one of them");
                 None
             }

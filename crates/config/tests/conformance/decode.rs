@@ -1,7 +1,7 @@
 //! `decode.json`: whole configurations, and what 3.8 made of them.
 
-use containerpilot_config::diagnose::{Report, Severity, Style};
-use containerpilot_config::host::Described;
+use containerpilot_config::diagnostics::{Report, Severity, Style};
+use containerpilot_config::host::StaticHost;
 use containerpilot_config::json5::{self, Node, Value as Json};
 use containerpilot_config::{Input, Loaded, Options, duration, load};
 use serde_json::Value;
@@ -17,7 +17,7 @@ fn c3_vectors_decode() {
 /// Loads the text of a case on a host without anything, as 3.8 did.
 fn loaded(case: &Value) -> Loaded {
     let host =
-        Described { environment: environment(case), hostname: "{hostname}".into(), ..Described::default() };
+        StaticHost { environment: environment(case), hostname: "{hostname}".into(), ..StaticHost::default() };
     let input = Input { name: text(case, "id").to_owned(), text: text(case, "text").into() };
     // What is read is the question here, not what is carried out yet.
     load(vec![input], &host, Options { version: "{version}" })

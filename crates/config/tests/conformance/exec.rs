@@ -1,6 +1,6 @@
 //! `exec.json`: commands, as a job's `exec` holds them.
 
-use containerpilot_config::host::Described;
+use containerpilot_config::host::StaticHost;
 use containerpilot_config::{Input, Options, load};
 use serde_json::Value;
 
@@ -28,7 +28,7 @@ fn p8_vectors_exec() {
 fn arguments(raw: &Value) -> Option<Vec<String>> {
     let text = format!("{{ jobs: [{{ name: \"a\", exec: {raw} }}] }}");
     let input = Input { name: "exec".into(), text: text.into() };
-    let loaded = load(vec![input], &Described::default(), Options { version: "" });
+    let loaded = load(vec![input], &StaticHost::default(), Options { version: "" });
     let command = loaded.plan?.jobs.into_iter().next()?.exec?;
     Some(std::iter::once(command.program).chain(command.arguments).collect())
 }

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use containerpilot_config::diagnose::{Severity, Style};
-use containerpilot_config::host::Described;
+use containerpilot_config::diagnostics::{Severity, Style};
+use containerpilot_config::host::StaticHost;
 use containerpilot_config::interfaces::HostAddress;
-use containerpilot_config::legacy::migrate;
+use containerpilot_config::migrate::migrate;
 use containerpilot_config::{Input, Loaded, Options, load, load_with_program};
 use serde_json::Value;
 
@@ -17,10 +17,10 @@ fn folder() -> PathBuf {
 }
 
 /// A host as the index describes it: `lo` and `eth0`, both with IPv4 and IPv6.
-fn host(case: &Value) -> Described {
+fn host(case: &Value) -> StaticHost {
     let address =
         |interface: &str, ip: &str| HostAddress { interface: interface.into(), ip: ip.parse().unwrap() };
-    Described {
+    StaticHost {
         environment: environment(case),
         addresses: vec![
             address("lo", "127.0.0.1"),
@@ -29,7 +29,7 @@ fn host(case: &Value) -> Described {
             address("eth0", "fe80::5"),
         ],
         hostname: "host".into(),
-        ..Described::default()
+        ..StaticHost::default()
     }
 }
 

@@ -1,6 +1,6 @@
 //! D1, D2, D3, D6, D9, T1, T2: Consul, services, watches, telemetry.
 
-use containerpilot_config::diagnose::Severity;
+use containerpilot_config::diagnostics::Severity;
 use containerpilot_core::plan::{Catalog, Consul, ConsulAddress, MetricKind, Role, Status};
 
 use crate::support::{errors, host_with, job, job_errors, load_files, messages, plan, plan_on, shown};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use containerpilot_config::diagnose::Severity;
+use containerpilot_config::diagnostics::Severity;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{Backoff, Command, EventPattern, Job, Repeat, Restarts, Role, Trigger};
 

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use containerpilot_config::diagnose::{Severity, Style};
-use containerpilot_config::host::Described;
-use containerpilot_config::legacy::{MigrateError, Version, migrate};
+use containerpilot_config::diagnostics::{Severity, Style};
+use containerpilot_config::host::StaticHost;
+use containerpilot_config::legacy::Version;
+use containerpilot_config::migrate::{MigrateError, migrate};
 use containerpilot_config::{Input, Loaded, Options, load_with_program, version};
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{
@@ -24,7 +25,7 @@ fn input(text: &str) -> Input {
     Input { name: "old.json".into(), text: text.into() }
 }
 
-fn loaded(text: &str, program: &[&str], host: &Described) -> Loaded {
+fn loaded(text: &str, program: &[&str], host: &StaticHost) -> Loaded {
     let words = words(program);
     let program = (!words.is_empty()).then_some(words.as_slice());
     load_with_program(vec![input(text)], host, OPTIONS, program)

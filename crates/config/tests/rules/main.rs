@@ -7,6 +7,6 @@ mod files;
 mod keys;
 mod legacy;
 mod limits;
-mod meaning;
 mod plan;
 mod support;
+mod validate;

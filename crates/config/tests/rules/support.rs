@@ -1,16 +1,16 @@
 //! Loading small configurations and asking what came of them.
 
-use containerpilot_config::diagnose::{Severity, Style};
-use containerpilot_config::host::{Described, ProgramState};
+use containerpilot_config::diagnostics::{Severity, Style};
+use containerpilot_config::host::{ProgramState, StaticHost};
 use containerpilot_config::interfaces::HostAddress;
 use containerpilot_config::{Input, Loaded, Options, load};
 use containerpilot_core::plan::{Job, Plan};
 
 /// A host with two interfaces, one user, and no program called `missing` or `locked`.
-pub(crate) fn host() -> Described {
+pub(crate) fn host() -> StaticHost {
     let address =
         |interface: &str, ip: &str| HostAddress { interface: interface.into(), ip: ip.parse().unwrap() };
-    Described {
+    StaticHost {
         addresses: vec![address("lo", "127.0.0.1"), address("eth0", "10.0.0.7"), address("eth0", "fe80::7")],
         hostname: "box".into(),
         programs: [
@@ -20,19 +20,19 @@ pub(crate) fn host() -> Described {
         ]
         .into(),
         accounts: ["app".to_owned(), "www".to_owned()].into(),
-        ..Described::default()
+        ..StaticHost::default()
     }
 }
 
 /// A host with variables.
-pub(crate) fn host_with(variables: &[(&str, &str)]) -> Described {
+pub(crate) fn host_with(variables: &[(&str, &str)]) -> StaticHost {
     let environment =
         variables.iter().map(|(name, value)| (name.as_bytes().to_vec(), value.as_bytes().to_vec()));
-    Described { environment: environment.collect(), ..host() }
+    StaticHost { environment: environment.collect(), ..host() }
 }
 
 /// Loads files, with every field accepted, also those nothing acts on yet.
-pub(crate) fn load_files(files: &[&str], host: &Described) -> Loaded {
+pub(crate) fn load_files(files: &[&str], host: &StaticHost) -> Loaded {
     let inputs = files
         .iter()
         .enumerate()
@@ -46,7 +46,7 @@ pub(crate) fn plan(text: &str) -> Plan {
 }
 
 /// The plan of a configuration without errors, on a host.
-pub(crate) fn plan_on(text: &str, host: &Described) -> Plan {
+pub(crate) fn plan_on(text: &str, host: &StaticHost) -> Plan {
     let loaded = load_files(&[text], host);
     loaded.plan.unwrap_or_else(|| panic!("{}", shown(&load_files(&[text], host))))
 }

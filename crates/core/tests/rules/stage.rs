@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use containerpilot_config::host::Described;
+use containerpilot_config::host::StaticHost;
 use containerpilot_config::interfaces::HostAddress;
 use containerpilot_config::{Input as File, Options, load};
 use containerpilot_core::effect::Wanted;
@@ -34,10 +34,10 @@ pub(crate) struct Stage {
 }
 
 pub(crate) fn plan(text: &str) -> Plan {
-    let host = Described {
+    let host = StaticHost {
         addresses: vec![HostAddress { interface: "eth0".into(), ip: "10.0.0.1".parse().unwrap() }],
         hostname: "box".into(),
-        ..Described::default()
+        ..StaticHost::default()
     };
     let file = File { name: "plan".into(), text: text.into() };
     let loaded = load(vec![file], &host, Options { version: "0" });

@@ -1,9 +1,9 @@
 //! Reading what is expected.
 
-use containerpilot_config::decode::{Given, alternatives};
-use containerpilot_config::diagnose::Place;
+use containerpilot_config::decode::{Spanned, alternatives};
+use containerpilot_config::diagnostics::Place;
 use containerpilot_config::duration;
-use containerpilot_config::kinds::{span_of, value_of};
+use containerpilot_config::values::{to_duration, value_of};
 
 use super::{Reader, small};
 use crate::fields::ExpectFields;
@@ -11,7 +11,7 @@ use crate::moment::Moment;
 use crate::scenario::{Bound, Claim, Expectation, Window};
 
 impl Reader<'_> {
-    fn moment(&mut self, given: &Given<String>) -> Option<Moment> {
+    fn moment(&mut self, given: &Spanned<String>) -> Option<Moment> {
         match Moment::read(&given.value, self.plans) {
             Ok(moment) => Some(moment),
             Err(misread) => {
@@ -21,12 +21,12 @@ impl Reader<'_> {
         }
     }
 
-    fn bound(&mut self, given: &Option<Given<String>>) -> Option<Option<Bound>> {
+    fn bound(&mut self, given: &Option<Spanned<String>>) -> Option<Option<Bound>> {
         let Some(given) = given else { return Some(None) };
         let text = given.value.trim();
         if text.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '.') {
             return match duration::parse(text) {
-                Ok(time) if time >= 0 => Some(Some(Bound::Time(span_of(time)))),
+                Ok(time) if time >= 0 => Some(Some(Bound::Time(to_duration(time)))),
                 Ok(_) => {
                     self.error(
                         given.place,

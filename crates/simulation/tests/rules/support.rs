@@ -1,7 +1,7 @@
 //! Small configurations and scenarios, and what came of them.
 
-use containerpilot_config::diagnose::Style;
-use containerpilot_config::host::Described;
+use containerpilot_config::diagnostics::Style;
+use containerpilot_config::host::StaticHost;
 use containerpilot_config::interfaces::HostAddress;
 use containerpilot_config::{Input, Options, load};
 use containerpilot_core::Time;
@@ -29,10 +29,10 @@ pub(crate) const CONSUL: &str = r#"{ consul: "localhost:8500", jobs: [
 ], watches: [{ name: "web", interval: 5 }, { name: "db", interval: 5 }] }"#;
 
 pub(crate) fn plan(text: &str) -> Plan {
-    let host = Described {
+    let host = StaticHost {
         addresses: vec![HostAddress { interface: "eth0".into(), ip: "10.0.0.7".parse().unwrap() }],
         hostname: "box".into(),
-        ..Described::default()
+        ..StaticHost::default()
     };
     let input = Input { name: "app.json5".into(), text: text.into() };
     let loaded = load(vec![input], &host, Options { version: "1" });

@@ -1,0 +1,180 @@
+//! The context of decoding: the file, the problems found in it, and the decoder of sections.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use crate::decode::advice::{Roots, advice};
+use crate::decode::describe::{found, shortened, weak_text};
+use crate::decode::table::{DefaultValue, Field, SectionInfo, is_ignored_key};
+use crate::diagnostics::{FileId, Place, Problem, Severity, is_reported};
+use crate::json5::{self, Member, Node, Value};
+use crate::limits;
+use crate::span::Span;
+
+/// The fields of a section by the numbers of their rows in the table, so that one code can read all sections.
+pub trait Rows {
+    /// Reads what was found for a row, or empties it; says whether it then holds something.
+    fn fill(&mut self, row: usize, cx: &mut DecodeContext<'_>, found: Option<&Found<'_>>) -> bool;
+}
+
+/// What was found for a row of the table: a member of an object, or the row's default.
+#[derive(Clone, Copy, Debug)]
+pub struct Found<'a> {
+    pub(super) name: &'static str,
+    pub(super) node: &'a Node,
+    pub(super) place: Place,
+    pub(super) key: Place,
+    pub(super) written: bool,
+}
+
+/// What reading needs to know, and where it says what it found.
+pub struct DecodeContext<'a> {
+    /// The file that is read.
+    pub file: FileId,
+    problems: &'a mut Vec<Problem>,
+    /// For advice about unknown keys.
+    roots: Option<&'static Roots>,
+    /// The parsed defaults: a thousand jobs have the same ones.
+    defaults: BTreeMap<&'static str, Option<Rc<Node>>>,
+}
+
+impl<'a> DecodeContext<'a> {
+    /// A reader of one file.
+    pub fn new(file: FileId, problems: &'a mut Vec<Problem>) -> Self {
+        Self { file, problems, roots: None, defaults: BTreeMap::new() }
+    }
+
+    /// Adds the tables of whole files, for advice about unknown keys.
+    #[must_use]
+    pub fn with_roots(self, roots: &'static Roots) -> Self {
+        Self { roots: Some(roots), ..self }
+    }
+
+    /// The place of a range of the file that is read.
+    #[must_use]
+    pub fn at(&self, span: Span) -> Place {
+        Place::rendered(self.file, span)
+    }
+
+    /// Says that something is wrong, and what to do about it.
+    pub fn error(&mut self, span: Span, message: impl Into<String>, help: impl Into<String>) {
+        self.say(Severity::Error, span, message.into(), help.into());
+    }
+
+    /// Says that something is probably not meant, and what to do about it.
+    pub fn warn(&mut self, span: Span, message: impl Into<String>, help: impl Into<String>) {
+        self.say(Severity::Warning, span, message.into(), help.into());
+    }
+
+    /// Says that something can never work, and what to do about it.
+    pub fn fault(&mut self, span: Span, message: impl Into<String>, help: impl Into<String>) {
+        self.say(Severity::Fault, span, message.into(), help.into());
+    }
+
+    /// Whether an error inside a section speaks of a key already.
+    #[must_use]
+    pub fn is_reported(&self, section: Place, key: &str) -> bool {
+        is_reported(self.problems, Some(section), key)
+    }
+
+    /// Whether there are errors in the file that is read.
+    #[must_use]
+    pub fn has_errors(&self) -> bool {
+        let here = |problem: &Problem| problem.place.is_some_and(|place| place.file == self.file);
+        self.problems.iter().any(|problem| problem.severity == Severity::Error && here(problem))
+    }
+
+    fn say(&mut self, severity: Severity, span: Span, message: String, help: String) {
+        if self.problems.len() >= limits::PROBLEMS {
+            return;
+        }
+        let problem = Problem::new(severity, self.at(span), message);
+        self.problems.push(if help.is_empty() { problem } else { problem.help(help) });
+    }
+
+    /// Reads the members of an object into the rows of a section, and defaults where there are none. Of two members with the
+    /// same key the last one counts.
+    pub(super) fn section(
+        &mut self,
+        info: &SectionInfo,
+        span: Span,
+        members: &[Member],
+        rows: &mut dyn Rows,
+    ) {
+        let mut filled = vec![false; info.fields.len()];
+        for member in members {
+            let same = |field: &Field| match info.any_case {
+                true => member.key.eq_ignore_ascii_case(field.key),
+                false => member.key == field.key,
+            };
+            let row = info.fields.iter().zip(&mut filled).enumerate().find(|(_, (field, _))| same(field));
+            let Some((row, (field, filled))) = row else {
+                if !is_ignored_key(&member.key) {
+                    self.unknown_key(info, member);
+                }
+                continue;
+            };
+            let node = &member.value;
+            let (place, key) = (self.at(node.span), self.at(member.key_span));
+            let found = Found { name: field.key, node, place, key, written: true };
+            *filled = rows.fill(row, self, Some(&found).filter(|_| node.value != Value::Null));
+        }
+        for (row, (field, filled)) in info.fields.iter().zip(filled).enumerate() {
+            if let DefaultValue::Is(text) = field.default
+                && !filled
+                && let Some(node) = self.defaults.entry(text).or_insert_with(|| default_node(text)).clone()
+            {
+                let place = self.at(span);
+                let found = Found { name: field.key, node: &node, place, key: place, written: false };
+                rows.fill(row, self, Some(&found));
+            }
+        }
+    }
+
+    /// Says that a key is not known, with the nearest one that is (C4).
+    pub fn unknown_key(&mut self, info: &SectionInfo, member: &Member) {
+        // Advice costs more than a message that nobody will read is worth.
+        if self.problems.len() >= limits::PROBLEMS {
+            return;
+        }
+        let message = format!("unknown key `{}` in {}", member.key, info.name);
+        self.error(member.key_span, message, advice(info, &member.key, self.roots));
+    }
+
+    /// The members of an object, or a complaint that it is none.
+    pub fn members<'n>(&mut self, key: &str, node: &'n Node, example: &str) -> Option<&'n [Member]> {
+        if let Value::Object(members) = &node.value {
+            return Some(members);
+        }
+        let message = format!("`{key}` must be an object, not {}", found(node));
+        self.error(node.span, message, format!("write for example {key}: {example}"));
+        None
+    }
+
+    /// The text of a value that may be written as text, number or boolean (C3).
+    pub fn text(&mut self, key: &str, node: &Node) -> Option<String> {
+        let text = weak_text(&node.value);
+        if text.is_none() {
+            let help = match &node.value {
+                Value::List(items) => match items.as_slice() {
+                    [Node { value: Value::String(only), .. }] => {
+                        format!("write {key}: \"{}\"", shortened(only))
+                    }
+                    _ => format!("write one text: {key}: \"…\""),
+                },
+                _ => format!("write {key}: \"…\""),
+            };
+            self.error(node.span, format!("`{key}` must be text, not {}", found(node)), help);
+        }
+        text
+    }
+}
+
+/// The default that a row of the table states, as if it were written.
+fn default_node(text: &str) -> Option<Rc<Node>> {
+    let parsed = json5::parse(format!("{{v:{text}}}").as_bytes());
+    match parsed.root?.value {
+        Value::Object(members) => Some(Rc::new(members.into_iter().next()?.value)),
+        _ => None,
+    }
+}

@@ -1,0 +1,132 @@
+//! Jobs that wait for each other in a cycle.
+
+use containerpilot_core::event::{Code, Source};
+use containerpilot_core::plan::{EventPattern, Trigger};
+
+use crate::validate::Checker;
+use crate::validate::waits::{Wait, name_of, waits};
+
+impl Checker<'_> {
+    /// Jobs that wait for one another in a circle.
+    pub(super) fn cycles(&mut self) {
+        let blocked = self.blocked();
+        let mut visited: Vec<bool> = vec![false; self.pairs.len()];
+        for start in 0..self.pairs.len() {
+            let mut path = Vec::new();
+            let mut at = start;
+            // Follow whom each one waits for, until a job is met that was seen on this walk or before.
+            let circle = loop {
+                if let Some(from) = path.iter().position(|nth| *nth == at) {
+                    break path.get(from..).map(<[usize]>::to_vec);
+                }
+                if visited.get(at).copied().unwrap_or(true) {
+                    break None;
+                }
+                path.push(at);
+                match blocked.get(at).copied().flatten() {
+                    Some(next) => at = next,
+                    None => break None,
+                }
+            };
+            for nth in path {
+                if let Some(seen) = visited.get_mut(nth) {
+                    *seen = true;
+                }
+            }
+            if let Some(circle) = circle {
+                self.circle(&circle);
+            }
+        }
+    }
+
+    fn circle(&mut self, circle: &[usize]) {
+        let name = |nth: &usize| {
+            self.pairs.get(*nth).and_then(|(fields, _)| name_of(fields)).unwrap_or("?").to_owned()
+        };
+        let mut names: Vec<String> = circle.iter().map(name).collect();
+        names.extend(names.first().cloned());
+        let place = circle
+            .first()
+            .and_then(|nth| self.pairs.get(*nth))
+            .and_then(|(fields, _)| fields.when.as_ref())
+            .map(|when| when.value.source.as_ref().map_or(when.key, |given| given.place));
+        let Some(place) = place else { return };
+        let (message, help) = if let [only, _] = names.as_slice() {
+            let message = format!("the job `{only}` waits for itself, so it can never run");
+            (message, "without `when` it runs at startup; to run it again when it has ended, use `restarts`")
+        } else {
+            let message = format!("these jobs wait for one another and can never run: {}", names.join(" → "));
+            (message, "let one of them start at another event")
+        };
+        self.fault(place, message, help);
+    }
+
+    /// For each job that can never be started because of another job: that other job.
+    fn blocked(&self) -> Vec<Option<usize>> {
+        let count = self.pairs.len();
+        let mut startable = vec![false; count];
+        let mut waiting: Vec<Vec<usize>> = vec![Vec::new(); count];
+        let mut todo: Vec<usize> = (0..count).collect();
+        for (nth, (fields, job)) in self.pairs.iter().enumerate() {
+            let Some(job) = job else { continue };
+            for wait in waits(fields, job) {
+                for on in self.waited_for(wait.event) {
+                    if let Some(list) = waiting.get_mut(*on) {
+                        list.push(nth);
+                    }
+                }
+            }
+        }
+        while let Some(nth) = todo.pop() {
+            let already = startable.get(nth).copied().unwrap_or(true);
+            if already || self.obstacle(nth, &startable).is_some() {
+                continue;
+            }
+            if let Some(can) = startable.get_mut(nth) {
+                *can = true;
+            }
+            todo.extend(waiting.get(nth).into_iter().flatten().copied());
+        }
+        (0..count)
+            .map(|nth| if startable.get(nth) == Some(&true) { None } else { self.obstacle(nth, &startable) })
+            .collect()
+    }
+
+    /// The jobs that must have been started before an event can come.
+    fn waited_for(&self, event: &EventPattern) -> &[usize] {
+        match &event.source {
+            Source::Job(name) if needs_start(event.code) => {
+                self.names.jobs.get(name).map(Vec::as_slice).unwrap_or_default()
+            }
+            _ => &[],
+        }
+    }
+
+    /// A job that is in the way of this one's start.
+    fn obstacle(&self, nth: usize, startable: &[bool]) -> Option<usize> {
+        let (fields, job) = self.pairs.get(nth)?;
+        let job = (*job)?;
+        let in_the_way = |wait: &Wait<'_>| {
+            let on = self.waited_for(wait.event);
+            let open = on.is_empty() || on.iter().any(|on| startable.get(*on).copied().unwrap_or(true));
+            if open { None } else { on.first().copied() }
+        };
+        let waits = waits(fields, job);
+        match &job.when.trigger {
+            Trigger::Any { .. } => {
+                let obstacles: Vec<_> = waits.iter().map(in_the_way).collect();
+                if obstacles.iter().all(Option::is_some) {
+                    obstacles.into_iter().next().flatten()
+                } else {
+                    None
+                }
+            }
+            _ => waits.iter().find_map(in_the_way),
+        }
+    }
+}
+
+/// Whether an event comes only from a job that has been started.
+fn needs_start(code: Code) -> bool {
+    matches!(code, Code::ExitSuccess | Code::ExitFailed | Code::Healthy | Code::Unhealthy)
+}

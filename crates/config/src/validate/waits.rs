@@ -1,0 +1,95 @@
+//! The names that can send events, and the events that jobs wait for.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use containerpilot_core::plan::{EventPattern, Job, Trigger};
+
+use crate::command::joined;
+use crate::decode::Spanned;
+use crate::diagnostics::Place;
+use crate::fields::{ConditionFields, ConfigFields, CoprocessFields, JobFields, WhenFields};
+
+/// The names of everything that can send events.
+pub(super) struct Names {
+    pub(super) jobs: BTreeMap<String, Vec<usize>>,
+    pub(super) watches: BTreeSet<String>,
+}
+
+impl Names {
+    pub(super) fn new(fields: &ConfigFields) -> Self {
+        let jobs = fields.jobs.iter().flat_map(|given| &given.value).enumerate();
+        let jobs = jobs.filter_map(|(nth, job)| Some((name_of(job)?.to_owned(), Some(nth))));
+        let watches = fields.watches.iter().flat_map(|given| &given.value);
+        let watches =
+            watches.filter_map(|watch| watch.name.as_ref()).map(|given| given.value.clone()).collect();
+        // A coprocess sends what a job sends, but is none of those that are looked at here.
+        let coprocesses = fields.coprocesses.iter().flat_map(|given| &given.value).filter_map(coprocess_name);
+        // Telemetry is advertised as a job of this name, and sends what a job sends.
+        let telemetry = fields.telemetry.iter().map(|_| "containerpilot".to_owned());
+        let all =
+            containerpilot_core::grouped(jobs.chain(coprocesses.chain(telemetry).map(|name| (name, None))));
+        let jobs = all.into_iter().map(|(name, jobs)| (name, jobs.into_iter().flatten().collect())).collect();
+        Self { jobs, watches }
+    }
+
+    pub(super) fn all(&self) -> Vec<String> {
+        let watches = self.watches.iter().map(|name| format!("watch.{name}"));
+        let mut all: Vec<String> = self.jobs.keys().cloned().chain(watches).collect();
+        all.sort();
+        all
+    }
+}
+
+pub(super) fn name_of(job: &JobFields) -> Option<&str> {
+    match &job.name {
+        Some(given) => Some(&given.value),
+        None => job.exec.as_ref().map(|exec| exec.value.program.as_str()),
+    }
+}
+
+/// What a coprocess is called.
+pub(super) fn coprocess_name(one: &CoprocessFields) -> Option<String> {
+    let command = || one.command.as_ref().map(|command| joined(&command.value));
+    one.name.as_ref().map(|given| given.value.clone()).or_else(command)
+}
+
+/// An event that a job waits for, with its places in the file.
+pub(super) struct Wait<'a> {
+    pub(super) event: &'a EventPattern,
+    pub(super) source: Place,
+    pub(super) code: Place,
+}
+
+/// The events a job waits for.
+pub(super) fn waits<'a>(fields: &'a JobFields, job: &'a Job) -> Vec<Wait<'a>> {
+    let Some(when) = &fields.when else { return Vec::new() };
+    let together = |conditions: &'a [EventPattern], given: Option<&'a Spanned<Vec<_>>>| {
+        let fields = given.map(|given| given.value.as_slice()).unwrap_or_default();
+        conditions
+            .iter()
+            .zip(fields)
+            .map(|(event, fields): (_, &ConditionFields)| {
+                let here = fields.place.first_byte();
+                let source = fields.source.as_ref().map_or(here, |given| given.place);
+                let code = fields.event.as_ref().map_or(here, |given| given.place);
+                Wait { event, source, code }
+            })
+            .collect()
+    };
+    match &job.when.trigger {
+        Trigger::Event { event, .. } => {
+            let code = event_place(&when.value).unwrap_or(when.key);
+            let source = when.value.source.as_ref().map_or(code, |given| given.place);
+            vec![Wait { event, source, code }]
+        }
+        Trigger::All { conditions, .. } => together(conditions, when.value.all.as_ref()),
+        Trigger::Any { conditions, .. } => together(conditions, when.value.any.as_ref()),
+        Trigger::Interval(_) | Trigger::Never => Vec::new(),
+    }
+}
+
+pub(super) fn event_place(when: &WhenFields) -> Option<Place> {
+    let once = when.once.as_ref().map(|given| given.place);
+    let each = when.each.as_ref().map(|given| given.place);
+    once.or(each).or(when.event.as_ref().map(|given| given.place))
+}

@@ -1,0 +1,84 @@
+//! Addresses that a check asks (H5).
+
+use containerpilot_core::plan::HttpTarget;
+
+use crate::decode::{DecodeContext, Shape, ValueType, found};
+use crate::json5::Node;
+
+/// A URL that a check asks for (H5).
+pub struct HttpUrl;
+
+impl ValueType for HttpUrl {
+    type Value = HttpTarget;
+    const SHAPE: Shape = Shape::Text;
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<HttpTarget> {
+        const HELP: &str = "write for example \"http://127.0.0.1:8000/health\"";
+        let text = cx.text(key, node)?;
+        let Some(rest) = text.strip_prefix("http://") else {
+            cx.error(
+                node.span,
+                format!("`{key}` must be a URL that begins with http://, not {}", found(node)),
+                HELP,
+            );
+            return None;
+        };
+        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        let (authority, path) = rest.split_at(end);
+        let path = path.split('#').next().unwrap_or_default();
+        let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
+        let address = host_and_port(authority, Some(80));
+        let clean = !path.chars().any(|c| c.is_ascii_control() || c == ' ');
+        match address {
+            Some((host, port)) if clean => Some(HttpTarget { host, port, path }),
+            _ => {
+                cx.error(
+                    node.span,
+                    format!("`{key}` is not a URL that can be asked for: {}", found(node)),
+                    HELP,
+                );
+                None
+            }
+        }
+    }
+}
+
+/// An address that a check connects to (H5).
+pub struct TcpAddress;
+
+impl ValueType for TcpAddress {
+    type Value = (String, u16);
+    const SHAPE: Shape = Shape::Text;
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<(String, u16)> {
+        let text = cx.text(key, node)?;
+        let address = host_and_port(&text, None);
+        if address.is_none() {
+            let message = format!("`{key}` must be a host and a port, not {}", found(node));
+            cx.error(node.span, message, "write for example \"127.0.0.1:5432\" or \"[::1]:5432\"");
+        }
+        address
+    }
+}
+
+fn host_and_port(text: &str, default_port: Option<u16>) -> Option<(String, u16)> {
+    let (host, port) = match text.strip_prefix('[') {
+        Some(rest) => {
+            let (host, rest) = rest.split_once(']')?;
+            host.parse::<std::net::Ipv6Addr>().ok()?;
+            (host, if rest.is_empty() { None } else { Some(rest.strip_prefix(':')?) })
+        }
+        None => match text.rsplit_once(':') {
+            Some((host, port)) => (host, Some(port)),
+            None => (text, None),
+        },
+    };
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+    let bracketed = text.starts_with('[');
+    if host.is_empty() || !(bracketed || host.chars().all(plain)) {
+        return None;
+    }
+    let port = match port {
+        Some(port) => port.parse().ok().filter(|port| *port != 0)?,
+        None => default_port?,
+    };
+    Some((host.to_owned(), port))
+}

@@ -1,0 +1,148 @@
+//! One of a few words.
+
+use std::marker::PhantomData;
+
+use containerpilot_core::plan::{AtEnd, Format, Level, OnUnhealthy, Output, Status};
+
+use crate::decode::{DecodeContext, Shape, ValueType, found};
+use crate::json5::Node;
+
+/// A value that is one of a few texts.
+pub trait Choice: Sized + Copy + 'static {
+    /// The texts, the first of equal ones being the one to write.
+    const NAMES: &'static [&'static str];
+    /// What they stand for, in the same order.
+    const VALUES: &'static [Self];
+    /// Whether capital letters make no difference (3.8's logging).
+    const ANY_CASE: bool = false;
+    /// What other programs call them.
+    const OTHERS: &'static [(&'static str, &'static str)] = &[];
+}
+
+/// One of a few texts. An empty text is as good as nothing.
+pub struct OneOf<C>(PhantomData<C>);
+
+impl<C: Choice> ValueType for OneOf<C> {
+    type Value = C;
+    const SHAPE: Shape = Shape::OneOf(C::NAMES);
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<C> {
+        let chosen = chosen(cx, key, node, C::NAMES, C::OTHERS, C::ANY_CASE)?;
+        C::VALUES.get(chosen).copied()
+    }
+}
+
+/// Which of these names a text is.
+fn chosen(
+    cx: &mut DecodeContext<'_>,
+    key: &str,
+    node: &Node,
+    names: &[&'static str],
+    others: &[(&'static str, &'static str)],
+    any_case: bool,
+) -> Option<usize> {
+    let text = cx.text(key, node)?;
+    if text.is_empty() {
+        return None;
+    }
+    let same = |name: &str| if any_case { name.eq_ignore_ascii_case(&text) } else { name == text };
+    let chosen = names.iter().position(|name| same(name));
+    if chosen.is_none() {
+        let message = format!("`{key}` must be {}, not {}", listed(names), found(node));
+        let near = crate::suggest::best_match(&text, names, others);
+        let help = near.map(|near| format!("did you mean \"{near}\"?")).unwrap_or_default();
+        cx.error(node.span, message, help);
+    }
+    chosen
+}
+
+/// Texts in words: `"a", "b" or "c"`.
+#[must_use]
+pub fn listed(names: &[&str]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
+    match quoted.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        _ => quoted.concat(),
+    }
+}
+
+impl Choice for Level {
+    const NAMES: &'static [&'static str] = &["debug", "info", "warn", "warning", "error", "fatal", "panic"];
+    const VALUES: &'static [Self] =
+        &[Self::Debug, Self::Info, Self::Warn, Self::Warn, Self::Error, Self::Fatal, Self::Panic];
+    const ANY_CASE: bool = true;
+    const OTHERS: &'static [(&'static str, &'static str)] = &[
+        ("trace", "debug"),
+        ("verbose", "debug"),
+        ("all", "debug"),
+        ("notice", "info"),
+        ("critical", "fatal"),
+        ("quiet", "error"),
+    ];
+}
+
+impl Choice for Format {
+    const NAMES: &'static [&'static str] = &["default", "text", "json"];
+    const VALUES: &'static [Self] = &[Self::Default, Self::Text, Self::Json];
+    const ANY_CASE: bool = true;
+}
+
+impl Choice for Status {
+    const NAMES: &'static [&'static str] = &["passing", "warning", "critical"];
+    const VALUES: &'static [Self] = &[Self::Passing, Self::Warning, Self::Critical];
+}
+
+impl Choice for AtEnd {
+    const NAMES: &'static [&'static str] = &["continue", "shutdown"];
+    const VALUES: &'static [Self] = &[Self::Continue, Self::Shutdown];
+}
+
+impl Choice for OnUnhealthy {
+    const NAMES: &'static [&'static str] = &["report", "restart"];
+    const VALUES: &'static [Self] = &[Self::Report, Self::Restart];
+}
+
+/// The scheme of Consul's address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheme {
+    /// In the clear.
+    Http,
+    /// Encrypted.
+    Https,
+}
+
+impl Choice for Scheme {
+    const NAMES: &'static [&'static str] = &["http", "https"];
+    const VALUES: &'static [Self] = &[Self::Http, Self::Https];
+}
+
+/// The type of a metric (T2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "they are Prometheus' own four types")]
+pub enum MetricType {
+    Counter,
+    Gauge,
+    Histogram,
+    Summary,
+}
+
+impl Choice for MetricType {
+    const NAMES: &'static [&'static str] = &["counter", "gauge", "histogram", "summary"];
+    const VALUES: &'static [Self] = &[Self::Counter, Self::Gauge, Self::Histogram, Self::Summary];
+}
+
+/// Where the log goes: `stdout`, `stderr`, or a file (L1).
+pub struct LogOutput;
+
+impl ValueType for LogOutput {
+    type Value = Output;
+    const SHAPE: Shape = Shape::Text;
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<Output> {
+        let text = cx.text(key, node)?;
+        match text.to_ascii_lowercase().as_str() {
+            "" => None,
+            "stdout" => Some(Output::Stdout),
+            "stderr" => Some(Output::Stderr),
+            _ => Some(Output::File(text)),
+        }
+    }
+}

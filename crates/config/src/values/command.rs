@@ -1,0 +1,76 @@
+//! Commands (P8).
+
+use containerpilot_core::plan::Command;
+
+use crate::command;
+use crate::decode::{DecodeContext, Shape, ValueType, found};
+use crate::json5::{Node, Value};
+
+/// A program and its arguments (P8).
+pub struct Exec;
+
+impl ValueType for Exec {
+    type Value = Command;
+    const SHAPE: Shape = Shape::Command;
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<Command> {
+        const HELP: &str = "write the program and its arguments as one text, or as a list of texts";
+        let mut words = match &node.value {
+            Value::String(text) => {
+                let words = command::split(text);
+                if let Some(word) = words.iter().skip(1).find(|word| is_meant_for_a_shell(word)) {
+                    let message = format!("`{key}` is not read by a shell: `{word}` is an argument as it is");
+                    cx.warn(
+                        node.span,
+                        message,
+                        "write a list of arguments, or [\"sh\", \"-c\", \"…\"] for a shell",
+                    );
+                }
+                words
+            }
+            Value::List(items) => {
+                let mut words = Vec::with_capacity(items.len());
+                for item in items {
+                    words.push(argument(cx, key, item)?);
+                }
+                words
+            }
+            _ => {
+                cx.error(node.span, format!("`{key}` must be a command, not {}", found(node)), HELP);
+                return None;
+            }
+        };
+        if words.first().is_none_or(String::is_empty) {
+            cx.error(node.span, format!("`{key}` names no program"), HELP);
+            return None;
+        }
+        if words.iter().any(|word| word.contains('\0')) {
+            cx.error(node.span, format!("`{key}` holds a NUL byte, which no argument can"), "");
+            return None;
+        }
+        let program = words.remove(0);
+        Some(Command { program, arguments: words })
+    }
+}
+
+/// Whether a word of a command that was split at spaces was probably not meant to be one.
+fn is_meant_for_a_shell(word: &str) -> bool {
+    word.starts_with(['\'', '"']) || matches!(word, "&&" | "||" | "|" | ";" | "&" | ">" | ">>" | "<" | "2>&1")
+}
+
+fn argument(cx: &mut DecodeContext<'_>, key: &str, item: &Node) -> Option<String> {
+    match &item.value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_text()),
+        Value::Bool(flag) => Some(flag.to_string()),
+        Value::Null | Value::List(_) | Value::Object(_) => {
+            let message = format!("an argument in `{key}` must be text, not {}", found(item));
+            let help = match item.value {
+                Value::Null => "remove it, or write \"\" for an empty argument",
+                Value::List(_) => "write the program and all its arguments as one list",
+                _ => "write each argument as a text in quotes",
+            };
+            cx.error(item.span, message, help);
+            None
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Lists and maps of single values.
+
+use std::collections::BTreeMap;
+
+use crate::decode::{DecodeContext, Shape, Spanned, ValueType, found, shortened};
+use crate::json5::{Node, Value};
+
+/// A list of texts.
+pub struct Words;
+
+impl ValueType for Words {
+    type Value = Vec<String>;
+    const SHAPE: Shape = Shape::Words;
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<Vec<String>> {
+        items(cx, key, node)?.iter().map(|item| cx.text(key, item)).collect()
+    }
+}
+
+/// The elements of a list. An empty object passes for an empty list, as in 3.8.
+pub(super) fn items<'n>(cx: &mut DecodeContext<'_>, key: &str, node: &'n Node) -> Option<&'n [Node]> {
+    match &node.value {
+        Value::List(items) => Some(items),
+        Value::Object(members) if members.is_empty() => Some(&[]),
+        other => {
+            let message = format!("`{key}` must be a list, not {}", found(node));
+            let help = match other {
+                Value::String(text) => format!("write {key}: [\"{}\"]", shortened(text)),
+                _ => format!("write {key}: [ … ]"),
+            };
+            cx.error(node.span, message, help);
+            None
+        }
+    }
+}
+
+/// A list of numbers.
+pub struct Numbers;
+
+impl ValueType for Numbers {
+    type Value = Vec<f64>;
+    const SHAPE: Shape = Shape::Numbers;
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<Vec<f64>> {
+        let mut numbers = Vec::new();
+        for item in items(cx, key, node)? {
+            let number = match &item.value {
+                Value::Number(number) => Some(number.value),
+                Value::String(text) => text.parse().ok(),
+                _ => None,
+            };
+            match number.filter(|number| !number.is_nan()) {
+                Some(number) => numbers.push(number),
+                None => {
+                    cx.error(item.span, format!("`{key}` must hold numbers, not {}", found(item)), "");
+                    return None;
+                }
+            }
+        }
+        Some(numbers)
+    }
+}
+
+/// Where an address is taken from (D6): one specification or a list, not read yet: it counts only for an
+/// advertised job.
+pub struct Interfaces;
+
+impl ValueType for Interfaces {
+    type Value = Vec<Spanned<String>>;
+    const SHAPE: Shape = Shape::WordOrWords;
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<Vec<Spanned<String>>> {
+        let items = match &node.value {
+            Value::String(_) => std::slice::from_ref(node),
+            Value::List(items) => items,
+            _ => {
+                let message = format!("`{key}` must be a text or a list of texts, not {}", found(node));
+                cx.error(node.span, message, format!("write for example {key}: [\"eth0\", \"inet\"]"));
+                return None;
+            }
+        };
+        let mut specs = Vec::new();
+        for item in items {
+            let place = cx.at(item.span);
+            specs.push(Spanned { value: cx.text(key, item)?, place, key: place, written: true });
+        }
+        Some(specs)
+    }
+}
+
+/// An object from text to text.
+pub struct TextMap;
+
+impl ValueType for TextMap {
+    type Value = BTreeMap<String, String>;
+    const SHAPE: Shape = Shape::Map;
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<Self::Value> {
+        let mut pairs = Vec::new();
+        for member in cx.members(key, node, "{ NAME: \"value\" }")? {
+            if member.key.is_empty() || member.key.contains(['=', '\0']) {
+                cx.error(member.key_span, format!("a name in `{key}` may not be empty or hold `=`"), "");
+                continue;
+            }
+            let value = cx.text(&member.key, &member.value)?;
+            pairs.push((member.key.clone(), value));
+        }
+        Some(pairs.into_iter().collect())
+    }
+}

@@ -1,0 +1,166 @@
+//! Objects with keys of their own, alone and in lists.
+
+use std::marker::PhantomData;
+
+use super::list::items;
+use crate::decode::{DecodeContext, Section, SectionInfo, Shape, ValueType, found};
+use crate::json5::{Member, Node, Value};
+use crate::span::Span;
+
+/// An object with keys of its own.
+pub struct Object<S>(PhantomData<S>);
+
+impl<S: Section> ValueType for Object<S> {
+    type Value = S;
+    const SHAPE: Shape = Shape::Object(&S::INFO);
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<S> {
+        let members = cx.members(key, node, example(&S::INFO))?;
+        Some(S::from_members(cx, node.span, members))
+    }
+}
+
+/// A section as one would write it, for messages.
+fn example(info: &SectionInfo) -> &'static str {
+    match info.name {
+        "a job" => "{ name: \"server\", exec: \"/bin/server\" }",
+        "a watch" => "{ name: \"database\", interval: 5 }",
+        "a metric" => "{ name: \"requests\", help: \"…\", type: \"counter\" }",
+        "a coprocess" => "{ command: \"/bin/helper\" }",
+        "a condition" => "{ source: \"setup\", event: \"exitSuccess\" }",
+        "`when`" => "{ source: \"setup\", once: \"exitSuccess\" }",
+        "`health`" => "{ exec: \"curl --fail http://localhost:8000/\", interval: 10, ttl: 30 }",
+        "`logging`" => "{ level: \"debug\" }",
+        "`logging` of a job" => "{ raw: true }",
+        "`consul` of a job" => "{ enableTagOverride: true }",
+        "`control`" => "{ socket: \"/var/run/containerpilot.socket\" }",
+        "`telemetry`" => "{ port: 9090 }",
+        "`tls`" => "{ cafile: \"/etc/consul/ca.pem\" }",
+        _ => "{ … }",
+    }
+}
+
+/// A list of such objects; a null in it is passed over, as in 3.8.
+pub struct ListOf<S>(PhantomData<S>);
+
+impl<S: Section> ValueType for ListOf<S> {
+    type Value = Vec<S>;
+    const SHAPE: Shape = Shape::List(&S::INFO);
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<Vec<S>> {
+        let mut sections = Vec::new();
+        each(cx, key, node, &S::INFO, &mut |cx, span, members| {
+            sections.push(S::from_members(cx, span, members));
+        })?;
+        Some(sections)
+    }
+}
+
+/// Reads each object of a list.
+fn each(
+    cx: &mut DecodeContext<'_>,
+    key: &str,
+    node: &Node,
+    info: &SectionInfo,
+    read: &mut dyn FnMut(&mut DecodeContext<'_>, Span, &[Member]),
+) -> Option<()> {
+    let passes = match &node.value {
+        Value::List(_) => true,
+        Value::Object(members) => members.is_empty() && !matches!(key, "jobs" | "watches" | "coprocesses"),
+        _ => false,
+    };
+    if !passes {
+        let message = format!("`{key}` must be a list, not {}", found(node));
+        cx.error(node.span, message, format!("put it in brackets: {key}: [ {{ … }} ]"));
+        return None;
+    }
+    for item in items(cx, key, node)? {
+        match &item.value {
+            Value::Null => {
+                cx.warn(item.span, format!("a null in `{key}` is passed over"), "remove it");
+            }
+            Value::Object(members) => read(cx, item.span, members),
+            _ => {
+                let message = format!("each of `{key}` must be an object, not {}", found(item));
+                cx.error(item.span, message, format!("write for example {}", example(info)));
+            }
+        }
+    }
+    Some(())
+}
+
+/// One such object, or a list of them.
+pub struct OneOrMany<S>(PhantomData<S>);
+
+/// What was written where one or many are allowed.
+#[derive(Clone, Debug)]
+pub struct Several<S> {
+    /// The objects.
+    pub items: Vec<S>,
+    /// Whether they stood in a list.
+    pub listed: bool,
+}
+
+impl<S: Section> ValueType for OneOrMany<S> {
+    type Value = Several<S>;
+    const SHAPE: Shape = Shape::OneOrMany(&S::INFO);
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<Several<S>> {
+        match &node.value {
+            Value::List(items) if items.is_empty() => {
+                nothing_listed(cx, key, node);
+                None
+            }
+            Value::List(_) => Some(Several { items: ListOf::<S>::read(cx, key, node)?, listed: true }),
+            _ => Some(Several { items: vec![Object::<S>::read(cx, key, node)?], listed: false }),
+        }
+    }
+}
+
+fn nothing_listed(cx: &mut DecodeContext<'_>, key: &str, node: &Node) {
+    cx.error(node.span, format!("`{key}` is an empty list"), "remove it, or write what it should hold");
+}
+
+/// Such an object, or `false` to switch it off.
+pub struct ObjectOrFalse<S>(PhantomData<S>);
+
+impl<S: Section> ValueType for ObjectOrFalse<S> {
+    type Value = Option<S>;
+    const SHAPE: Shape = Shape::ObjectOrFalse(&S::INFO);
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<Option<S>> {
+        match &node.value {
+            Value::Bool(false) => Some(None),
+            Value::Object(members) => Some(Some(S::from_members(cx, node.span, members))),
+            _ => {
+                let message = format!("`{key}` must be an object or false, not {}", found(node));
+                cx.error(node.span, message, "");
+                None
+            }
+        }
+    }
+}
+
+/// Such an object, or a text that stands for one of its fields.
+pub struct ObjectOrText<S>(PhantomData<S>);
+
+/// What was written where an object or a text is allowed.
+#[derive(Clone, Debug)]
+pub enum Either<S> {
+    /// A text.
+    Text(String),
+    /// An object.
+    Object(S),
+}
+
+impl<S: Section> ValueType for ObjectOrText<S> {
+    type Value = Either<S>;
+    const SHAPE: Shape = Shape::ObjectOrText(&S::INFO);
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<Either<S>> {
+        match &node.value {
+            Value::String(text) => Some(Either::Text(text.clone())),
+            Value::Object(members) => Some(Either::Object(S::from_members(cx, node.span, members))),
+            _ => {
+                let message = format!("`{key}` must be a text or an object, not {}", found(node));
+                cx.error(node.span, message, format!("write for example {key}: \"localhost:8500\""));
+                None
+            }
+        }
+    }
+}

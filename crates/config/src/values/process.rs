@@ -1,0 +1,260 @@
+//! How a process is run, restarted and stopped: counts, accounts, modes, limits, signals.
+
+use containerpilot_core::plan::{Limit, Principal, Resource, Restarts, Signal};
+
+use super::number::{parse_whole, whole};
+use crate::decode::{DecodeContext, Shape, ValueType, found};
+use crate::json5::{Node, Value};
+
+/// How often a job runs again (W6).
+pub struct RestartLimit;
+
+impl ValueType for RestartLimit {
+    type Value = Restarts;
+    const SHAPE: Shape = Shape::Restarts;
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<Restarts> {
+        let count = match &node.value {
+            Value::String(text) if text == "never" => Some(0),
+            Value::String(text) if text == "unlimited" => return Some(Restarts::Unlimited),
+            Value::String(text) => text.parse::<i64>().ok(),
+            Value::Number(number) if number.value >= 0.0 => whole(cx, node),
+            _ => None,
+        };
+        let limit = count.and_then(|count| u64::try_from(count).ok()).map(Restarts::Limited);
+        if limit.is_none() {
+            let message =
+                format!("`{key}` must be a whole number, \"never\" or \"unlimited\", not {}", found(node));
+            let others = [
+                ("always", "unlimited"),
+                ("forever", "unlimited"),
+                ("infinite", "unlimited"),
+                ("infinity", "unlimited"),
+                ("unless-stopped", "unlimited"),
+                ("on-failure", "unlimited"),
+                ("yes", "unlimited"),
+                ("no", "never"),
+                ("none", "never"),
+            ];
+            let near = match &node.value {
+                Value::String(text) => crate::suggest::best_match(text, &["never", "unlimited"], &others),
+                Value::Bool(true) => Some("unlimited"),
+                Value::Bool(false) => Some("never"),
+                Value::Number(number) if number.value < 0.0 => Some("unlimited"),
+                _ => None,
+            };
+            let help = match near {
+                Some(near) => format!("did you mean \"{near}\"?"),
+                None => "the number is how many times the job runs again after its first run".to_owned(),
+            };
+            cx.error(node.span, message, help);
+        }
+        limit
+    }
+}
+
+/// A user or a group (P9).
+pub struct Account;
+
+impl ValueType for Account {
+    type Value = Principal;
+    const SHAPE: Shape = Shape::Principal;
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<Principal> {
+        let text = cx.text(key, node)?;
+        if text.is_empty() || text.contains(['\0', ':', '/']) || text.starts_with('-') {
+            cx.error(node.span, format!("`{key}` must be a name or a number, not {}", found(node)), "");
+            return None;
+        }
+        Some(match text.parse() {
+            Ok(id) => Principal::Id(id),
+            Err(_) => Principal::Name(text),
+        })
+    }
+}
+
+/// Permission bits in octal: `"0600"`, `"022"`.
+pub struct Mode;
+
+impl ValueType for Mode {
+    type Value = u16;
+    const SHAPE: Shape = Shape::Mode;
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<u16> {
+        let bits = match &node.value {
+            Value::String(text) => {
+                let digits = text.strip_prefix("0o").unwrap_or(text);
+                let octal = !digits.is_empty() && digits.bytes().all(|byte| (b'0'..=b'7').contains(&byte));
+                octal.then(|| u16::from_str_radix(digits, 8).ok()).flatten()
+            }
+            // A bare number has no octal form in JSON5, so it can only be a mistake: 644 is not 0o644.
+            _ => None,
+        };
+        let bits = bits.filter(|bits| *bits <= 0o777);
+        if bits.is_none() {
+            let message = format!("`{key}` must be octal digits in quotes, not {}", found(node));
+            cx.error(node.span, message, format!("write for example {key}: \"0640\""));
+        }
+        bits
+    }
+}
+
+/// Resource limits by name (P9): `{ nofile: 1024, core: "unlimited", nproc: [100, 200] }`.
+pub struct Limits;
+
+/// The names of the resources, as `ulimit` and `prlimit` know them.
+pub const RESOURCES: [(&str, Resource); 16] = [
+    ("as", Resource::As),
+    ("core", Resource::Core),
+    ("cpu", Resource::Cpu),
+    ("data", Resource::Data),
+    ("fsize", Resource::Fsize),
+    ("locks", Resource::Locks),
+    ("memlock", Resource::Memlock),
+    ("msgqueue", Resource::Msgqueue),
+    ("nice", Resource::Nice),
+    ("nofile", Resource::Nofile),
+    ("nproc", Resource::Nproc),
+    ("rss", Resource::Rss),
+    ("rtprio", Resource::Rtprio),
+    ("rttime", Resource::Rttime),
+    ("sigpending", Resource::Sigpending),
+    ("stack", Resource::Stack),
+];
+
+impl ValueType for Limits {
+    type Value = Vec<Limit>;
+    const SHAPE: Shape = Shape::Limits;
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<Vec<Limit>> {
+        let mut limits: Vec<Limit> = Vec::new();
+        for member in cx.members(key, node, "{ nofile: 1024 }")? {
+            let known = RESOURCES.iter().find(|(name, _)| name.eq_ignore_ascii_case(&member.key));
+            let Some((_, resource)) = known else {
+                let names = || RESOURCES.iter().map(|(name, _)| *name);
+                let help = match crate::suggest::nearest(&member.key, names()) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!("the resources are {}", names().collect::<Vec<_>>().join(", ")),
+                };
+                cx.error(member.key_span, format!("unknown resource `{}` in `{key}`", member.key), help);
+                continue;
+            };
+            let one = |cx: &mut DecodeContext<'_>, node: &Node| limit_value(cx, &member.key, node);
+            let (soft, hard) = match &member.value.value {
+                Value::List(pair) => {
+                    let [soft, hard] = pair.as_slice() else {
+                        let message = format!("`{}` must be one limit, or a soft and a hard one", member.key);
+                        cx.error(member.value.span, message, "write for example nofile: [1024, 4096]");
+                        continue;
+                    };
+                    (one(cx, soft)?, one(cx, hard)?)
+                }
+                _ => {
+                    let both = one(cx, &member.value)?;
+                    (both, both)
+                }
+            };
+            if soft.unwrap_or(u64::MAX) > hard.unwrap_or(u64::MAX) {
+                let message = format!("the soft limit of `{}` is above the hard one", member.key);
+                cx.error(member.value.span, message, "write [soft, hard]");
+                continue;
+            }
+            limits.retain(|limit| limit.resource != *resource);
+            limits.push(Limit { resource: *resource, soft, hard });
+        }
+        Some(limits)
+    }
+}
+
+/// A limit; the inner `None` is unlimited.
+fn limit_value(cx: &mut DecodeContext<'_>, key: &str, node: &Node) -> Option<Option<u64>> {
+    let number = match &node.value {
+        Value::String(text) if text == "unlimited" => return Some(None),
+        Value::String(text) => parse_whole(text),
+        Value::Number(_) => whole(cx, node),
+        _ => None,
+    };
+    let limit = number.and_then(|number| u64::try_from(number).ok());
+    if limit.is_none() {
+        let message = format!("the limit of `{key}` must be a number or \"unlimited\", not {}", found(node));
+        cx.error(node.span, message, "");
+    }
+    limit.map(Some)
+}
+
+/// The names of signals, as `kill -l` knows them.
+const SIGNALS: [(&str, u8); 31] = [
+    ("HUP", 1),
+    ("INT", 2),
+    ("QUIT", 3),
+    ("ILL", 4),
+    ("TRAP", 5),
+    ("ABRT", 6),
+    ("BUS", 7),
+    ("FPE", 8),
+    ("KILL", 9),
+    ("USR1", 10),
+    ("SEGV", 11),
+    ("USR2", 12),
+    ("PIPE", 13),
+    ("ALRM", 14),
+    ("TERM", 15),
+    ("STKFLT", 16),
+    ("CHLD", 17),
+    ("CONT", 18),
+    ("STOP", 19),
+    ("TSTP", 20),
+    ("TTIN", 21),
+    ("TTOU", 22),
+    ("URG", 23),
+    ("XCPU", 24),
+    ("XFSZ", 25),
+    ("VTALRM", 26),
+    ("PROF", 27),
+    ("WINCH", 28),
+    ("IO", 29),
+    ("PWR", 30),
+    ("SYS", 31),
+];
+
+/// The name of a signal, as [`signal_named`] reads it.
+#[must_use]
+pub fn signal_name(signal: Signal) -> String {
+    let known = SIGNALS.iter().find(|(_, number)| *number == signal.0);
+    match (known, signal.0) {
+        (Some((name, _)), _) => format!("SIG{name}"),
+        (None, 34) => "SIGRTMIN".to_owned(),
+        (None, number @ 35..=64) => format!("SIGRTMIN+{}", number - 34),
+        (None, number) => number.to_string(),
+    }
+}
+
+/// A signal by name, with or without `SIG`, or by number.
+pub struct SignalName;
+
+impl ValueType for SignalName {
+    type Value = Signal;
+    const SHAPE: Shape = Shape::Text;
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<Signal> {
+        let text = cx.text(key, node)?;
+        let signal = signal_named(&text);
+        if signal.is_none() {
+            cx.error(
+                node.span,
+                format!("`{key}` must be a signal, not {}", found(node)),
+                "write for example \"SIGINT\"",
+            );
+        }
+        signal
+    }
+}
+
+/// The signal of that name or number.
+#[must_use]
+pub fn signal_named(text: &str) -> Option<Signal> {
+    let upper = text.to_ascii_uppercase();
+    let name = upper.strip_prefix("SIG").unwrap_or(&upper);
+    let by_name = SIGNALS.iter().find(|(known, _)| *known == name).map(|(_, number)| *number);
+    let realtime = name.strip_prefix("RTMIN").and_then(|rest| match rest {
+        "" => Some(34),
+        _ => rest.strip_prefix('+')?.parse::<u8>().ok()?.checked_add(34),
+    });
+    let number = by_name.or(realtime).or_else(|| text.parse().ok())?;
+    (1..=64).contains(&number).then_some(Signal(number))
+}

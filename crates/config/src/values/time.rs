@@ -1,0 +1,138 @@
+//! Times.
+
+use std::time::Duration;
+
+use super::number::{parse_whole, whole};
+use crate::decode::{DecodeContext, Shape, ValueType, found, weak_text};
+use crate::duration::{self, DurationError};
+use crate::json5::{Node, Value};
+
+/// Seconds as a number, or a duration: where 3.8 has whole seconds (H1, S4, D7).
+pub struct Seconds;
+
+impl ValueType for Seconds {
+    type Value = i64;
+    const SHAPE: Shape = Shape::Duration;
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<i64> {
+        if let Value::String(text) = &node.value
+            && parse_whole(text).is_none()
+            && !text.is_empty()
+        {
+            return duration_of(cx, key, node, text, duration::parse_go);
+        }
+        let seconds = whole(cx, node);
+        let nanoseconds = seconds.and_then(|seconds| seconds.checked_mul(1_000_000_000));
+        if nanoseconds.is_none() {
+            let message = match seconds {
+                Some(_) => format!("`{key}` is too long: at most 292 years can be counted"),
+                None => format!("`{key}` must be a number of seconds or a duration, not {}", found(node)),
+            };
+            cx.error(node.span, message, "write for example 5, \"5s\" or \"1m30s\"");
+        }
+        nanoseconds
+    }
+}
+
+/// Seconds or a duration, of which 0 is as good as nothing (3.8's global `stopTimeout`).
+pub struct SecondsOrUnset;
+
+impl ValueType for SecondsOrUnset {
+    type Value = i64;
+    const SHAPE: Shape = Shape::Duration;
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<i64> {
+        Seconds::read(cx, key, node).filter(|time| *time != 0)
+    }
+}
+
+/// A duration; a number or digits are seconds, an empty text is as good as nothing (C3).
+pub struct DurationText;
+
+impl ValueType for DurationText {
+    type Value = i64;
+    const SHAPE: Shape = Shape::Duration;
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<i64> {
+        let text = duration_text(cx, key, node)?;
+        duration_of(cx, key, node, &text, duration::parse)
+    }
+}
+
+fn duration_text(cx: &mut DecodeContext<'_>, key: &str, node: &Node) -> Option<String> {
+    let Some(text) = weak_text(&node.value) else {
+        let message = format!("`{key}` must be a duration, not {}", found(node));
+        cx.error(node.span, message, "write for example 5, \"5s\" or \"1m30s\"");
+        return None;
+    };
+    (!text.is_empty()).then_some(text)
+}
+
+fn duration_of(
+    cx: &mut DecodeContext<'_>,
+    key: &str,
+    node: &Node,
+    text: &str,
+    parse: fn(&str) -> Result<i64, DurationError>,
+) -> Option<i64> {
+    match parse(text) {
+        Ok(nanoseconds) => Some(nanoseconds),
+        Err(error) => {
+            let message = match &error {
+                DurationError::NotADuration => {
+                    format!("`{key}` must be a number of seconds or a duration, not {}", found(node))
+                }
+                _ => format!("`{key}` is not a duration: {error}"),
+            };
+            let help = match &error {
+                DurationError::NotADuration => "write for example 5, \"5s\" or \"1m30s\"".to_owned(),
+                // What is missing at the end is the next smaller unit: `1h30` is `1h30m`.
+                DurationError::MissingUnit { number } if text.ends_with(number.as_str()) => {
+                    let unit = if text.contains('h') { "m" } else { "s" };
+                    format!("write \"{text}{unit}\"")
+                }
+                _ => error.help(),
+            };
+            cx.error(node.span, message, help);
+            None
+        }
+    }
+}
+
+/// A duration that must have a unit, not read yet: it counts only for an advertised job.
+pub struct DurationWithUnit;
+
+impl ValueType for DurationWithUnit {
+    type Value = String;
+    const SHAPE: Shape = Shape::DurationWithUnit;
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<String> {
+        cx.text(key, node)
+    }
+}
+
+/// How long a run may take (P5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeLimit {
+    /// So many nanoseconds.
+    After(i64),
+    /// For ever.
+    Never,
+}
+
+/// A duration, or `"never"`.
+pub struct DurationOrNever;
+
+impl ValueType for DurationOrNever {
+    type Value = TimeLimit;
+    const SHAPE: Shape = Shape::DurationOrNever;
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<TimeLimit> {
+        let text = duration_text(cx, key, node)?;
+        if text == "never" {
+            return Some(TimeLimit::Never);
+        }
+        duration_of(cx, key, node, &text, duration::parse).map(TimeLimit::After)
+    }
+}
+
+/// A duration of a plan: nothing is shorter than nothing.
+#[must_use]
+pub fn to_duration(nanoseconds: i64) -> Duration {
+    Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(0))
+}

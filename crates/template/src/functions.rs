@@ -1,0 +1,319 @@
+//! The functions of a template: Go's own and ContainerPilot's.
+
+mod compare;
+mod escape;
+mod float;
+mod format;
+mod lists;
+mod printf;
+mod regex;
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use memchr::memmem;
+
+use crate::budget::{self, Budget};
+use crate::error::FunctionError;
+use crate::utf8;
+use crate::value::{List, Text, Value};
+pub(crate) use format::{Output, print};
+
+/// The values that a parameter accepts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Parameter {
+    Any,
+    Text,
+    Texts,
+}
+
+/// The name and the parameters of a function.
+#[derive(Debug)]
+pub(crate) struct Signature {
+    pub(crate) name: &'static str,
+    pub(crate) fixed: &'static [Parameter],
+    /// Whether any number of further values may follow.
+    pub(crate) more: bool,
+    /// An example call, for messages.
+    pub(crate) usage: &'static str,
+    run: Run,
+}
+
+type Run = fn(&mut CallContext<'_>, &[Value]) -> Result<Value, FunctionError>;
+
+/// What functions can use besides their arguments.
+pub(crate) struct CallContext<'m> {
+    pub(crate) budget: &'m mut Budget,
+    pub(crate) environment: &'m Rc<BTreeMap<Text, Text>>,
+}
+
+/// A function of the table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Function(&'static Signature);
+
+impl Function {
+    pub(crate) fn named(name: &[u8]) -> Option<Self> {
+        FUNCTIONS.iter().find(|signature| signature.name.as_bytes() == name).map(Self)
+    }
+
+    pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+        FUNCTIONS.iter().map(|signature| signature.name)
+    }
+
+    pub(crate) fn signature(self) -> &'static Signature {
+        self.0
+    }
+
+    /// The value that ends the evaluation of arguments: `and` stops at the first false one, `or` at the first true one.
+    pub(crate) fn stops_at(self) -> Option<bool> {
+        match self.0.name {
+            "and" => Some(false),
+            "or" => Some(true),
+            _ => None,
+        }
+    }
+
+    /// Calls the function with arguments that match its signature.
+    pub(crate) fn call(
+        self,
+        context: &mut CallContext<'_>,
+        arguments: &[Value],
+    ) -> Result<Value, FunctionError> {
+        (self.0.run)(context, arguments)
+    }
+}
+
+const ONE: &[Parameter] = &[Parameter::Any];
+const TWO: &[Parameter] = &[Parameter::Any, Parameter::Any];
+const TEXT: &[Parameter] = &[Parameter::Text];
+
+const fn entry(
+    name: &'static str,
+    fixed: &'static [Parameter],
+    more: bool,
+    usage: &'static str,
+    run: Run,
+) -> Signature {
+    Signature { name, fixed, more, usage, run }
+}
+
+static FUNCTIONS: [Signature; 26] = [
+    entry("default", TWO, false, ".NAME | default \"value\"", |context, arguments| {
+        default(context, arguments)
+    }),
+    entry("env", TEXT, false, "env \"NAME\"", |context, arguments| {
+        let name = text(arguments, 0);
+        Ok(Value::Text(context.environment.get(&name).cloned().unwrap_or_else(|| Text::from(&b""[..]))))
+    }),
+    entry("split", &[Parameter::Text, Parameter::Text], false, ".NAME | split \",\"", split),
+    entry("join", &[Parameter::Text, Parameter::Texts], false, ".LIST | join \",\"", join),
+    entry(
+        "replaceAll",
+        &[Parameter::Text, Parameter::Text, Parameter::Text],
+        false,
+        ".NAME | replaceAll \"from\" \"to\"",
+        replace_all,
+    ),
+    entry(
+        "regexReplaceAll",
+        &[Parameter::Text, Parameter::Text, Parameter::Text],
+        false,
+        ".NAME | regexReplaceAll \"pattern\" \"to\"",
+        |context, arguments| {
+            let (pattern, to, subject) = (text(arguments, 0), text(arguments, 1), text(arguments, 2));
+            regex::replace_all(&pattern, &to, &subject, context.budget)
+                .map(|out| Value::Text(Text::from(out)))
+        },
+    ),
+    entry("loop", &[], true, "loop 3, or loop 2 5", lists::integers),
+    entry("and", ONE, true, "and .A .B", last),
+    entry("or", ONE, true, "or .A .B", last),
+    entry("not", ONE, false, "not .A", |_, arguments| Ok(Value::Bool(!value(arguments, 0).truth()))),
+    entry("eq", ONE, true, "eq .A \"x\"", |_, arguments| compare::equal(arguments).map(Value::Bool)),
+    entry("ne", TWO, false, "ne .A \"x\"", |_, arguments| {
+        compare::equal(arguments).map(|equal| Value::Bool(!equal))
+    }),
+    entry("lt", TWO, false, "lt 1 2", |_, arguments| compare::less(arguments).map(Value::Bool)),
+    entry("le", TWO, false, "le 1 2", |_, arguments| compare::at_most(arguments).map(Value::Bool)),
+    entry("gt", TWO, false, "gt 2 1", |_, arguments| {
+        compare::at_most(arguments).map(|most| Value::Bool(!most))
+    }),
+    entry("ge", TWO, false, "ge 2 1", |_, arguments| compare::less(arguments).map(|less| Value::Bool(!less))),
+    entry("len", ONE, false, "len .A", |_, arguments| lists::length(value(arguments, 0))),
+    entry("index", ONE, true, "index . \"NAME\"", |_, arguments| lists::index(arguments)),
+    entry("slice", ONE, true, "slice .A 1 2", |_, arguments| lists::slice(arguments)),
+    entry("print", &[], true, "print .A .B", |context, arguments| {
+        printed(context, |out| format::print(out, arguments))
+    }),
+    entry("println", &[], true, "println .A", |context, arguments| {
+        printed(context, |out| format::println(out, arguments))
+    }),
+    entry("printf", TEXT, true, "printf \"%s-%d\" .A 1", |context, arguments| {
+        let format = text(arguments, 0);
+        printed(context, |out| printf::printf(out, &format, arguments.get(1..).unwrap_or_default()))
+    }),
+    entry("html", &[], true, "html .A", |context, arguments| escaped(context, arguments, escape::html)),
+    entry("js", &[], true, "js .A", |context, arguments| escaped(context, arguments, escape::js)),
+    entry("urlquery", &[], true, "urlquery .A", |context, arguments| {
+        escaped(context, arguments, escape::query)
+    }),
+    entry("call", ONE, true, "call", |_, arguments| {
+        let value = value(arguments, 0);
+        Err(FunctionError::new(format!("`call` needs a function, not {}", value.described()))
+            .help("replace `call` by the name of the function")
+            .at(0))
+    }),
+];
+
+fn value(arguments: &[Value], index: usize) -> &Value {
+    arguments.get(index).unwrap_or(&Value::Nil)
+}
+
+fn text(arguments: &[Value], index: usize) -> Text {
+    match arguments.get(index) {
+        Some(Value::Text(text)) => text.clone(),
+        _ => Text::from(&b""[..]),
+    }
+}
+
+/// `and` and `or` return the last value if no earlier one decided.
+fn last(_: &mut CallContext<'_>, arguments: &[Value]) -> Result<Value, FunctionError> {
+    Ok(arguments.last().cloned().unwrap_or(Value::Nil))
+}
+
+/// Prints within the budget.
+fn printed(
+    context: &mut CallContext<'_>,
+    print: impl FnOnce(&mut format::Output),
+) -> Result<Value, FunctionError> {
+    let mut out = format::Output::new(context.budget.remaining());
+    print(&mut out);
+    let bytes = out.finish().ok_or_else(budget::too_many_bytes)?;
+    context.budget.bytes(bytes.len())?;
+    Ok(Value::Text(Text::from(bytes)))
+}
+
+fn default(context: &mut CallContext<'_>, arguments: &[Value]) -> Result<Value, FunctionError> {
+    if let Value::Text(text) = value(arguments, 1)
+        && !text.is_empty()
+    {
+        return Ok(Value::Text(text.clone()));
+    }
+    match value(arguments, 0) {
+        Value::Text(text) => Ok(Value::Text(text.clone())),
+        other => printed(context, |out| format::print(out, std::slice::from_ref(other))),
+    }
+}
+
+fn escaped(
+    context: &mut CallContext<'_>,
+    arguments: &[Value],
+    escape: fn(&[u8]) -> Vec<u8>,
+) -> Result<Value, FunctionError> {
+    let plain = if let [Value::Text(text)] = arguments {
+        text.clone()
+    } else {
+        let shown: Vec<Value> = arguments
+            .iter()
+            .map(|argument| match argument {
+                Value::Nil => Value::Text(Text::from(&b"<no value>"[..])),
+                other => other.clone(),
+            })
+            .collect();
+        match printed(context, |out| format::print(out, &shown))? {
+            Value::Text(text) => text,
+            _ => Text::from(&b""[..]),
+        }
+    };
+    // No escape is longer than six bytes for one.
+    if plain.len().saturating_mul(6) > context.budget.remaining() {
+        return Err(budget::too_many_bytes());
+    }
+    let out = escape(&plain);
+    context.budget.bytes(out.len())?;
+    Ok(Value::Text(Text::from(out)))
+}
+
+fn split(context: &mut CallContext<'_>, arguments: &[Value]) -> Result<Value, FunctionError> {
+    let (separator, subject) = (text(arguments, 0), text(arguments, 1));
+    let (start, end) = utf8::trimmed(&subject);
+    let subject = subject.cut(start, end);
+    let mut parts = Vec::new();
+    let mut add = |context: &mut CallContext<'_>, part: Text| {
+        context.budget.step(1)?;
+        context.budget.bytes(size_of::<Text>())?;
+        parts.push(part);
+        Ok(())
+    };
+    if subject.is_empty() {
+        // Nothing, not one empty part: this is how 3.8 splits.
+    } else if separator.is_empty() {
+        let replacement = Text::from("\u{fffd}".as_bytes());
+        let mut at = 0;
+        while at < subject.len() {
+            let (rune, width) = utf8::decode(subject.get(at..).unwrap_or_default());
+            let end = at + width;
+            // Go 1.19 replaces invalid UTF-8, except in the last part.
+            let kept = end == subject.len() || !utf8::is_invalid(rune, width);
+            add(context, if kept { subject.cut(at, end) } else { replacement.clone() })?;
+            at = end;
+        }
+    } else {
+        let mut at = 0;
+        for found in memmem::find_iter(&subject, &*separator) {
+            add(context, subject.cut(at, found))?;
+            at = found + separator.len();
+        }
+        add(context, subject.cut(at, subject.len()))?;
+    }
+    let length = parts.len();
+    Ok(Value::Texts(List::new(parts, length)))
+}
+
+fn join(context: &mut CallContext<'_>, arguments: &[Value]) -> Result<Value, FunctionError> {
+    let separator = text(arguments, 0);
+    let Value::Texts(list) = value(arguments, 1) else { return Ok(Value::Text(Text::from(&b""[..]))) };
+    let items = list.items();
+    let size = items
+        .iter()
+        .map(|item| item.len())
+        .fold(separator.len().saturating_mul(items.len().saturating_sub(1)), usize::saturating_add);
+    context.budget.step(items.len() as u64)?;
+    context.budget.bytes(size)?;
+    let mut out = Vec::with_capacity(size);
+    for (index, item) in items.iter().enumerate() {
+        if index > 0 {
+            out.extend_from_slice(&separator);
+        }
+        out.extend_from_slice(item);
+    }
+    Ok(Value::Text(Text::from(out)))
+}
+
+fn replace_all(context: &mut CallContext<'_>, arguments: &[Value]) -> Result<Value, FunctionError> {
+    let (from, to, subject) = (text(arguments, 0), text(arguments, 1), text(arguments, 2));
+    let times =
+        if from.is_empty() { utf8::count(&subject) + 1 } else { memmem::find_iter(&subject, &*from).count() };
+    let size = subject.len().saturating_add(times.saturating_mul(to.len()));
+    context.budget.step(times as u64 + subject.len() as u64 / 64)?;
+    context.budget.bytes(size)?;
+    let mut out = Vec::with_capacity(size.saturating_sub(times.saturating_mul(from.len())));
+    let mut at = 0;
+    if from.is_empty() {
+        while at < subject.len() {
+            out.extend_from_slice(&to);
+            let (_, width) = utf8::decode(subject.get(at..).unwrap_or_default());
+            out.extend_from_slice(subject.get(at..at + width).unwrap_or_default());
+            at += width;
+        }
+        out.extend_from_slice(&to);
+    } else {
+        for found in memmem::find_iter(&subject, &*from) {
+            out.extend_from_slice(subject.get(at..found).unwrap_or_default());
+            out.extend_from_slice(&to);
+            at = found + from.len();
+        }
+        out.extend_from_slice(subject.get(at..).unwrap_or_default());
+    }
+    Ok(Value::Text(Text::from(out)))
+}

@@ -1,0 +1,593 @@
+//! The syntax of Go's regular expressions (RE2).
+
+use std::rc::Rc;
+
+use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
+
+use crate::limits;
+use crate::unicode;
+
+/// A condition on a position in the subject.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Assertion {
+    Start,
+    End,
+    LineStart,
+    LineEnd,
+    Word,
+    NotWord,
+}
+
+/// A regular expression.
+#[derive(Debug)]
+pub(crate) enum Tree {
+    Empty,
+    Class(Rc<[(char, char)]>),
+    Assert(Assertion),
+    Group(usize, Box<Tree>),
+    Concat(Vec<Tree>),
+    Alternate(Vec<Tree>),
+    Repeat { tree: Box<Tree>, min: u32, max: Option<u32>, greedy: bool },
+}
+
+/// An error in a pattern.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub(crate) struct PatternError {
+    message: &'static str,
+    /// The offset in the pattern.
+    pub(crate) at: usize,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Flags {
+    fold: bool,
+    multi_line: bool,
+    dot_all: bool,
+    lazy: bool,
+}
+
+/// A group that is open, with the terms before it.
+struct Open {
+    capture: Option<usize>,
+    /// The flags to restore at the end of the group.
+    flags: Flags,
+    branches: Vec<(Tree, u32)>,
+    items: Vec<(Tree, u32)>,
+    at: usize,
+}
+
+struct Parser<'p> {
+    pattern: &'p str,
+    at: usize,
+    flags: Flags,
+    open: Vec<Open>,
+    branches: Vec<(Tree, u32)>,
+    /// The terms of the current branch, each with the product of the repeat counts inside it.
+    items: Vec<(Tree, u32)>,
+    names: Vec<Option<String>>,
+    /// The number of character ranges so far.
+    ranges: usize,
+}
+
+type Parsed<T> = Result<T, PatternError>;
+
+/// Go's limit on a repeat count, and on the product of nested ones.
+const MAX_REPEATS: u32 = 1000;
+
+/// The number of character ranges in one pattern, which bounds its memory.
+const MAX_RANGES: usize = 500_000;
+
+/// Parses a pattern. Also returns the names of its groups; group 0 is the whole match.
+pub(crate) fn parse(pattern: &[u8]) -> Parsed<(Tree, Vec<Option<String>>)> {
+    let pattern = std::str::from_utf8(pattern)
+        .map_err(|error| PatternError { message: "invalid UTF-8", at: error.valid_up_to() })?;
+    let mut parser = Parser {
+        pattern,
+        at: 0,
+        flags: Flags::default(),
+        open: Vec::new(),
+        branches: Vec::new(),
+        items: Vec::new(),
+        names: vec![None],
+        ranges: 0,
+    };
+    parser.all()?;
+    if let Some(open) = parser.open.last() {
+        return Err(PatternError { message: "unclosed `(`", at: open.at });
+    }
+    let (tree, _) = parser.branch_end();
+    Ok((tree, parser.names))
+}
+
+impl<'p> Parser<'p> {
+    fn rest(&self) -> &'p str {
+        self.pattern.get(self.at..).unwrap_or_default()
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.rest().chars().next()
+    }
+
+    fn next(&mut self) -> Option<char> {
+        let rune = self.peek()?;
+        self.at += rune.len_utf8();
+        Some(rune)
+    }
+
+    fn eat(&mut self, text: &str) -> bool {
+        let found = self.rest().starts_with(text);
+        self.at += if found { text.len() } else { 0 };
+        found
+    }
+
+    fn push(&mut self, tree: Tree) {
+        self.items.push((tree, 1));
+    }
+
+    fn class(&mut self, class: &ClassUnicode) {
+        self.ranges += class.ranges().len();
+        self.push(Tree::Class(class.iter().map(|range| (range.start(), range.end())).collect()));
+    }
+
+    fn literal(&mut self, rune: Option<char>) {
+        let mut class = ClassUnicode::empty();
+        // A surrogate is not a character and matches nothing.
+        if let Some(rune) = rune {
+            class.push(ClassUnicodeRange::new(rune, rune));
+            self.fold(&mut class);
+        }
+        self.class(&class);
+    }
+
+    fn fold(&self, class: &mut ClassUnicode) {
+        if self.flags.fold {
+            class.case_fold_simple();
+        }
+    }
+
+    fn all(&mut self) -> Parsed<()> {
+        let mut repeated: Option<usize> = None;
+        while let Some(rune) = self.peek() {
+            let at = self.at;
+            let last = repeated.take();
+            if self.ranges > MAX_RANGES {
+                return Err(PatternError { message: "its character classes are too large", at });
+            }
+            match rune {
+                '(' => self.group()?,
+                ')' => self.close()?,
+                '|' => {
+                    self.at += 1;
+                    self.alternative();
+                }
+                '[' => {
+                    let class = self.bracket()?;
+                    self.class(&class);
+                }
+                '.' => {
+                    self.at += 1;
+                    let any: &[(char, char)] = match self.flags.dot_all {
+                        true => &[('\0', char::MAX)],
+                        false => &[('\0', '\x09'), ('\x0b', char::MAX)],
+                    };
+                    self.class(&class_of(any));
+                }
+                '^' => {
+                    self.at += 1;
+                    let line = self.flags.multi_line;
+                    self.push(Tree::Assert(if line { Assertion::LineStart } else { Assertion::Start }));
+                }
+                '$' => {
+                    self.at += 1;
+                    let line = self.flags.multi_line;
+                    self.push(Tree::Assert(if line { Assertion::LineEnd } else { Assertion::End }));
+                }
+                '*' | '+' | '?' => {
+                    self.at += 1;
+                    let (min, max) = match rune {
+                        '*' => (0, None),
+                        '+' => (1, None),
+                        _ => (0, Some(1)),
+                    };
+                    self.repeat(min, max, false, at, last)?;
+                    repeated = Some(at);
+                }
+                '{' => match self.counts() {
+                    None => {
+                        self.at = at + 1;
+                        self.literal(Some('{'));
+                    }
+                    Some((min, max)) => {
+                        let fits = |count: u32| count <= MAX_REPEATS;
+                        if !fits(min) || !max.is_none_or(fits) || max.is_some_and(|max| min > max) {
+                            return Err(PatternError {
+                                message: "the repeat count is larger than 1000, or the minimum is larger than the maximum",
+                                at,
+                            });
+                        }
+                        self.repeat(min, max, true, at, last)?;
+                        repeated = Some(at);
+                    }
+                },
+                '\\' => self.escape()?,
+                _ => {
+                    self.at += rune.len_utf8();
+                    self.literal(Some(rune));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn repeat(
+        &mut self,
+        min: u32,
+        max: Option<u32>,
+        counted: bool,
+        at: usize,
+        last: Option<usize>,
+    ) -> Parsed<()> {
+        let lazy = self.eat("?") != self.flags.lazy;
+        if let Some(last) = last {
+            return Err(PatternError { message: "a repetition cannot be repeated", at: last });
+        }
+        let Some((tree, product)) = self.items.pop() else {
+            return Err(PatternError { message: "nothing to repeat", at });
+        };
+        let times = if counted { max.unwrap_or(min).max(1) } else { 1 };
+        // `{0}` removes the term.
+        let product = if max == Some(0) { 1 } else { product.saturating_mul(times) };
+        if counted && times >= 2 && product > MAX_REPEATS {
+            return Err(PatternError { message: "nested repeat counts multiply to more than 1000", at });
+        }
+        self.items.push((Tree::Repeat { tree: Box::new(tree), min, max, greedy: !lazy }, product));
+        Ok(())
+    }
+
+    /// Reads `{n}`, `{n,}` or `{n,m}`. Returns `None` for anything else, which is literal text.
+    fn counts(&mut self) -> Option<(u32, Option<u32>)> {
+        self.at += 1;
+        let min = self.count()?;
+        let max = if !self.eat(",") {
+            Some(min)
+        } else if self.peek() == Some('}') {
+            None
+        } else {
+            Some(self.count()?)
+        };
+        self.eat("}").then_some((min, max))
+    }
+
+    fn count(&mut self) -> Option<u32> {
+        let rest = self.rest();
+        let length = rest.bytes().position(|byte| !byte.is_ascii_digit()).unwrap_or(rest.len());
+        let digits = rest.get(..length)?;
+        if digits.is_empty() || digits.len() > 1 && digits.starts_with('0') {
+            return None;
+        }
+        self.at += length;
+        Some(digits.parse().unwrap_or(u32::MAX))
+    }
+
+    fn alternative(&mut self) {
+        let branch = self.concatenation();
+        self.branches.push(branch);
+    }
+
+    fn concatenation(&mut self) -> (Tree, u32) {
+        let items = std::mem::take(&mut self.items);
+        let product = items.iter().map(|(_, product)| *product).max().unwrap_or(1);
+        let mut trees: Vec<Tree> = items.into_iter().map(|(tree, _)| tree).collect();
+        match trees.len() {
+            0 => (Tree::Empty, 1),
+            1 => (trees.pop().unwrap_or(Tree::Empty), product),
+            _ => (Tree::Concat(trees), product),
+        }
+    }
+
+    fn branch_end(&mut self) -> (Tree, u32) {
+        let (last, product) = self.concatenation();
+        if self.branches.is_empty() {
+            return (last, product);
+        }
+        let branches = std::mem::take(&mut self.branches);
+        let product = branches.iter().map(|(_, product)| *product).fold(product, u32::max);
+        let trees = branches.into_iter().map(|(tree, _)| tree).chain([last]);
+        (Tree::Alternate(trees.collect()), product)
+    }
+
+    fn group(&mut self) -> Parsed<()> {
+        let at = self.at;
+        if self.open.len() >= limits::DEPTH {
+            return Err(PatternError { message: "groups are nested too deeply", at });
+        }
+        let before = self.flags;
+        let mut capture = Some(self.names.len());
+        if self.eat("(?P<") {
+            let length = self
+                .rest()
+                .find('>')
+                .ok_or(PatternError { message: "the group name has no closing `>`", at })?;
+            let name = self.rest().get(..length).unwrap_or_default();
+            if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+                return Err(PatternError { message: "a group name consists of letters, digits and `_`", at });
+            }
+            self.names.push(Some(name.to_owned()));
+            self.at += length + 1;
+        } else if self.eat("(?") {
+            capture = None;
+            if !self.flag_letters(at)? {
+                return Ok(());
+            }
+        } else {
+            self.at += 1;
+            self.names.push(None);
+        }
+        self.open.push(Open {
+            capture,
+            flags: before,
+            branches: std::mem::take(&mut self.branches),
+            items: std::mem::take(&mut self.items),
+            at,
+        });
+        Ok(())
+    }
+
+    /// Reads flags such as `i:` or `s-m)`. Returns true if they open a group.
+    fn flag_letters(&mut self, at: usize) -> Parsed<bool> {
+        let mut flags = self.flags;
+        let (mut set, mut seen) = (true, false);
+        while let Some(rune) = self.next() {
+            match rune {
+                'i' => flags.fold = set,
+                'm' => flags.multi_line = set,
+                's' => flags.dot_all = set,
+                'U' => flags.lazy = set,
+                '-' if set => {
+                    set = false;
+                    seen = false;
+                    continue;
+                }
+                ':' | ')' if set || seen => {
+                    self.flags = flags;
+                    return Ok(rune == ':');
+                }
+                _ => break,
+            }
+            seen = true;
+        }
+        Err(PatternError { message: "RE2 does not support this kind of group", at })
+    }
+
+    fn close(&mut self) -> Parsed<()> {
+        let at = self.at;
+        self.at += 1;
+        let (tree, product) = self.branch_end();
+        let Some(open) = self.open.pop() else {
+            return Err(PatternError { message: "unmatched `)`", at });
+        };
+        self.flags = open.flags;
+        self.branches = open.branches;
+        self.items = open.items;
+        let tree = match open.capture {
+            Some(number) => Tree::Group(number, Box::new(tree)),
+            None => tree,
+        };
+        self.items.push((tree, product));
+        Ok(())
+    }
+
+    fn escape(&mut self) -> Parsed<()> {
+        let assertion = match self.rest().as_bytes().get(1) {
+            Some(b'A') => Some(Assertion::Start),
+            Some(b'z') => Some(Assertion::End),
+            Some(b'b') => Some(Assertion::Word),
+            Some(b'B') => Some(Assertion::NotWord),
+            _ => None,
+        };
+        if let Some(assertion) = assertion {
+            self.at += 2;
+            self.push(Tree::Assert(assertion));
+            return Ok(());
+        }
+        if self.eat("\\Q") {
+            let rest = self.rest();
+            let (literal, skip) = match rest.find("\\E") {
+                Some(length) => (rest.get(..length).unwrap_or_default(), length + 2),
+                None => (rest, rest.len()),
+            };
+            for rune in literal.chars() {
+                self.literal(Some(rune));
+            }
+            self.at += skip;
+            return Ok(());
+        }
+        if let Some(class) = self.class_escape()? {
+            self.class(&class);
+            return Ok(());
+        }
+        let code = self.character_escape()?;
+        self.literal(char::from_u32(code));
+        Ok(())
+    }
+
+    /// `\d`, `\pL` and their like.
+    fn class_escape(&mut self) -> Parsed<Option<ClassUnicode>> {
+        let at = self.at;
+        let Some(letter @ (b'd' | b'D' | b's' | b'S' | b'w' | b'W' | b'p' | b'P')) =
+            self.rest().as_bytes().get(1).copied()
+        else {
+            return Ok(None);
+        };
+        if !self.rest().starts_with('\\') {
+            return Ok(None);
+        }
+        self.at += 2;
+        let mut negated = letter.is_ascii_uppercase();
+        let mut class = match letter.to_ascii_lowercase() {
+            b'd' => class_of(&[('0', '9')]),
+            b's' => class_of(&[('\t', '\n'), ('\x0c', '\r'), (' ', ' ')]),
+            b'w' => class_of(&[('0', '9'), ('A', 'Z'), ('_', '_'), ('a', 'z')]),
+            _ => {
+                let unknown = PatternError { message: "unknown character class", at };
+                let name = if self.eat("{") {
+                    let Some(length) = self.rest().find('}') else { return Err(unknown) };
+                    let name = self.rest().get(..length).unwrap_or_default();
+                    self.at += length + 1;
+                    name
+                } else {
+                    let start = self.at;
+                    self.next();
+                    self.pattern.get(start..self.at).unwrap_or_default()
+                };
+                let bare = name.strip_prefix('^').unwrap_or(name);
+                negated ^= bare.len() != name.len();
+                unicode::class(bare).ok_or(unknown)?
+            }
+        };
+        self.fold(&mut class);
+        if negated {
+            class.negate();
+        }
+        Ok(Some(class))
+    }
+
+    fn character_escape(&mut self) -> Parsed<u32> {
+        let at = self.at;
+        let wrong = || PatternError { message: "unknown escape sequence", at };
+        self.at += 1;
+        let rune = self.next().ok_or(PatternError { message: "trailing backslash", at })?;
+        let octal = |rune: Option<char>| rune.and_then(|rune| rune.to_digit(8));
+        match rune {
+            '1'..='7' if octal(self.peek()).is_none() => Err(wrong()),
+            '0'..='7' => {
+                let mut code = rune.to_digit(8).unwrap_or(0);
+                for _ in 0..2 {
+                    let Some(digit) = octal(self.peek()) else { break };
+                    code = code * 8 + digit;
+                    self.at += 1;
+                }
+                Ok(code)
+            }
+            'x' => self.hexadecimal().ok_or_else(wrong),
+            'a' => Ok(7),
+            'f' => Ok(12),
+            'n' => Ok(10),
+            'r' => Ok(13),
+            't' => Ok(9),
+            'v' => Ok(11),
+            _ if rune.is_ascii() && !rune.is_ascii_alphanumeric() => Ok(u32::from(rune)),
+            _ => Err(wrong()),
+        }
+    }
+
+    fn hexadecimal(&mut self) -> Option<u32> {
+        if !self.eat("{") {
+            let high = self.next()?.to_digit(16)?;
+            return Some(high * 16 + self.next()?.to_digit(16)?);
+        }
+        let mut code: Option<u32> = None;
+        loop {
+            match self.next()? {
+                '}' => return code,
+                digit => code = Some(code.unwrap_or(0) * 16 + digit.to_digit(16)?),
+            }
+            if code.is_some_and(|code| code > u32::from(char::MAX)) {
+                return None;
+            }
+        }
+    }
+
+    fn bracket(&mut self) -> Parsed<ClassUnicode> {
+        let open = self.at;
+        self.at += 1;
+        let negated = self.eat("^");
+        let mut class = ClassUnicode::empty();
+        let mut first = true;
+        loop {
+            match self.peek() {
+                None => return Err(PatternError { message: "unclosed `[`", at: open }),
+                Some(']') if !first => break,
+                Some(_) => {}
+            }
+            first = false;
+            if let Some(named) = self.named_class()? {
+                class.union(&named);
+                continue;
+            }
+            if self.rest().starts_with('\\')
+                && let Some(escaped) = self.class_escape()?
+            {
+                class.union(&escaped);
+                continue;
+            }
+            let at = self.at;
+            let low = self.class_character(open)?;
+            let mut high = low;
+            let rest = self.rest().as_bytes();
+            if rest.first() == Some(&b'-') && rest.get(1).is_some_and(|&byte| byte != b']') {
+                self.at += 1;
+                high = self.class_character(open)?;
+                if high < low {
+                    return Err(PatternError { message: "the character range is reversed", at });
+                }
+            }
+            let mut part = unicode::range(low, high);
+            self.fold(&mut part);
+            class.union(&part);
+        }
+        self.at += 1;
+        if negated {
+            class.negate();
+        }
+        Ok(class)
+    }
+
+    fn class_character(&mut self, open: usize) -> Parsed<u32> {
+        match self.peek() {
+            None => Err(PatternError { message: "unclosed `[`", at: open }),
+            Some('\\') => self.character_escape(),
+            Some(rune) => {
+                self.at += rune.len_utf8();
+                Ok(u32::from(rune))
+            }
+        }
+    }
+
+    /// `[:alpha:]`
+    fn named_class(&mut self) -> Parsed<Option<ClassUnicode>> {
+        let Some(inner) = self.rest().strip_prefix("[:") else { return Ok(None) };
+        let Some(length) = inner.find(":]") else { return Ok(None) };
+        let name = inner.get(..length).unwrap_or_default();
+        let bare = name.strip_prefix('^').unwrap_or(name);
+        let ranges: &[(char, char)] = match bare {
+            "alnum" => &[('0', '9'), ('A', 'Z'), ('a', 'z')],
+            "alpha" => &[('A', 'Z'), ('a', 'z')],
+            "ascii" => &[('\0', '\x7f')],
+            "blank" => &[('\t', '\t'), (' ', ' ')],
+            "cntrl" => &[('\0', '\x1f'), ('\x7f', '\x7f')],
+            "digit" => &[('0', '9')],
+            "graph" => &[('!', '~')],
+            "lower" => &[('a', 'z')],
+            "print" => &[(' ', '~')],
+            "punct" => &[('!', '/'), (':', '@'), ('[', '`'), ('{', '~')],
+            "space" => &[('\t', '\r'), (' ', ' ')],
+            "upper" => &[('A', 'Z')],
+            "word" => &[('0', '9'), ('A', 'Z'), ('_', '_'), ('a', 'z')],
+            "xdigit" => &[('0', '9'), ('A', 'F'), ('a', 'f')],
+            _ => return Err(PatternError { message: "unknown character class", at: self.at }),
+        };
+        self.at += length + 4;
+        let mut class = class_of(ranges);
+        self.fold(&mut class);
+        if bare.len() != name.len() {
+            class.negate();
+        }
+        Ok(Some(class))
+    }
+}
+
+fn class_of(ranges: &[(char, char)]) -> ClassUnicode {
+    ClassUnicode::new(ranges.iter().map(|&(start, end)| ClassUnicodeRange::new(start, end)))
+}
