@@ -63,9 +63,9 @@ fn d5_an_agent_that_is_frozen_for_longer_than_the_ttl() {
     until("the TTL does not pass", || frozen.elapsed() > Duration::from_secs(3));
     // Meanwhile the supervisor does its work: it sees that the job is ill, and well again.
     fs::write(pilot.run.file("ill"), "").unwrap();
-    pilot.run.line("web is unhealthy");
+    pilot.run.line("web unhealthy");
     fs::remove_file(pilot.run.file("ill")).unwrap();
-    pilot.run.line("web is healthy");
+    pilot.run.line("web healthy");
     agent.signal("-CONT");
     pilot.run.line("can be used again");
     agent.until_status("web", Some("passing"));
@@ -83,7 +83,7 @@ fn s2_an_agent_that_is_frozen_does_not_hold_a_stop() {
     agent.until_status("web", Some("passing"));
     agent.signal("-STOP");
     let log = pilot.unharmed();
-    assert!(log.contains("does not wait any longer for the catalog"), "{log}");
+    assert!(log.contains("deregistration not confirmed"), "{log}");
     agent.signal("-CONT");
 }
 
@@ -93,7 +93,7 @@ fn beside(manner: Manner, words: &str) {
     let consul = format!("{{ address: '{}', token: 'the-secret-token' }}", impostor.address);
     let mut pilot = Pilot::start(&config(&consul, "2s", WATCH));
     pilot.started();
-    pilot.run.lines("web is healthy", 1);
+    pilot.run.lines("web healthy", 1);
     pilot.run.lines(words, 1);
     // It is tried again, and not in a loop.
     let asked = impostor.asked();

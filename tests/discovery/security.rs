@@ -43,7 +43,7 @@ fn d1_a_token_is_needed_and_a_wrong_one_is_told_once_and_never_shown() {
     let mut pilot = Pilot::start(&config(&consul, "5s", watch));
     pilot.started();
     pilot.run.lines("Consul refuses service web: status 403: ", 1);
-    pilot.run.lines("web is healthy", 1);
+    pilot.run.lines("web healthy", 1);
     assert_eq!(agent.status("web"), None);
     fs::write(&file, format!("{MASTER}\n")).unwrap();
     agent.until_status("web", Some("passing"));

@@ -13,8 +13,8 @@ fn p3_a_job_that_memory_runs_out_for_is_killed_and_the_supervisor_lives_and_says
     );
     let container = Container::start(&config, &["--memory", "64m", "--memory-swap", "64m"], busybox());
     let log = container.says("shell exited with code 137");
-    let hog = |line: &&str| line.contains("hog was ended by signal 9");
-    let told = |line: &str| line.contains("memory ran out, and the kernel ended a process of this container");
+    let hog = |line: &&str| line.contains("hog exited on SIGKILL");
+    let told = |line: &str| line.contains("out of memory: the kernel killed a process of this container");
     assert_eq!(log.lines().filter(hog).count(), 2, "{log}");
     assert!(log.lines().filter(hog).all(told), "{log}");
     assert!(log.lines().any(|line| line.contains("shell exited with code 137") && told(line)), "{log}");
@@ -24,7 +24,7 @@ fn p3_a_job_that_memory_runs_out_for_is_killed_and_the_supervisor_lives_and_says
     container.exec(&["/bin/sh", "-c", "kill -9 $(grep -ls '^sleep$' /proc/[0-9]*/comm | cut -d/ -f3)"]);
     assert_eq!(container.code(), "137");
     let log = container.logs();
-    let main = log.lines().find(|line| line.contains("main was ended by signal 9")).unwrap();
+    let main = log.lines().find(|line| line.contains("main exited on SIGKILL")).unwrap();
     assert!(!main.contains("memory"), "{main}");
 }
 
@@ -39,8 +39,8 @@ fn p3_a_fork_that_fails_is_a_failed_start_and_no_more() {
         sleepers.join(", ")
     );
     let container = Container::start(&config, &["--pids-limit", "10"], busybox());
-    let log = container
-        .says("could not be started: sleep: no new process, since a limit of processes is reached: ");
+    let log =
+        container.says("failed to start: sleep: no new process, since a limit of processes is reached: ");
     assert!(log.contains("s0 started"), "{log}");
     assert_eq!(container.inspect("{{.State.Running}}"), "true");
     container.stop(300);

@@ -36,5 +36,5 @@ fn p1_beside_dockers_own_init_it_does_the_same_and_is_stopped_the_same() {
     let took = container.stop(300);
     assert!(took < Duration::from_secs(60), "{took:?}");
     assert_eq!(container.code(), "0");
-    assert!(container.logs().contains("main was ended by signal 15"));
+    assert!(container.logs().contains("main exited on SIGTERM"));
 }

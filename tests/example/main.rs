@@ -63,7 +63,7 @@ fn requests_go_on_without_an_error_while_instances_come_and_go() {
     settled(&clients, "one is in maintenance", &all_of(&[two, three]));
     assert!(world.runs(one));
     world.ask(one, &["-maintenance", "disable"]);
-    settled(&clients, "maintenance is over", &all);
+    settled(&clients, "leaving maintenance mode", &all);
 
     // One that is asked to end.
     assert_eq!(world.stop(two), 0, "its exit code");

@@ -298,7 +298,7 @@ impl World {
                 false
             }
         };
-        if ended && log.contains(" started, pid ") && !heap {
+        if ended && log.contains(" started (pid ") && !heap {
             wrong.push("it ended although jobs ran".to_owned());
         }
         if ended && !said && !heap {

@@ -34,7 +34,7 @@ fn r3_unchanged_jobs_keep_their_process_and_the_others_do_not() {
     pilot.supervisor.signal("-TERM");
     let (code, log) = pilot.supervisor.end();
     assert_eq!(code, 0, "{log}");
-    assert!(log.contains("kept was ended by signal 15"), "{log}");
+    assert!(log.contains("kept exited on SIGTERM"), "{log}");
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn r3_what_does_not_stop_in_time_is_killed() {
     until("it is not ready", || pilot.supervisor.file("ready").exists());
     rewrite(&pilot, &format!("{{ stopTimeout: 1, jobs: [{{ name: 'a', {SLEEP} }}] }}"));
     assert_eq!(done(&reload(&pilot)), "a|||stubborn");
-    pilot.supervisor.line("stubborn was ended by signal 9");
+    pilot.supervisor.line("stubborn exited on SIGKILL");
 }
 
 #[test]

@@ -98,11 +98,11 @@ impl Log {
         let Some((_, text)) = line.split_once(' ') else { return };
         let Some((job, said)) = text.split_once(' ') else { return };
         let runs = self.runs.entry(job.to_owned()).or_default();
-        if said.starts_with("started, pid ") {
+        if said.starts_with("started (pid ") {
             runs.started += 1;
-        } else if said.starts_with("exited with code ") || said.starts_with("was ended by signal ") {
+        } else if said.starts_with("exited with code ") || said.starts_with("exited on ") {
             runs.ended += 1;
-        } else if said.starts_with("could not be started") {
+        } else if said.starts_with("failed to start") {
             runs.failed += 1;
         }
     }

@@ -66,7 +66,7 @@ fn c6_it_is_restarted_as_often_as_it_may_be_and_does_not_end_the_supervisor() {
                              { name: 'once', command: '/no/such/program' }] }",
         );
         run.lines("twice started", 2);
-        run.line("twice is complete");
+        run.line("twice complete");
         run.signal("-TERM");
         let (code, log) = run.end();
         assert_eq!((code, log.matches("twice started").count()), (0, 2), "{log}");
@@ -89,6 +89,6 @@ fn c6_it_starts_right_after_the_exit_of_pre_start_and_before_the_rest() {
         let at = |text: &str| log.find(text).unwrap_or_else(|| panic!("no `{text}` in\n{log}"));
         assert!(at("preStart exited") < at("helper started"));
         assert!(at("helper started") < at("app started"));
-        assert!(at("app was ended") < at("helper was ended"), "it is stopped after the others\n{log}");
+        assert!(at("app exited on") < at("helper exited on"), "it is stopped after the others\n{log}");
     }
 }

@@ -79,7 +79,7 @@ fn e7_sigterm_during_a_storm_of_restarts_is_heard() {
     for how in ways() {
         let mut run = Supervisor::start(how, &format!("{{ jobs: [{}] }}", jobs.join(",")));
         for _ in 0..50 {
-            run.line("j9 is restarted");
+            run.line("j9 restarting");
         }
         run.signal("-TERM");
         assert_eq!(run.end().0, 0);
@@ -94,7 +94,7 @@ fn e7_a_storm_of_programs_that_cannot_start_leaves_room_for_signals() {
             "{ jobs: [{ name: 'bad', exec: '/no/such', restarts: 'unlimited', restartBackoff: false }] }",
         );
         for _ in 0..50 {
-            run.line("bad could not be started");
+            run.line("bad failed to start");
         }
         run.signal("-TERM");
         assert_eq!(run.end().0, 0);

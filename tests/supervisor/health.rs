@@ -72,11 +72,11 @@ fn h5_http_is_well_with_2xx_and_3xx_only() {
         server.port
     );
     let mut run = Supervisor::start(ways()[0], &config);
-    run.line("web is unhealthy: check.web: ");
+    run.line("web unhealthy: check.web: ");
     for status in [200, 404, 302, 503, 204, 0, 200] {
         server.status.store(status, Ordering::SeqCst);
         let well = (200..400).contains(&status);
-        run.line(if well { "web is healthy" } else { "web is unhealthy" });
+        run.line(if well { "web healthy" } else { "web unhealthy" });
     }
     run.signal("-TERM");
     assert_eq!(run.end().0, 0);
@@ -92,13 +92,13 @@ fn h5_tcp_is_well_while_somebody_listens() {
     };
     for how in ways() {
         let mut run = Supervisor::start(how, &config(server.port));
-        run.line("db is healthy");
+        run.line("db healthy");
         until("it is asked again", || server.asked.load(Ordering::SeqCst) > 3);
         run.signal("-TERM");
         assert_eq!(run.end().0, 0);
         let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let mut run = Supervisor::start(how, &config(closed));
-        assert!(run.line("db is unhealthy").contains("Connection refused"), "{}", run.seen());
+        assert!(run.line("db unhealthy").contains("Connection refused"), "{}", run.seen());
         run.signal("-TERM");
         assert_eq!(run.end().0, 0);
     }
@@ -120,7 +120,7 @@ fn e5_healthy_is_told_once_and_unhealthy_at_every_failed_check() {
     run.signal("-TERM");
     let (code, log) = run.end();
     assert_eq!(
-        (code, count(&log, "server is healthy"), count(&log, "server is unhealthy")),
+        (code, count(&log, "Z server healthy"), count(&log, "Z server unhealthy")),
         (0, 2, 1),
         "{log}"
     );
@@ -140,7 +140,7 @@ fn e7_a_check_that_outlives_its_interval_wedges_nothing() {
     );
     for how in ways() {
         let mut run = Supervisor::start(how, &config);
-        run.line("short is unhealthy");
+        run.line("short unhealthy");
         until("the rest does not go on", || run.size("ticks") / 2 > 25);
         // H4: never two of the same check at a time.
         assert_eq!(run.size("checks") / 2, 1);
@@ -160,12 +160,12 @@ fn h2_all_checks_must_pass() {
         { name: 'second', exec: 'test -e @/second', interval: '100ms', ttl: 5, timeout: '10s' } ] }] }";
     let mut run = Supervisor::start(ways()[0], config);
     std::fs::write(run.file("first"), "").unwrap();
-    run.line("server is unhealthy: second: it exited with code 1");
-    assert!(!run.seen().contains("is healthy"));
+    run.line("server unhealthy: second: it exited with code 1");
+    assert!(!run.seen().contains("server healthy"));
     std::fs::write(run.file("second"), "").unwrap();
-    run.line("server is healthy");
+    run.line("server healthy");
     std::fs::remove_file(run.file("first")).unwrap();
-    run.line("server is unhealthy: first: it exited with code 1");
+    run.line("server unhealthy: first: it exited with code 1");
     run.signal("-TERM");
     assert_eq!(run.end().0, 0);
 }
@@ -197,16 +197,16 @@ fn h8_failures_in_a_row_make_it_unhealthy_and_a_restart_mends_it() {
                     interval: '100ms', ttl: 5, timeout: '10s', failures: 3, onUnhealthy: 'restart' } } ] }";
     for how in ways() {
         let mut run = Supervisor::start(how, config);
-        run.line("server is healthy");
+        run.line("server healthy");
         std::fs::write(run.file("ill"), "").unwrap();
-        run.line("server is unhealthy, and is restarted");
-        run.line("server was ended by signal 15");
+        run.line("server unhealthy, restarting");
+        run.line("server exited on SIGTERM");
         run.line("server started");
-        run.line("server is healthy");
+        run.line("server healthy");
         run.signal("-TERM");
         let (code, log) = run.end();
         // A fourth may begin before the process has ended, but what a check wrote comes before what is said of its end.
-        let before = log.split("server is unhealthy, and is restarted").next().unwrap_or_default();
+        let before = log.split("server unhealthy, restarting").next().unwrap_or_default();
         assert_eq!((code, before.matches(" fails\n").count()), (0, 3), "{log}");
     }
 }

@@ -81,7 +81,7 @@ fn l1_levels_and_standard_error() {
     );
     let file = run.file("stderr");
     until("nothing is said", || {
-        fs::read_to_string(&file).is_ok_and(|text| text.contains("b could not be started"))
+        fs::read_to_string(&file).is_ok_and(|text| text.contains("b failed to start"))
     });
     assert_eq!(said(&run.stderr(), "a"), [""; 0], "what jobs write has the level info");
     assert_eq!(run.end(), (127, String::new()));

@@ -84,7 +84,7 @@ fn p1_s1_a_job_can_stop_the_supervisor_as_scripts_do() {
         let config = format!("{{ jobs: [{{ name: 'a', exec: ['sh', '-c', '{script}'] }}] }}");
         let (code, log) = Supervisor::start(how, &config).end();
         assert_eq!(code, 0, "{log}");
-        assert!(log.contains("SIGTERM: everything is stopped"), "{log}");
+        assert!(log.contains("received SIGTERM, shutting down"), "{log}");
     }
 }
 

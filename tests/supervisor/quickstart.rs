@@ -28,8 +28,8 @@ fn the_quickstart_runs_from_its_start_to_its_stop() {
         assert!(place("setup exited with code 0") < place("server started"), "{log}");
         assert!(place("serving") < place("SIGTERM"), "{log}");
         assert!(place("ticker exited with code 0") < place("SIGTERM"), "{log}");
-        assert!(place("the server is about to stop") < place("server is asked to end"), "{log}");
-        assert!(place("farewell exited with code 0") < place("server was ended by signal 15"), "{log}");
+        assert!(place("the server is about to stop") < place("server stopping: sent"), "{log}");
+        assert!(place("farewell exited with code 0") < place("server exited on SIGTERM"), "{log}");
         assert!(!up.exists());
     }
 }
@@ -38,11 +38,11 @@ fn the_quickstart_runs_from_its_start_to_its_stop() {
 fn the_quickstarts_server_is_started_again_whenever_it_ends() {
     let how = ways()[0];
     let mut run = Supervisor::behind(how, "export FOLDER=@/world", EXAMPLE);
-    let line = run.line("server started, pid ");
-    let pid = line.split("pid ").nth(1).unwrap().split(',').next().unwrap().to_owned();
+    let line = run.line("server started (pid ");
+    let pid = line.split("pid ").nth(1).unwrap().split(')').next().unwrap().to_owned();
     run.line("the server is healthy");
     assert!(Command::new("kill").args(["-KILL", &pid]).status().unwrap().success());
-    run.line("server was ended by signal 9");
+    run.line("server exited on SIGKILL");
     run.line("server started");
     run.signal("-TERM");
     let (code, log) = run.end();

@@ -54,7 +54,7 @@ use containerpilot_core::event::Code;
 use containerpilot_core::ids::{JobIx, RunId};
 use containerpilot_core::input::{ExitStatus, Input, Instance};
 use containerpilot_core::plan::{Plan, Signal};
-use containerpilot_core::rules::command::{Command, RequestId};
+use containerpilot_core::request::{Command, RequestId};
 use containerpilot_core::state::journal::Event;
 use containerpilot_core::{Aim, Core, JobStatus, Phase, State, Time};
 
@@ -398,7 +398,7 @@ impl<'a> Witness<'a> {
                 None => Err(self.says("X1", "an answer to nobody")),
             },
             Effect::Log(entry) => {
-                if entry.message.contains("defect") {
+                if entry.message.contains("bug:") {
                     return Err(self.says("core", entry.message.clone()));
                 }
                 Ok(())

@@ -10,7 +10,7 @@ use containerpilot_core::plan::{
     AtEnd, Check, Command, EventPattern, Health, Job, OnUnhealthy, Plan, Probe, Repeat, Restarts, Role,
     Signal, Status, Trigger, Watch,
 };
-use containerpilot_core::rules::command::{Answer, Command as Order, RequestId};
+use containerpilot_core::request::{Answer, Command as Order, RequestId};
 use containerpilot_core::{Core, Phase, State, Time};
 use containerpilot_oracle::random::{consul, plain_job, plain_plan, service};
 use containerpilot_oracle::world::pid_of;

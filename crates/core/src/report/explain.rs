@@ -10,10 +10,10 @@ use crate::ids::JobIx;
 use crate::input::ExitStatus;
 use crate::plan::{Signal, Trigger};
 use crate::report::status::{DeadlineKind, JobOverview};
-use crate::rules::run::fmt_duration;
-use crate::state::job::{Aim, Ending, State};
+use crate::state::job::{Ending, State, StopStage};
 use crate::state::journal::{Event, Origin};
 use crate::state::supervisor::{Core, Phase};
+use crate::time::{Time, fmt_duration};
 
 /// How far the reasons of reasons are followed.
 const DEEPEST: usize = 8;
@@ -66,7 +66,7 @@ impl Core {
     /// The chain of events that led to the present or last run.
     fn causes(&self, job: JobIx) -> Vec<Cause> {
         let mut causes = Vec::new();
-        let mut next = self.job(job).cause;
+        let mut next = self.job(job).cause_event().copied();
         while let Some(event) = next
             && causes.len() < LONGEST
         {
@@ -80,26 +80,26 @@ impl Core {
     fn summary(&self, job: JobIx) -> String {
         let (planned, state) = (self.planned(job), self.job(job));
         let name = &planned.name;
-        match (state.state(), state.aim()) {
+        match (state.state(), state.stop_stage()) {
             _ if self.phase == Phase::Beginning => {
                 format!("{name} has not begun: the supervisor is not ready")
             }
             (State::Complete, _) => format!("{name} {}", self.how_it_ended(job)),
-            (State::Waiting, Aim::Up) => match planned.when.trigger {
+            (State::Waiting, None) => match planned.when.trigger {
                 Trigger::Interval(_) => format!("{name} waits for its next turn"),
                 _ => format!("{name} waits to be started"),
             },
-            (State::Starting, Aim::Up) => format!("{name} is being started"),
-            (State::Running, Aim::Up) => self.how_it_runs(job),
-            (State::Delaying, Aim::Up) => format!("{name} has ended and will be restarted"),
-            (_, Aim::Hooks) => {
+            (State::Starting, None) => format!("{name} is being started"),
+            (State::Running, None) => self.how_it_runs(job),
+            (State::Delaying, None) => format!("{name} has ended and will be restarted"),
+            (_, Some(StopStage::Hooks)) => {
                 format!("{name} is stopping, and waits for what runs before that")
             }
-            (_, Aim::Withdraw) => {
+            (_, Some(StopStage::Deregister)) => {
                 format!("{name} is stopping, and waits for the catalog to let its service go")
             }
-            (_, Aim::Drain) => format!("{name} is stopping, and drains"),
-            (_, Aim::Term) => {
+            (_, Some(StopStage::Drain)) => format!("{name} is stopping, and drains"),
+            (_, Some(StopStage::Terminate)) => {
                 format!("{name} is stopping: it was sent signal {}", planned.stop.signal.0)
             }
         }
@@ -107,8 +107,8 @@ impl Core {
 
     fn how_it_runs(&self, job: JobIx) -> String {
         let (planned, state) = (self.planned(job), self.job(job));
-        let since = fmt_duration(self.now.since(state.started_at));
-        let mut text = match state.pid {
+        let since = fmt_duration(self.now.since(state.started_at.unwrap_or(Time::ZERO)));
+        let mut text = match state.pid() {
             Some(pid) => format!("{} runs as pid {pid} for {since}", planned.name),
             None => format!("{} is checked for {since}", planned.name),
         };
@@ -124,16 +124,20 @@ impl Core {
 
     fn how_it_ended(&self, job: JobIx) -> String {
         let state = self.job(job);
-        let how = match state.last_exit {
+        let how = match state.last_exit.map(|exit| exit.status) {
             Some(ExitStatus::Code(code)) => format!("exited with code {code}"),
             Some(ExitStatus::Signal(Signal(number))) => format!("was ended by signal {number}"),
             None => "was never run".to_string(),
         };
-        let how = if state.out_of_memory { format!("{how} when memory ran out") } else { how };
+        let how = if state.last_exit.is_some_and(|exit| exit.out_of_memory) {
+            format!("{how} when memory ran out")
+        } else {
+            how
+        };
         let when = state
-            .ended_at
-            .map_or_else(String::new, |at| format!(" {} ago", fmt_duration(self.now.since(at))));
-        match state.ending {
+            .last_exit
+            .map_or_else(String::new, |exit| format!(" {} ago", fmt_duration(self.now.since(exit.at))));
+        match state.stop_reason() {
             Some(Ending::ByHand) => format!("was stopped by hand; its last run {how}{when}"),
             Some(Ending::Reload) => "was stopped by a reload".into(),
             Some(Ending::Unreachable) => "will never run: what it waits for cannot come any more".into(),

@@ -2,18 +2,44 @@
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use core::time::Duration;
 
 use crate::effect::Wanted;
 use crate::event::Code;
 use crate::ids::{EventId, JobIx, RunId, WatchIx};
 use crate::input::{ExitStatus, Instance};
-use crate::plan::{Restarts, Role, Trigger};
-use crate::rules::health::CheckKnown;
-use crate::state::job::{Aim, Ending, State};
+use crate::plan::{Check, Restarts, Role, Trigger};
+use crate::state::health::CheckState;
+use crate::state::job::{Ending, State, StopStage};
 use crate::state::journal::{Event, Origin};
+use crate::state::run::Cause;
 use crate::state::supervisor::{Core, Phase};
+use crate::state::timers::TimerId;
 use crate::time::Time;
+
+pub use crate::state::health::CheckResult;
+
+/// How far a job has stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[expect(missing_docs, reason = "see StopStage")]
+pub enum Aim {
+    Up,
+    Hooks,
+    Withdraw,
+    Drain,
+    Term,
+}
+
+impl From<Option<StopStage>> for Aim {
+    fn from(stage: Option<StopStage>) -> Self {
+        match stage {
+            None => Self::Up,
+            Some(StopStage::Hooks) => Self::Hooks,
+            Some(StopStage::Deregister) => Self::Withdraw,
+            Some(StopStage::Drain) => Self::Drain,
+            Some(StopStage::Terminate) => Self::Term,
+        }
+    }
+}
 
 /// What is known of a job, in short.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -173,17 +199,6 @@ pub struct CheckOverview {
     pub next: Option<Time>,
 }
 
-/// How a check came out.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CheckResult {
-    /// When it was known.
-    pub at: Time,
-    /// How long it took.
-    pub took: Duration,
-    /// Whether it passed; if not, why not, in words.
-    pub result: Result<(), String>,
-}
-
 /// Everything that is known of a watch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WatchOverview {
@@ -230,16 +245,16 @@ impl Core {
         let state = self.job(job);
         JobStatus {
             state: state.state(),
-            aim: state.aim(),
-            incarnation: state.incarnation,
-            born_after: state.born_after,
-            run: state.run,
-            pid: state.pid,
-            healthy: state.health.as_ref().and_then(crate::rules::health::HealthState::verdict),
+            aim: state.stop_stage().into(),
+            incarnation: state.generation.number,
+            born_after: state.generation.created_after,
+            run: state.run_id(),
+            pid: state.pid(),
+            healthy: state.health.as_ref().and_then(|health| health.healthy),
             restarts: state.restarts,
-            last_exit: state.last_exit,
+            last_exit: state.last_exit.map(|exit| exit.status),
             wanted: state.wanted,
-            ending: state.ending,
+            ending: state.stop_reason(),
         }
     }
 
@@ -266,7 +281,7 @@ impl Core {
             jobs: self.all_jobs().map(|job| self.job_overview(job)).collect(),
             watches: self.watches_overview(),
             events: self
-                .counts
+                .event_counts
                 .iter()
                 .map(|((origin, code), count)| EventCount {
                     source: self.origin_name(*origin),
@@ -274,17 +289,17 @@ impl Core {
                     count: *count,
                 })
                 .collect(),
-            stop_time: self.stop_time.map(crate::state::timers::TimerId::at),
+            stop_time: self.shutdown_timer.map(TimerId::at),
         }
     }
 
     fn watches_overview(&self) -> Vec<WatchOverview> {
-        let planned = self.plan.watches.iter().zip(&self.watches).enumerate();
+        let planned = self.plan().watches.iter().zip(&self.plan_state.watches).enumerate();
         planned
             .map(|(nth, (watch, state))| WatchOverview {
                 watch: WatchIx::at(nth),
                 name: watch.name.clone(),
-                instances: state.answer().map(<[Instance]>::to_vec),
+                instances: state.instances().map(<[Instance]>::to_vec),
             })
             .collect()
     }
@@ -299,36 +314,54 @@ impl Core {
             name: planned.name.clone(),
             role: planned.role,
             status: self.status(job),
-            started_at: state.has_run.then_some(state.started_at),
-            ended_at: state.ended_at,
-            restarts_ever: state.restarts_ever,
+            started_at: state.started_at,
+            ended_at: state.last_exit.map(|exit| exit.at),
+            restarts_ever: state.restarts_total,
             restarts_left: match planned.restarts {
                 Restarts::Unlimited => None,
                 Restarts::Limited(most) => Some(most.saturating_sub(state.restarts)),
             },
             deadlines: self.deadlines_of(job),
-            checks: self.checks_known(job).into_iter().map(CheckKnown::overview).collect(),
+            checks: self.checks_overview(job),
             waits_for: if waits { self.awaited(job) } else { Vec::new() },
-            hooks: if state.aim() == Aim::Hooks { self.outstanding_hooks(job) } else { Vec::new() },
-            by_hand: state.by_hand,
-            cause: state.cause,
+            hooks: if state.stop_stage() == Some(StopStage::Hooks) {
+                self.outstanding_hooks(job)
+            } else {
+                Vec::new()
+            },
+            by_hand: matches!(state.cause, Some(Cause::ByHand)),
+            cause: state.cause_event().copied(),
         }
+    }
+
+    fn checks_overview(&self, job: JobIx) -> Vec<CheckOverview> {
+        let planned = self.planned(job).health.iter().flat_map(|health| &health.checks);
+        let states = self.job(job).health.iter().flat_map(|health| &health.checks);
+        let overview = |(planned, state): (&Check, &CheckState)| CheckOverview {
+            name: planned.name.clone(),
+            running: state.running.is_some() && !state.stale,
+            last: state.last.clone(),
+            failures: state.failures,
+            next: state.next.map(TimerId::at),
+        };
+        planned.zip(states).map(overview).collect()
     }
 
     fn deadlines_of(&self, job: JobIx) -> Vec<Deadline> {
         let state = self.job(job);
-        let stop = match state.aim() {
-            Aim::Hooks => DeadlineKind::Hooks,
-            Aim::Withdraw => DeadlineKind::Withdrawal,
-            Aim::Drain => DeadlineKind::Drained,
-            Aim::Up | Aim::Term => DeadlineKind::Kill,
+        let stage = match state.stop_stage() {
+            Some(StopStage::Hooks) => DeadlineKind::Hooks,
+            Some(StopStage::Deregister) => DeadlineKind::Withdrawal,
+            Some(StopStage::Drain) => DeadlineKind::Drained,
+            Some(StopStage::Terminate) | None => DeadlineKind::Kill,
         };
         let all = [
-            (state.give_up, DeadlineKind::GiveUp),
-            (state.turn, DeadlineKind::Turn),
-            (state.delay, DeadlineKind::Restart),
-            (state.run_timeout, DeadlineKind::Timeout),
-            (state.stop_timer, stop),
+            (state.start_timeout, DeadlineKind::GiveUp),
+            (state.ticks.timer, DeadlineKind::Turn),
+            (state.restart_timer(), DeadlineKind::Restart),
+            (state.run().and_then(|run| run.timeout), DeadlineKind::Timeout),
+            (state.stop().and_then(|stop| stop.timer), stage),
+            (state.run().and_then(|run| run.kill_timer), DeadlineKind::Kill),
         ];
         let mut deadlines: Vec<Deadline> = all
             .into_iter()
@@ -345,11 +378,11 @@ impl Core {
         if matches!(planned.when.trigger, Trigger::Interval(_)) {
             return Vec::new();
         }
-        let holds = &self.job(job).holds;
+        let holds = &self.job(job).conditions;
         let patterns = planned.when.patterns().iter().enumerate();
         patterns
             .map(|(nth, event)| {
-                let jobs = self.graph.jobs_behind(job, nth).to_vec();
+                let jobs = self.plan_state.graph.jobs_behind(job, nth).to_vec();
                 Awaited {
                     source: event.source.to_string(),
                     code: event.code,
@@ -366,12 +399,14 @@ impl Core {
         if let Some(first) = jobs.first() {
             return self.status(*first).word().into();
         }
-        match self.graph.origin_behind(job, condition) {
-            Some(Origin::Watch(watch)) => match self.watches.get(watch.index()).and_then(|w| w.answer()) {
-                None => "no answer yet".into(),
-                Some([]) => "no healthy instance".into(),
-                Some(instances) => alloc::format!("{} healthy", instances.len()),
-            },
+        match self.plan_state.graph.origin_behind(job, condition) {
+            Some(Origin::Watch(watch)) => {
+                match self.plan_state.watches.get(watch.index()).and_then(|w| w.instances()) {
+                    None => "no answer yet".into(),
+                    Some([]) => "no healthy instance".into(),
+                    Some(instances) => alloc::format!("{} healthy", instances.len()),
+                }
+            }
             Some(_) => String::new(),
             None => "unknown".into(),
         }

@@ -4,7 +4,7 @@ use containerpilot_core::effect::Effect;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::input::Input;
 use containerpilot_core::plan::EventPattern;
-use containerpilot_core::rules::command::{Answer, Command};
+use containerpilot_core::request::{Answer, Command};
 use containerpilot_core::{Ending, JobStatus, Phase, State};
 
 use super::waiting::works;

@@ -4,9 +4,9 @@
 use containerpilot_core::effect::Wanted;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::ids::{EventId, JobIx, WatchIx};
+use containerpilot_core::plan::diff::{Changes, Moves};
 use containerpilot_core::plan::{Job, Plan, Repeat, Role, Trigger, Watch};
-use containerpilot_core::rules::command::{Answer, RequestId};
-use containerpilot_core::rules::reload::{Changes, Moves};
+use containerpilot_core::request::{Answer, RequestId};
 use containerpilot_core::{Aim, Core, Ending, JobStatus, Phase, State, Time};
 
 use super::model::{JobModel, Seen};

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use containerpilot_core::effect::Purpose;
+use containerpilot_core::environment::Environment;
 use containerpilot_core::ids::RunId;
 use containerpilot_core::plan::{Job, OnUnhealthy, Repeat, Restarts, Signal, Trigger};
-use containerpilot_core::rules::environment::Environment;
 use containerpilot_core::{Aim, JobStatus, Phase, State, Time};
 
 use super::{Check, Pending, RunModel, Seen, Witness};
