@@ -23,7 +23,7 @@ pub mod time;
 
 pub use crate::effect::Effect;
 pub use crate::input::Input;
-pub use crate::report::status::{Aim, JobStatus};
+pub use crate::report::status::JobStatus;
 pub use crate::request::{Answer, Command, RequestId};
 pub use crate::state::job::{Ending, State, StopStage};
 pub use crate::state::supervisor::{Core, Phase};

@@ -7,7 +7,7 @@ use containerpilot_config::kinds::signal_name;
 use containerpilot_core::event::Code;
 use containerpilot_core::input::ExitStatus;
 use containerpilot_core::plan::{Signal, Status};
-use containerpilot_core::{Aim, Ending, JobStatus, State, Time};
+use containerpilot_core::{Ending, JobStatus, State, StopStage, Time};
 use std::collections::BTreeMap;
 
 use crate::moment::{ADVERTISED, EXIT, KILLED, Moment, RELOADED, STARTS, WITHDRAWN};
@@ -164,10 +164,16 @@ impl Phase {
     /// What a job in this state is doing.
     #[must_use]
     pub fn of(status: &JobStatus, has_health: bool) -> Self {
-        match (status.state, status.aim) {
+        match (status.state, status.stop_stage) {
             (State::Complete, _) if status.word() == "failed" => Self::Failed,
             (State::Complete, _) => Self::Complete,
-            (_, Aim::Hooks | Aim::Withdraw | Aim::Drain | Aim::Term) => Self::Stopping,
+            (
+                _,
+                Some(StopStage::Hooks)
+                | Some(StopStage::Deregister)
+                | Some(StopStage::Drain)
+                | Some(StopStage::Terminate),
+            ) => Self::Stopping,
             (State::Waiting, _) => Self::Waiting,
             (State::Starting, _) => Self::Starting,
             (State::Delaying, _) => Self::Delaying,

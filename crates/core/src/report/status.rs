@@ -18,36 +18,13 @@ use crate::time::Time;
 
 pub use crate::state::health::CheckResult;
 
-/// How far a job has stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[expect(missing_docs, reason = "see StopStage")]
-pub enum Aim {
-    Up,
-    Hooks,
-    Withdraw,
-    Drain,
-    Term,
-}
-
-impl From<Option<StopStage>> for Aim {
-    fn from(stage: Option<StopStage>) -> Self {
-        match stage {
-            None => Self::Up,
-            Some(StopStage::Hooks) => Self::Hooks,
-            Some(StopStage::Deregister) => Self::Withdraw,
-            Some(StopStage::Drain) => Self::Drain,
-            Some(StopStage::Terminate) => Self::Term,
-        }
-    }
-}
-
 /// What is known of a job, in short.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JobStatus {
     /// What it is doing.
     pub state: State,
-    /// What is wanted of it.
-    pub aim: Aim,
+    /// How far it has stopped; `None` if it does not stop.
+    pub stop_stage: Option<StopStage>,
     /// How often it was brought back after it was complete: by hand or by a reload.
     pub incarnation: u64,
     /// The last event before this life began; it has seen none up to that one.
@@ -72,11 +49,11 @@ impl JobStatus {
     /// One word for what it is doing.
     #[must_use]
     pub const fn word(&self) -> &'static str {
-        match (self.state, self.aim, self.ending) {
+        match (self.state, self.stop_stage, self.ending) {
             (State::Complete, _, Some(Ending::ByHand | Ending::Reload)) => "stopped",
             (State::Complete, _, Some(Ending::Failed)) => "failed",
             (State::Complete, ..) => "complete",
-            (_, Aim::Hooks | Aim::Withdraw | Aim::Drain | Aim::Term, _) => "stopping",
+            (_, Some(_), _) => "stopping",
             (State::Waiting, ..) => "waiting",
             (State::Starting, ..) => "starting",
             (State::Running, ..) => "running",
@@ -245,7 +222,7 @@ impl Core {
         let state = self.job(job);
         JobStatus {
             state: state.state(),
-            aim: state.stop_stage().into(),
+            stop_stage: state.stop_stage(),
             incarnation: state.generation.number,
             born_after: state.generation.created_after,
             run: state.run_id(),

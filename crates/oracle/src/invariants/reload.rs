@@ -7,7 +7,7 @@ use containerpilot_core::ids::{EventId, JobIx, WatchIx};
 use containerpilot_core::plan::diff::{Changes, Moves};
 use containerpilot_core::plan::{Job, Plan, Repeat, Role, Trigger, Watch};
 use containerpilot_core::request::{Answer, RequestId};
-use containerpilot_core::{Aim, Core, Ending, JobStatus, Phase, State, Time};
+use containerpilot_core::{Core, Ending, JobStatus, Phase, State, Time};
 
 use super::model::{JobModel, Seen};
 use super::{Check, Witness};
@@ -363,7 +363,7 @@ fn goes_on(old: &Job, new: &Job) -> bool {
 fn unborn(incarnation: u64) -> JobStatus {
     JobStatus {
         state: State::Waiting,
-        aim: Aim::Up,
+        stop_stage: None,
         incarnation,
         born_after: EventId(0),
         run: None,
