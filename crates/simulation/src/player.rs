@@ -379,7 +379,7 @@ impl Player<'_> {
     fn view(&self, job: JobIx) -> View {
         let status = self.core.status(job);
         let sentences = self.core.explain(job).sentences();
-        View { word: status.word(), healthy: status.healthy, ending: status.ending, sentences }
+        View { word: status.word(), healthy: status.healthy, stop_reason: status.stop_reason, sentences }
     }
 
     /// Looks at the jobs that somebody wants to see at this moment.

@@ -7,7 +7,7 @@ use containerpilot_config::kinds::signal_name;
 use containerpilot_core::event::Code;
 use containerpilot_core::input::ExitStatus;
 use containerpilot_core::plan::{Signal, Status};
-use containerpilot_core::{Ending, JobStatus, State, StopStage, Time};
+use containerpilot_core::{JobStatus, State, StopReason, Time};
 use std::collections::BTreeMap;
 
 use crate::moment::{ADVERTISED, EXIT, KILLED, Moment, RELOADED, STARTS, WITHDRAWN};
@@ -167,13 +167,7 @@ impl Phase {
         match (status.state, status.stop_stage) {
             (State::Complete, _) if status.word() == "failed" => Self::Failed,
             (State::Complete, _) => Self::Complete,
-            (
-                _,
-                Some(StopStage::Hooks)
-                | Some(StopStage::Deregister)
-                | Some(StopStage::Drain)
-                | Some(StopStage::Terminate),
-            ) => Self::Stopping,
+            (_, Some(_)) => Self::Stopping,
             (State::Waiting, _) => Self::Waiting,
             (State::Starting, _) => Self::Starting,
             (State::Delaying, _) => Self::Delaying,
@@ -249,7 +243,7 @@ pub struct View {
     /// Whether it is healthy.
     pub healthy: Option<bool>,
     /// Why it stops or is complete.
-    pub ending: Option<Ending>,
+    pub stop_reason: Option<StopReason>,
     /// Why, in sentences.
     pub sentences: Vec<String>,
 }

@@ -10,7 +10,7 @@ use crate::ids::JobIx;
 use crate::input::ExitStatus;
 use crate::plan::{Signal, Trigger};
 use crate::report::status::{DeadlineKind, JobOverview};
-use crate::state::job::{Ending, State, StopStage};
+use crate::state::job::{State, StopReason, StopStage};
 use crate::state::journal::{Event, Origin};
 use crate::state::supervisor::{Core, Phase};
 use crate::time::{Time, fmt_duration};
@@ -138,14 +138,16 @@ impl Core {
             .last_exit
             .map_or_else(String::new, |exit| format!(" {} ago", fmt_duration(self.now.since(exit.at))));
         match state.stop_reason() {
-            Some(Ending::ByHand) => format!("was stopped by hand; its last run {how}{when}"),
-            Some(Ending::Reload) => "was stopped by a reload".into(),
-            Some(Ending::Unreachable) => "will never run: what it waits for cannot come any more".into(),
-            Some(Ending::GaveUp) => "has given up: it was not started in time".into(),
-            Some(Ending::Empty) => "has nothing to run and nothing to check".into(),
-            Some(Ending::Shutdown) => format!("was stopped with everything else; its last run {how}{when}"),
-            Some(Ending::Failed) => format!("has failed for good: its last run {how}{when}"),
-            Some(Ending::Done) | None => format!("is complete: its last run {how}{when}"),
+            Some(StopReason::ByHand) => format!("was stopped by hand; its last run {how}{when}"),
+            Some(StopReason::Reload) => "was stopped by a reload".into(),
+            Some(StopReason::Unreachable) => "will never run: what it waits for cannot come any more".into(),
+            Some(StopReason::StartTimeout) => "has given up: it was not started in time".into(),
+            Some(StopReason::NothingToRun) => "has nothing to run and nothing to check".into(),
+            Some(StopReason::Shutdown) => {
+                format!("was stopped with everything else; its last run {how}{when}")
+            }
+            Some(StopReason::Failed) => format!("has failed for good: its last run {how}{when}"),
+            Some(StopReason::Completed) | None => format!("is complete: its last run {how}{when}"),
         }
     }
 

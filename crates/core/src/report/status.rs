@@ -9,7 +9,7 @@ use crate::ids::{EventId, JobIx, RunId, WatchIx};
 use crate::input::{ExitStatus, Instance};
 use crate::plan::{Check, Restarts, Role, Trigger};
 use crate::state::health::CheckState;
-use crate::state::job::{Ending, State, StopStage};
+use crate::state::job::{State, StopReason, StopStage};
 use crate::state::journal::{Event, Origin};
 use crate::state::run::Cause;
 use crate::state::supervisor::{Core, Phase};
@@ -42,16 +42,16 @@ pub struct JobStatus {
     /// What the catalog is told to want of its service.
     pub wanted: Wanted,
     /// Why it stops or is complete.
-    pub ending: Option<Ending>,
+    pub stop_reason: Option<StopReason>,
 }
 
 impl JobStatus {
     /// One word for what it is doing.
     #[must_use]
     pub const fn word(&self) -> &'static str {
-        match (self.state, self.stop_stage, self.ending) {
-            (State::Complete, _, Some(Ending::ByHand | Ending::Reload)) => "stopped",
-            (State::Complete, _, Some(Ending::Failed)) => "failed",
+        match (self.state, self.stop_stage, self.stop_reason) {
+            (State::Complete, _, Some(StopReason::ByHand | StopReason::Reload)) => "stopped",
+            (State::Complete, _, Some(StopReason::Failed)) => "failed",
             (State::Complete, ..) => "complete",
             (_, Some(_), _) => "stopping",
             (State::Waiting, ..) => "waiting",
@@ -231,7 +231,7 @@ impl Core {
             restarts: state.restarts,
             last_exit: state.last_exit.map(|exit| exit.status),
             wanted: state.wanted,
-            ending: state.stop_reason(),
+            stop_reason: state.stop_reason(),
         }
     }
 

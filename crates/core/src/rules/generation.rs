@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use crate::ids::{EventId, JobIx};
 use crate::state::dependency_graph::does_work;
-use crate::state::job::Ending;
+use crate::state::job::StopReason;
 use crate::state::supervisor::{Core, Phase};
 
 impl Core {
@@ -13,7 +13,7 @@ impl Core {
         if self.is_replaced_by_reload(job) {
             // The reload creates its next generation; starting it now would only stop it again.
             if let Some(stop) = self.job_mut(job).stop_mut() {
-                stop.reason = Ending::Reload;
+                stop.reason = StopReason::Reload;
             }
             return;
         }
@@ -52,7 +52,8 @@ impl Core {
         for hook in hooks {
             let state = self.job(hook);
             let reason = state.stop_reason();
-            let by_itself = matches!(reason, Some(Ending::Done | Ending::Failed | Ending::Unreachable));
+            let by_itself =
+                matches!(reason, Some(StopReason::Completed | StopReason::Failed | StopReason::Unreachable));
             if state.is_complete() && by_itself && !does_work(self.planned(hook)) {
                 self.begin_generation(hook);
                 self.set_start_timeout(hook);

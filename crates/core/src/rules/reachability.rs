@@ -12,7 +12,7 @@ use crate::event::Code;
 use crate::ids::{JobIx, WatchIx};
 use crate::plan::{Job, Level, Trigger};
 use crate::state::dependency_graph::SourceKey;
-use crate::state::job::{Ending, JobState, State};
+use crate::state::job::{JobState, State, StopReason};
 use crate::state::supervisor::{Core, Phase};
 
 impl Core {
@@ -114,10 +114,10 @@ impl Core {
             self.log(Level::Warn, Some(job), format_args!("will never run: {why}"));
         }
         let reason = match (never_triggered, self.phase, self.job(job).failure) {
-            (true, ..) => Ending::Unreachable,
-            (_, Phase::Running, None) => Ending::Done,
-            (_, Phase::Running, Some(_)) => Ending::Failed,
-            _ => Ending::Shutdown,
+            (true, ..) => StopReason::Unreachable,
+            (_, Phase::Running, None) => StopReason::Completed,
+            (_, Phase::Running, Some(_)) => StopReason::Failed,
+            _ => StopReason::Shutdown,
         };
         self.begin_stop(job, reason);
     }

@@ -25,7 +25,7 @@ use crate::plan::{Level, Plan, Repeat};
 use crate::request::{Answer, RequestId};
 use crate::rules::request::SHUTTING_DOWN;
 use crate::state::dependency_graph::{SourceKey, Subscription};
-use crate::state::job::Ending;
+use crate::state::job::StopReason;
 use crate::state::journal::{Event, Origin};
 use crate::state::plan_state::PlanState;
 use crate::state::run::LastExit;
@@ -88,7 +88,7 @@ impl Core {
 
     /// The difference to another plan. Jobs that already stop for a reload count as changed.
     fn diff(&self, plan: &Plan) -> PlanDiff {
-        PlanDiff::new(self.plan(), plan, |job| self.job(job).stop_reason() == Some(Ending::Reload))
+        PlanDiff::new(self.plan(), plan, |job| self.job(job).stop_reason() == Some(StopReason::Reload))
     }
 
     /// Returns true if the pending reload changes or removes a job.
@@ -102,7 +102,7 @@ impl Core {
         let Some(pending) = &self.reload else { return Vec::new() };
         let mut jobs = self.diff(&pending.plan).replaced();
         if !jobs.is_empty() || *pending.plan != *self.plan() {
-            let unreachable = |job: &JobIx| self.job(*job).stop_reason() == Some(Ending::Unreachable);
+            let unreachable = |job: &JobIx| self.job(*job).stop_reason() == Some(StopReason::Unreachable);
             jobs.extend(self.all_jobs().filter(unreachable));
         }
         jobs
@@ -114,7 +114,7 @@ impl Core {
         let jobs = self.jobs_to_stop();
         let up: Vec<JobIx> = jobs.iter().copied().filter(|job| self.job(*job).is_up()).collect();
         for job in &up {
-            self.begin_stop(*job, Ending::Reload);
+            self.begin_stop(*job, StopReason::Reload);
         }
         if !up.is_empty() {
             return true;
@@ -177,7 +177,7 @@ impl Core {
         for (index, change) in diff.jobs.iter().enumerate() {
             if let JobChange::Kept(from) = change {
                 let before = &mut old.jobs[from.index()];
-                if before.stop_reason() != Some(Ending::Unreachable) {
+                if before.stop_reason() != Some(StopReason::Unreachable) {
                     core::mem::swap(&mut self.plan_state.jobs[index], before);
                     continue;
                 }
@@ -306,7 +306,7 @@ impl Core {
             Code::ExitFailed => exited(false),
             Code::Stopping => !state.is_up(),
             Code::Stopped => state.is_complete(),
-            Code::TimerExpired => state.stop_reason() == Some(Ending::GaveUp),
+            Code::TimerExpired => state.stop_reason() == Some(StopReason::StartTimeout),
             _ => false,
         }
     }

@@ -6,7 +6,7 @@ use crate::effect::{Effect, Purpose};
 use crate::ids::JobIx;
 use crate::plan::{Role, Signal};
 use crate::request::{Answer, Command, RequestId};
-use crate::state::job::{Ending, State};
+use crate::state::job::{State, StopReason};
 use crate::state::run::Cause;
 use crate::state::supervisor::{Core, Phase};
 
@@ -79,7 +79,7 @@ impl Core {
             }),
             (_, false) => {
                 if let Some(stop) = self.job_mut(job).stop_mut() {
-                    (stop.then_start, stop.reason) = (true, Ending::ByHand);
+                    (stop.then_start, stop.reason) = (true, StopReason::ByHand);
                 }
                 // Its hooks may be done already: a job that starts again waits for less.
                 self.enqueue_recheck(job);
@@ -113,7 +113,7 @@ impl Core {
             stop.then_start = false;
             return Answer::Done("already stopping".into());
         }
-        self.begin_stop(job, Ending::ByHand);
+        self.begin_stop(job, StopReason::ByHand);
         Answer::Done(if self.job(job).has_process() { "stopping" } else { "stopped" }.into())
     }
 
@@ -126,7 +126,7 @@ impl Core {
         if !state.is_up() || matches!(state.state(), State::Waiting | State::Delaying) {
             return self.request_start(job);
         }
-        self.begin_stop_then(job, Ending::ByHand, true);
+        self.begin_stop_then(job, StopReason::ByHand, true);
         Answer::Done("stopping, will start again".into())
     }
 }

@@ -5,7 +5,7 @@ use core::time::Duration;
 use crate::effect::Purpose;
 use crate::ids::JobIx;
 use crate::plan::{Level, Restarts};
-use crate::state::job::{Activity, Ending, State, Transition};
+use crate::state::job::{Activity, State, StopReason, Transition};
 use crate::state::supervisor::Core;
 use crate::state::timers::JobTimer;
 use crate::time::{Time, fmt_duration};
@@ -24,7 +24,7 @@ impl Core {
                 return self.start(job, None);
             }
             if state.ticks.timer.is_none() {
-                let reason = if state.failure.is_some() { Ending::Failed } else { Ending::Done };
+                let reason = if state.failure.is_some() { StopReason::Failed } else { StopReason::Completed };
                 self.begin_stop(job, reason);
             }
             return;
@@ -45,7 +45,7 @@ impl Core {
                 state.ran_at_shutdown = true;
                 self.start(job, Some(event));
             }
-            None if state.ran_at_shutdown => self.begin_stop(job, Ending::Shutdown),
+            None if state.ran_at_shutdown => self.begin_stop(job, StopReason::Shutdown),
             None => self.enqueue_recheck(job),
         }
     }

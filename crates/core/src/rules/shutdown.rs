@@ -8,7 +8,7 @@ use crate::effect::{Effect, Purpose};
 use crate::event::Code;
 use crate::ids::{JobIx, RunId};
 use crate::plan::{Level, Role};
-use crate::state::job::{Activity, Ending, State, Transition};
+use crate::state::job::{Activity, State, StopReason, Transition};
 use crate::state::journal::Origin;
 use crate::state::supervisor::{Core, Phase};
 use crate::state::timers::TimerKind;
@@ -40,7 +40,7 @@ impl Core {
                 }
                 self.enqueue_recheck(job);
             } else {
-                self.begin_stop(job, Ending::Shutdown);
+                self.begin_stop(job, StopReason::Shutdown);
             }
         }
     }
@@ -58,7 +58,7 @@ impl Core {
         }
         let coprocesses: Vec<JobIx> = self.all_jobs().filter(|job| self.outlives_other_jobs(*job)).collect();
         for job in &coprocesses {
-            self.begin_stop(*job, Ending::Shutdown);
+            self.begin_stop(*job, StopReason::Shutdown);
         }
         !coprocesses.is_empty()
     }
@@ -77,7 +77,7 @@ impl Core {
     pub(crate) fn break_stop_cycle(&mut self) -> bool {
         let waiting = self.all_jobs().find(|job| self.job(*job).is_up());
         if let Some(job) = waiting {
-            self.begin_stop(job, Ending::Shutdown);
+            self.begin_stop(job, StopReason::Shutdown);
         }
         waiting.is_some()
     }

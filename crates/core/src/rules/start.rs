@@ -8,7 +8,7 @@ use crate::event::Code;
 use crate::ids::{JobIx, RunId};
 use crate::input::ExitStatus;
 use crate::plan::{Level, Signal};
-use crate::state::job::{Activity, Ending, State, StopStage, Transition};
+use crate::state::job::{Activity, State, StopReason, StopStage, Transition};
 use crate::state::journal::Event;
 use crate::state::run::{Cause, Run};
 use crate::state::supervisor::{Core, Phase};
@@ -45,14 +45,14 @@ impl Core {
     fn start_without_process(&mut self, job: JobIx) {
         if self.phase != Phase::Running {
             // There is nothing to run for the shutdown (S3), and nothing is registered during one.
-            return self.begin_stop(job, Ending::Shutdown);
+            return self.begin_stop(job, StopReason::Shutdown);
         }
         self.change(job, Transition::To(Activity::RunningElsewhere));
         self.job_mut(job).started_at = Some(self.now);
         if self.planned(job).health.is_none() {
             self.log(Level::Info, Some(job), format_args!("nothing to run and nothing to check"));
             self.change(job, Transition::To(Activity::Waiting));
-            return self.begin_stop(job, Ending::Empty);
+            return self.begin_stop(job, StopReason::NothingToRun);
         }
         self.begin_service(job);
     }

@@ -8,7 +8,7 @@ use crate::effect::{Effect, Purpose, Wanted};
 use crate::event::Code;
 use crate::ids::JobIx;
 use crate::plan::{Level, Signal};
-use crate::state::job::{Activity, Ending, State, StopStage, Transition};
+use crate::state::job::{Activity, State, StopReason, StopStage, Transition};
 use crate::state::journal::Origin;
 use crate::state::supervisor::{Core, Phase};
 use crate::state::timers::JobTimer;
@@ -20,12 +20,12 @@ const DEREGISTER_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl Core {
     /// Starts to stop a job: sends `stopping` and waits for its stop hooks.
-    pub(crate) fn begin_stop(&mut self, job: JobIx, reason: Ending) {
+    pub(crate) fn begin_stop(&mut self, job: JobIx, reason: StopReason) {
         self.begin_stop_then(job, reason, false);
     }
 
     /// Like [`Core::begin_stop`]. With `then_start`, a new generation starts when the job is complete.
-    pub(crate) fn begin_stop_then(&mut self, job: JobIx, reason: Ending, then_start: bool) {
+    pub(crate) fn begin_stop_then(&mut self, job: JobIx, reason: StopReason, then_start: bool) {
         if !self.job(job).is_up() {
             return;
         }
@@ -41,7 +41,7 @@ impl Core {
     }
 
     /// The job takes no more triggers, and sends `stopping`.
-    fn enter_stop(&mut self, job: JobIx, reason: Ending, then_start: bool) {
+    fn enter_stop(&mut self, job: JobIx, reason: StopReason, then_start: bool) {
         let (state, timers) = self.job_and_timers(job);
         timers.cancel(&mut state.start_timeout);
         timers.cancel(&mut state.ticks.timer);
@@ -191,7 +191,7 @@ impl Core {
             return;
         }
         if self.job(job).is_up() {
-            self.enter_stop(job, Ending::Shutdown, false);
+            self.enter_stop(job, StopReason::Shutdown, false);
         }
         self.stop_checks(job);
         self.advertise(job, Wanted::Absent);

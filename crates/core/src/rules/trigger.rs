@@ -4,7 +4,7 @@ use crate::event::Code;
 use crate::ids::JobIx;
 use crate::plan::{Level, Repeat};
 use crate::state::dependency_graph::{NameId, SourceKey, Subscription};
-use crate::state::job::{Ending, State};
+use crate::state::job::{State, StopReason};
 use crate::state::journal::{Event, Origin};
 use crate::state::supervisor::{Core, Phase};
 use crate::state::timers::JobTimer;
@@ -86,6 +86,6 @@ impl Core {
         let timeout = fmt_duration(self.planned(job).when.timeout.unwrap_or_default());
         self.log(Level::Warn, Some(job), format_args!("not started within {timeout}, giving up"));
         self.send(Origin::Job(job), Code::TimerExpired, None);
-        self.begin_stop(job, Ending::GaveUp);
+        self.begin_stop(job, StopReason::StartTimeout);
     }
 }

@@ -72,17 +72,17 @@ pub enum StopStage {
 
 /// Why a job stops, or has stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum StopReason {
     /// It has run and can never run again (W9).
-    Done,
+    Completed,
     /// The same, and its last run failed.
     Failed,
     /// The events it waits for can never come (W10).
     Unreachable,
     /// It was not started within `when.timeout` (W5).
-    GaveUp,
+    StartTimeout,
     /// It has nothing to run and nothing to check.
-    Empty,
+    NothingToRun,
     /// A user stopped it.
     ByHand,
     /// A reload replaces or removes it.
@@ -119,7 +119,7 @@ impl Activity {
 /// The stop of a job, from its first stage until a new generation starts.
 #[derive(Debug)]
 pub(crate) struct StopState {
-    pub(crate) reason: Ending,
+    pub(crate) reason: StopReason,
     /// True if a new generation starts as soon as the job is complete.
     pub(crate) then_start: bool,
     /// Ends the current stage.
@@ -196,7 +196,7 @@ pub(crate) enum Transition {
     /// The job starts to stop.
     Stop {
         /// Why.
-        reason: Ending,
+        reason: StopReason,
         /// True if a new generation starts as soon as the job is complete.
         then_start: bool,
     },
@@ -259,7 +259,7 @@ impl JobState {
     }
 
     /// Why it stops or is complete.
-    pub(crate) fn stop_reason(&self) -> Option<Ending> {
+    pub(crate) fn stop_reason(&self) -> Option<StopReason> {
         self.stop.as_ref().map(|stop| stop.reason)
     }
 
@@ -294,7 +294,7 @@ impl JobState {
     /// Returns true if it may run again although it is complete or stops: a user has stopped it, or a reload is about to
     /// replace it.
     pub(crate) fn may_start_again(&self) -> bool {
-        matches!(self.stop_reason(), Some(Ending::ByHand | Ending::Reload))
+        matches!(self.stop_reason(), Some(StopReason::ByHand | StopReason::Reload))
     }
 
     /// The current run, also one whose process was only requested.

@@ -5,7 +5,7 @@ use containerpilot_core::event::{Code, Source};
 use containerpilot_core::input::Input;
 use containerpilot_core::plan::EventPattern;
 use containerpilot_core::request::{Answer, Command};
-use containerpilot_core::{Ending, JobStatus, Phase, State};
+use containerpilot_core::{JobStatus, Phase, State, StopReason};
 
 use super::waiting::works;
 use super::{Check, Witness};
@@ -45,8 +45,10 @@ impl Witness<'_> {
                 && matches!(&event.source, Source::Job(source) if source == name)
         };
         let gone = |hook: usize| {
-            let ended =
-                matches!(after[hook].ending, Some(Ending::Done | Ending::Failed | Ending::Unreachable));
+            let ended = matches!(
+                after[hook].stop_reason,
+                Some(StopReason::Completed | StopReason::Failed | StopReason::Unreachable)
+            );
             after[hook].state == State::Complete
                 && ended
                 && !self.seen[hook].born
@@ -62,7 +64,7 @@ impl Witness<'_> {
     /// Whether what a job has done can be done again, because it was stopped by hand (or is, to be started again)
     /// or for a reload.
     pub(super) fn comes_again(status: &JobStatus) -> bool {
-        matches!(status.ending, Some(Ending::ByHand | Ending::Reload))
+        matches!(status.stop_reason, Some(StopReason::ByHand | StopReason::Reload))
     }
 
     /// Whether a job that runs once may do so more than once, because it waits for the end of another.
@@ -107,7 +109,7 @@ impl Witness<'_> {
                 }
             }
             Command::Stop(_)
-                if phase == Phase::Running && status.ending.is_none() && !self.seen[job].reloaded =>
+                if phase == Phase::Running && status.stop_reason.is_none() && !self.seen[job].reloaded =>
             {
                 return self.broken("X2", job, "it was to be stopped, and is not");
             }

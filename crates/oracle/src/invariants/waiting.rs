@@ -2,7 +2,7 @@
 
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{Catalog, EventPattern, Job, Trigger};
-use containerpilot_core::{Ending, JobStatus, Phase, State};
+use containerpilot_core::{JobStatus, Phase, State, StopReason};
 
 use super::{Check, Witness};
 
@@ -96,9 +96,9 @@ impl Witness<'_> {
     pub(super) fn check_given_up(&self, after: &[JobStatus]) -> Check {
         let gives_up = |job: usize| {
             let was = &self.between[job];
-            after[job].ending == Some(Ending::Unreachable)
+            after[job].stop_reason == Some(StopReason::Unreachable)
                 && was.incarnation == after[job].incarnation
-                && was.ending.is_none()
+                && was.stop_reason.is_none()
         };
         if !(0..after.len()).any(gives_up) {
             return Ok(());
