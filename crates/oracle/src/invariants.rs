@@ -246,7 +246,7 @@ impl<'a> Witness<'a> {
         }
         for (job, status) in after.iter().enumerate() {
             self.see_birth(job, status)?;
-            if self.jobs[job].incarnation != status.incarnation {
+            if self.jobs[job].generation != status.generation {
                 return self.broken("W9", job, "it has more lives than ends");
             }
         }
@@ -410,7 +410,7 @@ impl<'a> Witness<'a> {
 
     fn check_state(&self, job: usize, status: &JobStatus) -> Check {
         let before = &self.before[job];
-        let same = before.incarnation == status.incarnation;
+        let same = before.generation == status.generation;
         let back = before.state == State::Complete && status.state != State::Complete
             || status.stop_stage < before.stop_stage;
         if same && back {

@@ -26,9 +26,9 @@ pub struct JobStatus {
     /// How far it has stopped; `None` if it does not stop.
     pub stop_stage: Option<StopStage>,
     /// How often it was brought back after it was complete: by hand or by a reload.
-    pub incarnation: u64,
+    pub generation: u64,
     /// The last event before this life began; it has seen none up to that one.
-    pub born_after: EventId,
+    pub created_after: EventId,
     /// The run that goes on.
     pub run: Option<RunId>,
     /// Its process.
@@ -223,8 +223,8 @@ impl Core {
         JobStatus {
             state: state.state(),
             stop_stage: state.stop_stage(),
-            incarnation: state.generation.number,
-            born_after: state.generation.created_after,
+            generation: state.generation.number,
+            created_after: state.generation.created_after,
             run: state.run_id(),
             pid: state.pid(),
             healthy: state.health.as_ref().and_then(|health| health.healthy),

@@ -27,7 +27,7 @@ fn x2_a_job_that_is_complete_begins_a_new_life_with_all_its_restarts() {
     stage.exit("a", 0);
     stage.exit("a", 0);
     assert_eq!(stage.acts(), ["spawn a", "spawn a"]);
-    assert_eq!((stage.status("a").word(), stage.status("a").incarnation), ("complete", 1));
+    assert_eq!((stage.status("a").word(), stage.status("a").generation), ("complete", 1));
 }
 
 #[test]

@@ -57,7 +57,7 @@ fn r3_unchanged_jobs_go_on_changed_ones_are_replaced_and_only_they_see_startup()
     assert_eq!(stage.acts(), ["replanned", "spawn other", "spawn new"]);
     assert_eq!(stage.answers, [changes(&["kept"], &["other"], &["new"], &["gone"])]);
     assert_eq!((stage.status("kept").pid, stage.status("kept").healthy), (pid, Some(true)));
-    assert_eq!(stage.status("other").incarnation, 1);
+    assert_eq!(stage.status("other").generation, 1);
     stage.seconds(5);
     assert_eq!(stage.acts(), ["check check.kept"], "its deadlines are its own");
     stage.exit("kept", 0);

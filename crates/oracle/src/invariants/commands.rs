@@ -14,7 +14,7 @@ impl Witness<'_> {
     /// A job that was complete begins a new life: nothing of the last one counts, but what the catalog was told and the
     /// checks that have not ended yet.
     pub(super) fn see_birth(&mut self, job: usize, status: &JobStatus) -> Check {
-        if self.jobs[job].incarnation >= status.incarnation {
+        if self.jobs[job].generation >= status.generation {
             return Ok(());
         }
         if self.jobs[job].stopped.is_none() || self.jobs[job].run.is_some() {
@@ -36,7 +36,7 @@ impl Witness<'_> {
     /// brought back. So this is looked at in the part of the step in which the new life begins, and not later.
     pub(super) fn check_hooks_of_the_newborn(&self, job: usize, after: &[JobStatus]) -> Check {
         let reloaded = self.reloading.changing && self.seen[job].reloaded;
-        if after[job].incarnation == self.between[job].incarnation && !reloaded {
+        if after[job].generation == self.between[job].generation && !reloaded {
             return Ok(());
         }
         let name = &self.plan.jobs[job].name;

@@ -115,7 +115,7 @@ impl Witness<'_> {
             };
             let was = &self.between[job];
             let begun = planned.exec.is_none()
-                && (was.state != State::Running || was.incarnation != status.incarnation)
+                && (was.state != State::Running || was.generation != status.generation)
                 && status.state == State::Running;
             if begun {
                 let births = self.births;

@@ -211,7 +211,7 @@ impl Witness<'_> {
                 Some(from) => self.jobs[from].reborn(job, self.now, self.births),
                 None => JobModel { born: self.now, birth: self.births, ..JobModel::new(job) },
             };
-            let status = unborn(model.incarnation);
+            let status = unborn(model.generation);
             jobs.push(model);
             seen.push(Seen { born: true, reloaded: true, ..Seen::default() });
             before.push(status);
@@ -360,12 +360,12 @@ fn goes_on(old: &Job, new: &Job) -> bool {
 }
 
 /// A job that has not begun.
-fn unborn(incarnation: u64) -> JobStatus {
+fn unborn(generation: u64) -> JobStatus {
     JobStatus {
         state: State::Waiting,
         stop_stage: None,
-        incarnation,
-        born_after: EventId(0),
+        generation,
+        created_after: EventId(0),
         run: None,
         pid: None,
         healthy: None,

@@ -97,7 +97,7 @@ impl Witness<'_> {
         let gives_up = |job: usize| {
             let was = &self.between[job];
             after[job].stop_reason == Some(StopReason::Unreachable)
-                && was.incarnation == after[job].incarnation
+                && was.generation == after[job].generation
                 && was.stop_reason.is_none()
         };
         if !(0..after.len()).any(gives_up) {
