@@ -30,8 +30,8 @@ use std::time::{Duration, Instant, SystemTime};
 use containerpilot_config::template::Environment;
 use containerpilot_core::input::{StartError, StartErrorKind};
 use containerpilot_core::plan::{Level, Plan, Signal};
-use containerpilot_core::report::plan_diff::reloads_at;
-use containerpilot_core::rules::command::Answer;
+use containerpilot_core::request::Answer;
+use containerpilot_core::rules::signals::{reloads_at, reopens_log};
 use containerpilot_core::{Core, Effect, Input, Time};
 use std::collections::BTreeMap;
 
@@ -369,7 +369,7 @@ impl<D: Decide> Runtime<D> {
             self.urgent().fetch();
             while let Some(signal) = self.signals.next() {
                 // L1: whoever has moved the log's file away says so with SIGUSR1.
-                if signal == Signal::USR1 {
+                if reopens_log(signal) {
                     self.executor.logs.reopen();
                 }
                 self.tell(Input::Signal(signal))?;

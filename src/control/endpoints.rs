@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use containerpilot_config::values::signal_name;
 use containerpilot_core::plan::Level;
-use containerpilot_core::rules::command::{Answer as Word, Command};
+use containerpilot_core::request::{Answer as Word, Command};
 use tokio::time::timeout;
 
 use super::bodies::{self, Wrong};

@@ -13,9 +13,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use containerpilot_config::template::Environment;
+use containerpilot_core::environment::{self, JobVariables};
 use containerpilot_core::input::{StartError, StartErrorKind};
 use containerpilot_core::plan::{Command, Process};
-use containerpilot_core::rules::environment::{self, JobVariables};
 use nix::errno::Errno;
 use std::collections::BTreeMap;
 

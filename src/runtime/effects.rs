@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
 use containerpilot_core::effect::{Effect, Entry};
+use containerpilot_core::environment::Environment;
 use containerpilot_core::ids::{CheckIx, CheckRun, JobIx, RunId};
 use containerpilot_core::input::{ExitStatus, Input, StartError, StartErrorKind};
+use containerpilot_core::plan::diff::Moves;
 use containerpilot_core::plan::{Check, Command, Job, Level, Plan, Probe, Role, Signal};
-use containerpilot_core::rules::environment::Environment;
-use containerpilot_core::rules::reload::Moves;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::discovery::Discovery;

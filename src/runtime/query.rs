@@ -16,7 +16,7 @@ use containerpilot_core::input::ExitStatus;
 use containerpilot_core::plan::{Job, Level, Plan, Repeat, Signal};
 use containerpilot_core::report::explain::Explanation;
 use containerpilot_core::report::status::{JobOverview, Overview};
-use containerpilot_core::rules::command::{Answer, Command, RequestId};
+use containerpilot_core::request::{Answer, Command, RequestId};
 use containerpilot_core::state::journal::{Event, Origin};
 use containerpilot_core::{Core, Input, Time};
 use std::collections::BTreeMap;

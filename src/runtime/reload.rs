@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 use containerpilot_config::diagnostics::{Report, Severity};
 use containerpilot_config::template::Environment;
+use containerpilot_core::plan::diff::Changes;
 use containerpilot_core::plan::{Level, Plan};
-use containerpilot_core::rules::command::{Answer, RequestId};
-use containerpilot_core::rules::reload::Changes;
+use containerpilot_core::request::{Answer, RequestId};
 use std::collections::BTreeMap;
 use tokio::sync::oneshot;
 
@@ -194,7 +194,7 @@ impl Reloads {
         };
         let settings = settings(now, &plan);
         if !dry.is_empty() {
-            let changes = containerpilot_core::report::plan_diff::changes(now, &plan);
+            let changes = containerpilot_core::plan::diff::changes(now, &plan);
             let done = Done { changes, settings: settings.clone(), warnings: warnings.clone() };
             dry.into_iter().for_each(|asker| asker.tell(Outcome::Done(done.clone())));
         }

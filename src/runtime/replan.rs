@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use containerpilot_core::Input;
+use containerpilot_core::plan::diff::Moves;
 use containerpilot_core::plan::{Level, Plan};
-use containerpilot_core::rules::command::Command;
-use containerpilot_core::rules::reload::Moves;
+use containerpilot_core::request::Command;
 use std::collections::BTreeMap;
 
 use super::{Decide, Runtime, SETTLING};

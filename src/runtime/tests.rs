@@ -3,9 +3,9 @@ use std::thread;
 
 use containerpilot_config::host::StaticHost;
 use containerpilot_config::{Input as Text, Options, load};
+use containerpilot_core::environment::Environment;
 use containerpilot_core::ids::{JobIx, RunId};
 use containerpilot_core::plan::Signal;
-use containerpilot_core::rules::environment::Environment;
 
 use super::*;
 use crate::load::host;

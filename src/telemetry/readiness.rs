@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use containerpilot_core::plan::Role;
 use containerpilot_core::report::status::JobOverview;
-use containerpilot_core::{Ending, Phase, State};
+use containerpilot_core::{Phase, State, StopReason};
 
 use crate::runtime::query::{Planned, Snapshot};
 
@@ -33,11 +33,11 @@ fn obstacle(job: &JobOverview, planned: Planned) -> Option<&'static str> {
     if !planned.has_health || job.role == Role::Telemetry || job.status.healthy == Some(true) {
         return None;
     }
-    match (job.status.state, job.status.ending) {
-        (State::Complete, Some(Ending::Failed)) => Some("has failed"),
-        (State::Complete, Some(Ending::ByHand)) => Some("was stopped"),
-        (State::Complete, Some(Ending::Unreachable)) => Some("can never be started"),
-        (State::Complete, Some(Ending::GaveUp)) => Some("was not started in time"),
+    match (job.status.state, job.status.stop_reason) {
+        (State::Complete, Some(StopReason::Failed)) => Some("has failed"),
+        (State::Complete, Some(StopReason::ByHand)) => Some("was stopped"),
+        (State::Complete, Some(StopReason::Unreachable)) => Some("can never be started"),
+        (State::Complete, Some(StopReason::StartTimeout)) => Some("was not started in time"),
         // It has done what it was there for.
         (State::Complete, _) => None,
         (State::Waiting, _) if planned.now_and_then => None,

@@ -20,11 +20,11 @@ const TWO: &str = "{ jobs: [{ name: 'a b/ä', exec: ['sh', '-c', 'trap \"echo he
 fn x4_start_and_stop_accept_several_jobs_with_any_name() {
     let it = supervisor(TWO);
     wait(&it, "a b/ä", "running");
-    assert_eq!(good(&it, &["start", "manual"]), "manual: it is started\n");
+    assert_eq!(good(&it, &["start", "manual"]), "manual: started\n");
     wait(&it, "manual", "running");
-    assert!(good(&it, &["start", "manual"]).starts_with("manual: it runs already"));
+    assert!(good(&it, &["start", "manual"]).starts_with("manual: already running"));
     let (code, out, err) = ask(&it, &["stop", "manual", "nobody", "a b/ä"]);
-    assert_eq!((code, out.as_str()), (1, "manual: it is stopping\na b/ä: it is stopping\n"));
+    assert_eq!((code, out.as_str()), (1, "manual: stopping\na b/ä: stopping\n"));
     assert!(err.starts_with("containerpilot: nobody: there is no job `nobody`"), "{err}");
     wait(&it, "a b/ä", "stopped");
     wait(&it, "manual", "stopped");

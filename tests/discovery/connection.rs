@@ -42,7 +42,7 @@ fn d1_l5_token_is_sent_and_a_wrong_one_is_reported_once_and_never_logged() {
     let mut pilot = Pilot::start(&config(&consul, "5s", watch));
     pilot.wait_for_job();
     pilot.run.lines("Consul refuses service web: status 403: ", 1);
-    pilot.run.lines("web is healthy", 1);
+    pilot.run.lines("web healthy", 1);
     assert_eq!(agent.status("web"), None);
     fs::write(&file, format!("{MANAGEMENT_TOKEN}\n")).unwrap();
     agent.until_status("web", Some("passing"));

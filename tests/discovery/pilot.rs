@@ -75,7 +75,7 @@ impl Pilot {
         let (code, log) = self.run.end();
         assert_eq!(code, 0, "{log}");
         assert!(stopping.elapsed() < Duration::from_secs(10), "it took {:?} to stop", stopping.elapsed());
-        assert_eq!(count(&log, "web was ended by signal 15"), 1, "{log}");
+        assert_eq!(count(&log, "web exited on SIGTERM"), 1, "{log}");
         log
     }
 }

@@ -13,9 +13,9 @@ fn p3_oom_kill_of_a_job_is_logged_and_the_supervisor_survives() {
     );
     let container = Container::start(&config, &["--memory", "64m", "--memory-swap", "64m"], busybox());
     let log = container.wait_for_log("shell exited with code 137");
-    let hog = |line: &&str| line.contains("hog was ended by signal 9");
+    let hog = |line: &&str| line.contains("hog exited on SIGKILL");
     let names_oom =
-        |line: &str| line.contains("memory ran out, and the kernel ended a process of this container");
+        |line: &str| line.contains("out of memory: the kernel killed a process of this container");
     assert_eq!(log.lines().filter(hog).count(), 2, "{log}");
     assert!(log.lines().filter(hog).all(names_oom), "{log}");
     assert!(log.lines().any(|line| line.contains("shell exited with code 137") && names_oom(line)), "{log}");
@@ -25,7 +25,7 @@ fn p3_oom_kill_of_a_job_is_logged_and_the_supervisor_survives() {
     container.exec(&["/bin/sh", "-c", "kill -9 $(grep -ls '^sleep$' /proc/[0-9]*/comm | cut -d/ -f3)"]);
     assert_eq!(container.exit_code(), "137");
     let log = container.logs();
-    let main = log.lines().find(|line| line.contains("main was ended by signal 9")).unwrap();
+    let main = log.lines().find(|line| line.contains("main exited on SIGKILL")).unwrap();
     assert!(!main.contains("memory"), "{main}");
 }
 
@@ -40,8 +40,8 @@ fn p3_failed_fork_is_a_failed_start_and_not_the_end() {
         sleepers.join(", ")
     );
     let container = Container::start(&config, &["--pids-limit", "10"], busybox());
-    let log = container
-        .wait_for_log("could not be started: sleep: no new process, since a limit of processes is reached: ");
+    let log =
+        container.wait_for_log("failed to start: sleep: no new process, since a limit of processes is reached: ");
     assert!(log.contains("s0 started"), "{log}");
     assert_eq!(container.inspect("{{.State.Running}}"), "true");
     container.stop(300);

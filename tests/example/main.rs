@@ -62,7 +62,7 @@ fn no_request_fails_while_instances_start_stop_and_die() {
     wait_for_instances(&clients, "one is in maintenance", &all_of(&[two, three]));
     assert!(project.runs(one));
     project.ask(one, &["-maintenance", "disable"]);
-    wait_for_instances(&clients, "maintenance is over", &all);
+    wait_for_instances(&clients, "leaving maintenance mode", &all);
 
     // A graceful stop.
     assert_eq!(project.stop(two), 0, "its exit code");

@@ -304,7 +304,7 @@ impl Scenario {
                 false
             }
         };
-        if exited && log.contains(" started, pid ") && !heap {
+        if exited && log.contains(" started (pid ") && !heap {
             violations.push("it exited although jobs were running".to_owned());
         }
         if exited && !reported && !heap {

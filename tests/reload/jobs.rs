@@ -33,7 +33,7 @@ fn r3_unchanged_jobs_keep_their_process_and_changed_ones_are_restarted() {
     pilot.supervisor.signal("-TERM");
     let (code, log) = pilot.supervisor.end();
     assert_eq!(code, 0, "{log}");
-    assert!(log.contains("kept was ended by signal 15"), "{log}");
+    assert!(log.contains("kept exited on SIGTERM"), "{log}");
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn r3_removed_job_that_ignores_sigterm_is_killed() {
     until("the job is ready", || pilot.supervisor.file("ready").exists());
     rewrite(&pilot, &format!("{{ stopTimeout: 1, jobs: [{{ name: 'a', {SLEEP} }}] }}"));
     assert_eq!(summary(&reload(&pilot)), "a|||stubborn");
-    pilot.supervisor.line("stubborn was ended by signal 9");
+    pilot.supervisor.line("stubborn exited on SIGKILL");
 }
 
 #[test]

@@ -137,7 +137,7 @@ fn p9_job_of_another_user_can_neither_signal_nor_control_the_supervisor() {
         );
         let mut run = Supervisor::behind(how, "chmod 755 @/", &config);
         run.line("tried");
-        run.line("guest is complete");
+        run.line("guest complete");
         assert!(!run.seen().contains("it could") && !run.seen().contains("SIGTERM"), "{}", run.seen());
         run.signal("-TERM");
         assert_eq!(run.end().0, 0);

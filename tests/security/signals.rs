@@ -22,5 +22,5 @@ fn s1_p1_only_sigterm_and_sigint_end_pid_1() {
     run.signal("-TERM");
     let (code, log) = run.end();
     assert_eq!(code, 0, "{log}");
-    assert!(!log.contains("main exited") && log.contains("main was ended by signal 15"), "{log}");
+    assert!(!log.contains("main exited with") && log.contains("main exited on SIGTERM"), "{log}");
 }

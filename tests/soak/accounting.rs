@@ -99,11 +99,11 @@ impl Log {
         let Some((_, text)) = line.split_once(' ') else { return };
         let Some((job, message)) = text.split_once(' ') else { return };
         let runs = self.runs.entry(job.to_owned()).or_default();
-        if message.starts_with("started, pid ") {
+        if message.starts_with("started (pid ") {
             runs.started += 1;
-        } else if message.starts_with("exited with code ") || message.starts_with("was ended by signal ") {
+        } else if message.starts_with("exited with code ") || message.starts_with("exited on ") {
             runs.exited += 1;
-        } else if message.starts_with("could not be started") {
+        } else if message.starts_with("failed to start") {
             runs.failed += 1;
         }
     }

@@ -66,7 +66,7 @@ fn c6_coprocess_is_restarted_up_to_its_limit_and_never_ends_the_supervisor() {
                              { name: 'once', command: '/no/such/program' }] }",
         );
         run.lines("twice started", 2);
-        run.line("twice is complete");
+        run.line("twice complete");
         run.signal("-TERM");
         let (code, log) = run.end();
         assert_eq!((code, log.matches("twice started").count()), (0, 2), "{log}");
@@ -89,6 +89,6 @@ fn c6_coprocess_starts_after_pre_start_and_before_other_jobs() {
         let at = |text: &str| log.find(text).unwrap_or_else(|| panic!("no `{text}` in\n{log}"));
         assert!(at("preStart exited") < at("helper started"));
         assert!(at("helper started") < at("app started"));
-        assert!(at("app was ended") < at("helper was ended"), "it is stopped after the others\n{log}");
+        assert!(at("app exited on") < at("helper exited on"), "it is stopped after the others\n{log}");
     }
 }

@@ -78,7 +78,7 @@ fn e7_sigterm_is_handled_while_jobs_restart_without_delay() {
     for how in ways() {
         let mut run = Supervisor::start(how, &format!("{{ jobs: [{}] }}", jobs.join(",")));
         for _ in 0..50 {
-            run.line("j9 is restarted");
+            run.line("j9 restarting");
         }
         run.signal("-TERM");
         assert_eq!(run.end().0, 0);
@@ -93,7 +93,7 @@ fn e7_sigterm_is_handled_while_starts_fail_without_delay() {
             "{ jobs: [{ name: 'bad', exec: '/no/such', restarts: 'unlimited', restartBackoff: false }] }",
         );
         for _ in 0..50 {
-            run.line("bad could not be started");
+            run.line("bad failed to start");
         }
         run.signal("-TERM");
         assert_eq!(run.end().0, 0);

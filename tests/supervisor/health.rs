@@ -72,11 +72,11 @@ fn h5_http_check_passes_with_2xx_and_3xx_only() {
         server.port
     );
     let mut run = Supervisor::start(ways()[0], &config);
-    run.line("web is unhealthy: check.web: ");
+    run.line("web unhealthy: check.web: ");
     for status in [200, 404, 302, 503, 204, 0, 200] {
         server.status.store(status, Ordering::SeqCst);
         let healthy = (200..400).contains(&status);
-        run.line(if healthy { "web is healthy" } else { "web is unhealthy" });
+        run.line(if healthy { "web healthy" } else { "web unhealthy" });
     }
     run.signal("-TERM");
     assert_eq!(run.end().0, 0);
@@ -92,13 +92,13 @@ fn h5_tcp_check_passes_while_the_port_accepts_connections() {
     };
     for how in ways() {
         let mut run = Supervisor::start(how, &config(server.port));
-        run.line("db is healthy");
+        run.line("db healthy");
         until("it is checked again", || server.requests.load(Ordering::SeqCst) > 3);
         run.signal("-TERM");
         assert_eq!(run.end().0, 0);
         let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let mut run = Supervisor::start(how, &config(closed));
-        assert!(run.line("db is unhealthy").contains("Connection refused"), "{}", run.seen());
+        assert!(run.line("db unhealthy").contains("Connection refused"), "{}", run.seen());
         run.signal("-TERM");
         assert_eq!(run.end().0, 0);
     }
@@ -120,7 +120,7 @@ fn e5_healthy_is_sent_once_and_unhealthy_at_every_failed_check() {
     run.signal("-TERM");
     let (code, log) = run.end();
     assert_eq!(
-        (code, count(&log, "server is healthy"), count(&log, "server is unhealthy")),
+        (code, count(&log, "Z server healthy"), count(&log, "Z server unhealthy")),
         (0, 2, 1),
         "{log}"
     );
@@ -140,7 +140,7 @@ fn e7_h4_check_that_outlives_its_interval_blocks_nothing() {
     );
     for how in ways() {
         let mut run = Supervisor::start(how, &config);
-        run.line("short is unhealthy");
+        run.line("short unhealthy");
         until("the periodic job keeps running", || run.size("ticks") / 2 > 25);
         // H4: the same check never runs twice at a time.
         assert_eq!(run.size("checks") / 2, 1);
@@ -160,12 +160,12 @@ fn h2_job_is_healthy_when_all_its_checks_pass() {
         { name: 'second', exec: 'test -e @/second', interval: '100ms', ttl: 5, timeout: '10s' } ] }] }";
     let mut run = Supervisor::start(ways()[0], config);
     std::fs::write(run.file("first"), "").unwrap();
-    run.line("server is unhealthy: second: it exited with code 1");
-    assert!(!run.seen().contains("is healthy"));
+    run.line("server unhealthy: second: it exited with code 1");
+    assert!(!run.seen().contains("server healthy"));
     std::fs::write(run.file("second"), "").unwrap();
-    run.line("server is healthy");
+    run.line("server healthy");
     std::fs::remove_file(run.file("first")).unwrap();
-    run.line("server is unhealthy: first: it exited with code 1");
+    run.line("server unhealthy: first: it exited with code 1");
     run.signal("-TERM");
     assert_eq!(run.end().0, 0);
 }
@@ -197,16 +197,16 @@ fn h8_consecutive_failures_make_a_job_unhealthy_and_restart_it() {
                     interval: '100ms', ttl: 5, timeout: '10s', failures: 3, onUnhealthy: 'restart' } } ] }";
     for how in ways() {
         let mut run = Supervisor::start(how, config);
-        run.line("server is healthy");
+        run.line("server healthy");
         std::fs::write(run.file("ill"), "").unwrap();
-        run.line("server is unhealthy, and is restarted");
-        run.line("server was ended by signal 15");
+        run.line("server unhealthy, restarting");
+        run.line("server exited on SIGTERM");
         run.line("server started");
-        run.line("server is healthy");
+        run.line("server healthy");
         run.signal("-TERM");
         let (code, log) = run.end();
         // A fourth check may start before the process exits, but the output of a check is logged before its result.
-        let before = log.split("server is unhealthy, and is restarted").next().unwrap_or_default();
+        let before = log.split("server unhealthy, restarting").next().unwrap_or_default();
         assert_eq!((code, before.matches(" fails\n").count()), (0, 3), "{log}");
     }
 }

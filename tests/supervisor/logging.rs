@@ -81,7 +81,7 @@ fn l1_level_warn_and_output_stderr() {
     );
     let file = run.file("stderr");
     until("the warning is logged", || {
-        fs::read_to_string(&file).is_ok_and(|text| text.contains("b could not be started"))
+        fs::read_to_string(&file).is_ok_and(|text| text.contains("b failed to start"))
     });
     assert_eq!(output_of(&run.stderr(), "a"), [""; 0], "job output has level info and must be filtered");
     assert_eq!(run.end(), (127, String::new()));

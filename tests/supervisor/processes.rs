@@ -84,7 +84,7 @@ fn p1_s1_job_can_stop_the_supervisor_with_kill_term() {
         let config = format!("{{ jobs: [{{ name: 'a', exec: ['sh', '-c', '{script}'] }}] }}");
         let (code, log) = Supervisor::start(how, &config).end();
         assert_eq!(code, 0, "{log}");
-        assert!(log.contains("SIGTERM: everything is stopped"), "{log}");
+        assert!(log.contains("received SIGTERM, shutting down"), "{log}");
     }
 }
 

@@ -27,9 +27,9 @@ fn quickstart_runs_from_start_to_shutdown() {
         assert!(line_number("setup exited with code 0") < line_number("server started"), "{log}");
         assert!(line_number("serving") < line_number("SIGTERM"), "{log}");
         assert!(line_number("ticker exited with code 0") < line_number("SIGTERM"), "{log}");
-        assert!(line_number("the server is about to stop") < line_number("server is asked to end"), "{log}");
+        assert!(line_number("the server is about to stop") < line_number("server stopping: sent"), "{log}");
         assert!(
-            line_number("farewell exited with code 0") < line_number("server was ended by signal 15"),
+            line_number("farewell exited with code 0") < line_number("server exited on SIGTERM"),
             "{log}"
         );
         assert!(!up.exists());
@@ -40,11 +40,11 @@ fn quickstart_runs_from_start_to_shutdown() {
 fn quickstart_server_is_restarted_when_it_exits() {
     let how = ways()[0];
     let mut run = Supervisor::behind(how, "export FOLDER=@/world", EXAMPLE);
-    let line = run.line("server started, pid ");
-    let pid = line.split("pid ").nth(1).unwrap().split(',').next().unwrap().to_owned();
+    let line = run.line("server started (pid ");
+    let pid = line.split("pid ").nth(1).unwrap().split(')').next().unwrap().to_owned();
     run.line("the server is healthy");
     assert!(Command::new("kill").args(["-KILL", &pid]).status().unwrap().success());
-    run.line("server was ended by signal 9");
+    run.line("server exited on SIGKILL");
     run.line("server started");
     run.signal("-TERM");
     let (code, log) = run.end();

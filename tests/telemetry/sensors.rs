@@ -63,7 +63,7 @@ fn t2_failing_sensor_gives_no_value_and_is_logged_once() {
         "the metric `words` is not a number",
         "sensor.slow timeout after 50ms",
         "exited with code 9",
-        "could not be started",
+        "failed to start",
     ] {
         assert_eq!(log.matches(words).count(), 1, "{words}\n{log}");
     }

@@ -1,4 +1,4 @@
-//! Keeping the catalog equal to what the jobs want: which request to send next, and when.
+//! The reconciliation of the catalog with the desired state: which request to send next, and when.
 
 pub mod contact;
 pub mod follow;

@@ -1,24 +1,24 @@
-//! Everything the core can want.
+//! Effects: everything the core asks the runtime to do.
 
 use alloc::string::String;
 use alloc::sync::Arc;
 
+use crate::environment::Environment;
 use crate::ids::{CheckIx, CheckRun, JobIx, RunId};
+use crate::plan::diff::Moves;
 use crate::plan::{Level, Plan, Signal, Status};
-use crate::rules::command::{Answer, RequestId};
-use crate::rules::environment::Environment;
-use crate::rules::reload::Moves;
+use crate::request::{Answer, RequestId};
 
-/// Something to be done.
+/// Something to do.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
-    /// Start the job's program. The answer is `Started` or `StartFailed`.
+    /// Start the job's program. The result is `Started` or `StartFailed`.
     Spawn {
         /// The job.
         job: JobIx,
-        /// The run that this begins.
+        /// The new run.
         run: RunId,
-        /// Variables for the process beside the supervisor's own (P7), in the order in which they count.
+        /// Variables in addition to the supervisor's own (P7).
         environment: Environment,
     },
     /// Send a signal to the process group of a run.
@@ -27,105 +27,105 @@ pub enum Effect {
         run: RunId,
         /// The signal.
         signal: Signal,
-        /// What for.
+        /// Why.
         purpose: Purpose,
     },
-    /// Kill what is left of the process group of a run that has ended (P4).
+    /// Send SIGKILL to the orphaned process group of a run that has exited (P4).
     KillRemains {
         /// The run.
         run: RunId,
     },
-    /// Make a check. The answer is `CheckDone`.
+    /// Run a check. The result is `CheckDone`.
     RunCheck {
         /// The job.
         job: JobIx,
         /// Which of its checks.
         check: CheckIx,
-        /// The run that this begins.
+        /// The new run of the check.
         run: CheckRun,
         /// Variables for its process, if it has one.
         environment: Environment,
     },
-    /// Cut a check short. The answer is `CheckDone` all the same.
+    /// Cancel a check. `CheckDone` still follows.
     CancelCheck {
         /// The check's run.
         run: CheckRun,
     },
-    /// The wanted state of a job's service in the catalog has changed (D5). If it is to be absent, the answer is
-    /// `Withdrawn`, as soon as that is so.
+    /// The desired state of a job's service in the catalog has changed (D5). `Withdrawn` follows when a service has
+    /// become absent.
     Advertise {
         /// The job.
         job: JobIx,
-        /// What is wanted.
+        /// The desired state.
         wanted: Wanted,
     },
-    /// Tell the catalog that a service is still healthy (H6).
+    /// Send the catalog a heartbeat for a healthy service (H6).
     Heartbeat {
         /// The job.
         job: JobIx,
     },
-    /// Answer a command.
+    /// Answer a request.
     Reply {
         /// The number of the request.
         id: RequestId,
-        /// What became of it.
+        /// The answer.
         answer: Answer,
     },
-    /// Another plan is in force (R3). What comes before this speaks of places in the old one, what comes after of places
-    /// in the new one; what is kept by place, and inputs that are under way, must be moved.
+    /// Another plan is in force (R3). Indices in earlier effects refer to the old plan, indices in later effects to the
+    /// new one. State that the runtime keeps by index, and inputs it has queued, must be translated with `moves`.
     Replanned {
-        /// The plan.
+        /// The new plan.
         plan: Arc<Plan>,
-        /// What is where.
+        /// Where the jobs and watches of the old plan are.
         moves: Moves,
     },
-    /// Write an entry of the log.
+    /// Write a log entry.
     Log(Entry),
-    /// Leave, with this exit code. Nothing comes after it.
+    /// Exit with this code. No effect follows.
     Exit {
         /// The code.
         code: u8,
     },
 }
 
-/// What a signal is sent for. It makes no difference to whoever sends it, but to whoever wants to know whether it was
-/// right: SIGKILL may also be what a job is to be stopped with.
+/// Why a signal is sent. The runtime ignores it; tests use it to judge whether the signal was right, since SIGKILL may
+/// also be a job's stop signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// The job is to stop (S2).
+    /// The job stops (S2).
     Stop,
-    /// The run is to make way for another (H8).
+    /// The run is unhealthy and is restarted (H8).
     Replace,
-    /// The run has used up its time (P5, W4).
+    /// The run has reached its timeout (P5, W4).
     Timeout,
-    /// It was asked to end, and has not.
+    /// The run did not exit after its stop signal.
     KillAfterTimeout,
-    /// Everything is killed (S1, S4).
+    /// All jobs are killed (S1, S4).
     Everything,
-    /// Somebody wants it so (X2).
+    /// A user asked for it (X2).
     ByHand,
-    /// Every signal goes on to the main program (S7).
+    /// Signals are forwarded to the main program (S7).
     PassedOn,
 }
 
-/// The wanted state of a service in the catalog.
+/// The desired state of a service in the catalog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
-    /// It is not there.
+    /// Not registered.
     Absent,
-    /// It is there, with this status.
+    /// Registered with this status.
     Present(Status),
 }
 
-/// An entry of the log.
+/// A log entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// How much it matters.
+    /// The level.
     pub level: Level,
     /// The job it is about.
     pub job: Option<JobIx>,
-    /// What it says.
+    /// The message.
     pub message: String,
-    /// Whether the last lines of the job's output belong to it, because it failed (L6).
+    /// True if the last lines of the job's output belong to it, because the job failed (L6).
     pub with_output: bool,
 }

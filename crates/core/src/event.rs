@@ -1,36 +1,36 @@
-//! Events: what happens to jobs and watches, as pairs of a source and a code (E1).
+//! Events: pairs of a source and a code (E1).
 
 use alloc::string::String;
 use core::fmt;
 
-/// What happened. The names are those a configuration writes in `once`, `each` and `event`.
+/// What happened. The names are those of `once`, `each` and `event` in a configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Code {
-    /// The supervisor is ready: configuration loaded, control socket and telemetry listening.
+    /// The supervisor is ready: configuration loaded, control socket and telemetry server listening.
     Startup,
-    /// The supervisor has been told to stop.
+    /// The supervisor shuts down.
     Shutdown,
-    /// Maintenance has begun: services leave the catalog, checks stop.
+    /// Maintenance mode starts: services leave the catalog, checks are suspended.
     EnterMaintenance,
-    /// Maintenance is over.
+    /// Maintenance mode ends.
     ExitMaintenance,
-    /// A run of the job ended with code 0.
+    /// A run of the job exited with code 0.
     ExitSuccess,
-    /// A run of the job ended with another code, by a signal, or could not be started.
+    /// A run of the job exited with another code or on a signal, or could not be started.
     ExitFailed,
-    /// The job is about to be stopped, or is about to be complete.
+    /// The job starts to stop.
     Stopping,
-    /// The job is complete and will not run again.
+    /// The job is complete and does not run again.
     Stopped,
-    /// The job, or a watched service, has become healthy.
+    /// The job, or a watched service, is healthy.
     Healthy,
-    /// The job, or a watched service, is not healthy.
+    /// The job, or a watched service, is unhealthy.
     Unhealthy,
-    /// The set of healthy instances of a watched service is another one.
+    /// The set of healthy instances of a watched service changed.
     Changed,
-    /// The job's `when.timeout` passed before it was started.
+    /// The job's `when.timeout` passed before the job was started.
     TimerExpired,
-    /// A signal has arrived.
+    /// A signal arrived.
     Signal,
 }
 
@@ -71,7 +71,7 @@ impl Code {
         }
     }
 
-    /// The name that 3.8 has for it where no configuration is read: in metrics.
+    /// The name that 3.8 uses in metrics.
     #[must_use]
     pub const fn old_name(self) -> &'static str {
         match self {
@@ -91,16 +91,22 @@ impl Code {
         }
     }
 
-    /// The code of that name; case matters, as it always did.
+    /// The code of that name. Case matters, as in 3.8.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::NAMED.into_iter().find(|code| code.name() == name)
     }
 
-    /// Whether the supervisor itself sends it, so that no `source` is needed.
+    /// Returns true if the supervisor sends it, so that `source` may be left out.
     #[must_use]
     pub const fn is_global(self) -> bool {
         matches!(self, Self::Startup | Self::Shutdown | Self::EnterMaintenance | Self::ExitMaintenance)
+    }
+
+    /// Returns true if it marks that something stops. Jobs triggered by it still run during a shutdown (S3).
+    #[must_use]
+    pub const fn is_stop_event(self) -> bool {
+        matches!(self, Self::Stopping | Self::Stopped | Self::Shutdown)
     }
 }
 
@@ -110,7 +116,7 @@ impl fmt::Display for Code {
     }
 }
 
-/// A signal that jobs can wait for (W3).
+/// A signal that can trigger jobs (W3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum UserSignal {
     /// `SIGHUP`
@@ -165,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn e1_every_code_is_found_by_its_name_and_no_other() {
+    fn e1_every_code_is_found_by_its_name() {
         for code in Code::NAMED {
             assert_eq!(Code::from_name(code.name()), Some(code));
         }
@@ -174,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn e1_a_watch_is_shown_with_its_prefix() {
+    fn e1_sources_are_shown_as_in_a_configuration() {
         use alloc::string::ToString;
         assert_eq!(Source::Watch("db".into()).to_string(), "watch.db");
         assert_eq!(Source::Signal(UserSignal::Hup).to_string(), "SIGHUP");

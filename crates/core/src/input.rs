@@ -1,54 +1,55 @@
-//! Everything that can happen to the core.
+//! Inputs: everything that can happen to the core.
 
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use crate::ids::{CheckRun, JobIx, RunId, WatchIx};
-use crate::plan::Signal;
-use crate::rules::command::{Command, RequestId};
+use crate::plan::diff::Moves;
+use crate::plan::{Service, Signal};
+use crate::request::{Command, RequestId};
 
-/// Something that has happened.
+/// Something that happened.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Input {
-    /// Everything is ready: configuration loaded, control socket and telemetry listening (E4).
+    /// The supervisor is ready: configuration loaded, control socket and telemetry server listening (E4).
     Ready,
-    /// A run has a process.
+    /// A process was started.
     Started {
         /// The run.
         run: RunId,
         /// Its process.
         pid: i32,
     },
-    /// A run could not be started (P3).
+    /// A process could not be started (P3).
     StartFailed {
         /// The run.
         run: RunId,
-        /// Why.
+        /// The reason.
         why: StartError,
     },
-    /// A run's own process has ended (P4).
+    /// The process of a run exited (P4).
     Exited {
         /// The run.
         run: RunId,
-        /// How.
+        /// How it exited.
         status: ExitStatus,
-        /// Whether something is left of its process group. It was sent SIGTERM already.
+        /// True if other processes of its group remain. They have already been sent SIGTERM.
         orphans: bool,
     },
-    /// The kernel has ended so many processes of this container, because memory ran out, since this was last said. It is said
-    /// before an end that it may explain, and never where nobody counts.
+    /// The kernel's OOM killer killed this many processes of the container since the last such input. Sent before an
+    /// exit that it may explain, and never if the kernel does not report the count.
     OutOfMemory {
-        /// How many.
+        /// The number of processes.
         processes: u64,
     },
-    /// A check has ended, or was cut short.
+    /// A check finished or was cancelled.
     CheckDone {
         /// The check's run.
         check: CheckRun,
-        /// Whether it passed; if not, why not, in words.
+        /// The reason, if it failed.
         result: Result<(), String>,
     },
-    /// The catalog's answer to a watch: the healthy instances, in any order.
+    /// The healthy instances of a watched service, in any order.
     Instances {
         /// The watch.
         watch: WatchIx,
@@ -57,40 +58,56 @@ pub enum Input {
     },
     /// A signal to the supervisor.
     Signal(Signal),
-    /// The catalog has let a job's service go, or whoever asks it has given up (S2). To be told once for each
-    /// `Advertise` of `Absent`, and only as long as nothing else is wanted since.
+    /// A job's service has left the catalog, or deregistering it has failed (S2). Sent once for each `Advertise` of
+    /// `Absent`, unless something else was advertised since.
     Withdrawn {
         /// The job.
         job: JobIx,
     },
-    /// Somebody asks for something; the answer is `Reply`.
+    /// A request; the answer is `Effect::Reply`.
     Command {
         /// The number of the request.
         id: RequestId,
-        /// What is asked for.
+        /// The request.
         command: Command,
     },
-    /// Nothing; but time has passed.
+    /// Time has passed.
     Tick,
 }
 
-/// How a process ended.
+impl Moves {
+    /// Translates an input that was created before a reload. Returns `None` if it is about something removed. A request
+    /// about a removed job stays, because it must be answered.
+    #[must_use]
+    pub fn input(&self, input: Input) -> Option<Input> {
+        Some(match input {
+            Input::Withdrawn { job } => Input::Withdrawn { job: self.job(job)? },
+            Input::Instances { watch, instances } => {
+                Input::Instances { watch: self.watch(watch)?, instances }
+            }
+            Input::Command { id, command } => Input::Command { id, command: command.moved(self) },
+            other => other,
+        })
+    }
+}
+
+/// How a process exited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ExitStatus {
     /// With a code.
     Code(u8),
-    /// By a signal.
+    /// On a signal.
     Signal(Signal),
 }
 
 impl ExitStatus {
-    /// Whether that is success (P3).
+    /// Returns true for exit code 0 (P3).
     #[must_use]
     pub const fn is_success(self) -> bool {
         matches!(self, Self::Code(0))
     }
 
-    /// The exit code a shell would show for it (S5).
+    /// The exit code that a shell reports (S5).
     #[must_use]
     pub const fn code(self) -> u8 {
         match self {
@@ -103,27 +120,27 @@ impl ExitStatus {
 /// Why a program could not be started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StartError {
-    /// The sort of failure.
+    /// The kind of failure.
     pub kind: StartErrorKind,
-    /// The program and the system's own words.
+    /// The program and the system's error message.
     pub message: String,
 }
 
-/// The sort of failure.
+/// The kind of failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StartErrorKind {
-    /// There is no such program.
+    /// The program does not exist.
     NotFound,
-    /// There is, but it may not or cannot be executed.
+    /// The program is not executable.
     NotExecutable,
-    /// The system has no room for another process.
+    /// The system has no resources for another process.
     NoResources,
-    /// Something else, such as a user that has vanished.
+    /// Something else, such as a user that does not exist.
     Other,
 }
 
 impl StartErrorKind {
-    /// The exit code a shell would show for it (S5).
+    /// The exit code that a shell reports (S5).
     #[must_use]
     pub const fn code(self) -> u8 {
         match self {
@@ -134,13 +151,21 @@ impl StartErrorKind {
     }
 }
 
-/// One healthy instance of a watched service (E6).
+/// A healthy instance of a watched service (E6).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instance {
     /// Its id in the catalog.
     pub id: String,
-    /// Its address: mostly a number, but a catalog may hold any name.
+    /// Its address: usually an IP address, but a catalog may contain any name.
     pub address: String,
     /// Its port.
     pub port: u16,
+}
+
+impl Service {
+    /// The service as watches of the embedded catalog see it.
+    #[must_use]
+    pub fn instance(&self) -> Instance {
+        Instance { id: self.id.clone(), address: self.address.to_string(), port: self.port }
+    }
 }

@@ -9,11 +9,13 @@ extern crate alloc;
 
 pub mod catalog;
 pub mod effect;
+pub mod environment;
 pub mod event;
 pub mod ids;
 pub mod input;
 pub mod plan;
 pub mod report;
+pub mod request;
 pub mod rng;
 pub mod rules;
 pub mod state;
@@ -22,8 +24,8 @@ pub mod time;
 pub use crate::effect::Effect;
 pub use crate::input::Input;
 pub use crate::report::status::JobStatus;
-pub use crate::rules::command::{Answer, Command, RequestId};
-pub use crate::state::job::{Aim, Ending, State};
+pub use crate::request::{Answer, Command, RequestId};
+pub use crate::state::job::{State, StopReason, StopStage};
 pub use crate::state::supervisor::{Core, Phase};
 pub use crate::time::Time;
 

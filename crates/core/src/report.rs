@@ -1,6 +1,5 @@
-//! What the core reports about its state: status, explanations, and the difference between two plans.
+//! What the core reports about its state: status and explanations.
 
 pub mod explain;
-pub mod plan_diff;
 pub mod status;
 pub mod words;

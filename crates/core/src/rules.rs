@@ -1,13 +1,22 @@
-//! The rules: what follows from an input, an event or a deadline.
+//! The rules: what follows from an input, an event or a timer.
 
-pub mod command;
+mod advertise;
 mod dispatch;
-pub mod environment;
-pub(crate) mod health;
+mod environment;
+mod exit;
+mod exit_code;
+mod generation;
+mod health;
+mod maintenance;
 mod reachability;
-pub mod reload;
-pub(crate) mod run;
-mod single_program;
+mod reload;
+mod request;
+mod restart;
+mod shutdown;
+pub mod signals;
+mod start;
 mod step;
 mod stop;
-pub(crate) mod watch;
+mod tick;
+mod trigger;
+mod watch;

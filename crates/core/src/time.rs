@@ -1,29 +1,31 @@
-//! Time, as the core is told it: nanoseconds since the supervisor began, never going back.
+//! Time since the supervisor started, as the caller reports it.
 
+use alloc::format;
+use core::fmt;
 use core::ops::Add;
 use core::time::Duration;
 
-/// A moment, counted from the supervisor's beginning on a clock that never jumps.
+/// Nanoseconds since the supervisor started, on a monotonic clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(u64);
 
 impl Time {
-    /// The beginning.
+    /// The start of the supervisor.
     pub const ZERO: Self = Self(0);
 
-    /// The moment so many nanoseconds after the beginning.
+    /// From nanoseconds since the start.
     #[must_use]
     pub const fn from_nanos(nanoseconds: u64) -> Self {
         Self(nanoseconds)
     }
 
-    /// Nanoseconds since the beginning.
+    /// Nanoseconds since the start.
     #[must_use]
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// How long after an earlier moment this is; nothing if it is not after it.
+    /// The time since `earlier`; zero if `earlier` is later.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
@@ -33,9 +35,25 @@ impl Time {
 impl Add<Duration> for Time {
     type Output = Self;
 
-    /// A moment later; the end of time (in 584 years) is never passed.
+    /// Saturates after 584 years.
     fn add(self, duration: Duration) -> Self {
         let nanoseconds = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         Self(self.0.saturating_add(nanoseconds))
     }
+}
+
+/// A duration as logs and reports print it: `250µs`, `100ms`, `5.6s`, `1m30s`, `2h0m5s`.
+pub(crate) fn fmt_duration(duration: Duration) -> impl fmt::Display {
+    fmt::from_fn(move |out| match (duration.as_secs(), duration.subsec_nanos()) {
+        (0, 0) => out.write_str("0s"),
+        (0, nanoseconds) if nanoseconds < 1_000_000 => write!(out, "{}µs", nanoseconds / 1_000),
+        (0, nanoseconds) => write!(out, "{}ms", nanoseconds / 1_000_000),
+        (seconds, nanoseconds) if seconds < 60 && nanoseconds >= 1_000_000 => {
+            let fraction = format!("{:03}", nanoseconds / 1_000_000);
+            write!(out, "{seconds}.{}s", fraction.trim_end_matches('0'))
+        }
+        (seconds, _) if seconds < 60 => write!(out, "{seconds}s"),
+        (seconds, _) if seconds < 3_600 => write!(out, "{}m{}s", seconds / 60, seconds % 60),
+        (seconds, _) => write!(out, "{}h{}m{}s", seconds / 3_600, seconds / 60 % 60, seconds % 60),
+    })
 }

@@ -54,9 +54,9 @@ use containerpilot_core::event::Code;
 use containerpilot_core::ids::{JobIx, RunId};
 use containerpilot_core::input::{ExitStatus, Input, Instance};
 use containerpilot_core::plan::{Plan, Signal};
-use containerpilot_core::rules::command::{Command, RequestId};
+use containerpilot_core::request::{Command, RequestId};
 use containerpilot_core::state::journal::Event;
-use containerpilot_core::{Aim, Core, JobStatus, Phase, State, Time};
+use containerpilot_core::{Core, JobStatus, Phase, State, StopStage, Time};
 
 use self::model::{JobModel, Pending, RunModel, Seen};
 use self::reload::Reloading;
@@ -246,7 +246,7 @@ impl<'a> Witness<'a> {
         }
         for (job, status) in after.iter().enumerate() {
             self.see_birth(job, status)?;
-            if self.jobs[job].incarnation != status.incarnation {
+            if self.jobs[job].generation != status.generation {
                 return self.broken("W9", job, "it has more lives than ends");
             }
         }
@@ -373,7 +373,7 @@ impl<'a> Witness<'a> {
         let failed = !status.is_success() || timed_out;
         model.last_failure = if failed { Some(status.code().max(1)) } else { None };
         model.ended_at = Some(now);
-        model.was_asked = self.between[job].aim == Aim::Term && started;
+        model.was_asked = self.between[job].stop_stage == Some(StopStage::Terminate) && started;
         let began = ended.and_then(|run| run.started).filter(|_| started).unwrap_or(now);
         let seen = &mut self.seen[job];
         (seen.ended, seen.ends_now) = (true, true);
@@ -398,7 +398,7 @@ impl<'a> Witness<'a> {
                 None => Err(self.says("X1", "an answer to nobody")),
             },
             Effect::Log(entry) => {
-                if entry.message.contains("defect") {
+                if entry.message.contains("bug:") {
                     return Err(self.says("core", entry.message.clone()));
                 }
                 Ok(())
@@ -410,9 +410,9 @@ impl<'a> Witness<'a> {
 
     fn check_state(&self, job: usize, status: &JobStatus) -> Check {
         let before = &self.before[job];
-        let same = before.incarnation == status.incarnation;
-        let back =
-            before.state == State::Complete && status.state != State::Complete || status.aim < before.aim;
+        let same = before.generation == status.generation;
+        let back = before.state == State::Complete && status.state != State::Complete
+            || status.stop_stage < before.stop_stage;
         if same && back {
             return self.broken("W9", job, "it is brought back");
         }
@@ -420,7 +420,7 @@ impl<'a> Witness<'a> {
         if complete != self.jobs[job].stopped.is_some() {
             return self.broken("W9", job, "complete and stopped are not the same");
         }
-        if (status.aim > Aim::Up) != self.jobs[job].stopping.is_some() {
+        if (status.stop_stage > None) != self.jobs[job].stopping.is_some() {
             return self.broken("S2", job, "stopping was not said");
         }
         if status.run != self.jobs[job].run.as_ref().map(|run| run.run) {

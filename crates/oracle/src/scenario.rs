@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use containerpilot_core::input::{ExitStatus, Instance, StartErrorKind};
 use containerpilot_core::plan::{Plan, Signal};
-use containerpilot_core::rules::command::Command;
+use containerpilot_core::request::Command;
 
 use crate::catalog::{Fate, Incident};
 

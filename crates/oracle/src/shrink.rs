@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use containerpilot_core::ids::JobIx;
 use containerpilot_core::plan::{AtEnd, Catalog, Job, OnUnhealthy, Probe, Restarts, Signal};
-use containerpilot_core::rules::command::Command;
+use containerpilot_core::request::Command;
 
 use crate::invariants::Violation;
 use crate::random::at_startup;

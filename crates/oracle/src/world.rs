@@ -15,10 +15,10 @@ use std::time::Duration;
 use containerpilot_core::effect::Effect;
 use containerpilot_core::ids::{CheckRun, JobIx, RunId, WatchIx};
 use containerpilot_core::input::Input;
+use containerpilot_core::plan::diff::Moves;
 use containerpilot_core::plan::{Catalog, Signal};
-use containerpilot_core::report::plan_diff::reloads_at;
-use containerpilot_core::rules::command::{Command, RequestId};
-use containerpilot_core::rules::reload::Moves;
+use containerpilot_core::request::{Command, RequestId};
+use containerpilot_core::rules::signals::reloads_at;
 use containerpilot_core::{Core, Phase, Time};
 
 use self::programs::{Probe, Program};
@@ -180,7 +180,7 @@ fn write_down(timeline: &mut String, now: Time, input: &str, effects: &[Effect],
             "{:14}    job {nth}: {:?}/{:?} run {:?} healthy {:?} restarts {} {:?}",
             "",
             status.state,
-            status.aim,
+            status.stop_stage,
             status.run.map(|run| run.0),
             status.healthy,
             status.restarts,

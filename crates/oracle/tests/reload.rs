@@ -10,7 +10,7 @@ use containerpilot_core::event::Code;
 use containerpilot_core::ids::{CheckRun, JobIx, RunId};
 use containerpilot_core::input::{ExitStatus, Input};
 use containerpilot_core::plan::{Plan, Role, Signal, Trigger};
-use containerpilot_core::rules::command::{Answer, Command, RequestId};
+use containerpilot_core::request::{Answer, Command, RequestId};
 use containerpilot_core::{Core, Phase, Time};
 use containerpilot_oracle::nth_seed;
 use containerpilot_oracle::random::scenario;

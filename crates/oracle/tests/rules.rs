@@ -10,7 +10,7 @@ use containerpilot_core::plan::{
     AtEnd, Check, Command, EventPattern, Health, Job, OnUnhealthy, Plan, Probe, Repeat, Restarts, Role,
     Signal, Status, Trigger, Watch,
 };
-use containerpilot_core::rules::command::{Answer, Command as Order, RequestId};
+use containerpilot_core::request::{Answer, Command as Order, RequestId};
 use containerpilot_core::{Core, Phase, State, Time};
 use containerpilot_oracle::random::{consul, plain_job, plain_plan, service};
 use containerpilot_oracle::world::pid_of;
@@ -531,5 +531,5 @@ fn x2_a_job_with_nothing_to_run_lives_and_ends_in_one_step_as_often_as_it_is_sta
     bench.at(0, by_hand(Order::Start(JobIx(1))));
     bench.at(1, Input::Ready);
     assert_eq!((bench.count(Code::Stopping), bench.count(Code::Stopped)), (2, 2));
-    assert_eq!((bench.state(1), bench.core.status(JobIx(1)).incarnation), (State::Complete, 1));
+    assert_eq!((bench.state(1), bench.core.status(JobIx(1)).generation), (State::Complete, 1));
 }

@@ -7,7 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use containerpilot_core::Ending;
+use containerpilot_core::StopReason;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{Job, Plan, Role};
 use containerpilot_core::rng::Rng;
@@ -235,9 +235,9 @@ impl<'a> Explorer<'a> {
                 continue;
             };
             let waits = view.word == "waiting" && lane.runs_at_end == 0 && hopes(job);
-            let lost = matches!(view.ending, Some(Ending::Unreachable | Ending::GaveUp));
+            let lost = matches!(view.stop_reason, Some(StopReason::Unreachable | StopReason::StartTimeout));
             // A ring of jobs is given up at once, and with the last of them the container ends.
-            let ring = view.ending == Some(Ending::Unreachable) && self.is_in_ring(job);
+            let ring = view.stop_reason == Some(StopReason::Unreachable) && self.is_in_ring(job);
             if waits || ring {
                 findings.push((Finding::WaitsForEver(job.name.clone()), view.sentences.clone()));
             } else if lost && lane.runs_at_end == 0 && course.asked_to_stop.is_some() && hopes(job) {

@@ -8,7 +8,7 @@ use containerpilot_core::ids::{CheckRun, EventId, JobIx, RunId};
 use containerpilot_core::input::Input;
 use containerpilot_core::plan::{Level, Plan, Signal, Trigger};
 use containerpilot_core::state::journal::{Event, Origin};
-use containerpilot_core::{Aim, Answer, Core, Phase as Running, Time};
+use containerpilot_core::{Answer, Core, Phase as Running, Time};
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::expect;
@@ -301,7 +301,8 @@ impl Player<'_> {
             Effect::CancelCheck { run } => {
                 // One that has used up its time has failed; one that is not wanted any more has not.
                 let job = self.checks.get(run).and_then(|name| self.core.job_named(name));
-                let wanted = job.map(|job| self.core.status(job)).is_some_and(|status| status.aim == Aim::Up);
+                let wanted =
+                    job.map(|job| self.core.status(job)).is_some_and(|status| status.stop_stage == None);
                 if !wanted || self.core.maintenance() {
                     self.checks.remove(run);
                 }
@@ -378,7 +379,7 @@ impl Player<'_> {
     fn view(&self, job: JobIx) -> View {
         let status = self.core.status(job);
         let sentences = self.core.explain(job).sentences();
-        View { word: status.word(), healthy: status.healthy, ending: status.ending, sentences }
+        View { word: status.word(), healthy: status.healthy, stop_reason: status.stop_reason, sentences }
     }
 
     /// Looks at the jobs that somebody wants to see at this moment.

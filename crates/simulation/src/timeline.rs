@@ -7,7 +7,7 @@ use containerpilot_config::values::signal_name;
 use containerpilot_core::event::Code;
 use containerpilot_core::input::ExitStatus;
 use containerpilot_core::plan::{Signal, Status};
-use containerpilot_core::{Aim, Ending, JobStatus, State, Time};
+use containerpilot_core::{JobStatus, State, StopReason, Time};
 use std::collections::BTreeMap;
 
 use crate::moment::{ADVERTISED, EXIT, KILLED, Moment, RELOADED, STARTS, WITHDRAWN};
@@ -164,10 +164,10 @@ impl Phase {
     /// What a job in this state is doing.
     #[must_use]
     pub fn of(status: &JobStatus, has_health: bool) -> Self {
-        match (status.state, status.aim) {
+        match (status.state, status.stop_stage) {
             (State::Complete, _) if status.word() == "failed" => Self::Failed,
             (State::Complete, _) => Self::Complete,
-            (_, Aim::Hooks | Aim::Withdraw | Aim::Drain | Aim::Term) => Self::Stopping,
+            (_, Some(_)) => Self::Stopping,
             (State::Waiting, _) => Self::Waiting,
             (State::Starting, _) => Self::Starting,
             (State::Delaying, _) => Self::Delaying,
@@ -243,7 +243,7 @@ pub struct View {
     /// Whether it is healthy.
     pub healthy: Option<bool>,
     /// Why it stops or is complete.
-    pub ending: Option<Ending>,
+    pub stop_reason: Option<StopReason>,
     /// Why, in sentences.
     pub sentences: Vec<String>,
 }

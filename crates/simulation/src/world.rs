@@ -11,9 +11,9 @@ use containerpilot_core::Time;
 use containerpilot_core::effect::Effect;
 use containerpilot_core::ids::{CheckRun, JobIx, RunId, WatchIx};
 use containerpilot_core::input::{ExitStatus, Input, Instance};
+use containerpilot_core::plan::diff::Moves;
 use containerpilot_core::plan::{Job, Plan, Signal, Watch};
-use containerpilot_core::rules::command::{Command, RequestId};
-use containerpilot_core::rules::reload::Moves;
+use containerpilot_core::request::{Command, RequestId};
 use containerpilot_core::state::timer_queue::{Place, TimerQueue};
 use std::collections::BTreeMap;
 

@@ -1,73 +1,73 @@
-//! What the log hears of the conversation with the catalog: every change of state once, and no single try (D5).
+//! Connectivity of the catalog: reports every change once, and no single attempt (D5).
 
 use alloc::collections::BTreeSet;
 
-/// How a request fared.
+/// The result of a request, as far as connectivity is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fared {
-    /// It was answered as it should be.
+    /// It was answered.
     Well,
-    /// The catalog is away, slow, or out of order.
+    /// The catalog is unreachable, slow or broken.
     Away,
-    /// The catalog is there, and says no.
+    /// The catalog refused it.
     Refused,
 }
 
-/// A change that should be told.
+/// A change to report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum News {
-    /// The catalog went away.
+    /// The catalog has become unavailable.
     Away,
-    /// The catalog is back for everybody.
+    /// The catalog is available again, for all clients.
     Back,
-    /// The catalog refuses this one.
+    /// The catalog refuses the requests of this client.
     Refused,
-    /// The catalog takes this one again.
+    /// The catalog accepts the requests of this client again.
     Accepted,
 }
 
-/// What is known of the catalog by those who ask it, by their names.
+/// The connectivity of the catalog, as its clients (services and watches) see it.
 ///
-/// It is away as long as it is away for one of them: whoever waits in vain for an answer is not contradicted by another
-/// whose connection is still good, and the log does not go back and forth between the two.
+/// The catalog counts as unavailable while it is unavailable for one client. A client whose connection still works does
+/// not contradict another one, so the log does not alternate between the two.
 #[derive(Clone, Debug)]
 pub struct Contact<K> {
-    /// That it is away has been told, and nothing else since.
-    told_away: bool,
+    /// True if `Away` was the last change reported.
+    reported_away: bool,
     away: BTreeSet<K>,
     refused: BTreeSet<K>,
 }
 
 impl<K> Default for Contact<K> {
     fn default() -> Self {
-        Self { told_away: false, away: BTreeSet::new(), refused: BTreeSet::new() }
+        Self { reported_away: false, away: BTreeSet::new(), refused: BTreeSet::new() }
     }
 }
 
 impl<K: Ord> Contact<K> {
-    /// One of them had an answer, or none. What is to be told, in order.
-    pub fn heard(&mut self, who: K, fared: Fared) -> [Option<News>; 2]
+    /// Records the result of a client's request. Returns the changes to report, in order.
+    pub fn heard(&mut self, client: K, fared: Fared) -> [Option<News>; 2]
     where
         K: Clone,
     {
-        let was_refused = self.refused.contains(&who);
+        let was_refused = self.refused.contains(&client);
         match fared {
             Fared::Well => {
-                self.away.remove(&who);
-                self.refused.remove(&who);
+                self.away.remove(&client);
+                self.refused.remove(&client);
             }
             Fared::Away => {
-                // It stays refused, until it is known not to be.
-                self.away.insert(who);
+                // It stays refused until a request is accepted.
+                self.away.insert(client);
             }
             Fared::Refused => {
-                self.away.remove(&who);
-                self.refused.insert(who);
+                self.away.remove(&client);
+                self.refused.insert(client);
             }
         }
         let away = !self.away.is_empty();
-        let contact = (away != self.told_away).then_some(if away { News::Away } else { News::Back });
-        self.told_away = away;
+        let contact = (away != self.reported_away).then_some(if away { News::Away } else { News::Back });
+        self.reported_away = away;
         let own = match (was_refused, fared) {
             (false, Fared::Refused) => Some(News::Refused),
             (true, Fared::Well) => Some(News::Accepted),
@@ -76,10 +76,10 @@ impl<K: Ord> Contact<K> {
         [contact, own]
     }
 
-    /// One of them asks no more. That says nothing about the catalog, not even if it was the last one to find it away:
-    /// the next answer does.
-    pub fn forget(&mut self, who: &K) {
-        self.refused.remove(who);
-        self.away.remove(who);
+    /// Removes a client that sends no more requests. This reports nothing, even if it was the last client for which the
+    /// catalog was unavailable; the next result does.
+    pub fn forget(&mut self, client: &K) {
+        self.refused.remove(client);
+        self.away.remove(client);
     }
 }

@@ -1,23 +1,20 @@
-//! Keeping a catalog true: what is wanted of a service, what the catalog is believed to have, and the next request that
-//! makes the two equal (D5, H6).
+//! The reconciler of one service: compares the desired state with what the catalog is believed to have, and chooses the
+//! next request that makes the two equal (D5, H6).
 //!
 //! ```text
-//! wanted      believed               next request                  then
-//! ---------   --------------------   ---------------------------   -----------------------------------------------
-//! absent      gone                   none                          withdrawn
-//! absent      there, or perhaps      Deregister                    gone
-//! present     gone, or perhaps       Register with the status      there; the status is told once more, because a
-//!                                                                  catalog keeps that of a service it knew already
-//! present     there, other status    Update                        there, with the status
-//! present     there, heartbeat due   Update                        there, trusted for another TTL
+//! desired     believed                     next request                 then
+//! ---------   --------------------------   --------------------------   ---------------------------------------------
+//! absent      absent                       none                         deregistered
+//! absent      present or unknown           Deregister                   absent
+//! present     absent or unknown            Register with the status     present; the status is sent again, because a
+//!                                                                       catalog keeps that of a service it has known
+//! present     present, other status        Update                       present, with the status
+//! present     present, heartbeat due       Update                       present, for another TTL
 //! ```
 //!
-//! There is never more than one request at a time. "Forgotten" as an answer means gone. A request without an answer
-//! may yet be carried out, now or later (a frozen agent does when it thaws): what it was about is in doubt, and when
-//! the doubt has had its time everything is told once more.
-//!
-//! [`Contact`] says when the log has something to say about all that, and [`Follow`](follow::Follow) is the same
-//! idea for watches.
+//! There is at most one request at a time. `Forgotten` as an answer means absent. A request without an answer may still
+//! be carried out later (a suspended agent does when it resumes): its result is in doubt, and everything is sent again
+//! when the doubt has passed.
 
 use core::time::Duration;
 
@@ -26,133 +23,133 @@ use crate::plan::Status;
 use crate::rng::Rng;
 use crate::time::Time;
 
-/// The first delay before a request is made again.
+/// The first retry delay.
 const FIRST_DELAY: Duration = Duration::from_millis(100);
-/// The longest such delay, unless heartbeats come faster.
+/// The longest retry delay, unless heartbeats come faster.
 const LONGEST_DELAY: Duration = Duration::from_secs(5);
-/// For how long a request that was not answered may still be carried out.
+/// How long a request that was not answered may still be carried out.
 pub const DOUBT: Duration = Duration::from_secs(15);
-/// How often a service is told to leave the catalog when the supervisor leaves itself and the answers are bad.
-const LAST_TRIES: u32 = 2;
+/// How often deregistering is attempted when the supervisor exits.
+const LAST_ATTEMPTS: u32 = 2;
 
-/// What the machine must know of a service.
+/// What the reconciler needs to know about a service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// How long the catalog trusts a heartbeat.
+    /// The TTL of its check.
     pub ttl: Duration,
-    /// How often heartbeats come; also the longest time between two tries.
+    /// The interval of heartbeats; also the longest retry delay.
     pub pace: Duration,
-    /// Whether the catalog drops a critical service by itself, as it was asked to: it is then not put back.
+    /// True if the catalog deregisters a critical service by itself. It is then not registered again.
     pub drops_critical: bool,
 }
 
-/// Something to ask of the catalog.
+/// A request to the catalog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// Put the service there, with its check in this status.
+    /// Register the service, with its check in this status.
     Register(Status),
-    /// Tell the status; for a passing service, this is the heartbeat.
+    /// Update the status; for a passing service, this is the heartbeat.
     Update(Status),
-    /// Take the service out.
+    /// Deregister the service.
     Deregister,
 }
 
-/// What became of a request.
+/// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It was carried out.
     Done,
-    /// The catalog knows no such service, or no such check.
+    /// The catalog does not know the service or its check.
     Forgotten,
-    /// It was refused, or never arrived: nothing has changed.
+    /// It was refused or never arrived: nothing has changed.
     Failed,
-    /// There was no answer, or none that can be believed: it may have been carried out, or may yet be.
+    /// No valid answer: it may have been carried out, or may still be.
     Unknown,
 }
 
-/// What to do now.
+/// What to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Ask, and say what became of it.
+    /// Send the request, and report its outcome.
     Ask(Request),
-    /// Nothing before this moment; at all, if there is none.
+    /// Nothing before this time; nothing at all if there is none.
     Wait(Option<Time>),
-    /// Nothing any more: the supervisor leaves, and the service is out of the catalog, or cannot be got out.
+    /// The supervisor exits, and the service is deregistered or cannot be.
     Over,
 }
 
 /// What the catalog is believed to have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Believed {
-    Gone,
-    Perhaps,
-    There,
+    Absent,
+    Unknown,
+    Present,
 }
 
-/// One service and its catalog.
+/// The reconciler of one service.
 #[derive(Clone, Debug)]
 pub struct Reconciler {
     settings: Settings,
     wanted: Wanted,
     believed: Believed,
-    /// What was believed before the request that is under way.
+    /// What was believed before the pending request.
     before: Believed,
-    /// The status that was told and taken.
-    told: Option<Status>,
-    /// Whether a heartbeat waits to be sent.
+    /// The status that the catalog has accepted.
+    sent: Option<Status>,
+    /// True if a heartbeat is due.
     due: bool,
-    asked: Option<Request>,
-    /// Whether the definition has changed while a request was under way.
+    pending: Option<Request>,
+    /// True if the definition has changed while a request was pending.
     outdated: bool,
-    /// Whether the last that succeeded was a registration.
+    /// True if the last successful request was a registration.
     just_registered: bool,
     failures: u32,
     not_before: Time,
-    /// When a status that nobody sends heartbeats for is told again.
+    /// When a status without heartbeats is sent again.
     refresh_at: Option<Time>,
-    /// When everything is told once more, because something was in doubt.
+    /// When everything is sent again, because a result was in doubt.
     doubt_until: Option<Time>,
-    /// Whether somebody waits to hear that the service is out.
-    leaving_awaited: bool,
+    /// True if the job waits for the deregistration.
+    deregistration_awaited: bool,
     withdrawn: bool,
-    /// How many tries are left, once the supervisor leaves.
-    last_tries: Option<u32>,
+    /// The attempts left, once the supervisor exits.
+    last_attempts: Option<u32>,
     rng: Rng,
 }
 
 impl Reconciler {
-    /// A service that is not in the catalog and need not be. The seed spreads retries of many over time.
+    /// A service that is neither registered nor desired. The seed spreads the retries of many services over time.
     #[must_use]
     pub const fn new(settings: Settings, seed: u64) -> Self {
         Self {
             settings,
             wanted: Wanted::Absent,
-            believed: Believed::Gone,
-            before: Believed::Gone,
-            told: None,
+            believed: Believed::Absent,
+            before: Believed::Absent,
+            sent: None,
             due: false,
-            asked: None,
+            pending: None,
             outdated: false,
             just_registered: false,
             failures: 0,
             not_before: Time::ZERO,
             refresh_at: None,
             doubt_until: None,
-            leaving_awaited: false,
+            deregistration_awaited: false,
             withdrawn: false,
-            last_tries: None,
+            last_attempts: None,
             rng: Rng::new(seed),
         }
     }
 
-    /// What is wanted from now on. A change is tried at once, however bad the last answers were: a failed check must
-    /// not wait for a delay that was meant for heartbeats.
+    /// Sets the desired state. A change is sent at once, without the retry delay of earlier requests: a failed check must
+    /// not wait for it.
     pub fn want(&mut self, now: Time, wanted: Wanted) {
-        if self.last_tries.is_some() {
+        if self.last_attempts.is_some() {
             return;
         }
-        self.leaving_awaited = wanted == Wanted::Absent;
-        if self.leaving_awaited {
+        self.deregistration_awaited = wanted == Wanted::Absent;
+        if self.deregistration_awaited {
             self.due = false;
         } else {
             self.withdrawn = false;
@@ -160,67 +157,67 @@ impl Reconciler {
         if self.wanted != wanted {
             self.wanted = wanted;
             self.not_before = now;
-            // Whatever was wanted in between, and whatever became of that: it is told anew.
-            (self.told, self.refresh_at) = (None, None);
+            // Whatever happened to earlier requests, the status is sent again.
+            (self.sent, self.refresh_at) = (None, None);
         }
-        self.say_withdrawn();
+        self.update_withdrawn();
     }
 
-    /// The service has another definition, which has to be registered.
+    /// The service has another definition, which must be registered.
     pub fn redefine(&mut self, settings: Settings) {
         self.settings = settings;
-        self.outdated = self.asked.is_some();
-        if self.believed == Believed::There {
-            self.believed = Believed::Perhaps;
+        self.outdated = self.pending.is_some();
+        if self.believed == Believed::Present {
+            self.believed = Believed::Unknown;
         }
     }
 
-    /// The service is healthy still.
+    /// A heartbeat is due.
     pub fn beat(&mut self) {
         self.due = matches!(self.wanted, Wanted::Present(_));
     }
 
-    /// The supervisor leaves: the service is to be out, but not for every price.
+    /// The supervisor exits: the service is deregistered, with a bounded number of attempts.
     pub fn leave(&mut self, now: Time) {
         self.want(now, Wanted::Absent);
-        self.last_tries = Some(LAST_TRIES);
+        self.last_attempts = Some(LAST_ATTEMPTS);
         self.not_before = now;
         self.doubt_until = None;
     }
 
-    /// What to do now. After [`Step::Ask`], nothing until [`Reconciler::done`].
+    /// What to do next. After [`Step::Ask`], nothing until [`Reconciler::done`].
     pub fn next(&mut self, now: Time) -> Step {
-        if self.asked.is_some() {
+        if self.pending.is_some() {
             return Step::Wait(None);
         }
-        if self.last_tries == Some(0) || (self.last_tries.is_some() && self.is_gone()) {
+        if self.last_attempts == Some(0) || (self.last_attempts.is_some() && self.is_absent()) {
             return Step::Over;
         }
         match self.needed(now) {
             Err(later) => Step::Wait(later),
             Ok(_) if now < self.not_before => Step::Wait(Some(self.not_before)),
             Ok(request) => {
-                self.asked = Some(request);
+                self.pending = Some(request);
                 self.before = self.believed;
                 if matches!(request, Request::Register(_)) {
-                    self.believed = Believed::Perhaps;
+                    self.believed = Believed::Unknown;
                 }
                 Step::Ask(request)
             }
         }
     }
 
-    /// The request that brings the two together, or when there may be one.
+    /// The request that is needed now; otherwise when one may be needed.
     fn needed(&self, now: Time) -> Result<Request, Option<Time>> {
         let again = self.doubt_until.is_some_and(|until| until <= now)
             || self.refresh_at.is_some_and(|refresh| refresh <= now);
         let later = [self.doubt_until, self.refresh_at].into_iter().flatten().min();
         match (self.wanted, self.believed) {
-            (Wanted::Absent, Believed::Gone) if again => Ok(Request::Deregister),
-            (Wanted::Absent, Believed::Gone) => Err(later),
+            (Wanted::Absent, Believed::Absent) if again => Ok(Request::Deregister),
+            (Wanted::Absent, Believed::Absent) => Err(later),
             (Wanted::Absent, _) => Ok(Request::Deregister),
-            (Wanted::Present(status), Believed::There) => {
-                if self.told != Some(status) || self.due || again {
+            (Wanted::Present(status), Believed::Present) => {
+                if self.sent != Some(status) || self.due || again {
                     Ok(Request::Update(status))
                 } else {
                     Err(later)
@@ -230,34 +227,34 @@ impl Reconciler {
         }
     }
 
-    /// What became of the request.
+    /// Records the outcome of the pending request.
     pub fn done(&mut self, now: Time, outcome: Outcome) {
-        let Some(request) = self.asked.take() else { return };
+        let Some(request) = self.pending.take() else { return };
         match (outcome, request) {
             (Outcome::Done, Request::Register(_)) => {
-                // Whether it was of use is known when the status has been taken, too.
+                // The retry delay is reset only when the status is accepted, too.
                 self.not_before = now;
                 self.just_registered = true;
-                self.told = None;
-                self.believed = if self.outdated { Believed::Perhaps } else { Believed::There };
+                self.sent = None;
+                self.believed = if self.outdated { Believed::Unknown } else { Believed::Present };
             }
             (Outcome::Done, Request::Update(status)) => {
                 self.succeeded(now);
                 self.just_registered = false;
-                self.told = Some(status);
+                self.sent = Some(status);
                 self.due = false;
-                self.refresh_at = self.refreshes(status).then(|| now + self.refresh_pace());
+                self.refresh_at = self.needs_refresh(status).then(|| now + self.refresh_interval());
                 if self.outdated {
-                    self.believed = Believed::Perhaps;
+                    self.believed = Believed::Unknown;
                 }
             }
             (Outcome::Done | Outcome::Forgotten, Request::Deregister) => {
                 self.succeeded(now);
-                self.gone();
+                self.set_absent();
             }
             (Outcome::Forgotten, Request::Update(_)) => {
-                self.gone();
-                // One that takes a service and knows nothing of it in the next moment is not asked in a loop.
+                self.set_absent();
+                // A catalog that forgets a service at once must not cause a loop without delay.
                 if self.just_registered {
                     self.failed(now)
                 } else {
@@ -266,60 +263,60 @@ impl Reconciler {
                 self.just_registered = false;
             }
             (Outcome::Failed | Outcome::Forgotten, _) => {
-                let changed = self.outdated && self.before == Believed::There;
-                self.believed = if changed { Believed::Perhaps } else { self.before };
+                let changed = self.outdated && self.before == Believed::Present;
+                self.believed = if changed { Believed::Unknown } else { self.before };
                 self.failed(now);
             }
             (Outcome::Unknown, _) => {
-                self.told = None;
+                self.sent = None;
                 self.doubt_until = Some(now + DOUBT);
                 self.failed(now);
             }
         }
         self.outdated = false;
         if request == Request::Deregister && matches!(outcome, Outcome::Failed | Outcome::Unknown) {
-            // It is tried again, but nobody has to wait for that.
-            self.withdrawn |= core::mem::take(&mut self.leaving_awaited);
+            // It is retried, but the job does not wait for that.
+            self.withdrawn |= core::mem::take(&mut self.deregistration_awaited);
         }
-        self.say_withdrawn();
+        self.update_withdrawn();
     }
 
-    /// Whether the service has left the catalog, or cannot be got out, since it was last wanted out. Said once.
+    /// Returns true once after the service was deregistered, or deregistering has failed.
     pub fn take_withdrawn(&mut self) -> bool {
         core::mem::take(&mut self.withdrawn)
     }
 
-    /// Whether catalog and wish are believed to be the same.
+    /// Returns true if the catalog is believed to have the desired state.
     #[must_use]
     pub fn is_settled(&self) -> bool {
-        self.asked.is_none()
+        self.pending.is_none()
             && match self.wanted {
-                Wanted::Absent => self.believed == Believed::Gone,
+                Wanted::Absent => self.believed == Believed::Absent,
                 Wanted::Present(status) => {
-                    self.believed == Believed::There && self.told == Some(status) && !self.due
+                    self.believed == Believed::Present && self.sent == Some(status) && !self.due
                 }
             }
     }
 
-    /// How long a request may take: so that a heartbeat can be tried again within the TTL.
+    /// How long a request may take, so that a heartbeat can be retried within the TTL.
     #[must_use]
     pub fn deadline(&self) -> Duration {
         (self.settings.ttl / 3).clamp(Duration::from_millis(500), Duration::from_secs(5))
     }
 
-    fn is_gone(&self) -> bool {
-        self.wanted == Wanted::Absent && self.believed == Believed::Gone && self.asked.is_none()
+    fn is_absent(&self) -> bool {
+        self.wanted == Wanted::Absent && self.believed == Believed::Absent && self.pending.is_none()
     }
 
-    fn say_withdrawn(&mut self) {
-        if self.is_gone() {
-            self.withdrawn |= core::mem::take(&mut self.leaving_awaited);
+    fn update_withdrawn(&mut self) {
+        if self.is_absent() {
+            self.withdrawn |= core::mem::take(&mut self.deregistration_awaited);
         }
     }
 
-    fn gone(&mut self) {
-        self.believed = Believed::Gone;
-        (self.told, self.due, self.refresh_at) = (None, false, None);
+    fn set_absent(&mut self) {
+        self.believed = Believed::Absent;
+        (self.sent, self.due, self.refresh_at) = (None, false, None);
     }
 
     fn succeeded(&mut self, now: Time) {
@@ -334,13 +331,13 @@ impl Reconciler {
         let longest = self.settings.pace.clamp(FIRST_DELAY, LONGEST_DELAY);
         self.not_before = now + delay(&mut self.rng, self.failures, longest);
         self.failures = self.failures.saturating_add(1);
-        if let Some(tries) = &mut self.last_tries {
-            *tries = tries.saturating_sub(1);
+        if let Some(attempts) = &mut self.last_attempts {
+            *attempts = attempts.saturating_sub(1);
         }
     }
 
-    /// Whether a status has to be told again by ourselves: for a passing one there are heartbeats.
-    const fn refreshes(&self, status: Status) -> bool {
+    /// Returns true if a status must be sent again from time to time. A passing service has heartbeats.
+    const fn needs_refresh(&self, status: Status) -> bool {
         match status {
             Status::Passing => false,
             Status::Warning => true,
@@ -348,12 +345,12 @@ impl Reconciler {
         }
     }
 
-    fn refresh_pace(&self) -> Duration {
+    fn refresh_interval(&self) -> Duration {
         self.settings.pace.min(self.settings.ttl / 3).max(FIRST_DELAY)
     }
 }
 
-/// The delay after so many failures in a row: it doubles, and lies somewhere in its upper half.
+/// The retry delay: it doubles with every failure, with a random share of its upper half.
 pub(crate) fn delay(rng: &mut Rng, failures: u32, longest: Duration) -> Duration {
     let doubled = 1_u32.checked_shl(failures.min(16)).unwrap_or(u32::MAX);
     let delay = FIRST_DELAY.saturating_mul(doubled).min(longest);

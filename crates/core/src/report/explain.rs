@@ -10,10 +10,10 @@ use crate::ids::JobIx;
 use crate::plan::Trigger;
 use crate::report::status::{Awaited, JobOverview};
 use crate::report::words;
-use crate::rules::run::fmt_duration;
-use crate::state::job::{Aim, Ending, State};
+use crate::state::job::{State, StopReason, StopStage};
 use crate::state::journal::Event;
 use crate::state::supervisor::{Core, Phase};
+use crate::time::{Time, fmt_duration};
 
 /// How many jobs a chain of unmet conditions is followed through.
 const MAX_DEPTH: usize = 8;
@@ -65,7 +65,7 @@ impl Core {
 
     fn causes(&self, job: JobIx) -> Vec<Cause> {
         let mut causes = Vec::new();
-        let mut next = self.job(job).cause;
+        let mut next = self.job(job).cause_event().copied();
         while let Some(event) = next
             && causes.len() < MAX_CAUSES
         {
@@ -78,28 +78,28 @@ impl Core {
     /// The name and the current state of a job, in one line.
     fn summary(&self, job: JobIx) -> String {
         let (planned, state) = (self.planned(job), self.job(job));
-        let text = match (state.state(), state.aim()) {
+        let text = match (state.state(), state.stop_stage()) {
             _ if self.phase == Phase::Beginning => "waiting for the supervisor to start".into(),
             (State::Complete, _) => self.completion(job),
-            (State::Waiting, Aim::Up) => match planned.when.trigger {
+            (State::Waiting, None) => match planned.when.trigger {
                 Trigger::Interval(_) => "waiting for its next run".into(),
                 _ => "waiting to start".into(),
             },
-            (State::Starting, Aim::Up) => "starting".into(),
-            (State::Running, Aim::Up) => self.current_run(job),
-            (State::Delaying, Aim::Up) => "exited, waiting to restart".into(),
-            (_, Aim::Hooks) => "stopping: waiting for hooks".into(),
-            (_, Aim::Withdraw) => "stopping: waiting for deregistration".into(),
-            (_, Aim::Drain) => "stopping: draining".into(),
-            (_, Aim::Term) => format!("stopping: sent {}", words::signal_name(planned.stop.signal)),
+            (State::Starting, None) => "starting".into(),
+            (State::Running, None) => self.current_run(job),
+            (State::Delaying, None) => "exited, waiting to restart".into(),
+            (_, Some(StopStage::Hooks)) => "stopping: waiting for hooks".into(),
+            (_, Some(StopStage::Deregister)) => "stopping: waiting for deregistration".into(),
+            (_, Some(StopStage::Drain)) => "stopping: draining".into(),
+            (_, Some(StopStage::Terminate)) => format!("stopping: sent {}", words::signal_name(planned.stop.signal)),
         };
         format!("{}: {text}", planned.name)
     }
 
     fn current_run(&self, job: JobIx) -> String {
         let (planned, state) = (self.planned(job), self.job(job));
-        let since = fmt_duration(self.now.since(state.started_at));
-        let mut text = match state.pid {
+        let since = fmt_duration(self.now.since(state.started_at.unwrap_or(Time::ZERO)));
+        let mut text = match state.pid() {
             Some(pid) => format!("running for {since} (pid {pid})"),
             None => format!("checked for {since}"),
         };
@@ -117,22 +117,22 @@ impl Core {
         let state = self.job(job);
         let mut last_run = state
             .last_exit
-            .map_or_else(|| "never ran".into(), |exit| format!("last run {}", words::exit(exit)));
-        if state.out_of_memory {
-            last_run += " (out of memory)";
+            .map_or_else(|| "never ran".into(), |exit| format!("last run {}", words::exit(exit.status)));
+        if let Some(exit) = state.last_exit {
+            if exit.out_of_memory {
+                last_run += " (out of memory)";
+            }
+            last_run += &format!(" {} ago", fmt_duration(self.now.since(exit.at)));
         }
-        if let Some(at) = state.ended_at {
-            last_run += &format!(" {} ago", fmt_duration(self.now.since(at)));
-        }
-        match state.ending {
-            Some(Ending::ByHand) => format!("stopped by hand, {last_run}"),
-            Some(Ending::Reload) => "stopped by a reload".into(),
-            Some(Ending::Unreachable) => "will never run (its condition can no longer be met)".into(),
-            Some(Ending::GaveUp) => "gave up (not started within its `when.timeout`)".into(),
-            Some(Ending::Empty) => "complete (it has neither `exec` nor checks)".into(),
-            Some(Ending::Shutdown) => format!("stopped by the shutdown, {last_run}"),
-            Some(Ending::Failed) => format!("failed, {last_run}"),
-            Some(Ending::Done) | None => format!("complete, {last_run}"),
+        match state.stop_reason() {
+            Some(StopReason::ByHand) => format!("stopped by hand, {last_run}"),
+            Some(StopReason::Reload) => "stopped by a reload".into(),
+            Some(StopReason::Unreachable) => "will never run (its condition can no longer be met)".into(),
+            Some(StopReason::StartTimeout) => "gave up (not started within its `when.timeout`)".into(),
+            Some(StopReason::NothingToRun) => "complete (it has neither `exec` nor checks)".into(),
+            Some(StopReason::Shutdown) => format!("stopped by the shutdown, {last_run}"),
+            Some(StopReason::Failed) => format!("failed, {last_run}"),
+            Some(StopReason::Completed) | None => format!("complete, {last_run}"),
         }
     }
 

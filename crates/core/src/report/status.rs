@@ -2,30 +2,33 @@
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use core::time::Duration;
 
 use crate::effect::Wanted;
 use crate::event::Code;
 use crate::ids::{EventId, JobIx, RunId, WatchIx};
 use crate::input::{ExitStatus, Instance};
-use crate::plan::{Restarts, Role, Trigger};
-use crate::rules::health::CheckKnown;
-use crate::state::job::{Aim, Ending, State};
+use crate::plan::{Check, Restarts, Role, Trigger};
+use crate::state::health::CheckState;
+use crate::state::job::{State, StopReason, StopStage};
 use crate::state::journal::{Event, Origin};
+use crate::state::run::Cause;
 use crate::state::supervisor::{Core, Phase};
+use crate::state::timers::TimerId;
 use crate::time::Time;
+
+pub use crate::state::health::CheckResult;
 
 /// What is known of a job, in short.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JobStatus {
     /// What it is doing.
     pub state: State,
-    /// What is wanted of it.
-    pub aim: Aim,
+    /// How far it has stopped; `None` if it does not stop.
+    pub stop_stage: Option<StopStage>,
     /// How often it was brought back after it was complete: by hand or by a reload.
-    pub incarnation: u64,
+    pub generation: u64,
     /// The last event before this life began; it has seen none up to that one.
-    pub born_after: EventId,
+    pub created_after: EventId,
     /// The run that goes on.
     pub run: Option<RunId>,
     /// Its process.
@@ -39,18 +42,18 @@ pub struct JobStatus {
     /// What the catalog is told to want of its service.
     pub wanted: Wanted,
     /// Why it stops or is complete.
-    pub ending: Option<Ending>,
+    pub stop_reason: Option<StopReason>,
 }
 
 impl JobStatus {
     /// One word for what it is doing.
     #[must_use]
     pub const fn word(&self) -> &'static str {
-        match (self.state, self.aim, self.ending) {
-            (State::Complete, _, Some(Ending::ByHand | Ending::Reload)) => "stopped",
-            (State::Complete, _, Some(Ending::Failed)) => "failed",
+        match (self.state, self.stop_stage, self.stop_reason) {
+            (State::Complete, _, Some(StopReason::ByHand | StopReason::Reload)) => "stopped",
+            (State::Complete, _, Some(StopReason::Failed)) => "failed",
             (State::Complete, ..) => "complete",
-            (_, Aim::Hooks | Aim::Withdraw | Aim::Drain | Aim::Term, _) => "stopping",
+            (_, Some(_), _) => "stopping",
             (State::Waiting, ..) => "waiting",
             (State::Starting, ..) => "starting",
             (State::Running, ..) => "running",
@@ -190,17 +193,6 @@ pub struct CheckOverview {
     pub next: Option<Time>,
 }
 
-/// How a check came out.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CheckResult {
-    /// When it was known.
-    pub at: Time,
-    /// How long it took.
-    pub took: Duration,
-    /// Whether it passed; if not, why not, in words.
-    pub result: Result<(), String>,
-}
-
 /// Everything that is known of a watch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WatchOverview {
@@ -247,16 +239,16 @@ impl Core {
         let state = self.job(job);
         JobStatus {
             state: state.state(),
-            aim: state.aim(),
-            incarnation: state.incarnation,
-            born_after: state.born_after,
-            run: state.run,
-            pid: state.pid,
-            healthy: state.health.as_ref().and_then(crate::rules::health::HealthState::verdict),
+            stop_stage: state.stop_stage(),
+            generation: state.generation.number,
+            created_after: state.generation.created_after,
+            run: state.run_id(),
+            pid: state.pid(),
+            healthy: state.health.as_ref().and_then(|health| health.healthy),
             restarts: state.restarts,
-            last_exit: state.last_exit,
+            last_exit: state.last_exit.map(|exit| exit.status),
             wanted: state.wanted,
-            ending: state.ending,
+            stop_reason: state.stop_reason(),
         }
     }
 
@@ -283,7 +275,7 @@ impl Core {
             jobs: self.all_jobs().map(|job| self.job_overview(job)).collect(),
             watches: self.watches_overview(),
             events: self
-                .counts
+                .event_counts
                 .iter()
                 .map(|((origin, code), count)| EventCount {
                     source: self.origin_name(*origin),
@@ -291,17 +283,17 @@ impl Core {
                     count: *count,
                 })
                 .collect(),
-            stop_time: self.stop_time.map(crate::state::timers::TimerId::at),
+            stop_time: self.shutdown_timer.map(TimerId::at),
         }
     }
 
     fn watches_overview(&self) -> Vec<WatchOverview> {
-        let planned = self.plan.watches.iter().zip(&self.watches).enumerate();
+        let planned = self.plan().watches.iter().zip(&self.plan_state.watches).enumerate();
         planned
             .map(|(nth, (watch, state))| WatchOverview {
                 watch: WatchIx::at(nth),
                 name: watch.name.clone(),
-                instances: state.answer().map(<[Instance]>::to_vec),
+                instances: state.instances().map(<[Instance]>::to_vec),
             })
             .collect()
     }
@@ -316,36 +308,54 @@ impl Core {
             name: planned.name.clone(),
             role: planned.role,
             status: self.status(job),
-            started_at: state.has_run.then_some(state.started_at),
-            ended_at: state.ended_at,
-            restarts_ever: state.restarts_ever,
+            started_at: state.started_at,
+            ended_at: state.last_exit.map(|exit| exit.at),
+            restarts_ever: state.restarts_total,
             restarts_left: match planned.restarts {
                 Restarts::Unlimited => None,
                 Restarts::Limited(most) => Some(most.saturating_sub(state.restarts)),
             },
             deadlines: self.deadlines_of(job),
-            checks: self.checks_known(job).into_iter().map(CheckKnown::overview).collect(),
+            checks: self.checks_overview(job),
             waits_for: if waits { self.awaited(job) } else { Vec::new() },
-            hooks: if state.aim() == Aim::Hooks { self.outstanding_hooks(job) } else { Vec::new() },
-            by_hand: state.by_hand,
-            cause: state.cause,
+            hooks: if state.stop_stage() == Some(StopStage::Hooks) {
+                self.outstanding_hooks(job)
+            } else {
+                Vec::new()
+            },
+            by_hand: matches!(state.cause, Some(Cause::ByHand)),
+            cause: state.cause_event().copied(),
         }
+    }
+
+    fn checks_overview(&self, job: JobIx) -> Vec<CheckOverview> {
+        let planned = self.planned(job).health.iter().flat_map(|health| &health.checks);
+        let states = self.job(job).health.iter().flat_map(|health| &health.checks);
+        let overview = |(planned, state): (&Check, &CheckState)| CheckOverview {
+            name: planned.name.clone(),
+            running: state.running.is_some() && !state.stale,
+            last: state.last.clone(),
+            failures: state.failures,
+            next: state.next.map(TimerId::at),
+        };
+        planned.zip(states).map(overview).collect()
     }
 
     fn deadlines_of(&self, job: JobIx) -> Vec<Deadline> {
         let state = self.job(job);
-        let stop = match state.aim() {
-            Aim::Hooks => DeadlineKind::Hooks,
-            Aim::Withdraw => DeadlineKind::Withdrawal,
-            Aim::Drain => DeadlineKind::Drained,
-            Aim::Up | Aim::Term => DeadlineKind::Kill,
+        let stage = match state.stop_stage() {
+            Some(StopStage::Hooks) => DeadlineKind::Hooks,
+            Some(StopStage::Deregister) => DeadlineKind::Withdrawal,
+            Some(StopStage::Drain) => DeadlineKind::Drained,
+            Some(StopStage::Terminate) | None => DeadlineKind::Kill,
         };
         let all = [
-            (state.give_up, DeadlineKind::GiveUp),
-            (state.turn, DeadlineKind::Turn),
-            (state.delay, DeadlineKind::Restart),
-            (state.run_timeout, DeadlineKind::Timeout),
-            (state.stop_timer, stop),
+            (state.start_timeout, DeadlineKind::GiveUp),
+            (state.ticks.timer, DeadlineKind::Turn),
+            (state.restart_timer(), DeadlineKind::Restart),
+            (state.run().and_then(|run| run.timeout), DeadlineKind::Timeout),
+            (state.stop().and_then(|stop| stop.timer), stage),
+            (state.run().and_then(|run| run.kill_timer), DeadlineKind::Kill),
         ];
         let mut deadlines: Vec<Deadline> = all
             .into_iter()
@@ -362,11 +372,11 @@ impl Core {
         if matches!(planned.when.trigger, Trigger::Interval(_)) {
             return Vec::new();
         }
-        let holds = &self.job(job).holds;
+        let holds = &self.job(job).conditions;
         let patterns = planned.when.patterns().iter().enumerate();
         patterns
             .map(|(nth, event)| {
-                let jobs = self.graph.jobs_behind(job, nth).to_vec();
+                let jobs = self.plan_state.graph.jobs_behind(job, nth).to_vec();
                 Awaited {
                     source: event.source.to_string(),
                     code: event.code,
@@ -383,12 +393,14 @@ impl Core {
         if let Some(first) = jobs.first() {
             return self.status(*first).word().into();
         }
-        match self.graph.origin_behind(job, condition) {
-            Some(Origin::Watch(watch)) => match self.watches.get(watch.index()).and_then(|w| w.answer()) {
-                None => "no answer yet".into(),
-                Some([]) => "no healthy instances".into(),
-                Some(instances) => alloc::format!("{} healthy", instances.len()),
-            },
+        match self.plan_state.graph.origin_behind(job, condition) {
+            Some(Origin::Watch(watch)) => {
+                match self.plan_state.watches.get(watch.index()).and_then(|w| w.instances()) {
+                    None => "no answer yet".into(),
+                    Some([]) => "no healthy instances".into(),
+                    Some(instances) => alloc::format!("{} healthy", instances.len()),
+                }
+            }
             Some(_) => String::new(),
             None => "unknown".into(),
         }

@@ -1,218 +1,95 @@
-//! Health: checks, what they come to, and maintenance (H1–H8, D8).
+//! Health checks: when they run, and what their results mean (H1–H8).
 
 use alloc::format;
 use alloc::string::String;
-use alloc::sync::Arc;
-use alloc::vec::Vec;
-use core::time::Duration;
 
 use crate::effect::{Effect, Wanted};
 use crate::event::Code;
-use crate::ids::{CheckIx, CheckRun, EventId, JobIx};
-use crate::plan::{Check, Health, Level, OnUnhealthy, Probe, Status};
-use crate::report::status::{CheckOverview, CheckResult};
-use crate::rules::command::Answer;
-use crate::rules::environment::Why;
-use crate::rules::run::fmt_duration;
-use crate::state::job::{Aim, State};
+use crate::ids::{CheckIx, CheckRun, JobIx};
+use crate::plan::{Check, Level, OnUnhealthy, Probe, Status};
+use crate::state::health::{CheckState, HealthState};
+use crate::state::job::State;
 use crate::state::journal::Origin;
 use crate::state::supervisor::{Core, Phase};
-use crate::state::timers::{TimerId, TimerKind};
-use crate::time::Time;
-
-/// The pace of the first checks, until one succeeds (H3).
-const FIRST_PACE: Duration = Duration::from_millis(100);
-
-/// What is known of a job's health.
-#[derive(Debug)]
-pub(crate) struct HealthState {
-    /// Whether checks are to be made now.
-    active: bool,
-    /// Healthy, unhealthy, or not known.
-    verdict: Option<bool>,
-    checks: Vec<CheckState>,
-    /// What the last check was told.
-    pub(crate) told: Option<Told>,
-}
-
-/// What the checks of a run are told of why it runs.
-#[derive(Debug)]
-pub(crate) struct Told {
-    /// Of which restart of the job, and of which cause, this speaks.
-    pub(crate) of: (u64, Option<EventId>),
-    pub(crate) why: Arc<Why>,
-}
-
-/// What is known of one check.
-#[derive(Debug)]
-struct CheckState {
-    /// The run that goes on.
-    running: Option<CheckRun>,
-    /// Whether that run's result counts no more: the process it was for has ended, or its time is up.
-    stale: bool,
-    /// Whether it is to run again as soon as the stale run has ended.
-    again: bool,
-    began: Time,
-    /// The last result that counted.
-    last: Option<CheckResult>,
-    /// Whether it passes; not known before the first result.
-    passes: Option<bool>,
-    /// How many failures in a row there were.
-    failures: u32,
-    /// The delay before the next try, until the first success.
-    pace: Duration,
-    next: Option<TimerId>,
-    timeout: Option<TimerId>,
-}
-
-impl HealthState {
-    pub(crate) fn new(health: &Health) -> Self {
-        Self {
-            active: false,
-            verdict: None,
-            told: None,
-            checks: health.checks.iter().map(|_| CheckState::new()).collect(),
-        }
-    }
-
-    /// Goes on where another life of the job has left off: with the checks that have not ended yet.
-    pub(crate) fn take_over(&mut self, old: Self) {
-        for (new, old) in self.checks.iter_mut().zip(old.checks) {
-            (new.running, new.stale) = (old.running, old.running.is_some());
-        }
-    }
-
-    /// Healthy, unhealthy, or not known.
-    pub(crate) const fn verdict(&self) -> Option<bool> {
-        self.verdict
-    }
-}
-
-impl CheckState {
-    const fn new() -> Self {
-        Self {
-            running: None,
-            stale: false,
-            again: false,
-            began: Time::ZERO,
-            last: None,
-            passes: None,
-            failures: 0,
-            pace: FIRST_PACE,
-            next: None,
-            timeout: None,
-        }
-    }
-}
-
-/// What is known of one check of the plan.
-pub(crate) struct CheckKnown<'a>(&'a Check, &'a CheckState);
-
-impl CheckKnown<'_> {
-    /// The same for whoever asks.
-    pub(crate) fn overview(self) -> CheckOverview {
-        let Self(planned, state) = self;
-        CheckOverview {
-            name: planned.name.clone(),
-            running: state.running.is_some() && !state.stale,
-            last: state.last.clone(),
-            failures: state.failures,
-            next: state.next.map(TimerId::at),
-        }
-    }
-}
+use crate::state::timers::{JobTimer, TimerKind};
+use crate::time::{Time, fmt_duration};
 
 impl Core {
-    /// What is known of a job's checks.
-    pub(crate) fn checks_known(&self, job: JobIx) -> Vec<CheckKnown<'_>> {
-        let planned = self.planned(job).health.iter().flat_map(|health| &health.checks);
-        let states = self.job(job).health.iter().flat_map(|health| &health.checks);
-        planned.zip(states).map(|(planned, state)| CheckKnown(planned, state)).collect()
+    fn health_mut(&mut self, job: JobIx) -> Option<&mut HealthState> {
+        self.job_mut(job).health.as_mut()
     }
 
-    fn check_state(&mut self, job: JobIx, check: CheckIx) -> Option<&mut CheckState> {
-        self.job_mut(job).health.as_mut()?.checks.get_mut(check.index())
+    fn check_mut(&mut self, job: JobIx, check: CheckIx) -> Option<&mut CheckState> {
+        self.health_mut(job)?.check_mut(check)
     }
 
     fn planned_check(&self, job: JobIx, check: CheckIx) -> Option<&Check> {
         self.planned(job).health.as_ref()?.checks.get(check.index())
     }
 
-    fn checks_of(&self, job: JobIx) -> impl Iterator<Item = CheckIx> + use<> {
-        let count = self.job(job).health.as_ref().map_or(0, |health| health.checks.len());
-        (0..count).map(CheckIx::at)
+    fn checks_are_active(&self, job: JobIx) -> bool {
+        self.job(job).health.as_ref().is_some_and(|health| health.active)
     }
 
-    /// H3, H4: the process is there, so the first checks are made at once; in maintenance they wait for its end.
+    /// H3, H4: runs the first checks of a process, except in maintenance mode.
     pub(crate) fn begin_checks(&mut self, job: JobIx) {
         let running = self.job(job).state() == State::Running;
-        if self.maintenance || !running || self.job(job).aim() > Aim::Hooks {
+        if self.maintenance || !running || self.job(job).is_past_hooks() {
             return;
         }
-        match &mut self.job_mut(job).health {
-            Some(health) if !health.active => {
-                health.active = true;
-                // All of them first: a check that passes at once must not meet what was known of the run before.
-                for state in &mut health.checks {
-                    (state.passes, state.failures, state.pace) = (None, 0, FIRST_PACE);
-                }
-            }
-            _ => return,
-        }
-        for check in self.checks_of(job) {
-            self.make_check(job, check);
+        let Some(health) = self.health_mut(job).filter(|health| !health.active) else { return };
+        health.active = true;
+        // All of them first: a check that passes at once must not see the results of the previous run.
+        health.checks.iter_mut().for_each(CheckState::reset);
+        for check in (0..health.checks.len()).map(CheckIx::at) {
+            self.run_check(job, check);
         }
     }
 
-    fn make_check(&mut self, job: JobIx, check: CheckIx) {
+    fn run_check(&mut self, job: JobIx, check: CheckIx) {
         let now = self.now;
         let Some(planned) = self.planned_check(job, check) else { return };
-        let (timeout, needs_nothing) = (planned.timeout, planned.probe == Probe::Running);
-        let Some(state) = self.check_state(job, check) else { return };
-        // One that needs no process waits for none, not even for that of another check in this place, before a reload.
-        if state.running.is_some() && !needs_nothing {
-            state.again = true;
+        let (timeout, needs_no_process) = (planned.timeout, planned.probe == Probe::Running);
+        let Some(state) = self.check_mut(job, check) else { return };
+        // A check without a process does not wait for the process of another check that had this index before a reload.
+        if state.running.is_some() && !needs_no_process {
+            state.run_again = true;
             return;
         }
-        (state.began, state.again) = (now, false);
-        if needs_nothing {
+        (state.started_at, state.run_again) = (now, false);
+        if needs_no_process {
             return self.check_passed(job, check);
         }
         let run = self.new_check_run(job, check);
         let environment = self.check_environment(job);
-        let timer = self.timers.set(now + timeout, TimerKind::CheckTimeout(job, check));
-        if let Some(state) = self.check_state(job, check) {
+        let timer = self.set_timer(job, timeout, JobTimer::CheckTimeout(check));
+        if let Some(state) = self.check_mut(job, check) {
             (state.running, state.stale, state.timeout) = (Some(run), false, Some(timer));
         }
         self.effects.push(Effect::RunCheck { job, check, run, environment });
     }
 
     pub(crate) fn check_due(&mut self, job: JobIx, check: CheckIx) {
-        if let Some(state) = self.check_state(job, check) {
+        if let Some(state) = self.check_mut(job, check) {
             state.next = None;
         }
-        if self.job(job).health.as_ref().is_some_and(|health| health.active) {
-            self.make_check(job, check);
+        if self.checks_are_active(job) {
+            self.run_check(job, check);
         }
     }
 
-    #[inline(never)]
     pub(crate) fn check_done(&mut self, run: CheckRun, result: Result<(), String>) {
-        let Some((job, check)) = self.check_runs.remove(&run) else { return };
-        let state = &mut self.jobs[job.index()];
-        let Some(state) = state.health.as_mut().and_then(|health| health.checks.get_mut(check.index()))
-        else {
-            return;
-        };
+        let Some((job, check)) = self.plan_state.check_runs.remove(&run) else { return };
+        let (state, timers) = self.job_and_timers(job);
+        let Some(state) = state.health.as_mut().and_then(|health| health.check_mut(check)) else { return };
         if state.running != Some(run) {
             return;
         }
-        self.timers.cancel(&mut state.timeout);
+        timers.cancel(&mut state.timeout);
         state.running = None;
-        if state.stale {
-            state.stale = false;
-            if state.again {
-                self.make_check(job, check);
+        if core::mem::take(&mut state.stale) {
+            if state.run_again {
+                self.run_check(job, check);
             }
             return;
         }
@@ -222,163 +99,123 @@ impl Core {
         }
     }
 
-    /// P5: a check has used up its time. It has failed now, whenever its process ends.
+    /// P5: a check has reached its timeout. It has failed now, whenever its process exits.
     pub(crate) fn check_timeout(&mut self, job: JobIx, check: CheckIx) {
-        let Some(state) = self.check_state(job, check) else { return };
+        let Some(state) = self.check_mut(job, check) else { return };
         state.timeout = None;
         let Some(run) = state.running else { return };
         state.stale = true;
         self.effects.push(Effect::CancelCheck { run });
-        let (name, timeout) = self
-            .planned_check(job, check)
-            .map(|check| (check.name.clone(), check.timeout))
-            .unwrap_or_default();
-        let why = format!("{name} timeout after {}", fmt_duration(timeout));
+        let Some(planned) = self.planned_check(job, check) else { return };
+        let why = format!("{} timeout after {}", planned.name, fmt_duration(planned.timeout));
         self.log(Level::Warn, Some(job), format_args!("{why}"));
         self.check_failed(job, check, &why);
     }
 
     fn check_passed(&mut self, job: JobIx, check: CheckIx) {
         let now = self.now;
-        if let Some(state) = self.check_state(job, check) {
-            state.last = Some(CheckResult { at: now, took: now.since(state.began), result: Ok(()) });
-            (state.passes, state.failures) = (Some(true), 0);
+        if let Some(state) = self.check_mut(job, check) {
+            state.record(now, Ok(()));
+            state.passes = Some(true);
         }
-        let Some(health) = &mut self.job_mut(job).health else { return };
-        let all = health.checks.iter().all(|check| check.passes == Some(true));
-        if all && health.verdict != Some(true) {
-            health.verdict = Some(true);
-            self.log(Level::Info, Some(job), format_args!("is healthy"));
-            self.send(Origin::Job(job), Code::Healthy, None);
-            self.advertise(job, Wanted::Present(Status::Passing));
-            self.begin_heartbeat(job);
-        } else if all {
-            self.beat(job);
+        let Some(health) = self.health_mut(job) else { return };
+        if health.checks.iter().all(|check| check.passes == Some(true)) {
+            if health.healthy.replace(true) == Some(true) {
+                self.heartbeat_for_check(job);
+            } else {
+                self.log(Level::Info, Some(job), format_args!("healthy"));
+                self.send(Origin::Job(job), Code::Healthy, None);
+                self.advertise(job, Wanted::Present(Status::Passing));
+                self.set_heartbeat(job);
+            }
         }
-        self.schedule(job, check, false);
-    }
-
-    /// H6: a pass is a heartbeat, unless the heartbeats have a pace of their own.
-    fn beat(&mut self, job: JobIx) {
-        let own_pace = self.planned(job).health.as_ref().is_some_and(|health| health.heartbeat.is_some());
-        if !own_pace && self.job(job).wanted == Wanted::Present(Status::Passing) {
-            self.effects.push(Effect::Heartbeat { job });
-        }
-    }
-
-    fn begin_heartbeat(&mut self, job: JobIx) {
-        let pace = self.planned(job).health.as_ref().and_then(|health| health.heartbeat);
-        if let Some(pace) = pace
-            && self.planned(job).service.is_some()
-        {
-            let timer = self.timers.set(self.now + pace, TimerKind::Heartbeat(job));
-            let state = &mut self.jobs[job.index()];
-            self.timers.cancel(&mut state.heartbeat);
-            state.heartbeat = Some(timer);
-        }
-    }
-
-    pub(crate) fn heartbeat_due(&mut self, job: JobIx) {
-        self.job_mut(job).heartbeat = None;
-        if self.job(job).wanted == Wanted::Present(Status::Passing) {
-            self.effects.push(Effect::Heartbeat { job });
-            self.begin_heartbeat(job);
-        }
+        self.schedule_check(job, check, false);
     }
 
     fn check_failed(&mut self, job: JobIx, check: CheckIx, why: &str) {
         let Some(planned) = self.planned_check(job, check) else { return };
         let (needed, interval, name) = (planned.failures, planned.interval, planned.name.clone());
-        let begun = self.job(job).started_at;
-        let (now, young) = (self.now, self.now.since(begun) < interval);
-        let Some(state) = self.check_state(job, check) else { return };
-        state.last = Some(CheckResult { at: now, took: now.since(state.began), result: Err(why.into()) });
-        state.failures = state.failures.saturating_add(1);
-        let first_try = state.passes.is_none();
-        let counts = state.failures >= needed && !(first_try && young);
-        if counts {
-            // Before the first success a failure says nothing about what was.
-            state.passes = if first_try { None } else { Some(false) };
+        let (now, started) = (self.now, self.job(job).started_at.unwrap_or(Time::ZERO));
+        let in_first_interval = now.since(started) < interval;
+        let Some(state) = self.check_mut(job, check) else { return };
+        state.record(now, Err(why.into()));
+        let never_passed = state.passes.is_none();
+        let counts = state.failures >= needed && !(never_passed && in_first_interval);
+        if counts && !never_passed {
+            state.passes = Some(false);
         }
         self.log(Level::Debug, Some(job), format_args!("{name} failed: {why}"));
         if counts {
             self.unhealthy(job, &name, why);
         }
-        self.schedule(job, check, first_try);
+        self.schedule_check(job, check, never_passed);
     }
 
-    /// E5: `unhealthy` is sent when the job becomes so, and again at every further failed check.
+    /// E5: sends `unhealthy` at every failed check that counts.
     fn unhealthy(&mut self, job: JobIx, check: &str, why: &str) {
-        let Some(health) = &mut self.job_mut(job).health else { return };
-        let news = health.verdict != Some(false);
-        health.verdict = Some(false);
-        if news {
-            self.log(Level::Warn, Some(job), format_args!("is unhealthy: {check}: {why}"));
+        let Some(health) = self.health_mut(job) else { return };
+        let became_unhealthy = health.healthy.replace(false) != Some(false);
+        if became_unhealthy {
+            self.log(Level::Warn, Some(job), format_args!("unhealthy: {check}: {why}"));
         }
         self.send(Origin::Job(job), Code::Unhealthy, None);
         self.advertise_critical(job);
-        let restart = self
-            .planned(job)
-            .health
-            .as_ref()
-            .is_some_and(|health| health.on_unhealthy == OnUnhealthy::Restart);
-        if news && restart && self.phase == Phase::Running && self.job(job).aim() == Aim::Up {
-            self.replace(job);
+        let planned = self.planned(job).health.as_ref();
+        let restarts = planned.is_some_and(|health| health.on_unhealthy == OnUnhealthy::Restart);
+        if became_unhealthy && restarts && self.phase == Phase::Running && self.job(job).is_up() {
+            self.replace_unhealthy_run(job);
         }
     }
 
-    /// The next check: soon, until the first success; then at every interval.
-    fn schedule(&mut self, job: JobIx, check: CheckIx, first_try: bool) {
+    /// Schedules the next check: at growing delays until the first one passes, then every interval.
+    fn schedule_check(&mut self, job: JobIx, check: CheckIx, never_passed: bool) {
         let now = self.now;
         let Some(planned) = self.planned_check(job, check) else { return };
-        let (interval, idle) = (planned.interval, planned.probe == Probe::Running);
-        // A job that is healthy while it runs needs no looking after, unless somebody wants to hear of it.
-        if idle
-            && (self.planned(job).service.is_none()
-                || self.planned(job).health.as_ref().is_some_and(|health| health.heartbeat.is_some()))
-        {
+        let interval = planned.interval;
+        // A job that is healthy while it runs needs checks only for the heartbeats of its service.
+        let needs_no_process = planned.probe == Probe::Running;
+        if needs_no_process && (self.planned(job).service.is_none() || self.has_heartbeat_interval(job)) {
             return;
         }
-        if !self.job(job).health.as_ref().is_some_and(|health| health.active) {
+        if !self.checks_are_active(job) {
             return;
         }
-        let Some(state) = self.check_state(job, check) else { return };
-        let at = if first_try {
-            let pace = state.pace.min(interval);
-            state.pace = state.pace.saturating_mul(2).min(interval);
-            now + pace
+        let Some(state) = self.check_mut(job, check) else { return };
+        let at = if never_passed {
+            let delay = state.delay.min(interval);
+            state.delay = state.delay.saturating_mul(2).min(interval);
+            now + delay
         } else {
-            (state.began + interval).max(now)
+            (state.started_at + interval).max(now)
         };
-        let timer = self.timers.set(at, TimerKind::Check(job, check));
-        let state = &mut self.jobs[job.index()];
-        if let Some(state) = state.health.as_mut().and_then(|health| health.checks.get_mut(check.index())) {
-            self.timers.cancel(&mut state.next);
+        let timer = self.timers.set(at, TimerKind::Job(job, JobTimer::Check(check)));
+        let (state, timers) = self.job_and_timers(job);
+        if let Some(state) = state.health.as_mut().and_then(|health| health.check_mut(check)) {
+            timers.cancel(&mut state.next);
             state.next = Some(timer);
         }
     }
 
-    /// H7: the process has ended, so nothing is known any more; if it was healthy, that is news.
+    /// H7: the process has exited, so the health is unknown. Sends `unhealthy` if it was healthy.
     pub(crate) fn end_checks(&mut self, job: JobIx) {
         self.stop_checks(job);
-        let Some(health) = &mut self.job_mut(job).health else { return };
-        let was = health.verdict.take();
-        if was == Some(true) {
+        let Some(health) = self.health_mut(job) else { return };
+        if health.healthy.take() == Some(true) {
             self.send(Origin::Job(job), Code::Unhealthy, None);
         }
         self.advertise_critical(job);
     }
 
-    /// No more checks are made; those that go on are cut short, and count for nothing.
+    /// Suspends the checks and cancels those that run; their results are ignored.
     pub(crate) fn stop_checks(&mut self, job: JobIx) {
-        let state = &mut self.jobs[job.index()];
-        self.timers.cancel(&mut state.heartbeat);
+        let state = &mut self.plan_state.jobs[job.index()];
         let Some(health) = &mut state.health else { return };
+        self.timers.cancel(&mut health.heartbeat);
         health.active = false;
         for check in &mut health.checks {
             self.timers.cancel(&mut check.next);
             self.timers.cancel(&mut check.timeout);
-            check.again = false;
+            check.run_again = false;
             if let Some(run) = check.running
                 && !check.stale
             {
@@ -386,46 +223,5 @@ impl Core {
                 self.effects.push(Effect::CancelCheck { run });
             }
         }
-    }
-
-    /// D8: services leave the catalog and checks stop; or both come back. Jobs go on.
-    pub(crate) fn set_maintenance(&mut self, on: bool) -> Answer {
-        if self.maintenance == on {
-            return Answer::Updated(false);
-        }
-        match self.phase {
-            // Nothing runs yet, so nothing changes; that it is so is said after the startup.
-            Phase::Beginning => {
-                self.maintenance = on;
-                return Answer::Updated(true);
-            }
-            Phase::Running => {}
-            Phase::Stopping | Phase::Killing | Phase::Left => {
-                return Answer::Refused("the supervisor is stopping".into());
-            }
-        }
-        self.maintenance = on;
-        let message = if on { "maintenance begins" } else { "maintenance is over" };
-        self.log(Level::Info, None, format_args!("{message}"));
-        self.send(Origin::Global, if on { Code::EnterMaintenance } else { Code::ExitMaintenance }, None);
-        for job in self.all_jobs() {
-            if on {
-                // Who leaves already is not checked any more, and has something to say of its health at its end (H7).
-                if self.job(job).aim() <= Aim::Hooks {
-                    self.stop_checks(job);
-                    if let Some(health) = &mut self.job_mut(job).health {
-                        health.verdict = None;
-                    }
-                }
-                self.advertise(job, Wanted::Absent);
-            } else if self.job(job).state() == State::Running && self.job(job).aim() == Aim::Up {
-                let status = self.planned(job).service.as_ref().and_then(|service| service.initial_status);
-                if let Some(status) = status {
-                    self.advertise(job, Wanted::Present(status));
-                }
-                self.begin_checks(job);
-            }
-        }
-        Answer::Updated(true)
     }
 }

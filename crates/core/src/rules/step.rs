@@ -1,11 +1,11 @@
-//! A step: one input, and everything that follows from it.
+//! A step: one input and everything that follows from it.
 //!
-//! First the input, and then the deadlines that have passed: whoever is late must not kill a process whose end
-//! it is just being told. Each may queue events, and the queue is drained before the next (`dispatch.rs`). When it is
-//! empty, whatever has become hopeless is given up (W10), jobs that wait for hooks go on (S2), plans change places
-//! (R3), and the whole ends when the last job is complete. Nothing waits for anything outside.
+//! The input comes first, then the timers that have fired: a supervisor that was delayed must not kill a process whose
+//! exit it is about to read. Both may queue events, and the queue is emptied before anything else. When it is empty,
+//! unreachable jobs are completed (W10), jobs continue after their stop hooks (S2), a reload replaces the plan (R3), and
+//! the supervisor exits when the last job is complete. Nothing waits for anything outside.
 //!
-//! A step is made of parts, and whoever wants to look on (the simulator does) can make them one by one.
+//! A step consists of parts, so that the simulator can observe the state between them.
 
 use alloc::vec::Vec;
 
@@ -13,37 +13,38 @@ use crate::effect::Effect;
 use crate::ids::JobIx;
 use crate::input::Input;
 use crate::plan::Level;
-use crate::rules::command::Command;
+use crate::request::Command;
+use crate::rules::signals;
 use crate::state::supervisor::{Core, Phase};
-use crate::state::timers::TimerKind;
-use crate::time::Time;
+use crate::state::timers::{JobTimer, TimerKind};
+use crate::time::{Time, fmt_duration};
 
 impl Core {
-    /// Takes note of something that has happened, and says what is to be done about it.
+    /// Handles an input at a time, and returns what is to be done.
     pub fn step(&mut self, now: Time, input: Input, effects: &mut Vec<Effect>) {
         self.begin(now, input, effects);
         while self.advance(effects) {}
     }
 
-    /// The first part of a step: the input itself. [`Core::advance`] must follow until it says that nothing is left.
+    /// The first part of a step: the input. [`Core::advance`] must follow until it returns false.
     pub fn begin(&mut self, now: Time, input: Input, effects: &mut Vec<Effect>) {
         if self.phase == Phase::Left {
             return;
         }
-        // What a step had decided that a fault has cut short: whoever survives that must not lose it.
+        // Effects of an earlier step that a panic interrupted must not be lost.
         effects.append(&mut self.effects);
         core::mem::swap(&mut self.effects, effects);
         self.now = self.now.max(now);
-        self.handling = None;
-        if self.phase == Phase::Beginning && self.can_wait(&input) {
-            self.early.push_back(input);
+        self.current_event = None;
+        if self.phase == Phase::Beginning && self.waits_for_startup(&input) {
+            self.early_inputs.push_back(input);
         } else {
             self.input(input);
         }
         core::mem::swap(&mut self.effects, effects);
     }
 
-    /// The next part of a step, as small as what it does can be told apart. Says whether there was one.
+    /// The next part of a step. Returns false if the step is finished.
     pub fn advance(&mut self, effects: &mut Vec<Effect>) -> bool {
         core::mem::swap(&mut self.effects, effects);
         let more = self.phase != Phase::Left && self.part();
@@ -53,38 +54,37 @@ impl Core {
 
     fn part(&mut self) -> bool {
         if !self.queue.is_empty() {
-            self.drain_events();
+            self.dispatch_events();
         } else if self.phase != Phase::Beginning
-            && let Some(input) = self.early.pop_front()
+            && let Some(input) = self.early_inputs.pop_front()
         {
-            // Before anything is concluded from there being nothing to do.
-            self.handling = None;
+            self.current_event = None;
             self.input(input);
-        } else if let Some(job) = self.pending_restarts.pop_front() {
-            self.live_again(job);
-        } else if let Some(job) = self.recheck.pop() {
-            self.settle(job);
+        } else if let Some(job) = self.plan_state.start_again.pop_front() {
+            self.start_again(job);
+        } else if let Some(job) = self.plan_state.recheck.pop() {
+            self.recheck(job);
         } else if self.conclude() {
             return true;
         } else if self.phase != Phase::Left
-            && let Some(alarm) = self.timers.due(self.now)
+            && let Some(timer) = self.timers.pop_due(self.now)
         {
-            self.handling = None;
-            self.alarm(alarm);
+            self.current_event = None;
+            self.timer(timer);
         } else {
             return false;
         }
         true
     }
 
-    /// Whether an input means something only after the startup.
-    fn can_wait(&self, input: &Input) -> bool {
+    /// Returns true if an input has a meaning only after startup.
+    fn waits_for_startup(&self, input: &Input) -> bool {
         match input {
             Input::Instances { .. } => true,
             Input::Command { command, .. } => {
                 !matches!(command, Command::Maintenance(_) | Command::SetVariables(_))
             }
-            Input::Signal(signal) => !self.plan.pass_signals && matches!(signal.0, 1 | 12),
+            Input::Signal(signal) => signals::waits_for_startup(self.plan(), *signal),
             Input::Ready
             | Input::Started { .. }
             | Input::StartFailed { .. }
@@ -96,71 +96,95 @@ impl Core {
         }
     }
 
-    /// What this and [`Core::part`] choose between are functions of their own (`inline(never)`): a signal, for which somebody
-    /// waits, then brings no other's code into memory.
     fn input(&mut self, input: Input) {
         match input {
-            Input::Ready => self.ready(),
+            Input::Ready => self.startup(),
             Input::Started { run, pid } => self.started(run, pid),
             Input::StartFailed { run, why } => self.start_failed(run, &why),
             Input::Exited { run, status, orphans } => self.exited(run, status, orphans),
             Input::OutOfMemory { processes } => {
-                self.out_of_memory = Some(self.out_of_memory.unwrap_or(0).saturating_add(processes));
+                self.oom_kills = Some(self.oom_kills.unwrap_or(0).saturating_add(processes));
             }
             Input::CheckDone { check, result } => self.check_done(check, result),
             Input::Instances { watch, instances } => self.instances(watch, instances),
             Input::Signal(signal) => self.signal(signal),
-            Input::Withdrawn { job } => self.withdrawn(job),
-            Input::Command { id, command } => self.command(id, command),
+            Input::Withdrawn { job } => self.deregistered(job),
+            Input::Command { id, command } => self.request(id, command),
             Input::Tick => {}
         }
     }
 
-    #[inline(never)]
-    fn alarm(&mut self, alarm: TimerKind) {
-        match alarm {
-            TimerKind::GiveUp(job) => self.give_up(job),
-            TimerKind::Turn(job) => self.turn(job),
-            TimerKind::RunTimeout(job) => self.run_timeout(job),
-            TimerKind::Restart(job) => self.restart_now(job),
-            TimerKind::Hooks(job) => self.hooks_late(job),
-            TimerKind::Withdrawn(job) => self.withdrawn_late(job),
-            TimerKind::Drained(job) => self.terminate(job),
-            TimerKind::KillAfterTimeout(job) => self.kill_after_timeout(job),
-            TimerKind::Check(job, check) => self.check_due(job, check),
-            TimerKind::CheckTimeout(job, check) => self.check_timeout(job, check),
-            TimerKind::Heartbeat(job) => self.heartbeat_due(job),
+    fn timer(&mut self, timer: TimerKind) {
+        match timer {
+            TimerKind::Job(job, timer) => self.job_timer(job, timer),
             TimerKind::OrphanedGroup(run) => self.kill_orphans(run),
-            TimerKind::Reload => self.reload_late(),
-            TimerKind::StopTime => self.kill_everything("the stop time has passed"),
-            TimerKind::LastWait => self.leave(),
+            TimerKind::ReloadTimeout => self.reload_timeout(),
+            TimerKind::ShutdownTimeout => {
+                let timeout = self.plan().stop_timeout;
+                self.kill_all(format_args!("stop timeout of {} passed", fmt_duration(timeout)));
+            }
+            TimerKind::KillTimeout => self.exit_supervisor(),
         }
     }
 
-    #[inline(never)]
-    fn settle(&mut self, job: JobIx) {
+    fn job_timer(&mut self, job: JobIx, timer: JobTimer) {
+        match timer {
+            JobTimer::StartTimeout => self.start_timeout(job),
+            JobTimer::Tick => self.tick(job),
+            JobTimer::RunTimeout => self.run_timeout(job),
+            JobTimer::Restart => self.restart_now(job),
+            JobTimer::Hooks => self.hooks_timeout(job),
+            JobTimer::Deregister => self.deregister_timeout(job),
+            JobTimer::Drain => self.terminate(job),
+            JobTimer::Kill => self.kill_after_timeout(job),
+            JobTimer::Check(check) => self.check_due(job, check),
+            JobTimer::CheckTimeout(check) => self.check_timeout(job, check),
+            JobTimer::Heartbeat => self.heartbeat_due(job),
+        }
+    }
+
+    fn recheck(&mut self, job: JobIx) {
         if self.is_unreachable(job) {
-            self.mark_unreachable(job);
+            self.complete_unreachable(job);
         }
-        self.hooks_progress(job);
+        self.continue_after_hooks(job);
     }
 
-    /// Ends the whole when there is nothing left to do. Says whether something more follows.
+    /// Draws conclusions when nothing is queued. Returns true if something follows.
     fn conclude(&mut self) -> bool {
         match self.phase {
-            Phase::Running if self.pending.is_some() => self.reload_progress(),
-            Phase::Running if self.holding == 0 => {
-                self.log(Level::Info, None, format_args!("all jobs are complete"));
+            Phase::Running if self.reload.is_some() => self.continue_reload(),
+            Phase::Running if self.plan_state.holding_open == 0 => {
+                self.log(Level::Info, None, format_args!("all jobs are complete, shutting down"));
                 self.shut_down();
                 true
             }
-            Phase::Stopping | Phase::Killing if self.incomplete == 0 => {
-                self.leave();
+            Phase::Stopping | Phase::Killing if self.plan_state.incomplete == 0 => {
+                self.exit_supervisor();
                 false
             }
-            Phase::Running if core::mem::take(&mut self.reachability_dirty) => self.mark_unreachable_cycles(),
-            Phase::Stopping => self.stop_coprocesses() || (self.runs.is_empty() && self.break_stop_cycle()),
+            Phase::Running if core::mem::take(&mut self.plan_state.reachability_dirty) => {
+                self.complete_unreachable_cycles()
+            }
+            Phase::Stopping => {
+                self.stop_coprocesses() || (self.plan_state.runs.is_empty() && self.break_stop_cycle())
+            }
             _ => false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Plan;
+
+    #[test]
+    fn p1_effects_of_an_interrupted_step_come_with_the_next_step() {
+        let mut core = Core::new(Plan::solo("x".into(), Vec::new()));
+        core.effects.push(Effect::Exit { code: 7 });
+        let mut effects = Vec::new();
+        core.step(Time::ZERO, Input::Tick, &mut effects);
+        assert_eq!(effects, [Effect::Exit { code: 7 }]);
     }
 }

@@ -1,87 +1,89 @@
-//! The web of a plan: who waits for whom. It is woven once, and what happens does not change it.
+//! The dependency graph of a plan: which job waits for which events. Built once per plan and never changed.
 
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::event::{Code, Source, UserSignal};
 use crate::ids::{JobIx, WatchIx};
-use crate::plan::{Catalog, EventPattern, Job, Plan, Trigger, Watch};
+use crate::plan::{Catalog, EventPattern, Job, Plan, Signal, Watch};
 use crate::state::journal::Origin;
-use alloc::collections::{BTreeMap, BTreeSet};
 
-/// Where an event that is waited for comes from.
+/// The source of an event that a job waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Key {
+pub(crate) enum SourceKey {
     Global,
-    /// The jobs of one name.
-    Name(u32),
+    /// All jobs with this name.
+    Name(NameId),
     Watch(WatchIx),
     Signal(u8),
-    /// Nobody has this name.
-    Nobody,
+    /// No job or watch has this name.
+    Unknown,
 }
+
+/// A job name, numbered. Several jobs may have the same name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct NameId(usize);
 
 /// A job that waits for an event.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Subscription {
     pub(crate) job: JobIx,
-    /// Which condition of `all` or `any` it is.
+    /// The index of the condition in `all` or `any`.
     pub(crate) condition: usize,
-    /// Whether the event makes that condition untrue (W12: `healthy` is true while healthy).
-    pub(crate) undoes: bool,
+    /// True if the event makes the condition false (W12: `healthy` holds while the source is healthy).
+    pub(crate) clears: bool,
 }
 
-/// Who waits for whom.
+/// Which job waits for which events.
 #[derive(Debug)]
 pub(crate) struct DependencyGraph {
-    /// For each job, the number of its name.
-    names: Vec<u32>,
-    /// For each name, the jobs of that name.
+    /// For each job, its name.
+    names: Vec<NameId>,
+    /// For each name, its jobs.
     jobs_named: Vec<Vec<JobIx>>,
-    /// For each job, where the events that it waits for come from, in the order of its patterns.
-    keys: Vec<Vec<Key>>,
-    subscriptions: BTreeMap<(Key, Code), Vec<Subscription>>,
+    /// For each job, the sources of its patterns, in their order.
+    keys: Vec<Vec<SourceKey>>,
+    subscriptions: BTreeMap<(SourceKey, Code), Vec<Subscription>>,
     /// For each name, the jobs that wait for any of its events.
     dependents: Vec<Vec<JobIx>>,
-    /// For each name, the jobs that run at its `stopping` (S2).
+    /// For each name, its stop hooks: the jobs that wait for its `stopping` (S2).
     hooks: Vec<Vec<JobIx>>,
-    /// For each watch of the embedded catalog, the jobs whose services it sees; of Consul nobody knows who is there.
+    /// For each watch of the embedded catalog, the jobs whose services it sees. `None` with Consul, where any instance
+    /// may appear.
     pub(crate) advertisers: Option<Vec<Vec<JobIx>>>,
     /// For each watch, the jobs that wait for its events.
     pub(crate) watchers: Vec<Vec<JobIx>>,
-    /// For each job, whether it holds the supervisor open (W10).
-    pub(crate) holders: Vec<bool>,
+    /// For each job, true if the supervisor keeps running until it is complete (W10).
+    holds_open: Vec<bool>,
 }
 
 impl DependencyGraph {
     pub(crate) fn new(plan: &Plan) -> Self {
-        // The first job of each name.
-        let firsts: BTreeMap<&str, usize> =
-            plan.jobs.iter().enumerate().rev().map(|(nth, job)| (job.name.as_str(), nth)).collect();
-        let mut names: Vec<u32> = Vec::with_capacity(plan.jobs.len());
+        let mut name_ids: BTreeMap<&str, NameId> = BTreeMap::new();
+        let mut names = Vec::with_capacity(plan.jobs.len());
         let mut jobs_named: Vec<Vec<JobIx>> = Vec::new();
-        for (nth, job) in plan.jobs.iter().enumerate() {
-            let next = u32::try_from(jobs_named.len()).unwrap_or(u32::MAX);
-            let first = firsts.get(job.name.as_str()).and_then(|first| names.get(*first));
-            let id = first.copied().unwrap_or(next);
-            names.push(id);
-            if id as usize == jobs_named.len() {
+        for (index, job) in plan.jobs.iter().enumerate() {
+            let id = *name_ids.entry(&job.name).or_insert(NameId(jobs_named.len()));
+            if id.0 == jobs_named.len() {
                 jobs_named.push(Vec::new());
             }
-            add(&mut jobs_named, id as usize, JobIx::at(nth));
+            names.push(id);
+            add(&mut jobs_named, id.0, JobIx::at(index));
         }
         let watches = plan.watches.iter().enumerate();
         let watch_ids: BTreeMap<&str, WatchIx> =
-            watches.map(|(nth, watch)| (watch.name.as_str(), WatchIx::at(nth))).collect();
+            watches.map(|(index, watch)| (watch.name.as_str(), WatchIx::at(index))).collect();
         let key = |event: &EventPattern| match &event.source {
-            Source::Global => Key::Global,
+            Source::Global => SourceKey::Global,
             Source::Job(name) => {
-                let id = firsts.get(name.as_str()).and_then(|first| names.get(*first));
-                id.map_or(Key::Nobody, |id| Key::Name(*id))
+                name_ids.get(name.as_str()).map_or(SourceKey::Unknown, |id| SourceKey::Name(*id))
             }
-            Source::Watch(name) => watch_ids.get(name.as_str()).map_or(Key::Nobody, |id| Key::Watch(*id)),
-            Source::Signal(UserSignal::Hup) => Key::Signal(1),
-            Source::Signal(UserSignal::Usr2) => Key::Signal(12),
+            Source::Watch(name) => {
+                watch_ids.get(name.as_str()).map_or(SourceKey::Unknown, |id| SourceKey::Watch(*id))
+            }
+            Source::Signal(UserSignal::Hup) => SourceKey::Signal(Signal::HUP.0),
+            Source::Signal(UserSignal::Usr2) => SourceKey::Signal(Signal::USR2.0),
         };
         let works: Vec<bool> = plan.jobs.iter().map(does_work).collect();
         let mut graph = Self {
@@ -91,17 +93,17 @@ impl DependencyGraph {
             hooks: vec![Vec::new(); jobs_named.len()],
             advertisers: advertisers(plan),
             watchers: vec![Vec::new(); plan.watches.len()],
-            // Where nobody does work, whoever there is holds the supervisor open (W10).
-            holders: if works.contains(&true) { works } else { vec![true; plan.jobs.len()] },
+            // If no job does work, every job keeps the supervisor running (W10).
+            holds_open: if works.contains(&true) { works } else { vec![true; plan.jobs.len()] },
             names,
             jobs_named,
         };
-        let (mut beginning, mut undoing) = (Vec::new(), Vec::new());
-        for (nth, job) in plan.jobs.iter().enumerate() {
-            graph.subscribe(JobIx::at(nth), job, &mut beginning, &mut undoing);
+        let (mut setting, mut clearing) = (Vec::new(), Vec::new());
+        for (index, job) in plan.jobs.iter().enumerate() {
+            graph.subscribe(JobIx::at(index), job, &mut setting, &mut clearing);
         }
-        // What comes to an end with an event does so before anything begins with it.
-        graph.subscriptions = crate::grouped(undoing.into_iter().rev().chain(beginning));
+        // An event clears conditions before it sets any.
+        graph.subscriptions = crate::grouped(clearing.into_iter().rev().chain(setting));
         graph
     }
 
@@ -109,107 +111,106 @@ impl DependencyGraph {
         &mut self,
         job: JobIx,
         planned: &Job,
-        beginning: &mut Vec<((Key, Code), Subscription)>,
-        undoing: &mut Vec<((Key, Code), Subscription)>,
+        setting: &mut Vec<((SourceKey, Code), Subscription)>,
+        clearing: &mut Vec<((SourceKey, Code), Subscription)>,
     ) {
-        let lasting = matches!(planned.when.trigger, Trigger::All { .. });
+        let needs_all = planned.when.needs_all();
         let keys = self.keys(job).to_vec();
-        let mut named = BTreeSet::new();
+        let mut subscribed = BTreeSet::new();
         for (condition, (event, key)) in planned.when.patterns().iter().zip(keys).enumerate() {
-            let subscription = Subscription { job, condition, undoes: false };
-            // Whoever names an event twice still runs once for it; a condition of `all` is each its own.
-            if lasting || named.insert((key, event.code)) {
-                beginning.push(((key, event.code), subscription));
+            let subscription = Subscription { job, condition, clears: false };
+            // An event that `any` lists twice starts the job once. Conditions of `all` are independent.
+            if subscribed.insert((key, event.code)) || needs_all {
+                setting.push(((key, event.code), subscription));
             }
-            if lasting && event.code == Code::Healthy {
-                undoing.push(((key, Code::Unhealthy), Subscription { undoes: true, ..subscription }));
+            if needs_all && event.code == Code::Healthy {
+                clearing.push(((key, Code::Unhealthy), Subscription { clears: true, ..subscription }));
             }
             match key {
-                Key::Name(id) => {
-                    add(&mut self.dependents, id as usize, job);
+                SourceKey::Name(id) => {
+                    add(&mut self.dependents, id.0, job);
                     if event.code == Code::Stopping {
-                        add(&mut self.hooks, id as usize, job);
+                        add(&mut self.hooks, id.0, job);
                     }
                 }
-                Key::Watch(watch) => add(&mut self.watchers, watch.index(), job),
-                Key::Global | Key::Signal(_) | Key::Nobody => {}
+                SourceKey::Watch(watch) => add(&mut self.watchers, watch.index(), job),
+                SourceKey::Global | SourceKey::Signal(_) | SourceKey::Unknown => {}
             }
         }
     }
 
-    /// Where an event comes from, as those who wait for it know it.
-    pub(crate) fn key_of(&self, origin: Origin) -> Key {
+    /// The key under which jobs wait for events of this source.
+    pub(crate) fn key_of(&self, origin: Origin) -> SourceKey {
         match origin {
-            Origin::Global => Key::Global,
-            Origin::Job(job) => Key::Name(self.name(job)),
-            Origin::Watch(watch) => Key::Watch(watch),
-            Origin::Signal(number) => Key::Signal(number),
-            Origin::Former(_) => Key::Nobody,
+            Origin::Global => SourceKey::Global,
+            Origin::Job(job) => SourceKey::Name(self.name(job)),
+            Origin::Watch(watch) => SourceKey::Watch(watch),
+            Origin::Signal(number) => SourceKey::Signal(number),
+            Origin::Former(_) => SourceKey::Unknown,
         }
     }
 
-    /// Who waits for an event.
-    pub(crate) fn subscribers(&self, key: Key, code: Code) -> &[Subscription] {
+    /// The jobs that wait for an event.
+    pub(crate) fn subscribers(&self, key: SourceKey, code: Code) -> &[Subscription] {
         self.subscriptions.get(&(key, code)).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// The number of a job's name.
-    pub(crate) fn name(&self, job: JobIx) -> u32 {
-        self.names.get(job.index()).copied().unwrap_or(u32::MAX)
+    /// The name of a job.
+    pub(crate) fn name(&self, job: JobIx) -> NameId {
+        self.names.get(job.index()).copied().unwrap_or(NameId(usize::MAX))
     }
 
-    /// The jobs of one name.
-    pub(crate) fn jobs_named(&self, name: u32) -> &[JobIx] {
-        list(&self.jobs_named, name as usize)
+    pub(crate) fn jobs_named(&self, name: NameId) -> &[JobIx] {
+        list(&self.jobs_named, name.0)
     }
 
-    /// Where the events that a job waits for come from, in the order of its patterns.
-    pub(crate) fn keys(&self, job: JobIx) -> &[Key] {
+    /// The sources of a job's patterns, in their order.
+    pub(crate) fn keys(&self, job: JobIx) -> &[SourceKey] {
         self.keys.get(job.index()).map(Vec::as_slice).unwrap_or_default()
     }
 
     /// The jobs that wait for any event of this one.
     pub(crate) fn dependents(&self, job: JobIx) -> &[JobIx] {
-        list(&self.dependents, self.name(job) as usize)
+        list(&self.dependents, self.name(job).0)
     }
 
-    /// The jobs that run at the `stopping` of this one (S2).
+    /// The stop hooks of a job (S2).
     pub(crate) fn hooks(&self, job: JobIx) -> &[JobIx] {
-        list(&self.hooks, self.name(job) as usize)
+        list(&self.hooks, self.name(job).0)
     }
 
-    /// Whether a job holds the supervisor open as long as it is not complete.
+    /// Returns true if the supervisor keeps running until the job is complete.
     pub(crate) fn holds_open(&self, job: JobIx) -> bool {
-        self.holders.get(job.index()).copied().unwrap_or(false)
+        self.holds_open.get(job.index()).copied().unwrap_or(false)
     }
 
-    /// The jobs that can send the nth event that a job waits for.
+    /// The jobs that send the event of a job's nth pattern.
     pub(crate) fn jobs_behind(&self, job: JobIx, nth: usize) -> &[JobIx] {
         match self.keys(job).get(nth) {
-            Some(Key::Name(id)) => self.jobs_named(*id),
+            Some(SourceKey::Name(id)) => self.jobs_named(*id),
             _ => &[],
         }
     }
 
-    /// Who sends the nth event that a job waits for; nobody if nobody has that name.
+    /// The source of a job's nth pattern; of several jobs with one name, the first. `None` if it does not exist.
     pub(crate) fn origin_behind(&self, job: JobIx, nth: usize) -> Option<Origin> {
         match self.keys(job).get(nth)? {
-            Key::Global => Some(Origin::Global),
-            Key::Name(id) => self.jobs_named(*id).first().map(|job| Origin::Job(*job)),
-            Key::Watch(watch) => Some(Origin::Watch(*watch)),
-            Key::Signal(number) => Some(Origin::Signal(*number)),
-            Key::Nobody => None,
+            SourceKey::Global => Some(Origin::Global),
+            SourceKey::Name(id) => self.jobs_named(*id).first().map(|job| Origin::Job(*job)),
+            SourceKey::Watch(watch) => Some(Origin::Watch(*watch)),
+            SourceKey::Signal(number) => Some(Origin::Signal(*number)),
+            SourceKey::Unknown => None,
         }
     }
 }
 
-fn list(lists: &[Vec<JobIx>], nth: usize) -> &[JobIx] {
-    lists.get(nth).map(Vec::as_slice).unwrap_or_default()
+fn list(lists: &[Vec<JobIx>], index: usize) -> &[JobIx] {
+    lists.get(index).map(Vec::as_slice).unwrap_or_default()
 }
 
-/// Adds a job to a list, once: jobs come in their order.
-fn add(lists: &mut [Vec<JobIx>], nth: usize, job: JobIx) {
-    if let Some(list) = lists.get_mut(nth)
+/// Adds a job to a list, once. Jobs are added in ascending order.
+fn add(lists: &mut [Vec<JobIx>], index: usize, job: JobIx) {
+    if let Some(list) = lists.get_mut(index)
         && list.last() != Some(&job)
     {
         list.push(job);
@@ -223,23 +224,18 @@ fn advertisers(plan: &Plan) -> Option<Vec<Vec<JobIx>>> {
     }
     let of = |watch: &Watch| {
         let sees = |job: &Job| job.service.as_ref().is_some_and(|service| watch.sees(service));
-        plan.jobs.iter().enumerate().filter(|(_, job)| sees(job)).map(|(nth, _)| JobIx::at(nth)).collect()
+        plan.jobs.iter().enumerate().filter(|(_, job)| sees(job)).map(|(index, _)| JobIx::at(index)).collect()
     };
     Some(plan.watches.iter().map(of).collect())
 }
 
-/// Whether a job does work of its own, and does not only react to signals, maintenance or an end (W10).
+/// Returns true if a job does work of its own, rather than only react to signals, maintenance or stop events (W10).
 pub(crate) fn does_work(job: &Job) -> bool {
     let reacts = |event: &EventPattern| {
         matches!(event.source, Source::Signal(_))
-            || is_stop_event(event.code)
+            || event.code.is_stop_event()
             || matches!(event.code, Code::EnterMaintenance | Code::ExitMaintenance)
     };
     let patterns = job.when.patterns();
     !job.role.is_secondary() && (patterns.is_empty() || !patterns.iter().all(reacts))
-}
-
-/// Whether an event belongs to the end of something, so that jobs triggered by it still run during a shutdown (S3).
-pub(crate) fn is_stop_event(code: Code) -> bool {
-    matches!(code, Code::Stopping | Code::Stopped | Code::Shutdown)
 }

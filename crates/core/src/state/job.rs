@@ -1,43 +1,44 @@
-//! One job: what it is doing, and what is wanted of it.
+//! The state of one job.
 //!
 //! ```text
-//! state       means                                         leaves it by
+//! state       meaning                                       next
 //! ---------   -------------------------------------------   ------------------------------------------------------
-//! Waiting     no process; waits for its trigger             trigger → Starting (without `exec`: Running)
-//!                                                           turn, pending_event event → Starting
+//! Waiting     no process; waits for its trigger             trigger, tick or pending event → Starting
+//!                                                           (without `exec`: Running)
 //!                                                           can never run again → stops
-//! Starting    a process was asked for                       Started → Running
+//! Starting    a process was requested                       Started → Running
 //!                                                           StartFailed → as after an exit
-//! Running     has a process; without `exec`: has begun      exit → Waiting, Delaying or Starting, or stops
-//! Delaying    no process; a restart is near                 delay over → Starting
-//! Complete    will never run again                          never
+//! Running     has a process; without `exec`: is active      exit → Waiting, Delaying or Starting, or stops
+//! Delaying    no process; waits for its restart delay       delay passed → Starting
+//! Complete    will not run again                            none
 //!
-//! wanted      means                                         goes on when
+//! stop stage  meaning                                       next stage
 //! ---------   -------------------------------------------   ------------------------------------------------------
-//! Up          it runs as its rules say
-//! Hooks       `stopping` was sent; the jobs that run at     all of them are complete, or `stopTimeout` has passed
-//!             it are waited for
-//! Withdraw    its service is to leave the catalog           the catalog says so, or has had its time
-//! Drain       its service has left the catalog              `drain` has passed, or the process has ended
-//! Term        its process was asked to end                  the process has ended; then it is Complete
+//! (none)      the job runs as its rules say
+//! Hooks       `stopping` was sent; the job waits for its    all hooks are complete, or `stopTimeout` has passed
+//!             stop hooks
+//! Deregister  its service is being deregistered             deregistration confirmed, or its time has passed
+//! Drain       its service has left the catalog              `drain` has passed, or the process has exited
+//! Terminate   its process was sent the stop signal          the process has exited; the job is Complete
 //! ```
 //!
-//! Waiting, Starting, Running and Delaying go with Up; with Hooks a job is Waiting, Starting or Running; with
-//! Withdraw, Drain and Term it is Starting or Running. A job is never Complete with Up. What is wanted only moves down
-//! the list. A job that is Complete is never brought back; somebody who starts it by hand, and a reload that changes it,
-//! give it a new life: a fresh state, with a higher `incarnation`, that has never run.
+//! Without a stop stage a job is Waiting, Starting, Running or Delaying. In Hooks it is Waiting, Starting or Running. In
+//! Deregister, Drain and Terminate it is Starting or Running. A Complete job keeps the stage in which it completed.
 //!
-//! Every change goes through [`JobState::transition`], which knows the table.
+//! The stop stage only moves down this list. A complete job is never resumed. A start by hand, or a reload that changes
+//! the job, creates a new generation with a fresh state.
+//!
+//! Every change goes through [`JobState::transition`], which enforces both tables.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::effect::{Purpose, Wanted};
 use crate::ids::{EventId, RunId};
-use crate::input::ExitStatus;
 use crate::plan::{Job, Signal, Trigger};
-use crate::rules::health::HealthState;
+use crate::state::health::HealthState;
 use crate::state::journal::Event;
+use crate::state::run::{Cause, LastExit, Run};
 use crate::state::timers::TimerId;
 use crate::time::Time;
 
@@ -46,124 +47,165 @@ use crate::time::Time;
 pub enum State {
     /// No process; it waits for its trigger.
     Waiting,
-    /// A process was asked for.
+    /// A process was requested.
     Starting,
-    /// It has a process; without `exec`, it has begun.
+    /// It has a process; without `exec`, it is active.
     Running,
-    /// No process; a restart is near.
+    /// No process; it waits for its restart delay.
     Delaying,
-    /// It will never run again.
+    /// It will not run again.
     Complete,
 }
 
-/// What is wanted of a job.
+/// How far a job has stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Aim {
-    /// It runs as its rules say.
-    Up,
-    /// `stopping` was sent, and the jobs that run at it are waited for.
+pub enum StopStage {
+    /// `stopping` was sent; the job waits for its stop hooks.
     Hooks,
-    /// Its service is to leave the catalog, which has not said yet that it has.
-    Withdraw,
-    /// Its service has left the catalog, and it drains.
+    /// Its service is being deregistered.
+    Deregister,
+    /// Its service has left the catalog; the process drains its connections.
     Drain,
-    /// Its process was asked to end.
-    Term,
+    /// Its process was sent the stop signal.
+    Terminate,
 }
 
 /// Why a job stops, or has stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// It has run, and can never run again (W9).
-    Done,
+pub enum StopReason {
+    /// It has run and can never run again (W9).
+    Completed,
     /// The same, and its last run failed.
     Failed,
-    /// What it waits for cannot come any more (W10).
+    /// The events it waits for can never come (W10).
     Unreachable,
-    /// It was not started in time (W5).
-    GaveUp,
-    /// There was nothing to run and nothing to check.
-    Empty,
-    /// Somebody has stopped it.
+    /// It was not started within `when.timeout` (W5).
+    StartTimeout,
+    /// It has nothing to run and nothing to check.
+    NothingToRun,
+    /// A user stopped it.
     ByHand,
-    /// A reload replaces it, or takes it away.
+    /// A reload replaces or removes it.
     Reload,
-    /// Everything is being stopped.
+    /// The supervisor shuts down.
     Shutdown,
 }
 
-/// Everything the core knows about one job.
+/// [`State`] with the data that exists only in that state.
+#[derive(Debug)]
+pub(crate) enum Activity {
+    Waiting,
+    Starting(RunId),
+    Running(Run),
+    /// Running without a process of its own (W11).
+    RunningElsewhere,
+    /// The timer ends the restart delay.
+    Delaying(TimerId),
+    Complete,
+}
+
+impl Activity {
+    const fn state(&self) -> State {
+        match self {
+            Self::Waiting => State::Waiting,
+            Self::Starting(_) => State::Starting,
+            Self::Running(_) | Self::RunningElsewhere => State::Running,
+            Self::Delaying(_) => State::Delaying,
+            Self::Complete => State::Complete,
+        }
+    }
+}
+
+/// The stop of a job, from its first stage until a new generation starts.
+#[derive(Debug)]
+pub(crate) struct StopState {
+    pub(crate) reason: StopReason,
+    /// True if a new generation starts as soon as the job is complete.
+    pub(crate) then_start: bool,
+    /// Ends the current stage.
+    pub(crate) timer: Option<TimerId>,
+    stage: StopStage,
+}
+
+/// Which generation of a job this is. Each start after completion, and each reload that changes a job, creates one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Generation {
+    /// Counts the generations of this job, from 0.
+    pub(crate) number: u64,
+    /// Counts the generations of all jobs; 0 for those of the first plan.
+    pub(crate) serial: u64,
+    /// The last event before it was created.
+    pub(crate) created_after: EventId,
+}
+
+/// The ticks of a periodic job (W4).
+#[derive(Debug, Default)]
+pub(crate) struct Ticks {
+    /// When the next tick is due; the last one if there is no further tick.
+    pub(crate) due: Time,
+    pub(crate) timer: Option<TimerId>,
+    /// True if a tick came while the last run was being killed, and starts the next run.
+    pub(crate) pending: bool,
+}
+
+/// The state of one job.
 #[derive(Debug)]
 pub(crate) struct JobState {
-    state: State,
-    aim: Aim,
-    /// How often it was brought back after it was complete.
-    pub(crate) incarnation: u64,
-    /// The last event before this life began.
-    pub(crate) born_after: EventId,
-    /// Why it stops or is complete.
-    pub(crate) ending: Option<Ending>,
-    /// Whether it is to run again when it is complete, in a new life.
-    pub(crate) again: bool,
-    /// Whether the present run, or the last one, was started by hand.
-    pub(crate) by_hand: bool,
-    /// Which of all new lives this is, in their order; 0 for the first.
-    pub(crate) born: u64,
-    /// The last new life of any job before its trigger came.
-    pub(crate) triggered_after: u64,
-    /// The run that goes on, in `Starting` and `Running`.
-    pub(crate) run: Option<RunId>,
-    pub(crate) pid: Option<i32>,
-    pub(crate) started_at: Time,
-    /// When its last run ended.
-    pub(crate) ended_at: Option<Time>,
-    /// Whether it was ever started.
-    pub(crate) has_run: bool,
-    /// Whether its trigger has come: with `once`, it then counts no more.
-    pub(crate) triggered: bool,
-    /// Whether it was started for the shutdown (S3).
-    pub(crate) ran_at_shutdown: bool,
-    /// An event that came while it ran (W7).
-    pub(crate) pending_event: Option<Event>,
-    /// Whether a turn came while it ran, and follows (W4).
-    pub(crate) pending_tick: bool,
+    activity: Activity,
+    stop: Option<StopState>,
+    pub(crate) generation: Generation,
+    /// Set once its trigger has come, to the serial of the newest generation at that time. With `once`, it is then
+    /// spent.
+    pub(crate) triggered_at: Option<u64>,
     /// Which conditions of `all` hold (W12).
-    pub(crate) holds: Vec<bool>,
-    /// How often it was restarted since it was last started by an event; for a periodic job, how often its turn has
-    /// come again.
+    pub(crate) conditions: Vec<bool>,
+    /// An event that came while it ran, and starts the next run (W7).
+    pub(crate) pending_event: Option<Event>,
+    /// True if it was started for the shutdown (S3).
+    pub(crate) ran_at_shutdown: bool,
+    pub(crate) ticks: Ticks,
+    /// Restarts since it was last started by an event; for a periodic job, the number of ticks.
     pub(crate) restarts: u64,
-    /// How often it was restarted ever.
-    pub(crate) restarts_ever: u64,
-    /// How many runs in a row ended early (W8).
-    pub(crate) early: u32,
-    /// The event that led to the present run, or to the last one.
-    pub(crate) cause: Option<Event>,
-    /// How its last run ended.
-    pub(crate) last_exit: Option<ExitStatus>,
-    /// The exit code of its last run if that failed.
+    /// Restarts in all generations.
+    pub(crate) restarts_total: u64,
+    /// Runs in a row that ended within `restartBackoff.reset` (W8).
+    pub(crate) early_exits: u32,
+    /// True if it was ever started in this generation.
+    pub(crate) has_run: bool,
+    /// What started the current or last run.
+    pub(crate) cause: Option<Cause>,
+    /// When the current or last run started.
+    pub(crate) started_at: Option<Time>,
+    pub(crate) last_exit: Option<LastExit>,
+    /// The exit code of the last run of this generation, if it failed.
     pub(crate) failure: Option<u8>,
-    /// Whether the present run has met its timeout.
-    pub(crate) timed_out: bool,
-    /// Whether the present run was sent SIGKILL from here.
-    pub(crate) killed: bool,
-    /// Whether memory had run out when its last run ended.
-    pub(crate) out_of_memory: bool,
-    /// Whether the present run was asked to make way for another (H8).
-    pub(crate) replaced: bool,
-    /// The signals that wait for the process to be there.
+    /// Signals to send as soon as there is a process.
     pub(crate) signals_at_start: Vec<(Signal, Purpose)>,
     pub(crate) health: Option<HealthState>,
-    /// What the catalog was last told to want.
+    /// The desired state of its service, as the catalog was last told.
     pub(crate) wanted: Wanted,
-    /// The next turn of a periodic job.
-    pub(crate) turn_at: Time,
-    pub(crate) give_up: Option<TimerId>,
-    pub(crate) turn: Option<TimerId>,
-    pub(crate) run_timeout: Option<TimerId>,
-    pub(crate) delay: Option<TimerId>,
-    pub(crate) stop_timer: Option<TimerId>,
-    pub(crate) heartbeat: Option<TimerId>,
+    /// The timer of `when.timeout` (W5).
+    pub(crate) start_timeout: Option<TimerId>,
 }
+
+/// A change of a job's state.
+#[derive(Debug)]
+pub(crate) enum Transition {
+    /// The job does something else.
+    To(Activity),
+    /// The job starts to stop.
+    Stop {
+        /// Why.
+        reason: StopReason,
+        /// True if a new generation starts as soon as the job is complete.
+        then_start: bool,
+    },
+    /// The stop moves on to this stage.
+    Stage(StopStage),
+}
+
+/// A change that the tables do not allow: the state and stage before and after.
+pub(crate) type Forbidden = [(State, Option<StopStage>); 2];
 
 impl JobState {
     pub(crate) fn new(job: &Job) -> Self {
@@ -172,123 +214,196 @@ impl JobState {
             _ => 0,
         };
         Self {
-            state: State::Waiting,
-            aim: Aim::Up,
-            incarnation: 0,
-            born_after: EventId(0),
-            ending: None,
-            again: false,
-            by_hand: false,
-            born: 0,
-            triggered_after: 0,
-            run: None,
-            pid: None,
-            started_at: Time::ZERO,
-            ended_at: None,
-            has_run: false,
-            triggered: false,
-            ran_at_shutdown: false,
+            activity: Activity::Waiting,
+            stop: None,
+            generation: Generation { number: 0, serial: 0, created_after: EventId(0) },
+            triggered_at: None,
+            conditions: vec![false; conditions],
             pending_event: None,
-            pending_tick: false,
-            holds: vec![false; conditions],
+            ran_at_shutdown: false,
+            ticks: Ticks::default(),
             restarts: 0,
-            restarts_ever: 0,
-            early: 0,
+            restarts_total: 0,
+            early_exits: 0,
+            has_run: false,
             cause: None,
+            started_at: None,
             last_exit: None,
             failure: None,
-            timed_out: false,
-            killed: false,
-            out_of_memory: false,
-            replaced: false,
             signals_at_start: Vec::new(),
             health: job.health.as_ref().map(HealthState::new),
             wanted: Wanted::Absent,
-            turn_at: Time::ZERO,
-            give_up: None,
-            turn: None,
-            run_timeout: None,
-            delay: None,
-            stop_timer: None,
-            heartbeat: None,
+            start_timeout: None,
         }
     }
 
-    /// The same job in a new life. What others may want to know of the last one is kept, and checks that still go on
-    /// are not forgotten: there must not be two of the same (H4).
-    pub(crate) fn reborn(&mut self, job: &Job, after: EventId) -> Self {
+    /// The next generation of this job. It keeps the record of the last exit, the restart total, and the check runs that
+    /// have not finished.
+    pub(crate) fn next_generation(&mut self, job: &Job, serial: u64, created_after: EventId) -> Self {
         let mut new = Self::new(job);
-        (new.incarnation, new.born_after) = (self.incarnation + 1, after);
-        new.restarts_ever = self.restarts_ever;
-        (new.last_exit, new.ended_at) = (self.last_exit, self.ended_at);
+        new.generation = Generation { number: self.generation.number + 1, serial, created_after };
+        new.restarts_total = self.restarts_total;
+        new.last_exit = self.last_exit;
         if let (Some(new), Some(old)) = (&mut new.health, self.health.take()) {
-            new.take_over(old);
+            new.continue_from(old);
         }
         new
     }
 
-    /// What it is doing.
     pub(crate) const fn state(&self) -> State {
-        self.state
+        self.activity.state()
     }
 
-    /// What is wanted of it.
-    pub(crate) const fn aim(&self) -> Aim {
-        self.aim
+    pub(crate) fn stop_stage(&self) -> Option<StopStage> {
+        self.stop.as_ref().map(|stop| stop.stage)
     }
 
-    /// Whether it is to run as its rules say.
-    pub(crate) fn is_up(&self) -> bool {
-        self.aim == Aim::Up && self.state != State::Complete
+    /// Why it stops or is complete.
+    pub(crate) fn stop_reason(&self) -> Option<StopReason> {
+        self.stop.as_ref().map(|stop| stop.reason)
     }
 
-    /// Whether it may run again although it is complete, or will soon be: somebody has stopped it by hand, or a reload
-    /// is going to replace it.
-    pub(crate) fn comes_again(&self) -> bool {
-        matches!(self.ending, Some(Ending::ByHand | Ending::Reload))
+    /// The stop, if the job stops or is complete.
+    pub(crate) const fn stop(&self) -> Option<&StopState> {
+        self.stop.as_ref()
     }
 
-    /// Whether it waits for the catalog to let its service go.
-    pub(crate) fn is_withdrawing(&self) -> bool {
-        self.aim == Aim::Withdraw && self.state != State::Complete
+    pub(crate) const fn stop_mut(&mut self) -> Option<&mut StopState> {
+        self.stop.as_mut()
     }
 
-    /// Whether it has a process, or has asked for one.
-    pub(crate) const fn has_process(&self) -> bool {
-        self.run.is_some()
+    /// Returns true if the job runs as its rules say: it neither stops nor is complete.
+    pub(crate) const fn is_up(&self) -> bool {
+        self.stop.is_none()
     }
 
-    /// The one door through which a job changes. The table above is kept here: a change that is not in it is a defect
-    /// of the core, which is not carried out and is told to the caller.
-    #[must_use]
-    pub(crate) fn transition(&mut self, state: State, aim: Aim) -> bool {
-        let allowed = aim >= self.aim && possible(state, aim) && follows(self.state, state);
-        if allowed {
-            self.state = state;
-            self.aim = aim;
+    pub(crate) const fn is_complete(&self) -> bool {
+        matches!(self.activity, Activity::Complete)
+    }
+
+    /// Returns true if it is in this stop stage and not complete.
+    pub(crate) fn is_stopping_in(&self, stage: StopStage) -> bool {
+        self.stop_stage() == Some(stage) && !self.is_complete()
+    }
+
+    /// Returns true if it is past the hooks of its stop: it is neither checked nor advertised any more.
+    pub(crate) fn is_past_hooks(&self) -> bool {
+        self.stop_stage() > Some(StopStage::Hooks)
+    }
+
+    /// Returns true if it may run again although it is complete or stops: a user has stopped it, or a reload is about to
+    /// replace it.
+    pub(crate) fn may_start_again(&self) -> bool {
+        matches!(self.stop_reason(), Some(StopReason::ByHand | StopReason::Reload))
+    }
+
+    /// The current run, also one whose process was only requested.
+    pub(crate) const fn run_id(&self) -> Option<RunId> {
+        match &self.activity {
+            Activity::Starting(id) => Some(*id),
+            Activity::Running(run) => Some(run.id),
+            _ => None,
         }
-        allowed
+    }
+
+    /// The current run, if it has a process.
+    pub(crate) const fn run(&self) -> Option<&Run> {
+        match &self.activity {
+            Activity::Running(run) => Some(run),
+            _ => None,
+        }
+    }
+
+    pub(crate) const fn run_mut(&mut self) -> Option<&mut Run> {
+        match &mut self.activity {
+            Activity::Running(run) => Some(run),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn pid(&self) -> Option<i32> {
+        self.run().map(|run| run.pid)
+    }
+
+    /// Returns true if it has a process or has requested one.
+    pub(crate) const fn has_process(&self) -> bool {
+        self.run_id().is_some()
+    }
+
+    /// The end of the restart delay.
+    pub(crate) const fn restart_timer(&self) -> Option<TimerId> {
+        match self.activity {
+            Activity::Delaying(timer) => Some(timer),
+            _ => None,
+        }
+    }
+
+    /// The event that started the current or last run.
+    pub(crate) fn cause_event(&self) -> Option<&Event> {
+        self.cause.as_ref().and_then(Cause::event)
+    }
+
+    /// The events that the state refers to.
+    pub(crate) fn events_mut(&mut self) -> impl Iterator<Item = &mut Event> {
+        let cause = match &mut self.cause {
+            Some(Cause::Event(event)) => Some(event),
+            _ => None,
+        };
+        cause.into_iter().chain(&mut self.pending_event)
+    }
+
+    /// The only way to change the state and the stop stage. A change that the tables do not allow is a bug in the rules;
+    /// it is not applied. Returns the timers of the state and the stage that were left.
+    pub(crate) fn transition(&mut self, change: Transition) -> Result<[Option<TimerId>; 3], Forbidden> {
+        let from = (self.state(), self.stop_stage());
+        let to = match &change {
+            Transition::To(activity) => (activity.state(), from.1),
+            Transition::Stop { .. } => (from.0, Some(StopStage::Hooks)),
+            Transition::Stage(stage) => (from.0, Some(*stage)),
+        };
+        if to.1 < from.1 || !is_possible(to.0, to.1) || !may_follow(from.0, to.0) {
+            return Err([from, to]);
+        }
+        match (change, &mut self.stop) {
+            (Transition::To(activity), stop) => {
+                let stop_timer = stop.as_mut().filter(|_| to.0 == State::Complete);
+                let stop_timer = stop_timer.and_then(|stop| stop.timer.take());
+                Ok(match core::mem::replace(&mut self.activity, activity) {
+                    Activity::Running(run) => [run.timeout, run.kill_timer, stop_timer],
+                    Activity::Delaying(timer) => [Some(timer), stop_timer, None],
+                    _ => [stop_timer, None, None],
+                })
+            }
+            (Transition::Stop { reason, then_start }, stop @ None) => {
+                *stop = Some(StopState { reason, then_start, timer: None, stage: StopStage::Hooks });
+                Ok([self.run_mut().and_then(|run| run.kill_timer.take()), None, None])
+            }
+            (Transition::Stage(stage), Some(stop)) => {
+                stop.stage = stage;
+                Ok([stop.timer.take(), None, None])
+            }
+            (Transition::Stop { .. }, Some(_)) | (Transition::Stage(_), None) => Err([from, to]),
+        }
     }
 }
 
-/// Whether a job may be in a state with an aim.
-const fn possible(state: State, aim: Aim) -> bool {
-    match (state, aim) {
-        (State::Waiting | State::Starting | State::Running, Aim::Up | Aim::Hooks) => true,
-        (State::Delaying, aim) => matches!(aim, Aim::Up),
-        (State::Waiting, Aim::Withdraw | Aim::Drain | Aim::Term) => false,
-        (State::Starting | State::Running, Aim::Withdraw | Aim::Drain | Aim::Term) => true,
-        (State::Complete, aim) => !matches!(aim, Aim::Up),
+/// Returns true if a job may be in this state and stop stage.
+const fn is_possible(state: State, stage: Option<StopStage>) -> bool {
+    match (state, stage) {
+        (State::Waiting | State::Starting | State::Running, None | Some(StopStage::Hooks)) => true,
+        (State::Delaying, stage) => stage.is_none(),
+        (State::Waiting, Some(_)) => false,
+        (State::Starting | State::Running, Some(_)) => true,
+        (State::Complete, stage) => stage.is_some(),
     }
 }
 
-/// Whether a state may follow another.
-const fn follows(from: State, to: State) -> bool {
+/// Returns true if a state may follow another.
+const fn may_follow(from: State, to: State) -> bool {
     match (from, to) {
         (State::Complete, _) => false,
         (State::Waiting, to) => !matches!(to, State::Delaying),
-        (State::Starting, _) => true,
-        (State::Running, to) => !matches!(to, State::Starting),
+        (State::Starting | State::Running, _) => true,
         (State::Delaying, to) => matches!(to, State::Starting | State::Waiting | State::Running),
     }
 }
@@ -299,21 +414,22 @@ mod tests {
 
     const STATES: [State; 5] =
         [State::Waiting, State::Starting, State::Running, State::Delaying, State::Complete];
-    const AIMS: [Aim; 5] = [Aim::Up, Aim::Hooks, Aim::Withdraw, Aim::Drain, Aim::Term];
+    const STAGES: [StopStage; 4] =
+        [StopStage::Hooks, StopStage::Deregister, StopStage::Drain, StopStage::Terminate];
 
     #[test]
-    fn w9_nothing_follows_complete() {
+    fn w9_no_state_follows_complete() {
         for state in STATES {
-            assert!(!follows(State::Complete, state));
+            assert!(!may_follow(State::Complete, state));
         }
     }
 
     #[test]
-    fn s2_a_job_is_complete_only_after_it_was_to_stop() {
-        assert!(!possible(State::Complete, Aim::Up));
-        for aim in AIMS.into_iter().skip(1) {
-            assert!(possible(State::Complete, aim));
-            assert!(!possible(State::Delaying, aim), "a job that stops is not restarted");
+    fn s2_a_job_is_complete_only_after_it_has_stopped() {
+        assert!(!is_possible(State::Complete, None));
+        for stage in STAGES {
+            assert!(is_possible(State::Complete, Some(stage)));
+            assert!(!is_possible(State::Delaying, Some(stage)), "a job that stops is not restarted");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The record of what happened and why: the last events, each with the one that caused it.
+//! The journal: the last events, each with the event that caused it.
 
 use alloc::collections::VecDeque;
 
@@ -7,7 +7,7 @@ use crate::ids::{EventId, JobIx, WatchIx};
 use crate::input::ExitStatus;
 use crate::time::Time;
 
-/// Where an event came from, as the core knows it.
+/// The source of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Origin {
     /// The supervisor.
@@ -18,70 +18,69 @@ pub enum Origin {
     Watch(WatchIx),
     /// A signal, by number.
     Signal(u8),
-    /// A source of a plan that was in force before a reload.
+    /// A job or watch of an earlier plan, by its index in the list of removed sources.
     Former(u32),
 }
 
 /// An event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// Its number, in the order of sending.
+    /// Its number.
     pub id: EventId,
-    /// The event that caused it, if it was not the world.
+    /// The event that caused it; `None` if an input did.
     pub cause: Option<EventId>,
     /// When it was sent.
     pub at: Time,
-    /// Where it came from.
+    /// Its source.
     pub origin: Origin,
-    /// What it says.
+    /// Its code.
     pub code: Code,
-    /// How the process ended, for the two exit events.
+    /// How the process exited, for the two exit events.
     pub exit: Option<ExitStatus>,
 }
 
-/// How many events are pending_event, unless somebody wants more.
-const MOST: usize = 1024;
+/// The default capacity.
+const CAPACITY: usize = 1024;
 
 /// The last events.
 #[derive(Debug)]
 pub struct Journal {
     events: VecDeque<Event>,
-    most: usize,
+    capacity: usize,
 }
 
 impl Default for Journal {
     fn default() -> Self {
-        Self { events: VecDeque::new(), most: MOST }
+        Self { events: VecDeque::new(), capacity: CAPACITY }
     }
 }
 
 impl Journal {
     pub(crate) fn write(&mut self, event: Event) {
-        if self.events.len() >= self.most {
+        if self.events.len() >= self.capacity {
             self.events.pop_front();
         }
         self.events.push_back(event);
     }
 
-    pub(crate) fn keep(&mut self, most: usize) {
-        self.most = most.max(MOST);
+    pub(crate) fn set_capacity(&mut self, events: usize) {
+        self.capacity = events.max(CAPACITY);
     }
 
-    /// Changes what is pending_event.
-    pub(crate) fn for_each_mut(&mut self, change: impl FnMut(&mut Event)) {
-        self.events.iter_mut().for_each(change);
+    pub(crate) fn events_mut(&mut self) -> impl Iterator<Item = &mut Event> {
+        self.events.iter_mut()
     }
 
-    /// The events that are pending_event, oldest first.
+    /// The events, oldest first.
     pub fn events(&self) -> impl DoubleEndedIterator<Item = &Event> {
         self.events.iter()
     }
 
-    /// An event by its number, if it is still pending_event.
+    /// An event by its number, if the journal still has it.
     #[must_use]
     pub fn event(&self, id: EventId) -> Option<&Event> {
         let first = self.events.front()?.id.0;
-        let place = usize::try_from(id.0.checked_sub(first)?).ok()?;
-        self.events.get(place)
+        let index = usize::try_from(id.0.checked_sub(first)?).ok()?;
+        self.events.get(index)
     }
 }

@@ -1,186 +1,164 @@
-//! The core: one queue of events, one way in, one way out.
-//!
-//! What happens in a step and in which order is in `turn.rs`, how events find those who wait for them in `dispatch.rs`,
-//! and who waits for whom in `graph.rs`.
+//! The state of the supervisor. Everything in [`Core`] outlives a reload, except its [`PlanState`].
 
-use alloc::collections::VecDeque;
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
-use core::time::Duration;
 
-use crate::effect::{Effect, Entry, Wanted};
+use crate::effect::{Effect, Entry};
 use crate::event::Code;
 use crate::ids::{CheckIx, CheckRun, EventId, JobIx, RunId};
 use crate::input::Input;
 use crate::plan::{Job, Level, Plan, Role, Signal};
-use crate::rules::environment::JobVariables;
-use crate::rules::reload::Pending;
-use crate::rules::watch::WatchState;
-use crate::state::dependency_graph::{DependencyGraph, Key};
-use crate::state::job::{JobState, State};
+use crate::request::RequestId;
+use crate::state::job::{JobState, State, StopStage, Transition};
 use crate::state::journal::{Event, Journal, Origin};
-use crate::state::timers::{TimerId, TimerKind, Timers};
+use crate::state::plan_state::PlanState;
+use crate::state::timers::{JobTimer, TimerId, TimerKind, Timers};
 use crate::time::Time;
-use alloc::collections::BTreeMap;
 
-/// One request to stop may come as two signals: `timeout` signals its child and then its whole process group, and so do
-/// terminals and scripts that kill a group and a process of it. A person who means it a second time takes longer.
-const ONE_REQUEST: Duration = Duration::from_millis(100);
-
-/// How far the supervisor is.
+/// The phase of the supervisor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// Not ready yet: `startup` has not been sent.
+    /// `startup` has not been sent.
     Beginning,
-    /// The ordinary course.
+    /// Normal operation.
     Running,
-    /// Everything is being stopped.
+    /// All jobs are being stopped.
     Stopping,
-    /// Everything was killed.
+    /// All jobs were sent SIGKILL.
     Killing,
-    /// It has left.
+    /// The exit code was returned.
     Left,
 }
 
-/// The core of a supervisor: a plan, and what has become of it.
+/// A supervisor: its plan, and the state of everything in it.
 #[derive(Debug)]
 pub struct Core {
-    pub(crate) plan: Arc<Plan>,
+    /// The plan in force and everything that belongs to it.
+    pub(crate) plan_state: PlanState,
     pub(crate) now: Time,
     pub(crate) phase: Phase,
     pub(crate) maintenance: bool,
-    pub(crate) jobs: Vec<JobState>,
-    /// What every process is told of all jobs (P7).
-    pub(crate) variables: Arc<JobVariables>,
-    pub(crate) watches: Vec<WatchState>,
     pub(crate) timers: Timers,
-    pub(crate) stop_time: Option<TimerId>,
+    /// Ends the current phase of a shutdown.
+    pub(crate) shutdown_timer: Option<TimerId>,
     pub(crate) effects: Vec<Effect>,
-    pub(crate) runs: BTreeMap<RunId, JobIx>,
-    /// The runs that are over and have left something of their process group behind (P4).
+    /// Runs that have exited and left processes of their group behind (P4).
     pub(crate) orphaned_groups: BTreeMap<RunId, TimerId>,
-    /// How many processes the kernel has ended for want of memory that no end of a run has been put down to. Nothing as
-    /// long as nobody counts.
-    pub(crate) out_of_memory: Option<u64>,
-    pub(crate) check_runs: BTreeMap<CheckRun, (JobIx, CheckIx)>,
-    /// The code to leave with, where a job has said so.
-    pub(crate) exit_code: Option<u8>,
-    /// The code of the first job that ended in failure for good (S5).
-    pub(crate) first_failure: Option<u8>,
-    /// The same of those that only react to an end, a signal or maintenance: it counts where all work went well.
-    pub(crate) first_hook_failure: Option<u8>,
-    /// The signal that asked for the shutdown, and when (S1).
-    pub(crate) asked: Option<(Signal, Time)>,
-    /// What came before the startup, and counts after it (E7).
-    pub(crate) early: VecDeque<Input>,
-    pub(crate) journal: Journal,
-    /// How many events there were of each kind; no more kinds than there are sources.
-    pub(crate) counts: BTreeMap<(Origin, Code), u64>,
+    /// Processes killed by the OOM killer that no exit has been attributed to. `None` if the kernel does not report it.
+    pub(crate) oom_kills: Option<u64>,
+    pub(crate) exit_codes: ExitCodes,
+    /// The signal that requested the shutdown, and when (S1).
+    pub(crate) stop_signal: Option<(Signal, Time)>,
+    /// Inputs that arrived before startup and are handled after it (E7).
+    pub(crate) early_inputs: VecDeque<Input>,
+    /// Events that have not been dispatched.
     pub(crate) queue: VecDeque<Event>,
-    /// The event that is being handled, which causes whatever follows.
-    pub(crate) handling: Option<EventId>,
-    pub(crate) graph: DependencyGraph,
-    /// Whether somebody may have come to wait in vain since that was last looked at (W10).
-    pub(crate) reachability_dirty: bool,
-    /// The jobs that begin a new life when the queue is empty, and how many have.
-    pub(crate) pending_restarts: VecDeque<JobIx>,
-    pub(crate) generations: u64,
-    /// The jobs to look at again when the queue is empty.
-    pub(crate) recheck: Vec<JobIx>,
-    /// How many jobs hold the supervisor open (W10), and how many are not complete.
-    pub(crate) holding: usize,
-    pub(crate) incomplete: usize,
-    pub(crate) next_run: u64,
-    pub(crate) next_check: u64,
-    /// The number of the last event.
-    pub(crate) next_event: u64,
-    /// The reload that is under way.
-    pub(crate) pending: Option<Pending>,
-    /// Who alone sees the next `startup` (R3).
-    pub(crate) audience: Option<Vec<JobIx>>,
-    /// The names of sources that are no more, of which the journal still speaks.
-    pub(crate) former: Vec<String>,
+    /// The event being dispatched, which causes everything that follows.
+    pub(crate) current_event: Option<EventId>,
+    pub(crate) journal: Journal,
+    /// Events per source and code. Bounded by the number of sources.
+    pub(crate) event_counts: BTreeMap<(Origin, Code), u64>,
+    /// The names of removed sources that the journal still refers to.
+    pub(crate) removed_sources: Vec<String>,
+    /// The last ids that were given out.
+    pub(crate) last_ids: LastIds,
+    /// The reload in progress.
+    pub(crate) reload: Option<PendingReload>,
+}
+
+/// Candidates for the exit code (S5).
+#[derive(Debug, Default)]
+pub(crate) struct ExitCodes {
+    /// Decided: by a signal, or by a job with `onFailure` or `onSuccess`.
+    pub(crate) decided: Option<u8>,
+    /// The first job that failed for good.
+    pub(crate) first_failure: Option<u8>,
+    /// The first job that failed for good among those that only react to events. Counts if no work has failed.
+    pub(crate) first_hook_failure: Option<u8>,
+}
+
+/// The last ids that were given out.
+#[derive(Debug, Default)]
+pub(crate) struct LastIds {
+    run: u64,
+    check: u64,
+    pub(crate) event: u64,
+    /// Generations of all jobs.
+    pub(crate) generation: u64,
+}
+
+/// A reload that waits for replaced jobs to stop.
+#[derive(Debug)]
+pub(crate) struct PendingReload {
+    pub(crate) plan: Box<Plan>,
+    /// The requests to answer.
+    pub(crate) requests: Vec<RequestId>,
+    /// When jobs that have not stopped are killed.
+    pub(crate) timer: Option<TimerId>,
 }
 
 impl Core {
-    /// A supervisor that has not begun.
+    /// A supervisor before startup.
     #[must_use]
     pub fn new(plan: Plan) -> Self {
-        let graph = DependencyGraph::new(&plan);
         Self {
+            plan_state: PlanState::new(plan),
             now: Time::ZERO,
             phase: Phase::Beginning,
             maintenance: false,
-            jobs: plan.jobs.iter().map(JobState::new).collect(),
-            variables: Arc::new(JobVariables::new(&plan.jobs)),
-            watches: plan.watches.iter().map(|_| WatchState::default()).collect(),
             timers: Timers::default(),
-            stop_time: None,
+            shutdown_timer: None,
             effects: Vec::new(),
-            runs: BTreeMap::new(),
             orphaned_groups: BTreeMap::new(),
-            out_of_memory: None,
-            check_runs: BTreeMap::new(),
-            exit_code: None,
-            first_failure: None,
-            first_hook_failure: None,
-            asked: None,
-            early: VecDeque::new(),
-            journal: Journal::default(),
-            counts: BTreeMap::new(),
+            oom_kills: None,
+            exit_codes: ExitCodes::default(),
+            stop_signal: None,
+            early_inputs: VecDeque::new(),
             queue: VecDeque::new(),
-            handling: None,
-            reachability_dirty: true,
-            pending_restarts: VecDeque::new(),
-            generations: 0,
-            recheck: Vec::new(),
-            holding: graph.holders.iter().filter(|holds| **holds).count(),
-            graph,
-            incomplete: plan.jobs.len(),
-            next_run: 0,
-            next_check: 0,
-            next_event: 0,
-            pending: None,
-            audience: None,
-            former: Vec::new(),
-            plan: Arc::new(plan),
+            current_event: None,
+            journal: Journal::default(),
+            event_counts: BTreeMap::new(),
+            removed_sources: Vec::new(),
+            last_ids: LastIds::default(),
+            reload: None,
         }
     }
 
-    /// The plan.
+    /// The plan in force.
     #[must_use]
     pub fn plan(&self) -> &Plan {
-        &self.plan
+        &self.plan_state.plan
     }
 
-    /// The plan, for whoever wants to keep it.
+    /// The plan in force, shared.
     #[must_use]
     pub fn shared_plan(&self) -> Arc<Plan> {
-        Arc::clone(&self.plan)
+        Arc::clone(&self.plan_state.plan)
     }
 
-    /// How far the supervisor is.
+    /// The phase of the supervisor.
     #[must_use]
     pub fn phase(&self) -> Phase {
         self.phase
     }
 
-    /// The record of what happened.
+    /// The last events.
     #[must_use]
     pub fn journal(&self) -> &Journal {
         &self.journal
     }
 
-    /// Lets the record go farther back than it usually does, for whoever reads it after every step and must not miss
-    /// anything of a step in which much happens.
+    /// Sets how many events the journal keeps, for a caller that must see every event of a large step.
     pub fn remember(&mut self, events: usize) {
-        self.journal.keep(events);
+        self.journal.set_capacity(events);
     }
 
-    /// How many deadlines are ahead.
+    /// The number of timers.
     #[must_use]
     pub fn deadlines(&self) -> usize {
         self.timers.len()
@@ -192,241 +170,142 @@ impl Core {
         if self.phase == Phase::Left { None } else { self.timers.next() }
     }
 
-    /// E4: `startup`, once.
-    #[inline(never)]
-    pub(crate) fn ready(&mut self) {
-        if self.phase != Phase::Beginning {
-            return;
-        }
-        self.phase = Phase::Running;
-        for job in self.all_jobs() {
-            self.set_give_up(job);
-            self.enqueue_recheck(job);
-        }
-        self.send(Origin::Global, Code::Startup, None);
-        if self.maintenance {
-            self.send(Origin::Global, Code::EnterMaintenance, None);
-        }
-    }
-
-    pub(crate) fn signal(&mut self, signal: Signal) {
-        if self.plan.pass_signals {
-            return self.pass_on(signal);
-        }
-        match signal.0 {
-            10 if self.plan.toggle_maintenance => {
-                self.set_maintenance(!self.maintenance);
-            }
-            1 | 12 if self.phase == Phase::Running => {
-                self.send(Origin::Signal(signal.0), Code::Signal, None);
-            }
-            2 | 15 => match self.phase {
-                Phase::Beginning | Phase::Running => {
-                    // Nothing is put together: somebody waits for what comes next.
-                    match signal.0 {
-                        2 => self.log(Level::Info, None, format_args!("SIGINT: everything is stopped")),
-                        _ => self.log(Level::Info, None, format_args!("SIGTERM: everything is stopped")),
-                    }
-                    self.exit_code = Some(0);
-                    self.asked = Some((signal, self.now));
-                    self.shut_down();
-                }
-                Phase::Stopping => self.asked_again(signal),
-                Phase::Killing | Phase::Left => {}
-            },
-            _ => {}
-        }
-    }
-
-    /// S1: the second request cuts the wait short. What is the first one, because the supervisor was stopping by
-    /// itself, or the same one twice, is not the second.
-    fn asked_again(&mut self, signal: Signal) {
-        match self.asked {
-            None => {
-                self.log(Level::Info, None, format_args!("everything is being stopped already"));
-                self.asked = Some((signal, self.now));
-            }
-            Some((first, at)) if first == signal && self.now.since(at) < ONE_REQUEST => {
-                self.log(Level::Debug, None, format_args!("the signal came twice at once, and counts once"));
-            }
-            Some(_) => self.kill_everything("it was asked a second time"),
-        }
-    }
-
-    /// A job is looked at again, when the queue is empty.
-    pub(crate) fn enqueue_recheck(&mut self, job: JobIx) {
-        self.recheck.push(job);
-    }
-
-    /// Whoever waits for a job is looked at again.
-    pub(crate) fn enqueue_dependents(&mut self, job: JobIx) {
-        self.recheck.extend_from_slice(self.graph.dependents(job));
-        self.look_at_hooked(job);
-    }
-
-    /// A job may be a hook that others wait for (S2); they are looked at again.
-    fn look_at_hooked(&mut self, job: JobIx) {
-        let patterns = self.planned(job).when.patterns().iter().map(|event| event.code);
-        let sources = patterns.zip(self.graph.keys(job)).map(|(code, key)| match key {
-            Key::Name(id) if code == Code::Stopping => self.graph.jobs_named(*id),
-            _ => &[],
-        });
-        let waiting: Vec<JobIx> = sources.flatten().copied().collect();
-        self.recheck.extend(waiting);
-    }
-
-    /// A job has become complete.
-    pub(crate) fn count_complete(&mut self, job: JobIx) {
-        self.incomplete = self.incomplete.saturating_sub(1);
-        // Whoever has stopped it by hand may want to start it again, and must find somebody to ask.
-        if self.graph.holds_open(job) && !self.job(job).comes_again() {
-            self.holding = self.holding.saturating_sub(1);
-        }
-    }
-
-    /// W5: from now on it has its time to be started.
-    pub(crate) fn set_give_up(&mut self, job: JobIx) {
-        if let Some(timeout) = self.planned(job).when.timeout {
-            let timer = self.timers.set(self.now + timeout, TimerKind::GiveUp(job));
-            self.job_mut(job).give_up = Some(timer);
-        }
-    }
-
-    /// Leaves.
-    #[inline(never)]
-    pub(crate) fn leave(&mut self) {
-        self.kill_all_orphans();
-        let code = self.exit_code.or(self.first_failure).or(self.first_hook_failure).unwrap_or(0);
-        self.phase = Phase::Left;
-        self.effects.push(Effect::Exit { code });
-    }
-
-    /// The definition of a job. A `JobIx` is only ever made from the plan's own list.
-    pub(crate) fn planned(&self, job: JobIx) -> &Job {
-        &self.plan.jobs[job.index()]
-    }
-
-    /// The state of a job; see [`Core::planned`].
-    pub(crate) fn job(&self, job: JobIx) -> &JobState {
-        &self.jobs[job.index()]
-    }
-
-    /// The state of a job; see [`Core::planned`].
-    pub(crate) fn job_mut(&mut self, job: JobIx) -> &mut JobState {
-        &mut self.jobs[job.index()]
-    }
-
-    pub(crate) fn all_jobs(&self) -> impl Iterator<Item = JobIx> + use<> {
-        (0..self.plan.jobs.len()).map(JobIx::at)
-    }
-
-    pub(crate) fn new_run(&mut self, job: JobIx) -> RunId {
-        self.next_run += 1;
-        let run = RunId(self.next_run);
-        self.runs.insert(run, job);
-        run
-    }
-
-    pub(crate) fn new_check_run(&mut self, job: JobIx, check: CheckIx) -> CheckRun {
-        self.next_check += 1;
-        let run = CheckRun(self.next_check);
-        self.check_runs.insert(run, (job, check));
-        run
-    }
-
-    /// Changes what a job is doing; what the table does not know is a defect, and is said.
-    pub(crate) fn change(&mut self, job: JobIx, state: State, aim: crate::state::job::Aim) {
-        if state == State::Waiting {
-            // A hook has done its work.
-            self.look_at_hooked(job);
-        }
-        self.reachability_dirty |=
-            matches!(state, State::Waiting | State::Complete) || aim != self.job(job).aim();
-        if !self.job_mut(job).transition(state, aim) {
-            let from = (self.job(job).state(), self.job(job).aim());
-            let to = (state, aim);
-            self.log(
-                Level::Error,
-                Some(job),
-                format_args!("defect: a job cannot go from {from:?} to {to:?}; please report it"),
-            );
-        }
-    }
-
-    /// Tells the catalog what is wanted of a job's service, if that is something else than before.
-    pub(crate) fn advertise(&mut self, job: JobIx, wanted: Wanted) {
-        let wanted = if self.maintenance { Wanted::Absent } else { wanted };
-        if self.planned(job).service.is_some() && self.job(job).wanted != wanted {
-            self.job_mut(job).wanted = wanted;
-            self.effects.push(Effect::Advertise { job, wanted });
-        }
-    }
-
-    /// Logs something. It is put into words only if somebody reads them.
-    pub(crate) fn log(&mut self, level: Level, job: Option<JobIx>, message: fmt::Arguments<'_>) {
-        // A sensor runs every few seconds, and nobody wants to read that it has.
-        let is_sensor = |job| matches!(self.planned(job).role, Role::Sensor(_));
-        let level = if level == Level::Info && job.is_some_and(is_sensor) { Level::Debug } else { level };
-        self.log_entry(level, job, message, false);
-    }
-
-    /// The same, with the last lines of the job's output if that explains it (L6).
-    pub(crate) fn log_entry(
-        &mut self,
-        level: Level,
-        job: Option<JobIx>,
-        message: fmt::Arguments<'_>,
-        with_output: bool,
-    ) {
-        if level >= self.plan.logging.level {
-            let message = alloc::fmt::format(message);
-            self.effects.push(Effect::Log(Entry { level, job, message, with_output }));
-        }
-    }
-
-    /// The name of an event's source, as a configuration writes it.
+    /// The name of an event's source, as in a configuration.
     #[must_use]
     pub fn origin_name(&self, origin: Origin) -> String {
         match origin {
             Origin::Global => "global".into(),
             Origin::Job(job) => self.planned(job).name.clone(),
             Origin::Watch(watch) => {
-                let name = self.plan.watches.get(watch.index()).map_or("", |watch| &watch.name);
+                let name = self.plan().watches.get(watch.index()).map_or("", |watch| &watch.name);
                 format!("watch.{name}")
             }
-            Origin::Signal(1) => "SIGHUP".into(),
-            Origin::Signal(12) => "SIGUSR2".into(),
-            Origin::Signal(number) => format!("signal {number}"),
-            Origin::Former(place) => self.former.get(place as usize).cloned().unwrap_or_default(),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::plan::{Catalog, Control, Format, Logging, Output};
-
-    fn empty() -> Plan {
-        Plan {
-            jobs: Vec::new(),
-            watches: Vec::new(),
-            catalog: Catalog::Embedded,
-            control: Control { socket: String::new(), required: false, mode: 0o600, group: None },
-            logging: Logging { level: Level::Info, format: Format::Default, output: Output::Stdout },
-            telemetry: None,
-            stop_timeout: Duration::ZERO,
-            pass_signals: false,
-            toggle_maintenance: false,
+            Origin::Signal(number) => format!("{}", Signal(number)),
+            Origin::Former(index) => self.removed_sources.get(index as usize).cloned().unwrap_or_default(),
         }
     }
 
-    #[test]
-    fn p1_what_was_decided_before_a_fault_comes_with_the_next_step() {
-        let mut core = Core::new(empty());
-        core.effects.push(Effect::Exit { code: 7 });
-        let mut effects = Vec::new();
-        core.step(Time::ZERO, Input::Tick, &mut effects);
-        assert_eq!(effects, [Effect::Exit { code: 7 }]);
+    /// The definition of a job. A `JobIx` is always an index of the plan in force.
+    pub(crate) fn planned(&self, job: JobIx) -> &Job {
+        &self.plan_state.plan.jobs[job.index()]
+    }
+
+    /// The state of a job; see [`Core::planned`].
+    pub(crate) fn job(&self, job: JobIx) -> &JobState {
+        &self.plan_state.jobs[job.index()]
+    }
+
+    pub(crate) fn job_mut(&mut self, job: JobIx) -> &mut JobState {
+        &mut self.plan_state.jobs[job.index()]
+    }
+
+    /// The state of a job, with the timers it may own.
+    pub(crate) fn job_and_timers(&mut self, job: JobIx) -> (&mut JobState, &mut Timers) {
+        (&mut self.plan_state.jobs[job.index()], &mut self.timers)
+    }
+
+    pub(crate) fn all_jobs(&self) -> impl Iterator<Item = JobIx> + use<> {
+        (0..self.plan_state.jobs.len()).map(JobIx::at)
+    }
+
+    pub(crate) fn new_run(&mut self, job: JobIx) -> RunId {
+        self.last_ids.run += 1;
+        let run = RunId(self.last_ids.run);
+        self.plan_state.runs.insert(run, job);
+        run
+    }
+
+    pub(crate) fn new_check_run(&mut self, job: JobIx, check: CheckIx) -> CheckRun {
+        self.last_ids.check += 1;
+        let run = CheckRun(self.last_ids.check);
+        self.plan_state.check_runs.insert(run, (job, check));
+        run
+    }
+
+    /// Returns true if no shutdown has started.
+    pub(crate) fn is_before_shutdown(&self) -> bool {
+        matches!(self.phase, Phase::Beginning | Phase::Running)
+    }
+
+    pub(crate) fn set_timer(&mut self, job: JobIx, after: core::time::Duration, timer: JobTimer) -> TimerId {
+        self.timers.set(self.now + after, TimerKind::Job(job, timer))
+    }
+
+    /// Changes what a job does. The timers of the state it leaves are cancelled.
+    pub(crate) fn change(&mut self, job: JobIx, change: Transition) {
+        let stage = self.job(job).stop_stage();
+        match self.job_mut(job).transition(change) {
+            Ok(timers) => {
+                for mut timer in timers {
+                    self.timers.cancel(&mut timer);
+                }
+            }
+            Err([from, to]) => self.log(
+                Level::Error,
+                Some(job),
+                format_args!("bug: a job cannot change from {from:?} to {to:?}, please report it"),
+            ),
+        }
+        let state = self.job(job).state();
+        if state == State::Waiting {
+            // It may be a hook that has finished.
+            self.enqueue_hooked(job);
+        }
+        self.plan_state.reachability_dirty |=
+            matches!(state, State::Waiting | State::Complete) || stage != self.job(job).stop_stage();
+    }
+
+    /// Moves the stop of a job to its next stage.
+    pub(crate) fn change_stage(&mut self, job: JobIx, stage: StopStage) {
+        self.change(job, Transition::Stage(stage));
+    }
+
+    /// Sets the timer that ends the current stop stage of a job.
+    pub(crate) fn set_stage_timer(&mut self, job: JobIx, after: core::time::Duration, timer: JobTimer) {
+        let timer = self.set_timer(job, after, timer);
+        if let Some(stop) = self.job_mut(job).stop_mut() {
+            stop.timer = Some(timer);
+        }
+    }
+
+    /// Has a job checked again when the event queue is empty.
+    pub(crate) fn enqueue_recheck(&mut self, job: JobIx) {
+        self.plan_state.recheck.push(job);
+    }
+
+    /// Has the jobs that wait for this one checked again.
+    pub(crate) fn enqueue_dependents(&mut self, job: JobIx) {
+        let state = &mut self.plan_state;
+        state.recheck.extend_from_slice(state.graph.dependents(job));
+        self.enqueue_hooked(job);
+    }
+
+    /// Has the jobs whose stop hook this one is checked again (S2).
+    fn enqueue_hooked(&mut self, job: JobIx) {
+        let state = &mut self.plan_state;
+        let patterns = state.plan.jobs[job.index()].when.patterns().iter().enumerate();
+        for (nth, _) in patterns.filter(|(_, event)| event.code == Code::Stopping) {
+            state.recheck.extend_from_slice(state.graph.jobs_behind(job, nth));
+        }
+    }
+
+    /// Logs a message. It is formatted only if its level is written.
+    pub(crate) fn log(&mut self, level: Level, job: Option<JobIx>, message: fmt::Arguments<'_>) {
+        // A sensor runs every few seconds; its ordinary runs are not worth a line.
+        let is_sensor = |job| matches!(self.planned(job).role, Role::Sensor(_));
+        let level = if level == Level::Info && job.is_some_and(is_sensor) { Level::Debug } else { level };
+        self.log_entry(level, job, message, false);
+    }
+
+    /// Logs a message about a failure, with the last lines of the job's output (L6).
+    pub(crate) fn log_with_output(&mut self, level: Level, job: JobIx, message: fmt::Arguments<'_>) {
+        self.log_entry(level, Some(job), message, true);
+    }
+
+    fn log_entry(&mut self, level: Level, job: Option<JobIx>, message: fmt::Arguments<'_>, output: bool) {
+        if level >= self.plan().logging.level {
+            let message = alloc::fmt::format(message);
+            self.effects.push(Effect::Log(Entry { level, job, message, with_output: output }));
+        }
     }
 }

@@ -1,77 +1,78 @@
-//! What is to come, the nearest first.
+//! A queue ordered by time.
 //!
-//! One sorted queue: the nearest is taken from its front, and what is added mostly belongs near one of its ends, so
-//! that little has to move. Thousands of jobs have thousands of deadlines.
+//! One sorted `VecDeque`: entries are taken from the front, and new ones mostly belong near one of the ends, so an insert
+//! moves little even with thousands of timers.
 
 use alloc::collections::VecDeque;
 
 use crate::time::Time;
 
-/// When something comes, and its place among what comes then: what was added first comes first.
+/// The time of an entry and its serial number. Of entries with the same time, the one added first comes first.
 pub type Place = (Time, u64);
 
-/// What is to come.
+/// A queue ordered by time.
 #[derive(Debug)]
 pub struct TimerQueue<T> {
-    coming: VecDeque<(Place, T)>,
+    entries: VecDeque<(Place, T)>,
     serial: u64,
 }
 
 impl<T> Default for TimerQueue<T> {
     fn default() -> Self {
-        Self { coming: VecDeque::new(), serial: 0 }
+        Self { entries: VecDeque::new(), serial: 0 }
     }
 }
 
 impl<T> TimerQueue<T> {
-    /// Adds something.
-    pub fn add(&mut self, at: Time, what: T) -> Place {
+    /// Adds an entry.
+    pub fn add(&mut self, at: Time, entry: T) -> Place {
         self.serial += 1;
-        // Whatever is there already for that moment comes first.
-        let index = self.coming.partition_point(|((other, _), _)| *other <= at);
-        self.coming.insert(index, ((at, self.serial), what));
+        // After the entries with the same time.
+        let index = self.entries.partition_point(|((other, _), _)| *other <= at);
+        self.entries.insert(index, ((at, self.serial), entry));
         (at, self.serial)
     }
 
-    /// Takes something back, if it is still to come.
+    /// Removes an entry, if it is still queued.
     pub fn remove(&mut self, place: Place) -> Option<T> {
-        let index = self.coming.binary_search_by_key(&place, |(other, _)| *other).ok()?;
-        self.coming.remove(index).map(|(_, what)| what)
+        let index = self.entries.binary_search_by_key(&place, |(other, _)| *other).ok()?;
+        self.entries.remove(index).map(|(_, entry)| entry)
     }
 
-    /// When the next thing comes.
+    /// The time of the first entry.
     #[must_use]
     pub fn next(&self) -> Option<Time> {
-        self.coming.front().map(|((at, _), _)| *at)
+        self.entries.front().map(|((at, _), _)| *at)
     }
 
-    /// Takes out the next thing.
+    /// Takes the first entry.
     pub fn pop(&mut self) -> Option<(Time, T)> {
-        self.coming.pop_front().map(|((at, _), what)| (at, what))
+        self.entries.pop_front().map(|((at, _), entry)| (at, entry))
     }
 
-    /// What comes at a moment.
+    /// The entries with this time.
     pub fn at(&self, at: Time) -> impl Iterator<Item = &T> {
-        let first = self.coming.partition_point(|((other, _), _)| *other < at);
-        self.coming.range(first..).take_while(move |((other, _), _)| *other == at).map(|(_, what)| what)
+        let first = self.entries.partition_point(|((other, _), _)| *other < at);
+        self.entries.range(first..).take_while(move |((other, _), _)| *other == at).map(|(_, entry)| entry)
     }
 
-    /// Changes what is to come, or takes it back; when it comes stays the same.
+    /// Replaces or removes entries; their times stay the same.
     pub fn change(&mut self, mut changed: impl FnMut(T) -> Option<T>) {
-        let coming = core::mem::take(&mut self.coming);
-        self.coming = coming.into_iter().filter_map(|(place, what)| Some((place, changed(what)?))).collect();
+        let entries = core::mem::take(&mut self.entries);
+        self.entries =
+            entries.into_iter().filter_map(|(place, entry)| Some((place, changed(entry)?))).collect();
     }
 
-    /// How much is to come.
+    /// The number of entries.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.coming.len()
+        self.entries.len()
     }
 
-    /// Whether nothing is to come.
+    /// Returns true if there are no entries.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.coming.is_empty()
+        self.entries.is_empty()
     }
 }
 
@@ -84,42 +85,42 @@ mod tests {
     use crate::rng::Rng;
 
     #[test]
-    fn whatever_is_added_and_taken_back_it_comes_in_its_order() {
+    fn entries_come_in_the_same_order_as_from_a_btree_map() {
         for seed in 0..200 {
             let mut rng = Rng::new(seed);
-            let (mut agenda, mut tree) = (TimerQueue::default(), BTreeMap::new());
+            let (mut queue, mut tree) = (TimerQueue::default(), BTreeMap::new());
             let mut places = Vec::new();
             for step in 0..300_u64 {
                 let at = Time::from_nanos(rng.below(20));
                 match rng.below(8) {
                     0..4 => {
-                        let place = agenda.add(at, step);
+                        let place = queue.add(at, step);
                         assert_eq!(tree.insert(place, step), None);
                         places.push(place);
                     }
-                    4 => assert_eq!(agenda.pop(), tree.pop_first().map(|((at, _), what)| (at, what))),
+                    4 => assert_eq!(queue.pop(), tree.pop_first().map(|((at, _), entry)| (at, entry))),
                     5 if rng.below(20) == 0 => {
-                        let changed = |what: u64| (!what.is_multiple_of(3)).then_some(what + 1);
-                        agenda.change(changed);
+                        let changed = |entry: u64| (!entry.is_multiple_of(3)).then_some(entry + 1);
+                        queue.change(changed);
                         tree = tree
                             .into_iter()
-                            .filter_map(|(place, what)| Some((place, changed(what)?)))
+                            .filter_map(|(place, entry)| Some((place, changed(entry)?)))
                             .collect();
                     }
                     _ => {
                         let nth = usize::try_from(rng.below(places.len() as u64)).unwrap();
                         if let Some(place) = places.get(nth) {
-                            assert_eq!(agenda.remove(*place), tree.remove(place));
+                            assert_eq!(queue.remove(*place), tree.remove(place));
                         }
                     }
                 }
                 assert!(
-                    agenda
+                    queue
                         .at(at)
-                        .eq(tree.iter().filter(|((other, _), _)| *other == at).map(|(_, what)| what))
+                        .eq(tree.iter().filter(|((other, _), _)| *other == at).map(|(_, entry)| entry))
                 );
-                assert_eq!(agenda.next(), tree.keys().next().map(|(at, _)| *at));
-                assert_eq!((agenda.len(), agenda.is_empty()), (tree.len(), tree.is_empty()));
+                assert_eq!(queue.next(), tree.keys().next().map(|(at, _)| *at));
+                assert_eq!((queue.len(), queue.is_empty()), (tree.len(), tree.is_empty()));
             }
         }
     }

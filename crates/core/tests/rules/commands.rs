@@ -22,26 +22,26 @@ fn x2_a_job_that_is_complete_begins_a_new_life_with_all_its_restarts() {
     stage.exit("a", 1);
     assert_eq!(stage.status("a").word(), "failed");
     stage.look();
-    assert_eq!(stage.command(Command::Start(A)), done("it is started"));
-    assert_eq!(stage.command(Command::Start(A)), done("it runs already as pid 104"));
+    assert_eq!(stage.command(Command::Start(A)), done("started"));
+    assert_eq!(stage.command(Command::Start(A)), done("already running (pid 104)"));
     stage.exit("a", 0);
     stage.exit("a", 0);
     assert_eq!(stage.acts(), ["spawn a", "spawn a"]);
-    assert_eq!((stage.status("a").word(), stage.status("a").incarnation), ("complete", 1));
+    assert_eq!((stage.status("a").word(), stage.status("a").generation), ("complete", 1));
 }
 
 #[test]
 fn x2_a_job_stopped_by_hand_stays_so_and_holds_the_supervisor_open() {
     let mut stage = Stage::running("{ name: 'a', exec: 'x', restarts: 'unlimited' }");
     stage.look();
-    assert_eq!(stage.command(Command::Stop(A)), done("it is stopping"));
+    assert_eq!(stage.command(Command::Stop(A)), done("stopping"));
     assert_eq!(stage.look(), ["event a stopping", "kill a 15"]);
     stage.killed("a", 15);
     assert_eq!(stage.look(), ["event a exitFailed", "event a stopped"]);
     assert_eq!((stage.status("a").word(), stage.exit), ("stopped", None));
-    assert_eq!(stage.command(Command::Stop(A)), done("it does not run"));
+    assert_eq!(stage.command(Command::Stop(A)), done("not running"));
     stage.seconds(1_000);
-    assert_eq!(stage.command(Command::Start(A)), done("it is started"));
+    assert_eq!(stage.command(Command::Start(A)), done("started"));
     stage.signal(15);
     stage.killed("a", 15);
     assert_eq!(stage.exit, Some(0));
@@ -65,7 +65,7 @@ fn x2_a_restart_runs_the_hooks_every_time() {
     );
     for _ in 0..3 {
         stage.look();
-        assert_eq!(stage.command(Command::Restart(A)), done("it is stopping, and is started again then"));
+        assert_eq!(stage.command(Command::Restart(A)), done("stopping, will start again"));
         assert_eq!(stage.acts(), ["spawn hook"], "the hook comes first");
         stage.exit("hook", 0);
         assert_eq!(stage.acts(), ["kill a 15"]);
@@ -109,8 +109,8 @@ fn x2_a_job_that_waits_runs_at_once_and_its_event_does_not_run_it_again() {
 fn x2_a_start_during_a_stop_follows_it_and_a_stop_takes_it_back() {
     let mut stage = Stage::running("{ name: 'a', exec: 'x' }");
     stage.command(Command::Stop(A));
-    assert_eq!(stage.command(Command::Start(A)), done("it is stopping, and is started again then"));
-    assert_eq!(stage.command(Command::Stop(A)), done("it is stopping already"));
+    assert_eq!(stage.command(Command::Start(A)), done("stopping, will start again"));
+    assert_eq!(stage.command(Command::Stop(A)), done("already stopping"));
     stage.look();
     stage.killed("a", 15);
     assert_eq!(stage.acts(), [] as [&str; 0]);
@@ -136,12 +136,12 @@ fn x2_what_cannot_be_done_is_refused_in_words() {
     let mut stage = Stage::running(
         "{ name: 'a', exec: 'x' }, { name: 'b', exec: 'x', when: { source: 'a', once: 'exitSuccess' } }",
     );
-    assert_eq!(stage.command(Command::Start(JobIx(7))), refused("there is no such job"));
-    assert_eq!(stage.command(Command::Signal(B, Signal(1))), refused("it has no process"));
-    assert_eq!(stage.command(Command::Signal(A, Signal(1))), done("signal 1 was sent to process group 101"));
+    assert_eq!(stage.command(Command::Start(JobIx(7))), refused("no such job"));
+    assert_eq!(stage.command(Command::Signal(B, Signal(1))), refused("no process"));
+    assert_eq!(stage.command(Command::Signal(A, Signal(1))), done("sent SIGHUP to process group 101"));
     stage.signal(15);
-    assert_eq!(stage.command(Command::Start(B)), refused("the supervisor is stopping"));
-    assert_eq!(stage.command(Command::Maintenance(true)), refused("the supervisor is stopping"));
+    assert_eq!(stage.command(Command::Start(B)), refused("the supervisor is shutting down"));
+    assert_eq!(stage.command(Command::Maintenance(true)), refused("the supervisor is shutting down"));
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn x2_what_is_asked_before_the_startup_is_answered_after_it() {
     stage.input(Input::Command { id: RequestId(1), command: Command::Stop(A) });
     assert_eq!(stage.answers, []);
     stage.input(Input::Ready);
-    assert_eq!(stage.answers, [done("it is stopping")]);
+    assert_eq!(stage.answers, [done("stopping")]);
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! What a reload would do, and what asks for one (R1, R3, C6).
 
+use containerpilot_core::plan::diff::{Changes, changes};
 use containerpilot_core::plan::{Plan, Signal};
-use containerpilot_core::report::plan_diff::{changes, reloads_at};
-use containerpilot_core::rules::reload::Changes;
+use containerpilot_core::rules::signals::reloads_at;
 use containerpilot_core::{Answer, Command, Input, RequestId};
 
 use crate::stage::{Stage, plan};

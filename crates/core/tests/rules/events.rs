@@ -73,7 +73,7 @@ fn x5_every_event_knows_its_cause() {
         (find("global", Code::Startup), find("a", Code::ExitSuccess), find("b", Code::ExitFailed));
     assert_eq!((startup.cause, a.cause, b.cause), (None, Some(startup.id), Some(a.id)));
     assert!(
-        stage.log.iter().any(|line| line == "event b exitFailed, because of a exitSuccess"),
+        stage.log.iter().any(|line| line == "event b exitFailed, cause: a exitSuccess"),
         "{:?}",
         stage.log
     );

@@ -1,7 +1,7 @@
 //! Another plan while the supervisor runs (R1–R4).
 
 use containerpilot_core::ids::{JobIx, RunId};
-use containerpilot_core::rules::reload::Changes;
+use containerpilot_core::plan::diff::Changes;
 use containerpilot_core::{Answer, Command, Input, RequestId};
 
 use crate::stage::{Stage, plan};
@@ -57,7 +57,7 @@ fn r3_unchanged_jobs_go_on_changed_ones_are_replaced_and_only_they_see_startup()
     assert_eq!(stage.acts(), ["replanned", "spawn other", "spawn new"]);
     assert_eq!(stage.answers, [changes(&["kept"], &["other"], &["new"], &["gone"])]);
     assert_eq!((stage.status("kept").pid, stage.status("kept").healthy), (pid, Some(true)));
-    assert_eq!(stage.status("other").incarnation, 1);
+    assert_eq!(stage.status("other").generation, 1);
     stage.seconds(5);
     assert_eq!(stage.acts(), ["check check.kept"], "its deadlines are its own");
     stage.exit("kept", 0);
@@ -183,7 +183,7 @@ fn r4_a_reload_back_to_what_was_starts_what_was_stopped() {
 
 #[test]
 fn r4_in_a_shutdown_a_reload_is_refused_and_one_under_way_is_given_up() {
-    let refused = Answer::Refused("the supervisor is stopping".into());
+    let refused = Answer::Refused("the supervisor is shutting down".into());
     let mut stage = Stage::running(&format!("{A}, {B}"));
     reload(&mut stage, B);
     stage.signal(15);
@@ -347,5 +347,5 @@ fn r3_p3_that_memory_ran_out_is_not_forgotten_by_a_reload() {
     stage.input(Input::OutOfMemory { processes: 1 });
     reload(&mut stage, &format!("{A}, {B}"));
     stage.killed("a", 9);
-    assert!(stage.log.iter().any(|line| line.contains("memory ran out")), "{:?}", stage.log);
+    assert!(stage.log.iter().any(|line| line.contains("out of memory")), "{:?}", stage.log);
 }

@@ -7,10 +7,10 @@ use containerpilot_config::host::StaticHost;
 use containerpilot_config::interfaces::HostAddress;
 use containerpilot_config::{Input as File, Options, load};
 use containerpilot_core::effect::Wanted;
+use containerpilot_core::environment::Environment;
 use containerpilot_core::ids::{CheckRun, JobIx, RunId, WatchIx};
 use containerpilot_core::input::{ExitStatus, Instance, StartError, StartErrorKind};
 use containerpilot_core::plan::{Plan, Signal};
-use containerpilot_core::rules::environment::Environment;
 use containerpilot_core::{Answer, Command, Core, Effect, Input, JobStatus, RequestId, Time};
 
 /// A core with everything that has come out of it.
@@ -130,7 +130,7 @@ impl Stage {
                 Effect::Reply { answer, .. } => self.answers.push(answer),
                 Effect::Heartbeat { job } => self.said.push(format!("heartbeat {}", self.name(job))),
                 Effect::Log(entry) => {
-                    assert!(!entry.message.contains("defect"), "{}", entry.message);
+                    assert!(!entry.message.contains("bug:"), "{}", entry.message);
                     self.log.push(entry.message);
                 }
                 Effect::Exit { code } => {

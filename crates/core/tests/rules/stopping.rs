@@ -32,7 +32,7 @@ fn s1_a_second_signal_kills() {
     stage.look();
     stage.signal(2);
     assert_eq!(stage.look(), ["kill a 9"]);
-    let said = "it was asked a second time: what is left is killed (1 job)";
+    let said = "received a second stop signal (SIGINT), killing 1 job";
     assert!(stage.log.iter().any(|message| message == said), "{:?}", stage.log);
     stage.killed("a", 9);
     assert_eq!(stage.exit, Some(0));

@@ -259,7 +259,7 @@ fn w10_whoever_waits_for_what_can_never_come_is_completed_with_a_warning() {
     stage.exit("a", 0);
     assert_eq!(stage.exit, Some(0));
     let warned =
-        |name: &str| stage.log.iter().filter(|line| line.contains(&format!("waits for `{name} "))).count();
+        |name: &str| stage.log.iter().filter(|line| line.contains(&format!("never run: `{name} "))).count();
     assert_eq!((warned("a"), warned("b")), (1, 1), "{:?}", stage.log);
 }
 
@@ -368,9 +368,7 @@ fn w10_jobs_that_wait_only_for_one_another_are_completed() {
          { name: 'c', exec: 'x', when: { source: 'a', once: 'exitSuccess' }, health: { exec: 'd', interval: 5, ttl: 15 } }, \
          { name: 'd', exec: 'x', when: { source: 'main', once: 'exitFailed' } }",
     );
-    let told = |job: &str, event: &str| {
-        format!("will never run: it waits for `{job} {event}`, which cannot come any more")
-    };
+    let told = |job: &str, event: &str| format!("will never run: `{job} {event}` can no longer happen");
     for (job, event) in [("b", "exitSuccess"), ("c", "healthy"), ("a", "exitSuccess")] {
         assert!(stage.log.contains(&told(job, event)), "{:?}", stage.log);
     }

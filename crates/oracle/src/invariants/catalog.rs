@@ -2,7 +2,7 @@
 
 use containerpilot_core::effect::Wanted;
 use containerpilot_core::plan::Status;
-use containerpilot_core::{Aim, JobStatus, Phase, State};
+use containerpilot_core::{JobStatus, Phase, State, StopStage};
 
 use super::{Check, Witness};
 
@@ -19,7 +19,8 @@ impl Witness<'_> {
         if self.maintenance {
             return self.broken("D8", job, "it enters the catalog in maintenance");
         }
-        let left = self.between[job].aim > Aim::Hooks || self.between[job].state == State::Complete;
+        let left = self.between[job].stop_stage > Some(StopStage::Hooks)
+            || self.between[job].state == State::Complete;
         if left && !self.seen[job].born {
             return self.broken("S2", job, "it comes back to the catalog after it has left");
         }
@@ -61,7 +62,7 @@ impl Witness<'_> {
             return self.broken("D5", job, "what is wanted was not told");
         }
         let Some(service) = &self.plan.jobs[job].service else { return Ok(()) };
-        let left = status.aim > Aim::Hooks || status.state == State::Complete;
+        let left = status.stop_stage > Some(StopStage::Hooks) || status.state == State::Complete;
         if status.wanted != Wanted::Absent && (left || self.maintenance || phase == Phase::Left) {
             return self.broken(if left { "S2" } else { "D8" }, job, "it is still in the catalog");
         }

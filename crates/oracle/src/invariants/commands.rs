@@ -4,8 +4,8 @@ use containerpilot_core::effect::Effect;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::input::Input;
 use containerpilot_core::plan::EventPattern;
-use containerpilot_core::rules::command::{Answer, Command};
-use containerpilot_core::{Ending, JobStatus, Phase, State};
+use containerpilot_core::request::{Answer, Command};
+use containerpilot_core::{JobStatus, Phase, State, StopReason};
 
 use super::waiting::works;
 use super::{Check, Witness};
@@ -14,7 +14,7 @@ impl Witness<'_> {
     /// A job that was complete begins a new life: nothing of the last one counts, but what the catalog was told and the
     /// checks that have not ended yet.
     pub(super) fn see_birth(&mut self, job: usize, status: &JobStatus) -> Check {
-        if self.jobs[job].incarnation >= status.incarnation {
+        if self.jobs[job].generation >= status.generation {
             return Ok(());
         }
         if self.jobs[job].stopped.is_none() || self.jobs[job].run.is_some() {
@@ -36,7 +36,7 @@ impl Witness<'_> {
     /// brought back. So this is looked at in the part of the step in which the new life begins, and not later.
     pub(super) fn check_hooks_of_the_newborn(&self, job: usize, after: &[JobStatus]) -> Check {
         let reloaded = self.reloading.changing && self.seen[job].reloaded;
-        if after[job].incarnation == self.between[job].incarnation && !reloaded {
+        if after[job].generation == self.between[job].generation && !reloaded {
             return Ok(());
         }
         let name = &self.plan.jobs[job].name;
@@ -45,8 +45,10 @@ impl Witness<'_> {
                 && matches!(&event.source, Source::Job(source) if source == name)
         };
         let gone = |hook: usize| {
-            let ended =
-                matches!(after[hook].ending, Some(Ending::Done | Ending::Failed | Ending::Unreachable));
+            let ended = matches!(
+                after[hook].stop_reason,
+                Some(StopReason::Completed | StopReason::Failed | StopReason::Unreachable)
+            );
             after[hook].state == State::Complete
                 && ended
                 && !self.seen[hook].born
@@ -62,7 +64,7 @@ impl Witness<'_> {
     /// Whether what a job has done can be done again, because it was stopped by hand (or is, to be started again)
     /// or for a reload.
     pub(super) fn comes_again(status: &JobStatus) -> bool {
-        matches!(status.ending, Some(Ending::ByHand | Ending::Reload))
+        matches!(status.stop_reason, Some(StopReason::ByHand | StopReason::Reload))
     }
 
     /// Whether a job that runs once may do so more than once, because it waits for the end of another.
@@ -107,7 +109,7 @@ impl Witness<'_> {
                 }
             }
             Command::Stop(_)
-                if phase == Phase::Running && status.ending.is_none() && !self.seen[job].reloaded =>
+                if phase == Phase::Running && status.stop_reason.is_none() && !self.seen[job].reloaded =>
             {
                 return self.broken("X2", job, "it was to be stopped, and is not");
             }

@@ -35,7 +35,7 @@ impl Witness<'_> {
 
     pub(super) fn see_event(&mut self, event: &Event, input: Option<&Input>, after: &[JobStatus]) -> Check {
         for (job, status) in after.iter().enumerate() {
-            if event.id > status.born_after {
+            if event.id > status.created_after {
                 self.see_birth(job, status)?;
             }
         }

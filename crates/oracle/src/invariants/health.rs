@@ -8,7 +8,7 @@ use std::time::Duration;
 use containerpilot_core::ids::CheckRun;
 use containerpilot_core::input::Input;
 use containerpilot_core::plan::{OnUnhealthy, Probe, Restarts};
-use containerpilot_core::{Aim, JobStatus, Phase, State};
+use containerpilot_core::{JobStatus, Phase, State, StopStage};
 
 use super::{Check, Witness};
 
@@ -80,7 +80,7 @@ impl Witness<'_> {
     /// Epochs that end in this part of a step: the process has ended, it leaves the catalog, or maintenance begins.
     pub(super) fn end_epochs(&mut self, after: &[JobStatus]) {
         for (job, status) in after.iter().enumerate() {
-            let left = status.aim > Aim::Hooks || status.state == State::Complete;
+            let left = status.stop_stage > Some(StopStage::Hooks) || status.state == State::Complete;
             let paused = self.maintenance && self.jobs[job].active;
             let ended = self.seen[job].ends_now;
             let was = self.jobs[job].verdict;
@@ -115,7 +115,7 @@ impl Witness<'_> {
             };
             let was = &self.between[job];
             let begun = planned.exec.is_none()
-                && (was.state != State::Running || was.incarnation != status.incarnation)
+                && (was.state != State::Running || was.generation != status.generation)
                 && status.state == State::Running;
             if begun {
                 let births = self.births;
@@ -123,8 +123,10 @@ impl Witness<'_> {
                 (model.has_begun, model.begun) = (true, self.now);
                 model.triggered = model.triggered.or(Some(births));
             }
-            let resumed = maintenance_is_over && status.aim == Aim::Up && status.state == State::Running;
-            let may = status.state == State::Running && status.aim <= Aim::Hooks && !self.maintenance;
+            let resumed = maintenance_is_over && status.stop_stage == None && status.state == State::Running;
+            let may = status.state == State::Running
+                && status.stop_stage <= Some(StopStage::Hooks)
+                && !self.maintenance;
             if self.jobs[job].active || !may || !(started || begun || resumed) {
                 continue;
             }
@@ -245,7 +247,7 @@ impl Witness<'_> {
             && may_restart
             && health.on_unhealthy == OnUnhealthy::Restart
             && phase == Phase::Running
-            && status.aim == Aim::Up
+            && status.stop_stage == None
             && !asked
         {
             return self.broken("H8", job, "it is unhealthy, and is not restarted");

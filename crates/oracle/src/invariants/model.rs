@@ -51,7 +51,7 @@ pub(super) struct CheckModel {
 #[derive(Clone, Debug)]
 pub(super) struct JobModel {
     /// Which life of the job this is, and since when.
-    pub(super) incarnation: u64,
+    pub(super) generation: u64,
     pub(super) born: Time,
     /// Since when its turns are counted (W4).
     pub(super) turns_from: Option<Time>,
@@ -141,7 +141,7 @@ impl JobModel {
             due: None,
         };
         Self {
-            incarnation: 0,
+            generation: 0,
             born: Time::ZERO,
             turns_from: None,
             by_hand: 0,
@@ -181,7 +181,7 @@ impl JobModel {
     /// not ended yet.
     pub(super) fn reborn(&self, job: &Job, now: Time, birth: u64) -> Self {
         let mut new = Self::new(job);
-        (new.incarnation, new.born, new.wanted) = (self.incarnation + 1, now, self.wanted);
+        (new.generation, new.born, new.wanted) = (self.generation + 1, now, self.wanted);
         new.birth = birth;
         for (new, old) in new.checks.iter_mut().zip(&self.checks) {
             (new.running, new.cut_short, new.began) = (old.running, old.cut_short, old.began);

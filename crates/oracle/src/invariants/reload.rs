@@ -4,10 +4,10 @@
 use containerpilot_core::effect::Wanted;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::ids::{EventId, JobIx, WatchIx};
+use containerpilot_core::plan::diff::{Changes, Moves};
 use containerpilot_core::plan::{Job, Plan, Repeat, Role, Trigger, Watch};
-use containerpilot_core::rules::command::{Answer, RequestId};
-use containerpilot_core::rules::reload::{Changes, Moves};
-use containerpilot_core::{Aim, Core, Ending, JobStatus, Phase, State, Time};
+use containerpilot_core::request::{Answer, RequestId};
+use containerpilot_core::{Core, JobStatus, Phase, State, StopReason, Time};
 
 use super::model::{JobModel, Seen};
 use super::{Check, Witness};
@@ -78,7 +78,7 @@ impl Witness<'_> {
         if !self.is_reloading() || self.reloading.asked {
             return false;
         }
-        if status.ending == Some(Ending::Reload) {
+        if status.stop_reason == Some(StopReason::Reload) {
             return true;
         }
         let plan = &self.versions[self.reloading.version].plan;
@@ -96,7 +96,7 @@ impl Witness<'_> {
             self.versions[self.reloading.version].plan != *self.plan
                 || (0..after.len()).any(|job| self.must_go(job, &after[job]))
         };
-        after[job].ending == Some(Ending::Unreachable) && self.is_reloading() && another()
+        after[job].stop_reason == Some(StopReason::Unreachable) && self.is_reloading() && another()
     }
 
     /// The jobs that have had all the time that a reload gives them, before this part of a step.
@@ -189,8 +189,8 @@ impl Witness<'_> {
         for (nth, job) in plan.jobs.iter().enumerate() {
             let from = mates.iter().position(|mate| *mate == Some(nth));
             let goes_on = from.filter(|from| {
-                let ending = self.between[*from].ending;
-                !self.must_go(*from, &self.between[*from]) && ending != Some(Ending::Unreachable)
+                let ending = self.between[*from].stop_reason;
+                !self.must_go(*from, &self.between[*from]) && ending != Some(StopReason::Unreachable)
             });
             if let Some(from) = goes_on {
                 let mut model = self.jobs[from].clone();
@@ -211,7 +211,7 @@ impl Witness<'_> {
                 Some(from) => self.jobs[from].reborn(job, self.now, self.births),
                 None => JobModel { born: self.now, birth: self.births, ..JobModel::new(job) },
             };
-            let status = unborn(model.incarnation);
+            let status = unborn(model.generation);
             jobs.push(model);
             seen.push(Seen { born: true, reloaded: true, ..Seen::default() });
             before.push(status);
@@ -360,18 +360,18 @@ fn goes_on(old: &Job, new: &Job) -> bool {
 }
 
 /// A job that has not begun.
-fn unborn(incarnation: u64) -> JobStatus {
+fn unborn(generation: u64) -> JobStatus {
     JobStatus {
         state: State::Waiting,
-        aim: Aim::Up,
-        incarnation,
-        born_after: EventId(0),
+        stop_stage: None,
+        generation,
+        created_after: EventId(0),
         run: None,
         pid: None,
         healthy: None,
         restarts: 0,
         last_exit: None,
         wanted: Wanted::Absent,
-        ending: None,
+        stop_reason: None,
     }
 }

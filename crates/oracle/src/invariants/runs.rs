@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use containerpilot_core::effect::Purpose;
+use containerpilot_core::environment::Environment;
 use containerpilot_core::ids::RunId;
 use containerpilot_core::plan::{Job, OnUnhealthy, Repeat, Restarts, Signal, Trigger};
-use containerpilot_core::rules::environment::Environment;
-use containerpilot_core::{Aim, JobStatus, Phase, State, Time};
+use containerpilot_core::{JobStatus, Phase, State, Time};
 
 use super::{Check, Pending, RunModel, Seen, Witness};
 use crate::world::pid_of;
@@ -133,7 +133,7 @@ impl Witness<'_> {
         let planned = &plan.jobs[job];
         let stopping = self.jobs[job].stopping.is_some();
         // What it did before it began to stop, in the same step, it did rightly.
-        let was_up = self.between[job].aim == Aim::Up;
+        let was_up = self.between[job].stop_stage == None;
         let unhealthy = self.seen[job].unhealthy > 0
             && planned.health.as_ref().is_some_and(|health| health.on_unhealthy == OnUnhealthy::Restart);
         let (runs, from) = (self.jobs[job].runs - self.jobs[job].beside, self.jobs[job].turns_from);

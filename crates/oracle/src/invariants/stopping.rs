@@ -6,7 +6,7 @@ use containerpilot_core::effect::Wanted;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::input::Input;
 use containerpilot_core::plan::{AtEnd, Job, Role, Trigger};
-use containerpilot_core::{Aim, Core, JobStatus, Phase, State};
+use containerpilot_core::{Core, JobStatus, Phase, State, StopStage};
 
 use super::waiting::works;
 use super::{Check, JobModel, LAST_WAIT, MOST_PATIENCE, RunModel, Witness, asks_to_stop};
@@ -180,7 +180,9 @@ impl Witness<'_> {
     /// Whether a job that waits for hooks is waited for by one of them, directly or by others (S2).
     fn in_a_ring(&self, from: usize, target: usize, seen: &mut Vec<usize>) -> bool {
         let status = &self.between[from];
-        let waits = status.aim == Aim::Hooks && status.run.is_none() && status.state != State::Complete;
+        let waits = status.stop_stage == Some(StopStage::Hooks)
+            && status.run.is_none()
+            && status.state != State::Complete;
         if !waits || seen.contains(&from) {
             return false;
         }
@@ -194,7 +196,7 @@ impl Witness<'_> {
     /// that only checks something (W11) has none to do.
     pub(super) fn check_leaving(&mut self, job: usize, after: &[JobStatus], phase: Phase) -> Check {
         let status = &after[job];
-        let left = status.aim > Aim::Hooks || status.state == State::Complete;
+        let left = status.stop_stage > Some(StopStage::Hooks) || status.state == State::Complete;
         if !left || self.jobs[job].left {
             return Ok(());
         }
@@ -243,7 +245,7 @@ impl Witness<'_> {
         // In this very step and because of the shutdown: one that was stopped by hand before it is none of this.
         let begins = planned.role == Role::Coprocess
             && phase == Phase::Stopping
-            && self.before[job].aim == Aim::Up
+            && self.before[job].stop_stage == None
             && self.shutdown.is_some_and(|(_, shutdown)| stopping_event > shutdown);
         if begins && self.plan.jobs.iter().zip(&self.jobs).any(busy) {
             return self.broken("C6", job, "a coprocess is stopped while others still run");
@@ -301,6 +303,6 @@ impl Witness<'_> {
 
 /// Whether a hook is waited for: until it is complete; or, if the job will be heard again, until it has done its work.
 fn is_at_work(hook: &JobStatus, again: bool) -> bool {
-    let idle = hook.run.is_none() && hook.state != State::Delaying && hook.aim == Aim::Up;
+    let idle = hook.run.is_none() && hook.state != State::Delaying && hook.stop_stage == None;
     hook.state != State::Complete && !(again && idle)
 }

@@ -2,7 +2,7 @@
 
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{Catalog, EventPattern, Job, Trigger};
-use containerpilot_core::{Aim, Ending, JobStatus, Phase, State};
+use containerpilot_core::{JobStatus, Phase, State, StopReason};
 
 use super::{Check, Witness};
 
@@ -36,7 +36,7 @@ impl Witness<'_> {
     /// Whether a job can send an event, if it can begin something or not.
     fn can_send(&self, job: usize, code: Code, status: &JobStatus, begins: bool) -> bool {
         let (planned, model) = (&self.plan.jobs[job], &self.jobs[job]);
-        let up = status.aim == Aim::Up;
+        let up = status.stop_stage == None;
         let active = up || status.run.is_some() || status.state == State::Running;
         let can = match code {
             Code::ExitSuccess | Code::ExitFailed => planned.exec.is_some() && active && begins,
@@ -57,7 +57,7 @@ impl Witness<'_> {
         let waits = |job: usize| {
             // Who has a time set for its start gives up by itself.
             let timed = self.plan.jobs[job].when.timeout.is_some() && self.jobs[job].runs == 0;
-            after[job].state == State::Waiting && after[job].aim == Aim::Up && !timed
+            after[job].state == State::Waiting && after[job].stop_stage == None && !timed
         };
         let mut begins: Vec<bool> = (0..after.len()).map(|job| !waits(job)).collect();
         loop {
@@ -96,9 +96,9 @@ impl Witness<'_> {
     pub(super) fn check_given_up(&self, after: &[JobStatus]) -> Check {
         let gives_up = |job: usize| {
             let was = &self.between[job];
-            after[job].ending == Some(Ending::Unreachable)
-                && was.incarnation == after[job].incarnation
-                && was.ending.is_none()
+            after[job].stop_reason == Some(StopReason::Unreachable)
+                && was.generation == after[job].generation
+                && was.stop_reason.is_none()
         };
         if !(0..after.len()).any(gives_up) {
             return Ok(());

@@ -5,7 +5,7 @@ use std::time::Duration;
 use containerpilot_core::ids::JobIx;
 use containerpilot_core::input::Instance;
 use containerpilot_core::plan::{Signal, Watch};
-use containerpilot_core::rules::command::Command;
+use containerpilot_core::request::Command;
 
 use crate::rng::Rng;
 use crate::scenario::Happening;

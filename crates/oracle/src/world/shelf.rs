@@ -7,8 +7,8 @@ use containerpilot_core::catalog::reconcile::Settings;
 use containerpilot_core::effect::Wanted;
 use containerpilot_core::ids::{JobIx, WatchIx};
 use containerpilot_core::input::{Input, Instance};
+use containerpilot_core::plan::diff::Moves;
 use containerpilot_core::plan::{Catalog, Health, Job, Status};
-use containerpilot_core::rules::reload::Moves;
 
 use super::{Coming, World};
 use crate::catalog::Incident;

@@ -1,22 +1,21 @@
-//! The program of the command line, as a job (S7).
+//! The plan of a program on the command line (S7).
 //!
-//! Most containers that use it have nothing else to do, and start a hundred times a day: its job is made here, and not
-//! written as a configuration to be read. The configuration's defaults are the law all the same; a test of the program
-//! holds this job against the one that a file would give.
+//! Most containers that use it have nothing else to run and start often, so its job is built here instead of being
+//! written as a configuration and parsed. A test of the binary compares this job with the one that a file gives.
 
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use crate::event::{Code, Source};
-use crate::plan::{
+use super::{
     AtEnd, Backoff, Catalog, Command, Control, EventPattern, Format, Job, Level, Logging, Output, Plan,
     Process, Repeat, Restarts, Role, Signal, Stop, Trigger, When,
 };
+use crate::event::{Code, Source};
 
 impl Job {
-    /// The job of the command line's program: it runs once, and with its end everything ends.
+    /// The job of the program on the command line: it runs once, and the container ends with it.
     #[must_use]
     pub fn main(program: String, arguments: Vec<String>) -> Self {
         let event = EventPattern { source: Source::Global, code: Code::Startup };
@@ -40,8 +39,8 @@ impl Job {
 }
 
 impl Plan {
-    /// The plan of a program without a configuration: it has our streams for itself, what we have to say stays out of
-    /// its output, and every signal goes on to it.
+    /// The plan of a program without a configuration: the program writes to the supervisor's own streams, the log goes
+    /// to stderr, and every signal is forwarded.
     #[must_use]
     pub fn solo(program: String, arguments: Vec<String>) -> Self {
         Self {

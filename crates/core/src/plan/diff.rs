@@ -1,0 +1,124 @@
+//! The difference between two plans (R3). Both the dry run of a reload and the reload itself use it.
+//!
+//! Jobs are matched by name: of several jobs with one name, the first with the first, and so on.
+
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::{Job, Plan, Role};
+use crate::grouped;
+use crate::ids::{JobIx, WatchIx};
+
+/// What a reload does to jobs, by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// Unchanged jobs, which keep running.
+    pub kept: Vec<String>,
+    /// Changed jobs, which are stopped and started again.
+    pub restarted: Vec<String>,
+    /// New jobs.
+    pub started: Vec<String>,
+    /// Removed jobs.
+    pub stopped: Vec<String>,
+}
+
+/// Where the jobs and watches of the old plan are in the new one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Moves {
+    /// For each job of the old plan, its index in the new one.
+    pub jobs: Vec<Option<JobIx>>,
+    /// For each watch of the old plan, the index of the same watch in the new one.
+    pub watches: Vec<Option<WatchIx>>,
+}
+
+impl Moves {
+    /// The new index of a job.
+    #[must_use]
+    pub fn job(&self, job: JobIx) -> Option<JobIx> {
+        self.jobs.get(job.index()).copied().flatten()
+    }
+
+    /// The new index of a watch.
+    #[must_use]
+    pub fn watch(&self, watch: WatchIx) -> Option<WatchIx> {
+        self.watches.get(watch.index()).copied().flatten()
+    }
+}
+
+/// What becomes of a job of the new plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum JobChange {
+    /// It is new.
+    Started,
+    /// It replaces this job of the old plan.
+    Restarted(JobIx),
+    /// It is this job of the old plan, unchanged.
+    Kept(JobIx),
+}
+
+/// The difference between two plans.
+#[derive(Debug)]
+pub(crate) struct PlanDiff {
+    /// Where everything of the old plan is in the new one.
+    pub(crate) moves: Moves,
+    /// For each job of the new plan, what becomes of it.
+    pub(crate) jobs: Vec<JobChange>,
+}
+
+impl PlanDiff {
+    /// Compares two plans. Jobs of the old plan for which `must_restart` returns true count as changed.
+    pub(crate) fn new(old: &Plan, new: &Plan, must_restart: impl Fn(JobIx) -> bool) -> Self {
+        // In reverse, so that `pop` takes the first of each name first.
+        let places = new.jobs.iter().enumerate().rev();
+        let mut places = grouped(places.map(|(index, job)| (job.name.as_str(), JobIx::at(index))));
+        let moved: Vec<Option<JobIx>> =
+            old.jobs.iter().map(|job| places.get_mut(job.name.as_str())?.pop()).collect();
+        let mut jobs = vec![JobChange::Started; new.jobs.len()];
+        for (index, (before, to)) in old.jobs.iter().zip(&moved).enumerate() {
+            let from = JobIx::at(index);
+            let after = to.and_then(|to| Some((new.jobs.get(to.index())?, jobs.get_mut(to.index())?)));
+            if let Some((after, change)) = after {
+                let kept = !must_restart(from) && is_unchanged(before, after);
+                *change = if kept { JobChange::Kept(from) } else { JobChange::Restarted(from) };
+            }
+        }
+        let same = |watch| new.watches.iter().position(|other| other == watch).map(WatchIx::at);
+        let watches = old.watches.iter().map(same).collect();
+        Self { moves: Moves { jobs: moved, watches }, jobs }
+    }
+
+    /// The jobs of the old plan that do not continue in the new one, in ascending order.
+    pub(crate) fn replaced(&self) -> Vec<JobIx> {
+        let kept = |to: JobIx| matches!(self.jobs.get(to.index()), Some(JobChange::Kept(_)));
+        let old = self.moves.jobs.iter().enumerate();
+        old.filter(|(_, to)| !to.is_some_and(kept)).map(|(index, _)| JobIx::at(index)).collect()
+    }
+
+    /// The difference in names.
+    pub(crate) fn changes(&self, old: &Plan, new: &Plan) -> Changes {
+        let mut changes = Changes::default();
+        for (job, change) in new.jobs.iter().zip(&self.jobs) {
+            let list = match change {
+                JobChange::Started => &mut changes.started,
+                JobChange::Restarted(_) => &mut changes.restarted,
+                JobChange::Kept(_) => &mut changes.kept,
+            };
+            list.push(job.name.clone());
+        }
+        let removed = old.jobs.iter().zip(&self.moves.jobs).filter(|(_, to)| to.is_none());
+        changes.stopped = removed.map(|(job, _)| job.name.clone()).collect();
+        changes
+    }
+}
+
+/// What a reload from one plan to another does to jobs, if no job was stopped or started by hand.
+#[must_use]
+pub fn changes(old: &Plan, new: &Plan) -> Changes {
+    PlanDiff::new(old, new, |_| false).changes(old, new)
+}
+
+/// Returns true if a job continues with its new definition. Coprocesses restart at every reload (C6).
+fn is_unchanged(old: &Job, new: &Job) -> bool {
+    old.role != Role::Coprocess && old == new
+}

@@ -1,0 +1,75 @@
+//! The health checks of a job.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use super::Command;
+
+/// The health checks of a job.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Health {
+    /// The checks. The job is healthy when all of them pass (H2).
+    pub checks: Vec<Check>,
+    /// The TTL of the service's check in the catalog.
+    pub ttl: Duration,
+    /// The interval of heartbeats while the job is healthy. `None` sends one for every passing check (H6).
+    pub heartbeat: Option<Duration>,
+    /// What happens when the job becomes unhealthy (H8).
+    pub on_unhealthy: OnUnhealthy,
+}
+
+/// One health check.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Check {
+    /// Its name in the log.
+    pub name: String,
+    /// What is checked.
+    pub probe: Probe,
+    /// The time between two checks.
+    pub interval: Duration,
+    /// How long one check may take.
+    pub timeout: Duration,
+    /// How many failures in a row make the job unhealthy (H8).
+    pub failures: u32,
+    /// True if its output is written unchanged to the supervisor's stdout and stderr.
+    pub raw_output: bool,
+}
+
+/// What is checked (H1, H5).
+#[derive(Clone, Debug, PartialEq)]
+pub enum Probe {
+    /// The job is healthy as long as it runs.
+    Running,
+    /// A program must exit with code 0.
+    Exec(Command),
+    /// A URL must answer with 2xx or 3xx.
+    Http(HttpTarget),
+    /// An address must accept a connection.
+    Tcp {
+        /// Host name or address.
+        host: String,
+        /// Port.
+        port: u16,
+    },
+}
+
+/// The parts of a checked URL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HttpTarget {
+    /// Host name or address, without brackets.
+    pub host: String,
+    /// Port.
+    pub port: u16,
+    /// Path and query, starting with a slash.
+    pub path: String,
+}
+
+/// What happens when a job becomes unhealthy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnUnhealthy {
+    /// Only its events are sent.
+    Report,
+    /// The job is restarted, within its `restarts`.
+    Restart,
+}

@@ -1,0 +1,112 @@
+//! A job: a process with rules for when it runs, how it is checked and how it is advertised.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use super::{Health, Process, Service, Stop, When};
+
+/// A process with rules for when it runs, how it is checked and how it is advertised.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Job {
+    /// The name, which is also the source of its events.
+    pub name: String,
+    /// What kind of job it is (W10).
+    pub role: Role,
+    /// The program to run. A job without one only advertises and checks something that runs elsewhere (W11).
+    pub exec: Option<Command>,
+    /// When it runs.
+    pub when: When,
+    /// How long one run may take (P5).
+    pub timeout: Option<Duration>,
+    /// How often it is restarted after a run has ended (W6).
+    pub restarts: Restarts,
+    /// The delay between restarts (W8). `None` restarts without delay, as 3.8 does.
+    pub backoff: Option<Backoff>,
+    /// How it is stopped (S2).
+    pub stop: Stop,
+    /// What happens to the container when the job fails for good (S5).
+    pub on_failure: AtEnd,
+    /// What happens to the container when the job completes successfully (S5).
+    pub on_success: AtEnd,
+    /// Its health checks.
+    pub health: Option<Health>,
+    /// The service it advertises in the catalog.
+    pub service: Option<Service>,
+    /// User, working directory, limits and so on (P9).
+    pub process: Process,
+    /// True if its output is written unchanged to the supervisor's stdout and stderr (L2).
+    pub raw_output: bool,
+}
+
+/// What kind of job it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// A job of the configuration.
+    User,
+    /// The program on the command line. When it ends, the container ends (S7).
+    Main,
+    /// A sidecar: it starts before the other jobs, stops after them, and neither keeps the supervisor running nor
+    /// stops it (C6).
+    Coprocess,
+    /// The job that advertises the telemetry server.
+    Telemetry,
+    /// A job whose output is a value of the metric with this index (T2). It neither keeps the supervisor running nor
+    /// affects its exit code.
+    Sensor(u32),
+}
+
+impl Role {
+    /// Returns true if the job is not part of the container's own work.
+    #[must_use]
+    pub const fn is_secondary(self) -> bool {
+        matches!(self, Self::Coprocess | Self::Telemetry | Self::Sensor(_))
+    }
+}
+
+/// A program and its arguments (P8).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Command {
+    /// The program, searched in `PATH` when it contains no slash.
+    pub program: String,
+    /// Its arguments, without the program.
+    pub arguments: Vec<String>,
+}
+
+/// How often a job is restarted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Restarts {
+    /// At most this many times; 0 is never.
+    Limited(u64),
+    /// Without a limit.
+    Unlimited,
+}
+
+/// The restart back-off: the first restart has no delay, then the delay doubles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Backoff {
+    /// The first delay.
+    pub initial: Duration,
+    /// The longest delay.
+    pub max: Duration,
+    /// A run that lasts longer than this resets the delay.
+    pub reset: Duration,
+}
+
+impl Backoff {
+    /// The default (W8).
+    pub const USUAL: Self = Self {
+        initial: Duration::from_millis(100),
+        max: Duration::from_secs(10),
+        reset: Duration::from_secs(10),
+    };
+}
+
+/// What happens to the container when a job ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AtEnd {
+    /// The other jobs continue.
+    Continue,
+    /// The container shuts down.
+    Shutdown,
+}

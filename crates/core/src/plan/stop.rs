@@ -1,0 +1,16 @@
+//! How a job is stopped.
+
+use core::time::Duration;
+
+use super::Signal;
+
+/// How a job is stopped (S2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stop {
+    /// The signal that asks the process to exit.
+    pub signal: Signal,
+    /// How long the job waits for its stop hooks. `None` waits until the global stop timeout.
+    pub timeout: Option<Duration>,
+    /// How long the process keeps running after its service has left the catalog.
+    pub drain: Duration,
+}

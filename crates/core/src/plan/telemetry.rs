@@ -1,0 +1,47 @@
+//! The telemetry server and its metrics.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::net::IpAddr;
+
+/// The telemetry server (T1).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Telemetry {
+    /// The address it listens on.
+    pub address: IpAddr,
+    /// The port it listens on.
+    pub port: u16,
+    /// The tags it is advertised with.
+    pub tags: Vec<String>,
+    /// The metrics that jobs may report.
+    pub metrics: Vec<Metric>,
+}
+
+/// A metric that jobs may report (T2).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Metric {
+    /// The name on the metrics page: the non-empty parts joined by `_`.
+    pub name: String,
+    /// The name as 3.8 joins it, with empty parts. Values may be reported under this name too.
+    pub legacy_key: String,
+    /// The help text.
+    pub help: String,
+    /// The type of the metric.
+    pub kind: MetricKind,
+}
+
+/// The type of a metric.
+#[derive(Clone, Debug, PartialEq)]
+pub enum MetricKind {
+    /// A sum of all values.
+    Counter,
+    /// The last value.
+    Gauge,
+    /// Counts in buckets.
+    Histogram {
+        /// The upper bounds, ascending.
+        buckets: Vec<f64>,
+    },
+    /// Quantiles over a sliding window.
+    Summary,
+}

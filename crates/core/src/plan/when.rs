@@ -1,0 +1,105 @@
+//! When a job runs: its trigger, and how long it waits for it.
+
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use crate::event::{Code, Source};
+
+/// When a job runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct When {
+    /// What starts it.
+    pub trigger: Trigger,
+    /// How long it waits for the trigger before it gives up (W5).
+    pub timeout: Option<Duration>,
+}
+
+impl When {
+    /// The events that can trigger it.
+    #[must_use]
+    pub fn patterns(&self) -> &[EventPattern] {
+        match &self.trigger {
+            Trigger::Event { event, .. } => core::slice::from_ref(event),
+            Trigger::All { conditions, .. } | Trigger::Any { conditions, .. } => conditions,
+            Trigger::Interval(_) | Trigger::Never => &[],
+        }
+    }
+
+    /// How often it is triggered. A periodic job is triggered by every tick.
+    #[must_use]
+    pub fn repeat(&self) -> Repeat {
+        match &self.trigger {
+            Trigger::Event { repeat, .. } | Trigger::All { repeat, .. } | Trigger::Any { repeat, .. } => {
+                *repeat
+            }
+            Trigger::Interval(_) => Repeat::Each,
+            Trigger::Never => Repeat::Once,
+        }
+    }
+
+    /// Returns true if it runs at an interval.
+    #[must_use]
+    pub const fn is_periodic(&self) -> bool {
+        matches!(self.trigger, Trigger::Interval(_))
+    }
+
+    /// Returns true if it needs several conditions to hold at the same time.
+    #[must_use]
+    pub const fn needs_all(&self) -> bool {
+        matches!(self.trigger, Trigger::All { .. })
+    }
+
+    /// Returns true if a stop event can trigger it, so that it still runs during a shutdown (S3).
+    #[must_use]
+    pub fn has_stop_event(&self) -> bool {
+        self.patterns().iter().any(|event| event.code.is_stop_event())
+    }
+}
+
+/// What starts a job.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Trigger {
+    /// An event (W1–W3).
+    Event {
+        /// The event.
+        event: EventPattern,
+        /// The first one, or every one.
+        repeat: Repeat,
+    },
+    /// Startup, and then every interval (W4).
+    Interval(Duration),
+    /// All conditions hold (W12).
+    All {
+        /// The conditions.
+        conditions: Vec<EventPattern>,
+        /// The first time, or every time they start to hold.
+        repeat: Repeat,
+    },
+    /// Any of these events (W12).
+    Any {
+        /// The events.
+        conditions: Vec<EventPattern>,
+        /// The first one, or every one.
+        repeat: Repeat,
+    },
+    /// The file names no event that exists. 3.8 accepts that, so the job waits.
+    Never,
+}
+
+/// A source and a code to wait for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EventPattern {
+    /// The source.
+    pub source: Source,
+    /// The code.
+    pub code: Code,
+}
+
+/// How often a trigger counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repeat {
+    /// The first time only.
+    Once,
+    /// Every time.
+    Each,
+}

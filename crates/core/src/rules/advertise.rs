@@ -1,0 +1,77 @@
+//! The desired state of a job's service in the catalog, and heartbeats (D4, D5, H6).
+
+use crate::effect::{Effect, Wanted};
+use crate::ids::JobIx;
+use crate::plan::Status;
+use crate::state::supervisor::Core;
+use crate::state::timers::JobTimer;
+
+impl Core {
+    /// Sets the desired state of a job's service. In maintenance mode it is always absent.
+    pub(crate) fn advertise(&mut self, job: JobIx, wanted: Wanted) {
+        let wanted = if self.maintenance { Wanted::Absent } else { wanted };
+        if self.planned(job).service.is_some() && self.job(job).wanted != wanted {
+            self.job_mut(job).wanted = wanted;
+            self.effects.push(Effect::Advertise { job, wanted });
+        }
+    }
+
+    /// D4: registers a service before its health is known, if it has an initial status.
+    pub(crate) fn advertise_initial_status(&mut self, job: JobIx) {
+        let service = self.planned(job).service.as_ref();
+        if let Some(status) = service.and_then(|service| service.initial_status) {
+            self.advertise(job, Wanted::Present(status));
+        }
+    }
+
+    /// H6, H7: marks a service critical, if it is registered.
+    pub(crate) fn advertise_critical(&mut self, job: JobIx) {
+        if matches!(self.job(job).wanted, Wanted::Present(_)) {
+            self.advertise(job, Wanted::Present(Status::Critical));
+        }
+    }
+
+    /// H6: a passing check is a heartbeat, unless heartbeats have their own interval.
+    pub(crate) fn heartbeat_for_check(&mut self, job: JobIx) {
+        if !self.has_heartbeat_interval(job) {
+            self.send_heartbeat(job);
+        }
+    }
+
+    pub(crate) fn has_heartbeat_interval(&self, job: JobIx) -> bool {
+        self.planned(job).health.as_ref().is_some_and(|health| health.heartbeat.is_some())
+    }
+
+    /// Sends a heartbeat if the service is registered as passing. Returns true if it was sent.
+    fn send_heartbeat(&mut self, job: JobIx) -> bool {
+        let passing = self.job(job).wanted == Wanted::Present(Status::Passing);
+        if passing {
+            self.effects.push(Effect::Heartbeat { job });
+        }
+        passing
+    }
+
+    /// Starts the timer of the next heartbeat, if heartbeats have their own interval.
+    pub(crate) fn set_heartbeat(&mut self, job: JobIx) {
+        let planned = self.planned(job);
+        let interval = planned.health.as_ref().and_then(|health| health.heartbeat);
+        if let Some(interval) = interval.filter(|_| planned.service.is_some()) {
+            let timer = self.set_timer(job, interval, JobTimer::Heartbeat);
+            let (state, timers) = self.job_and_timers(job);
+            if let Some(health) = &mut state.health {
+                timers.cancel(&mut health.heartbeat);
+                health.heartbeat = Some(timer);
+            }
+        }
+    }
+
+    /// The heartbeat interval has passed.
+    pub(crate) fn heartbeat_due(&mut self, job: JobIx) {
+        if let Some(health) = &mut self.job_mut(job).health {
+            health.heartbeat = None;
+        }
+        if self.send_heartbeat(job) {
+            self.set_heartbeat(job);
+        }
+    }
+}

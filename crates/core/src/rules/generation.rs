@@ -1,0 +1,63 @@
+//! Generations: a complete job that is started again gets a fresh state.
+
+use alloc::vec::Vec;
+
+use crate::ids::{EventId, JobIx};
+use crate::state::dependency_graph::does_work;
+use crate::state::job::StopReason;
+use crate::state::supervisor::{Core, Phase};
+
+impl Core {
+    /// Starts a complete job that was to start again.
+    pub(crate) fn start_again(&mut self, job: JobIx) {
+        if self.is_replaced_by_reload(job) {
+            // The reload creates its next generation; starting it now would only stop it again.
+            if let Some(stop) = self.job_mut(job).stop_mut() {
+                stop.reason = StopReason::Reload;
+            }
+            return;
+        }
+        if self.phase == Phase::Running && self.job(job).is_complete() {
+            self.begin_generation(job);
+            self.start_by_hand(job);
+        }
+    }
+
+    /// Creates the next generation of a complete job, and of its stop hooks.
+    pub(crate) fn begin_generation(&mut self, job: JobIx) {
+        let was_counted = self.job(job).may_start_again();
+        let after = EventId(self.last_ids.event);
+        let serial = self.next_generation_serial();
+        let state = &mut self.plan_state;
+        let planned = &state.plan.jobs[job.index()];
+        let next = state.jobs[job.index()].next_generation(planned, serial, after);
+        state.jobs[job.index()] = next;
+        state.incomplete += 1;
+        state.holding_open += usize::from(state.graph.holds_open(job) && !was_counted);
+        state.reachability_dirty = true;
+        self.renew_hooks(job);
+    }
+
+    pub(crate) fn next_generation_serial(&mut self) -> u64 {
+        self.last_ids.generation += 1;
+        self.last_ids.generation
+    }
+
+    /// Creates the next generation of the stop hooks of a job, so that they run again at its next stop.
+    pub(crate) fn renew_hooks(&mut self, job: JobIx) {
+        let name = self.plan_state.graph.name(job);
+        let dependents = self.plan_state.graph.dependents(job).iter().copied();
+        let hooks: Vec<JobIx> =
+            dependents.filter(|hook| self.stop_event_sources(*hook).any(|id| id == name)).collect();
+        for hook in hooks {
+            let state = self.job(hook);
+            let reason = state.stop_reason();
+            let by_itself =
+                matches!(reason, Some(StopReason::Completed | StopReason::Failed | StopReason::Unreachable));
+            if state.is_complete() && by_itself && !does_work(self.planned(hook)) {
+                self.begin_generation(hook);
+                self.set_start_timeout(hook);
+            }
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Maintenance mode (D8).
+
+use crate::effect::Wanted;
+use crate::event::Code;
+use crate::ids::JobIx;
+use crate::plan::Level;
+use crate::request::Answer;
+use crate::rules::request::SHUTTING_DOWN;
+use crate::state::job::State;
+use crate::state::journal::Origin;
+use crate::state::supervisor::{Core, Phase};
+
+impl Core {
+    /// Enters or leaves maintenance mode: services leave the catalog and checks are suspended, or both resume. Jobs keep
+    /// running.
+    pub(crate) fn set_maintenance(&mut self, on: bool) -> Answer {
+        if self.maintenance == on {
+            return Answer::Updated(false);
+        }
+        match self.phase {
+            // Nothing runs yet. The event follows `startup`.
+            Phase::Beginning => {
+                self.maintenance = on;
+                return Answer::Updated(true);
+            }
+            Phase::Running => {}
+            Phase::Stopping | Phase::Killing | Phase::Left => {
+                return Answer::Refused(SHUTTING_DOWN.into());
+            }
+        }
+        self.maintenance = on;
+        let (message, code) = if on {
+            ("entering maintenance mode", Code::EnterMaintenance)
+        } else {
+            ("leaving maintenance mode", Code::ExitMaintenance)
+        };
+        self.log(Level::Info, None, format_args!("{message}"));
+        self.send(Origin::Global, code, None);
+        for job in self.all_jobs() {
+            if on {
+                self.suspend(job);
+            } else if self.job(job).state() == State::Running && self.job(job).is_up() {
+                self.advertise_initial_status(job);
+                self.begin_checks(job);
+            }
+        }
+        Answer::Updated(true)
+    }
+
+    fn suspend(&mut self, job: JobIx) {
+        // A job that is past its stop hooks is not checked any more, and its health counts when it exits (H7).
+        if !self.job(job).is_past_hooks() {
+            self.stop_checks(job);
+            if let Some(health) = &mut self.job_mut(job).health {
+                health.healthy = None;
+            }
+        }
+        self.advertise(job, Wanted::Absent);
+    }
+}

@@ -1,0 +1,140 @@
+//! Requests of users: start, stop, restart, signal (X2).
+
+use alloc::format;
+
+use crate::effect::{Effect, Purpose};
+use crate::ids::JobIx;
+use crate::plan::{Role, Signal};
+use crate::request::{Answer, Command, RequestId};
+use crate::state::job::{State, StopReason};
+use crate::state::run::Cause;
+use crate::state::supervisor::{Core, Phase};
+
+/// The refusal of requests during a shutdown.
+pub(crate) const SHUTTING_DOWN: &str = "the supervisor is shutting down";
+
+impl Core {
+    pub(crate) fn request(&mut self, id: RequestId, command: Command) {
+        let answer = match command {
+            // Answered when it is done.
+            Command::Reload(plan) => return self.request_reload(id, plan),
+            Command::Maintenance(on) => self.set_maintenance(on),
+            Command::SetVariables(variables) => {
+                self.set_variables(variables);
+                Answer::Done("set".into())
+            }
+            Command::Start(job) => self.request_for_job(job, Self::request_start),
+            Command::Stop(job) => self.request_for_job(job, Self::request_stop),
+            Command::Restart(job) => self.request_for_job(job, Self::request_restart),
+            Command::Signal(job, signal) if self.has_job(job) => self.request_signal(job, signal),
+            Command::Signal(..) => no_such_job(),
+        };
+        self.effects.push(Effect::Reply { id, answer });
+    }
+
+    fn has_job(&self, job: JobIx) -> bool {
+        job.index() < self.plan_state.jobs.len()
+    }
+
+    fn request_for_job(&mut self, job: JobIx, request: impl Fn(&mut Self, JobIx) -> Answer) -> Answer {
+        if !self.has_job(job) {
+            no_such_job()
+        } else if self.phase != Phase::Running {
+            Answer::Refused(SHUTTING_DOWN.into())
+        } else if self.planned(job).role == Role::Telemetry {
+            Answer::Refused("the telemetry job is part of the supervisor".into())
+        } else {
+            request(self, job)
+        }
+    }
+
+    fn request_signal(&mut self, job: JobIx, signal: Signal) -> Answer {
+        match self.job(job).pid() {
+            Some(pid) => {
+                self.send_signal(job, signal, Purpose::ByHand);
+                Answer::Done(format!("sent {signal} to process group {pid}"))
+            }
+            None => Answer::Refused("no process".into()),
+        }
+    }
+
+    /// Starts a job now, with all its restarts, whatever it waits for.
+    fn request_start(&mut self, job: JobIx) -> Answer {
+        if self.is_replaced_by_reload(job) {
+            return replaced_by_reload();
+        }
+        match (self.job(job).state(), self.job(job).is_up()) {
+            (State::Complete, _) => {
+                self.begin_generation(job);
+                self.start_by_hand(job);
+                Answer::Done("started".into())
+            }
+            (State::Waiting | State::Delaying, true) => {
+                self.start_by_hand(job);
+                Answer::Done("started".into())
+            }
+            (State::Starting | State::Running, true) => Answer::Done(match self.job(job).pid() {
+                Some(pid) => format!("already running (pid {pid})"),
+                None => "already running".into(),
+            }),
+            (_, false) => {
+                if let Some(stop) = self.job_mut(job).stop_mut() {
+                    (stop.then_start, stop.reason) = (true, StopReason::ByHand);
+                }
+                // Its hooks may be done already: a job that starts again waits for less.
+                self.enqueue_recheck(job);
+                Answer::Done("stopping, will start again".into())
+            }
+        }
+    }
+
+    /// Starts a job for a user.
+    pub(crate) fn start_by_hand(&mut self, job: JobIx) {
+        let newest_generation = self.last_ids.generation;
+        let periodic = self.planned(job).when.is_periodic();
+        let state = self.job_mut(job);
+        let is_first = state.triggered_at.is_none();
+        state.triggered_at = Some(newest_generation);
+        state.cause = Some(Cause::ByHand);
+        if !periodic {
+            (state.restarts, state.early_exits) = (0, 0);
+        } else if is_first {
+            // The first run starts the ticks; a run between two ticks is not counted.
+            self.begin_ticks(job);
+        }
+        self.start(job, None);
+    }
+
+    fn request_stop(&mut self, job: JobIx) -> Answer {
+        if self.job(job).is_complete() {
+            return Answer::Done("not running".into());
+        }
+        if let Some(stop) = self.job_mut(job).stop_mut() {
+            stop.then_start = false;
+            return Answer::Done("already stopping".into());
+        }
+        self.begin_stop(job, StopReason::ByHand);
+        Answer::Done(if self.job(job).has_process() { "stopping" } else { "stopped" }.into())
+    }
+
+    /// Stops a job and starts its next generation. A job that does not run is only started.
+    fn request_restart(&mut self, job: JobIx) -> Answer {
+        if self.is_replaced_by_reload(job) {
+            return replaced_by_reload();
+        }
+        let state = self.job(job);
+        if !state.is_up() || matches!(state.state(), State::Waiting | State::Delaying) {
+            return self.request_start(job);
+        }
+        self.begin_stop_then(job, StopReason::ByHand, true);
+        Answer::Done("stopping, will start again".into())
+    }
+}
+
+fn no_such_job() -> Answer {
+    Answer::Refused("no such job".into())
+}
+
+fn replaced_by_reload() -> Answer {
+    Answer::Done("a reload in progress replaces this job".into())
+}

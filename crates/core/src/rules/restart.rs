@@ -1,0 +1,125 @@
+//! Whether, when and why a job runs again after a run has ended (W4, W6–W9, H8, S3).
+
+use core::time::Duration;
+
+use crate::effect::Purpose;
+use crate::ids::JobIx;
+use crate::plan::{Level, Restarts};
+use crate::state::job::{Activity, State, StopReason, Transition};
+use crate::state::supervisor::Core;
+use crate::state::timers::JobTimer;
+use crate::time::{Time, fmt_duration};
+
+impl Core {
+    /// Decides what a job does after a run has ended.
+    pub(crate) fn run_again(&mut self, job: JobIx) {
+        if let Some(event) = self.job_mut(job).pending_event.take() {
+            self.change(job, Transition::To(Activity::Waiting));
+            return self.start(job, Some(event));
+        }
+        if self.planned(job).when.is_periodic() {
+            self.change(job, Transition::To(Activity::Waiting));
+            let state = self.job_mut(job);
+            if core::mem::take(&mut state.ticks.pending) {
+                return self.start(job, None);
+            }
+            if state.ticks.timer.is_none() {
+                let reason = if state.failure.is_some() { StopReason::Failed } else { StopReason::Completed };
+                self.begin_stop(job, reason);
+            }
+            return;
+        }
+        if self.may_restart(job) {
+            return self.restart(job);
+        }
+        self.change(job, Transition::To(Activity::Waiting));
+        self.enqueue_recheck(job);
+    }
+
+    /// S3: during a shutdown a job runs once for its stop event, also if the event came while it was running (W7).
+    pub(crate) fn run_again_during_shutdown(&mut self, job: JobIx) {
+        self.change(job, Transition::To(Activity::Waiting));
+        let state = self.job_mut(job);
+        match state.pending_event.take() {
+            Some(event) => {
+                state.ran_at_shutdown = true;
+                self.start(job, Some(event));
+            }
+            None if state.ran_at_shutdown => self.begin_stop(job, StopReason::Shutdown),
+            None => self.enqueue_recheck(job),
+        }
+    }
+
+    /// Returns true if a job has restarts left.
+    pub(crate) fn may_restart(&self, job: JobIx) -> bool {
+        match self.planned(job).restarts {
+            Restarts::Unlimited => true,
+            Restarts::Limited(limit) => self.job(job).restarts < limit,
+        }
+    }
+
+    fn restart(&mut self, job: JobIx) {
+        let delay = self.next_restart_delay(job);
+        let attempt = self.job(job).restarts + 1;
+        if delay.is_zero() {
+            self.log(Level::Info, Some(job), format_args!("restarting (attempt {attempt})"));
+            self.count_restart(job);
+            return self.start(job, None);
+        }
+        let in_time = fmt_duration(delay);
+        self.log(Level::Info, Some(job), format_args!("restarting in {in_time} (attempt {attempt})"));
+        let timer = self.set_timer(job, delay, JobTimer::Restart);
+        self.change(job, Transition::To(Activity::Delaying(timer)));
+    }
+
+    /// W8: the first restart has no delay; while runs keep ending early, the delay doubles.
+    fn next_restart_delay(&mut self, job: JobIx) -> Duration {
+        let Some(backoff) = self.planned(job).backoff else { return Duration::ZERO };
+        let now = self.now;
+        let state = self.job_mut(job);
+        if now.since(state.started_at.unwrap_or(Time::ZERO)) > backoff.reset {
+            state.early_exits = 0;
+        }
+        let delay = match state.early_exits.checked_sub(1) {
+            None => Duration::ZERO,
+            Some(doublings) => {
+                let factor = 1_u32.checked_shl(doublings).unwrap_or(u32::MAX);
+                backoff.initial.saturating_mul(factor).min(backoff.max)
+            }
+        };
+        state.early_exits = state.early_exits.saturating_add(1);
+        delay
+    }
+
+    /// The restart delay has passed.
+    pub(crate) fn restart_now(&mut self, job: JobIx) {
+        if self.job(job).state() == State::Delaying {
+            self.count_restart(job);
+            self.start(job, None);
+        }
+    }
+
+    pub(crate) fn count_restart(&mut self, job: JobIx) {
+        let state = self.job_mut(job);
+        state.restarts += 1;
+        state.restarts_total += 1;
+    }
+
+    /// H8: asks an unhealthy run to exit, so that the job is restarted.
+    pub(crate) fn replace_unhealthy_run(&mut self, job: JobIx) {
+        let Some(run) = self.job_mut(job).run_mut() else { return };
+        // A check that flaps while the process exits must not extend its time.
+        if core::mem::replace(&mut run.replaced, true) {
+            return;
+        }
+        if !self.may_restart(job) {
+            // Stopping the job for good would be worse than an unhealthy job.
+            let message = format_args!("unhealthy, not restarting: no restarts left");
+            return self.log(Level::Warn, Some(job), message);
+        }
+        let signal = self.planned(job).stop.signal;
+        self.log(Level::Info, Some(job), format_args!("unhealthy, restarting: sent {signal}"));
+        self.send_signal(job, signal, Purpose::Replace);
+        self.set_kill_timer(job);
+    }
+}

@@ -1,0 +1,124 @@
+//! The shutdown of the supervisor (S1, S3, S4, C6).
+
+use alloc::vec::Vec;
+use core::fmt;
+use core::time::Duration;
+
+use crate::effect::{Effect, Purpose};
+use crate::event::Code;
+use crate::ids::{JobIx, RunId};
+use crate::plan::{Level, Role};
+use crate::state::job::{Activity, State, StopReason, Transition};
+use crate::state::journal::Origin;
+use crate::state::supervisor::{Core, Phase};
+use crate::state::timers::TimerKind;
+
+/// How long the supervisor waits for killed processes. One that cannot be killed must not block the exit.
+const KILL_TIMEOUT: Duration = Duration::from_secs(2);
+
+impl Core {
+    /// Stops all jobs, and then the supervisor.
+    pub(crate) fn shut_down(&mut self) {
+        if !self.is_before_shutdown() {
+            return;
+        }
+        self.phase = Phase::Stopping;
+        self.refuse_reload();
+        let deadline = self.now + self.plan().stop_timeout;
+        self.shutdown_timer = Some(self.timers.set(deadline, TimerKind::ShutdownTimeout));
+        self.send(Origin::Global, Code::Shutdown, None);
+        for job in self.all_jobs() {
+            if self.outlives_other_jobs(job) {
+                continue;
+            }
+            if self.stays_for_shutdown(job) {
+                let (state, timers) = self.job_and_timers(job);
+                timers.cancel(&mut state.start_timeout);
+                state.pending_event = state.pending_event.filter(|event| event.code.is_stop_event());
+                if state.state() == State::Delaying {
+                    self.change(job, Transition::To(Activity::Waiting));
+                }
+                self.enqueue_recheck(job);
+            } else {
+                self.begin_stop(job, StopReason::Shutdown);
+            }
+        }
+    }
+
+    /// C6: returns true for a running coprocess. Other jobs may need it until they have stopped, for example an agent
+    /// through which they leave the catalog.
+    fn outlives_other_jobs(&self, job: JobIx) -> bool {
+        self.planned(job).role == Role::Coprocess && self.job(job).is_up() && self.job(job).has_process()
+    }
+
+    /// C6: stops the coprocesses once no other process runs. Returns true if there was one to stop.
+    pub(crate) fn stop_coprocesses(&mut self) -> bool {
+        if self.plan_state.runs.values().any(|job| self.planned(*job).role != Role::Coprocess) {
+            return false;
+        }
+        let coprocesses: Vec<JobIx> = self.all_jobs().filter(|job| self.outlives_other_jobs(*job)).collect();
+        for job in &coprocesses {
+            self.begin_stop(*job, StopReason::Shutdown);
+        }
+        !coprocesses.is_empty()
+    }
+
+    /// S3: returns true if a job waits for a stop event, or runs because of one. One that runs for another reason is
+    /// stopped like any other job.
+    fn stays_for_shutdown(&self, job: JobIx) -> bool {
+        let state = self.job(job);
+        state.is_up()
+            && self.planned(job).when.has_stop_event()
+            && (!state.has_process() || state.cause_event().is_some_and(|event| event.code.is_stop_event()))
+    }
+
+    /// S4: no process is left, so every job that still waits for a stop event waits in a cycle. Stops the first of them.
+    /// Returns true if there was one.
+    pub(crate) fn break_stop_cycle(&mut self) -> bool {
+        let waiting = self.all_jobs().find(|job| self.job(*job).is_up());
+        if let Some(job) = waiting {
+            self.begin_stop(job, StopReason::Shutdown);
+        }
+        waiting.is_some()
+    }
+
+    /// S4: kills every remaining process, hooks included.
+    pub(crate) fn kill_all(&mut self, why: fmt::Arguments<'_>) {
+        if matches!(self.phase, Phase::Killing | Phase::Left) {
+            return;
+        }
+        let count = self.plan_state.incomplete;
+        let jobs = if count == 1 { "job" } else { "jobs" };
+        self.log(Level::Warn, None, format_args!("{why}, killing {count} {jobs}"));
+        self.phase = Phase::Killing;
+        self.timers.cancel(&mut self.shutdown_timer);
+        for job in self.all_jobs() {
+            self.kill(job, Purpose::Everything);
+        }
+        self.kill_all_orphans();
+        self.shutdown_timer = Some(self.timers.set(self.now + KILL_TIMEOUT, TimerKind::KillTimeout));
+    }
+
+    /// P4: kills the orphaned process group of a run.
+    pub(crate) fn kill_orphans(&mut self, run: RunId) {
+        let mut timer = self.orphaned_groups.remove(&run);
+        if timer.is_some() {
+            self.timers.cancel(&mut timer);
+            self.effects.push(Effect::KillRemains { run });
+        }
+    }
+
+    fn kill_all_orphans(&mut self) {
+        let runs: Vec<RunId> = self.orphaned_groups.keys().copied().collect();
+        for run in runs {
+            self.kill_orphans(run);
+        }
+    }
+
+    /// Exits. No orphaned process outlives the supervisor (P4, S4).
+    pub(crate) fn exit_supervisor(&mut self) {
+        self.kill_all_orphans();
+        self.phase = Phase::Left;
+        self.effects.push(Effect::Exit { code: self.exit_code() });
+    }
+}

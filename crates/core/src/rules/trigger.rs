@@ -1,0 +1,91 @@
+//! Triggers: whether an event starts a job (W2, W5, W7, W12, S3).
+
+use crate::event::Code;
+use crate::ids::JobIx;
+use crate::plan::{Level, Repeat};
+use crate::state::dependency_graph::{NameId, SourceKey, Subscription};
+use crate::state::job::{State, StopReason};
+use crate::state::journal::{Event, Origin};
+use crate::state::supervisor::{Core, Phase};
+use crate::state::timers::JobTimer;
+use crate::time::fmt_duration;
+
+impl Core {
+    /// Handles an event that a job waits for.
+    pub(crate) fn matched(&mut self, subscription: Subscription, event: Event) {
+        let Subscription { job, condition, clears } = subscription;
+        if self.planned(job).when.needs_all() {
+            let conditions = &mut self.job_mut(job).conditions;
+            let held = conditions.iter().all(|holds| *holds);
+            if let Some(holds) = conditions.get_mut(condition) {
+                *holds = !clears;
+            }
+            if held || !conditions.iter().all(|holds| *holds) {
+                return;
+            }
+        }
+        self.trigger(job, event);
+    }
+
+    fn trigger(&mut self, job: JobIx, event: Event) {
+        let shutting_down = self.phase == Phase::Stopping;
+        let newest_generation = self.last_ids.generation;
+        if !self.job(job).is_up() || self.is_spent(job) || self.phase == Phase::Killing {
+            return;
+        }
+        let state = self.job_mut(job);
+        // S3: during a shutdown, only stop events start a job, and only once.
+        if shutting_down && (!event.code.is_stop_event() || state.ran_at_shutdown) {
+            return;
+        }
+        state.triggered_at = Some(newest_generation);
+        state.ran_at_shutdown |= shutting_down;
+        match state.state() {
+            // An event during the restart delay starts the job at once and uses no restart.
+            State::Waiting | State::Delaying => self.start(job, Some(event)),
+            State::Starting | State::Running => state.pending_event = Some(event),
+            State::Complete => {}
+        }
+    }
+
+    /// Returns true if a job with `once` has been triggered. A stop hook is triggered once per generation of the job it
+    /// waits for, so that it runs again after that job was restarted by hand.
+    pub(crate) fn is_spent(&self, job: JobIx) -> bool {
+        let Some(triggered_at) = self.job(job).triggered_at else { return false };
+        if self.planned(job).when.repeat() != Repeat::Once {
+            return false;
+        }
+        let mut sources = self.stop_event_sources(job).flat_map(|id| self.plan_state.graph.jobs_named(id));
+        !sources
+            .any(|source| self.job(*source).generation.serial > triggered_at || self.may_start_again(*source))
+    }
+
+    /// The names whose stop events a job waits for.
+    pub(crate) fn stop_event_sources(&self, job: JobIx) -> impl Iterator<Item = NameId> + '_ {
+        let patterns = self.planned(job).when.patterns().iter().zip(self.plan_state.graph.keys(job));
+        patterns.filter_map(|(event, key)| match key {
+            SourceKey::Name(id) if event.code.is_stop_event() => Some(*id),
+            _ => None,
+        })
+    }
+
+    /// W5: starts the timer of `when.timeout`.
+    pub(crate) fn set_start_timeout(&mut self, job: JobIx) {
+        if let Some(timeout) = self.planned(job).when.timeout {
+            let timer = self.set_timer(job, timeout, JobTimer::StartTimeout);
+            self.job_mut(job).start_timeout = Some(timer);
+        }
+    }
+
+    /// W5: the job was not started within `when.timeout`.
+    pub(crate) fn start_timeout(&mut self, job: JobIx) {
+        self.job_mut(job).start_timeout = None;
+        if self.job(job).has_run || !self.job(job).is_up() {
+            return;
+        }
+        let timeout = fmt_duration(self.planned(job).when.timeout.unwrap_or_default());
+        self.log(Level::Warn, Some(job), format_args!("not started within {timeout}, giving up"));
+        self.send(Origin::Job(job), Code::TimerExpired, None);
+        self.begin_stop(job, StopReason::StartTimeout);
+    }
+}

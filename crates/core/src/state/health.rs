@@ -1,0 +1,122 @@
+//! What is known about the health of a job.
+
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use crate::environment::Why;
+use crate::ids::{CheckIx, CheckRun, EventId};
+use crate::plan::Health;
+use crate::state::timers::TimerId;
+use crate::time::Time;
+
+/// The delay after the first failed check, until one passes (H3).
+pub(crate) const FIRST_DELAY: Duration = Duration::from_millis(100);
+
+/// What is known about the health of a job.
+#[derive(Debug)]
+pub(crate) struct HealthState {
+    /// True while checks are scheduled.
+    pub(crate) active: bool,
+    /// Healthy or unhealthy; `None` if unknown.
+    pub(crate) healthy: Option<bool>,
+    pub(crate) checks: Vec<CheckState>,
+    /// The next heartbeat, if heartbeats have their own interval (H6).
+    pub(crate) heartbeat: Option<TimerId>,
+    /// The variables of the last check, reused while the job's run is the same.
+    pub(crate) variables: Option<CheckVariables>,
+}
+
+/// The variables of the checks of one run.
+#[derive(Debug)]
+pub(crate) struct CheckVariables {
+    /// The job's restart count and the cause of its run.
+    pub(crate) key: (u64, Option<EventId>),
+    pub(crate) variables: Arc<Why>,
+}
+
+/// What is known about one check.
+#[derive(Debug)]
+pub(crate) struct CheckState {
+    /// The current run of the check.
+    pub(crate) running: Option<CheckRun>,
+    /// True if the result of the current run is ignored: it timed out, or the process it was for has exited.
+    pub(crate) stale: bool,
+    /// True if the check is due again as soon as the stale run has finished.
+    pub(crate) run_again: bool,
+    /// When the last check started.
+    pub(crate) started_at: Time,
+    /// The last result that counted.
+    pub(crate) last: Option<CheckResult>,
+    /// `None` before the first result.
+    pub(crate) passes: Option<bool>,
+    /// Failures in a row.
+    pub(crate) failures: u32,
+    /// The delay before the next try, until the first pass.
+    pub(crate) delay: Duration,
+    pub(crate) next: Option<TimerId>,
+    pub(crate) timeout: Option<TimerId>,
+}
+
+/// The result of a check.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckResult {
+    /// When it finished.
+    pub at: Time,
+    /// How long it took.
+    pub took: Duration,
+    /// The reason, if it failed.
+    pub result: Result<(), String>,
+}
+
+impl HealthState {
+    pub(crate) fn new(health: &Health) -> Self {
+        Self {
+            active: false,
+            healthy: None,
+            checks: health.checks.iter().map(|_| CheckState::new()).collect(),
+            heartbeat: None,
+            variables: None,
+        }
+    }
+
+    /// Takes the unfinished check runs of the previous generation, so that no check runs twice at a time (H4).
+    pub(crate) fn continue_from(&mut self, old: Self) {
+        for (new, old) in self.checks.iter_mut().zip(old.checks) {
+            (new.running, new.stale) = (old.running, old.running.is_some());
+        }
+    }
+
+    pub(crate) fn check_mut(&mut self, check: CheckIx) -> Option<&mut CheckState> {
+        self.checks.get_mut(check.index())
+    }
+}
+
+impl CheckState {
+    const fn new() -> Self {
+        Self {
+            running: None,
+            stale: false,
+            run_again: false,
+            started_at: Time::ZERO,
+            last: None,
+            passes: None,
+            failures: 0,
+            delay: FIRST_DELAY,
+            next: None,
+            timeout: None,
+        }
+    }
+
+    /// Forgets the results of the previous run of the job.
+    pub(crate) const fn reset(&mut self) {
+        (self.passes, self.failures, self.delay) = (None, 0, FIRST_DELAY);
+    }
+
+    /// Records a result.
+    pub(crate) fn record(&mut self, now: Time, result: Result<(), String>) {
+        self.failures = if result.is_ok() { 0 } else { self.failures.saturating_add(1) };
+        self.last = Some(CheckResult { at: now, took: now.since(self.started_at), result });
+    }
+}

@@ -1,0 +1,85 @@
+//! Everything whose indices belong to one plan. A reload replaces it as a whole.
+
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use crate::environment::JobVariables;
+use crate::ids::{CheckIx, CheckRun, JobIx, RunId};
+use crate::plan::Plan;
+use crate::plan::diff::Moves;
+use crate::state::dependency_graph::DependencyGraph;
+use crate::state::job::JobState;
+use crate::state::watch::WatchState;
+
+/// A plan and the state of its jobs and watches.
+#[derive(Debug)]
+pub(crate) struct PlanState {
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) graph: DependencyGraph,
+    pub(crate) jobs: Vec<JobState>,
+    pub(crate) watches: Vec<WatchState>,
+    /// The variables that all processes have in common (P7).
+    pub(crate) variables: Arc<JobVariables>,
+    pub(crate) runs: BTreeMap<RunId, JobIx>,
+    pub(crate) check_runs: BTreeMap<CheckRun, (JobIx, CheckIx)>,
+    /// Jobs to check again when the event queue is empty: they may have become unreachable, or their hooks may be done.
+    pub(crate) recheck: Vec<JobIx>,
+    /// Complete jobs that start a new generation when the event queue is empty.
+    pub(crate) start_again: VecDeque<JobIx>,
+    /// True if a job may have become unreachable since reachability was last computed (W10).
+    pub(crate) reachability_dirty: bool,
+    /// The number of jobs that keep the supervisor running (W10).
+    pub(crate) holding_open: usize,
+    /// The number of jobs that are not complete.
+    pub(crate) incomplete: usize,
+    /// The only jobs that see the next `startup`, after a reload (R3).
+    pub(crate) startup_only_for: Option<Vec<JobIx>>,
+}
+
+impl PlanState {
+    pub(crate) fn new(plan: Plan) -> Self {
+        let graph = DependencyGraph::new(&plan);
+        let mut new = Self {
+            jobs: plan.jobs.iter().map(JobState::new).collect(),
+            watches: plan.watches.iter().map(|_| WatchState::default()).collect(),
+            variables: Arc::new(JobVariables::new(&plan.jobs)),
+            runs: BTreeMap::new(),
+            check_runs: BTreeMap::new(),
+            recheck: Vec::new(),
+            start_again: VecDeque::new(),
+            reachability_dirty: true,
+            holding_open: 0,
+            incomplete: 0,
+            startup_only_for: None,
+            plan: Arc::new(plan),
+            graph,
+        };
+        new.count_jobs();
+        new
+    }
+
+    /// Counts the jobs that are not complete, and those that keep the supervisor running.
+    pub(crate) fn count_jobs(&mut self) {
+        let open = |(index, job): &(usize, &JobState)| {
+            self.graph.holds_open(JobIx::at(*index)) && (!job.is_complete() || job.may_start_again())
+        };
+        self.holding_open = self.jobs.iter().enumerate().filter(open).count();
+        self.incomplete = self.jobs.iter().filter(|job| !job.is_complete()).count();
+    }
+
+    /// Takes runs and variables from the state of the previous plan, after its jobs have been moved.
+    pub(crate) fn continue_from(&mut self, old: &Self, moves: &Moves) {
+        let runs = old.runs.iter();
+        self.runs = runs.filter_map(|(run, job)| Some((*run, moves.job(*job)?))).collect();
+        let checks = old.check_runs.iter();
+        self.check_runs =
+            checks.filter_map(|(run, (job, check))| Some((*run, (moves.job(*job)?, *check)))).collect();
+        let variables = Arc::make_mut(&mut self.variables);
+        variables.continue_from(&old.variables);
+        for (index, job) in self.jobs.iter().enumerate() {
+            variables.set_pid(JobIx::at(index), job.pid());
+        }
+        self.count_jobs();
+    }
+}

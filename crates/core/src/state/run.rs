@@ -1,0 +1,64 @@
+//! One run of a job, and the record of the last one.
+
+use crate::ids::RunId;
+use crate::input::ExitStatus;
+use crate::state::journal::Event;
+use crate::state::timers::TimerId;
+use crate::time::Time;
+
+/// A run that has a process.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) id: RunId,
+    pub(crate) pid: i32,
+    /// The timeout of the run (P5).
+    pub(crate) timeout: Option<TimerId>,
+    /// SIGKILL follows if the process has not exited after its stop signal by then.
+    pub(crate) kill_timer: Option<TimerId>,
+    /// True if it has reached its timeout.
+    pub(crate) timed_out: bool,
+    /// True if the supervisor has sent it SIGKILL.
+    pub(crate) killed: bool,
+    /// True if it was unhealthy and was asked to exit for a restart (H8).
+    pub(crate) replaced: bool,
+}
+
+impl Run {
+    pub(crate) const fn new(id: RunId, pid: i32) -> Self {
+        Self { id, pid, timeout: None, kill_timer: None, timed_out: false, killed: false, replaced: false }
+    }
+}
+
+/// How the last run ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LastExit {
+    pub(crate) status: ExitStatus,
+    pub(crate) at: Time,
+    pub(crate) timed_out: bool,
+    /// True if the OOM killer has probably killed it.
+    pub(crate) out_of_memory: bool,
+}
+
+impl LastExit {
+    /// Returns true if the run counts as `exitSuccess`. A run that reached its timeout does not (P5).
+    pub(crate) const fn is_success(&self) -> bool {
+        self.status.is_success() && !self.timed_out
+    }
+}
+
+/// What a run was started by.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Cause {
+    Event(Event),
+    /// A request of a user.
+    ByHand,
+}
+
+impl Cause {
+    pub(crate) const fn event(&self) -> Option<&Event> {
+        match self {
+            Self::Event(event) => Some(event),
+            Self::ByHand => None,
+        }
+    }
+}
