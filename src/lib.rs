@@ -6,7 +6,6 @@
 mod cli;
 mod control;
 mod discovery;
-mod json;
 mod load;
 mod logs;
 mod net;

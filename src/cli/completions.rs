@@ -28,7 +28,7 @@ pub(super) fn completions(args: &Arguments) -> Result<(), Failure> {
 /// The names of the running supervisor's jobs, one a line; none if it cannot be asked.
 fn jobs(args: &Arguments) -> String {
     // Whoever presses a key does not want to wait, nor to read why there is nothing.
-    let client = Client::of(&args.flags_only()).map(|client| client.patient(Duration::from_secs(1)));
+    let client = Client::of(&args.flags_only()).map(|client| client.with_timeout(Duration::from_secs(1)));
     let status = client.and_then(|client| client.get("/v3/status")?.json()).unwrap_or_default();
     status.list("jobs").iter().map(|job| format!("{}\n", visible(job.text("name")))).collect()
 }

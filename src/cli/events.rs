@@ -6,7 +6,7 @@ use std::time::Instant;
 use serde_json::Value;
 
 use super::answer::{self, Look};
-use super::client::{Client, Message, PATIENCE};
+use super::client::{Client, DEFAULT_TIMEOUT, Message};
 use super::flags::Arguments;
 use super::terminal::visible;
 use super::{Failure, Lines, as_json};
@@ -19,7 +19,7 @@ pub(super) fn events(args: &Arguments) -> Result<(), Failure> {
     let mut remembered = Vec::new();
     let mut stream = client.messages("/v3/events?follow=false")?;
     // What is remembered is there already; only what comes may take its time.
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + DEFAULT_TIMEOUT;
     while let Some(message) = stream.next(Some(until))? {
         if message.event.is_empty() {
             since.clone_from(&message.id);

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::answer::Look;
-use super::client::{Client, quoted};
+use super::client::{Client, percent_encoded};
 use super::flags::Arguments;
 use super::terminal::visible;
 use super::{Failure, as_json, print};
@@ -11,7 +11,7 @@ use super::{Failure, as_json, print};
 pub(super) fn explain(args: &Arguments) -> Result<(), Failure> {
     let json = as_json(args)?;
     let name = args.rest.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let answer = Client::of(args)?.get(&format!("/v3/jobs/{}/explain", quoted(&name)))?.good()?;
+    let answer = Client::of(args)?.get(&format!("/v3/jobs/{}/explain", percent_encoded(&name)))?.success()?;
     if json {
         return print(&format!("{}\n", answer.text().trim_end()));
     }

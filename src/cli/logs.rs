@@ -7,7 +7,7 @@ use std::time::Instant;
 use serde_json::Value;
 
 use super::answer::Look;
-use super::client::{Bytes, Client, PATIENCE, quoted};
+use super::client::{ByteStream, Client, DEFAULT_TIMEOUT, percent_encoded};
 use super::flags::Arguments;
 use super::{Failure, Lines};
 
@@ -25,14 +25,14 @@ pub(super) fn logs(args: &Arguments) -> Result<(), Failure> {
         names = distinct(jobs);
     }
     let open = |name: &String| {
-        let mut path = format!("/v3/jobs/{}/logs?follow={follow}", quoted(name));
+        let mut path = format!("/v3/jobs/{}/logs?follow={follow}", percent_encoded(name));
         if let Some(lines) = lines.0 {
             path += &format!("&lines={lines}");
         }
         client.bytes(&path).map_err(Failure::from)
     };
     // What is kept is there already; only what comes may take its time.
-    let until = (!follow).then(|| Instant::now() + PATIENCE);
+    let until = (!follow).then(|| Instant::now() + DEFAULT_TIMEOUT);
     if let [only] = names.as_slice() {
         return copy(open(only)?, None, until);
     }
@@ -79,7 +79,7 @@ fn distinct<'a>(jobs: impl Iterator<Item = &'a Value>) -> Vec<String> {
 }
 
 /// Copies lines to standard output, whole lines at a time, with the job's name before each if there are several.
-fn copy(mut stream: Bytes, name: Option<&str>, until: Option<Instant>) -> Result<(), Failure> {
+fn copy(mut stream: ByteStream, name: Option<&str>, until: Option<Instant>) -> Result<(), Failure> {
     let mut line = Vec::new();
     loop {
         let piece = stream.next(until)?;

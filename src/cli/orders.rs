@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
 use super::answer::Look;
-use super::client::{Answer, Client, quoted};
+use super::client::{Answer, Client, percent_encoded};
 use super::flags::Arguments;
 use super::{Failure, as_json, print};
 
@@ -25,7 +25,7 @@ pub(super) fn jobs(order: &str, args: &Arguments) -> Result<(), Failure> {
     let client = Client::of(args)?;
     let mut failed = 0;
     for job in words(args)? {
-        let done = client.post(&format!("/v3/jobs/{}/{order}", quoted(job)), None)?.json();
+        let done = client.post(&format!("/v3/jobs/{}/{order}", percent_encoded(job)), None)?.json();
         failed += report(job, done)?;
     }
     if failed == 0 { Ok(()) } else { Err(Failure::Failed(String::new())) }
@@ -52,7 +52,7 @@ pub(super) fn signal(args: &Arguments) -> Result<(), Failure> {
     };
     let mut body = Map::new();
     body.insert("signal".to_owned(), Value::from(*signal));
-    let path = format!("/v3/jobs/{}/signal", quoted(job));
+    let path = format!("/v3/jobs/{}/signal", percent_encoded(job));
     let done = Client::of(args)?.post(&path, Some(&Value::Object(body).to_string()))?.json();
     match report(job, done)? {
         0 => Ok(()),
@@ -64,14 +64,14 @@ pub(super) fn signal(args: &Arguments) -> Result<(), Failure> {
 pub(super) fn reload(args: &Arguments) -> Result<(), Failure> {
     let json = as_json(args)?;
     let answer = Client::of(args)?.post("/v3/reload", None)?;
-    tell_reload(&answer.good()?, json, false)
+    tell_reload(&answer.success()?, json, false)
 }
 
 /// `check --diff`: what a reload would do, asked of the supervisor, who alone knows what is in force.
 pub(super) fn diff(args: &Arguments) -> Result<(), Failure> {
     let json = as_json(args)?;
     let answer = Client::of(args)?.post("/v3/reload?dry-run=true", None)?;
-    tell_reload(&answer.good()?, json, true)
+    tell_reload(&answer.success()?, json, true)
 }
 
 fn tell_reload(answer: &Answer, json: bool, dry: bool) -> Result<(), Failure> {
@@ -114,7 +114,7 @@ fn tell_reload(answer: &Answer, json: bool, dry: bool) -> Result<(), Failure> {
 }
 
 pub(super) fn ping(args: &Arguments) -> Result<(), Failure> {
-    Client::of(args)?.get("/v3/ping")?.good()?;
+    Client::of(args)?.get("/v3/ping")?.success()?;
     print("ok\n")
 }
 
@@ -156,7 +156,7 @@ pub(super) fn put(path: &str, args: &Arguments) -> Result<(), Failure> {
         let (key, value) = pair.ok_or_else(|| Failure::Usage(format!("argument {nth} is no KEY=VALUE")))?;
         pairs.insert(key, value);
     }
-    Client::of(args)?.post(path, Some(&body(&pairs)))?.good()?;
+    Client::of(args)?.post(path, Some(&body(&pairs)))?.success()?;
     Ok(())
 }
 
@@ -184,7 +184,7 @@ pub(super) fn flags(args: &Arguments) -> Result<(), Failure> {
     };
     let client = Client::of(args)?;
     let post = |flag: &str, path: &str, body: Option<&str>| match client.post(path, body) {
-        Ok(answer) if answer.is_good() => Ok(()),
+        Ok(answer) if answer.is_success() => Ok(()),
         Ok(answer) => Err(failed(flag, &answer.reason())),
         Err(trouble) => Err(failed(flag, &trouble.to_string())),
     };
@@ -202,7 +202,7 @@ pub(super) fn flags(args: &Arguments) -> Result<(), Failure> {
     }
     if args.is_on("ping") {
         match client.get("/v3/ping") {
-            Ok(answer) if answer.is_good() => print("ok\n")?,
+            Ok(answer) if answer.is_success() => print("ok\n")?,
             Ok(answer) => return Err(Failure::Failed(format!("-ping: failed: {}", answer.reason()))),
             Err(trouble) => return Err(Failure::Failed(format!("-ping: failed: {trouble}"))),
         }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::answer::Look;
-use super::client::{Client, Late, Messages, PATIENCE, Trouble};
+use super::client::{Client, ClientError, DEFAULT_TIMEOUT, Messages, StreamError};
 use super::flags::Arguments;
 use super::{Failure, status, time_limit};
 
@@ -38,8 +38,8 @@ pub(super) fn wait(args: &Arguments) -> Result<(), Failure> {
     let limit = time_limit(args)?;
     let until = limit.map(|limit| Instant::now() + limit);
     // However short the time is, it is enough for one look.
-    let write_timeout = limit.map_or(PATIENCE, |limit| limit.clamp(CALM, PATIENCE));
-    let client = Client::of(args)?.patient(write_timeout);
+    let write_timeout = limit.map_or(DEFAULT_TIMEOUT, |limit| limit.clamp(CALM, DEFAULT_TIMEOUT));
+    let client = Client::of(args)?.with_timeout(write_timeout);
     let mut vigil = Vigil { client, jobs, state, until, last: "nothing was heard of it".to_owned() };
     vigil.keep()
 }
@@ -83,16 +83,16 @@ impl Vigil<'_> {
     }
 
     /// Looks at every event, until it is so; or until the supervisor does not answer any more, and why.
-    fn watch(&mut self, stream: &mut Messages, ends: &mut Ends) -> Result<Option<Trouble>, Failure> {
+    fn watch(&mut self, stream: &mut Messages, ends: &mut Ends) -> Result<Option<ClientError>, Failure> {
         loop {
             let known = match self.client.get("/v3/status") {
-                Ok(answer) if answer.is_good() => answer.json()?,
+                Ok(answer) if answer.is_success() => answer.json()?,
                 silent => {
                     // It is leaving; what it has told before that may be the answer.
                     while let Ok(Some(message)) = stream.next(Some(Instant::now() + CALM)) {
                         ends.hear(&message.data);
                     }
-                    let said = silent.map(|answer| Trouble::Other(answer.reason()));
+                    let said = silent.map(|answer| ClientError::Refused(answer.reason()));
                     return Ok(Some(said.unwrap_or_else(|trouble| trouble)));
                 }
             };
@@ -114,8 +114,8 @@ impl Vigil<'_> {
             if self.until.is_some_and(|until| Instant::now() >= until) {
                 return Err(self.late());
             }
-            if !matches!(heard, Err(Late::Time)) {
-                return Ok(Some(Trouble::Other("the supervisor has ended".to_owned())));
+            if !matches!(heard, Err(StreamError::Timeout)) {
+                return Ok(Some(ClientError::Refused("the supervisor has ended".to_owned())));
             }
         }
     }
@@ -126,7 +126,7 @@ impl Vigil<'_> {
     }
 
     /// A supervisor that is not there yet is waited for if the time for that is bounded.
-    fn retry(&mut self, trouble: Trouble) -> Result<(), Failure> {
+    fn retry(&mut self, trouble: ClientError) -> Result<(), Failure> {
         let Some(until) = self.until else { return Err(trouble.into()) };
         if Instant::now() >= until {
             return Err(self.late());

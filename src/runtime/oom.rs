@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn p3_only_the_end_of_a_run_by_sigkill_is_explained_and_only_by_what_is_new() {
-        let folder = testing::folder();
+        let folder = test_support::folder();
         let place = folder.join("memory.events");
         let write =
             |count| fs::write(&place, format!("low 0\noom 9\noom_kill {count}\noom_group_kill 0\n")).unwrap();
