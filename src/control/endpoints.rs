@@ -106,13 +106,10 @@ impl ControlApi {
                 let explained = explained.map_err(|unclear| unresolved(&job, &unclear))?;
                 Ok(ok(JSON, render::explanation(&explained)))
             }
-            Endpoint::Start => self.act(job, JobAction::Start, "start", peer_uid).await,
-            Endpoint::Stop => self.act(job, JobAction::Stop, "stop", peer_uid).await,
-            Endpoint::Restart => self.act(job, JobAction::Restart, "restart", peer_uid).await,
-            Endpoint::Signal => {
-                let signal = bodies::signal(body)?;
-                self.act(job, JobAction::Signal(signal), &signal_name(signal), peer_uid).await
-            }
+            Endpoint::Start => self.act(job, JobAction::Start, peer_uid).await,
+            Endpoint::Stop => self.act(job, JobAction::Stop, peer_uid).await,
+            Endpoint::Restart => self.act(job, JobAction::Restart, peer_uid).await,
+            Endpoint::Signal => self.act(job, JobAction::Signal(bodies::signal(body)?), peer_uid).await,
         }
     }
 
@@ -127,7 +124,7 @@ impl ControlApi {
             return Ok(empty_line());
         }
         let names: Vec<&str> = variables.iter().map(|(name, _)| name.as_str()).collect();
-        self.log(format!("environment variables changed by {}: {}", user(peer_uid), names.join(", ")));
+        self.log(format!("{} set {}", user(peer_uid), names.join(", ")));
         self.command(Command::SetVariables(variables)).await.map(|_| empty_line())
     }
 
@@ -144,7 +141,7 @@ impl ControlApi {
         let [dry_run] = routes::parameters(query, ["dry-run"]).map_err(bad_request)?;
         let dry_run = routes::flag("dry-run", dry_run, false).map_err(bad_request)?;
         if !dry_run {
-            self.log(format!("reload requested by {}", user(peer_uid)));
+            self.log(format!("{} requested a reload", user(peer_uid)));
         }
         let Ok(outcome) = timeout(RELOAD_TIMEOUT, self.handles.queries.reload(dry_run)).await else {
             let message = "the reload continues: jobs are still being stopped, or files read; the log says when it is done";
@@ -204,8 +201,14 @@ impl ControlApi {
         Ok(ok(TEXT, text))
     }
 
-    async fn act(&self, job: String, action: JobAction, verb: &str, peer_uid: Option<u32>) -> EndpointResult {
-        self.log(format!("{verb} of {job} requested by {}", user(peer_uid)));
+    async fn act(&self, job: String, action: JobAction, peer_uid: Option<u32>) -> EndpointResult {
+        let what = match action {
+            JobAction::Start => "start of".to_owned(),
+            JobAction::Stop => "stop of".to_owned(),
+            JobAction::Restart => "restart of".to_owned(),
+            JobAction::Signal(signal) => format!("{} for", signal_name(signal)),
+        };
+        self.log(format!("{} requested {what} {job}", user(peer_uid)));
         let answer = self.handles.queries.request(ControlRequest::Job(job.clone(), action)).await;
         let message = match answer.map_err(|unclear| unresolved(&job, &unclear))? {
             CommandResult::Refused(why) => {

@@ -116,7 +116,7 @@ fn x2_names_in_paths_may_be_anything_and_one_of_several_is_meant_by_its_number()
     assert_eq!(pilot.get("/v3/jobs/a%/explain").status, 400);
     let unclear = pilot.post("/v3/jobs/twin/stop", "");
     assert_eq!(unclear.status, 409);
-    assert!(unclear.body.contains("say `twin:1` to `twin:2`"), "{unclear:?}");
+    assert!(unclear.body.contains("use `twin:1` to `twin:2`"), "{unclear:?}");
     assert_eq!(pilot.post("/v3/jobs/twin:2/start", "").status, 200);
     until("the second does not run", || {
         let status = pilot.get("/v3/status").json();

@@ -17,15 +17,15 @@ fn d5_an_agent_that_is_killed_and_comes_back_without_its_data_has_the_service_wi
     agent.until_status("web", Some("passing"));
     for times in 1..=2 {
         agent.kill();
-        pilot.run.lines("cannot be used", times);
+        pilot.run.lines("; retrying", times);
         agent.start();
         agent.wait_for_leader();
         agent.until_status("web", Some("passing"));
-        pilot.run.lines("can be used again", times);
+        pilot.run.lines("is available again", times);
     }
     let log = pilot.unharmed();
     // Once for each change, however often it was tried.
-    assert_eq!((count(&log, "cannot be used"), count(&log, "can be used again")), (2, 2), "{log}");
+    assert_eq!((count(&log, "; retrying"), count(&log, "is available again")), (2, 2), "{log}");
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn d5_an_agent_that_is_frozen_for_longer_than_the_ttl() {
     until("the watch sees nothing", || pilot.run.size("seen") == 2);
     agent.signal("-STOP");
     let frozen = Instant::now();
-    pilot.run.line("cannot be used");
+    pilot.run.line("; retrying");
     until("the TTL does not pass", || frozen.elapsed() > Duration::from_secs(3));
     // Meanwhile the supervisor does its work: it sees that the job is ill, and well again.
     fs::write(pilot.run.file("ill"), "").unwrap();
@@ -67,12 +67,12 @@ fn d5_an_agent_that_is_frozen_for_longer_than_the_ttl() {
     fs::remove_file(pilot.run.file("ill")).unwrap();
     pilot.run.line("web is healthy");
     agent.signal("-CONT");
-    pilot.run.line("can be used again");
+    pilot.run.line("is available again");
     agent.until_status("web", Some("passing"));
     // D7: while it was away the last answer counted.
     assert_eq!(pilot.run.size("seen"), 2);
     let log = pilot.unharmed();
-    assert_eq!(count(&log, "cannot be used"), 1, "{log}");
+    assert_eq!(count(&log, "; retrying"), 1, "{log}");
     agent.until_status("web", None);
 }
 
@@ -105,7 +105,7 @@ fn beside(manner: Manner, words: &str) {
     impostor.becomes(Manner::Good);
     until("it is not registered", || impostor.has(&service_id("web")));
     let back =
-        if words.contains("refuses service") { "takes service web again" } else { "can be used again" };
+        if words.contains("refused service") { "accepts service web again" } else { "is available again" };
     pilot.run.lines(back, 1);
     let log = pilot.unharmed();
     assert!(!impostor.has(&service_id("web")), "{log}");
@@ -115,30 +115,30 @@ fn beside(manner: Manner, words: &str) {
 
 #[test]
 fn d5_a_listener_that_accepts_and_never_answers() {
-    beside(Manner::Silent, "cannot be used: no answer within");
+    beside(Manner::Silent, "is unreachable: no answer within");
 }
 
 #[test]
 fn d5_one_that_answers_500() {
-    beside(Manner::Says(500, "No cluster leader"), "cannot be used: status 500: No cluster leader");
+    beside(Manner::Says(500, "No cluster leader"), "is unavailable: status 500: No cluster leader");
 }
 
 #[test]
 fn d5_one_that_answers_403_and_shows_the_token() {
     beside(
         Manner::Says(403, "Permission denied for the-secret-token"),
-        "Consul refuses service web: status 403: Permission denied for (hidden)",
+        " refused service web: status 403: Permission denied for (hidden)",
     );
 }
 
 #[test]
 fn d5_one_that_answers_garbage() {
-    beside(Manner::Garbage, "cannot be used: invalid HTTP");
+    beside(Manner::Garbage, "is unreachable: invalid HTTP");
 }
 
 #[test]
 fn d5_one_that_answers_half_a_body() {
-    beside(Manner::HalfABody, "cannot be used: ");
+    beside(Manner::HalfABody, "is unreachable: ");
 }
 
 #[test]
@@ -146,9 +146,9 @@ fn d7_one_that_answers_with_a_page_and_one_that_never_blocks() {
     let impostor = Impostor::new(Manner::NoJson);
     let watch = "watches: [{ name: 'db', interval: 10 }]";
     let mut pilot = Pilot::start(&config(&format!("'{}'", impostor.address), "1h", watch));
-    pilot.run.line("cannot be used: its answer is no JSON");
+    pilot.run.line("is unavailable: the answer is not valid JSON");
     impostor.becomes(Manner::Good);
-    pilot.run.line("can be used again");
+    pilot.run.line("is available again");
     // An index of 0 and no blocking: the watch slows down by itself.
     let (before, began) = (impostor.asked(), Instant::now());
     until("time does not pass", || began.elapsed() > Duration::from_secs(2));
@@ -168,14 +168,14 @@ fn d5_an_address_that_does_not_resolve_and_then_does() {
         mount --bind @/hosts /etc/hosts && mount --bind @/resolv /etc/resolv.conf || exit 9";
     let mut pilot = Pilot::behind(As::Init, script, &config("'consul.example:8500'", "5s", WATCH));
     pilot.started();
-    pilot.run.line("cannot be used: the name consul.example c");
+    pilot.run.line("is unreachable: cannot resolve consul.example: ");
     let hosts = pilot.run.file("hosts");
     let known = fs::read_to_string(&hosts).unwrap();
     fs::write(&hosts, format!("{known}\n{} consul.example\n", agent.ip)).unwrap();
-    pilot.run.line("can be used again");
+    pilot.run.line("is available again");
     agent.until_status("web", Some("passing"));
     let log = pilot.unharmed();
-    assert_eq!(count(&log, "cannot be used"), 1, "{log}");
+    assert_eq!(count(&log, "; retrying"), 1, "{log}");
 }
 
 #[test]
@@ -183,11 +183,11 @@ fn d5_nobody_is_there_at_all() {
     let pilot = Pilot::start(&config(&format!("'{}:8500'", own_address()), "5s", WATCH));
     pilot.started();
     let mut pilot = pilot;
-    assert!(pilot.run.line("cannot be used").contains("Connection refused"), "{}", pilot.run.seen());
+    assert!(pilot.run.line("; retrying").contains("connection refused"), "{}", pilot.run.seen());
     let asked = Instant::now();
     let log = pilot.unharmed();
     assert!(asked.elapsed() < Duration::from_secs(5), "it took {:?}", asked.elapsed());
-    assert_eq!(count(&log, "cannot be used"), 1, "{log}");
+    assert_eq!(count(&log, "; retrying"), 1, "{log}");
 }
 
 #[cfg(debug_assertions)]
@@ -199,7 +199,7 @@ fn d5_a_panic_of_ours_while_speaking_to_consul_is_made_good() {
         let text = config(&format!("'{}'", agent.address()), "10s", watched);
         let mut pilot = Pilot::behind(As::Plain, &format!("export CONTAINERPILOT_MISHAP={mishap}"), &text);
         pilot.started();
-        pilot.run.line("src/mishap.rs:");
+        pilot.run.line("src/runtime/failpoints.rs:");
         agent.until_status("web", Some("passing"));
         let log = pilot.unharmed();
         assert!(log.contains("on its network thread: on purpose"), "{log}");

@@ -71,7 +71,7 @@ impl Composition {
     /// Restarts Consul, and waits until nginx's container has seen it go and come.
     pub(crate) fn restart_consul(&self) {
         let nginx = self.nginx();
-        let come = || docker(&["logs", &nginx]).matches("can be used again").count();
+        let come = || docker(&["logs", &nginx]).matches("is available again").count();
         let before = come();
         docker(&["restart", "--time", "1", self.containers("consul").trim()]);
         until(

@@ -25,8 +25,8 @@ fn t1_a_port_in_use_ends_the_start_with_what_to_do() {
     until("it says nothing", || std::fs::read_to_string(&stderr).is_ok_and(|text| text.ends_with('\n')));
     let words = supervisor.stderr();
     let expected = format!(
-        "containerpilot: telemetry cannot listen on {address}: Address already in use; stop whatever listens there, or \
-         choose another `port` under `telemetry`\n"
+        "containerpilot: telemetry cannot listen on {address}: address already in use; stop the process that listens there, \
+         or choose another `port` under `telemetry`\n"
     );
     assert_eq!(words, expected);
     let ran = std::path::Path::new(&folder).join("ran").exists();
