@@ -95,7 +95,7 @@ impl Discovery {
                 }
             }
         }
-        // The task of an absent service goes on: it knows whether Consul has confirmed the deregistration.
+        // The task of an absent service continues: it knows whether Consul has confirmed the deregistration.
         self.desired.retain(|_, desired| *desired != Wanted::Absent);
         match &mut self.backend {
             // At the start the catalog is empty.

@@ -9,6 +9,7 @@ pub(crate) mod limits;
 pub(crate) mod resolve;
 pub(crate) mod server;
 
+use std::error::Error;
 use std::future::Future;
 use std::io;
 use std::sync::mpsc;
@@ -26,6 +27,11 @@ pub(crate) fn describe(error: &io::Error) -> String {
         .map_or_else(|| error.to_string(), |errno| Errno::from_raw(errno).desc().to_owned());
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
+}
+
+/// The innermost error. hyper's own messages only name the operation that failed.
+pub(crate) fn root_cause(error: &dyn Error) -> String {
+    error.source().map_or_else(|| error.to_string(), root_cause)
 }
 
 /// The network thread, as the event loop holds it.

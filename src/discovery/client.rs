@@ -20,6 +20,7 @@ use tokio::time::{Instant, timeout_at};
 use super::connect::{ConnectError, Connector};
 use super::{FileError, read_file};
 use crate::net::limits::{HEAD_BYTES, HEAD_FIELDS};
+use crate::net::root_cause;
 
 /// Longest response. A service with ten thousand instances needs a few megabytes.
 const RESPONSE_BYTES: usize = 8 * 1024 * 1024;
@@ -81,11 +82,6 @@ impl From<hyper::Error> for NoResponse {
             Self::Connection(error)
         }
     }
-}
-
-/// hyper's own messages name only the operation; the innermost error says what was wrong.
-fn root_cause(error: &dyn std::error::Error) -> String {
-    error.source().map_or_else(|| error.to_string(), root_cause)
 }
 
 /// A client of the agent.

@@ -176,7 +176,7 @@ pub(crate) async fn serve<H: Handler>(
                     drop(slot);
                 });
             }
-            // Out of descriptors or memory, or the peer has left already. The server goes on.
+            // Out of descriptors or memory, or the peer has already closed the connection. The server continues.
             Err(_) => sleep(ACCEPT_RETRY).await,
         }
     }

@@ -181,7 +181,7 @@ fn x4_every_wait_has_a_timeout() {
     // It accepts the connection and sends nothing.
     let socket = path();
     let _listener = UnixListener::bind(&socket).unwrap();
-    let begun = Instant::now();
+    let started = Instant::now();
     let error = Client::at(socket.clone()).with_timeout(Duration::from_millis(50)).get("/").unwrap_err();
     assert!(error.to_string().contains("did not answer within 50ms"), "{error}");
     // It does not accept the connection: its listen queue is full.
@@ -193,7 +193,7 @@ fn x4_every_wait_has_a_timeout() {
     let waiting = UnixStream::connect(&full).unwrap();
     let error = Client::at(full.clone()).with_timeout(Duration::from_millis(50)).get("/").unwrap_err();
     assert!(error.to_string().contains("did not answer within 50ms"), "{error}");
-    assert!(begun.elapsed() < Duration::from_secs(20));
+    assert!(started.elapsed() < Duration::from_secs(20));
     drop(waiting);
     std::fs::remove_file(&socket).unwrap();
     std::fs::remove_file(&full).unwrap();

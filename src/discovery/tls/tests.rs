@@ -135,12 +135,12 @@ fn d1_every_common_version_group_cipher_suite_and_signature_works() {
 #[test]
 fn d1_client_keys_of_every_type_and_format_are_accepted() {
     let folder = folder();
-    let rewritten = |key: &str, words: &[&str]| {
+    let rewritten = |key: &str, command: &[&str]| {
         let input = format!("{key}.key");
         let output = format!("{key}-old.key");
         let made = Command::new("openssl")
             .current_dir(&folder)
-            .args(words)
+            .args(command)
             .args(["-in", &input, "-out", &output])
             .stderr(Stdio::null())
             .status();

@@ -86,14 +86,14 @@ fn serve(behaviour: Behaviour, names: &[(&'static str, [u8; 4])]) -> Server {
 }
 
 fn parts(question: &[u8]) -> (String, u8) {
-    let mut words = Vec::new();
+    let mut labels = Vec::new();
     let mut at = 12;
     while question[at] > 0 {
         let end = at + 1 + usize::from(question[at]);
-        words.push(String::from_utf8(question[at + 1..end].to_vec()).unwrap());
+        labels.push(String::from_utf8(question[at + 1..end].to_vec()).unwrap());
         at = end;
     }
-    (words.join("."), question[at + 2])
+    (labels.join("."), question[at + 2])
 }
 
 fn reply(question: &[u8], zone: &Zone, behaviour: Behaviour) -> Vec<u8> {

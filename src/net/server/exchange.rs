@@ -11,12 +11,14 @@ use hyper::body::{Body as _, Frame, Incoming, SizeHint};
 use hyper::header::{CONNECTION, EXPECT, HeaderMap, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{StatusCode, Version};
+use thiserror::Error;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::socket::{Activity, RequestGuard};
-use super::{Body, Handler, Request, Response, Shared, error};
+use super::{Body, Handler, Request, Shared, error};
 use crate::net::limits::{DISCARDED_BODY_BYTES, SMALL_BODY_BYTES};
+use crate::net::root_cause;
 use crate::runtime::failpoints::{failpoint, guarded};
 
 /// Answers one request. Never fails: every problem is an answer.
@@ -32,10 +34,10 @@ pub(super) async fn answer<H: Handler>(
     let (head, incoming) = request.into_parts();
     let mut keep_alive = wants_keep_alive(&head, shared.limits.keep_alive);
     let body = timeout_at(deadline, read_body(&shared, &head.headers, incoming)).await;
-    let mut response = match body.unwrap_or_else(|_| Err(body_timeout())) {
-        Err(refusal) => {
+    let mut response = match body.unwrap_or(Err(BodyError::Timeout)) {
+        Err(why) => {
             keep_alive = false;
-            refusal
+            error(why.status(), &why.to_string())
         }
         Ok(body) => {
             let handled = guarded(async {
@@ -84,37 +86,52 @@ fn wants_keep_alive(head: &Parts, by_default: bool) -> bool {
     !has_token("close") && (has_token("keep-alive") || (by_default && head.version == Version::HTTP_11))
 }
 
-/// Reads a request body; the answer if it is too long, too slow or malformed.
+/// Why a request body is refused.
+#[derive(Debug, Error)]
+enum BodyError {
+    #[error("the request body is longer than {0} bytes")]
+    TooLarge(usize),
+    #[error("timed out while reading the request body")]
+    Timeout,
+    #[error("malformed request body: {}", root_cause(.0))]
+    Malformed(#[source] hyper::Error),
+    #[error("too many large request bodies at the same time; try again")]
+    Busy,
+}
+
+impl BodyError {
+    fn status(&self) -> StatusCode {
+        match self {
+            Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::Timeout => StatusCode::REQUEST_TIMEOUT,
+            Self::Malformed(_) => StatusCode::BAD_REQUEST,
+            Self::Busy => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+}
+
+/// Reads a request body.
 async fn read_body<H>(
     shared: &Shared<H>,
     headers: &HeaderMap,
     mut incoming: Incoming,
-) -> Result<Bytes, Response> {
+) -> Result<Bytes, BodyError> {
     let limit = shared.limits.body_bytes;
     let announced = incoming.size_hint().exact().map(|length| usize::try_from(length).unwrap_or(usize::MAX));
     let refused = announced.is_some_and(|length| length > limit);
     if refused && (headers.contains_key(EXPECT) || announced > Some(DISCARDED_BODY_BYTES)) {
-        return Err(too_large(limit));
+        return Err(BodyError::TooLarge(limit));
     }
     let mut body = BytesMut::new();
     let mut received = 0_usize;
     let mut permit = None;
     loop {
-        let frame = match timeout(shared.limits.stall_timeout, incoming.frame()).await {
-            Ok(Some(Ok(frame))) => frame,
-            Ok(Some(Err(why))) => {
-                return Err(error(
-                    StatusCode::BAD_REQUEST,
-                    &format!("malformed request body: {}", root_cause(&why)),
-                ));
-            }
-            Ok(None) => break,
-            Err(_) => return Err(body_timeout()),
-        };
-        let Ok(chunk) = frame.into_data() else { continue };
+        let frame = timeout(shared.limits.stall_timeout, incoming.frame()).await;
+        let Some(frame) = frame.map_err(|_| BodyError::Timeout)? else { break };
+        let Ok(chunk) = frame.map_err(BodyError::Malformed)?.into_data() else { continue };
         received = received.saturating_add(chunk.len());
         if received > DISCARDED_BODY_BYTES {
-            return Err(too_large(limit));
+            return Err(BodyError::TooLarge(limit));
         }
         if refused || received > limit {
             (body, permit) = (BytesMut::new(), None);
@@ -123,31 +140,13 @@ async fn read_body<H>(
         // Only once bytes have arrived: a client that announces a body and sends nothing must not keep others out. One permit is
         // enough for the whole body, so that two half-read bodies never wait for each other.
         if received > SMALL_BODY_BYTES && permit.is_none() {
-            match timeout(shared.limits.stall_timeout, shared.large_bodies.acquire()).await {
-                Ok(acquired) => permit = acquired.ok(),
-                Err(_) => {
-                    let reason = "too many large request bodies at the same time; try again";
-                    return Err(error(StatusCode::SERVICE_UNAVAILABLE, reason));
-                }
-            }
+            let acquired = timeout(shared.limits.stall_timeout, shared.large_bodies.acquire()).await;
+            permit = acquired.map_err(|_| BodyError::Busy)?.ok();
         }
         body.extend_from_slice(&chunk);
     }
     drop(permit);
-    if received > limit { Err(too_large(limit)) } else { Ok(body.freeze()) }
-}
-
-fn body_timeout() -> Response {
-    error(StatusCode::REQUEST_TIMEOUT, "timed out while reading the request body")
-}
-
-fn too_large(limit: usize) -> Response {
-    error(StatusCode::PAYLOAD_TOO_LARGE, &format!("the request body is longer than {limit} bytes"))
-}
-
-/// hyper's own messages name only the operation; the innermost error says what was wrong.
-fn root_cause(error: &dyn std::error::Error) -> String {
-    error.source().map_or_else(|| error.to_string(), root_cause)
+    if received > limit { Err(BodyError::TooLarge(limit)) } else { Ok(body.freeze()) }
 }
 
 /// A response body that counts as a request in progress until hyper has sent all of it.

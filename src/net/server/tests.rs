@@ -262,11 +262,11 @@ fn s6_requests_in_progress_are_answered_before_the_server_ends() {
     let mut sender = server.next_stream();
     drop(server.shutdown.take());
     assert_eq!(sender.offer("last".into(), "slow"), Offer::Queued);
-    sender.close_with(" words");
+    sender.close_with(" message");
     let answer = read_all(stream);
-    assert!(answer.contains("last") && answer.contains(" words"), "{answer}");
+    assert!(answer.contains("last") && answer.contains(" message"), "{answer}");
     assert!(server.has_ended());
-    assert!(UnixStream::connect(server.folder.join("socket")).is_err(), "nobody listens");
+    assert!(UnixStream::connect(server.folder.join("socket")).is_err(), "the listener is closed");
 }
 
 #[test]

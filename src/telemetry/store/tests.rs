@@ -118,11 +118,11 @@ fn t2_a_value_that_is_not_a_number_is_refused_and_not_shown() {
 #[test]
 fn t2_an_unknown_metric_is_refused_with_a_suggestion() {
     let mut store = store();
-    let words = |name: &str, store: &mut Store| put(store, name, "1").unwrap_err().to_string();
-    assert_eq!(words("hit_total", &mut store), "there is no metric `hit_total`; did you mean `hits_total`?");
-    assert!(words("other_thing", &mut store).ends_with("add it to `telemetry.metrics` of the configuration"));
+    let error = |name: &str, store: &mut Store| put(store, name, "1").unwrap_err().to_string();
+    assert_eq!(error("hit_total", &mut store), "there is no metric `hit_total`; did you mean `hits_total`?");
+    assert!(error("other_thing", &mut store).ends_with("add it to `telemetry.metrics` of the configuration"));
     let mut none = Store::default();
-    assert!(words("a", &mut none).contains("the configuration defines none"));
+    assert!(error("a", &mut none).contains("the configuration defines none"));
 }
 
 #[test]
