@@ -75,9 +75,9 @@ pub(super) enum ClientError {
     Io { socket: PathBuf, source: io::Error },
     #[error("the answer is longer than {ANSWER_BYTES} bytes")]
     TooLong,
-    /// The supervisor refused, for this reason.
+    /// The supervisor refused the request, or sent something that cannot be used.
     #[error("{0}")]
-    Refused(String),
+    Failed(String),
 }
 
 impl From<ClientError> for Failure {
@@ -115,7 +115,7 @@ impl Client {
         let (status, mut stream) = self.open(Method::GET, path, None, deadline)?;
         if status != 200 {
             let body = stream.read_all(deadline)?;
-            return Err(ClientError::Refused(Answer { status, body }.reason()));
+            return Err(ClientError::Failed(Answer { status, body }.reason()));
         }
         Ok(stream)
     }

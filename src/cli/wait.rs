@@ -92,7 +92,7 @@ impl Vigil<'_> {
                     while let Ok(Some(message)) = stream.next(Some(Instant::now() + CALM)) {
                         ends.hear(&message.data);
                     }
-                    let said = silent.map(|answer| ClientError::Refused(answer.reason()));
+                    let said = silent.map(|answer| ClientError::Failed(answer.reason()));
                     return Ok(Some(said.unwrap_or_else(|trouble| trouble)));
                 }
             };
@@ -115,7 +115,7 @@ impl Vigil<'_> {
                 return Err(self.late());
             }
             if !matches!(heard, Err(StreamError::Timeout)) {
-                return Ok(Some(ClientError::Refused("the supervisor has ended".to_owned())));
+                return Ok(Some(ClientError::Failed("the supervisor has ended".to_owned())));
             }
         }
     }

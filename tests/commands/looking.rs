@@ -170,7 +170,8 @@ fn x6_a_command_that_is_not_let_in_says_who_is() {
     let (code, _, err) = told(&nobody.output().unwrap());
     assert_eq!(code, 1);
     assert!(
-        err.contains("user 65534 may not use") && err.contains("belongs to user 0 and group 0 with mode 0600"),
+        err.contains("user 65534 may not use")
+            && err.contains("belongs to user 0 and group 0 with mode 0600"),
         "{err}"
     );
     let (code, ..) = ask(&it, &["ping"]);

@@ -155,7 +155,9 @@ fn x1_a_path_that_cannot_be_made_is_an_error_and_the_default_one_a_warning() {
             Supervisor::behind(As::Plain, &script, "{ jobs: [{ name: 'main', exec: 'echo it runs' }] }");
         let warning = supervisor.line("there is no control socket");
         assert!(
-            warning.contains("cannot create the control socket /var/run/containerpilot.socket: Read-only file system"),
+            warning.contains(
+                "cannot create the control socket /var/run/containerpilot.socket: Read-only file system"
+            ),
             "{warning}"
         );
         supervisor.line("it runs");

@@ -25,7 +25,7 @@ impl Messages {
                 return Ok(Some(message));
             }
             let Some(piece) = self.bytes.next(deadline)? else { return Ok(None) };
-            self.reader.read(piece).map_err(|why| ClientError::Refused(why.to_owned()))?;
+            self.reader.read(piece).map_err(|why| ClientError::Failed(why.to_owned()))?;
         }
     }
 }
