@@ -25,7 +25,6 @@ pub const TARGETS: &[Target] = &[
     ("arguments", cli::fuzz::run),
     ("consul", discovery::fuzz::run),
     ("decode", decode::run),
-    ("heads", net::fuzz::run),
     ("json5", json5::run),
     ("lines", lines::run),
     ("migrate", migrate::run),

@@ -8,7 +8,6 @@ mod control;
 mod discovery;
 #[doc(hidden)]
 pub mod fuzzing;
-mod json;
 mod load;
 mod logs;
 mod net;

@@ -35,7 +35,7 @@ use containerpilot_core::rules::signals::{reloads_at, reopens_log};
 use containerpilot_core::{Core, Effect, Input, Time};
 use std::collections::BTreeMap;
 
-use crate::control::{Control, Means};
+use crate::control::{Control, ControlHandles};
 use crate::discovery::Discovery;
 use crate::load::host;
 use crate::load::source::Source;
@@ -53,7 +53,7 @@ use crate::runtime::oom::Memory;
 use crate::runtime::probe::Probes;
 use crate::runtime::query::{Query, QueryHandle, QueryHandler};
 use crate::runtime::reload::{Asker, Reloads};
-use crate::telemetry::{self, Metrics, Sensors, Telemetry};
+use crate::telemetry::{self, Metrics, SensorOutputs, Telemetry};
 
 /// When so many orphans end at once, or the look for them takes so long, there are many and more are on their way: it is
 /// cheaper to let them gather, because the kernel walks over all living children at every look.
@@ -178,7 +178,7 @@ impl<D: Decide> Runtime<D> {
                 logs,
                 quiet: Quiet::default(),
                 queries: QueryHandler::new(SystemTime::now()),
-                sensors: Sensors::new(metrics),
+                sensors: SensorOutputs::new(metrics),
                 reloads,
                 pids: BTreeMap::new(),
             },
@@ -214,7 +214,8 @@ impl<D: Decide> Runtime<D> {
         let Some(wanted) = self.plan.telemetry.clone() else { return Ok(()) };
         let (metrics, desk) = (self.metrics.clone(), QueryHandle::new(self.receiver.sender()));
         let net = self.net().map_err(|error| format!("the network's thread cannot begin: {error}"))?;
-        self.telemetry = Some(Telemetry::open(&wanted, net, metrics, desk)?);
+        self.telemetry =
+            Some(Telemetry::open(&wanted, net, metrics, desk).map_err(|error| error.to_string())?);
         Ok(())
     }
 
@@ -420,12 +421,12 @@ impl<D: Decide> Runtime<D> {
     #[inline(never)]
     fn serve_control(&mut self) {
         let Some(mut control) = self.control.take() else { return };
-        let means = Means {
-            desk: QueryHandle::new(self.receiver.sender()),
+        let handles = ControlHandles {
+            queries: QueryHandle::new(self.receiver.sender()),
             metrics: self.metrics.clone(),
             tails: self.executor.logs.tails(),
         };
-        if let Err(error) = control.serve(self.net(), means) {
+        if let Err(error) = control.serve(self.net(), handles) {
             let message = format!("the control socket cannot be served: {error}");
             self.executor.logs.entry(Level::Error, None, &message);
         }

@@ -305,11 +305,11 @@ fn x4_unreadable_configuration_is_an_error_unless_socket_is_given() {
     let config = config.to_str().unwrap();
     let output = run(&["ping", "-config", config]);
     assert_eq!(code(&output), 1);
-    for part in ["a.json5:1:", "so its socket is not known; name it with --socket"] {
+    for part in ["a.json5:1:", "so the control socket is unknown; name it with --socket"] {
         assert!(err(&output).contains(part), "{}", err(&output));
     }
     let output = run(&["ping", "-config", "/nonexistent/a.json5"]);
-    let words = "/nonexistent/a.json5 cannot be read: No such file or directory (os error 2), so its socket is not known";
+    let words = "/nonexistent/a.json5 cannot be read: No such file or directory (os error 2), so the control socket is unknown";
     assert!(err(&output).contains(words), "{}", err(&output));
     let output = run(&["ping", "-config", config, "--socket", "/nonexistent/socket"]);
     assert!(err(&output).contains("no supervisor answers at /nonexistent/socket"), "{}", err(&output));

@@ -28,7 +28,7 @@ pub(super) fn completions(args: &Arguments) -> Result<(), Failure> {
 /// The names of the running supervisor's jobs, one per line; nothing if the supervisor does not answer.
 fn jobs(args: &Arguments) -> String {
     // Completion must be fast and must not print errors.
-    let client = Client::of(&args.flags_only()).map(|client| client.patient(Duration::from_secs(1)));
+    let client = Client::of(&args.flags_only()).map(|client| client.with_timeout(Duration::from_secs(1)));
     let status: Status = client.and_then(|client| client.get("/v3/status")?.json()).unwrap_or_default();
     status.jobs.iter().map(|job| format!("{}\n", sanitized(&job.name))).collect()
 }

@@ -7,7 +7,7 @@ use std::io::Write;
 use serde::Serialize;
 
 use super::answers::{Done, Maintenance, Reload, Status};
-use super::client::{Answer, Client, quoted};
+use super::client::{Answer, Client, percent_encoded};
 use super::flags::Arguments;
 use super::{Failure, as_json, print};
 
@@ -21,7 +21,7 @@ pub(super) fn jobs(command: &str, args: &Arguments) -> Result<(), Failure> {
     let client = Client::of(args)?;
     let mut ok = true;
     for job in utf8_arguments(args)? {
-        let answer = client.post(&format!("/v3/jobs/{}/{command}", quoted(job)), None)?;
+        let answer = client.post(&format!("/v3/jobs/{}/{command}", percent_encoded(job)), None)?;
         ok &= report(job, answer.json())?;
     }
     if ok { Ok(()) } else { Err(Failure::Reported) }
@@ -50,7 +50,7 @@ pub(super) fn signal(args: &Arguments) -> Result<(), Failure> {
     let [job, signal] = words.as_slice() else {
         return Err(Failure::Usage("`signal` needs a job and a signal".to_owned()));
     };
-    let path = format!("/v3/jobs/{}/signal", quoted(job));
+    let path = format!("/v3/jobs/{}/signal", percent_encoded(job));
     let answer = Client::of(args)?.post(&path, Some(&json_body(&Body { signal })?))?;
     if report(job, answer.json())? { Ok(()) } else { Err(Failure::Reported) }
 }
@@ -58,14 +58,14 @@ pub(super) fn signal(args: &Arguments) -> Result<(), Failure> {
 pub(super) fn reload(args: &Arguments) -> Result<(), Failure> {
     let json = as_json(args)?;
     let answer = Client::of(args)?.post("/v3/reload", None)?;
-    print_reload(&answer.good()?, json, false)
+    print_reload(&answer.success()?, json, false)
 }
 
 /// `check --diff`: what a reload would do. Only the supervisor knows which configuration is in force.
 pub(super) fn diff(args: &Arguments) -> Result<(), Failure> {
     let json = as_json(args)?;
     let answer = Client::of(args)?.post("/v3/reload?dry-run=true", None)?;
-    print_reload(&answer.good()?, json, true)
+    print_reload(&answer.success()?, json, true)
 }
 
 fn print_reload(answer: &Answer, json: bool, dry_run: bool) -> Result<(), Failure> {
@@ -112,7 +112,7 @@ fn reload_text(reload: &Reload, dry_run: bool) -> String {
 }
 
 pub(super) fn ping(args: &Arguments) -> Result<(), Failure> {
-    Client::of(args)?.get("/v3/ping")?.good()?;
+    Client::of(args)?.get("/v3/ping")?.success()?;
     print("ok\n")
 }
 
@@ -159,7 +159,7 @@ pub(super) fn put(path: &str, args: &Arguments) -> Result<(), Failure> {
         let (key, value) = pair.ok_or_else(|| not_a_pair(number, word))?;
         pairs.insert(key, value);
     }
-    Client::of(args)?.post(path, Some(&json_body(&pairs)?))?.good()?;
+    Client::of(args)?.post(path, Some(&json_body(&pairs)?))?.success()?;
     Ok(())
 }
 
@@ -189,7 +189,7 @@ pub(super) fn flags(args: &Arguments) -> Result<(), Failure> {
     };
     let client = Client::of(args)?;
     let post = |flag: &str, path: &str, body: Option<&str>| match client.post(path, body) {
-        Ok(answer) if answer.is_good() => Ok(()),
+        Ok(answer) if answer.is_success() => Ok(()),
         Ok(answer) => Err(failed(flag, &answer.reason())),
         Err(trouble) => Err(failed(flag, &trouble.to_string())),
     };
@@ -207,7 +207,7 @@ pub(super) fn flags(args: &Arguments) -> Result<(), Failure> {
     }
     if args.is_on("ping") {
         match client.get("/v3/ping") {
-            Ok(answer) if answer.is_good() => print("ok\n")?,
+            Ok(answer) if answer.is_success() => print("ok\n")?,
             Ok(answer) => return Err(Failure::Failed(format!("-ping: failed: {}", answer.reason()))),
             Err(trouble) => return Err(Failure::Failed(format!("-ping: failed: {trouble}"))),
         }

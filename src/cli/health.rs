@@ -10,7 +10,7 @@ const MAX_NAMED: usize = 5;
 
 pub(super) fn health(args: &Arguments) -> Result<(), Failure> {
     let client = match time_limit(args)? {
-        Some(limit) => Client::of(args)?.patient(limit),
+        Some(limit) => Client::of(args)?.with_timeout(limit),
         None => Client::of(args)?,
     };
     let (healthy, reason) = match args.rest.first() {

@@ -16,7 +16,7 @@ use super::{Failure, as_json, print};
 
 pub(super) fn status(args: &Arguments) -> Result<(), Failure> {
     let json = as_json(args)?;
-    let answer = Client::of(args)?.get("/v3/status")?.good()?;
+    let answer = Client::of(args)?.get("/v3/status")?.success()?;
     let Some(name) = args.rest.first().map(|name| name.to_string_lossy().into_owned()) else {
         if json {
             return print(&format!("{}\n", answer.text().trim_end()));

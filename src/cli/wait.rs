@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use super::answers::{Event, Job, Status};
-use super::client::{Client, Late, Messages, PATIENCE, Trouble};
+use super::client::{Client, ClientError, DEFAULT_TIMEOUT, Messages, StreamError};
 use super::flags::Arguments;
 use super::health::state_and_health;
 use super::{Failure, time_limit};
@@ -37,8 +37,8 @@ pub(super) fn wait(args: &Arguments) -> Result<(), Failure> {
     let limit = time_limit(args)?;
     let until = limit.map(|limit| Instant::now() + limit);
     // Even with the shortest timeout there is time to read the status once.
-    let answer_limit = limit.map_or(PATIENCE, |limit| limit.clamp(POLL, PATIENCE));
-    let client = Client::of(args)?.patient(answer_limit);
+    let answer_limit = limit.map_or(DEFAULT_TIMEOUT, |limit| limit.clamp(POLL, DEFAULT_TIMEOUT));
+    let client = Client::of(args)?.with_timeout(answer_limit);
     let mut waiter = Waiter { client, jobs, state, until, last: "the supervisor did not answer".to_owned() };
     waiter.run()
 }
@@ -84,16 +84,16 @@ impl Waiter<'_> {
     }
 
     /// Follows the events until the state is reached. Returns why if the supervisor stops answering before.
-    fn follow(&mut self, stream: &mut Messages, exits: &mut Exits) -> Result<Option<Trouble>, Failure> {
+    fn follow(&mut self, stream: &mut Messages, exits: &mut Exits) -> Result<Option<ClientError>, Failure> {
         loop {
             let status: Status = match self.client.get("/v3/status") {
-                Ok(answer) if answer.is_good() => answer.json()?,
+                Ok(answer) if answer.is_success() => answer.json()?,
                 failed => {
                     // The supervisor is exiting; the events that it sent before may decide the question.
                     while let Ok(Some(message)) = stream.next(Some(Instant::now() + POLL)) {
                         exits.record(&message.data);
                     }
-                    let reason = failed.map(|answer| Trouble::Other(answer.reason()));
+                    let reason = failed.map(|answer| ClientError::Failed(answer.reason()));
                     return Ok(Some(reason.unwrap_or_else(|trouble| trouble)));
                 }
             };
@@ -114,8 +114,8 @@ impl Waiter<'_> {
             if self.until.is_some_and(|until| Instant::now() >= until) {
                 return Err(self.timed_out());
             }
-            if !matches!(next, Err(Late::Time)) {
-                return Ok(Some(Trouble::Other("the supervisor has exited".to_owned())));
+            if !matches!(next, Err(StreamError::Timeout)) {
+                return Ok(Some(ClientError::Failed("the supervisor has exited".to_owned())));
             }
         }
     }
@@ -126,7 +126,7 @@ impl Waiter<'_> {
     }
 
     /// With a timeout, a supervisor that does not answer yet is asked again.
-    fn retry(&mut self, trouble: Trouble) -> Result<(), Failure> {
+    fn retry(&mut self, trouble: ClientError) -> Result<(), Failure> {
         let Some(until) = self.until else { return Err(trouble.into()) };
         if Instant::now() >= until {
             return Err(self.timed_out());

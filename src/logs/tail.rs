@@ -149,7 +149,7 @@ mod tests {
     fn x2_a_reader_hears_the_last_lines_and_then_all_that_come() {
         let mut tail = Tail::default();
         tail.push(1, b"one\ntwo\n");
-        let (feed, body) = crate::net::serve::Body::stream();
+        let (feed, body) = crate::net::server::Body::stream();
         tail.follow(1, Box::new(feed));
         tail.push(1, b"three\n");
         tail.push_line(1, &[b'x'; 3 * KEPT]);

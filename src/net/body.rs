@@ -1,196 +1,186 @@
-//! Bodies of answers: all at once, or as a stream that a slow reader cannot make anybody wait for.
+//! Response bodies: complete, or a stream that never makes its producer wait.
 //!
-//! A stream is a bounded queue. Whoever has something to say offers it and never waits: when the queue is full the
-//! reader is too slow, the stream is over, and its last words say so. How many bytes may wait is counted, not only
-//! how many pieces, so that a thousand long lines are no more memory than a thousand short ones.
+//! A stream is a bounded queue. The producer offers chunks and never blocks. When the queue is full, the reader is too slow: the
+//! stream ends with a last message that says so. Bytes are counted as well as chunks, so that a thousand long lines need
+//! no more memory than a thousand short ones.
 
+use std::convert::Infallible;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use hyper::body::{Frame, SizeHint};
+use tokio::sync::mpsc;
 
-/// The most pieces that wait for one reader.
-const MOST_PIECES: usize = 2048;
-/// The most bytes that wait for one reader, beside the one piece that may be longer by itself.
-const MOST_BYTES: usize = 1 << 20;
+use super::limits::{STREAM_BYTES, STREAM_CHUNKS};
 
-/// What an answer says.
+/// The body of a response.
 #[derive(Debug)]
 pub(crate) enum Body {
-    /// All at once.
-    Whole(Bytes),
-    /// Piece by piece.
-    Stream(Stream),
+    /// All of it. Empty once it was sent.
+    Full(Bytes),
+    /// Chunks as they come.
+    Stream(StreamReceiver),
 }
 
 impl Body {
-    /// A stream, and the end that feeds it.
-    pub(crate) fn stream() -> (Feed, Self) {
-        let (pieces, waiting) = mpsc::channel(MOST_PIECES);
-        let shared = Arc::new(Shared { bytes: AtomicUsize::new(0), last_words: Mutex::new(None) });
-        let feed = Feed { pieces: Some(pieces), shared: Arc::clone(&shared) };
-        (feed, Self::Stream(Stream { waiting, shared, place: None }))
+    /// A stream and the sender that feeds it.
+    pub(crate) fn stream() -> (StreamSender, Self) {
+        let (sender, chunks) = mpsc::channel(STREAM_CHUNKS);
+        let shared = Arc::new(Shared { queued_bytes: AtomicUsize::new(0), last_message: Mutex::new(None) });
+        let receiver = StreamReceiver { chunks, shared: Arc::clone(&shared) };
+        (StreamSender { chunks: Some(sender), shared }, Self::Stream(receiver))
     }
 
-    /// Whether it goes on until somebody ends it.
     pub(crate) fn is_stream(&self) -> bool {
         matches!(self, Self::Stream(_))
     }
+}
 
-    /// Holds a place among the streams for as long as this one lasts.
-    pub(super) fn holding(mut self, permit: OwnedSemaphorePermit) -> Self {
-        if let Self::Stream(stream) = &mut self {
-            stream.place = Some(permit);
+impl<T: Into<Bytes>> From<T> for Body {
+    fn from(content: T) -> Self {
+        Self::Full(content.into())
+    }
+}
+
+impl hyper::body::Body for Body {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let chunk = match self.get_mut() {
+            Self::Full(content) if content.is_empty() => None,
+            Self::Full(content) => Some(std::mem::take(content)),
+            Self::Stream(receiver) => ready!(receiver.poll_next(context)),
+        };
+        Poll::Ready(chunk.map(|chunk| Ok(Frame::data(chunk))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self, Self::Full(content) if content.is_empty())
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Full(content) => SizeHint::with_exact(content.len() as u64),
+            Self::Stream(_) => SizeHint::default(),
         }
-        self
     }
 }
 
-impl From<String> for Body {
-    fn from(text: String) -> Self {
-        Self::Whole(text.into())
-    }
-}
-
-impl From<Vec<u8>> for Body {
-    fn from(bytes: Vec<u8>) -> Self {
-        Self::Whole(bytes.into())
-    }
-}
-
-impl From<Bytes> for Body {
-    fn from(bytes: Bytes) -> Self {
-        Self::Whole(bytes)
-    }
-}
-
-impl From<&'static str> for Body {
-    fn from(text: &'static str) -> Self {
-        Self::Whole(Bytes::from_static(text.as_bytes()))
-    }
-}
-
-/// What both ends of a stream know.
 #[derive(Debug)]
 struct Shared {
-    /// How many bytes wait.
-    bytes: AtomicUsize,
-    last_words: Mutex<Option<Bytes>>,
+    queued_bytes: AtomicUsize,
+    /// Sent after everything that is queued.
+    last_message: Mutex<Option<Bytes>>,
 }
 
-/// The reader's end of a stream.
+/// The reading end of a stream.
 #[derive(Debug)]
-pub(crate) struct Stream {
-    waiting: mpsc::Receiver<Bytes>,
-    shared: Arc<Shared>,
-    place: Option<OwnedSemaphorePermit>,
-}
-
-/// The end of a stream that feeds it. Dropped, the stream is over.
-#[derive(Debug)]
-pub(crate) struct Feed {
-    /// None once the reader has turned out to be too slow.
-    pieces: Option<mpsc::Sender<Bytes>>,
+pub(crate) struct StreamReceiver {
+    chunks: mpsc::Receiver<Bytes>,
     shared: Arc<Shared>,
 }
 
-/// How an offer was taken.
+impl StreamReceiver {
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        match ready!(self.chunks.poll_recv(context)) {
+            Some(chunk) => {
+                self.shared.queued_bytes.fetch_sub(chunk.len(), Ordering::AcqRel);
+                Poll::Ready(Some(chunk))
+            }
+            None => {
+                Poll::Ready(self.shared.last_message.lock().unwrap_or_else(PoisonError::into_inner).take())
+            }
+        }
+    }
+}
+
+/// The writing end of a stream. Dropping it ends the stream.
+#[derive(Debug)]
+pub(crate) struct StreamSender {
+    /// None once the stream has ended.
+    chunks: Option<mpsc::Sender<Bytes>>,
+    shared: Arc<Shared>,
+}
+
+/// What happened to an offered chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
-pub(crate) enum Taken {
+pub(crate) enum Offer {
     /// It waits for the reader.
-    Yes,
-    /// The reader is gone, or was too slow: nothing will ever be taken again.
-    Never,
+    Queued,
+    /// The reader has gone or was too slow. The stream accepts nothing more.
+    Closed,
 }
 
-impl crate::logs::Reader for Feed {
+impl StreamSender {
+    /// Queues a chunk without waiting. If the queue is full, the stream ends with `too_slow` as its last message.
+    pub(crate) fn offer(&mut self, chunk: Bytes, too_slow: &'static str) -> Offer {
+        let Some(chunks) = &self.chunks else { return Offer::Closed };
+        let length = chunk.len();
+        let queued = self.shared.queued_bytes.fetch_add(length, Ordering::AcqRel);
+        let sent = if queued > 0 && queued.saturating_add(length) > STREAM_BYTES {
+            Err(mpsc::error::TrySendError::Full(chunk))
+        } else {
+            chunks.try_send(chunk)
+        };
+        match sent {
+            Ok(()) => Offer::Queued,
+            Err(mpsc::error::TrySendError::Full(_)) => {
+                self.close_with(too_slow);
+                Offer::Closed
+            }
+            Err(mpsc::error::TrySendError::Closed(_)) => {
+                self.chunks = None;
+                Offer::Closed
+            }
+        }
+    }
+
+    /// Ends the stream with a last message, after everything that is queued.
+    pub(crate) fn close_with(&mut self, last_message: &'static str) {
+        let mut place = self.shared.last_message.lock().unwrap_or_else(PoisonError::into_inner);
+        *place = Some(Bytes::from_static(last_message.as_bytes()));
+        drop(place);
+        self.chunks = None;
+    }
+
+    /// Waits until the reader has gone.
+    pub(crate) async fn closed(&self) {
+        if let Some(chunks) = &self.chunks {
+            chunks.closed().await;
+        }
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.chunks.as_ref().is_none_or(mpsc::Sender::is_closed)
+    }
+}
+
+impl crate::logs::Reader for StreamSender {
     fn offer(&mut self, lines: Bytes, too_slow: &'static str) -> bool {
-        Self::offer(self, lines, too_slow) == Taken::Yes
+        Self::offer(self, lines, too_slow) == Offer::Queued
     }
 
     fn is_over(&self) -> bool {
-        Self::is_over(self)
-    }
-}
-
-impl Feed {
-    /// Offers a piece, and waits for nobody. If the reader is too slow to take it, the stream ends with these words.
-    pub(crate) fn offer(&mut self, piece: Bytes, too_slow: &'static str) -> Taken {
-        let Some(pieces) = &self.pieces else { return Taken::Never };
-        let length = piece.len();
-        let waiting = self.shared.bytes.fetch_add(length, Ordering::AcqRel);
-        let sent = if waiting > 0 && waiting.saturating_add(length) > MOST_BYTES {
-            Err(mpsc::error::TrySendError::Full(piece))
-        } else {
-            pieces.try_send(piece)
-        };
-        match sent {
-            Ok(()) => Taken::Yes,
-            Err(mpsc::error::TrySendError::Full(_)) => {
-                self.finish(too_slow);
-                Taken::Never
-            }
-            Err(mpsc::error::TrySendError::Closed(_)) => {
-                self.pieces = None;
-                Taken::Never
-            }
-        }
-    }
-
-    /// Ends the stream with these words, after what waits already.
-    pub(crate) fn finish(&mut self, last_words: &'static str) {
-        let mut place = self.shared.last_words.lock().unwrap_or_else(PoisonError::into_inner);
-        *place = Some(Bytes::from_static(last_words.as_bytes()));
-        drop(place);
-        self.pieces = None;
-    }
-
-    /// Waits until nobody reads any more.
-    pub(crate) async fn gone(&self) {
-        if let Some(pieces) = &self.pieces {
-            pieces.closed().await;
-        }
-    }
-
-    /// Whether nobody reads any more.
-    pub(crate) fn is_over(&self) -> bool {
-        self.pieces.as_ref().is_none_or(mpsc::Sender::is_closed)
-    }
-}
-
-impl Stream {
-    /// The next piece; nothing at the end.
-    pub(super) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
-        match self.waiting.poll_recv(context) {
-            Poll::Pending => Poll::Pending,
-            Poll::Ready(Some(piece)) => {
-                self.shared.bytes.fetch_sub(piece.len(), Ordering::AcqRel);
-                Poll::Ready(Some(piece))
-            }
-            Poll::Ready(None) => {
-                Poll::Ready(self.shared.last_words.lock().unwrap_or_else(PoisonError::into_inner).take())
-            }
-        }
+        self.is_closed()
     }
 }
 
 #[cfg(test)]
 impl Body {
-    /// All of it, to its end.
+    /// The whole body, to its end.
     pub(crate) fn read_all(self) -> Vec<u8> {
-        let mut stream = match self {
-            Self::Whole(bytes) => return bytes.into(),
-            Self::Stream(stream) => stream,
-        };
+        use http_body_util::BodyExt;
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let mut all = Vec::new();
-        while let Some(piece) = runtime.block_on(std::future::poll_fn(|context| stream.poll_next(context))) {
-            all.extend_from_slice(&piece);
-        }
-        all
+        let Ok(collected) = runtime.block_on(self.collect());
+        collected.to_bytes().into()
     }
 }
 
@@ -199,41 +189,45 @@ mod tests {
     use super::*;
 
     #[test]
-    fn x2_a_stream_gives_what_was_offered_and_then_ends() {
-        let (mut feed, body) = Body::stream();
-        assert_eq!(feed.offer("one ".into(), "slow"), Taken::Yes);
-        assert_eq!(feed.offer("two".into(), "slow"), Taken::Yes);
-        drop(feed);
+    fn x2_a_stream_delivers_every_chunk_and_ends_with_its_sender() {
+        let (mut sender, body) = Body::stream();
+        assert_eq!(sender.offer("one ".into(), "slow"), Offer::Queued);
+        assert_eq!(sender.offer("two".into(), "slow"), Offer::Queued);
+        drop(sender);
         assert_eq!(body.read_all(), b"one two");
     }
 
     #[test]
-    fn x2_a_reader_that_is_too_slow_by_pieces_gets_what_waits_and_a_note() {
-        let (mut feed, body) = Body::stream();
-        for _ in 0..MOST_PIECES {
-            assert_eq!(feed.offer("x".into(), "(too slow)"), Taken::Yes);
+    fn x2_a_stream_with_too_many_chunks_queued_ends_with_a_message() {
+        let (mut sender, body) = Body::stream();
+        for _ in 0..STREAM_CHUNKS {
+            assert_eq!(sender.offer("x".into(), "(too slow)"), Offer::Queued);
         }
-        assert_eq!(feed.offer("y".into(), "(too slow)"), Taken::Never);
-        assert!(feed.is_over());
-        assert_eq!(feed.offer("z".into(), "(too slow)"), Taken::Never);
+        assert_eq!(sender.offer("y".into(), "(too slow)"), Offer::Closed);
+        assert!(sender.is_closed());
+        assert_eq!(sender.offer("z".into(), "(too slow)"), Offer::Closed);
         let all = body.read_all();
-        assert_eq!(all.len(), MOST_PIECES + "(too slow)".len());
+        assert_eq!(all.len(), STREAM_CHUNKS + "(too slow)".len());
         assert!(all.ends_with(b"x(too slow)"));
     }
 
     #[test]
-    fn x2_a_reader_that_is_too_slow_by_bytes_is_dropped_too_but_one_long_piece_is_taken() {
-        let (mut feed, body) = Body::stream();
-        assert_eq!(feed.offer(vec![b'l'; 2 * MOST_BYTES].into(), "!"), Taken::Yes, "nothing else waits");
-        assert_eq!(feed.offer("x".into(), "!"), Taken::Never);
-        assert_eq!(body.read_all().len(), 2 * MOST_BYTES + 1);
+    fn x2_a_stream_with_too_many_bytes_queued_ends_but_accepts_one_long_chunk() {
+        let (mut sender, body) = Body::stream();
+        assert_eq!(
+            sender.offer(vec![b'l'; 2 * STREAM_BYTES].into(), "!"),
+            Offer::Queued,
+            "nothing else waits"
+        );
+        assert_eq!(sender.offer("x".into(), "!"), Offer::Closed);
+        assert_eq!(body.read_all().len(), 2 * STREAM_BYTES + 1);
     }
 
     #[test]
-    fn x2_a_reader_that_is_gone_takes_nothing() {
-        let (mut feed, body) = Body::stream();
+    fn x2_a_stream_without_a_reader_is_closed() {
+        let (mut sender, body) = Body::stream();
         drop(body);
-        assert!(feed.is_over());
-        assert_eq!(feed.offer("x".into(), "slow"), Taken::Never);
+        assert!(sender.is_closed());
+        assert_eq!(sender.offer("x".into(), "slow"), Offer::Closed);
     }
 }

@@ -19,7 +19,7 @@ use crate::process::spawn::{Request, Spawner};
 use crate::runtime::probe::{Probes, Target};
 use crate::runtime::query::QueryHandler;
 use crate::runtime::reload::Reloads;
-use crate::telemetry::{self, Complaint, Sensors};
+use crate::telemetry::{self, InvalidOutput, SensorOutputs};
 
 /// What the supervisor acts with.
 pub(crate) struct EffectExecutor {
@@ -30,7 +30,7 @@ pub(crate) struct EffectExecutor {
     pub(crate) logs: Logs,
     pub(crate) quiet: Quiet,
     pub(crate) queries: QueryHandler,
-    pub(crate) sensors: Sensors,
+    pub(crate) sensors: SensorOutputs,
     pub(crate) reloads: Reloads,
     /// The process of each job's last run, whose output belongs to what is told of its end.
     pub(crate) pids: BTreeMap<JobIx, i32>,
@@ -113,7 +113,7 @@ impl EffectExecutor {
         self.quiet.ended(pid.unsigned_abs(), &self.logs);
         match owner {
             Owner::Run(run) => {
-                if let Some(Complaint { job, message }) = self.sensors.ended(run, status.is_success()) {
+                if let Some(InvalidOutput { job, message }) = self.sensors.ended(run, status.is_success()) {
                     self.logs.entry(Level::Warn, Some(&job), &message);
                 }
                 Input::Exited { run, status, orphans }

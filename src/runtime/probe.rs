@@ -74,7 +74,7 @@ impl Probes {
             Target::Tcp { host, port } => (host.as_str(), *port),
             Target::Http(http) => (http.host.as_str(), http.port),
         };
-        let addresses = match resolve::known(host) {
+        let addresses = match resolve::without_look_up(host) {
             Some(addresses) => addresses.into_iter().map(|address| SocketAddr::new(address, port)).collect(),
             None => {
                 if let Err(why) = look_up(run, host.to_owned(), port, self.sender.clone()) {

@@ -34,7 +34,7 @@ pub(crate) fn run(bytes: &[u8]) {
             }
         }
         let mut page = Page::default();
-        store.show(&mut page, now);
+        store.add_to(&mut page, now);
         for shown in page.text().lines().filter(|shown| !shown.starts_with("# ")) {
             let value = shown.rsplit(' ').next().unwrap_or_default().replace("Inf", "inf");
             assert!(value.parse::<f64>().is_ok(), "{shown:?}");

@@ -174,7 +174,8 @@ fn x6_refused_command_says_which_user_is_allowed() {
     let (code, _, err) = decode(&nobody.output().unwrap());
     assert_eq!(code, 1);
     assert!(
-        err.contains("user 65534 may not use") && err.contains("for user 0 and group 0 with mode 0600"),
+        err.contains("user 65534 may not use")
+            && err.contains("belongs to user 0 and group 0 with mode 0600"),
         "{err}"
     );
     let (code, ..) = ask(&it, &["ping"]);

@@ -116,7 +116,7 @@ fn x2_job_names_in_paths_are_percent_decoded_and_equal_names_are_numbered() {
     assert_eq!(pilot.get("/v3/jobs/a%/explain").status, 400);
     let unclear = pilot.post("/v3/jobs/twin/stop", "");
     assert_eq!(unclear.status, 409);
-    assert!(unclear.body.contains("say `twin:1` to `twin:2`"), "{unclear:?}");
+    assert!(unclear.body.contains("use `twin:1` to `twin:2`"), "{unclear:?}");
     assert_eq!(pilot.post("/v3/jobs/twin:2/start", "").status, 200);
     until("the second job runs", || {
         let status = pilot.get("/v3/status").json();

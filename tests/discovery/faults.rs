@@ -17,15 +17,15 @@ fn d5_service_is_registered_again_after_the_agent_lost_its_data() {
     agent.until_status("web", Some("passing"));
     for times in 1..=2 {
         agent.kill();
-        pilot.run.lines("cannot be used", times);
+        pilot.run.lines("; retrying", times);
         agent.start();
         agent.wait_for_leader();
         agent.until_status("web", Some("passing"));
-        pilot.run.lines("can be used again", times);
+        pilot.run.lines("is available again", times);
     }
     let log = pilot.assert_unharmed();
     // One log entry per change of state, not per attempt.
-    assert_eq!((count(&log, "cannot be used"), count(&log, "can be used again")), (2, 2), "{log}");
+    assert_eq!((count(&log, "; retrying"), count(&log, "is available again")), (2, 2), "{log}");
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn d5_d7_frozen_agent_does_not_affect_jobs_or_watches() {
     until("the watch sees the instance", || pilot.run.size("seen") == 2);
     agent.signal("-STOP");
     let frozen = Instant::now();
-    pilot.run.line("cannot be used");
+    pilot.run.line("; retrying");
     until("the TTL has passed", || frozen.elapsed() > Duration::from_secs(3));
     // Meanwhile the supervisor still checks the job.
     fs::write(pilot.run.file("ill"), "").unwrap();
@@ -67,12 +67,12 @@ fn d5_d7_frozen_agent_does_not_affect_jobs_or_watches() {
     fs::remove_file(pilot.run.file("ill")).unwrap();
     pilot.run.line("web healthy");
     agent.signal("-CONT");
-    pilot.run.line("can be used again");
+    pilot.run.line("is available again");
     agent.until_status("web", Some("passing"));
     // D7: the watch kept its last answer.
     assert_eq!(pilot.run.size("seen"), 2);
     let log = pilot.assert_unharmed();
-    assert_eq!(count(&log, "cannot be used"), 1, "{log}");
+    assert_eq!(count(&log, "; retrying"), 1, "{log}");
     agent.until_status("web", None);
 }
 
@@ -105,7 +105,7 @@ fn recovers_from(behaviour: Behaviour, words: &str) {
     agent.change_to(Behaviour::Correct);
     until("the service is registered", || agent.has(&service_id("web")));
     let back =
-        if words.contains("refuses service") { "takes service web again" } else { "can be used again" };
+        if words.contains("refused service") { "accepts service web again" } else { "is available again" };
     pilot.run.lines(back, 1);
     let log = pilot.assert_unharmed();
     assert!(!agent.has(&service_id("web")), "{log}");
@@ -115,14 +115,14 @@ fn recovers_from(behaviour: Behaviour, words: &str) {
 
 #[test]
 fn d5_agent_that_accepts_and_never_responds() {
-    recovers_from(Behaviour::Silent, "cannot be used: no answer within");
+    recovers_from(Behaviour::Silent, "is unreachable: no answer within");
 }
 
 #[test]
 fn d5_agent_that_responds_with_500() {
     recovers_from(
         Behaviour::Responds(500, "No cluster leader"),
-        "cannot be used: status 500: No cluster leader",
+        "is unavailable: status 500: No cluster leader",
     );
 }
 
@@ -130,18 +130,18 @@ fn d5_agent_that_responds_with_500() {
 fn d5_l5_agent_that_responds_with_403_and_echoes_the_token() {
     recovers_from(
         Behaviour::Responds(403, "Permission denied for the-secret-token"),
-        "Consul refuses service web: status 403: Permission denied for (hidden)",
+        " refused service web: status 403: Permission denied for (hidden)",
     );
 }
 
 #[test]
 fn d5_agent_that_responds_with_garbage() {
-    recovers_from(Behaviour::Garbage, "cannot be used: invalid HTTP");
+    recovers_from(Behaviour::Garbage, "is unreachable: invalid HTTP");
 }
 
 #[test]
 fn d5_agent_that_closes_the_connection_in_the_body() {
-    recovers_from(Behaviour::HalfABody, "cannot be used: ");
+    recovers_from(Behaviour::HalfABody, "is unreachable: ");
 }
 
 #[test]
@@ -149,9 +149,9 @@ fn d7_watch_of_an_agent_that_sends_html_or_never_blocks() {
     let agent = FakeAgent::new(Behaviour::NotJson);
     let watch = "watches: [{ name: 'db', interval: 10 }]";
     let mut pilot = Pilot::start(&config(&format!("'{}'", agent.address), "1h", watch));
-    pilot.run.line("cannot be used: its answer is no JSON");
+    pilot.run.line("is unavailable: the answer is not valid JSON");
     agent.change_to(Behaviour::Correct);
-    pilot.run.line("can be used again");
+    pilot.run.line("is available again");
     // Index 0 and no blocking query: the watch slows down by itself.
     let (before, began) = (agent.requests(), Instant::now());
     until("two seconds have passed", || began.elapsed() > Duration::from_secs(2));
@@ -171,14 +171,14 @@ fn d5_consul_address_that_resolves_only_later() {
         mount --bind @/hosts /etc/hosts && mount --bind @/resolv /etc/resolv.conf || exit 9";
     let mut pilot = Pilot::behind(As::Init, script, &config("'consul.example:8500'", "5s", WATCH));
     pilot.wait_for_job();
-    pilot.run.line("cannot be used: the name consul.example c");
+    pilot.run.line("is unreachable: cannot resolve consul.example: ");
     let hosts = pilot.run.file("hosts");
     let known = fs::read_to_string(&hosts).unwrap();
     fs::write(&hosts, format!("{known}\n{} consul.example\n", agent.ip)).unwrap();
-    pilot.run.line("can be used again");
+    pilot.run.line("is available again");
     agent.until_status("web", Some("passing"));
     let log = pilot.assert_unharmed();
-    assert_eq!(count(&log, "cannot be used"), 1, "{log}");
+    assert_eq!(count(&log, "; retrying"), 1, "{log}");
 }
 
 #[test]
@@ -186,11 +186,11 @@ fn d5_no_process_listens_at_the_consul_address() {
     let pilot = Pilot::start(&config(&format!("'{}:8500'", own_address()), "5s", WATCH));
     pilot.wait_for_job();
     let mut pilot = pilot;
-    assert!(pilot.run.line("cannot be used").contains("Connection refused"), "{}", pilot.run.seen());
+    assert!(pilot.run.line("; retrying").contains("connection refused"), "{}", pilot.run.seen());
     let stopping = Instant::now();
     let log = pilot.assert_unharmed();
     assert!(stopping.elapsed() < Duration::from_secs(5), "it took {:?}", stopping.elapsed());
-    assert_eq!(count(&log, "cannot be used"), 1, "{log}");
+    assert_eq!(count(&log, "; retrying"), 1, "{log}");
 }
 
 #[cfg(debug_assertions)]

@@ -73,7 +73,7 @@ impl Project {
     /// Restarts Consul, and waits until the nginx container has reconnected to it.
     pub(crate) fn restart_consul(&self) {
         let nginx = self.nginx();
-        let reconnects = || docker(&["logs", &nginx]).matches("can be used again").count();
+        let reconnects = || docker(&["logs", &nginx]).matches("is available again").count();
         let before = reconnects();
         docker(&["restart", "--time", "1", self.containers("consul").trim()]);
         until(

@@ -95,7 +95,7 @@ fn x1_command_that_hits_a_panic_is_refused() {
         let mut supervisor = with_failpoint(As::Plain, &format!("step:{nth}"), job);
         supervisor.line("web started");
         let answer = request(&supervisor, "POST /v3/maintenance/enable");
-        assert!(answer.contains(" 200 ") || answer.contains("a fault of containerpilot"), "{answer}");
+        assert!(answer.contains(" 200 ") || answer.contains("internal error of containerpilot"), "{answer}");
         supervisor.signal("-TERM");
         let (code, log) = supervisor.end();
         assert_eq!(code, 0, "{log}");

@@ -93,7 +93,7 @@ fn t1_readyz_is_200_while_all_jobs_are_healthy_and_not_in_maintenance() {
     until("it is ready", || served.get("/readyz").0 == 200);
     assert_eq!(served.control("POST", "/v3/maintenance/enable", "").0, 200);
     until("it is not ready", || served.get("/readyz").0 == 503);
-    assert!(served.get("/readyz").2.contains("\nmaintenance\n"));
+    assert!(served.get("/readyz").2.contains("\nin maintenance mode\n"));
     assert_eq!(served.control("POST", "/v3/maintenance/disable", "").0, 200);
     until("it is ready", || served.get("/readyz").0 == 200);
     std::fs::remove_file(served.supervisor.file("healthy")).unwrap();

@@ -25,8 +25,8 @@ fn t1_port_in_use_is_an_error_that_says_what_to_do() {
     until("the error is written", || std::fs::read_to_string(&stderr).is_ok_and(|text| text.ends_with('\n')));
     let words = supervisor.stderr();
     let expected = format!(
-        "containerpilot: telemetry cannot listen on {address}: Address already in use; stop whatever listens there, or \
-         choose another `port` under `telemetry`\n"
+        "containerpilot: telemetry cannot listen on {address}: address already in use; stop the process that listens there, \
+         or choose another `port` under `telemetry`\n"
     );
     assert_eq!(words, expected);
     let ran = std::path::Path::new(&folder).join("ran").exists();

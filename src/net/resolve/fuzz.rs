@@ -4,7 +4,7 @@ use super::message::{self, Answer, Family, Name};
 use super::{hosts, settings::Settings};
 
 pub(crate) fn run(bytes: &[u8]) {
-    let Ok(name) = Name::of("consul.example") else { panic!("that is a name") };
+    let Ok(name) = Name::parse("consul.example") else { panic!("that is a name") };
     for family in [Family::V4, Family::V6] {
         // As they stand, if they begin with the right number; and as what comes behind a right beginning.
         let id = bytes.first_chunk().map_or(0, |id| u16::from_be_bytes(*id));
@@ -22,15 +22,15 @@ pub(crate) fn run(bytes: &[u8]) {
     }
     let lines = bytes.split(|byte| *byte == b'\n').count();
     assert!(hosts::addresses(bytes, "consul").len() <= lines, "one address a line");
-    let settings = Settings::read(bytes, "pod.example");
+    let settings = Settings::parse(bytes, "pod.example");
     assert!((1..=3).contains(&settings.servers.len()) && (1..=5).contains(&settings.attempts));
-    assert!((1..=30).contains(&settings.write_timeout.as_secs()));
+    assert!((1..=30).contains(&settings.timeout.as_secs()));
     let names = settings.candidates("consul");
     assert!((1..=33).contains(&names.len()) && names.iter().any(|name| name == "consul"));
 }
 
 fn check(bytes: &[u8], id: u16, name: &Name, family: Family) {
-    let Some(answered) = message::answer(bytes, id, name, family) else { return };
+    let Some(answered) = message::parse_answer(bytes, id, name, family) else { return };
     if let Answer::Addresses(found) = answered.answer {
         // A record is twelve bytes and an address at least.
         assert!(found.len() <= bytes.len() / 16);

@@ -1,10 +1,10 @@
-//! What a server answers to a check.
+//! Parses a server's answer to an HTTP check.
 
-/// The status of an answer whose first line has come.
+/// The status code, once the status line has arrived. `None` if it is incomplete or not HTTP/1.x.
 pub(super) fn status(head: &[u8]) -> Option<u16> {
-    let (line, _) = head.split_at_checked(head.iter().position(|byte| *byte == b'\n')?)?;
-    let line = std::str::from_utf8(line).ok()?;
-    let mut words = line.strip_prefix("HTTP/1.")?.split_ascii_whitespace();
-    words.next()?;
-    words.next().filter(|status| status.len() == 3)?.parse().ok()
+    let line_end = head.iter().position(|byte| *byte == b'\n')?;
+    let mut response = httparse::Response::new(&mut []);
+    // Without the headers, parsing always ends early; the status line has been stored by then.
+    let _ = response.parse(head.get(..=line_end)?);
+    response.code
 }

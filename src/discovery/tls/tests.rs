@@ -1,4 +1,4 @@
-//! Against `openssl s_server`, which can be told to know no more than one thing.
+//! Against `openssl s_server`, which can be limited to one version, group, cipher suite or signature algorithm.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use containerpilot_core::plan::{Consul, ConsulAddress, Tls};
+use hyper::Method;
 
 use crate::discovery::client::Client;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A certificate that trusts itself, and its key, by the names `NAME.pem` and `NAME.key`.
+/// Creates a self-signed certificate `NAME.pem` with the key `NAME.key`.
 fn certificate(folder: &Path, name: &str, kind: &[&str]) {
     let (key, certificate) = (format!("{name}.key"), format!("{name}.pem"));
     let fixed = ["req", "-x509", "-nodes", "-days", "2", "-subj", "/CN=agent"];
@@ -28,19 +29,19 @@ fn certificate(folder: &Path, name: &str, kind: &[&str]) {
     assert!(made.unwrap().success(), "{name}");
 }
 
-/// A server that knows nothing but this.
+/// A server with these options.
 struct Server {
     child: Child,
     address: String,
 }
 
 impl Server {
-    fn start(folder: &Path, name: &str, only: &[&str]) -> Self {
+    fn start(folder: &Path, name: &str, options: &[&str]) -> Self {
         let (key, certificate) = (format!("{name}.key"), format!("{name}.pem"));
         let mut child = Command::new("openssl")
             .current_dir(folder)
             .args(["s_server", "-accept", "127.0.0.1:0", "-WWW", "-key", &key, "-cert", &certificate])
-            .args(only)
+            .args(options)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -48,20 +49,20 @@ impl Server {
             .unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
         let address = lines.find_map(|line| line.strip_prefix("ACCEPT ").map(str::to_owned)).unwrap();
-        // What it says of connections must have somewhere to go.
+        // Drains its output, so that it never blocks.
         std::thread::spawn(move || lines.for_each(drop));
         Self { child, address }
     }
 
-    /// Asks for a file that is there.
-    fn answers(&self, tls: Tls) -> Result<String, String> {
+    /// Requests a file that exists; its content or the error.
+    fn request(&self, tls: Tls) -> Result<String, String> {
         let address = ConsulAddress::Network(self.address.clone());
         let client = Client::new(&Consul { address, https: true, token: None, token_file: None, tls });
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let answer = runtime.block_on(client.ask("GET", "/words", Bytes::new(), PATIENCE));
-        answer
-            .map(|answer| String::from_utf8_lossy(&answer.body).into_owned())
-            .map_err(|trouble| format!("{trouble:?}"))
+        let response = runtime.block_on(client.send(Method::GET, "/file", Bytes::new(), TIMEOUT));
+        response
+            .map(|response| String::from_utf8_lossy(&response.body).into_owned())
+            .map_err(|error| error.to_string())
     }
 }
 
@@ -79,7 +80,7 @@ const ED25519: &[&str] = &["-newkey", "ed25519"];
 
 fn folder() -> PathBuf {
     let folder = crate::test_support::folder();
-    std::fs::write(folder.join("words"), "understood").unwrap();
+    std::fs::write(folder.join("file"), "content").unwrap();
     for (name, kind) in [("rsa", RSA), ("p256", P256), ("p384", P384), ("ed25519", ED25519)] {
         certificate(&folder, name, kind);
     }
@@ -98,7 +99,7 @@ fn trusting(folder: &Path, name: &str) -> Tls {
 }
 
 #[test]
-fn d1_whatever_one_thing_a_server_knows_is_spoken() {
+fn d1_every_common_version_group_cipher_suite_and_signature_works() {
     let folder = folder();
     let cases: &[(&str, &[&str])] = &[
         ("rsa", &["-tls1_3"]),
@@ -117,36 +118,29 @@ fn d1_whatever_one_thing_a_server_knows_is_spoken() {
         ("p256", &["-tls1_2", "-cipher", "ECDHE-ECDSA-AES256-GCM-SHA384"]),
         ("rsa", &["-tls1_2", "-cipher", "ECDHE-RSA-AES128-GCM-SHA256"]),
         ("rsa", &["-tls1_2", "-cipher", "ECDHE-RSA-AES256-GCM-SHA384"]),
+        ("rsa", &["-tls1_3", "-ciphersuites", "TLS_CHACHA20_POLY1305_SHA256"]),
+        ("rsa", &["-tls1_2", "-cipher", "ECDHE-RSA-CHACHA20-POLY1305"]),
         ("rsa", &["-tls1_2", "-sigalgs", "RSA-PSS+SHA512"]),
         ("rsa", &["-tls1_2", "-sigalgs", "RSA+SHA384"]),
     ];
-    for (name, only) in cases {
-        let server = Server::start(&folder, name, only);
-        assert_eq!(server.answers(trusting(&folder, name)).as_deref(), Ok("understood"), "{name} {only:?}");
-        let anybody = Tls { verify: false, ca_file: None, ..trusting(&folder, name) };
-        assert_eq!(server.answers(anybody).as_deref(), Ok("understood"), "{name} {only:?}, unverified");
+    for (name, options) in cases {
+        let server = Server::start(&folder, name, options);
+        assert_eq!(server.request(trusting(&folder, name)).as_deref(), Ok("content"), "{name} {options:?}");
+        let unverified = Tls { verify: false, ca_file: None, ..trusting(&folder, name) };
+        assert_eq!(server.request(unverified).as_deref(), Ok("content"), "{name} {options:?}, unverified");
     }
     let _ = std::fs::remove_dir_all(folder);
 }
 
 #[test]
-fn d1_a_server_with_chacha20_alone_is_told_no() {
+fn d1_client_keys_of_every_type_and_format_are_accepted() {
     let folder = folder();
-    let only = ["-tls1_3", "-ciphersuites", "TLS_CHACHA20_POLY1305_SHA256"];
-    let refused = Server::start(&folder, "rsa", &only).answers(trusting(&folder, "rsa")).unwrap_err();
-    assert!(refused.contains("no encrypted connection: received fatal alert"), "{refused}");
-    let _ = std::fs::remove_dir_all(folder);
-}
-
-#[test]
-fn d1_keys_of_every_kind_and_form_are_shown_to_a_server_that_asks() {
-    let folder = folder();
-    let rewritten = |key: &str, words: &[&str]| {
+    let rewritten = |key: &str, command: &[&str]| {
         let input = format!("{key}.key");
         let output = format!("{key}-old.key");
         let made = Command::new("openssl")
             .current_dir(&folder)
-            .args(words)
+            .args(command)
             .args(["-in", &input, "-out", &output])
             .stderr(Stdio::null())
             .status();
@@ -165,17 +159,17 @@ fn d1_keys_of_every_kind_and_form_are_shown_to_a_server_that_asks() {
     for (name, key, form) in cases {
         assert!(std::fs::read_to_string(folder.join(&key)).unwrap().contains(form), "{key}");
         for version in ["-tls1_3", "-tls1_2"] {
-            let trusts = format!("{name}.pem");
-            let asks = [version, "-Verify", "1", "-verify_return_error", "-CAfile", &trusts];
-            let server = Server::start(&folder, "rsa", &asks);
+            let trusted = format!("{name}.pem");
+            let options = [version, "-Verify", "1", "-verify_return_error", "-CAfile", &trusted];
+            let server = Server::start(&folder, "rsa", &options);
             let tls = Tls {
                 client_cert: Some(folder.join(format!("{name}.pem")).display().to_string()),
                 client_key: Some(folder.join(&key).display().to_string()),
                 ..trusting(&folder, "rsa")
             };
-            assert_eq!(server.answers(tls).as_deref(), Ok("understood"), "{key} {version}");
-            let stranger = server.answers(trusting(&folder, "rsa"));
-            assert!(stranger.is_err(), "{key} {version}");
+            assert_eq!(server.request(tls).as_deref(), Ok("content"), "{key} {version}");
+            let without_certificate = server.request(trusting(&folder, "rsa"));
+            assert!(without_certificate.is_err(), "{key} {version}");
         }
     }
     let _ = std::fs::remove_dir_all(folder);
