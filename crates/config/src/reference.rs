@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::decode::{DefaultValue, Section, SectionInfo, Shape};
 use crate::fields::ConfigFields;
 use crate::legacy::fields::LegacyFields;
-use crate::schema::{collect, section_of};
+use crate::schema::collect;
 use crate::values::{EVENT_NAMES, listed};
 
 /// The page, in Markdown.
@@ -108,7 +108,7 @@ fn words(shape: Shape) -> String {
         let anchor: String = kept.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
         format!("[{}](#{anchor})", info.title)
     };
-    let section = section_of(shape).map(link).unwrap_or_default();
+    let section = shape.section().map(link).unwrap_or_default();
     match shape {
         Shape::Text => "text".to_owned(),
         Shape::Flag => "true or false".to_owned(),
