@@ -32,10 +32,10 @@ pub(super) fn migrate(args: &Arguments) -> Result<(), Failure> {
             let _ = std::io::stderr().write_all(notes.as_bytes());
             Ok(())
         }
-        Err(MigrateError::NotOld) => {
+        Err(MigrateError::NotLegacy) => {
             Err(Failure::Failed(format!("{name} is no ContainerPilot 2 file: there is nothing to migrate")))
         }
-        Err(MigrateError::Broken(report)) => {
+        Err(MigrateError::Invalid(report)) => {
             check::complain(&report, false);
             Err(Failure::Failed("the file has errors, so there is nothing to print".to_owned()))
         }

@@ -157,10 +157,9 @@ fn value(shape: Shape) -> Schema {
     match shape {
         Shape::Text => scalar(),
         Shape::Flag => any_of([typed("boolean"), one_of_strings(&["true", "false", "1", "0"])]),
-        Shape::Whole { min, max } => any_of([
-            Schema { minimum: Some(min), maximum: Some(max), ..typed("number") },
-            typed("string"),
-        ]),
+        Shape::Whole { min, max } => {
+            any_of([Schema { minimum: Some(min), maximum: Some(max), ..typed("number") }, typed("string")])
+        }
         Shape::Duration | Shape::DurationOrNever | Shape::Restarts | Shape::Principal => {
             any_of([typed("number"), typed("string")])
         }

@@ -355,10 +355,10 @@ fn c8_migrate_gives_up_actions_that_mean_something_else_elsewhere() {
 #[test]
 fn c8_migrate_refuses_what_is_new_or_broken() {
     let refused = migrate(input("{ jobs: [] }"), &host(), OPTIONS, None);
-    assert!(matches!(refused, Err(MigrateError::NotOld)));
+    assert!(matches!(refused, Err(MigrateError::NotLegacy)));
     for broken in ["{ services: [{}] }", "{ services: ", "{{ .X"] {
         let refused = migrate(input(broken), &host(), OPTIONS, None);
-        assert!(matches!(refused, Err(MigrateError::Broken(_))), "{broken}: {refused:?}");
+        assert!(matches!(refused, Err(MigrateError::Invalid(_))), "{broken}: {refused:?}");
     }
 }
 
@@ -473,13 +473,13 @@ fn c8_every_version_2_file_migrates_to_the_same_plan() {
         let program = (chance.next(2) == 0).then_some(program.as_slice());
         // What `migrate` prints has been loaded and compared; it refuses to print anything else.
         let migrated = migrate(input(&text), &host, OPTIONS, program).unwrap_or_else(|error| match error {
-            MigrateError::Broken(report) => {
+            MigrateError::Invalid(report) => {
                 panic!(
                     "seed {seed}:\n{text}\n{}",
                     report.display(Style { faults_are_errors: true, colour: false })
                 )
             }
-            MigrateError::NotOld => panic!("seed {seed} is not old:\n{text}"),
+            MigrateError::NotLegacy => panic!("seed {seed} is not old:\n{text}"),
         });
         kept += usize::from(migrated.text.contains("{{ .CONSUL }}"));
         let again = load_files(&[&migrated.text], &host).plan.unwrap();
