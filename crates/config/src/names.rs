@@ -24,7 +24,7 @@ pub(crate) fn is_service_name(name: &str) -> bool {
 pub(crate) fn service_name_rule(name: &str) -> String {
     let rule = "a lowercase letter first, then letters, digits and dashes, at least two characters in total";
     match service_name_like(name) {
-        Some(like) => format!("for example: \"{like}\": {rule}"),
+        Some(like) => format!("for example \"{like}\": {rule}"),
         None => format!("the catalog requires {rule}"),
     }
 }

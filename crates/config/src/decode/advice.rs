@@ -77,7 +77,7 @@ pub(super) fn advice(info: &SectionInfo, key: &str, roots: Option<&Roots>) -> St
         let is_legacy = info.title.starts_with("ContainerPilot 2");
         owners(if is_legacy { roots.legacy } else { roots.current }, key, true, &mut elsewhere);
     }
-    let keys = format!("the keys of {} are {}", info.name, known.join(", "));
+    let keys = format!("{} has these keys: {}", info.name, known.join(", "));
     if elsewhere.is_empty() { keys } else { format!("it is a key of {}; {keys}", alternatives(&elsewhere)) }
 }
 

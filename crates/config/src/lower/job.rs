@@ -207,7 +207,7 @@ impl Lower<'_> {
                     let place = port.as_ref().map_or(fields.place.first_byte(), |given| given.key);
                     let like = service_name_like(name).unwrap_or_else(|| "server".to_owned());
                     let help = format!(
-                        "for example: name: \"{like}\"; its program, `{name}`, is not a valid service name"
+                        "add for example name: \"{like}\"; its program, `{name}`, is not a valid service name"
                     );
                     self.error(place, "a job with a `port` needs a `name`", &help);
                 }

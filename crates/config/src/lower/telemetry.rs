@@ -155,7 +155,7 @@ impl Lower<'_> {
             if parts[2].is_empty() {
                 self.required(&MetricFields::INFO, fields.place, place, "name");
             } else if is_metric_name(&valid) && !name.is_empty() {
-                self.error(place, message, &format!("for example: \"{valid}\": {rule}"));
+                self.error(place, message, &format!("for example \"{valid}\": {rule}"));
             } else {
                 self.error(place, message, rule);
             }
