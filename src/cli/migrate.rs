@@ -32,10 +32,10 @@ pub(super) fn migrate(args: &Arguments) -> Result<(), Failure> {
             let _ = std::io::stderr().write_all(notes.as_bytes());
             Ok(())
         }
-        Err(MigrateError::NotOld) => Err(Failure::Failed(format!(
+        Err(MigrateError::NotLegacy) => Err(Failure::Failed(format!(
             "{name} is not a ContainerPilot 2 configuration: nothing to migrate"
         ))),
-        Err(MigrateError::Broken(report)) => {
+        Err(MigrateError::Invalid(report)) => {
             check::print_report(&report, false);
             Err(Failure::Failed("the configuration has errors, so it was not migrated".to_owned()))
         }

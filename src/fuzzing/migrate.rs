@@ -14,8 +14,8 @@ pub(super) fn run(text: &[u8]) {
             let again = Input { name: "new.json5".to_owned(), text: migrated.text.into_bytes() };
             assert_eq!(load(vec![again], &host, options).report.count(Severity::Error), 0);
         }
-        Err(MigrateError::NotOld) => {}
-        Err(MigrateError::Broken(report)) => {
+        Err(MigrateError::NotLegacy) => {}
+        Err(MigrateError::Invalid(report)) => {
             let shown = report.display(Style { faults_are_errors: false, colour: false }).to_string();
             assert!(report.count(Severity::Error) > 0, "{shown}");
             assert!(!shown.contains("this is a defect"), "{shown}");

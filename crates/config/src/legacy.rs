@@ -1,8 +1,7 @@
-//! ContainerPilot 2 files (C8): what they are known by, what their keys mean, and what they become.
+//! ContainerPilot 2 files (C8): their detection, their fields and their translation.
 //!
-//! Such a file is read with a table of its own, so that mistakes in it are told in its own words. What is good becomes a
-//! tree of version 3 keys, which goes the way of every file from there on. So an old file means what its translation
-//! means, and `migrate` only has to print that.
+//! A version 2 file is decoded with its own table, so that messages use its own keys. A valid file is translated to a tree of
+//! version 3 keys, which is decoded like any other file. `migrate` prints the same tree, so that both agree.
 
 mod check;
 pub mod fields;
@@ -19,81 +18,78 @@ pub(crate) use check::check;
 pub(crate) use translate::{Program, differences, main_name, translate};
 pub(crate) use tree::{Entry, members};
 
-/// The version of ContainerPilot that a file is written for.
+/// The version of the format of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Version {
-    /// Services, backends, tasks, and a main program on the command line.
+    /// Services, backends and tasks, with the main program on the command line.
     Two,
     /// Jobs and watches.
     #[default]
     Three,
 }
 
-/// Keys that only a ContainerPilot 2 file has, and what has become of them.
-const OLD_KEYS: [(&str, &str); 7] = [
-    (
-        "services",
-        "in version 3 these are `jobs`, each with its `exec` and health: { exec: …, interval: …, ttl: … }",
-    ),
+/// The keys that only a ContainerPilot 2 file has, and their replacement in version 3.
+const LEGACY_KEYS: [(&str, &str); 7] = [
+    ("services", "in version 3 write `jobs`, each with `exec` and health: { exec: …, interval: …, ttl: … }"),
     (
         "backends",
-        "in version 3 these are `watches`, and `onChange` is a job with when: { source: \"watch.NAME\", each: \
-         \"changed\" }",
+        "in version 3 write `watches`, and a job with when: { source: \"watch.NAME\", each: \"changed\" } for \
+         `onChange`",
     ),
-    ("tasks", "in version 3 these are `jobs` with when: { interval: … }"),
+    ("tasks", "in version 3 write `jobs` with when: { interval: … }"),
     (
         "preStart",
-        "in version 3 this is a job, and the others wait for it with when: { source: \"preStart\", once: \
-         \"exitSuccess\" }",
+        "in version 3 write a job, and when: { source: \"preStart\", once: \"exitSuccess\" } in the jobs that wait \
+         for it",
     ),
-    ("preStop", "in version 3 this is a job with when: { source: \"NAME\", once: \"stopping\" }"),
-    ("postStop", "in version 3 this is a job with when: { source: \"NAME\", once: \"stopped\" }"),
-    ("etcd", "containerpilot speaks to Consul only: write consul: \"localhost:8500\""),
+    ("preStop", "in version 3 write a job with when: { source: \"NAME\", once: \"stopping\" }"),
+    ("postStop", "in version 3 write a job with when: { source: \"NAME\", once: \"stopped\" }"),
+    ("etcd", "etcd is not supported: use Consul, for example consul: \"localhost:8500\""),
 ];
 
-/// Keys that only a version 3 file has.
-const NEW_KEYS: [&str; 3] = ["jobs", "watches", "control"];
+/// The keys that only a version 3 file has.
+const CURRENT_KEYS: [&str; 3] = ["jobs", "watches", "control"];
 
-/// The key of version 2 that a word at the top of a file was probably meant to be.
+/// The key of version 2 that is closest to a word.
 pub(crate) fn nearest_key(word: &str) -> Option<&'static str> {
-    crate::suggest::nearest(word, OLD_KEYS.iter().map(|(key, _)| *key))
+    crate::suggest::nearest(word, LEGACY_KEYS.iter().map(|(key, _)| *key))
 }
 
-fn is_old(member: &Member) -> bool {
-    OLD_KEYS.iter().any(|(key, _)| *key == member.key)
+fn is_legacy(member: &Member) -> bool {
+    LEGACY_KEYS.iter().any(|(key, _)| *key == member.key)
 }
 
-fn is_new(member: &Member) -> bool {
-    NEW_KEYS.contains(&member.key.as_str())
+fn is_current(member: &Member) -> bool {
+    CURRENT_KEYS.contains(&member.key.as_str())
 }
 
-/// The version of a file, by the keys at its top. What has only keys of both versions is of version 3.
+/// The version of a file, by its top-level keys. A file without keys of version 2 has version 3.
 pub(crate) fn version_of(members: &[Member]) -> Version {
     let sensors = |member: &Member| {
         let Value::Object(inner) = &member.value.value else { return false };
         member.key == "telemetry" && inner.iter().any(|one| one.key.eq_ignore_ascii_case("sensors"))
     };
-    let old = members.iter().any(|member| is_old(member) || sensors(member));
-    if old && !members.iter().any(is_new) { Version::Two } else { Version::Three }
+    let old = members.iter().any(|member| is_legacy(member) || sensors(member));
+    if old && !members.iter().any(is_current) { Version::Two } else { Version::Three }
 }
 
-/// Takes the keys of version 2 out of a file of version 3, and says that a file is one or the other.
-pub(crate) fn refuse_mixture(cx: &mut DecodeContext<'_>, members: Vec<Member>) -> Vec<Member> {
-    let new = members.iter().find(|member| is_new(member)).map(|member| member.key.clone());
-    let (old, rest): (Vec<Member>, Vec<Member>) = members.into_iter().partition(is_old);
+/// Reports keys of version 2 in a version 3 file, and removes them.
+pub(crate) fn reject_legacy_keys(cx: &mut DecodeContext<'_>, members: Vec<Member>) -> Vec<Member> {
+    let new = members.iter().find(|member| is_current(member)).map(|member| member.key.clone());
+    let (old, rest): (Vec<Member>, Vec<Member>) = members.into_iter().partition(is_legacy);
     for member in old {
         let beside = new.as_deref().unwrap_or("jobs");
         let message = format!(
-            "`{}` belongs to ContainerPilot 2 and cannot stand beside `{beside}` of version 3",
+            "`{}` is a key of ContainerPilot 2 and cannot be combined with `{beside}` of version 3",
             member.key
         );
-        let help = OLD_KEYS.iter().find(|(key, _)| *key == member.key).map_or("", |(_, help)| help);
+        let help = LEGACY_KEYS.iter().find(|(key, _)| *key == member.key).map_or("", |(_, help)| help);
         cx.error(member.key_span, message, help);
     }
     rest
 }
 
-/// A plan without what no version 3 file can say: which job came from the command line, and that SIGUSR1 is about
+/// The plan without the settings that a version 3 file cannot express: the role of the main program, and SIGUSR1 for
 /// maintenance.
 pub(crate) fn as_version_3(mut plan: Plan) -> Plan {
     plan.toggle_maintenance = false;

@@ -1,4 +1,4 @@
-//! From fields to a plan: defaults that depend on other fields, and everything that must hold between them.
+//! From fields to a plan: defaults that depend on other fields, and requirements between fields.
 
 mod catalog;
 mod health;
@@ -28,12 +28,12 @@ use crate::names::PRE_START;
 use crate::span::Span;
 use crate::values::{to_duration, value_of};
 
-/// The longest path that fits into a socket's address.
-const LONGEST_SOCKET: usize = 107;
-/// The path of the control socket where a configuration does not say.
+/// The longest path of a unix socket, in bytes.
+const MAX_SOCKET_PATH: usize = 107;
+/// The environment variable with the path of the control socket, if the configuration has none.
 pub(crate) const SOCKET_VARIABLE: &str = "CONTAINERPILOT_SOCKET";
 
-/// What lowering needs to know, and where it says what it found.
+/// The state of lowering one configuration.
 pub(crate) struct Lower<'a> {
     pub(crate) host: &'a dyn Host,
     pub(crate) version: &'a str,
@@ -41,7 +41,13 @@ pub(crate) struct Lower<'a> {
 }
 
 impl Lower<'_> {
-    pub(crate) fn say(&mut self, severity: Severity, place: Place, message: impl Into<String>, help: &str) {
+    pub(crate) fn report(
+        &mut self,
+        severity: Severity,
+        place: Place,
+        message: impl Into<String>,
+        help: &str,
+    ) {
         if self.problems.len() >= limits::PROBLEMS {
             return;
         }
@@ -50,14 +56,14 @@ impl Lower<'_> {
     }
 
     pub(crate) fn error(&mut self, place: Place, message: impl Into<String>, help: &str) {
-        self.say(Severity::Error, place, message, help);
+        self.report(Severity::Error, place, message, help);
     }
 
-    /// Everything a configuration asks for, with a hole wherever a problem was found.
+    /// Lowers all fields. A part with errors is `None`.
     pub(crate) fn draft(&mut self, fields: &ConfigFields) -> Draft {
         let jobs = fields.jobs.iter().flat_map(|jobs| &jobs.value);
         let mut jobs: Vec<_> = jobs.map(|job| self.job(job)).collect();
-        settle_sources(&mut jobs, fields);
+        resolve_sources(&mut jobs, fields);
         let watches = fields.watches.iter().flat_map(|watches| &watches.value);
         let coprocesses = fields.coprocesses.iter().flat_map(|list| &list.value);
         let pre_start = jobs.iter().flatten().any(|job| job.name == PRE_START);
@@ -82,25 +88,25 @@ impl Lower<'_> {
             && mode & 0o020 == 0
         {
             let message =
-                "the control socket's `mode` does not let its `group` write, so `group` changes nothing";
-            self.say(Severity::Warning, group.key, message, "add mode: \"0660\"");
+                "`mode` does not give `group` write access to the control socket, so `group` has no effect";
+            self.report(Severity::Warning, group.key, message, "add mode: \"0660\"");
         }
         let (socket, required) = socket?;
         Some(Control { socket, required, mode, group: group? })
     }
 
-    /// The path of the control socket, and whether somebody has asked for it.
+    /// The path of the control socket, and whether it was set explicitly.
     fn socket(&mut self, given: &Spanned<String>) -> Option<(String, bool)> {
         let variable = self.host.variable(SOCKET_VARIABLE).filter(|_| !given.written);
         let from_variable = variable.is_some();
         let socket = variable.unwrap_or_else(|| given.value.clone());
         let length = socket.len();
-        if length <= LONGEST_SOCKET {
+        if length <= MAX_SOCKET_PATH {
             return Some((socket, given.written || from_variable));
         }
         let message =
-            format!("the path of the control socket has {length} bytes, more than {LONGEST_SOCKET}");
-        let help = "the system takes no longer path for a socket";
+            format!("the path of the control socket has {length} bytes; the maximum is {MAX_SOCKET_PATH}");
+        let help = "use a shorter path: the operating system limits the path of a socket";
         if from_variable {
             let message = format!("{SOCKET_VARIABLE}: {message}");
             self.problems.push(Problem::unlocated(Severity::Error, message).help(help));
@@ -113,14 +119,13 @@ impl Lower<'_> {
     fn stop_timeout(&mut self, fields: &ConfigFields) -> Option<Duration> {
         let given = fields.stop_timeout.as_ref()?;
         if given.value < 0 {
-            let message = "a negative `stopTimeout` kills everything at once";
-            self.say(Severity::Warning, given.place, message, "write how long a shutdown may take");
+            let message = "a negative `stopTimeout` sends SIGKILL to all jobs at once";
+            self.report(Severity::Warning, given.place, message, "write a positive duration");
         }
         Some(to_duration(given.value))
     }
 
-    /// A coprocess is a job with a role of its own: everything that is known about starting, restarting and stopping a
-    /// process holds for it too (C6).
+    /// Lowers a coprocess to a job with its own role, so that the rules of starting, restarting and stopping apply to it (C6).
     fn coprocess(&mut self, fields: &CoprocessFields, pre_start: bool) -> Option<Job> {
         let Some(command) = &fields.command else {
             self.required(&CoprocessFields::INFO, fields.place, fields.place.first_byte(), "command");
@@ -149,7 +154,7 @@ impl Lower<'_> {
         Some(job)
     }
 
-    /// Says that a key is missing, unless a wrong one has been complained about already.
+    /// Reports a missing key, unless an error already mentions it.
     pub(crate) fn required(&mut self, info: &SectionInfo, section: Place, at: Place, key: &str) {
         if !self.is_reported(section, key) {
             let (message, help) = info.missing(key);
@@ -157,13 +162,12 @@ impl Lower<'_> {
         }
     }
 
-    /// Whether an error inside a section speaks of a key already, so that nothing more need be said of it: the
-    /// key itself was wrong, or an unknown one was probably meant to be it.
+    /// Returns true if an error in a section already mentions a key.
     pub(crate) fn is_reported(&self, section: Place, key: &str) -> bool {
         is_reported(self.problems, Some(section), key)
     }
 
-    /// The address of a service: the first match of its `interfaces` (D6).
+    /// The address of a service: the first match of `interfaces` (D6).
     pub(crate) fn address(&mut self, given: Option<&Spanned<Vec<Spanned<String>>>>) -> Option<IpAddr> {
         let given = given?;
         let mut specs = Vec::new();
@@ -179,20 +183,19 @@ impl Lower<'_> {
         let chosen = interfaces::choose(&specs, self.host.addresses());
         if chosen.is_none() {
             let place = if given.written { given.place } else { given.place.first_byte() };
-            let there = interfaces::inventory(self.host.addresses());
+            let there = interfaces::summary(self.host.addresses());
             let help = if there.is_empty() {
-                "this host has no network address; write for example interfaces: \"static:10.0.0.5\""
-                    .to_owned()
+                "this host has no network address; for example: interfaces: \"static:10.0.0.5\"".to_owned()
             } else {
-                format!("this host has: {there}")
+                format!("the addresses of this host: {there}")
             };
-            self.error(place, "none of the `interfaces` has an address on this host", &help);
+            self.error(place, "no address of this host matches `interfaces`", &help);
         }
         chosen
     }
 }
 
-/// A plan in the making.
+/// A plan with missing parts where there are errors.
 pub(crate) struct Draft {
     pub(crate) jobs: Vec<Option<Job>>,
     watches: Vec<Option<Watch>>,
@@ -205,9 +208,9 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
-    /// The plan, if nothing is missing in it.
+    /// The plan, if it is complete.
     pub(crate) fn finish(self, toggle_maintenance: bool) -> Option<Plan> {
-        // Coprocesses come first, as they do when things are started.
+        // Coprocesses start first.
         let mut jobs = self.coprocesses.into_iter().chain(self.jobs).collect::<Option<Vec<Job>>>()?;
         let telemetry = match self.telemetry {
             None => None,
@@ -231,13 +234,13 @@ impl Draft {
     }
 }
 
-/// A source that names no job but a watch means the watch (E1).
-fn settle_sources(jobs: &mut [Option<Job>], fields: &ConfigFields) {
+/// Resolves a source that is the name of a watch but not of a job to the watch (E1).
+fn resolve_sources(jobs: &mut [Option<Job>], fields: &ConfigFields) {
     let named: BTreeSet<String> = jobs.iter().flatten().map(|job| job.name.clone()).collect();
     let watches = fields.watches.iter().flat_map(|given| &given.value);
     let watched: BTreeSet<&String> =
         watches.filter_map(|watch| watch.name.as_ref()).map(|given| &given.value).collect();
-    let settle = |event: &mut EventPattern| {
+    let resolve = |event: &mut EventPattern| {
         if let Source::Job(name) = &mut event.source
             && !named.contains(name)
             && watched.contains(name)
@@ -247,16 +250,16 @@ fn settle_sources(jobs: &mut [Option<Job>], fields: &ConfigFields) {
     };
     for job in jobs.iter_mut().flatten() {
         match &mut job.when.trigger {
-            Trigger::Event { event, .. } => settle(event),
+            Trigger::Event { event, .. } => resolve(event),
             Trigger::All { conditions, .. } | Trigger::Any { conditions, .. } => {
-                conditions.iter_mut().for_each(settle)
+                conditions.iter_mut().for_each(resolve)
             }
             Trigger::Interval(_) | Trigger::Never => {}
         }
     }
 }
 
-/// The place of a part of a text. With escapes in it nothing is known but the place of the whole.
+/// The place of a part of a string. If the string has escapes, only the place of the whole is known.
 fn part(given: &Spanned<String>, range: &std::ops::Range<usize>) -> Place {
     let whole = given.place.span;
     if whole.range().len() != given.value.len() + 2 {

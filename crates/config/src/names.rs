@@ -3,16 +3,16 @@
 /// The job after whose exit coprocesses start (C6).
 pub(crate) const PRE_START: &str = "preStart";
 
-/// A name that could stand in the catalog, made of one that cannot.
+/// A valid service name similar to an invalid one.
 pub(crate) fn service_name_like(name: &str) -> Option<String> {
     let last = name.rsplit('/').next().unwrap_or_default();
-    let tame: String =
+    let valid: String =
         last.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect();
-    let tame = tame.trim_matches(|c: char| !c.is_ascii_alphabetic()).to_owned();
-    is_service_name(&tame).then_some(tame)
+    let valid = valid.trim_matches(|c: char| !c.is_ascii_alphabetic()).to_owned();
+    is_service_name(&valid).then_some(valid)
 }
 
-/// Whether a name can stand in the catalog (D9).
+/// Returns true if a name is valid in the catalog (D9).
 pub(crate) fn is_service_name(name: &str) -> bool {
     let mut characters = name.chars();
     characters.next().is_some_and(|first| first.is_ascii_lowercase())
@@ -20,11 +20,11 @@ pub(crate) fn is_service_name(name: &str) -> bool {
         && characters.all(|c| c.is_ascii_alphanumeric() || c == '-')
 }
 
-/// What a name in the catalog looks like.
+/// Help for an invalid service name.
 pub(crate) fn service_name_rule(name: &str) -> String {
-    let rule = "a small letter first, then letters, digits and dashes, at least two in all";
+    let rule = "a lowercase letter first, then letters, digits and dashes, at least two characters in total";
     match service_name_like(name) {
-        Some(like) => format!("write for example \"{like}\": {rule}"),
-        None => format!("the catalog wants {rule}"),
+        Some(like) => format!("for example \"{like}\": {rule}"),
+        None => format!("the catalog requires {rule}"),
     }
 }

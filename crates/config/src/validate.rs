@@ -1,7 +1,7 @@
-//! The checks of meaning (C7): what is well-formed but can never work.
+//! Finds what is well-formed but can never work (C7).
 //!
-//! 3.8 starts such files without a word, so these are faults, not errors: `check` refuses them, the supervisor
-//! warns and goes on.
+//! 3.8 starts such files without a message, so that these are faults, not errors: `check` rejects them, the supervisor logs a
+//! warning and starts.
 
 mod cycles;
 mod events;
@@ -20,7 +20,7 @@ use crate::legacy::Version;
 use crate::lower::Draft;
 use waits::{Names, coprocess_name, name_of};
 
-/// Checks what was read, and says what it found.
+/// Checks a configuration and reports problems.
 pub(crate) fn check(
     fields: &ConfigFields,
     draft: &Draft,
@@ -31,11 +31,11 @@ pub(crate) fn check(
     let jobs = fields.jobs.as_ref().map(|given| given.value.as_slice()).unwrap_or_default();
     let drafts = draft.jobs.iter().map(Option::as_ref);
     let pairs: Vec<(&JobFields, Option<&Job>)> = jobs.iter().zip(drafts).collect();
-    let names_unclear = ["name", "jobs", "watches"].iter().any(|key| is_reported(problems, None, key));
-    let mut checker = Checker { host, problems, names: Names::new(fields), names_unclear, pairs };
+    let names_incomplete = ["name", "jobs", "watches"].iter().any(|key| is_reported(problems, None, key));
+    let mut checker = Checker { host, problems, names: Names::new(fields), names_incomplete, pairs };
     checker.events();
     checker.cycles();
-    // In a version 2 file the keys have other names, and it was looked at already.
+    // The keys of a version 2 file have other names and have been checked already.
     if version == Version::Three {
         checker.times();
     }
@@ -48,42 +48,42 @@ struct Checker<'a> {
     host: &'a dyn Host,
     problems: &'a mut Vec<Problem>,
     names: Names,
-    /// Some name was not understood: it may be the very one that is missed elsewhere.
-    names_unclear: bool,
+    /// A name could not be decoded, so that an unknown name may be that one.
+    names_incomplete: bool,
     pairs: Vec<(&'a JobFields, Option<&'a Job>)>,
 }
 
 impl Checker<'_> {
-    fn say(&mut self, severity: Severity, place: Place, message: String, help: impl Into<String>) {
+    fn report(&mut self, severity: Severity, place: Place, message: String, help: impl Into<String>) {
         if self.problems.len() < crate::limits::PROBLEMS {
             self.problems.push(Problem::new(severity, place, message).help(help));
         }
     }
 
     fn fault(&mut self, place: Place, message: String, help: impl Into<String>) {
-        self.say(Severity::Fault, place, message, help);
+        self.report(Severity::Fault, place, message, help);
     }
 
-    /// A TTL that runs out before the next heartbeat can come.
+    /// Reports a TTL that expires before the next heartbeat.
     fn times(&mut self) {
         for (fields, _) in self.pairs.clone() {
             for check in fields.health.iter().flat_map(|given| &given.value.items) {
                 let (Some(ttl), Some(interval)) = (&check.ttl, &check.interval) else { continue };
-                let (pace, key) = match &check.heartbeat {
+                let (period, key) = match &check.heartbeat {
                     Some(heartbeat) => (heartbeat.value, "heartbeat"),
                     None => (interval.value, "interval"),
                 };
-                if ttl.value > 0 && pace > 0 && ttl.value <= pace {
+                if ttl.value > 0 && period > 0 && ttl.value <= period {
                     let message = format!("`ttl` must be longer than `{key}`");
-                    let help = "otherwise the catalog takes the service for dead between two checks; \
-                                two or three times as long is usual";
+                    let help = "otherwise the service turns critical between two heartbeats; two or three times as long is \
+                                usual";
                     self.fault(ttl.place, message, help);
                 }
             }
         }
     }
 
-    /// Names that stand for two things.
+    /// Reports names that are used twice.
     fn duplicates(&mut self, fields: &ConfigFields) {
         let advertised = |job: &JobFields| job.port.as_ref().is_some_and(|port| port.value != 0);
         let given = self.pairs.iter().rev().filter(|(job, _)| job.name.is_some());
@@ -99,15 +99,15 @@ impl Checker<'_> {
                 self.fault(
                     place,
                     message,
-                    "they would overwrite each other in the catalog: give each a name of its own",
+                    "they would overwrite each other in the catalog: rename one of them",
                 );
             } else {
                 let message = format!("two jobs are named `{name}`");
-                self.say(
+                self.report(
                     Severity::Warning,
                     place,
                     message,
-                    "whoever waits for one of them cannot tell them apart",
+                    "a job that waits for one of them cannot tell them apart",
                 );
             }
         }
@@ -115,8 +115,8 @@ impl Checker<'_> {
             if let Some(name) = coprocess_name(one).filter(|name| first.contains_key(name.as_str())) {
                 let place = one.name.as_ref().map_or(one.place.first_byte(), |given| given.place);
                 let message = format!("a job and a coprocess are both named `{name}`");
-                let help = "whoever waits for one of them cannot tell them apart";
-                self.say(Severity::Warning, place, message, help);
+                let help = "a job that waits for one of them cannot tell them apart";
+                self.report(Severity::Warning, place, message, help);
             }
         }
         let watches = fields.watches.iter().flat_map(|given| &given.value);
@@ -126,21 +126,21 @@ impl Checker<'_> {
         for name in watches {
             if first.get(name.value.as_str()).is_some_and(|first| !std::ptr::eq(*first, name)) {
                 let message = format!("two watches are named `{}`", name.value);
-                self.say(
+                self.report(
                     Severity::Warning,
                     name.place,
                     message,
-                    "whoever waits for one of them cannot tell them apart",
+                    "a job that waits for one of them cannot tell them apart",
                 );
             }
         }
     }
 
-    /// Programs that are not there, or may not be run.
+    /// Warns about programs that do not exist or are not executable.
     fn programs(&mut self, fields: &ConfigFields) {
         let mut commands: Vec<(&Spanned<Command>, bool)> = Vec::new();
         for (job, _) in &self.pairs {
-            // A directory or a PATH of its own changes what a name means; only the start will tell.
+            // With its own `cwd` or PATH, the program can only be found when it is started.
             let elsewhere =
                 job.cwd.is_some() || job.env.as_ref().is_some_and(|env| env.value.contains_key("PATH"));
             let checks = job
@@ -156,7 +156,7 @@ impl Checker<'_> {
         let metrics = metrics.flat_map(|given| &given.value).filter_map(|metric| metric.exec.as_ref());
         commands.extend(metrics.map(|command| (command, false)));
         commands.retain(|(command, elsewhere)| !elsewhere || Path::new(&command.value.program).is_absolute());
-        // Each is looked for once.
+        // Each program is searched once.
         let programs: BTreeSet<&str> =
             commands.iter().map(|(command, _)| command.value.program.as_str()).collect();
         let states: BTreeMap<&str, ProgramState> =
@@ -166,33 +166,36 @@ impl Checker<'_> {
             let Some(state) = states.get(program.as_str()).copied() else { continue };
             let (message, help) = match (state, program.contains('/')) {
                 (ProgramState::Runnable, _) => continue,
-                (ProgramState::Missing, true) => (
-                    format!("there is no program `{program}`"),
-                    "the job will fail unless it is there by then",
-                ),
+                (ProgramState::Missing, true) => {
+                    (format!("program `{program}` not found"), "the job will fail unless it exists by then")
+                }
                 (ProgramState::Missing, false) => (
-                    format!("there is no program `{program}` in PATH"),
-                    "the job will fail unless it is there by then",
+                    format!("program `{program}` not found in PATH"),
+                    "the job will fail unless it exists by then",
                 ),
                 (ProgramState::NotExecutable, _) => (
-                    format!("`{program}` may not be executed"),
+                    format!("`{program}` is not executable"),
                     "make it executable, for example with chmod +x",
                 ),
             };
-            self.say(Severity::Warning, command.place, message, help);
+            self.report(Severity::Warning, command.place, message, help);
         }
     }
 
-    /// Services that nobody outside can find (D2).
+    /// Warns about services that cannot be found from outside (D2).
     fn embedded_catalog(&mut self, fields: &ConfigFields) {
         if fields.consul.is_some() {
             return;
         }
         let ports = self.pairs.iter().filter_map(|(job, _)| job.port.as_ref());
         if let Some(place) = ports.filter(|port| port.value != 0).map(|port| port.key).next() {
-            let message =
-                "there is no `consul`, so only this container can find the services in it".to_owned();
-            self.say(Severity::Warning, place, message, "add consul: \"localhost:8500\" to advertise them");
+            let message = "without `consul`, services can be found only inside this container".to_owned();
+            self.report(
+                Severity::Warning,
+                place,
+                message,
+                "add consul: \"localhost:8500\" to advertise them",
+            );
         }
     }
 }

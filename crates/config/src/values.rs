@@ -1,4 +1,4 @@
-//! The kinds of values: one way of reading for each type of the table of fields.
+//! The value types: one decoder for each type in the table of fields.
 
 mod address;
 mod choice;
@@ -26,7 +26,7 @@ pub use time::{
 
 use crate::decode::Spanned;
 
-/// The value of a field, whatever its place.
+/// The value of a field without its place.
 pub fn value_of<T: Clone>(given: &Option<Spanned<T>>) -> Option<T> {
     given.as_ref().map(|given| given.value.clone())
 }

@@ -15,7 +15,7 @@ pub struct Roots {
     pub nearest_legacy_key: fn(&str) -> Option<&'static str>,
 }
 
-/// What other programs, and older versions of this one, call a key.
+/// The names of keys in other programs and in older versions: name, and key here.
 const OTHER_NAMES: [(&str, &str); 27] = [
     ("command", "exec"),
     ("cmd", "exec"),
@@ -46,7 +46,7 @@ const OTHER_NAMES: [(&str, &str); 27] = [
     ("exec", "health"),
 ];
 
-/// What to do about a key that a section does not know.
+/// What to do about a key that is unknown in a section.
 pub(super) fn advice(info: &SectionInfo, key: &str, roots: Option<&Roots>) -> String {
     let known: Vec<&str> = info.fields.iter().map(|field| field.key).collect();
     if let Some(same) = known.iter().find(|known| known.eq_ignore_ascii_case(key)) {
@@ -57,15 +57,15 @@ pub(super) fn advice(info: &SectionInfo, key: &str, roots: Option<&Roots>) -> St
     let inner: Vec<String> = inner.map(|field| format!("`{}`", field.key)).collect();
     if let [first, ..] = inner.as_slice() {
         let first = first.trim_matches('`');
-        return format!("it belongs inside {}: write {first}: {{ {key}: … }}", alternatives(&inner));
+        return format!("move it into {}: {first}: {{ {key}: … }}", alternatives(&inner));
     }
     if let Some(meant) = suggest::best_match(key, &known, &OTHER_NAMES) {
         return format!("did you mean `{meant}`?");
     }
-    let akin = known.iter().filter(|known| is_prefix(key, known) || is_prefix(known, key));
-    let akin: Vec<String> = akin.map(|known| format!("`{known}`")).collect();
-    if !akin.is_empty() {
-        return format!("did you mean {}?", alternatives(&akin));
+    let similar = known.iter().filter(|known| is_prefix(key, known) || is_prefix(known, key));
+    let similar: Vec<String> = similar.map(|known| format!("`{known}`")).collect();
+    if !similar.is_empty() {
+        return format!("did you mean {}?", alternatives(&similar));
     }
     let mut elsewhere = Vec::new();
     if let Some(roots) = roots {
@@ -77,16 +77,16 @@ pub(super) fn advice(info: &SectionInfo, key: &str, roots: Option<&Roots>) -> St
         let is_legacy = info.title.starts_with("ContainerPilot 2");
         owners(if is_legacy { roots.legacy } else { roots.current }, key, true, &mut elsewhere);
     }
-    let known = format!("{} knows: {}", info.name, known.join(", "));
-    if elsewhere.is_empty() { known } else { format!("it is a key of {}; {known}", alternatives(&elsewhere)) }
+    let keys = format!("{} has these keys: {}", info.name, known.join(", "));
+    if elsewhere.is_empty() { keys } else { format!("it is a key of {}; {keys}", alternatives(&elsewhere)) }
 }
 
-/// Whether a word is the beginning of another one, and long enough for that to mean something.
+/// Returns true if a word of at least two letters is the start of another one.
 fn is_prefix(short: &str, long: &str) -> bool {
     short.len() >= 2 && long.get(..short.len()).is_some_and(|start| start.eq_ignore_ascii_case(short))
 }
 
-/// The sections that know a key.
+/// Collects the sections that have a key.
 fn owners(info: &SectionInfo, key: &str, top: bool, found: &mut Vec<String>) {
     for (field, inner) in info.fields.iter().filter_map(|field| Some((field, field.shape.section()?))) {
         let alone = top && matches!(field.shape, Shape::Object(_) | Shape::ObjectOrText(_));

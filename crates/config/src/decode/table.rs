@@ -1,15 +1,15 @@
-//! The rows of the table of fields: keys, types, defaults and help.
+//! The table of fields: sections, keys, types, defaults and help.
 
-/// What the table says about a section.
+/// A section of the table.
 #[derive(Debug)]
 pub struct SectionInfo {
-    /// What a message calls it: "a job".
+    /// Its name in messages: "a job".
     pub name: &'static str,
-    /// The heading in the reference.
+    /// Its heading in the reference.
     pub title: &'static str,
     /// What it is for.
     pub help: &'static str,
-    /// Whether capital letters in its keys make no difference.
+    /// Whether the case of its keys is ignored.
     pub any_case: bool,
     /// Its keys.
     pub fields: &'static [Field],
@@ -36,65 +36,65 @@ impl SectionInfo {
     }
 }
 
-/// One row of the table.
+/// One row of the table: a key.
 #[derive(Debug)]
 pub struct Field {
     /// The key.
     pub key: &'static str,
-    /// The type.
+    /// Its type.
     pub shape: Shape,
-    /// What holds when the key is absent.
+    /// The value if the key is absent.
     pub default: DefaultValue,
-    /// The rules it belongs to.
+    /// The rules that it belongs to.
     pub rules: &'static str,
-    /// One line about it.
+    /// One line of help.
     pub help: &'static str,
 }
 
-/// What holds when a key is absent.
+/// The value of a key that is absent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DefaultValue {
-    /// Nothing.
+    /// None.
     None,
-    /// This value, as it would be written.
+    /// This value, as JSON5.
     Is(&'static str),
-    /// It depends; in words.
+    /// A value that depends on something, in words.
     Says(&'static str),
-    /// The key must be there.
+    /// The key is required.
     Required,
 }
 
-/// The type of a field, for the reference and for the schema.
+/// The type of a field, for the reference and the schema.
 #[derive(Clone, Copy, Debug)]
 pub enum Shape {
-    /// Text.
+    /// A string.
     Text,
-    /// True or false.
+    /// A boolean.
     Flag,
-    /// A whole number within bounds.
+    /// An integer within bounds.
     Whole {
-        /// The least.
+        /// The minimum.
         min: i64,
-        /// The most.
+        /// The maximum.
         max: i64,
     },
-    /// Seconds as a number, or a duration.
+    /// A number of seconds, or a duration.
     Duration,
     /// A duration with a unit.
     DurationWithUnit,
     /// A duration, or `"never"`.
     DurationOrNever,
-    /// A program with arguments, as one text or a list.
+    /// A program with arguments, as a string or a list.
     Command,
-    /// A list of texts.
+    /// A list of strings.
     Words,
     /// A list of numbers.
     Numbers,
-    /// One text or a list of texts.
+    /// A string or a list of strings.
     WordOrWords,
-    /// One of these texts.
+    /// One of these strings.
     OneOf(&'static [&'static str]),
-    /// An object from text to text.
+    /// An object of strings.
     Map,
     /// A count, `"unlimited"` or `"never"`.
     Restarts,
@@ -112,14 +112,14 @@ pub enum Shape {
     OneOrMany(&'static SectionInfo),
     /// Such an object, or `false`.
     ObjectOrFalse(&'static SectionInfo),
-    /// Such an object, or a text that stands for it.
+    /// Such an object, or a string that stands for it.
     ObjectOrText(&'static SectionInfo),
-    /// An event's name, or (with conditions) whether each one counts.
+    /// The name of an event, or a boolean beside `all` and `any`.
     EventOrFlag(&'static [&'static str]),
 }
 
 impl Shape {
-    /// The section that a value of this type is, or is made of.
+    /// The section that values of this type contain.
     #[must_use]
     pub fn section(&self) -> Option<&'static SectionInfo> {
         match self {
@@ -133,7 +133,7 @@ impl Shape {
     }
 }
 
-/// Keys that are left alone at every level: notes to oneself, and the editor's schema (C4).
+/// Returns true for keys that are ignored in every section: `x-` notes, and the schema for editors (C4).
 #[must_use]
 pub fn is_ignored_key(key: &str) -> bool {
     key == "$schema" || key.get(..2).is_some_and(|start| start.eq_ignore_ascii_case("x-"))

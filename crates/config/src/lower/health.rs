@@ -1,4 +1,4 @@
-//! The health of a job: H1, H2, H5, H6 and H8.
+//! Health checks: H1, H2, H5, H6 and H8.
 
 use containerpilot_core::plan::{Check, Health, OnUnhealthy, Probe};
 
@@ -12,14 +12,14 @@ use crate::values::{Several, to_duration, value_of};
 impl Lower<'_> {
     pub(super) fn health(&mut self, job: &str, given: &Spanned<Several<HealthFields>>) -> Option<Health> {
         let Several { items, listed } = &given.value;
-        // Of one check the key tells best where it is; of several, their own beginnings do.
+        // A single check is located by its key, each of several by its first byte.
         let at = |fields: &HealthFields| if *listed { fields.place.first_byte() } else { given.key };
         let checks: Vec<_> = items
             .iter()
             .enumerate()
             .map(|(nth, fields)| self.check(job, fields, at(fields), listed.then_some(nth + 1)))
             .collect();
-        // Each check may say how long it is to be trusted; the service has one ttl, the longest of them.
+        // Each check can have a `ttl`; the service has one, the longest of them.
         let mut ttl = None;
         for fields in items.iter().filter(|fields| !listed || fields.ttl.is_some()) {
             let time =
@@ -71,7 +71,7 @@ impl Lower<'_> {
         let mut probes = probes.into_iter().flatten();
         let first = probes.next();
         if let Some((place, _)) = probes.next() {
-            let message = "a check has only one of `exec`, `http` and `tcp`";
+            let message = "a check can have only one of `exec`, `http` and `tcp`";
             self.error(place, message, "write a list of checks: health: [ { … }, { … } ]");
             return None;
         }

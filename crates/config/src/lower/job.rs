@@ -1,4 +1,4 @@
-//! A job and its service.
+//! Jobs, their services, and watches.
 
 use std::time::Duration;
 
@@ -26,12 +26,11 @@ impl Lower<'_> {
         let process = self.process(fields);
         let port = value_of(&fields.port).unwrap_or(0);
         if port != 0 && fields.health.is_none() && name.as_deref() != Some("containerpilot") {
-            let told = "a job with a `port` needs `health`";
             let place = fields.port.as_ref().map_or(fields.place.first_byte(), |given| given.key);
             if !self.is_reported(fields.place, "health") {
-                let help = "without it the catalog could not know whether the job is healthy; write for example\n\
+                let help = "the catalog needs to know whether the job is healthy; for example:\n\
                             health: { exec: \"curl --fail http://localhost:8000\", interval: 10, ttl: 30 }";
-                self.error(place, told, help);
+                self.error(place, "a job with a `port` needs `health`", help);
             }
         }
         let health = match &fields.health {
@@ -71,19 +70,19 @@ impl Lower<'_> {
                 self.error(
                     given.place,
                     "`name` is empty",
-                    "write a name, or leave it out to take the program's",
+                    "write a name, or remove it to use the name of the program",
                 );
                 None
             }
             Some(given) => Some(given.value.clone()),
-            // A job that is not named is called as its program is written (C3).
+            // The default is the program as written (C3).
             None => {
                 let program = fields.exec.as_ref().map(|exec| exec.value.program.clone());
                 if program.is_none() && !self.is_reported(fields.place, "exec") {
                     self.error(
                         fields.place.first_byte(),
                         "a job needs `name` or `exec`",
-                        "write for example exec: \"/bin/server\"",
+                        "for example: exec: \"/bin/server\"",
                     );
                 }
                 program
@@ -100,7 +99,7 @@ impl Lower<'_> {
             None => Some(interval),
             Some(Spanned { value: TimeLimit::Never, .. }) => Some(None),
             Some(Spanned { value: TimeLimit::After(time), place, .. }) if *time < SHORTEST => {
-                self.error(*place, "`timeout` must be at least 1ms", "leave it out to have none");
+                self.error(*place, "`timeout` must be at least 1ms", "remove it for no timeout");
                 None
             }
             Some(Spanned { value: TimeLimit::After(time), .. }) => Some(Some(to_duration(*time))),
@@ -119,9 +118,9 @@ impl Lower<'_> {
                 Some(Trigger::All { repeat: Repeat::Each, .. } | Trigger::Any { repeat: Repeat::Each, .. })
             );
         if given.value == Restarts::Unlimited && each {
-            let message = "`restarts: \"unlimited\"` cannot stand beside `when.each`";
+            let message = "`restarts: \"unlimited\"` cannot be combined with `when.each`";
             let help =
-                "the job would run for ever after the first event; use `once`, or a number of restarts";
+                "the job would restart forever after the first event; use `once`, or a number of restarts";
             self.error(given.place, message, help);
             return None;
         }
@@ -174,18 +173,18 @@ impl Lower<'_> {
         if let Principal::Name(name) = &given.value
             && !exists(self.host, name)
         {
-            let message = format!("there is no {what} `{name}` on this system");
+            let message = format!("unknown {what} `{name}`");
             self.error(
                 given.place,
                 message,
-                &format!("create it in the image, or write a number: {what}: 1000"),
+                &format!("create it in the image, or use a numeric id: {what}: 1000"),
             );
             return None;
         }
         Some(Some(given.value.clone()))
     }
 
-    /// The service of an advertised job; the inner `None` is a job that is not.
+    /// The service of an advertised job; the inner `None` means that the job is not advertised.
     fn service(
         &mut self,
         fields: &JobFields,
@@ -194,22 +193,23 @@ impl Lower<'_> {
     ) -> Option<Option<Service>> {
         let port = value_of(&fields.port).and_then(|port| u16::try_from(port).ok()).filter(|port| *port != 0);
         let Some(port) = port else {
-            self.idle_fields(fields);
+            self.fields_without_effect(fields);
             return Some(None);
         };
         if let Some(name) = name.filter(|name| !is_service_name(name)) {
             match (&fields.name, &fields.port) {
                 (Some(given), _) => {
-                    let message = format!("`{name}` cannot be the name of a job with a `port`");
+                    let message =
+                        format!("`{name}` is not a valid service name, which a job with a `port` needs");
                     self.error(given.place, message, &service_name_rule(name));
                 }
                 (None, port) => {
                     let place = port.as_ref().map_or(fields.place.first_byte(), |given| given.key);
                     let like = service_name_like(name).unwrap_or_else(|| "server".to_owned());
                     let help = format!(
-                        "add for example name: \"{like}\"; that of its program, `{name}`, cannot stand in the catalog"
+                        "add for example name: \"{like}\"; its program, `{name}`, is not a valid service name"
                     );
-                    self.error(place, "a job with a `port` needs a `name` of its own", &help);
+                    self.error(place, "a job with a `port` needs a `name`", &help);
                 }
             }
         }
@@ -241,18 +241,18 @@ impl Lower<'_> {
             Ok(time) => Some(time),
             Err(error) => {
                 let message =
-                    format!("`deregisterCriticalServiceAfter` is not a duration with a unit: {error}");
-                self.say(severity, given.place, message, "write for example \"10m\"");
+                    format!("`deregisterCriticalServiceAfter` must be a duration with a unit: {error}");
+                self.report(severity, given.place, message, "for example: \"10m\"");
                 None
             }
         }
     }
 
-    /// Fields that mean nothing without a `port`. 3.8 does not even read some of them.
-    fn idle_fields(&mut self, fields: &JobFields) {
+    /// Warns about fields that have no effect without a `port`. 3.8 does not even decode some of them.
+    fn fields_without_effect(&mut self, fields: &JobFields) {
         let written =
             |place: Option<(bool, Place)>| place.filter(|(written, _)| *written).map(|(_, place)| place);
-        let idle = [
+        let unused = [
             ("tags", written(fields.tags.as_ref().map(|given| (given.written, given.key)))),
             ("interfaces", written(fields.interfaces.as_ref().map(|given| (given.written, given.key)))),
             (
@@ -262,10 +262,15 @@ impl Lower<'_> {
             ("meta", written(fields.meta.as_ref().map(|given| (given.written, given.key)))),
             ("consul", written(fields.consul.as_ref().map(|given| (given.written, given.key)))),
         ];
-        for (key, place) in idle {
+        for (key, place) in unused {
             if let Some(place) = place {
-                let help = "only a job with a `port` is advertised in the catalog";
-                self.say(Severity::Warning, place, format!("`{key}` does nothing without a `port`"), help);
+                let help = "only a job with a `port` is registered in the catalog";
+                self.report(
+                    Severity::Warning,
+                    place,
+                    format!("`{key}` has no effect without a `port`"),
+                    help,
+                );
             }
         }
     }
@@ -278,7 +283,7 @@ impl Lower<'_> {
             }
             Some(given) if !is_service_name(&given.value) => {
                 let help = service_name_rule(&given.value);
-                self.error(given.place, format!("`{}` cannot be the name of a service", given.value), &help);
+                self.error(given.place, format!("`{}` is not a valid service name", given.value), &help);
                 None
             }
             Some(given) => Some(given.value.clone()),
@@ -289,7 +294,7 @@ impl Lower<'_> {
         Some(Watch { name: name?, interval: interval?, tag: value_of(&fields.tag), dc: value_of(&fields.dc) })
     }
 
-    /// A time that must be there and be longer than 0.
+    /// A required duration of at least 1 ms.
     pub(super) fn positive(
         &mut self,
         info: &SectionInfo,
@@ -306,12 +311,12 @@ impl Lower<'_> {
             Some(given) if given.value <= 0 => {
                 self.error(
                     given.place,
-                    format!("`{key}` must be longer than 0"),
-                    "write for example 5 or \"500ms\"",
+                    format!("`{key}` must be greater than 0"),
+                    "for example: 5 or \"500ms\"",
                 );
                 None
             }
-            // Whatever comes more often than that would leave no time for anything else.
+            // A shorter interval would leave no time for anything else.
             Some(given) if given.value < SHORTEST => {
                 self.error(given.place, format!("`{key}` must be at least 1ms"), "");
                 None

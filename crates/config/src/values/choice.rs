@@ -1,4 +1,4 @@
-//! One of a few words.
+//! One of a few strings.
 
 use std::marker::PhantomData;
 
@@ -7,19 +7,19 @@ use containerpilot_core::plan::{AtEnd, Format, Level, OnUnhealthy, Output, Statu
 use crate::decode::{DecodeContext, Shape, ValueType, found};
 use crate::json5::Node;
 
-/// A value that is one of a few texts.
+/// A value that is written as one of a few strings.
 pub trait Choice: Sized + Copy + 'static {
-    /// The texts, the first of equal ones being the one to write.
+    /// The strings. Of two with the same value, the first is preferred.
     const NAMES: &'static [&'static str];
-    /// What they stand for, in the same order.
+    /// Their values, in the same order.
     const VALUES: &'static [Self];
-    /// Whether capital letters make no difference (3.8's logging).
+    /// Whether case is ignored, as in the logging of 3.8.
     const ANY_CASE: bool = false;
-    /// What other programs call them.
+    /// The strings of other programs, for suggestions.
     const OTHERS: &'static [(&'static str, &'static str)] = &[];
 }
 
-/// One of a few texts. An empty text is as good as nothing.
+/// One of a few strings. The empty string counts as absent.
 pub struct OneOf<C>(PhantomData<C>);
 
 impl<C: Choice> ValueType for OneOf<C> {
@@ -31,7 +31,7 @@ impl<C: Choice> ValueType for OneOf<C> {
     }
 }
 
-/// Which of these names a text is.
+/// The index of the name that is written.
 fn chosen(
     cx: &mut DecodeContext<'_>,
     key: &str,
@@ -55,7 +55,7 @@ fn chosen(
     chosen
 }
 
-/// Texts in words: `"a", "b" or "c"`.
+/// Joins names as alternatives: `"a", "b" or "c"`.
 #[must_use]
 pub fn listed(names: &[&str]) -> String {
     let quoted: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
@@ -101,10 +101,10 @@ impl Choice for OnUnhealthy {
     const VALUES: &'static [Self] = &[Self::Report, Self::Restart];
 }
 
-/// The scheme of Consul's address.
+/// The scheme of the address of Consul.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
-    /// In the clear.
+    /// Not encrypted.
     Http,
     /// Encrypted.
     Https,
@@ -117,7 +117,7 @@ impl Choice for Scheme {
 
 /// The type of a metric (T2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "they are Prometheus' own four types")]
+#[expect(missing_docs, reason = "the types of Prometheus")]
 pub enum MetricType {
     Counter,
     Gauge,
@@ -130,7 +130,7 @@ impl Choice for MetricType {
     const VALUES: &'static [Self] = &[Self::Counter, Self::Gauge, Self::Histogram, Self::Summary];
 }
 
-/// Where the log goes: `stdout`, `stderr`, or a file (L1).
+/// The output of the log: `stdout`, `stderr` or a file (L1).
 pub struct LogOutput;
 
 impl ValueType for LogOutput {

@@ -13,16 +13,16 @@ impl ValueType for Exec {
     type Value = Command;
     const SHAPE: Shape = Shape::Command;
     fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<Command> {
-        const HELP: &str = "write the program and its arguments as one text, or as a list of texts";
+        const HELP: &str = "write the program and its arguments as one string, or as a list of strings";
         let mut words = match &node.value {
             Value::String(text) => {
                 let words = command::split(text);
                 if let Some(word) = words.iter().skip(1).find(|word| is_meant_for_a_shell(word)) {
-                    let message = format!("`{key}` is not read by a shell: `{word}` is an argument as it is");
+                    let message = format!("`{key}` is not run by a shell: `{word}` is passed as an argument");
                     cx.warn(
                         node.span,
                         message,
-                        "write a list of arguments, or [\"sh\", \"-c\", \"…\"] for a shell",
+                        "write a list of arguments, or use a shell: [\"sh\", \"-c\", \"…\"]",
                     );
                 }
                 words
@@ -40,11 +40,15 @@ impl ValueType for Exec {
             }
         };
         if words.first().is_none_or(String::is_empty) {
-            cx.error(node.span, format!("`{key}` names no program"), HELP);
+            cx.error(node.span, format!("`{key}` has no program"), HELP);
             return None;
         }
         if words.iter().any(|word| word.contains('\0')) {
-            cx.error(node.span, format!("`{key}` holds a NUL byte, which no argument can"), "");
+            cx.error(
+                node.span,
+                format!("`{key}` contains a NUL byte, which is not allowed in arguments"),
+                "",
+            );
             return None;
         }
         let program = words.remove(0);
@@ -52,7 +56,7 @@ impl ValueType for Exec {
     }
 }
 
-/// Whether a word of a command that was split at spaces was probably not meant to be one.
+/// Returns true if a word of a split command was probably written for a shell.
 fn is_meant_for_a_shell(word: &str) -> bool {
     word.starts_with(['\'', '"']) || matches!(word, "&&" | "||" | "|" | ";" | "&" | ">" | ">>" | "<" | "2>&1")
 }
@@ -63,11 +67,11 @@ fn argument(cx: &mut DecodeContext<'_>, key: &str, item: &Node) -> Option<String
         Value::Number(number) => Some(number.to_text()),
         Value::Bool(flag) => Some(flag.to_string()),
         Value::Null | Value::List(_) | Value::Object(_) => {
-            let message = format!("an argument in `{key}` must be text, not {}", found(item));
+            let message = format!("an argument in `{key}` must be a string, not {}", found(item));
             let help = match item.value {
                 Value::Null => "remove it, or write \"\" for an empty argument",
                 Value::List(_) => "write the program and all its arguments as one list",
-                _ => "write each argument as a text in quotes",
+                _ => "write each argument as a string in quotes",
             };
             cx.error(item.span, message, help);
             None

@@ -1,4 +1,4 @@
-//! How a process is run, restarted and stopped: counts, accounts, modes, limits, signals.
+//! Settings of a process: restarts, users and groups, modes, resource limits, signals.
 
 use containerpilot_core::plan::{Limit, Principal, Resource, Restarts, Signal};
 
@@ -6,7 +6,7 @@ use super::number::{parse_whole, whole};
 use crate::decode::{DecodeContext, Shape, ValueType, found};
 use crate::json5::{Node, Value};
 
-/// How often a job runs again (W6).
+/// The number of restarts of a job (W6).
 pub struct RestartLimit;
 
 impl ValueType for RestartLimit {
@@ -23,7 +23,7 @@ impl ValueType for RestartLimit {
         let limit = count.and_then(|count| u64::try_from(count).ok()).map(Restarts::Limited);
         if limit.is_none() {
             let message =
-                format!("`{key}` must be a whole number, \"never\" or \"unlimited\", not {}", found(node));
+                format!("`{key}` must be an integer, \"never\" or \"unlimited\", not {}", found(node));
             let others = [
                 ("always", "unlimited"),
                 ("forever", "unlimited"),
@@ -44,7 +44,7 @@ impl ValueType for RestartLimit {
             };
             let help = match near {
                 Some(near) => format!("did you mean \"{near}\"?"),
-                None => "the number is how many times the job runs again after its first run".to_owned(),
+                None => "a number is the number of runs after the first one".to_owned(),
             };
             cx.error(node.span, message, help);
         }
@@ -84,13 +84,13 @@ impl ValueType for Mode {
                 let octal = !digits.is_empty() && digits.bytes().all(|byte| (b'0'..=b'7').contains(&byte));
                 octal.then(|| u16::from_str_radix(digits, 8).ok()).flatten()
             }
-            // A bare number has no octal form in JSON5, so it can only be a mistake: 644 is not 0o644.
+            // JSON5 has no octal numbers, so that a number can only be a mistake: 644 is not 0o644.
             _ => None,
         };
         let bits = bits.filter(|bits| *bits <= 0o777);
         if bits.is_none() {
             let message = format!("`{key}` must be octal digits in quotes, not {}", found(node));
-            cx.error(node.span, message, format!("write for example {key}: \"0640\""));
+            cx.error(node.span, message, format!("for example: {key}: \"0640\""));
         }
         bits
     }
@@ -99,7 +99,7 @@ impl ValueType for Mode {
 /// Resource limits by name (P9): `{ nofile: 1024, core: "unlimited", nproc: [100, 200] }`.
 pub struct Limits;
 
-/// The names of the resources, as `ulimit` and `prlimit` know them.
+/// The names of the resources, as in `prlimit`.
 pub const RESOURCES: [(&str, Resource); 16] = [
     ("as", Resource::As),
     ("core", Resource::Core),
@@ -139,8 +139,9 @@ impl ValueType for Limits {
             let (soft, hard) = match &member.value.value {
                 Value::List(pair) => {
                     let [soft, hard] = pair.as_slice() else {
-                        let message = format!("`{}` must be one limit, or a soft and a hard one", member.key);
-                        cx.error(member.value.span, message, "write for example nofile: [1024, 4096]");
+                        let message =
+                            format!("`{}` must be one limit, or a soft and a hard limit", member.key);
+                        cx.error(member.value.span, message, "for example: nofile: [1024, 4096]");
                         continue;
                     };
                     (one(cx, soft)?, one(cx, hard)?)
@@ -151,7 +152,7 @@ impl ValueType for Limits {
                 }
             };
             if soft.unwrap_or(u64::MAX) > hard.unwrap_or(u64::MAX) {
-                let message = format!("the soft limit of `{}` is above the hard one", member.key);
+                let message = format!("the soft limit of `{}` is larger than the hard limit", member.key);
                 cx.error(member.value.span, message, "write [soft, hard]");
                 continue;
             }
@@ -162,7 +163,7 @@ impl ValueType for Limits {
     }
 }
 
-/// A limit; the inner `None` is unlimited.
+/// Decodes a limit; the inner `None` means unlimited.
 fn limit_value(cx: &mut DecodeContext<'_>, key: &str, node: &Node) -> Option<Option<u64>> {
     let number = match &node.value {
         Value::String(text) if text == "unlimited" => return Some(None),
@@ -178,7 +179,7 @@ fn limit_value(cx: &mut DecodeContext<'_>, key: &str, node: &Node) -> Option<Opt
     limit.map(Some)
 }
 
-/// The names of signals, as `kill -l` knows them.
+/// The names of signals, as in `kill -l`.
 const SIGNALS: [(&str, u8); 31] = [
     ("HUP", 1),
     ("INT", 2),
@@ -213,7 +214,7 @@ const SIGNALS: [(&str, u8); 31] = [
     ("SYS", 31),
 ];
 
-/// The name of a signal, as [`signal_named`] reads it.
+/// The name of a signal, as accepted by [`signal_named`].
 #[must_use]
 pub fn signal_name(signal: Signal) -> String {
     let known = SIGNALS.iter().find(|(_, number)| *number == signal.0);
@@ -238,14 +239,14 @@ impl ValueType for SignalName {
             cx.error(
                 node.span,
                 format!("`{key}` must be a signal, not {}", found(node)),
-                "write for example \"SIGINT\"",
+                "for example: \"SIGINT\"",
             );
         }
         signal
     }
 }
 
-/// The signal of that name or number.
+/// The signal with a name or number.
 #[must_use]
 pub fn signal_named(text: &str) -> Option<Signal> {
     let upper = text.to_ascii_uppercase();
