@@ -28,7 +28,7 @@ pub enum Effect {
         /// The signal.
         signal: Signal,
         /// Why.
-        purpose: Purpose,
+        reason: KillReason,
     },
     /// Send SIGKILL to the orphaned process group of a run that has exited (P4).
     KillRemains {
@@ -91,21 +91,21 @@ pub enum Effect {
 /// Why a signal is sent. The runtime ignores it; tests use it to judge whether the signal was right, since SIGKILL may
 /// also be a job's stop signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
+pub enum KillReason {
     /// The job stops (S2).
     Stop,
     /// The run is unhealthy and is restarted (H8).
-    Replace,
+    Unhealthy,
     /// The run has reached its timeout (P5, W4).
     Timeout,
     /// The run did not exit after its stop signal.
-    KillAfterTimeout,
+    StopTimeout,
     /// All jobs are killed (S1, S4).
-    Everything,
+    KillAll,
     /// A user asked for it (X2).
     ByHand,
     /// Signals are forwarded to the main program (S7).
-    PassedOn,
+    Forwarded,
 }
 
 /// The desired state of a service in the catalog.

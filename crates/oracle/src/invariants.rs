@@ -383,7 +383,7 @@ impl<'a> Witness<'a> {
     fn see_effect(&mut self, effect: &Effect, phase: Phase) -> Check {
         match effect {
             Effect::Spawn { job, run, environment } => self.see_spawn(job.index(), *run, environment),
-            Effect::Kill { run, signal, purpose } => self.see_signal(*run, *signal, *purpose, phase),
+            Effect::Kill { run, signal, reason } => self.see_signal(*run, *signal, *reason, phase),
             Effect::KillRemains { run } => self.see_kill_remains(*run, phase),
             Effect::RunCheck { job, check, run, .. } => self.see_check(job.index(), check.index(), *run),
             Effect::CancelCheck { run } => self.see_cancel(*run),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use containerpilot_core::effect::{Effect, Purpose, Wanted};
+use containerpilot_core::effect::{Effect, KillReason, Wanted};
 use containerpilot_core::event::{Code, Source, UserSignal};
 use containerpilot_core::ids::{CheckRun, JobIx, RunId, WatchIx};
 use containerpilot_core::input::{ExitStatus, Input, Instance};
@@ -275,7 +275,7 @@ fn s2_a_process_that_was_stopped_before_it_was_there_does_not_enter_the_catalog(
     bench.at(0, Input::Ready);
     bench.at(1, TERM);
     let effects = bench.started(1);
-    assert_eq!(effects, [Effect::Kill { run: RunId(1), signal: Signal::TERM, purpose: Purpose::Stop }]);
+    assert_eq!(effects, [Effect::Kill { run: RunId(1), signal: Signal::TERM, reason: KillReason::Stop }]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use containerpilot_core::effect::{Effect, Purpose};
+use containerpilot_core::effect::{Effect, KillReason};
 use containerpilot_core::event::Code;
 use containerpilot_core::ids::{CheckRun, EventId, JobIx, RunId};
 use containerpilot_core::input::Input;
@@ -307,13 +307,13 @@ impl Player<'_> {
                     self.checks.remove(run);
                 }
             }
-            Effect::Kill { run, signal, purpose } => {
+            Effect::Kill { run, signal, reason } => {
                 let Some((name, _)) = self.jobs.get(run).cloned() else { return };
-                if *purpose == Purpose::Everything {
+                if *reason == KillReason::KillAll {
                     self.course.killed.push((self.world.now(), name.to_string()));
                 }
                 let what = if *signal == Signal::KILL { What::Killed } else { What::Sent(signal.0) };
-                self.write(&name, what, None, purpose_of(*purpose).to_owned());
+                self.write(&name, what, None, purpose_of(*reason).to_owned());
             }
             Effect::Log(entry) if entry.level >= Level::Warn => {
                 let name = entry.job.and_then(|job| plan.jobs.get(job.index())).map_or("", |job| &job.name);
@@ -414,14 +414,14 @@ fn is_own(code: Code) -> bool {
     matches!(code, Code::ExitSuccess | Code::ExitFailed | Code::Healthy | Code::Unhealthy)
 }
 
-fn purpose_of(purpose: Purpose) -> &'static str {
-    match purpose {
-        Purpose::Stop => "it is to stop",
-        Purpose::Replace => "it is unhealthy, and is replaced",
-        Purpose::Timeout => "its time is over",
-        Purpose::KillAfterTimeout => "it has not ended",
-        Purpose::Everything => "everything is killed",
-        Purpose::ByHand => "by hand",
-        Purpose::PassedOn => "it is passed on",
+fn purpose_of(reason: KillReason) -> &'static str {
+    match reason {
+        KillReason::Stop => "it is to stop",
+        KillReason::Unhealthy => "it is unhealthy, and is replaced",
+        KillReason::Timeout => "its time is over",
+        KillReason::StopTimeout => "it has not ended",
+        KillReason::KillAll => "everything is killed",
+        KillReason::ByHand => "by hand",
+        KillReason::Forwarded => "it is passed on",
     }
 }

@@ -17,7 +17,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use crate::effect::{Effect, Purpose};
+use crate::effect::{Effect, KillReason};
 use crate::event::{Code, Source};
 use crate::ids::{EventId, JobIx};
 use crate::plan::diff::{JobChange, Moves, PlanDiff};
@@ -71,7 +71,7 @@ impl Core {
                 let timeout = fmt_duration(timeout);
                 let message = format_args!("did not stop within {timeout} for the reload, sending SIGKILL");
                 self.log(Level::Warn, Some(job), message);
-                self.kill(job, Purpose::KillAfterTimeout);
+                self.kill(job, KillReason::StopTimeout);
             }
         }
     }

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
 
-use crate::effect::{Effect, Purpose};
+use crate::effect::{Effect, KillReason};
 use crate::event::Code;
 use crate::ids::{JobIx, RunId};
 use crate::plan::{Level, Role};
@@ -93,7 +93,7 @@ impl Core {
         self.phase = Phase::Killing;
         self.timers.cancel(&mut self.shutdown_timer);
         for job in self.all_jobs() {
-            self.kill(job, Purpose::Everything);
+            self.kill(job, KillReason::KillAll);
         }
         self.kill_all_orphans();
         self.shutdown_timer = Some(self.timers.set(self.now + KILL_TIMEOUT, TimerKind::KillTimeout));

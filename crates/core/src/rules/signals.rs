@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use crate::effect::Purpose;
+use crate::effect::KillReason;
 use crate::event::{Code, Source, UserSignal};
 use crate::plan::{Level, Plan, Role, Signal};
 use crate::state::job::State;
@@ -99,10 +99,10 @@ impl Core {
         let main = self.all_jobs().find(|job| self.planned(*job).role == Role::Main);
         let Some(job) = main else { return };
         match self.job(job).state() {
-            State::Running => self.send_signal(job, signal, Purpose::PassedOn),
+            State::Running => self.send_signal(job, signal, KillReason::Forwarded),
             State::Complete => {}
             State::Waiting | State::Starting | State::Delaying => {
-                self.job_mut(job).signals_at_start.push((signal, Purpose::PassedOn));
+                self.job_mut(job).signals_at_start.push((signal, KillReason::Forwarded));
             }
         }
     }
