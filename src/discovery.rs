@@ -133,7 +133,7 @@ impl Discovery {
         let is_there = |ix: &JobIx| plan.jobs.get(ix.index()).is_some_and(has);
         let anywhere = || plan.jobs.iter().position(has).map(JobIx::at);
         let job = Some(job).filter(is_there).or_else(anywhere)?;
-        Some(Input::Withdrawn { job })
+        Some(Input::Deregistered { job })
     }
 
     /// Tells that a service is still healthy (H6).

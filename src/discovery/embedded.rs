@@ -27,7 +27,7 @@ impl Embedded {
             answers.extend(self.seen_by(plan, |watch| watch.name == service.name));
         }
         if wanted == Wanted::Absent {
-            answers.push(Input::Withdrawn { job });
+            answers.push(Input::Deregistered { job });
         }
         answers
     }

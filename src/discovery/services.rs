@@ -125,7 +125,7 @@ impl Keeper {
     }
 
     fn tell_withdrawn(&mut self) {
-        if self.machine.take_withdrawn() {
+        if self.machine.take_deregistered() {
             self.shared.sender.send(LoopMessage::Withdrawn(self.definition.service.id.clone(), self.job));
             // Whoever is not wanted there does not care whether Consul is.
             if self.machine.is_settled() {

@@ -51,7 +51,7 @@ pub enum Effect {
         /// The check's run.
         run: CheckRun,
     },
-    /// The desired state of a job's service in the catalog has changed (D5). `Withdrawn` follows when a service has
+    /// The desired state of a job's service in the catalog has changed (D5). `Deregistered` follows when a service has
     /// become absent.
     Advertise {
         /// The job.

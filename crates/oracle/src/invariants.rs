@@ -340,7 +340,7 @@ impl<'a> Witness<'a> {
                 self.maintenance = !self.maintenance;
             }
             Input::Instances { watch, instances } => self.see_instances(watch.index(), instances),
-            Input::Withdrawn { job } => self.see_withdrawn(job.index()),
+            Input::Deregistered { job } => self.see_withdrawn(job.index()),
             Input::Command { .. }
             | Input::Ready
             | Input::OutOfMemory { .. }

@@ -62,7 +62,7 @@ impl Placid {
                     }
                     Effect::RunCheck { run, .. } => inputs.push_back(passed(run)),
                     Effect::Advertise { job, wanted: Wanted::Absent } => {
-                        inputs.push_back(Input::Withdrawn { job });
+                        inputs.push_back(Input::Deregistered { job });
                     }
                     Effect::Replanned { moves, .. } => {
                         self.running = std::mem::take(&mut self.running)

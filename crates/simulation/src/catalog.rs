@@ -116,7 +116,7 @@ impl Catalog {
             Step::Wait(Some(until)) => news.push(News::Wake(id.to_owned(), until)),
             Step::Wait(None) | Step::Over => {}
         }
-        if keeper.machine.take_withdrawn() {
+        if keeper.machine.take_deregistered() {
             news.push(News::Withdrawn(keeper.job));
         }
         news

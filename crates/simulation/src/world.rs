@@ -246,7 +246,7 @@ impl<'a> World<'a> {
                     self.add_at(until, Coming::Overdue(id));
                 }
                 News::Withdrawn(job) => {
-                    self.add(Duration::ZERO, Coming::Input(Input::Withdrawn { job }));
+                    self.add(Duration::ZERO, Coming::Input(Input::Deregistered { job }));
                 }
                 News::Changed(id, status) => {
                     let plan = Arc::clone(&self.plan);

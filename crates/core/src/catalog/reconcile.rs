@@ -282,7 +282,7 @@ impl Reconciler {
     }
 
     /// Returns true once after the service was deregistered, or deregistering has failed.
-    pub fn take_withdrawn(&mut self) -> bool {
+    pub fn take_deregistered(&mut self) -> bool {
         core::mem::take(&mut self.withdrawn)
     }
 

@@ -91,7 +91,7 @@ impl Core {
             | Input::Exited { .. }
             | Input::OutOfMemory { .. }
             | Input::CheckDone { .. }
-            | Input::Withdrawn { .. }
+            | Input::Deregistered { .. }
             | Input::Tick => false,
         }
     }
@@ -108,7 +108,7 @@ impl Core {
             Input::CheckDone { check, result } => self.check_done(check, result),
             Input::Instances { watch, instances } => self.instances(watch, instances),
             Input::Signal(signal) => self.signal(signal),
-            Input::Withdrawn { job } => self.deregistered(job),
+            Input::Deregistered { job } => self.deregistered(job),
             Input::Command { id, command } => self.request(id, command),
             Input::Tick => {}
         }

@@ -182,15 +182,15 @@ fn d5_a_request_leaves_time_for_another_within_the_ttl() {
 #[test]
 fn s2_that_a_service_is_out_is_said_once() {
     let mut talk = Talk::passing();
-    assert!(!talk.service.take_withdrawn());
+    assert!(!talk.service.take_deregistered());
     talk.want(Wanted::Absent);
-    assert!(!talk.service.take_withdrawn());
+    assert!(!talk.service.take_deregistered());
     talk.asks(Request::Deregister, Outcome::Done);
-    assert!(talk.service.take_withdrawn());
-    assert!(!talk.service.take_withdrawn());
+    assert!(talk.service.take_deregistered());
+    assert!(!talk.service.take_deregistered());
     talk.rests();
     talk.want(Wanted::Absent);
-    assert!(talk.service.take_withdrawn(), "and again at once to whoever asks again");
+    assert!(talk.service.take_deregistered(), "and again at once to whoever asks again");
 }
 
 #[test]
@@ -198,10 +198,10 @@ fn s2_nobody_waits_for_a_catalog_that_does_not_let_go_but_it_is_tried_again() {
     let mut talk = Talk::passing();
     talk.want(Wanted::Absent);
     talk.asks(Request::Deregister, Outcome::Failed);
-    assert!(talk.service.take_withdrawn());
+    assert!(talk.service.take_deregistered());
     talk.waits();
     talk.asks(Request::Deregister, Outcome::Forgotten);
-    assert!(!talk.service.take_withdrawn());
+    assert!(!talk.service.take_deregistered());
     talk.rests();
 }
 
@@ -212,7 +212,7 @@ fn s2_whoever_is_wanted_again_is_not_told_to_be_out() {
     assert_eq!(talk.service.next(talk.now), Step::Ask(Request::Deregister));
     talk.want(PASSING);
     talk.service.done(talk.now, Outcome::Done);
-    assert!(!talk.service.take_withdrawn());
+    assert!(!talk.service.take_deregistered());
     talk.asks(Request::Register(Status::Passing), Outcome::Done);
 }
 
@@ -222,7 +222,7 @@ fn d5_a_service_that_was_never_taken_need_not_be_taken_out() {
     talk.want(PASSING);
     talk.asks(Request::Register(Status::Passing), Outcome::Failed);
     talk.want(Wanted::Absent);
-    assert!(talk.service.take_withdrawn());
+    assert!(talk.service.take_deregistered());
     talk.rests();
 }
 
@@ -233,7 +233,7 @@ fn d5_a_registration_without_an_answer_is_undone_and_looked_after_once_more() {
     talk.asks(Request::Register(Status::Passing), Outcome::Unknown);
     talk.want(Wanted::Absent);
     talk.asks(Request::Deregister, Outcome::Done);
-    assert!(talk.service.take_withdrawn());
+    assert!(talk.service.take_deregistered());
     // The registration may have been carried out after that.
     assert!(talk.waits() <= DOUBT);
     talk.asks(Request::Deregister, Outcome::Done);

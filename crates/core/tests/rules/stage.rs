@@ -141,7 +141,7 @@ impl Stage {
         }
         if self.catalog_answers {
             for job in gone {
-                self.input(Input::Withdrawn { job });
+                self.input(Input::Deregistered { job });
             }
         }
         if self.willing {

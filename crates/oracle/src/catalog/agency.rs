@@ -209,7 +209,7 @@ impl Agency {
     }
 
     /// Whether the service has left since it was last wanted out, or cannot be got out. Said once.
-    pub fn take_withdrawn(&mut self) -> bool {
+    pub fn take_deregistered(&mut self) -> bool {
         std::mem::take(&mut self.withdrawn)
     }
 
@@ -272,7 +272,7 @@ impl Agency {
     }
 
     fn hear(&mut self) -> Result<(), String> {
-        if self.machine.take_withdrawn() {
+        if self.machine.take_deregistered() {
             if self.wanted != Wanted::Absent {
                 return Err("S2: it is said to be out although it is wanted".into());
             }
