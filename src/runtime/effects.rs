@@ -51,7 +51,7 @@ impl EffectExecutor {
                 answers.push_back(self.spawn(plan, job, run, &environment));
             }
             Effect::Kill { run, signal, reason: _ } => self.kill(Owner::Run(run), signal),
-            Effect::KillRemains { run } => self.reaper.kill_remains(run),
+            Effect::KillOrphans { run } => self.reaper.kill_remains(run),
             Effect::RunCheck { job, check, run, environment } => {
                 if let Some(result) = self.check(plan, (job, check), run, &environment) {
                     answers.push_back(Input::CheckDone { check: run, result });

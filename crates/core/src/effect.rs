@@ -31,7 +31,7 @@ pub enum Effect {
         reason: KillReason,
     },
     /// Send SIGKILL to the orphaned process group of a run that has exited (P4).
-    KillRemains {
+    KillOrphans {
         /// The run.
         run: RunId,
     },

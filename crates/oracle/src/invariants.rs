@@ -272,7 +272,7 @@ impl<'a> Witness<'a> {
         let after = std::mem::take(&mut self.between);
         let phase = core.phase();
         let most = 60 + 40 * self.plan.jobs.len().max(self.before.len());
-        let remains = effects.iter().filter(|effect| matches!(effect, Effect::KillRemains { .. })).count();
+        let remains = effects.iter().filter(|effect| matches!(effect, Effect::KillOrphans { .. })).count();
         if effects.len() - remains > most {
             return Err(self.says("core", format!("{} effects in one step", effects.len())));
         }
@@ -384,7 +384,7 @@ impl<'a> Witness<'a> {
         match effect {
             Effect::Spawn { job, run, environment } => self.see_spawn(job.index(), *run, environment),
             Effect::Kill { run, signal, reason } => self.see_signal(*run, *signal, *reason, phase),
-            Effect::KillRemains { run } => self.see_kill_remains(*run, phase),
+            Effect::KillOrphans { run } => self.see_kill_remains(*run, phase),
             Effect::RunCheck { job, check, run, .. } => self.see_check(job.index(), check.index(), *run),
             Effect::CancelCheck { run } => self.see_cancel(*run),
             Effect::Advertise { job, wanted } => self.see_advertise(job.index(), *wanted),

@@ -343,7 +343,7 @@ impl<'a> World<'a> {
             Effect::Advertise { job, wanted } => self.advertise(*job, *wanted),
             Effect::Heartbeat { job } => self.heartbeat(*job),
             Effect::Replanned { moves, .. } => self.replan(moves, witness),
-            Effect::KillRemains { .. } | Effect::Reply { .. } | Effect::Log(_) | Effect::Exit { .. } => {}
+            Effect::KillOrphans { .. } | Effect::Reply { .. } | Effect::Log(_) | Effect::Exit { .. } => {}
         }
         Ok(())
     }

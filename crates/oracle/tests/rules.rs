@@ -163,7 +163,7 @@ fn p4_what_is_left_of_a_group_does_not_outlive_the_supervisor() {
     bench.at(0, Input::Ready);
     bench.started(1);
     let effects = bench.at(10, Input::Exited { run: RunId(1), status: ExitStatus::Code(0), orphans: true });
-    assert!(effects.contains(&Effect::KillRemains { run: RunId(1) }));
+    assert!(effects.contains(&Effect::KillOrphans { run: RunId(1) }));
     assert_eq!(exits(&effects), Some(0));
 }
 

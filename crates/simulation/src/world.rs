@@ -375,7 +375,7 @@ impl<'a> World<'a> {
                 self.hear(news);
             }
             Effect::Replanned { plan, moves } => self.replanned(plan, moves),
-            Effect::KillRemains { .. } | Effect::Reply { .. } | Effect::Log(_) | Effect::Exit { .. } => {}
+            Effect::KillOrphans { .. } | Effect::Reply { .. } | Effect::Log(_) | Effect::Exit { .. } => {}
         }
     }
 

@@ -104,7 +104,7 @@ impl Core {
         let mut timer = self.orphaned_groups.remove(&run);
         if timer.is_some() {
             self.timers.cancel(&mut timer);
-            self.effects.push(Effect::KillRemains { run });
+            self.effects.push(Effect::KillOrphans { run });
         }
     }
 

@@ -105,7 +105,7 @@ impl Stage {
                     let name = self.runs.iter().find(|(id, _)| *id == run).map_or("gone", |(_, name)| name);
                     self.said.push(format!("kill {name} {}", signal.0));
                 }
-                Effect::KillRemains { .. } => self.said.push("kill remains".into()),
+                Effect::KillOrphans { .. } => self.said.push("kill remains".into()),
                 Effect::RunCheck { job, check, run, .. } => {
                     let name = self.core.plan().jobs[job.index()].health.as_ref().unwrap().checks
                         [check.index()]
