@@ -73,7 +73,7 @@ impl EffectExecutor {
                 Err(answer) => self.queries.reply(id, answer),
             },
             // The loop has seen to it.
-            Effect::Replanned { plan: _, moves: _ } => {}
+            Effect::PlanReplaced { plan: _, moves: _ } => {}
             Effect::Log(entry) => self.log(plan, &entry),
             Effect::Exit { code } => return ControlFlow::Break(code),
         }

@@ -73,7 +73,7 @@ pub enum Effect {
     },
     /// Another plan is in force (R3). Indices in earlier effects refer to the old plan, indices in later effects to the
     /// new one. State that the runtime keeps by index, and inputs it has queued, must be translated with `moves`.
-    Replanned {
+    PlanReplaced {
         /// The new plan.
         plan: Arc<Plan>,
         /// Where the jobs and watches of the old plan are.

@@ -212,7 +212,7 @@ impl<'a> Witness<'a> {
         let new = effects.get(self.effects_seen..).unwrap_or_default();
         self.effects_seen = effects.len();
         if let Some(moves) = new.iter().find_map(|effect| match effect {
-            Effect::Replanned { moves, .. } => Some(moves),
+            Effect::PlanReplaced { moves, .. } => Some(moves),
             _ => None,
         }) {
             self.change_places(moves, core)?;
@@ -403,7 +403,7 @@ impl<'a> Witness<'a> {
                 }
                 Ok(())
             }
-            Effect::Replanned { .. } => Ok(()),
+            Effect::PlanReplaced { .. } => Ok(()),
             Effect::Exit { code } => self.see_exit(*code),
         }
     }

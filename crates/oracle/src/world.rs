@@ -342,7 +342,7 @@ impl<'a> World<'a> {
             Effect::CancelCheck { run } => self.cancel(*run),
             Effect::Advertise { job, wanted } => self.advertise(*job, *wanted),
             Effect::Heartbeat { job } => self.heartbeat(*job),
-            Effect::Replanned { moves, .. } => self.replan(moves, witness),
+            Effect::PlanReplaced { moves, .. } => self.replan(moves, witness),
             Effect::KillOrphans { .. } | Effect::Reply { .. } | Effect::Log(_) | Effect::Exit { .. } => {}
         }
         Ok(())

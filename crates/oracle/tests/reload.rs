@@ -64,7 +64,7 @@ impl Placid {
                     Effect::Advertise { job, wanted: Wanted::Absent } => {
                         inputs.push_back(Input::Deregistered { job });
                     }
-                    Effect::Replanned { moves, .. } => {
+                    Effect::PlanReplaced { moves, .. } => {
                         self.running = std::mem::take(&mut self.running)
                             .into_iter()
                             .filter_map(|(run, job)| Some((run, moves.job(job)?)))

@@ -164,7 +164,7 @@ impl Player<'_> {
             let notes = self.world.take_notes();
             self.take_notes(notes);
         }
-        if effects.iter().any(|effect| matches!(effect, Effect::Replanned { .. })) {
+        if effects.iter().any(|effect| matches!(effect, Effect::PlanReplaced { .. })) {
             self.list_jobs();
         }
         if !quiet {
@@ -290,7 +290,7 @@ impl Player<'_> {
     fn write_effect(&mut self, effect: &Effect) {
         let plan = Arc::clone(&self.plan);
         match effect {
-            Effect::Replanned { plan, .. } => self.plan = Arc::clone(plan),
+            Effect::PlanReplaced { plan, .. } => self.plan = Arc::clone(plan),
             Effect::Spawn { job, run, .. } => self.spawned(*job, *run),
             Effect::RunCheck { job, run, .. } => {
                 if let Some(job) = plan.jobs.get(job.index()) {

@@ -374,7 +374,7 @@ impl<'a> World<'a> {
                 let news = self.catalog.heartbeat(&plan, *job, self.now, self.away());
                 self.hear(news);
             }
-            Effect::Replanned { plan, moves } => self.replanned(plan, moves),
+            Effect::PlanReplaced { plan, moves } => self.replanned(plan, moves),
             Effect::KillOrphans { .. } | Effect::Reply { .. } | Effect::Log(_) | Effect::Exit { .. } => {}
         }
     }

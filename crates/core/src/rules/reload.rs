@@ -5,7 +5,7 @@
 //!    replaces the plan that is waited for; all requests get the same answer (R4).
 //! 2. When the last of them is complete and no event is queued, the [`PlanState`] is replaced in one instant, and
 //!    everything that continues is moved into it. A [`JobIx`] is always an index of the plan in force: effects before
-//!    [`Effect::Replanned`] use the old indices, effects after it the new ones.
+//!    [`Effect::PlanReplaced`] use the old indices, effects after it the new ones.
 //!
 //! Then `startup` is sent to jobs that are new or changed, or were unreachable before they ever ran. They are also told
 //! what holds already and will not be sent again, such as that another job is healthy or has exited. So a reload leads
@@ -154,7 +154,7 @@ impl Core {
         self.move_sources(&old, &diff.moves);
         self.clear_unknown_conditions(&diff.moves, &begins);
         let plan = Arc::clone(&self.plan_state.plan);
-        self.effects.push(Effect::Replanned { plan, moves: diff.moves.clone() });
+        self.effects.push(Effect::PlanReplaced { plan, moves: diff.moves.clone() });
         self.log(Level::Info, None, format_args!("reloaded"));
         for job in &begins {
             self.set_start_timeout(*job);

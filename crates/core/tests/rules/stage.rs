@@ -126,7 +126,7 @@ impl Stage {
                     };
                     self.said.push(format!("advertise {} {wanted}", self.name(job)));
                 }
-                Effect::Replanned { .. } => self.said.push("replanned".into()),
+                Effect::PlanReplaced { .. } => self.said.push("replanned".into()),
                 Effect::Reply { answer, .. } => self.answers.push(answer),
                 Effect::Heartbeat { job } => self.said.push(format!("heartbeat {}", self.name(job))),
                 Effect::Log(entry) => {
