@@ -118,8 +118,8 @@ pub(super) fn health(snapshot: &Snapshot) -> (bool, String) {
     let healthy = |job: &&&JobOverview| job.status.healthy == Some(true) && job.status.word() != "failed";
     let well = counting.iter().filter(healthy).count();
     let (good, reason) = match overview.phase {
-        Phase::Beginning => (false, "the supervisor is not ready yet".to_owned()),
-        Phase::Stopping | Phase::Killing | Phase::Left => (false, "the supervisor is stopping".to_owned()),
+        Phase::Starting => (false, "the supervisor is not ready yet".to_owned()),
+        Phase::Stopping | Phase::Killing | Phase::Exited => (false, "the supervisor is stopping".to_owned()),
         Phase::Running if overview.maintenance => {
             (true, "there is maintenance, and no checks are made".to_owned())
         }
@@ -265,10 +265,10 @@ fn origin_name(origin: Origin) -> String {
 
 const fn phase(phase: Phase) -> &'static str {
     match phase {
-        Phase::Beginning => "beginning",
+        Phase::Starting => "beginning",
         Phase::Running => "running",
         Phase::Stopping => "stopping",
         Phase::Killing => "killing",
-        Phase::Left => "left",
+        Phase::Exited => "left",
     }
 }

@@ -130,9 +130,9 @@ impl<'a> Witness<'a> {
             plan,
             exact: !scenario.late,
             now: Time::ZERO,
-            phase_before: Phase::Beginning,
+            phase_before: Phase::Starting,
             before: Vec::new(),
-            phase: Phase::Beginning,
+            phase: Phase::Starting,
             between: Vec::new(),
             spare: Vec::new(),
             maintained: false,
@@ -232,7 +232,7 @@ impl<'a> Witness<'a> {
         if let Some(input) = input {
             self.see_input(input);
         }
-        if core.phase() != Phase::Beginning {
+        if core.phase() != Phase::Starting {
             self.see_what_was_early();
         }
         if core.phase() == Phase::Killing && self.killing.is_none() {
@@ -277,7 +277,7 @@ impl<'a> Witness<'a> {
             return Err(self.says("core", format!("{} effects in one step", effects.len())));
         }
         let deadlines = core.deadlines();
-        if phase != Phase::Left && deadlines > self.most_deadlines() + self.remains.len() {
+        if phase != Phase::Exited && deadlines > self.most_deadlines() + self.remains.len() {
             return Err(self.says("core", format!("{deadlines} deadlines")));
         }
         self.check_answers(input, effects, &after, phase)?;
@@ -328,12 +328,12 @@ impl<'a> Witness<'a> {
             Input::Exited { run, status, orphans } => self.see_end(*run, *status, *orphans, true),
             Input::CheckDone { check, result } => self.see_check_done(*check, result.is_ok()),
             Input::Command { command: Command::Maintenance(on), .. }
-                if self.phase_before == Phase::Beginning =>
+                if self.phase_before == Phase::Starting =>
             {
                 self.maintenance = *on;
             }
             Input::Signal(Signal::USR1)
-                if self.phase_before == Phase::Beginning
+                if self.phase_before == Phase::Starting
                     && self.plan.toggle_maintenance
                     && !self.plan.pass_signals =>
             {

@@ -83,7 +83,7 @@ pub fn run(scenario: &Scenario, mut timeline: Option<&mut String>) -> Result<Cou
     let mut effects = Vec::new();
     let mut asked = 0;
     let mut last_asked = 0;
-    while core.phase() != Phase::Left {
+    while core.phase() != Phase::Exited {
         let mut next = world.next(core.next_deadline());
         while let Some(until) = next.as_ref().map(Next::at)
             && world.let_agents_work(until, &witness)?

@@ -214,7 +214,7 @@ fn r3_a_reload_ends_where_a_start_with_the_new_plan_does() {
         }
         compared += 1;
         world.tell(Input::Signal(Signal::TERM));
-        assert_eq!(world.core.phase(), Phase::Left, "schedule {nth}");
+        assert_eq!(world.core.phase(), Phase::Exited, "schedule {nth}");
     }
     assert!(compared > 1_000, "only {compared} were compared");
 }

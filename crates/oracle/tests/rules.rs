@@ -351,7 +351,7 @@ fn s7_signals_before_the_process_is_there_are_all_passed_on_in_order() {
     assert_eq!(killed(&bench.started(1)), [10, 15, 1]);
     let effects = bench
         .at(4, Input::Exited { run: RunId(1), status: ExitStatus::Signal(Signal::TERM), orphans: false });
-    assert_eq!((exits(&effects), bench.core.phase()), (Some(143), Phase::Left));
+    assert_eq!((exits(&effects), bench.core.phase()), (Some(143), Phase::Exited));
 }
 
 #[test]

@@ -79,7 +79,7 @@ impl Player<'_> {
     fn play(&mut self, end: Time) {
         let (mut moment, mut at_once) = (Time::ZERO, 0);
         let mut asked = 0;
-        while self.core.phase() != Running::Left && self.course.cut.is_none() {
+        while self.core.phase() != Running::Exited && self.course.cut.is_none() {
             let deadline = self.core.next_deadline().map(|at| at.max(self.world.now()));
             let next = match (self.world.next(), deadline) {
                 (Some(coming), Some(deadline)) => Some(coming.min(deadline)),

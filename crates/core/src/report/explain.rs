@@ -81,7 +81,7 @@ impl Core {
         let (planned, state) = (self.planned(job), self.job(job));
         let name = &planned.name;
         match (state.state(), state.stop_stage()) {
-            _ if self.phase == Phase::Beginning => {
+            _ if self.phase == Phase::Starting => {
                 format!("{name} has not begun: the supervisor is not ready")
             }
             (State::Complete, _) => format!("{name} {}", self.how_it_ended(job)),

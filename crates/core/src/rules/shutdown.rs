@@ -84,7 +84,7 @@ impl Core {
 
     /// S4: kills every remaining process, hooks included.
     pub(crate) fn kill_all(&mut self, why: fmt::Arguments<'_>) {
-        if matches!(self.phase, Phase::Killing | Phase::Left) {
+        if matches!(self.phase, Phase::Killing | Phase::Exited) {
             return;
         }
         let count = self.plan_state.incomplete;
@@ -118,7 +118,7 @@ impl Core {
     /// Exits. No orphaned process outlives the supervisor (P4, S4).
     pub(crate) fn exit_supervisor(&mut self) {
         self.kill_all_orphans();
-        self.phase = Phase::Left;
+        self.phase = Phase::Exited;
         self.effects.push(Effect::Exit { code: self.exit_code() });
     }
 }

@@ -74,7 +74,7 @@ impl Core {
     /// requested does not count as the second, and neither does the same request twice.
     fn stop_signal(&mut self, signal: Signal) {
         match (self.phase, self.stop_signal) {
-            (Phase::Beginning | Phase::Running, _) => {
+            (Phase::Starting | Phase::Running, _) => {
                 self.log(Level::Info, None, format_args!("received {signal}, shutting down"));
                 self.exit_successfully();
                 self.stop_signal = Some((signal, self.now));
@@ -90,7 +90,7 @@ impl Core {
             (Phase::Stopping, Some(_)) => {
                 self.kill_all(format_args!("received a second stop signal ({signal})"));
             }
-            (Phase::Killing | Phase::Left, _) => {}
+            (Phase::Killing | Phase::Exited, _) => {}
         }
     }
 

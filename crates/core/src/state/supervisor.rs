@@ -24,7 +24,7 @@ use crate::time::Time;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// `startup` has not been sent.
-    Beginning,
+    Starting,
     /// Normal operation.
     Running,
     /// All jobs are being stopped.
@@ -32,7 +32,7 @@ pub enum Phase {
     /// All jobs were sent SIGKILL.
     Killing,
     /// The exit code was returned.
-    Left,
+    Exited,
 }
 
 /// A supervisor: its plan, and the state of everything in it.
@@ -109,7 +109,7 @@ impl Core {
         Self {
             plan_state: PlanState::new(plan),
             now: Time::ZERO,
-            phase: Phase::Beginning,
+            phase: Phase::Starting,
             maintenance: false,
             timers: Timers::default(),
             shutdown_timer: None,
@@ -167,7 +167,7 @@ impl Core {
     /// When the core must be called again even if nothing happens.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Time> {
-        if self.phase == Phase::Left { None } else { self.timers.next() }
+        if self.phase == Phase::Exited { None } else { self.timers.next() }
     }
 
     /// The name of an event's source, as in a configuration.
@@ -224,7 +224,7 @@ impl Core {
 
     /// Returns true if no shutdown has started.
     pub(crate) fn is_before_shutdown(&self) -> bool {
-        matches!(self.phase, Phase::Beginning | Phase::Running)
+        matches!(self.phase, Phase::Starting | Phase::Running)
     }
 
     pub(crate) fn set_timer(&mut self, job: JobIx, after: core::time::Duration, timer: JobTimer) -> TimerId {

@@ -203,7 +203,7 @@ impl Witness<'_> {
     pub(super) fn check_health(&mut self, job: usize, status: &JobStatus, phase: Phase) -> Check {
         let Some(health) = &self.plan.jobs[job].health else { return Ok(()) };
         let (model, seen) = (&self.jobs[job], &self.seen[job]);
-        if !self.exact || phase == Phase::Left {
+        if !self.exact || phase == Phase::Exited {
             return Ok(());
         }
         if status.healthy != model.verdict && !seen.short {

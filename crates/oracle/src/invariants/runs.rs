@@ -23,7 +23,7 @@ impl Witness<'_> {
         if planned.exec.is_none() {
             return self.broken("W11", job, "it has nothing to run");
         }
-        if self.phase_before == Phase::Beginning && self.startup.is_none() && self.shutdown.is_none() {
+        if self.phase_before == Phase::Starting && self.startup.is_none() && self.shutdown.is_none() {
             return self.broken("E4", job, "it runs before the startup");
         }
         if self.phase == Phase::Killing {
@@ -196,7 +196,7 @@ impl Witness<'_> {
         let Some(due) = self.remains.remove(&run) else {
             return Err(self.says("P4", format!("run {} has left nothing, or it was killed already", run.0)));
         };
-        let ending = matches!(phase, Phase::Killing | Phase::Left);
+        let ending = matches!(phase, Phase::Killing | Phase::Exited);
         if due > self.now && !ending {
             return Err(self.says("P4", format!("what is left of run {} is killed too early", run.0)));
         }
@@ -210,7 +210,7 @@ impl Witness<'_> {
             return Ok(());
         }
         if let Some((run, due)) = self.remains.iter().find(|(_, due)| **due < self.now)
-            && phase != Phase::Left
+            && phase != Phase::Exited
         {
             return Err(self.says("P4", format!("what is left of run {} should be dead, {due:?}", run.0)));
         }

@@ -109,7 +109,7 @@ impl Witness<'_> {
         });
         let stop_time = self.shutdown.is_some_and(|(at, _)| at + self.plan.stop_timeout <= self.now);
         match self.phase_before {
-            Phase::Beginning | Phase::Running if asked && self.shutdown.is_none() => {
+            Phase::Starting | Phase::Running if asked && self.shutdown.is_none() => {
                 return Err(self.says("S1", "nothing is stopped"));
             }
             Phase::Stopping if asked && counts && phase == Phase::Stopping => {
@@ -269,7 +269,7 @@ impl Witness<'_> {
 
     /// S3: what waited for the end has run.
     pub(crate) fn at_the_end(&self, core: &Core) -> Check {
-        if core.phase() != Phase::Left {
+        if core.phase() != Phase::Exited {
             return Ok(());
         }
         let Some((_, shutdown)) = self.shutdown else { return Ok(()) };
@@ -292,11 +292,11 @@ impl Witness<'_> {
     /// When nothing is left to happen, the supervisor has left, or somebody waits with good reason.
     pub(crate) fn quiet(&self, core: &Core) -> Check {
         match core.phase() {
-            Phase::Beginning => Err(self.says("E4", "nothing ever began")),
+            Phase::Starting => Err(self.says("E4", "nothing ever began")),
             Phase::Stopping | Phase::Killing => {
                 Err(self.says("S4", "it is stopping, and nothing is left to happen"))
             }
-            Phase::Running | Phase::Left => Ok(()),
+            Phase::Running | Phase::Exited => Ok(()),
         }
     }
 }
