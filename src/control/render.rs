@@ -46,7 +46,7 @@ pub(super) fn status(snapshot: &Snapshot) -> String {
         Origin::Watch(watch) => {
             format!("watch.{}", overview.watches.get(watch.index()).map_or("", |watch| watch.name.as_str()))
         }
-        Origin::Former(place) => snapshot.former.get(&place).cloned().unwrap_or_default(),
+        Origin::Removed(place) => snapshot.former.get(&place).cloned().unwrap_or_default(),
         other => origin_name(other),
     };
     json::object(|out| {
@@ -259,7 +259,7 @@ fn told(event: &Event, source: String, clock: Clock) -> Told {
 fn origin_name(origin: Origin) -> String {
     match origin {
         Origin::Signal(number) => signal_name(containerpilot_core::plan::Signal(number)),
-        Origin::Global | Origin::Job(_) | Origin::Watch(_) | Origin::Former(_) => "global".to_owned(),
+        Origin::Global | Origin::Job(_) | Origin::Watch(_) | Origin::Removed(_) => "global".to_owned(),
     }
 }
 

@@ -211,7 +211,7 @@ impl Core {
                 Origin::Watch(watch) => {
                     old.plan.watches.get(watch.index()).map(|watch| format!("watch.{}", watch.name))
                 }
-                Origin::Former(index) => removed_before.get(index as usize).cloned(),
+                Origin::Removed(index) => removed_before.get(index as usize).cloned(),
                 Origin::Global | Origin::Signal(_) => return,
             };
             let name: String = name.unwrap_or_default();
@@ -219,7 +219,7 @@ impl Core {
             if index == removed.len() {
                 removed.push(name);
             }
-            *origin = Origin::Former(u32::try_from(index).unwrap_or(u32::MAX));
+            *origin = Origin::Removed(u32::try_from(index).unwrap_or(u32::MAX));
         };
         let of_jobs = self.plan_state.jobs.iter_mut().flat_map(|job| job.events_mut());
         for event in self.journal.events_mut().chain(of_jobs) {
@@ -227,7 +227,7 @@ impl Core {
         }
         for ((mut origin, code), count) in core::mem::take(&mut self.event_counts) {
             moved(&mut origin);
-            if !matches!(origin, Origin::Former(_)) {
+            if !matches!(origin, Origin::Removed(_)) {
                 self.event_counts.insert((origin, code), count);
             }
         }

@@ -181,7 +181,7 @@ impl Core {
                 format!("watch.{name}")
             }
             Origin::Signal(number) => format!("{}", Signal(number)),
-            Origin::Former(index) => self.removed_sources.get(index as usize).cloned().unwrap_or_default(),
+            Origin::Removed(index) => self.removed_sources.get(index as usize).cloned().unwrap_or_default(),
         }
     }
 
