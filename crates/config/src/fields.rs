@@ -4,7 +4,7 @@
 //! suggestions for unknown keys, the reference page and the JSON Schema are all made from it; a new field is one new row
 //! (and whatever is to happen with its value).
 
-use containerpilot_core::plan::{AtEnd, Format, Level, OnUnhealthy, Status};
+use containerpilot_core::plan::{Format, Level, OnCompletion, OnUnhealthy, Status};
 
 use crate::decode::DefaultValue::{Is, None as Nothing, Required, Says};
 use crate::kinds::{
@@ -122,9 +122,9 @@ section! {
             "The signal that asks the job to end.";
         drain: DurationText = "drain", Is("0"), "S2",
             "How long the job goes on after its service has left the catalog and before it is signalled.";
-        on_failure: OneOf<AtEnd> = "onFailure", Is("\"continue\""), "S5",
+        on_failure: OneOf<OnCompletion> = "onFailure", Is("\"continue\""), "S5",
             "`shutdown` stops the container when the job ends in failure for good.";
-        on_success: OneOf<AtEnd> = "onSuccess", Is("\"continue\""), "S5",
+        on_success: OneOf<OnCompletion> = "onSuccess", Is("\"continue\""), "S5",
             "`shutdown` stops the container when the job ends in success for good.";
         port: Port = "port", Nothing, "D3, H1",
             "The port the job listens on. With it the job is advertised in the catalog; it then needs `health`.";

@@ -7,8 +7,8 @@ use containerpilot_core::event::{Code, Source, UserSignal};
 use containerpilot_core::ids::{CheckRun, JobIx, RunId, WatchIx};
 use containerpilot_core::input::{ExitStatus, Input, Instance};
 use containerpilot_core::plan::{
-    AtEnd, Check, Command, EventPattern, Health, Job, OnUnhealthy, Plan, Probe, Repeat, Restarts, Role,
-    Signal, Status, Trigger, Watch,
+    Check, Command, EventPattern, Health, Job, OnCompletion, OnUnhealthy, Plan, Probe, Repeat, Restarts,
+    Role, Signal, Status, Trigger, Watch,
 };
 use containerpilot_core::request::{Answer, Command as Order, RequestId};
 use containerpilot_core::{Core, Phase, State, Time};
@@ -342,7 +342,7 @@ fn s3_a_job_that_only_advertises_does_not_begin_in_a_shutdown() {
 fn s7_signals_before_the_process_is_there_are_all_passed_on_in_order() {
     let mut main = plain_job("main");
     main.role = Role::Main;
-    (main.on_failure, main.on_success) = (AtEnd::Shutdown, AtEnd::Shutdown);
+    (main.on_failure, main.on_success) = (OnCompletion::Shutdown, OnCompletion::Shutdown);
     let mut bench = Bench::of(Plan { pass_signals: true, ..plain_plan(vec![main]) });
     bench.at(0, Input::Signal(Signal(10)));
     bench.at(1, Input::Ready);

@@ -1,7 +1,7 @@
 //! What can start what: the boxes and arrows of a plan, whatever they are drawn with.
 
 use containerpilot_core::event::{Code, Source};
-use containerpilot_core::plan::{AtEnd, EventPattern, Job, Plan, Repeat, Restarts, Role, Trigger};
+use containerpilot_core::plan::{EventPattern, Job, OnCompletion, Plan, Repeat, Restarts, Role, Trigger};
 use std::collections::BTreeMap;
 
 use super::super::summary;
@@ -155,7 +155,7 @@ impl Maker<'_> {
     /// What a job's end does to all the others.
     fn ends(&mut self, from: usize, job: &Job) {
         let ends = [(job.on_failure, "fails for good"), (job.on_success, "succeeds")];
-        for (_, label) in ends.into_iter().filter(|(end, _)| *end == AtEnd::Shutdown) {
+        for (_, label) in ends.into_iter().filter(|(end, _)| *end == OnCompletion::Shutdown) {
             let shutdown = self.global(Code::Shutdown);
             self.edge(from, shutdown, label.to_owned(), Line::Effect);
         }

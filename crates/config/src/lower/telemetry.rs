@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{
-    AtEnd, Check, Command, EventPattern, Health, Job, Metric, MetricKind, OnUnhealthy, Probe, Process,
+    Check, Command, EventPattern, Health, Job, Metric, MetricKind, OnCompletion, OnUnhealthy, Probe, Process,
     Repeat, Restarts, Role, Service, Signal, Stop, Telemetry, Trigger, When,
 };
 use std::collections::BTreeMap;
@@ -64,8 +64,8 @@ impl Lower<'_> {
             restarts: Restarts::Limited(0),
             backoff: None,
             stop: Stop { signal: Signal::TERM, timeout: None, drain: Duration::ZERO },
-            on_failure: AtEnd::Continue,
-            on_success: AtEnd::Continue,
+            on_failure: OnCompletion::Continue,
+            on_success: OnCompletion::Continue,
             health: Some(health),
             service,
             process: Process::default(),
@@ -214,8 +214,8 @@ impl Sensor {
             restarts: Restarts::Unlimited,
             backoff: None,
             stop: Stop { signal: Signal::TERM, timeout: None, drain: Duration::ZERO },
-            on_failure: AtEnd::Continue,
-            on_success: AtEnd::Continue,
+            on_failure: OnCompletion::Continue,
+            on_success: OnCompletion::Continue,
             health: None,
             service: None,
             process: Process::default(),

@@ -8,8 +8,8 @@ use containerpilot_config::legacy::{MigrateError, Version, migrate};
 use containerpilot_config::{Input, Loaded, Options, load_with_program, version};
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{
-    AtEnd, Catalog, Command, EventPattern, Job, MetricKind, Output, Plan, Probe, Repeat, Restarts, Role,
-    Signal, Trigger,
+    Catalog, Command, EventPattern, Job, MetricKind, OnCompletion, Output, Plan, Probe, Repeat, Restarts,
+    Role, Signal, Trigger,
 };
 
 use crate::support::{errors, faults, host, host_with, load_files, messages, plan, shown};
@@ -113,7 +113,7 @@ fn c8_the_main_program_ends_the_container_with_its_code() {
     let main = &plan.jobs[0];
     assert_eq!((main.role, main.name.as_str()), (Role::Main, "app"));
     assert_eq!(main.exec, Some(command("nginx", &["-g", "daemon off;"])));
-    assert_eq!((main.on_success, main.on_failure), (AtEnd::Shutdown, AtEnd::Shutdown));
+    assert_eq!((main.on_success, main.on_failure), (OnCompletion::Shutdown, OnCompletion::Shutdown));
     assert!(main.raw_output, "it writes straight to our streams");
     assert_eq!(main.restarts, Restarts::Limited(0));
     let taken = old("{ services: [{ name: 'app', port: 1, poll: 1, ttl: 2 }], tasks: [] }");
@@ -200,7 +200,7 @@ fn c8_everything_waits_for_pre_start_whose_failure_ends_the_container() {
     let hook = named(&plan, "preStart");
     assert_eq!(
         (hook.exec.clone(), hook.on_failure),
-        (Some(command("/bin/setup", &["now"])), AtEnd::Shutdown)
+        (Some(command("/bin/setup", &["now"])), OnCompletion::Shutdown)
     );
     for name in ["app", "db"] {
         assert_eq!(named(&plan, name).when.trigger, once("preStart", Code::ExitSuccess));

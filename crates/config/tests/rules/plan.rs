@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use containerpilot_core::event::{Code, Source, UserSignal};
 use containerpilot_core::plan::{
-    AtEnd, Backoff, Command, EventPattern, HttpTarget, Level, Limit, OnUnhealthy, Output, Principal, Probe,
-    Repeat, Resource, Restarts, Signal, Trigger,
+    Backoff, Command, EventPattern, HttpTarget, Level, Limit, OnCompletion, OnUnhealthy, Output, Principal,
+    Probe, Repeat, Resource, Restarts, Signal, Trigger,
 };
 
 use crate::support::{errors, job, job_errors, plan};
@@ -240,7 +240,7 @@ fn s4_the_global_stop_time() {
 #[test]
 fn s5_what_the_end_of_a_job_means() {
     let job = job("exec: 'x', onFailure: 'shutdown', onSuccess: 'continue'");
-    assert_eq!((job.on_failure, job.on_success), (AtEnd::Shutdown, AtEnd::Continue));
+    assert_eq!((job.on_failure, job.on_success), (OnCompletion::Shutdown, OnCompletion::Continue));
     assert_eq!(job_errors("exec: 'x', onFailure: 'restart'").len(), 1);
 }
 

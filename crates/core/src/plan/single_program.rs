@@ -9,8 +9,8 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::{
-    AtEnd, Backoff, Catalog, Command, Control, EventPattern, Format, Job, Level, Logging, Output, Plan,
-    Process, Repeat, Restarts, Role, Signal, Stop, Trigger, When,
+    Backoff, Catalog, Command, Control, EventPattern, Format, Job, Level, Logging, OnCompletion, Output,
+    Plan, Process, Repeat, Restarts, Role, Signal, Stop, Trigger, When,
 };
 use crate::event::{Code, Source};
 
@@ -28,8 +28,8 @@ impl Job {
             restarts: Restarts::Limited(0),
             backoff: Some(Backoff::USUAL),
             stop: Stop { signal: Signal::TERM, timeout: None, drain: Duration::ZERO },
-            on_failure: AtEnd::Shutdown,
-            on_success: AtEnd::Shutdown,
+            on_failure: OnCompletion::Shutdown,
+            on_success: OnCompletion::Shutdown,
             health: None,
             service: None,
             process: Process::default(),

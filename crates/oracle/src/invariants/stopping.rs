@@ -5,7 +5,7 @@ use std::time::Duration;
 use containerpilot_core::effect::Wanted;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::input::Input;
-use containerpilot_core::plan::{AtEnd, Job, Role, Trigger};
+use containerpilot_core::plan::{Job, OnCompletion, Role, Trigger};
 use containerpilot_core::{Core, JobStatus, Phase, State, StopStage};
 
 use super::waiting::works;
@@ -56,9 +56,9 @@ impl Witness<'_> {
         let (at_end, code) = match failure {
             Some(code) => (planned.on_failure, code),
             None if has_run => (planned.on_success, 0),
-            None => (AtEnd::Continue, 0),
+            None => (OnCompletion::Continue, 0),
         };
-        if at_end == AtEnd::Shutdown && self.expected_code.is_none() {
+        if at_end == OnCompletion::Shutdown && self.expected_code.is_none() {
             self.expected_code = Some(code);
         }
     }
