@@ -102,7 +102,7 @@ const CUTS: [Cut; 21] = [
     },
     |s, v, n| drop(&mut s.versions[v].plan.jobs[n].when.timeout),
     |s, v, n| drop(&mut s.versions[v].plan.jobs[n].timeout),
-    |s, v, n| drop(&mut s.versions[v].plan.jobs[n].stop.timeout),
+    |s, v, n| drop(&mut s.versions[v].plan.jobs[n].stop.hook_timeout),
     |s, v, n| put(&mut s.versions[v].plan.jobs[n].stop.drain, Duration::ZERO),
     |s, v, n| put(&mut s.versions[v].plan.jobs[n].stop.signal, Signal::TERM),
     |s, v, n| put(&mut s.versions[v].plan.jobs[n].restarts, Restarts::Limited(0)),

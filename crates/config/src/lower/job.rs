@@ -41,7 +41,7 @@ impl Lower<'_> {
         let service = self.service(fields, name.as_deref(), ttl);
         let stop = Stop {
             signal: value_of(&fields.stop_signal)?,
-            timeout: value_of(&fields.stop_timeout).filter(|time| *time > 0).map(span_of),
+            hook_timeout: value_of(&fields.stop_timeout).filter(|time| *time > 0).map(span_of),
             drain: value_of(&fields.drain).map(span_of)?,
         };
         let raw_output =

@@ -102,7 +102,7 @@ fn job_facts(plan: &Plan, job: &Job) -> Value {
             Restarts::Limited(count) => i64::try_from(count).unwrap_or(i64::MAX),
             Restarts::Unlimited => -1,
         },
-        "stop_timeout_ns": job.stop.timeout.map_or(0, nanoseconds),
+        "stop_timeout_ns": job.stop.hook_timeout.map_or(0, nanoseconds),
         // The jobs that this one waits for before it stops: all of them (S2), where 3.8 knows only the last.
         "stopping_wait": plan.jobs.iter().filter(|other| waits_for_stopping(other, &job.name)).map(|other| &other.name)
             .collect::<Vec<_>>(),

@@ -227,7 +227,7 @@ fn c8_each_hook_has_as_long_as_the_program() {
     let times = |text: &str| {
         let plan = old(text);
         let main = named(&plan, "app");
-        (plan.stop_timeout.as_secs(), main.stop.timeout.map(|time| time.as_secs()), main.stop.signal)
+        (plan.stop_timeout.as_secs(), main.stop.hook_timeout.map(|time| time.as_secs()), main.stop.signal)
     };
     assert_eq!(times("{ services: [] }"), (5, None, Signal::TERM));
     assert_eq!(times("{ services: [], stopTimeout: 7 }"), (7, None, Signal::TERM));

@@ -210,7 +210,7 @@ fn p9_whom_and_how_a_process_runs_as() {
 fn s2_how_a_job_is_stopped() {
     let stop = job("exec: 'x', stopTimeout: '9s', stopSignal: 'SIGQUIT', drain: '3s'").stop;
     assert_eq!(
-        (stop.timeout, stop.signal, stop.drain),
+        (stop.hook_timeout, stop.signal, stop.drain),
         (Some(Duration::from_secs(9)), Signal(3), Duration::from_secs(3))
     );
     let usual = job("exec: 'x'").stop;

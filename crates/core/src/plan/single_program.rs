@@ -27,7 +27,7 @@ impl Job {
             timeout: None,
             restarts: Restarts::Limited(0),
             backoff: Some(Backoff::USUAL),
-            stop: Stop { signal: Signal::TERM, timeout: None, drain: Duration::ZERO },
+            stop: Stop { signal: Signal::TERM, hook_timeout: None, drain: Duration::ZERO },
             on_failure: OnCompletion::Shutdown,
             on_success: OnCompletion::Shutdown,
             health: None,

@@ -34,7 +34,7 @@ impl Core {
         if self.plan_state.graph.hooks(job).is_empty() {
             return self.deregister(job);
         }
-        if let Some(timeout) = self.planned(job).stop.timeout {
+        if let Some(timeout) = self.planned(job).stop.hook_timeout {
             self.set_stage_timer(job, timeout, JobTimer::Hooks);
         }
         self.enqueue_recheck(job);
@@ -98,7 +98,7 @@ impl Core {
     /// The longest wait for stop hooks has passed.
     pub(crate) fn hooks_timeout(&mut self, job: JobIx) {
         if self.job(job).stop_stage() == Some(StopStage::Hooks) {
-            let waited = fmt_duration(self.planned(job).stop.timeout.unwrap_or_default());
+            let waited = fmt_duration(self.planned(job).stop.hook_timeout.unwrap_or_default());
             let message = format_args!("stop hooks not complete after {waited}, stopping anyway");
             self.log(Level::Warn, Some(job), message);
             self.deregister(job);

@@ -208,7 +208,7 @@ impl Witness<'_> {
         // Who was in the catalog waits for it to let go; an answer, or its time, ends that.
         model.free_at = if in_catalog { None } else { Some(now) };
         model.patience = now + MOST_PATIENCE.min(self.plan.stop_timeout / 4);
-        let own = self.plan.jobs[job].stop.timeout;
+        let own = self.plan.jobs[job].stop.hook_timeout;
         let late = own.is_some_and(|timeout| stopping + timeout <= now) || self.is_late_for_reload(job);
         if late || !matches!(phase, Phase::Running | Phase::Stopping) {
             return Ok(());
@@ -232,7 +232,7 @@ impl Witness<'_> {
         if !left {
             let again = phase == Phase::Running && Self::comes_again(status);
             let done = self.hooks(job).all(|hook| !is_at_work(&after[hook], again));
-            let overdue = planned.stop.timeout.is_some_and(|timeout| stopping + timeout < self.now);
+            let overdue = planned.stop.hook_timeout.is_some_and(|timeout| stopping + timeout < self.now);
             if done || (overdue && self.exact) {
                 return self.broken("S2", job, "it waits for hooks, and need not");
             }

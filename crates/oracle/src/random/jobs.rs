@@ -180,7 +180,7 @@ impl Maker<'_> {
     fn stop(&mut self) -> Stop {
         Stop {
             signal: self.rng.pick(&[Signal::TERM, Signal::TERM, Signal::TERM, Signal(2), Signal::KILL]),
-            timeout: if self.rng.percent(25) { Some(self.rng.time(&LONG)) } else { None },
+            hook_timeout: if self.rng.percent(25) { Some(self.rng.time(&LONG)) } else { None },
             drain: if self.rng.percent(25) { self.rng.time(&LONG) } else { Duration::ZERO },
         }
     }

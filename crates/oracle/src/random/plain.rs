@@ -69,7 +69,7 @@ pub fn plain_job(name: &str) -> Job {
         timeout: None,
         restarts: Restarts::Limited(0),
         backoff: Some(Backoff::USUAL),
-        stop: Stop { signal: Signal::TERM, timeout: None, drain: Duration::ZERO },
+        stop: Stop { signal: Signal::TERM, hook_timeout: None, drain: Duration::ZERO },
         on_failure: OnCompletion::Continue,
         on_success: OnCompletion::Continue,
         health: None,
