@@ -30,7 +30,7 @@ pub(super) fn show(page: &mut Page, snapshot: &Snapshot, shared: &Shared, versio
 fn events(page: &mut Page, snapshot: &Snapshot) {
     let events = snapshot.overview.events.iter();
     let events = containerpilot_core::grouped(
-        events.map(|event| ((event.code.old_name(), &*event.source), event.count)),
+        events.map(|event| ((event.code.legacy_name(), &*event.source), event.count)),
     );
     let help = "how many events there were, by code and source";
     page.family("containerpilot_events", help, Kind::Untyped, |lines| {

@@ -151,7 +151,7 @@ fn when_facts(job: &Job) -> Value {
     let (event, source, limit) = match &job.when.trigger {
         Trigger::Interval(_) => ("Startup", "global".to_owned(), 1),
         Trigger::Event { event, repeat } => {
-            (event.code.old_name(), event.source.to_string(), if *repeat == Repeat::Once { 1 } else { -1 })
+            (event.code.legacy_name(), event.source.to_string(), if *repeat == Repeat::Once { 1 } else { -1 })
         }
         _ => ("None", String::new(), 0),
     };

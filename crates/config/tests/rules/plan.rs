@@ -91,7 +91,7 @@ fn w8_backoff() {
     let backoff = |text: &str| job(&format!("exec: 'x' {text}")).backoff;
     let time = Duration::from_millis;
     let usual = Backoff { initial: time(100), max: time(10_000), reset: time(10_000) };
-    assert_eq!(usual, Backoff::USUAL);
+    assert_eq!(usual, Backoff::DEFAULT);
     assert_eq!(backoff(""), Some(usual));
     assert_eq!(backoff(", restartBackoff: { max: '1m' }"), Some(Backoff { max: time(60_000), ..usual }));
     assert_eq!(backoff(", restartBackoff: false"), None);

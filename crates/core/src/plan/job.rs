@@ -95,7 +95,7 @@ pub struct Backoff {
 
 impl Backoff {
     /// The default (W8).
-    pub const USUAL: Self = Self {
+    pub const DEFAULT: Self = Self {
         initial: Duration::from_millis(100),
         max: Duration::from_secs(10),
         reset: Duration::from_secs(10),

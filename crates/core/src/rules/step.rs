@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn p1_effects_of_an_interrupted_step_come_with_the_next_step() {
-        let mut core = Core::new(Plan::solo("x".into(), Vec::new()));
+        let mut core = Core::new(Plan::single_program("x".into(), Vec::new()));
         core.effects.push(Effect::Exit { code: 7 });
         let mut effects = Vec::new();
         core.step(Time::ZERO, Input::Tick, &mut effects);

@@ -68,7 +68,7 @@ pub fn plain_job(name: &str) -> Job {
         when: When { trigger: at_startup(), timeout: None },
         timeout: None,
         restarts: Restarts::Limited(0),
-        backoff: Some(Backoff::USUAL),
+        backoff: Some(Backoff::DEFAULT),
         stop: Stop { signal: Signal::TERM, hook_timeout: None, drain: Duration::ZERO },
         on_failure: OnCompletion::Continue,
         on_success: OnCompletion::Continue,
