@@ -276,7 +276,7 @@ impl<'a> Witness<'a> {
         if effects.len() - remains > most {
             return Err(self.says("core", format!("{} effects in one step", effects.len())));
         }
-        let deadlines = core.deadlines();
+        let deadlines = core.timer_count();
         if phase != Phase::Exited && deadlines > self.most_deadlines() + self.remains.len() {
             return Err(self.says("core", format!("{deadlines} deadlines")));
         }

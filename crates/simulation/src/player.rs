@@ -32,7 +32,7 @@ pub fn play(plan: &Plan, scenario: &Scenario) -> Course {
     // What the log of the configuration leaves out belongs to the story all the same.
     plan.logging.level = Level::Warn;
     let mut core = Core::new(plan);
-    core.remember(EVENTS_OF_A_JOB * core.plan().jobs.len());
+    core.set_journal_capacity(EVENTS_OF_A_JOB * core.plan().jobs.len());
     let world = World::new(scenario, core.shared_plan(), expect::glances(scenario).map(|(at, _)| at));
     let mut player = Player {
         plan: core.shared_plan(),

@@ -154,13 +154,13 @@ impl Core {
     }
 
     /// Sets how many events the journal keeps, for a caller that must see every event of a large step.
-    pub fn remember(&mut self, events: usize) {
+    pub fn set_journal_capacity(&mut self, events: usize) {
         self.journal.set_capacity(events);
     }
 
     /// The number of timers.
     #[must_use]
-    pub fn deadlines(&self) -> usize {
+    pub fn timer_count(&self) -> usize {
         self.timers.len()
     }
 
