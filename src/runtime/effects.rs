@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use containerpilot_core::effect::{Effect, Entry};
 use containerpilot_core::environment::Environment;
-use containerpilot_core::ids::{CheckIx, CheckRun, JobIx, RunId};
+use containerpilot_core::ids::{CheckIx, CheckRunId, JobIx, RunId};
 use containerpilot_core::input::{ExitStatus, Input, StartError, StartErrorKind};
 use containerpilot_core::plan::diff::Moves;
 use containerpilot_core::plan::{Check, Command, Job, Level, Plan, Probe, Role, Signal};
@@ -180,7 +180,7 @@ impl EffectExecutor {
         &mut self,
         plan: &Plan,
         (job, check): (JobIx, CheckIx),
-        run: CheckRun,
+        run: CheckRunId,
         environment: &Environment,
     ) -> Option<Result<(), String>> {
         let Some(job) = plan.jobs.get(job.index()) else {
@@ -204,7 +204,7 @@ impl EffectExecutor {
         job: &Job,
         check: &Check,
         command: &Command,
-        run: CheckRun,
+        run: CheckRunId,
         environment: &Environment,
     ) -> Option<Result<(), String>> {
         let request = Request {

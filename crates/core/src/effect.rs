@@ -4,7 +4,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 
 use crate::environment::Environment;
-use crate::ids::{CheckIx, CheckRun, JobIx, RunId};
+use crate::ids::{CheckIx, CheckRunId, JobIx, RunId};
 use crate::plan::diff::Moves;
 use crate::plan::{Level, Plan, Signal, Status};
 use crate::request::{Answer, RequestId};
@@ -42,14 +42,14 @@ pub enum Effect {
         /// Which of its checks.
         check: CheckIx,
         /// The new run of the check.
-        run: CheckRun,
+        run: CheckRunId,
         /// Variables for its process, if it has one.
         environment: Environment,
     },
     /// Cancel a check. `CheckDone` still follows.
     CancelCheck {
         /// The check's run.
-        run: CheckRun,
+        run: CheckRunId,
     },
     /// The desired state of a job's service in the catalog has changed (D5). `Deregistered` follows when a service has
     /// become absent.

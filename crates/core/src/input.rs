@@ -3,7 +3,7 @@
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use crate::ids::{CheckRun, JobIx, RunId, WatchIx};
+use crate::ids::{CheckRunId, JobIx, RunId, WatchIx};
 use crate::plan::diff::Moves;
 use crate::plan::{Service, Signal};
 use crate::request::{Command, RequestId};
@@ -45,7 +45,7 @@ pub enum Input {
     /// A check finished or was cancelled.
     CheckDone {
         /// The check's run.
-        check: CheckRun,
+        check: CheckRunId,
         /// The reason, if it failed.
         result: Result<(), String>,
     },

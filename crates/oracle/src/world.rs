@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use containerpilot_core::effect::Effect;
-use containerpilot_core::ids::{CheckRun, JobIx, RunId, WatchIx};
+use containerpilot_core::ids::{CheckRunId, JobIx, RunId, WatchIx};
 use containerpilot_core::input::Input;
 use containerpilot_core::plan::diff::Moves;
 use containerpilot_core::plan::{Catalog, Signal};
@@ -51,7 +51,7 @@ enum Coming {
     Input(Input),
     Start(RunId),
     Exit(RunId),
-    Check(CheckRun),
+    Check(CheckRunId),
     /// Something from outside, by its place in the script.
     Happening(usize),
 }
@@ -64,7 +64,7 @@ struct World<'a> {
     coming: BTreeMap<Place, Coming>,
     serial: u64,
     programs: BTreeMap<RunId, Program>,
-    probes: BTreeMap<CheckRun, Probe>,
+    probes: BTreeMap<CheckRunId, Probe>,
     withdrawals: BTreeMap<JobIx, Place>,
     runs_of: Vec<usize>,
     checks_of: Vec<Vec<usize>>,

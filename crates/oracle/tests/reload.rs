@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use containerpilot_core::effect::{Effect, Wanted};
 use containerpilot_core::event::Code;
-use containerpilot_core::ids::{CheckRun, JobIx, RunId};
+use containerpilot_core::ids::{CheckRunId, JobIx, RunId};
 use containerpilot_core::input::{ExitStatus, Input};
 use containerpilot_core::plan::{Plan, Role, Signal, Trigger};
 use containerpilot_core::request::{Answer, Command, RequestId};
@@ -107,7 +107,7 @@ impl Placid {
     }
 }
 
-fn passed(check: CheckRun) -> Input {
+fn passed(check: CheckRunId) -> Input {
     Input::CheckDone { check, result: Ok(()) }
 }
 

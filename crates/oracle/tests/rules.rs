@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use containerpilot_core::effect::{Effect, KillReason, Wanted};
 use containerpilot_core::event::{Code, Source, UserSignal};
-use containerpilot_core::ids::{CheckRun, JobIx, RunId, WatchIx};
+use containerpilot_core::ids::{CheckRunId, JobIx, RunId, WatchIx};
 use containerpilot_core::input::{ExitStatus, Input, Instance};
 use containerpilot_core::plan::{
     Check, Command, EventPattern, Health, Job, OnCompletion, OnUnhealthy, Plan, Probe, Repeat, Restarts,
@@ -48,7 +48,7 @@ impl Bench {
 
     fn checked(&mut self, now: u64, check: u64, passes: bool) -> Vec<Effect> {
         let result = if passes { Ok(()) } else { Err("no".to_owned()) };
-        self.at(now, Input::CheckDone { check: CheckRun(check), result })
+        self.at(now, Input::CheckDone { check: CheckRunId(check), result })
     }
 
     fn state(&self, job: u32) -> State {

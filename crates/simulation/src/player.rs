@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use containerpilot_core::effect::{Effect, KillReason};
 use containerpilot_core::event::Code;
-use containerpilot_core::ids::{CheckRun, EventId, JobIx, RunId};
+use containerpilot_core::ids::{CheckRunId, EventId, JobIx, RunId};
 use containerpilot_core::input::Input;
 use containerpilot_core::plan::{Level, Plan, Signal, Trigger};
 use containerpilot_core::state::journal::{Event, Origin};
@@ -68,7 +68,7 @@ struct Player<'a> {
     /// The job of each run, by name.
     jobs: BTreeMap<RunId, (Arc<str>, Option<usize>)>,
     /// The job of each check that is being made, and the jobs whose last check failed.
-    checks: BTreeMap<CheckRun, Arc<str>>,
+    checks: BTreeMap<CheckRunId, Arc<str>>,
     failing: BTreeSet<Arc<str>>,
     /// The last start of each job.
     starts: BTreeMap<String, usize>,
@@ -273,7 +273,7 @@ impl Player<'_> {
     }
 
     /// The first of several failed checks of a job is worth a line.
-    fn checked(&mut self, check: CheckRun, result: &Result<(), String>) {
+    fn checked(&mut self, check: CheckRunId, result: &Result<(), String>) {
         let Some(name) = self.checks.remove(&check) else { return };
         match result {
             Ok(()) => {

@@ -10,7 +10,7 @@ use core::fmt;
 
 use crate::effect::{Effect, Entry};
 use crate::event::Code;
-use crate::ids::{CheckIx, CheckRun, EventId, JobIx, RunId};
+use crate::ids::{CheckIx, CheckRunId, EventId, JobIx, RunId};
 use crate::input::Input;
 use crate::plan::{Job, Level, Plan, Role, Signal};
 use crate::request::RequestId;
@@ -215,9 +215,9 @@ impl Core {
         run
     }
 
-    pub(crate) fn new_check_run(&mut self, job: JobIx, check: CheckIx) -> CheckRun {
+    pub(crate) fn new_check_run(&mut self, job: JobIx, check: CheckIx) -> CheckRunId {
         self.last_ids.check += 1;
-        let run = CheckRun(self.last_ids.check);
+        let run = CheckRunId(self.last_ids.check);
         self.plan_state.check_runs.insert(run, (job, check));
         run
     }

@@ -8,7 +8,7 @@ use containerpilot_config::interfaces::HostAddress;
 use containerpilot_config::{Input as File, Options, load};
 use containerpilot_core::effect::Wanted;
 use containerpilot_core::environment::Environment;
-use containerpilot_core::ids::{CheckRun, JobIx, RunId, WatchIx};
+use containerpilot_core::ids::{CheckRunId, JobIx, RunId, WatchIx};
 use containerpilot_core::input::{ExitStatus, Instance, StartError, StartErrorKind};
 use containerpilot_core::plan::{Plan, Signal};
 use containerpilot_core::{Answer, Command, Core, Effect, Input, JobStatus, RequestId, Time};
@@ -22,7 +22,7 @@ pub(crate) struct Stage {
     /// Whether programs start at once.
     pub(crate) willing: bool,
     runs: Vec<(RunId, String)>,
-    checks: VecDeque<(CheckRun, String)>,
+    checks: VecDeque<(CheckRunId, String)>,
     seen: u64,
     next_pid: i32,
     pub(crate) environment: Environment,
