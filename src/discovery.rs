@@ -20,7 +20,7 @@ use std::path::Path;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use containerpilot_core::catalog::contact::Fared;
+use containerpilot_core::catalog::contact::RequestResult;
 use containerpilot_core::catalog::follow::Crowd;
 use containerpilot_core::effect::Wanted;
 use containerpilot_core::ids::{JobIx, WatchIx};
@@ -208,7 +208,7 @@ impl Shared {
         {
             why = format!("{why}; {unreadable}");
         }
-        Failure { fared: if refused { Fared::Refused } else { Fared::Away }, why }
+        Failure { result: if refused { RequestResult::Refused } else { RequestResult::Unavailable }, why }
     }
 }
 

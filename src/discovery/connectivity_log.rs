@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use containerpilot_core::catalog::contact::{Contact, Fared, News as Change};
+use containerpilot_core::catalog::contact::{Contact, ContactChange as Change, RequestResult};
 use containerpilot_core::plan::Level;
 
 use crate::runtime::channel::{LoopMessage, LoopSender};
@@ -11,7 +11,7 @@ use crate::runtime::channel::{LoopMessage, LoopSender};
 #[derive(Clone, Debug)]
 pub(super) struct Failure {
     /// What that says about Consul.
-    pub(super) fared: Fared,
+    pub(super) result: RequestResult,
     /// In words.
     pub(super) why: String,
 }
@@ -31,10 +31,10 @@ impl Voice {
 
     /// Somebody has asked, for example `service web`, and this came of it.
     pub(super) fn heard(&self, who: &str, failure: Option<&Failure>) {
-        let fared = failure.map_or(Fared::Well, |failure| failure.fared);
+        let result = failure.map_or(RequestResult::Answered, |failure| failure.result);
         let why = failure.map_or("", |failure| &failure.why);
         let changes =
-            self.contact.lock().unwrap_or_else(PoisonError::into_inner).heard(who.to_owned(), fared);
+            self.contact.lock().unwrap_or_else(PoisonError::into_inner).heard(who.to_owned(), result);
         for change in changes.into_iter().flatten() {
             self.say(change, who, why);
         }
@@ -48,11 +48,11 @@ impl Voice {
     fn say(&self, change: Change, who: &str, why: &str) {
         let address = &self.address;
         let (level, message) = match change {
-            Change::Away => (
+            Change::Unavailable => (
                 Level::Warn,
                 format!("Consul at {address} cannot be used: {why}; jobs go on, and it is tried again"),
             ),
-            Change::Back => (Level::Info, format!("Consul at {address} can be used again")),
+            Change::Available => (Level::Info, format!("Consul at {address} can be used again")),
             Change::Refused => (Level::Warn, format!("Consul refuses {who}: {why}; it is tried again")),
             Change::Accepted => (Level::Info, format!("Consul takes {who} again")),
         };

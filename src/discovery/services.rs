@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use containerpilot_core::catalog::contact::Fared;
+use containerpilot_core::catalog::contact::RequestResult;
 use containerpilot_core::catalog::reconcile::{Outcome, Reconciler, Request, Settings, Step};
 use containerpilot_core::effect::Wanted;
 use containerpilot_core::ids::JobIx;
@@ -152,7 +152,7 @@ impl Keeper {
             Request::Deregister => (wire::deregister_path(service), Bytes::new()),
         };
         let client = &self.shared.client;
-        let away = |why: String| Some(Failure { fared: Fared::Away, why });
+        let away = |why: String| Some(Failure { result: RequestResult::Unavailable, why });
         match client.ask("PUT", &path, body, self.machine.deadline()).await {
             Err(Trouble::NotAsked(why)) => (Outcome::Failed, away(why)),
             Err(Trouble::NoAnswer(why)) => (Outcome::Unknown, away(why)),
@@ -164,7 +164,7 @@ impl Keeper {
                 }
                 let failure = self.shared.failure(&answer);
                 let outcome =
-                    if failure.fared == Fared::Refused { Outcome::Failed } else { Outcome::Unknown };
+                    if failure.result == RequestResult::Refused { Outcome::Failed } else { Outcome::Unknown };
                 (outcome, Some(failure))
             }
         }

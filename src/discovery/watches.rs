@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use containerpilot_core::catalog::contact::Fared;
+use containerpilot_core::catalog::contact::RequestResult;
 use containerpilot_core::catalog::follow::{Crowd, Follow, Query, Step};
 use containerpilot_core::ids::WatchIx;
 use containerpilot_core::input::Instance;
@@ -80,7 +80,7 @@ impl Watcher {
     }
 
     async fn look(&self, query: Query) -> Result<(u64, Vec<Instance>), Failure> {
-        let away = |why: String| Failure { fared: Fared::Away, why };
+        let away = |why: String| Failure { result: RequestResult::Unavailable, why };
         let path = wire::query_path(&self.watch, query);
         let wait = if query.index.is_some() { query.wait + query.wait / 16 } else { Duration::ZERO };
         let within = wait.saturating_add(GRACE);

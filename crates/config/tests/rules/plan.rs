@@ -214,7 +214,7 @@ fn s2_how_a_job_is_stopped() {
         (Some(Duration::from_secs(9)), Signal(3), Duration::from_secs(3))
     );
     let usual = job("exec: 'x'").stop;
-    assert_eq!((usual.timeout, usual.signal, usual.drain), (None, Signal::TERM, Duration::ZERO));
+    assert_eq!((usual.hook_timeout, usual.signal, usual.drain), (None, Signal::TERM, Duration::ZERO));
     for (text, number) in [("'int'", 2), ("'SIGRTMIN+3'", 37), ("10", 10)] {
         assert_eq!(job(&format!("exec: 'x', stopSignal: {text}")).stop.signal, Signal(number));
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use containerpilot_core::Time;
-use containerpilot_core::catalog::contact::{Contact, Fared, News};
+use containerpilot_core::catalog::contact::{Contact, ContactChange, RequestResult};
 use containerpilot_core::catalog::follow::{self, Crowd, Follow, Query};
 use containerpilot_core::catalog::reconcile::{DOUBT, Outcome, Reconciler, Request, Settings, Step};
 use containerpilot_core::effect::Wanted;
@@ -282,23 +282,23 @@ fn s6_whoever_leaves_takes_the_service_out_but_does_not_try_for_ever() {
 #[test]
 fn d5_the_log_hears_of_changes_and_not_of_tries() {
     let mut contact = Contact::default();
-    assert_eq!(contact.heard("web", Fared::Well), [None, None]);
-    assert_eq!(contact.heard("web", Fared::Away), [Some(News::Away), None]);
-    assert_eq!(contact.heard("web", Fared::Away), [None, None]);
-    assert_eq!(contact.heard("db", Fared::Away), [None, None]);
+    assert_eq!(contact.heard("web", RequestResult::Answered), [None, None]);
+    assert_eq!(contact.heard("web", RequestResult::Unavailable), [Some(ContactChange::Unavailable), None]);
+    assert_eq!(contact.heard("web", RequestResult::Unavailable), [None, None]);
+    assert_eq!(contact.heard("db", RequestResult::Unavailable), [None, None]);
     // Not as long as it is away for one of them.
-    assert_eq!(contact.heard("web", Fared::Well), [None, None]);
-    assert_eq!(contact.heard("db", Fared::Well), [Some(News::Back), None]);
-    assert_eq!(contact.heard("web", Fared::Refused), [None, Some(News::Refused)]);
-    assert_eq!(contact.heard("web", Fared::Refused), [None, None]);
-    assert_eq!(contact.heard("web", Fared::Away), [Some(News::Away), None]);
-    assert_eq!(contact.heard("web", Fared::Refused), [Some(News::Back), None]);
-    assert_eq!(contact.heard("web", Fared::Well), [None, Some(News::Accepted)]);
-    assert_eq!(contact.heard("web", Fared::Away), [Some(News::Away), None]);
+    assert_eq!(contact.heard("web", RequestResult::Answered), [None, None]);
+    assert_eq!(contact.heard("db", RequestResult::Answered), [Some(ContactChange::Available), None]);
+    assert_eq!(contact.heard("web", RequestResult::Refused), [None, Some(ContactChange::Refused)]);
+    assert_eq!(contact.heard("web", RequestResult::Refused), [None, None]);
+    assert_eq!(contact.heard("web", RequestResult::Unavailable), [Some(ContactChange::Unavailable), None]);
+    assert_eq!(contact.heard("web", RequestResult::Refused), [Some(ContactChange::Available), None]);
+    assert_eq!(contact.heard("web", RequestResult::Answered), [None, Some(ContactChange::Accepted)]);
+    assert_eq!(contact.heard("web", RequestResult::Unavailable), [Some(ContactChange::Unavailable), None]);
     // Whoever leaves without having been answered has not found it back.
     contact.forget(&"web");
-    assert_eq!(contact.heard("db", Fared::Away), [None, None]);
-    assert_eq!(contact.heard("db", Fared::Well), [Some(News::Back), None]);
+    assert_eq!(contact.heard("db", RequestResult::Unavailable), [None, None]);
+    assert_eq!(contact.heard("db", RequestResult::Answered), [Some(ContactChange::Available), None]);
 }
 
 const ALONE: Crowd = Crowd { places: 100, watches: 1 };
