@@ -21,7 +21,7 @@ use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use containerpilot_core::catalog::contact::RequestResult;
-use containerpilot_core::catalog::follow::Crowd;
+use containerpilot_core::catalog::follow::QuerySlots;
 use containerpilot_core::effect::Wanted;
 use containerpilot_core::ids::{JobIx, WatchIx};
 use containerpilot_core::input::Instance;
@@ -227,7 +227,7 @@ struct Agent {
 struct Followed {
     watch: Watch,
     ix: WatchIx,
-    crowd: Crowd,
+    slots: QuerySlots,
 }
 
 impl Agent {
@@ -249,10 +249,10 @@ impl Agent {
 
     fn follow(&mut self, plan: &Plan) {
         let watches = u32::try_from(plan.watches.len()).unwrap_or(u32::MAX);
-        let crowd = Crowd { places: PLACES, watches };
+        let slots = QuerySlots { slots: PLACES, watches };
         let wanted = plan.watches.iter().enumerate();
         let wanted: Vec<Followed> = wanted
-            .map(|(nth, watch)| Followed { watch: watch.clone(), ix: WatchIx::at(nth), crowd })
+            .map(|(nth, watch)| Followed { watch: watch.clone(), ix: WatchIx::at(nth), slots })
             .collect();
         let (kept, ended): (Vec<_>, Vec<_>) = std::mem::take(&mut self.watchers)
             .into_iter()
@@ -272,7 +272,7 @@ impl Agent {
                 watch: Arc::new(followed.watch.clone()),
                 ix: followed.ix,
                 places: Arc::clone(&places),
-                crowd,
+                slots,
             };
             let task = begin_on(&self.tasks, watcher.work()).abort_handle();
             self.watchers.push((followed, task));

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use containerpilot_core::catalog::contact::RequestResult;
-use containerpilot_core::catalog::reconcile::{Outcome, Reconciler, Request, Settings, Step};
+use containerpilot_core::catalog::reconcile::{Action, CatalogRequest, Outcome, Reconciler, Settings};
 use containerpilot_core::effect::Wanted;
 use containerpilot_core::ids::JobIx;
 use containerpilot_core::plan::Service;
@@ -84,13 +84,13 @@ impl Keeper {
             }
             self.tell_withdrawn();
             let order = match self.machine.next(self.shared.now()) {
-                Step::Over => break,
-                Step::Ask(request) => {
+                Action::Finished => break,
+                Action::Send(request) => {
                     self.ask(request).await;
                     continue;
                 }
-                Step::Wait(None) => orders.recv().await,
-                Step::Wait(Some(until)) => {
+                Action::Wait(None) => orders.recv().await,
+                Action::Wait(Some(until)) => {
                     let pause = until.since(self.shared.now());
                     match timeout(pause, orders.recv()).await {
                         Ok(order) => order,
@@ -134,7 +134,7 @@ impl Keeper {
         }
     }
 
-    async fn ask(&mut self, request: Request) {
+    async fn ask(&mut self, request: CatalogRequest) {
         // A few at a time are as fast as all of them; an error can only mean that there are no places any more.
         let place = self.shared.places.acquire().await;
         failpoint("service");
@@ -144,12 +144,14 @@ impl Keeper {
         self.shared.voice.heard(&self.name, failure.as_ref());
     }
 
-    async fn carry_out(&self, request: Request) -> (Outcome, Option<Failure>) {
+    async fn carry_out(&self, request: CatalogRequest) -> (Outcome, Option<Failure>) {
         let service = &self.definition.service;
         let (path, body) = match request {
-            Request::Register(status) => (wire::REGISTER.to_owned(), wire::registration(service, status)),
-            Request::Update(status) => (wire::update_path(service), wire::update(status)),
-            Request::Deregister => (wire::deregister_path(service), Bytes::new()),
+            CatalogRequest::Register(status) => {
+                (wire::REGISTER.to_owned(), wire::registration(service, status))
+            }
+            CatalogRequest::Update(status) => (wire::update_path(service), wire::update(status)),
+            CatalogRequest::Deregister => (wire::deregister_path(service), Bytes::new()),
         };
         let client = &self.shared.client;
         let away = |why: String| Some(Failure { result: RequestResult::Unavailable, why });
@@ -158,7 +160,7 @@ impl Keeper {
             Err(Trouble::NoAnswer(why)) => (Outcome::Unknown, away(why)),
             Ok(answer) if (200..300).contains(&answer.status) => (Outcome::Done, None),
             Ok(answer) => {
-                let registers = matches!(request, Request::Register(_));
+                let registers = matches!(request, CatalogRequest::Register(_));
                 if !registers && wire::is_forgotten(answer.status, &answer.body) {
                     return (Outcome::Forgotten, None);
                 }

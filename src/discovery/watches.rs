@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use containerpilot_core::catalog::contact::RequestResult;
-use containerpilot_core::catalog::follow::{Crowd, Follow, Query, Step};
+use containerpilot_core::catalog::follow::{Follow, NextQuery, Query, QuerySlots};
 use containerpilot_core::ids::WatchIx;
 use containerpilot_core::input::Instance;
 use containerpilot_core::plan::Watch;
@@ -30,7 +30,7 @@ pub(super) struct Watcher {
     pub(super) watch: Arc<Watch>,
     pub(super) ix: WatchIx,
     pub(super) places: Arc<Semaphore>,
-    pub(super) crowd: Crowd,
+    pub(super) slots: QuerySlots,
 }
 
 impl Watcher {
@@ -46,12 +46,12 @@ impl Watcher {
         let name = format!("watch {}", self.watch.name);
         let mut known: Option<Vec<Instance>> = None;
         loop {
-            let query = match machine.next(self.shared.now(), self.crowd) {
-                Step::Wait(until) => {
+            let query = match machine.next(self.shared.now(), self.slots) {
+                NextQuery::Wait(until) => {
                     tokio::time::sleep(until.since(self.shared.now())).await;
                     continue;
                 }
-                Step::Ask(query) => query,
+                NextQuery::Send(query) => query,
             };
             // An error would mean that there are no places any more, and then nobody works here.
             let place = self.places.acquire().await;
