@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use containerpilot_core::catalog::follow::Crowd;
+use containerpilot_core::catalog::follow::QuerySlots;
 use containerpilot_core::effect::Wanted;
 use containerpilot_core::ids::{JobIx, WatchIx};
 use containerpilot_core::input::Instance;
@@ -129,7 +129,7 @@ impl Discovery {
         let is_there = |ix: &JobIx| plan.jobs.get(ix.index()).is_some_and(has);
         let anywhere = || plan.jobs.iter().position(has).map(JobIx::at);
         let job = Some(job).filter(is_there).or_else(anywhere)?;
-        Some(Input::Withdrawn { job })
+        Some(Input::Deregistered { job })
     }
 
     /// Reports that a service is still healthy (H6).
@@ -223,7 +223,7 @@ struct ConsulBackend {
 struct Followed {
     watch: Watch,
     ix: WatchIx,
-    crowd: Crowd,
+    slots: QuerySlots,
 }
 
 impl ConsulBackend {
@@ -245,10 +245,10 @@ impl ConsulBackend {
 
     fn follow(&mut self, plan: &Plan) {
         let watches = u32::try_from(plan.watches.len()).unwrap_or(u32::MAX);
-        let crowd = Crowd { places: CONCURRENT_QUERIES, watches };
+        let slots = QuerySlots { slots: CONCURRENT_QUERIES, watches };
         let wanted = plan.watches.iter().enumerate();
         let wanted: Vec<Followed> = wanted
-            .map(|(nth, watch)| Followed { watch: watch.clone(), ix: WatchIx::at(nth), crowd })
+            .map(|(nth, watch)| Followed { watch: watch.clone(), ix: WatchIx::at(nth), slots })
             .collect();
         let (kept, ended): (Vec<_>, Vec<_>) = std::mem::take(&mut self.watches)
             .into_iter()
@@ -268,7 +268,7 @@ impl ConsulBackend {
                 watch: Arc::new(followed.watch.clone()),
                 ix: followed.ix,
                 query_slots: Arc::clone(&query_slots),
-                crowd,
+                slots,
             };
             let task = self.runtime.spawn(task.run()).abort_handle();
             self.watches.push((followed, task));

@@ -514,7 +514,7 @@ impl<D: Decide> Runtime<D> {
             let instead = unstarted(&effect);
             let done = catch_unwind(AssertUnwindSafe(|| {
                 failpoint("effect");
-                if let Effect::Replanned { plan, moves } = &effect {
+                if let Effect::PlanReplaced { plan, moves } = &effect {
                     self.replanned(plan, moves);
                 }
                 self.executor.carry_out(&self.plan, effect, &mut self.answers)

@@ -219,7 +219,7 @@ pub(super) fn status(snapshot: &Snapshot) -> String {
         Origin::Watch(watch) => {
             format!("watch.{}", overview.watches.get(watch.index()).map_or("", |watch| watch.name.as_str()))
         }
-        Origin::Former(place) => snapshot.former.get(&place).cloned().unwrap_or_default(),
+        Origin::Removed(place) => snapshot.former.get(&place).cloned().unwrap_or_default(),
         Origin::Signal(number) => signal_name(Signal(number)),
         Origin::Global => "global".to_owned(),
     };
@@ -297,8 +297,8 @@ pub(super) fn health(snapshot: &Snapshot) -> (bool, String) {
     let is_healthy = |job: &&&JobOverview| job.status.healthy == Some(true) && job.status.word() != "failed";
     let passing = counted.iter().filter(is_healthy).count();
     let (healthy, reason) = match overview.phase {
-        Phase::Beginning => (false, "the supervisor is starting".to_owned()),
-        Phase::Stopping | Phase::Killing | Phase::Left => (false, "the supervisor is stopping".to_owned()),
+        Phase::Starting => (false, "the supervisor is starting".to_owned()),
+        Phase::Stopping | Phase::Killing | Phase::Exited => (false, "the supervisor is stopping".to_owned()),
         Phase::Running if overview.maintenance => {
             (true, "in maintenance mode: checks are suspended".to_owned())
         }
@@ -438,10 +438,10 @@ fn exit_json(exit: ExitStatus) -> ExitJson {
 
 const fn phase(phase: Phase) -> &'static str {
     match phase {
-        Phase::Beginning => "beginning",
+        Phase::Starting => "beginning",
         Phase::Running => "running",
         Phase::Stopping => "stopping",
         Phase::Killing => "killing",
-        Phase::Left => "left",
+        Phase::Exited => "left",
     }
 }

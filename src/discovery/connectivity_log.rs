@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use containerpilot_core::catalog::contact::{Contact, Fared, News as Change};
+use containerpilot_core::catalog::contact::{Contact, ContactChange as Change, RequestResult};
 use containerpilot_core::plan::Level;
 
 use super::client::RequestError;
@@ -47,9 +47,9 @@ impl ConnectivityLog {
     /// Records the result of a request. `requester` is for example `service web`.
     pub(super) fn record(&self, requester: &str, failure: Option<&Failure>) {
         let result = match failure.map(|failure| failure.kind) {
-            None => Fared::Well,
-            Some(FailureKind::Unreachable | FailureKind::Unavailable) => Fared::Away,
-            Some(FailureKind::Refused) => Fared::Refused,
+            None => RequestResult::Answered,
+            Some(FailureKind::Unreachable | FailureKind::Unavailable) => RequestResult::Unavailable,
+            Some(FailureKind::Refused) => RequestResult::Refused,
         };
         let changes =
             self.contact.lock().unwrap_or_else(PoisonError::into_inner).heard(requester.to_owned(), result);
@@ -67,12 +67,12 @@ impl ConnectivityLog {
         let address = &self.address;
         let reason = failure.map_or("", |failure| failure.reason.as_str());
         let (level, message) = match change {
-            Change::Away => {
+            Change::Unavailable => {
                 let is_unreachable = failure.is_some_and(|failure| failure.kind == FailureKind::Unreachable);
                 let state = if is_unreachable { "unreachable" } else { "unavailable" };
                 (Level::Warn, format!("Consul at {address} is {state}: {reason}; retrying"))
             }
-            Change::Back => (Level::Info, format!("Consul at {address} is available again")),
+            Change::Available => (Level::Info, format!("Consul at {address} is available again")),
             Change::Refused => {
                 (Level::Warn, format!("Consul at {address} refused {requester}: {reason}; retrying"))
             }

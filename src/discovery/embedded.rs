@@ -29,7 +29,7 @@ impl Embedded {
             inputs.extend(self.instances_for(plan, |watch| watch.name == service.name));
         }
         if wanted == Wanted::Absent {
-            inputs.push(Input::Withdrawn { job });
+            inputs.push(Input::Deregistered { job });
         }
         inputs
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use containerpilot_core::catalog::reconcile::{Outcome, Reconciler, Request, Settings, Step};
+use containerpilot_core::catalog::reconcile::{Action, CatalogRequest, Outcome, Reconciler, Settings};
 use containerpilot_core::effect::Wanted;
 use containerpilot_core::ids::JobIx;
 use containerpilot_core::plan::Service;
@@ -83,13 +83,13 @@ impl ServiceTask {
             }
             self.report_withdrawn();
             let command = match self.reconciler.next(self.shared.now()) {
-                Step::Over => break,
-                Step::Ask(request) => {
+                Action::Finished => break,
+                Action::Send(request) => {
                     self.send(request).await;
                     continue;
                 }
-                Step::Wait(None) => commands.recv().await,
-                Step::Wait(Some(until)) => {
+                Action::Wait(None) => commands.recv().await,
+                Action::Wait(Some(until)) => {
                     let pause = until.since(self.shared.now());
                     match timeout(pause, commands.recv()).await {
                         Ok(command) => command,
@@ -124,7 +124,7 @@ impl ServiceTask {
     }
 
     fn report_withdrawn(&mut self) {
-        if self.reconciler.take_withdrawn() {
+        if self.reconciler.take_deregistered() {
             self.shared.sender.send(LoopMessage::Withdrawn(self.definition.service.id.clone(), self.job));
             // Without a service there is nothing to say about Consul.
             if self.reconciler.is_settled() {
@@ -133,7 +133,7 @@ impl ServiceTask {
         }
     }
 
-    async fn send(&mut self, request: Request) {
+    async fn send(&mut self, request: CatalogRequest) {
         // The semaphore is never closed.
         let slot = self.shared.request_slots.acquire().await;
         failpoint("service");
@@ -143,12 +143,14 @@ impl ServiceTask {
         self.shared.connectivity.record(&self.name, failure.as_ref());
     }
 
-    async fn exchange(&self, request: Request) -> (Outcome, Option<Failure>) {
+    async fn exchange(&self, request: CatalogRequest) -> (Outcome, Option<Failure>) {
         let service = &self.definition.service;
         let (path, body) = match request {
-            Request::Register(status) => (api::REGISTER.to_owned(), api::registration(service, status)),
-            Request::Update(status) => (api::update_path(service), api::update(status)),
-            Request::Deregister => (api::deregister_path(service), Bytes::new()),
+            CatalogRequest::Register(status) => {
+                (api::REGISTER.to_owned(), api::registration(service, status))
+            }
+            CatalogRequest::Update(status) => (api::update_path(service), api::update(status)),
+            CatalogRequest::Deregister => (api::deregister_path(service), Bytes::new()),
         };
         match self.shared.client.send(Method::PUT, &path, body, self.reconciler.deadline()).await {
             Err(error) => {
@@ -160,7 +162,7 @@ impl ServiceTask {
             }
             Ok(response) if (200..300).contains(&response.status) => (Outcome::Done, None),
             Ok(response) => {
-                let registers = matches!(request, Request::Register(_));
+                let registers = matches!(request, CatalogRequest::Register(_));
                 if !registers && api::is_forgotten(response.status, &response.body) {
                     return (Outcome::Forgotten, None);
                 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use containerpilot_core::catalog::follow::{Crowd, Follow, Query, Step};
+use containerpilot_core::catalog::follow::{Follow, NextQuery, Query, QuerySlots};
 use containerpilot_core::ids::WatchIx;
 use containerpilot_core::input::Instance;
 use containerpilot_core::plan::Watch;
@@ -29,7 +29,7 @@ pub(super) struct WatchTask {
     pub(super) watch: Arc<Watch>,
     pub(super) ix: WatchIx,
     pub(super) query_slots: Arc<Semaphore>,
-    pub(super) crowd: Crowd,
+    pub(super) slots: QuerySlots,
 }
 
 impl WatchTask {
@@ -45,12 +45,12 @@ impl WatchTask {
         let name = format!("watch {}", self.watch.name);
         let mut known: Option<Vec<Instance>> = None;
         loop {
-            let query = match follow.next(self.shared.now(), self.crowd) {
-                Step::Wait(until) => {
+            let query = match follow.next(self.shared.now(), self.slots) {
+                NextQuery::Wait(until) => {
                     tokio::time::sleep(until.since(self.shared.now())).await;
                     continue;
                 }
-                Step::Ask(query) => query,
+                NextQuery::Send(query) => query,
             };
             // The semaphore is never closed.
             let slot = self.query_slots.acquire().await;

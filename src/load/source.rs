@@ -111,7 +111,7 @@ pub(crate) fn main_program(plan: Option<Plan>, words: &[String]) -> Result<Plan,
             return Err(Report::new(Vec::new(), vec![problem]));
         }
     };
-    let Some(mut plan) = plan else { return Ok(Plan::solo(program, arguments)) };
+    let Some(mut plan) = plan else { return Ok(Plan::single_program(program, arguments)) };
     // The telemetry job stays the last.
     let place = plan.jobs.iter().position(|job| job.role == Role::Telemetry).unwrap_or(plan.jobs.len());
     plan.jobs.insert(place, Job::main(program, arguments));

@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use containerpilot_core::ids::{CheckRun, RunId};
+use containerpilot_core::ids::{CheckRunId, RunId};
 use containerpilot_core::input::ExitStatus;
 use containerpilot_core::plan::Signal;
 use nix::errno::Errno;
@@ -27,7 +27,7 @@ pub(crate) enum Owner {
     /// A run of a job.
     Run(RunId),
     /// A run of a check.
-    Check(CheckRun),
+    Check(CheckRunId),
 }
 
 /// A child that we started and that has ended.

@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 
-use containerpilot_core::ids::{CheckRun, JobIx, WatchIx};
+use containerpilot_core::ids::{CheckRunId, JobIx, WatchIx};
 use containerpilot_core::input::Instance;
 use containerpilot_core::plan::{Level, Watch};
 
@@ -21,7 +21,7 @@ use crate::runtime::reload::Loaded;
 #[derive(Debug)]
 pub(crate) enum LoopMessage {
     /// The addresses of a check's host, or why there are none.
-    Resolved(CheckRun, Result<Vec<SocketAddr>, String>),
+    Resolved(CheckRunId, Result<Vec<SocketAddr>, String>),
     /// What a watch sees, where it was in the plan when it began to look.
     Seen(Arc<Watch>, WatchIx, Vec<Instance>),
     /// A service is out of the catalog: its id, and where its job was in the plan when that was asked for.

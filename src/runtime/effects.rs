@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use containerpilot_core::effect::{Effect, Entry};
 use containerpilot_core::environment::Environment;
-use containerpilot_core::ids::{CheckIx, CheckRun, JobIx, RunId};
+use containerpilot_core::ids::{CheckIx, CheckRunId, JobIx, RunId};
 use containerpilot_core::input::{ExitStatus, Input, StartError, StartErrorKind};
 use containerpilot_core::plan::diff::Moves;
 use containerpilot_core::plan::{Check, Command, Job, Level, Plan, Probe, Role, Signal};
@@ -50,8 +50,8 @@ impl EffectExecutor {
             Effect::Spawn { job, run, environment } => {
                 answers.push_back(self.spawn(plan, job, run, &environment));
             }
-            Effect::Kill { run, signal, purpose: _ } => self.kill(Owner::Run(run), signal),
-            Effect::KillRemains { run } => self.reaper.kill_remains(run),
+            Effect::Kill { run, signal, reason: _ } => self.kill(Owner::Run(run), signal),
+            Effect::KillOrphans { run } => self.reaper.kill_remains(run),
             Effect::RunCheck { job, check, run, environment } => {
                 if let Some(result) = self.check(plan, (job, check), run, &environment) {
                     answers.push_back(Input::CheckDone { check: run, result });
@@ -73,7 +73,7 @@ impl EffectExecutor {
                 Err(answer) => self.queries.reply(id, answer),
             },
             // The loop has seen to it.
-            Effect::Replanned { plan: _, moves: _ } => {}
+            Effect::PlanReplaced { plan: _, moves: _ } => {}
             Effect::Log(entry) => self.log(plan, &entry),
             Effect::Exit { code } => return ControlFlow::Break(code),
         }
@@ -180,7 +180,7 @@ impl EffectExecutor {
         &mut self,
         plan: &Plan,
         (job, check): (JobIx, CheckIx),
-        run: CheckRun,
+        run: CheckRunId,
         environment: &Environment,
     ) -> Option<Result<(), String>> {
         let Some(job) = plan.jobs.get(job.index()) else {
@@ -204,7 +204,7 @@ impl EffectExecutor {
         job: &Job,
         check: &Check,
         command: &Command,
-        run: CheckRun,
+        run: CheckRunId,
         environment: &Environment,
     ) -> Option<Result<(), String>> {
         let request = Request {

@@ -69,7 +69,7 @@ fn count(place: &Path) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use containerpilot_core::ids::{CheckRun, RunId};
+    use containerpilot_core::ids::{CheckRunId, RunId};
 
     use super::*;
     use crate::test_support;
@@ -103,7 +103,7 @@ mod tests {
         write(5);
         assert_eq!(memory.explains(&run(ExitStatus::Code(1))), None);
         assert_eq!(memory.explains(&run(ExitStatus::Signal(Signal::TERM))), None);
-        assert_eq!(memory.explains(&Ended { owner: Owner::Check(CheckRun(1)), ..run(killed) }), None);
+        assert_eq!(memory.explains(&Ended { owner: Owner::Check(CheckRunId(1)), ..run(killed) }), None);
         assert_eq!(memory.explains(&run(ExitStatus::Code(137))), Some(2));
         assert_eq!(memory.explains(&run(killed)), Some(0));
         fs::remove_dir_all(folder).unwrap();

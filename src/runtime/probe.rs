@@ -12,7 +12,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::AsRawFd;
 
-use containerpilot_core::ids::CheckRun;
+use containerpilot_core::ids::CheckRunId;
 use containerpilot_core::plan::HttpTarget;
 
 use crate::net::resolve;
@@ -48,7 +48,7 @@ pub(crate) struct Probes {
 
 #[derive(Debug)]
 struct Probe {
-    run: CheckRun,
+    run: CheckRunId,
     target: Target,
     addresses: VecDeque<SocketAddr>,
     connection: Option<(TcpStream, Phase)>,
@@ -69,7 +69,7 @@ impl Probes {
     }
 
     /// Begins a check. Says how it came out if that is known at once.
-    pub(crate) fn begin(&mut self, run: CheckRun, target: Target) -> Option<Outcome> {
+    pub(crate) fn begin(&mut self, run: CheckRunId, target: Target) -> Option<Outcome> {
         let (host, port) = match &target {
             Target::Tcp { host, port } => (host.as_str(), *port),
             Target::Http(http) => (http.host.as_str(), http.port),
@@ -91,7 +91,7 @@ impl Probes {
     /// The addresses of a check's host have been found, or not.
     pub(crate) fn resolved(
         &mut self,
-        run: CheckRun,
+        run: CheckRunId,
         found: Result<Vec<SocketAddr>, String>,
     ) -> Option<Outcome> {
         let place = self.live.iter().position(|probe| probe.run == run)?;
@@ -108,7 +108,7 @@ impl Probes {
     }
 
     /// Gives a check up. Says whether it was going on.
-    pub(crate) fn cancel(&mut self, run: CheckRun) -> bool {
+    pub(crate) fn cancel(&mut self, run: CheckRunId) -> bool {
         let before = self.live.len();
         self.live.retain(|probe| probe.run != run);
         self.live.len() < before
@@ -124,16 +124,16 @@ impl Probes {
     }
 
     /// Goes on with the checks whose connections are ready.
-    pub(crate) fn ready(&mut self, fds: &[sys::Awaited]) -> Vec<(CheckRun, Outcome)> {
+    pub(crate) fn ready(&mut self, fds: &[sys::Awaited]) -> Vec<(CheckRunId, Outcome)> {
         let is_ready = |fd: i32| fds.iter().any(|awaited| awaited.fd == fd && awaited.revents != 0);
         let connected = |probe: &&Probe| {
             probe.connection.as_ref().is_some_and(|(stream, _)| is_ready(stream.as_raw_fd()))
         };
-        let runs: Vec<CheckRun> = self.live.iter().filter(connected).map(|probe| probe.run).collect();
+        let runs: Vec<CheckRunId> = self.live.iter().filter(connected).map(|probe| probe.run).collect();
         runs.into_iter().filter_map(|run| Some((run, self.advance(run)?))).collect()
     }
 
-    fn advance(&mut self, run: CheckRun) -> Option<Outcome> {
+    fn advance(&mut self, run: CheckRunId) -> Option<Outcome> {
         let place = self.live.iter().position(|probe| probe.run == run)?;
         let outcome = self.live.get_mut(place)?.advance()?;
         self.live.swap_remove(place);
@@ -268,7 +268,7 @@ fn request(http: &HttpTarget) -> Result<Vec<u8>, String> {
 }
 
 /// Looks a name up on a thread of its own.
-fn look_up(run: CheckRun, host: String, port: u16, sender: LoopSender) -> Result<(), String> {
+fn look_up(run: CheckRunId, host: String, port: u16, sender: LoopSender) -> Result<(), String> {
     let thread = std::thread::Builder::new().name("look-up".to_owned()).stack_size(256 * 1024);
     let started = thread.spawn(move || {
         let at_port = |address| SocketAddr::new(address, port);

@@ -117,7 +117,7 @@ impl Snapshot {
         let overview = core.overview();
         let causes = overview.jobs.iter().filter_map(|job| job.cause.map(|cause| cause.origin));
         let former = causes.filter_map(|origin| match origin {
-            Origin::Former(place) => Some((place, core.origin_name(origin))),
+            Origin::Removed(place) => Some((place, core.origin_name(origin))),
             Origin::Global | Origin::Job(_) | Origin::Watch(_) | Origin::Signal(_) => None,
         });
         Self {

@@ -12,9 +12,9 @@ use crate::runtime::query::{Planned, Snapshot};
 pub(super) fn not_ready_reasons(snapshot: &Snapshot) -> String {
     let mut text = String::new();
     match snapshot.overview.phase {
-        Phase::Beginning => text.push_str("containerpilot is starting\n"),
+        Phase::Starting => text.push_str("containerpilot is starting\n"),
         Phase::Running => {}
-        Phase::Stopping | Phase::Killing | Phase::Left => text.push_str("containerpilot is stopping\n"),
+        Phase::Stopping | Phase::Killing | Phase::Exited => text.push_str("containerpilot is stopping\n"),
     }
     if snapshot.overview.maintenance {
         text.push_str("in maintenance mode\n");

@@ -41,7 +41,7 @@ pub(super) fn add_to(
 fn events(page: &mut Page, snapshot: &Snapshot) {
     let events = snapshot.overview.events.iter();
     let events = containerpilot_core::grouped(
-        events.map(|event| ((event.code.old_name(), &*event.source), event.count)),
+        events.map(|event| ((event.code.legacy_name(), &*event.source), event.count)),
     );
     let help = "Number of events by code and source.";
     page.family("containerpilot_events", help, Kind::Untyped, |samples| {

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use containerpilot_config::host::StaticHost;
 use containerpilot_config::{Input as Text, Options, load};
-use containerpilot_core::ids::{CheckRun, JobIx, RunId};
+use containerpilot_core::ids::{CheckRunId, JobIx, RunId};
 use containerpilot_core::input::ExitStatus;
 use containerpilot_core::plan::{Plan, Signal};
 use containerpilot_core::{Command, Core, Effect, Input, RequestId, Time};
@@ -22,7 +22,7 @@ pub(super) struct TestCore {
     core: Core,
     now: Time,
     runs: Vec<(JobIx, RunId)>,
-    checks: Vec<(JobIx, CheckRun)>,
+    checks: Vec<(JobIx, CheckRunId)>,
 }
 
 impl TestCore {

@@ -3,7 +3,7 @@
 //! Each row is a key with its type, its default, its rules and one line of help. The decoder, the suggestions for unknown keys,
 //! the reference page and the JSON Schema are generated from this table, so that a new field is one new row.
 
-use containerpilot_core::plan::{AtEnd, Format, Level, OnUnhealthy, Status};
+use containerpilot_core::plan::{Format, Level, OnCompletion, OnUnhealthy, Status};
 
 use crate::decode::DefaultValue::{Is, None as Nothing, Required, Says};
 use crate::section;
@@ -121,9 +121,9 @@ section! {
             "The signal that stops the job.";
         drain: DurationText = "drain", Is("0"), "S2",
             "How long the job keeps running after its service is deregistered and before it gets the stop signal.";
-        on_failure: OneOf<AtEnd> = "onFailure", Is("\"continue\""), "S5",
+        on_failure: OneOf<OnCompletion> = "onFailure", Is("\"continue\""), "S5",
             "`shutdown` stops the container when the job has failed and is not restarted.";
-        on_success: OneOf<AtEnd> = "onSuccess", Is("\"continue\""), "S5",
+        on_success: OneOf<OnCompletion> = "onSuccess", Is("\"continue\""), "S5",
             "`shutdown` stops the container when the job has succeeded and is not restarted.";
         port: Port = "port", Nothing, "D3, H1",
             "The port of the job. A job with a port is registered in the catalog and needs `health`.";

@@ -73,7 +73,7 @@ impl Code {
 
     /// The name that 3.8 uses in metrics.
     #[must_use]
-    pub const fn old_name(self) -> &'static str {
+    pub const fn legacy_name(self) -> &'static str {
         match self {
             Self::Startup => "Startup",
             Self::Shutdown => "Shutdown",

@@ -22,7 +22,7 @@ use core::time::Duration;
 pub use consul::{Catalog, Consul, ConsulAddress, NetworkParts, Tls};
 pub use control::Control;
 pub use health::{Check, Health, HttpTarget, OnUnhealthy, Probe};
-pub use job::{AtEnd, Backoff, Command, Job, Restarts, Role};
+pub use job::{Backoff, Command, Job, OnCompletion, Restarts, Role};
 pub use logging::{Format, Level, Logging, Output};
 pub use process::{Limit, Principal, Process, Resource};
 pub use service::{Service, Status, Watch};

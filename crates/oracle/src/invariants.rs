@@ -130,9 +130,9 @@ impl<'a> Witness<'a> {
             plan,
             exact: !scenario.late,
             now: Time::ZERO,
-            phase_before: Phase::Beginning,
+            phase_before: Phase::Starting,
             before: Vec::new(),
-            phase: Phase::Beginning,
+            phase: Phase::Starting,
             between: Vec::new(),
             spare: Vec::new(),
             maintained: false,
@@ -212,7 +212,7 @@ impl<'a> Witness<'a> {
         let new = effects.get(self.effects_seen..).unwrap_or_default();
         self.effects_seen = effects.len();
         if let Some(moves) = new.iter().find_map(|effect| match effect {
-            Effect::Replanned { moves, .. } => Some(moves),
+            Effect::PlanReplaced { moves, .. } => Some(moves),
             _ => None,
         }) {
             self.change_places(moves, core)?;
@@ -232,7 +232,7 @@ impl<'a> Witness<'a> {
         if let Some(input) = input {
             self.see_input(input);
         }
-        if core.phase() != Phase::Beginning {
+        if core.phase() != Phase::Starting {
             self.see_what_was_early();
         }
         if core.phase() == Phase::Killing && self.killing.is_none() {
@@ -272,12 +272,12 @@ impl<'a> Witness<'a> {
         let after = std::mem::take(&mut self.between);
         let phase = core.phase();
         let most = 60 + 40 * self.plan.jobs.len().max(self.before.len());
-        let remains = effects.iter().filter(|effect| matches!(effect, Effect::KillRemains { .. })).count();
+        let remains = effects.iter().filter(|effect| matches!(effect, Effect::KillOrphans { .. })).count();
         if effects.len() - remains > most {
             return Err(self.says("core", format!("{} effects in one step", effects.len())));
         }
-        let deadlines = core.deadlines();
-        if phase != Phase::Left && deadlines > self.most_deadlines() + self.remains.len() {
+        let deadlines = core.timer_count();
+        if phase != Phase::Exited && deadlines > self.most_deadlines() + self.remains.len() {
             return Err(self.says("core", format!("{deadlines} deadlines")));
         }
         self.check_answers(input, effects, &after, phase)?;
@@ -328,19 +328,19 @@ impl<'a> Witness<'a> {
             Input::Exited { run, status, orphans } => self.see_end(*run, *status, *orphans, true),
             Input::CheckDone { check, result } => self.see_check_done(*check, result.is_ok()),
             Input::Command { command: Command::Maintenance(on), .. }
-                if self.phase_before == Phase::Beginning =>
+                if self.phase_before == Phase::Starting =>
             {
                 self.maintenance = *on;
             }
             Input::Signal(Signal::USR1)
-                if self.phase_before == Phase::Beginning
+                if self.phase_before == Phase::Starting
                     && self.plan.toggle_maintenance
                     && !self.plan.pass_signals =>
             {
                 self.maintenance = !self.maintenance;
             }
             Input::Instances { watch, instances } => self.see_instances(watch.index(), instances),
-            Input::Withdrawn { job } => self.see_withdrawn(job.index()),
+            Input::Deregistered { job } => self.see_withdrawn(job.index()),
             Input::Command { .. }
             | Input::Ready
             | Input::OutOfMemory { .. }
@@ -383,8 +383,8 @@ impl<'a> Witness<'a> {
     fn see_effect(&mut self, effect: &Effect, phase: Phase) -> Check {
         match effect {
             Effect::Spawn { job, run, environment } => self.see_spawn(job.index(), *run, environment),
-            Effect::Kill { run, signal, purpose } => self.see_signal(*run, *signal, *purpose, phase),
-            Effect::KillRemains { run } => self.see_kill_remains(*run, phase),
+            Effect::Kill { run, signal, reason } => self.see_signal(*run, *signal, *reason, phase),
+            Effect::KillOrphans { run } => self.see_kill_remains(*run, phase),
             Effect::RunCheck { job, check, run, .. } => self.see_check(job.index(), check.index(), *run),
             Effect::CancelCheck { run } => self.see_cancel(*run),
             Effect::Advertise { job, wanted } => self.see_advertise(job.index(), *wanted),
@@ -403,7 +403,7 @@ impl<'a> Witness<'a> {
                 }
                 Ok(())
             }
-            Effect::Replanned { .. } => Ok(()),
+            Effect::PlanReplaced { .. } => Ok(()),
             Effect::Exit { code } => self.see_exit(*code),
         }
     }

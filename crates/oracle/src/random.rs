@@ -12,7 +12,7 @@ mod versions;
 use std::time::Duration;
 
 use containerpilot_core::plan::{
-    AtEnd, Catalog, Format, Job, Level, Logging, Output, Plan, Restarts, Role, Watch,
+    Catalog, Format, Job, Level, Logging, OnCompletion, Output, Plan, Restarts, Role, Watch,
 };
 
 use self::jobs::Maker;
@@ -82,7 +82,7 @@ fn first_version(rng: &mut Rng) -> Version {
         job.when.trigger = at_startup();
         job.when.timeout = None;
         job.restarts = Restarts::Limited(0);
-        (job.on_failure, job.on_success) = (AtEnd::Shutdown, AtEnd::Shutdown);
+        (job.on_failure, job.on_success) = (OnCompletion::Shutdown, OnCompletion::Shutdown);
     }
     if rng.percent(15) {
         let at = usize::from(main);

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use containerpilot_core::ids::JobIx;
-use containerpilot_core::plan::{AtEnd, Catalog, Job, OnUnhealthy, Probe, Restarts, Signal};
+use containerpilot_core::plan::{Catalog, Job, OnCompletion, OnUnhealthy, Probe, Restarts, Signal};
 use containerpilot_core::request::Command;
 
 use crate::invariants::Violation;
@@ -71,7 +71,7 @@ fn write_job(out: &mut fmt::Formatter<'_>, nth: usize, job: &Job) -> fmt::Result
     if let Some(backoff) = &job.backoff {
         writeln!(out, "    {backoff:?}")?;
     }
-    if (job.on_failure, job.on_success) != (AtEnd::Continue, AtEnd::Continue) {
+    if (job.on_failure, job.on_success) != (OnCompletion::Continue, OnCompletion::Continue) {
         writeln!(out, "    on failure {:?}, on success {:?}", job.on_failure, job.on_success)?;
     }
     if let Some(health) = &job.health {
@@ -102,12 +102,12 @@ const CUTS: [Cut; 21] = [
     },
     |s, v, n| drop(&mut s.versions[v].plan.jobs[n].when.timeout),
     |s, v, n| drop(&mut s.versions[v].plan.jobs[n].timeout),
-    |s, v, n| drop(&mut s.versions[v].plan.jobs[n].stop.timeout),
+    |s, v, n| drop(&mut s.versions[v].plan.jobs[n].stop.hook_timeout),
     |s, v, n| put(&mut s.versions[v].plan.jobs[n].stop.drain, Duration::ZERO),
     |s, v, n| put(&mut s.versions[v].plan.jobs[n].stop.signal, Signal::TERM),
     |s, v, n| put(&mut s.versions[v].plan.jobs[n].restarts, Restarts::Limited(0)),
-    |s, v, n| put(&mut s.versions[v].plan.jobs[n].on_failure, AtEnd::Continue),
-    |s, v, n| put(&mut s.versions[v].plan.jobs[n].on_success, AtEnd::Continue),
+    |s, v, n| put(&mut s.versions[v].plan.jobs[n].on_failure, OnCompletion::Continue),
+    |s, v, n| put(&mut s.versions[v].plan.jobs[n].on_success, OnCompletion::Continue),
     |s, v, n| put(&mut s.versions[v].plan.jobs[n].when.trigger, at_startup()),
     |s, v, n| shorten(&mut s.versions[v].scripts[n].runs),
     |s, v, n| {

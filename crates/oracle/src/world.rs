@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use containerpilot_core::effect::Effect;
-use containerpilot_core::ids::{CheckRun, JobIx, RunId, WatchIx};
+use containerpilot_core::ids::{CheckRunId, JobIx, RunId, WatchIx};
 use containerpilot_core::input::Input;
 use containerpilot_core::plan::diff::Moves;
 use containerpilot_core::plan::{Catalog, Signal};
@@ -51,7 +51,7 @@ enum Coming {
     Input(Input),
     Start(RunId),
     Exit(RunId),
-    Check(CheckRun),
+    Check(CheckRunId),
     /// Something from outside, by its place in the script.
     Happening(usize),
 }
@@ -64,7 +64,7 @@ struct World<'a> {
     coming: BTreeMap<Place, Coming>,
     serial: u64,
     programs: BTreeMap<RunId, Program>,
-    probes: BTreeMap<CheckRun, Probe>,
+    probes: BTreeMap<CheckRunId, Probe>,
     withdrawals: BTreeMap<JobIx, Place>,
     runs_of: Vec<usize>,
     checks_of: Vec<Vec<usize>>,
@@ -83,7 +83,7 @@ pub fn run(scenario: &Scenario, mut timeline: Option<&mut String>) -> Result<Cou
     let mut effects = Vec::new();
     let mut asked = 0;
     let mut last_asked = 0;
-    while core.phase() != Phase::Left {
+    while core.phase() != Phase::Exited {
         let mut next = world.next(core.next_deadline());
         while let Some(until) = next.as_ref().map(Next::at)
             && world.let_agents_work(until, &witness)?
@@ -342,8 +342,8 @@ impl<'a> World<'a> {
             Effect::CancelCheck { run } => self.cancel(*run),
             Effect::Advertise { job, wanted } => self.advertise(*job, *wanted),
             Effect::Heartbeat { job } => self.heartbeat(*job),
-            Effect::Replanned { moves, .. } => self.replan(moves, witness),
-            Effect::KillRemains { .. } | Effect::Reply { .. } | Effect::Log(_) | Effect::Exit { .. } => {}
+            Effect::PlanReplaced { moves, .. } => self.replan(moves, witness),
+            Effect::KillOrphans { .. } | Effect::Reply { .. } | Effect::Log(_) | Effect::Exit { .. } => {}
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use containerpilot_core::effect::{Effect, Wanted};
 use containerpilot_core::event::Code;
-use containerpilot_core::ids::{CheckRun, JobIx, RunId};
+use containerpilot_core::ids::{CheckRunId, JobIx, RunId};
 use containerpilot_core::input::{ExitStatus, Input};
 use containerpilot_core::plan::{Plan, Role, Signal, Trigger};
 use containerpilot_core::request::{Answer, Command, RequestId};
@@ -62,9 +62,9 @@ impl Placid {
                     }
                     Effect::RunCheck { run, .. } => inputs.push_back(passed(run)),
                     Effect::Advertise { job, wanted: Wanted::Absent } => {
-                        inputs.push_back(Input::Withdrawn { job });
+                        inputs.push_back(Input::Deregistered { job });
                     }
-                    Effect::Replanned { moves, .. } => {
+                    Effect::PlanReplaced { moves, .. } => {
                         self.running = std::mem::take(&mut self.running)
                             .into_iter()
                             .filter_map(|(run, job)| Some((run, moves.job(job)?)))
@@ -107,7 +107,7 @@ impl Placid {
     }
 }
 
-fn passed(check: CheckRun) -> Input {
+fn passed(check: CheckRunId) -> Input {
     Input::CheckDone { check, result: Ok(()) }
 }
 
@@ -214,7 +214,7 @@ fn r3_a_reload_ends_where_a_start_with_the_new_plan_does() {
         }
         compared += 1;
         world.tell(Input::Signal(Signal::TERM));
-        assert_eq!(world.core.phase(), Phase::Left, "schedule {nth}");
+        assert_eq!(world.core.phase(), Phase::Exited, "schedule {nth}");
     }
     assert!(compared > 1_000, "only {compared} were compared");
 }

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use containerpilot_core::effect::{Effect, Purpose, Wanted};
+use containerpilot_core::effect::{Effect, KillReason, Wanted};
 use containerpilot_core::event::{Code, Source, UserSignal};
-use containerpilot_core::ids::{CheckRun, JobIx, RunId, WatchIx};
+use containerpilot_core::ids::{CheckRunId, JobIx, RunId, WatchIx};
 use containerpilot_core::input::{ExitStatus, Input, Instance};
 use containerpilot_core::plan::{
-    AtEnd, Check, Command, EventPattern, Health, Job, OnUnhealthy, Plan, Probe, Repeat, Restarts, Role,
-    Signal, Status, Trigger, Watch,
+    Check, Command, EventPattern, Health, Job, OnCompletion, OnUnhealthy, Plan, Probe, Repeat, Restarts,
+    Role, Signal, Status, Trigger, Watch,
 };
 use containerpilot_core::request::{Answer, Command as Order, RequestId};
 use containerpilot_core::{Core, Phase, State, Time};
@@ -48,7 +48,7 @@ impl Bench {
 
     fn checked(&mut self, now: u64, check: u64, passes: bool) -> Vec<Effect> {
         let result = if passes { Ok(()) } else { Err("no".to_owned()) };
-        self.at(now, Input::CheckDone { check: CheckRun(check), result })
+        self.at(now, Input::CheckDone { check: CheckRunId(check), result })
     }
 
     fn state(&self, job: u32) -> State {
@@ -163,7 +163,7 @@ fn p4_what_is_left_of_a_group_does_not_outlive_the_supervisor() {
     bench.at(0, Input::Ready);
     bench.started(1);
     let effects = bench.at(10, Input::Exited { run: RunId(1), status: ExitStatus::Code(0), orphans: true });
-    assert!(effects.contains(&Effect::KillRemains { run: RunId(1) }));
+    assert!(effects.contains(&Effect::KillOrphans { run: RunId(1) }));
     assert_eq!(exits(&effects), Some(0));
 }
 
@@ -275,7 +275,7 @@ fn s2_a_process_that_was_stopped_before_it_was_there_does_not_enter_the_catalog(
     bench.at(0, Input::Ready);
     bench.at(1, TERM);
     let effects = bench.started(1);
-    assert_eq!(effects, [Effect::Kill { run: RunId(1), signal: Signal::TERM, purpose: Purpose::Stop }]);
+    assert_eq!(effects, [Effect::Kill { run: RunId(1), signal: Signal::TERM, reason: KillReason::Stop }]);
 }
 
 #[test]
@@ -342,7 +342,7 @@ fn s3_a_job_that_only_advertises_does_not_begin_in_a_shutdown() {
 fn s7_signals_before_the_process_is_there_are_all_passed_on_in_order() {
     let mut main = plain_job("main");
     main.role = Role::Main;
-    (main.on_failure, main.on_success) = (AtEnd::Shutdown, AtEnd::Shutdown);
+    (main.on_failure, main.on_success) = (OnCompletion::Shutdown, OnCompletion::Shutdown);
     let mut bench = Bench::of(Plan { pass_signals: true, ..plain_plan(vec![main]) });
     bench.at(0, Input::Signal(Signal(10)));
     bench.at(1, Input::Ready);
@@ -351,7 +351,7 @@ fn s7_signals_before_the_process_is_there_are_all_passed_on_in_order() {
     assert_eq!(killed(&bench.started(1)), [10, 15, 1]);
     let effects = bench
         .at(4, Input::Exited { run: RunId(1), status: ExitStatus::Signal(Signal::TERM), orphans: false });
-    assert_eq!((exits(&effects), bench.core.phase()), (Some(143), Phase::Left));
+    assert_eq!((exits(&effects), bench.core.phase()), (Some(143), Phase::Exited));
 }
 
 #[test]

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use containerpilot_core::Time;
-use containerpilot_core::catalog::reconcile::{Outcome, Reconciler, Request, Settings, Step};
+use containerpilot_core::catalog::reconcile::{Action, CatalogRequest, Outcome, Reconciler, Settings};
 use containerpilot_core::effect::Wanted;
 use containerpilot_core::ids::JobIx;
 use containerpilot_core::input::Instance;
@@ -35,7 +35,7 @@ struct Keeper {
     job: JobIx,
     service: Service,
     machine: Reconciler,
-    asked: Option<Request>,
+    asked: Option<CatalogRequest>,
     /// Whether the request could be made.
     reached: bool,
 }
@@ -108,15 +108,15 @@ impl Catalog {
         let mut news = Vec::new();
         let Some(keeper) = self.keepers.get_mut(id) else { return news };
         match keeper.machine.next(now) {
-            Step::Ask(request) => {
+            Action::Send(request) => {
                 keeper.asked = Some(request);
                 keeper.reached = !away;
                 news.push(News::Answer(id.to_owned(), now + REQUEST));
             }
-            Step::Wait(Some(until)) => news.push(News::Wake(id.to_owned(), until)),
-            Step::Wait(None) | Step::Over => {}
+            Action::Wait(Some(until)) => news.push(News::Wake(id.to_owned(), until)),
+            Action::Wait(None) | Action::Finished => {}
         }
-        if keeper.machine.take_withdrawn() {
+        if keeper.machine.take_deregistered() {
             news.push(News::Withdrawn(keeper.job));
         }
         news
@@ -193,7 +193,7 @@ fn settings(job: &Job, service: &Service) -> Settings {
 fn carry_out(
     present: &mut BTreeMap<String, Kept>,
     keeper: &Keeper,
-    request: Request,
+    request: CatalogRequest,
     now: Time,
     news: &mut Vec<News>,
 ) -> Outcome {
@@ -201,7 +201,7 @@ fn carry_out(
     let id = &service.id;
     match request {
         // A catalog keeps the status of a service it knows.
-        Request::Register(status) => {
+        CatalogRequest::Register(status) => {
             let known = present.get(id).map(|kept| kept.status);
             let status = known.unwrap_or(status);
             present.insert(id.clone(), Kept { service: service.clone(), status, until });
@@ -211,7 +211,7 @@ fn carry_out(
             news.push(News::Trusted(id.clone(), until));
             Outcome::Done
         }
-        Request::Update(status) => match present.get_mut(id) {
+        CatalogRequest::Update(status) => match present.get_mut(id) {
             None => Outcome::Forgotten,
             Some(kept) => {
                 let changed = kept.status != status;
@@ -223,7 +223,7 @@ fn carry_out(
                 Outcome::Done
             }
         },
-        Request::Deregister => match present.remove(id) {
+        CatalogRequest::Deregister => match present.remove(id) {
             None => Outcome::Forgotten,
             Some(_) => {
                 news.push(News::Changed(id.clone(), None));

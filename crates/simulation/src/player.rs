@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use containerpilot_core::effect::{Effect, Purpose};
+use containerpilot_core::effect::{Effect, KillReason};
 use containerpilot_core::event::Code;
-use containerpilot_core::ids::{CheckRun, EventId, JobIx, RunId};
+use containerpilot_core::ids::{CheckRunId, EventId, JobIx, RunId};
 use containerpilot_core::input::Input;
 use containerpilot_core::plan::{Level, Plan, Signal, Trigger};
 use containerpilot_core::state::journal::{Event, Origin};
@@ -32,7 +32,7 @@ pub fn play(plan: &Plan, scenario: &Scenario) -> Course {
     // What the log of the configuration leaves out belongs to the story all the same.
     plan.logging.level = Level::Warn;
     let mut core = Core::new(plan);
-    core.remember(EVENTS_OF_A_JOB * core.plan().jobs.len());
+    core.set_journal_capacity(EVENTS_OF_A_JOB * core.plan().jobs.len());
     let world = World::new(scenario, core.shared_plan(), expect::glances(scenario).map(|(at, _)| at));
     let mut player = Player {
         plan: core.shared_plan(),
@@ -68,7 +68,7 @@ struct Player<'a> {
     /// The job of each run, by name.
     jobs: BTreeMap<RunId, (Arc<str>, Option<usize>)>,
     /// The job of each check that is being made, and the jobs whose last check failed.
-    checks: BTreeMap<CheckRun, Arc<str>>,
+    checks: BTreeMap<CheckRunId, Arc<str>>,
     failing: BTreeSet<Arc<str>>,
     /// The last start of each job.
     starts: BTreeMap<String, usize>,
@@ -79,7 +79,7 @@ impl Player<'_> {
     fn play(&mut self, end: Time) {
         let (mut moment, mut at_once) = (Time::ZERO, 0);
         let mut asked = 0;
-        while self.core.phase() != Running::Left && self.course.cut.is_none() {
+        while self.core.phase() != Running::Exited && self.course.cut.is_none() {
             let deadline = self.core.next_deadline().map(|at| at.max(self.world.now()));
             let next = match (self.world.next(), deadline) {
                 (Some(coming), Some(deadline)) => Some(coming.min(deadline)),
@@ -164,7 +164,7 @@ impl Player<'_> {
             let notes = self.world.take_notes();
             self.take_notes(notes);
         }
-        if effects.iter().any(|effect| matches!(effect, Effect::Replanned { .. })) {
+        if effects.iter().any(|effect| matches!(effect, Effect::PlanReplaced { .. })) {
             self.list_jobs();
         }
         if !quiet {
@@ -273,7 +273,7 @@ impl Player<'_> {
     }
 
     /// The first of several failed checks of a job is worth a line.
-    fn checked(&mut self, check: CheckRun, result: &Result<(), String>) {
+    fn checked(&mut self, check: CheckRunId, result: &Result<(), String>) {
         let Some(name) = self.checks.remove(&check) else { return };
         match result {
             Ok(()) => {
@@ -290,7 +290,7 @@ impl Player<'_> {
     fn write_effect(&mut self, effect: &Effect) {
         let plan = Arc::clone(&self.plan);
         match effect {
-            Effect::Replanned { plan, .. } => self.plan = Arc::clone(plan),
+            Effect::PlanReplaced { plan, .. } => self.plan = Arc::clone(plan),
             Effect::Spawn { job, run, .. } => self.spawned(*job, *run),
             Effect::RunCheck { job, run, .. } => {
                 if let Some(job) = plan.jobs.get(job.index()) {
@@ -307,13 +307,13 @@ impl Player<'_> {
                     self.checks.remove(run);
                 }
             }
-            Effect::Kill { run, signal, purpose } => {
+            Effect::Kill { run, signal, reason } => {
                 let Some((name, _)) = self.jobs.get(run).cloned() else { return };
-                if *purpose == Purpose::Everything {
+                if *reason == KillReason::KillAll {
                     self.course.killed.push((self.world.now(), name.to_string()));
                 }
                 let what = if *signal == Signal::KILL { What::Killed } else { What::Sent(signal.0) };
-                self.write(&name, what, None, purpose_of(*purpose).to_owned());
+                self.write(&name, what, None, purpose_of(*reason).to_owned());
             }
             Effect::Log(entry) if entry.level >= Level::Warn => {
                 let name = entry.job.and_then(|job| plan.jobs.get(job.index())).map_or("", |job| &job.name);
@@ -414,14 +414,14 @@ fn is_own(code: Code) -> bool {
     matches!(code, Code::ExitSuccess | Code::ExitFailed | Code::Healthy | Code::Unhealthy)
 }
 
-fn purpose_of(purpose: Purpose) -> &'static str {
-    match purpose {
-        Purpose::Stop => "it is to stop",
-        Purpose::Replace => "it is unhealthy, and is replaced",
-        Purpose::Timeout => "its time is over",
-        Purpose::KillAfterTimeout => "it has not ended",
-        Purpose::Everything => "everything is killed",
-        Purpose::ByHand => "by hand",
-        Purpose::PassedOn => "it is passed on",
+fn purpose_of(reason: KillReason) -> &'static str {
+    match reason {
+        KillReason::Stop => "it is to stop",
+        KillReason::Unhealthy => "it is unhealthy, and is replaced",
+        KillReason::Timeout => "its time is over",
+        KillReason::StopTimeout => "it has not ended",
+        KillReason::KillAll => "everything is killed",
+        KillReason::ByHand => "by hand",
+        KillReason::Forwarded => "it is passed on",
     }
 }

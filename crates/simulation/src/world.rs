@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use containerpilot_core::Time;
 use containerpilot_core::effect::Effect;
-use containerpilot_core::ids::{CheckRun, JobIx, RunId, WatchIx};
+use containerpilot_core::ids::{CheckRunId, JobIx, RunId, WatchIx};
 use containerpilot_core::input::{ExitStatus, Input, Instance};
 use containerpilot_core::plan::diff::Moves;
 use containerpilot_core::plan::{Job, Plan, Signal, Watch};
@@ -28,7 +28,7 @@ enum Coming {
     Input(Input),
     Start(RunId),
     Exit(RunId),
-    Check(CheckRun),
+    Check(CheckRunId),
     Happening(usize),
     Forget(usize),
     Away(bool),
@@ -77,8 +77,8 @@ pub struct World<'a> {
     now: Time,
     coming: TimerQueue<Coming>,
     programs: BTreeMap<RunId, Program>,
-    probes: BTreeMap<CheckRun, Place>,
-    answers: BTreeMap<CheckRun, Result<(), String>>,
+    probes: BTreeMap<CheckRunId, Place>,
+    answers: BTreeMap<CheckRunId, Result<(), String>>,
     /// How many runs each job has had, by name.
     runs: BTreeMap<String, usize>,
     /// The run of each job that goes on, or for one without a program, since when it is checked.
@@ -246,7 +246,7 @@ impl<'a> World<'a> {
                     self.add_at(until, Coming::Overdue(id));
                 }
                 News::Withdrawn(job) => {
-                    self.add(Duration::ZERO, Coming::Input(Input::Withdrawn { job }));
+                    self.add(Duration::ZERO, Coming::Input(Input::Deregistered { job }));
                 }
                 News::Changed(id, status) => {
                     let plan = Arc::clone(&self.plan);
@@ -374,8 +374,8 @@ impl<'a> World<'a> {
                 let news = self.catalog.heartbeat(&plan, *job, self.now, self.away());
                 self.hear(news);
             }
-            Effect::Replanned { plan, moves } => self.replanned(plan, moves),
-            Effect::KillRemains { .. } | Effect::Reply { .. } | Effect::Log(_) | Effect::Exit { .. } => {}
+            Effect::PlanReplaced { plan, moves } => self.replanned(plan, moves),
+            Effect::KillOrphans { .. } | Effect::Reply { .. } | Effect::Log(_) | Effect::Exit { .. } => {}
         }
     }
 

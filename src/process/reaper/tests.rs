@@ -101,7 +101,7 @@ isolated! {
     fn p4_what_a_check_leaves_behind_is_killed_at_once() {
         let (mut spawner, mut reaper) = (spawner(), Reaper::default());
         let spawned = shell(&mut spawner, "trap '' TERM; sleep 1000 & exit 0");
-        reaper.started(spawned.pid, Owner::Check(CheckRun(1)));
+        reaper.started(spawned.pid, Owner::Check(CheckRunId(1)));
         collect(&mut reaper, 1);
         until(|| childless(&mut reaper));
         assert!(reaper.remains.is_empty());

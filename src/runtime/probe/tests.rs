@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::*;
 use crate::runtime::channel::LoopReceiver;
 
-const RUN: CheckRun = CheckRun(1);
+const RUN: CheckRunId = CheckRunId(1);
 
 /// A server that gives one answer; its port.
 fn server(answer: &'static [u8]) -> u16 {

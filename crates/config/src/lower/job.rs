@@ -41,7 +41,7 @@ impl Lower<'_> {
         let service = self.service(fields, name.as_deref(), ttl);
         let stop = Stop {
             signal: value_of(&fields.stop_signal)?,
-            timeout: value_of(&fields.stop_timeout).filter(|time| *time > 0).map(to_duration),
+            hook_timeout: value_of(&fields.stop_timeout).filter(|time| *time > 0).map(to_duration),
             drain: value_of(&fields.drain).map(to_duration)?,
         };
         let raw_output =

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{
-    AtEnd, Check, Command, EventPattern, Health, Job, Metric, MetricKind, OnUnhealthy, Probe, Process,
+    Check, Command, EventPattern, Health, Job, Metric, MetricKind, OnCompletion, OnUnhealthy, Probe, Process,
     Repeat, Restarts, Role, Service, Signal, Stop, Telemetry, Trigger, When,
 };
 use std::collections::BTreeMap;
@@ -63,9 +63,9 @@ impl Lower<'_> {
             timeout: None,
             restarts: Restarts::Limited(0),
             backoff: None,
-            stop: Stop { signal: Signal::TERM, timeout: None, drain: Duration::ZERO },
-            on_failure: AtEnd::Continue,
-            on_success: AtEnd::Continue,
+            stop: Stop { signal: Signal::TERM, hook_timeout: None, drain: Duration::ZERO },
+            on_failure: OnCompletion::Continue,
+            on_success: OnCompletion::Continue,
             health: Some(health),
             service,
             process: Process::default(),
@@ -212,9 +212,9 @@ impl Sensor {
             timeout: Some(self.timeout),
             restarts: Restarts::Unlimited,
             backoff: None,
-            stop: Stop { signal: Signal::TERM, timeout: None, drain: Duration::ZERO },
-            on_failure: AtEnd::Continue,
-            on_success: AtEnd::Continue,
+            stop: Stop { signal: Signal::TERM, hook_timeout: None, drain: Duration::ZERO },
+            on_failure: OnCompletion::Continue,
+            on_success: OnCompletion::Continue,
             health: None,
             service: None,
             process: Process::default(),

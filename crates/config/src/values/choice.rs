@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use containerpilot_core::plan::{AtEnd, Format, Level, OnUnhealthy, Output, Status};
+use containerpilot_core::plan::{Format, Level, OnCompletion, OnUnhealthy, Output, Status};
 
 use crate::decode::{DecodeContext, Shape, ValueType, found};
 use crate::json5::Node;
@@ -91,7 +91,7 @@ impl Choice for Status {
     const VALUES: &'static [Self] = &[Self::Passing, Self::Warning, Self::Critical];
 }
 
-impl Choice for AtEnd {
+impl Choice for OnCompletion {
     const NAMES: &'static [&'static str] = &["continue", "shutdown"];
     const VALUES: &'static [Self] = &[Self::Continue, Self::Shutdown];
 }

@@ -102,7 +102,7 @@ fn job_facts(plan: &Plan, job: &Job) -> Value {
             Restarts::Limited(count) => i64::try_from(count).unwrap_or(i64::MAX),
             Restarts::Unlimited => -1,
         },
-        "stop_timeout_ns": job.stop.timeout.map_or(0, nanoseconds),
+        "stop_timeout_ns": job.stop.hook_timeout.map_or(0, nanoseconds),
         // The jobs that this one waits for before it stops (S2). 3.8 has only the last one.
         "stopping_wait": plan.jobs.iter().filter(|other| waits_for_stopping(other, &job.name)).map(|other| &other.name)
             .collect::<Vec<_>>(),
@@ -151,7 +151,7 @@ fn when_facts(job: &Job) -> Value {
     let (event, source, limit) = match &job.when.trigger {
         Trigger::Interval(_) => ("Startup", "global".to_owned(), 1),
         Trigger::Event { event, repeat } => {
-            (event.code.old_name(), event.source.to_string(), if *repeat == Repeat::Once { 1 } else { -1 })
+            (event.code.legacy_name(), event.source.to_string(), if *repeat == Repeat::Once { 1 } else { -1 })
         }
         _ => ("None", String::new(), 0),
     };

@@ -9,8 +9,8 @@ use containerpilot_config::migrate::{MigrateError, migrate};
 use containerpilot_config::{Input, Loaded, Options, load_with_program, version};
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{
-    AtEnd, Catalog, Command, EventPattern, Job, MetricKind, Output, Plan, Probe, Repeat, Restarts, Role,
-    Signal, Trigger,
+    Catalog, Command, EventPattern, Job, MetricKind, OnCompletion, Output, Plan, Probe, Repeat, Restarts,
+    Role, Signal, Trigger,
 };
 
 use crate::support::{errors, faults, host, host_with, load_files, messages, plan, shown};
@@ -114,7 +114,7 @@ fn c8_the_container_exits_with_the_code_of_the_main_program() {
     let main = &plan.jobs[0];
     assert_eq!((main.role, main.name.as_str()), (Role::Main, "app"));
     assert_eq!(main.exec, Some(command("nginx", &["-g", "daemon off;"])));
-    assert_eq!((main.on_success, main.on_failure), (AtEnd::Shutdown, AtEnd::Shutdown));
+    assert_eq!((main.on_success, main.on_failure), (OnCompletion::Shutdown, OnCompletion::Shutdown));
     assert!(main.raw_output, "its output is passed through");
     assert_eq!(main.restarts, Restarts::Limited(0));
     let taken = old("{ services: [{ name: 'app', port: 1, poll: 1, ttl: 2 }], tasks: [] }");
@@ -201,7 +201,7 @@ fn c8_everything_waits_for_pre_start_and_its_failure_stops_the_container() {
     let hook = named(&plan, "preStart");
     assert_eq!(
         (hook.exec.clone(), hook.on_failure),
-        (Some(command("/bin/setup", &["now"])), AtEnd::Shutdown)
+        (Some(command("/bin/setup", &["now"])), OnCompletion::Shutdown)
     );
     for name in ["app", "db"] {
         assert_eq!(named(&plan, name).when.trigger, once("preStart", Code::ExitSuccess));
@@ -228,7 +228,7 @@ fn c8_each_hook_has_the_timeout_of_the_program() {
     let times = |text: &str| {
         let plan = old(text);
         let main = named(&plan, "app");
-        (plan.stop_timeout.as_secs(), main.stop.timeout.map(|time| time.as_secs()), main.stop.signal)
+        (plan.stop_timeout.as_secs(), main.stop.hook_timeout.map(|time| time.as_secs()), main.stop.signal)
     };
     assert_eq!(times("{ services: [] }"), (5, None, Signal::TERM));
     assert_eq!(times("{ services: [], stopTimeout: 7 }"), (7, None, Signal::TERM));

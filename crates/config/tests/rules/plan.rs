@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use containerpilot_core::event::{Code, Source, UserSignal};
 use containerpilot_core::plan::{
-    AtEnd, Backoff, Command, EventPattern, HttpTarget, Level, Limit, OnUnhealthy, Output, Principal, Probe,
-    Repeat, Resource, Restarts, Signal, Trigger,
+    Backoff, Command, EventPattern, HttpTarget, Level, Limit, OnCompletion, OnUnhealthy, Output, Principal,
+    Probe, Repeat, Resource, Restarts, Signal, Trigger,
 };
 
 use crate::support::{errors, job, job_errors, plan};
@@ -91,7 +91,7 @@ fn w8_backoff() {
     let backoff = |text: &str| job(&format!("exec: 'x' {text}")).backoff;
     let time = Duration::from_millis;
     let usual = Backoff { initial: time(100), max: time(10_000), reset: time(10_000) };
-    assert_eq!(usual, Backoff::USUAL);
+    assert_eq!(usual, Backoff::DEFAULT);
     assert_eq!(backoff(""), Some(usual));
     assert_eq!(backoff(", restartBackoff: { max: '1m' }"), Some(Backoff { max: time(60_000), ..usual }));
     assert_eq!(backoff(", restartBackoff: false"), None);
@@ -210,11 +210,11 @@ fn p9_user_environment_and_limits_of_a_process() {
 fn s2_signal_timeout_and_drain_of_a_stop() {
     let stop = job("exec: 'x', stopTimeout: '9s', stopSignal: 'SIGQUIT', drain: '3s'").stop;
     assert_eq!(
-        (stop.timeout, stop.signal, stop.drain),
+        (stop.hook_timeout, stop.signal, stop.drain),
         (Some(Duration::from_secs(9)), Signal(3), Duration::from_secs(3))
     );
     let usual = job("exec: 'x'").stop;
-    assert_eq!((usual.timeout, usual.signal, usual.drain), (None, Signal::TERM, Duration::ZERO));
+    assert_eq!((usual.hook_timeout, usual.signal, usual.drain), (None, Signal::TERM, Duration::ZERO));
     for (text, number) in [("'int'", 2), ("'SIGRTMIN+3'", 37), ("10", 10)] {
         assert_eq!(job(&format!("exec: 'x', stopSignal: {text}")).stop.signal, Signal(number));
     }
@@ -240,7 +240,7 @@ fn s4_the_global_stop_timeout() {
 #[test]
 fn s5_shutdown_on_failure_or_success() {
     let job = job("exec: 'x', onFailure: 'shutdown', onSuccess: 'continue'");
-    assert_eq!((job.on_failure, job.on_success), (AtEnd::Shutdown, AtEnd::Continue));
+    assert_eq!((job.on_failure, job.on_success), (OnCompletion::Shutdown, OnCompletion::Continue));
     assert_eq!(job_errors("exec: 'x', onFailure: 'restart'").len(), 1);
 }
 

@@ -4,22 +4,22 @@ use alloc::collections::BTreeSet;
 
 /// The result of a request, as far as connectivity is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fared {
+pub enum RequestResult {
     /// It was answered.
-    Well,
+    Answered,
     /// The catalog is unreachable, slow or broken.
-    Away,
+    Unavailable,
     /// The catalog refused it.
     Refused,
 }
 
 /// A change to report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum News {
+pub enum ContactChange {
     /// The catalog has become unavailable.
-    Away,
+    Unavailable,
     /// The catalog is available again, for all clients.
-    Back,
+    Available,
     /// The catalog refuses the requests of this client.
     Refused,
     /// The catalog accepts the requests of this client again.
@@ -46,31 +46,35 @@ impl<K> Default for Contact<K> {
 
 impl<K: Ord> Contact<K> {
     /// Records the result of a client's request. Returns the changes to report, in order.
-    pub fn heard(&mut self, client: K, fared: Fared) -> [Option<News>; 2]
+    pub fn heard(&mut self, client: K, result: RequestResult) -> [Option<ContactChange>; 2]
     where
         K: Clone,
     {
         let was_refused = self.refused.contains(&client);
-        match fared {
-            Fared::Well => {
+        match result {
+            RequestResult::Answered => {
                 self.away.remove(&client);
                 self.refused.remove(&client);
             }
-            Fared::Away => {
+            RequestResult::Unavailable => {
                 // It stays refused until a request is accepted.
                 self.away.insert(client);
             }
-            Fared::Refused => {
+            RequestResult::Refused => {
                 self.away.remove(&client);
                 self.refused.insert(client);
             }
         }
         let away = !self.away.is_empty();
-        let contact = (away != self.reported_away).then_some(if away { News::Away } else { News::Back });
+        let contact = (away != self.reported_away).then_some(if away {
+            ContactChange::Unavailable
+        } else {
+            ContactChange::Available
+        });
         self.reported_away = away;
-        let own = match (was_refused, fared) {
-            (false, Fared::Refused) => Some(News::Refused),
-            (true, Fared::Well) => Some(News::Accepted),
+        let own = match (was_refused, result) {
+            (false, RequestResult::Refused) => Some(ContactChange::Refused),
+            (true, RequestResult::Answered) => Some(ContactChange::Accepted),
             _ => None,
         };
         [contact, own]

@@ -25,9 +25,9 @@ pub struct Query {
 
 /// What to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum NextQuery {
     /// Send this query.
-    Ask(Query),
+    Send(Query),
     /// Nothing before this time.
     Wait(Time),
 }
@@ -35,9 +35,9 @@ pub enum Step {
 /// How many queries may wait at the same time, and how many watches there are. With more watches than slots, each query
 /// waits for a shorter time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Crowd {
+pub struct QuerySlots {
     /// The number of slots.
-    pub places: u32,
+    pub slots: u32,
     /// The number of watches.
     pub watches: u32,
 }
@@ -69,19 +69,19 @@ impl Follow {
     }
 
     /// What to do next.
-    pub fn next(&mut self, now: Time, crowd: Crowd) -> Step {
+    pub fn next(&mut self, now: Time, slots: QuerySlots) -> NextQuery {
         if now < self.not_before {
-            return Step::Wait(self.not_before);
+            return NextQuery::Wait(self.not_before);
         }
         let index = (self.index > 0).then_some(self.index);
         // Consul adds up to a sixteenth to the wait, and the request itself takes time.
         let wait = self.rng.part(self.interval, 80, 92);
-        let wait = if crowd.watches > crowd.places {
-            wait.saturating_mul(crowd.places) / crowd.watches.max(1)
+        let wait = if slots.watches > slots.slots {
+            wait.saturating_mul(slots.slots) / slots.watches.max(1)
         } else {
             wait
         };
-        Step::Ask(Query { index, wait: wait.max(Duration::from_millis(1)) })
+        NextQuery::Send(Query { index, wait: wait.max(Duration::from_millis(1)) })
     }
 
     /// The query was answered, with this index.

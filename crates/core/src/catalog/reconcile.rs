@@ -28,7 +28,7 @@ const FIRST_DELAY: Duration = Duration::from_millis(100);
 /// The longest retry delay, unless heartbeats come faster.
 const LONGEST_DELAY: Duration = Duration::from_secs(5);
 /// How long a request that was not answered may still be carried out.
-pub const DOUBT: Duration = Duration::from_secs(15);
+pub const IN_DOUBT: Duration = Duration::from_secs(15);
 /// How often deregistering is attempted when the supervisor exits.
 const LAST_ATTEMPTS: u32 = 2;
 
@@ -45,7 +45,7 @@ pub struct Settings {
 
 /// A request to the catalog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Request {
+pub enum CatalogRequest {
     /// Register the service, with its check in this status.
     Register(Status),
     /// Update the status; for a passing service, this is the heartbeat.
@@ -69,13 +69,13 @@ pub enum Outcome {
 
 /// What to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum Action {
     /// Send the request, and report its outcome.
-    Ask(Request),
+    Send(CatalogRequest),
     /// Nothing before this time; nothing at all if there is none.
     Wait(Option<Time>),
     /// The supervisor exits, and the service is deregistered or cannot be.
-    Over,
+    Finished,
 }
 
 /// What the catalog is believed to have.
@@ -98,7 +98,7 @@ pub struct Reconciler {
     sent: Option<Status>,
     /// True if a heartbeat is due.
     due: bool,
-    pending: Option<Request>,
+    pending: Option<CatalogRequest>,
     /// True if the definition has changed while a request was pending.
     outdated: bool,
     /// True if the last successful request was a registration.
@@ -185,45 +185,45 @@ impl Reconciler {
         self.doubt_until = None;
     }
 
-    /// What to do next. After [`Step::Ask`], nothing until [`Reconciler::done`].
-    pub fn next(&mut self, now: Time) -> Step {
+    /// What to do next. After [`Action::Send`], nothing until [`Reconciler::done`].
+    pub fn next(&mut self, now: Time) -> Action {
         if self.pending.is_some() {
-            return Step::Wait(None);
+            return Action::Wait(None);
         }
         if self.last_attempts == Some(0) || (self.last_attempts.is_some() && self.is_absent()) {
-            return Step::Over;
+            return Action::Finished;
         }
         match self.needed(now) {
-            Err(later) => Step::Wait(later),
-            Ok(_) if now < self.not_before => Step::Wait(Some(self.not_before)),
+            Err(later) => Action::Wait(later),
+            Ok(_) if now < self.not_before => Action::Wait(Some(self.not_before)),
             Ok(request) => {
                 self.pending = Some(request);
                 self.before = self.believed;
-                if matches!(request, Request::Register(_)) {
+                if matches!(request, CatalogRequest::Register(_)) {
                     self.believed = Believed::Unknown;
                 }
-                Step::Ask(request)
+                Action::Send(request)
             }
         }
     }
 
     /// The request that is needed now; otherwise when one may be needed.
-    fn needed(&self, now: Time) -> Result<Request, Option<Time>> {
+    fn needed(&self, now: Time) -> Result<CatalogRequest, Option<Time>> {
         let again = self.doubt_until.is_some_and(|until| until <= now)
             || self.refresh_at.is_some_and(|refresh| refresh <= now);
         let later = [self.doubt_until, self.refresh_at].into_iter().flatten().min();
         match (self.wanted, self.believed) {
-            (Wanted::Absent, Believed::Absent) if again => Ok(Request::Deregister),
+            (Wanted::Absent, Believed::Absent) if again => Ok(CatalogRequest::Deregister),
             (Wanted::Absent, Believed::Absent) => Err(later),
-            (Wanted::Absent, _) => Ok(Request::Deregister),
+            (Wanted::Absent, _) => Ok(CatalogRequest::Deregister),
             (Wanted::Present(status), Believed::Present) => {
                 if self.sent != Some(status) || self.due || again {
-                    Ok(Request::Update(status))
+                    Ok(CatalogRequest::Update(status))
                 } else {
                     Err(later)
                 }
             }
-            (Wanted::Present(status), _) => Ok(Request::Register(status)),
+            (Wanted::Present(status), _) => Ok(CatalogRequest::Register(status)),
         }
     }
 
@@ -231,14 +231,14 @@ impl Reconciler {
     pub fn done(&mut self, now: Time, outcome: Outcome) {
         let Some(request) = self.pending.take() else { return };
         match (outcome, request) {
-            (Outcome::Done, Request::Register(_)) => {
+            (Outcome::Done, CatalogRequest::Register(_)) => {
                 // The retry delay is reset only when the status is accepted, too.
                 self.not_before = now;
                 self.just_registered = true;
                 self.sent = None;
                 self.believed = if self.outdated { Believed::Unknown } else { Believed::Present };
             }
-            (Outcome::Done, Request::Update(status)) => {
+            (Outcome::Done, CatalogRequest::Update(status)) => {
                 self.succeeded(now);
                 self.just_registered = false;
                 self.sent = Some(status);
@@ -248,11 +248,11 @@ impl Reconciler {
                     self.believed = Believed::Unknown;
                 }
             }
-            (Outcome::Done | Outcome::Forgotten, Request::Deregister) => {
+            (Outcome::Done | Outcome::Forgotten, CatalogRequest::Deregister) => {
                 self.succeeded(now);
                 self.set_absent();
             }
-            (Outcome::Forgotten, Request::Update(_)) => {
+            (Outcome::Forgotten, CatalogRequest::Update(_)) => {
                 self.set_absent();
                 // A catalog that forgets a service at once must not cause a loop without delay.
                 if self.just_registered {
@@ -269,12 +269,12 @@ impl Reconciler {
             }
             (Outcome::Unknown, _) => {
                 self.sent = None;
-                self.doubt_until = Some(now + DOUBT);
+                self.doubt_until = Some(now + IN_DOUBT);
                 self.failed(now);
             }
         }
         self.outdated = false;
-        if request == Request::Deregister && matches!(outcome, Outcome::Failed | Outcome::Unknown) {
+        if request == CatalogRequest::Deregister && matches!(outcome, Outcome::Failed | Outcome::Unknown) {
             // It is retried, but the job does not wait for that.
             self.withdrawn |= core::mem::take(&mut self.deregistration_awaited);
         }
@@ -282,7 +282,7 @@ impl Reconciler {
     }
 
     /// Returns true once after the service was deregistered, or deregistering has failed.
-    pub fn take_withdrawn(&mut self) -> bool {
+    pub fn take_deregistered(&mut self) -> bool {
         core::mem::take(&mut self.withdrawn)
     }
 

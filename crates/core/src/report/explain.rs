@@ -79,7 +79,7 @@ impl Core {
     fn summary(&self, job: JobIx) -> String {
         let (planned, state) = (self.planned(job), self.job(job));
         let text = match (state.state(), state.stop_stage()) {
-            _ if self.phase == Phase::Beginning => "waiting for the supervisor to start".into(),
+            _ if self.phase == Phase::Starting => "waiting for the supervisor to start".into(),
             (State::Complete, _) => self.completion(job),
             (State::Waiting, None) => match planned.when.trigger {
                 Trigger::Interval(_) => "waiting for its next run".into(),

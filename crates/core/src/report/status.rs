@@ -97,7 +97,7 @@ pub struct JobOverview {
     /// When its last run ended.
     pub ended_at: Option<Time>,
     /// How often it was restarted ever; that of `status` begins anew with each event that starts it.
-    pub restarts_ever: u64,
+    pub restarts_total: u64,
     /// How many restarts it has left; without an end if nothing is said.
     pub restarts_left: Option<u64>,
     /// What is going to happen to it at a known time, the nearest first.
@@ -310,7 +310,7 @@ impl Core {
             status: self.status(job),
             started_at: state.started_at,
             ended_at: state.last_exit.map(|exit| exit.at),
-            restarts_ever: state.restarts_total,
+            restarts_total: state.restarts_total,
             restarts_left: match planned.restarts {
                 Restarts::Unlimited => None,
                 Restarts::Limited(most) => Some(most.saturating_sub(state.restarts)),

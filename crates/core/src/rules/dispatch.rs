@@ -14,7 +14,7 @@ use crate::state::supervisor::{Core, Phase};
 impl Core {
     /// E4: sends `startup`, once.
     pub(crate) fn startup(&mut self) {
-        if self.phase != Phase::Beginning {
+        if self.phase != Phase::Starting {
             return;
         }
         self.phase = Phase::Running;

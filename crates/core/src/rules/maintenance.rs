@@ -19,12 +19,12 @@ impl Core {
         }
         match self.phase {
             // Nothing runs yet. The event follows `startup`.
-            Phase::Beginning => {
+            Phase::Starting => {
                 self.maintenance = on;
                 return Answer::Updated(true);
             }
             Phase::Running => {}
-            Phase::Stopping | Phase::Killing | Phase::Left => {
+            Phase::Stopping | Phase::Killing | Phase::Exited => {
                 return Answer::Refused(SHUTTING_DOWN.into());
             }
         }

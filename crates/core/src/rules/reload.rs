@@ -5,7 +5,7 @@
 //!    replaces the plan that is waited for; all requests get the same answer (R4).
 //! 2. When the last of them is complete and no event is queued, the [`PlanState`] is replaced in one instant, and
 //!    everything that continues is moved into it. A [`JobIx`] is always an index of the plan in force: effects before
-//!    [`Effect::Replanned`] use the old indices, effects after it the new ones.
+//!    [`Effect::PlanReplaced`] use the old indices, effects after it the new ones.
 //!
 //! Then `startup` is sent to jobs that are new or changed, or were unreachable before they ever ran. They are also told
 //! what holds already and will not be sent again, such as that another job is healthy or has exited. So a reload leads
@@ -17,7 +17,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use crate::effect::{Effect, Purpose};
+use crate::effect::{Effect, KillReason};
 use crate::event::{Code, Source};
 use crate::ids::{EventId, JobIx};
 use crate::plan::diff::{JobChange, Moves, PlanDiff};
@@ -71,7 +71,7 @@ impl Core {
                 let timeout = fmt_duration(timeout);
                 let message = format_args!("did not stop within {timeout} for the reload, sending SIGKILL");
                 self.log(Level::Warn, Some(job), message);
-                self.kill(job, Purpose::KillAfterTimeout);
+                self.kill(job, KillReason::StopTimeout);
             }
         }
     }
@@ -154,7 +154,7 @@ impl Core {
         self.move_sources(&old, &diff.moves);
         self.clear_unknown_conditions(&diff.moves, &begins);
         let plan = Arc::clone(&self.plan_state.plan);
-        self.effects.push(Effect::Replanned { plan, moves: diff.moves.clone() });
+        self.effects.push(Effect::PlanReplaced { plan, moves: diff.moves.clone() });
         self.log(Level::Info, None, format_args!("reloaded"));
         for job in &begins {
             self.set_start_timeout(*job);
@@ -211,7 +211,7 @@ impl Core {
                 Origin::Watch(watch) => {
                     old.plan.watches.get(watch.index()).map(|watch| format!("watch.{}", watch.name))
                 }
-                Origin::Former(index) => removed_before.get(index as usize).cloned(),
+                Origin::Removed(index) => removed_before.get(index as usize).cloned(),
                 Origin::Global | Origin::Signal(_) => return,
             };
             let name: String = name.unwrap_or_default();
@@ -219,7 +219,7 @@ impl Core {
             if index == removed.len() {
                 removed.push(name);
             }
-            *origin = Origin::Former(u32::try_from(index).unwrap_or(u32::MAX));
+            *origin = Origin::Removed(u32::try_from(index).unwrap_or(u32::MAX));
         };
         let of_jobs = self.plan_state.jobs.iter_mut().flat_map(|job| job.events_mut());
         for event in self.journal.events_mut().chain(of_jobs) {
@@ -227,7 +227,7 @@ impl Core {
         }
         for ((mut origin, code), count) in core::mem::take(&mut self.event_counts) {
             moved(&mut origin);
-            if !matches!(origin, Origin::Former(_)) {
+            if !matches!(origin, Origin::Removed(_)) {
                 self.event_counts.insert((origin, code), count);
             }
         }

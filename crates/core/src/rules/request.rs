@@ -2,7 +2,7 @@
 
 use alloc::format;
 
-use crate::effect::{Effect, Purpose};
+use crate::effect::{Effect, KillReason};
 use crate::ids::JobIx;
 use crate::plan::{Role, Signal};
 use crate::request::{Answer, Command, RequestId};
@@ -51,7 +51,7 @@ impl Core {
     fn request_signal(&mut self, job: JobIx, signal: Signal) -> Answer {
         match self.job(job).pid() {
             Some(pid) => {
-                self.send_signal(job, signal, Purpose::ByHand);
+                self.send_signal(job, signal, KillReason::ByHand);
                 Answer::Done(format!("sent {signal} to process group {pid}"))
             }
             None => Answer::Refused("no process".into()),

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use crate::effect::Purpose;
+use crate::effect::KillReason;
 use crate::ids::JobIx;
 use crate::plan::{Level, Restarts};
 use crate::state::job::{Activity, State, StopReason, Transition};
@@ -119,7 +119,7 @@ impl Core {
         }
         let signal = self.planned(job).stop.signal;
         self.log(Level::Info, Some(job), format_args!("unhealthy, restarting: sent {signal}"));
-        self.send_signal(job, signal, Purpose::Replace);
+        self.send_signal(job, signal, KillReason::Unhealthy);
         self.set_kill_timer(job);
     }
 }

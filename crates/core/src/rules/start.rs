@@ -3,7 +3,7 @@
 use alloc::format;
 use alloc::string::String;
 
-use crate::effect::{Effect, Purpose, Wanted};
+use crate::effect::{Effect, KillReason, Wanted};
 use crate::event::Code;
 use crate::ids::{JobIx, RunId};
 use crate::input::ExitStatus;
@@ -80,8 +80,8 @@ impl Core {
         self.log(Level::Info, Some(job), format_args!("started (pid {pid}){cause}"));
         let signals = core::mem::take(&mut self.job_mut(job).signals_at_start);
         let is_killed = signals.iter().any(|(signal, _)| *signal == Signal::KILL);
-        for (signal, purpose) in signals {
-            self.send_signal(job, signal, purpose);
+        for (signal, reason) in signals {
+            self.send_signal(job, signal, reason);
         }
         if self.job(job).stop_stage() == Some(StopStage::Terminate) && !is_killed {
             // The stop began before the process had started, so the stop signal was sent only now.
@@ -118,6 +118,6 @@ impl Core {
         let name = self.planned(job).name.clone();
         let level = self.failure_level(job, ExitStatus::Signal(Signal::KILL), Level::Warn);
         self.log(level, Some(job), format_args!("{name} timeout after {timeout}"));
-        self.send_signal(job, Signal::KILL, Purpose::Timeout);
+        self.send_signal(job, Signal::KILL, KillReason::Timeout);
     }
 }

@@ -28,7 +28,7 @@ impl Core {
 
     /// The first part of a step: the input. [`Core::advance`] must follow until it returns false.
     pub fn begin(&mut self, now: Time, input: Input, effects: &mut Vec<Effect>) {
-        if self.phase == Phase::Left {
+        if self.phase == Phase::Exited {
             return;
         }
         // Effects of an earlier step that a panic interrupted must not be lost.
@@ -36,7 +36,7 @@ impl Core {
         core::mem::swap(&mut self.effects, effects);
         self.now = self.now.max(now);
         self.current_event = None;
-        if self.phase == Phase::Beginning && self.waits_for_startup(&input) {
+        if self.phase == Phase::Starting && self.waits_for_startup(&input) {
             self.early_inputs.push_back(input);
         } else {
             self.input(input);
@@ -47,7 +47,7 @@ impl Core {
     /// The next part of a step. Returns false if the step is finished.
     pub fn advance(&mut self, effects: &mut Vec<Effect>) -> bool {
         core::mem::swap(&mut self.effects, effects);
-        let more = self.phase != Phase::Left && self.part();
+        let more = self.phase != Phase::Exited && self.part();
         core::mem::swap(&mut self.effects, effects);
         more
     }
@@ -55,7 +55,7 @@ impl Core {
     fn part(&mut self) -> bool {
         if !self.queue.is_empty() {
             self.dispatch_events();
-        } else if self.phase != Phase::Beginning
+        } else if self.phase != Phase::Starting
             && let Some(input) = self.early_inputs.pop_front()
         {
             self.current_event = None;
@@ -66,7 +66,7 @@ impl Core {
             self.recheck(job);
         } else if self.conclude() {
             return true;
-        } else if self.phase != Phase::Left
+        } else if self.phase != Phase::Exited
             && let Some(timer) = self.timers.pop_due(self.now)
         {
             self.current_event = None;
@@ -91,7 +91,7 @@ impl Core {
             | Input::Exited { .. }
             | Input::OutOfMemory { .. }
             | Input::CheckDone { .. }
-            | Input::Withdrawn { .. }
+            | Input::Deregistered { .. }
             | Input::Tick => false,
         }
     }
@@ -108,7 +108,7 @@ impl Core {
             Input::CheckDone { check, result } => self.check_done(check, result),
             Input::Instances { watch, instances } => self.instances(watch, instances),
             Input::Signal(signal) => self.signal(signal),
-            Input::Withdrawn { job } => self.deregistered(job),
+            Input::Deregistered { job } => self.deregistered(job),
             Input::Command { id, command } => self.request(id, command),
             Input::Tick => {}
         }
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn p1_effects_of_an_interrupted_step_come_with_the_next_step() {
-        let mut core = Core::new(Plan::solo("x".into(), Vec::new()));
+        let mut core = Core::new(Plan::single_program("x".into(), Vec::new()));
         core.effects.push(Effect::Exit { code: 7 });
         let mut effects = Vec::new();
         core.step(Time::ZERO, Input::Tick, &mut effects);

@@ -4,7 +4,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use crate::effect::{Effect, Purpose, Wanted};
+use crate::effect::{Effect, KillReason, Wanted};
 use crate::event::Code;
 use crate::ids::JobIx;
 use crate::plan::{Level, Signal};
@@ -34,7 +34,7 @@ impl Core {
         if self.plan_state.graph.hooks(job).is_empty() {
             return self.deregister(job);
         }
-        if let Some(timeout) = self.planned(job).stop.timeout {
+        if let Some(timeout) = self.planned(job).stop.hook_timeout {
             self.set_stage_timer(job, timeout, JobTimer::Hooks);
         }
         self.enqueue_recheck(job);
@@ -98,7 +98,7 @@ impl Core {
     /// The longest wait for stop hooks has passed.
     pub(crate) fn hooks_timeout(&mut self, job: JobIx) {
         if self.job(job).stop_stage() == Some(StopStage::Hooks) {
-            let waited = fmt_duration(self.planned(job).stop.timeout.unwrap_or_default());
+            let waited = fmt_duration(self.planned(job).stop.hook_timeout.unwrap_or_default());
             let message = format_args!("stop hooks not complete after {waited}, stopping anyway");
             self.log(Level::Warn, Some(job), message);
             self.deregister(job);
@@ -160,7 +160,7 @@ impl Core {
         }
         self.change_stage(job, StopStage::Terminate);
         let signal = self.planned(job).stop.signal;
-        self.signal_job(job, signal, Purpose::Stop);
+        self.signal_job(job, signal, KillReason::Stop);
         self.set_kill_timer(job);
     }
 
@@ -182,11 +182,11 @@ impl Core {
         run.kill_timer = None;
         let timeout = fmt_duration(self.plan().stop_timeout);
         self.log(Level::Warn, Some(job), format_args!("did not exit within {timeout}, sending SIGKILL"));
-        self.signal_job(job, Signal::KILL, Purpose::KillAfterTimeout);
+        self.signal_job(job, Signal::KILL, KillReason::StopTimeout);
     }
 
     /// Kills a job without waiting for hooks, the catalog or its stop signal.
-    pub(crate) fn kill(&mut self, job: JobIx, purpose: Purpose) {
+    pub(crate) fn kill(&mut self, job: JobIx, reason: KillReason) {
         if self.job(job).is_complete() {
             return;
         }
@@ -204,11 +204,11 @@ impl Core {
             timers.cancel(&mut run.timeout);
             timers.cancel(&mut run.kill_timer);
         }
-        self.signal_job(job, Signal::KILL, purpose);
+        self.signal_job(job, Signal::KILL, reason);
     }
 
     /// Sends a signal to a job's process, or keeps it until the process has started.
-    fn signal_job(&mut self, job: JobIx, signal: Signal, purpose: Purpose) {
+    fn signal_job(&mut self, job: JobIx, signal: Signal, reason: KillReason) {
         if self.job(job).state() == State::Starting {
             // SIGKILL replaces every other signal.
             let signals = &mut self.job_mut(job).signals_at_start;
@@ -216,22 +216,22 @@ impl Core {
                 signals.clear();
             }
             if !signals.iter().any(|(waiting, _)| *waiting == Signal::KILL) {
-                signals.push((signal, purpose));
+                signals.push((signal, reason));
             }
             return;
         }
         if signal != Signal::KILL {
             self.log(Level::Info, Some(job), format_args!("stopping: sent {signal}"));
         }
-        self.send_signal(job, signal, purpose);
+        self.send_signal(job, signal, reason);
     }
 
     /// Sends a signal to a job's process, if it has one.
-    pub(crate) fn send_signal(&mut self, job: JobIx, signal: Signal, purpose: Purpose) {
+    pub(crate) fn send_signal(&mut self, job: JobIx, signal: Signal, reason: KillReason) {
         let Some(run) = self.job_mut(job).run_mut() else { return };
         run.killed |= signal == Signal::KILL;
         let run = run.id;
-        self.effects.push(Effect::Kill { run, signal, purpose });
+        self.effects.push(Effect::Kill { run, signal, reason });
     }
 
     /// W9: the job is complete.

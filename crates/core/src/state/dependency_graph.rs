@@ -146,7 +146,7 @@ impl DependencyGraph {
             Origin::Job(job) => SourceKey::Name(self.name(job)),
             Origin::Watch(watch) => SourceKey::Watch(watch),
             Origin::Signal(number) => SourceKey::Signal(number),
-            Origin::Former(_) => SourceKey::Unknown,
+            Origin::Removed(_) => SourceKey::Unknown,
         }
     }
 

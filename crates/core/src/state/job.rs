@@ -33,7 +33,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::effect::{Purpose, Wanted};
+use crate::effect::{KillReason, Wanted};
 use crate::ids::{EventId, RunId};
 use crate::plan::{Job, Signal, Trigger};
 use crate::state::health::HealthState;
@@ -180,7 +180,7 @@ pub(crate) struct JobState {
     /// The exit code of the last run of this generation, if it failed.
     pub(crate) failure: Option<u8>,
     /// Signals to send as soon as there is a process.
-    pub(crate) signals_at_start: Vec<(Signal, Purpose)>,
+    pub(crate) signals_at_start: Vec<(Signal, KillReason)>,
     pub(crate) health: Option<HealthState>,
     /// The desired state of its service, as the catalog was last told.
     pub(crate) wanted: Wanted,

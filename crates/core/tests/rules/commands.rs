@@ -217,7 +217,7 @@ fn x2_the_overview_knows_deadlines_checks_and_events() {
     stage.exit("a", 1);
     let overview = stage.core.overview();
     let (a, b) = (&overview.jobs[0], &overview.jobs[1]);
-    assert_eq!((a.status.word(), a.restarts_left, a.restarts_ever), ("restarting", Some(2), 1));
+    assert_eq!((a.status.word(), a.restarts_left, a.restarts_total), ("restarting", Some(2), 1));
     assert_eq!(a.deadlines.iter().map(|deadline| deadline.what.name()).collect::<Vec<_>>(), ["restart"]);
     assert_eq!(b.deadlines.iter().map(|deadline| deadline.what.name()).collect::<Vec<_>>(), ["turn"]);
     let exits = overview.events.iter().find(|count| count.source == "a" && count.code.name() == "exitFailed");

@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use containerpilot_core::Time;
-use containerpilot_core::catalog::contact::{Contact, Fared, News};
-use containerpilot_core::catalog::follow::{self, Crowd, Follow, Query};
-use containerpilot_core::catalog::reconcile::{DOUBT, Outcome, Reconciler, Request, Settings, Step};
+use containerpilot_core::catalog::contact::{Contact, ContactChange, RequestResult};
+use containerpilot_core::catalog::follow::{self, Follow, Query, QuerySlots};
+use containerpilot_core::catalog::reconcile::{
+    Action, CatalogRequest, IN_DOUBT, Outcome, Reconciler, Settings,
+};
 use containerpilot_core::effect::Wanted;
 use containerpilot_core::plan::Status;
 
@@ -37,8 +39,8 @@ impl Talk {
     fn passing() -> Self {
         let mut talk = Self::new();
         talk.want(PASSING);
-        talk.asks(Request::Register(Status::Passing), Outcome::Done);
-        talk.asks(Request::Update(Status::Passing), Outcome::Done);
+        talk.asks(CatalogRequest::Register(Status::Passing), Outcome::Done);
+        talk.asks(CatalogRequest::Update(Status::Passing), Outcome::Done);
         talk.rests();
         talk
     }
@@ -47,15 +49,15 @@ impl Talk {
         self.service.want(self.now, wanted);
     }
 
-    fn asks(&mut self, request: Request, outcome: Outcome) {
-        assert_eq!(self.service.next(self.now), Step::Ask(request));
-        assert_eq!(self.service.next(self.now), Step::Wait(None), "never two at a time");
+    fn asks(&mut self, request: CatalogRequest, outcome: Outcome) {
+        assert_eq!(self.service.next(self.now), Action::Send(request));
+        assert_eq!(self.service.next(self.now), Action::Wait(None), "never two at a time");
         self.service.done(self.now, outcome);
     }
 
     /// Waits for the next moment at which there may be something to do.
     fn waits(&mut self) -> Duration {
-        let Step::Wait(Some(until)) = self.service.next(self.now) else {
+        let Action::Wait(Some(until)) = self.service.next(self.now) else {
             panic!("there is something to do, or there will never be");
         };
         let waited = until.since(self.now);
@@ -65,7 +67,7 @@ impl Talk {
     }
 
     fn rests(&mut self) {
-        assert_eq!(self.service.next(self.now), Step::Wait(None));
+        assert_eq!(self.service.next(self.now), Action::Wait(None));
         assert!(self.service.is_settled());
     }
 }
@@ -79,10 +81,10 @@ fn d5_a_service_is_registered_and_its_status_told() {
 fn h6_a_pass_is_a_heartbeat_and_a_fail_is_told_at_once() {
     let mut talk = Talk::passing();
     talk.service.beat();
-    talk.asks(Request::Update(Status::Passing), Outcome::Done);
+    talk.asks(CatalogRequest::Update(Status::Passing), Outcome::Done);
     talk.rests();
     talk.want(CRITICAL);
-    talk.asks(Request::Update(Status::Critical), Outcome::Done);
+    talk.asks(CatalogRequest::Update(Status::Critical), Outcome::Done);
 }
 
 #[test]
@@ -90,34 +92,34 @@ fn h6_a_fail_does_not_wait_for_the_delay_of_a_failed_heartbeat() {
     let mut talk = Talk::passing();
     for _ in 0..8 {
         talk.service.beat();
-        talk.asks(Request::Update(Status::Passing), Outcome::Failed);
+        talk.asks(CatalogRequest::Update(Status::Passing), Outcome::Failed);
         talk.waits();
     }
     talk.service.beat();
-    talk.asks(Request::Update(Status::Passing), Outcome::Failed);
-    assert!(matches!(talk.service.next(talk.now), Step::Wait(Some(_))));
+    talk.asks(CatalogRequest::Update(Status::Passing), Outcome::Failed);
+    assert!(matches!(talk.service.next(talk.now), Action::Wait(Some(_))));
     talk.want(CRITICAL);
-    talk.asks(Request::Update(Status::Critical), Outcome::Done);
+    talk.asks(CatalogRequest::Update(Status::Critical), Outcome::Done);
 }
 
 #[test]
 fn h6_a_fail_that_comes_during_a_request_is_told_after_it() {
     let mut talk = Talk::passing();
     talk.service.beat();
-    assert_eq!(talk.service.next(talk.now), Step::Ask(Request::Update(Status::Passing)));
+    assert_eq!(talk.service.next(talk.now), Action::Send(CatalogRequest::Update(Status::Passing)));
     talk.want(CRITICAL);
-    assert_eq!(talk.service.next(talk.now), Step::Wait(None));
+    assert_eq!(talk.service.next(talk.now), Action::Wait(None));
     talk.service.done(talk.now, Outcome::Done);
-    talk.asks(Request::Update(Status::Critical), Outcome::Done);
+    talk.asks(CatalogRequest::Update(Status::Critical), Outcome::Done);
 }
 
 #[test]
 fn d5_a_service_that_consul_forgot_is_registered_again() {
     let mut talk = Talk::passing();
     talk.service.beat();
-    talk.asks(Request::Update(Status::Passing), Outcome::Forgotten);
-    talk.asks(Request::Register(Status::Passing), Outcome::Done);
-    talk.asks(Request::Update(Status::Passing), Outcome::Done);
+    talk.asks(CatalogRequest::Update(Status::Passing), Outcome::Forgotten);
+    talk.asks(CatalogRequest::Register(Status::Passing), Outcome::Done);
+    talk.asks(CatalogRequest::Update(Status::Passing), Outcome::Done);
     talk.rests();
 }
 
@@ -125,16 +127,16 @@ fn d5_a_service_that_consul_forgot_is_registered_again() {
 fn d5_a_critical_service_that_was_forgotten_is_missed_too_unless_consul_drops_it_on_demand() {
     let mut talk = Talk::passing();
     talk.want(CRITICAL);
-    talk.asks(Request::Update(Status::Critical), Outcome::Done);
+    talk.asks(CatalogRequest::Update(Status::Critical), Outcome::Done);
     assert!(talk.waits() <= SETTINGS.pace);
-    talk.asks(Request::Update(Status::Critical), Outcome::Forgotten);
-    talk.asks(Request::Register(Status::Critical), Outcome::Done);
-    talk.asks(Request::Update(Status::Critical), Outcome::Done);
+    talk.asks(CatalogRequest::Update(Status::Critical), Outcome::Forgotten);
+    talk.asks(CatalogRequest::Register(Status::Critical), Outcome::Done);
+    talk.asks(CatalogRequest::Update(Status::Critical), Outcome::Done);
 
     let mut dropped = Talk::with(Settings { drops_critical: true, ..SETTINGS });
     dropped.want(CRITICAL);
-    dropped.asks(Request::Register(Status::Critical), Outcome::Done);
-    dropped.asks(Request::Update(Status::Critical), Outcome::Done);
+    dropped.asks(CatalogRequest::Register(Status::Critical), Outcome::Done);
+    dropped.asks(CatalogRequest::Update(Status::Critical), Outcome::Done);
     dropped.rests();
 }
 
@@ -144,8 +146,8 @@ fn d5_one_that_takes_a_service_and_forgets_it_at_once_is_not_asked_in_a_loop() {
     talk.want(PASSING);
     let mut waited = Duration::ZERO;
     for _ in 0..10 {
-        talk.asks(Request::Register(Status::Passing), Outcome::Done);
-        talk.asks(Request::Update(Status::Passing), Outcome::Forgotten);
+        talk.asks(CatalogRequest::Register(Status::Passing), Outcome::Done);
+        talk.asks(CatalogRequest::Update(Status::Passing), Outcome::Forgotten);
         waited += talk.waits();
     }
     assert!(waited > Duration::from_secs(1), "{waited:?}");
@@ -157,7 +159,7 @@ fn d5_retries_back_off_with_jitter_but_never_beyond_the_pace_of_heartbeats() {
         let mut talk = Talk { service: Reconciler::new(SETTINGS, seed), now: Time::ZERO };
         talk.want(PASSING);
         let delay = |_| {
-            talk.asks(Request::Register(Status::Passing), Outcome::Failed);
+            talk.asks(CatalogRequest::Register(Status::Passing), Outcome::Failed);
             talk.waits()
         };
         (0..12).map(delay).collect::<Vec<_>>()
@@ -182,26 +184,26 @@ fn d5_a_request_leaves_time_for_another_within_the_ttl() {
 #[test]
 fn s2_that_a_service_is_out_is_said_once() {
     let mut talk = Talk::passing();
-    assert!(!talk.service.take_withdrawn());
+    assert!(!talk.service.take_deregistered());
     talk.want(Wanted::Absent);
-    assert!(!talk.service.take_withdrawn());
-    talk.asks(Request::Deregister, Outcome::Done);
-    assert!(talk.service.take_withdrawn());
-    assert!(!talk.service.take_withdrawn());
+    assert!(!talk.service.take_deregistered());
+    talk.asks(CatalogRequest::Deregister, Outcome::Done);
+    assert!(talk.service.take_deregistered());
+    assert!(!talk.service.take_deregistered());
     talk.rests();
     talk.want(Wanted::Absent);
-    assert!(talk.service.take_withdrawn(), "and again at once to whoever asks again");
+    assert!(talk.service.take_deregistered(), "and again at once to whoever asks again");
 }
 
 #[test]
 fn s2_nobody_waits_for_a_catalog_that_does_not_let_go_but_it_is_tried_again() {
     let mut talk = Talk::passing();
     talk.want(Wanted::Absent);
-    talk.asks(Request::Deregister, Outcome::Failed);
-    assert!(talk.service.take_withdrawn());
+    talk.asks(CatalogRequest::Deregister, Outcome::Failed);
+    assert!(talk.service.take_deregistered());
     talk.waits();
-    talk.asks(Request::Deregister, Outcome::Forgotten);
-    assert!(!talk.service.take_withdrawn());
+    talk.asks(CatalogRequest::Deregister, Outcome::Forgotten);
+    assert!(!talk.service.take_deregistered());
     talk.rests();
 }
 
@@ -209,20 +211,20 @@ fn s2_nobody_waits_for_a_catalog_that_does_not_let_go_but_it_is_tried_again() {
 fn s2_whoever_is_wanted_again_is_not_told_to_be_out() {
     let mut talk = Talk::passing();
     talk.want(Wanted::Absent);
-    assert_eq!(talk.service.next(talk.now), Step::Ask(Request::Deregister));
+    assert_eq!(talk.service.next(talk.now), Action::Send(CatalogRequest::Deregister));
     talk.want(PASSING);
     talk.service.done(talk.now, Outcome::Done);
-    assert!(!talk.service.take_withdrawn());
-    talk.asks(Request::Register(Status::Passing), Outcome::Done);
+    assert!(!talk.service.take_deregistered());
+    talk.asks(CatalogRequest::Register(Status::Passing), Outcome::Done);
 }
 
 #[test]
 fn d5_a_service_that_was_never_taken_need_not_be_taken_out() {
     let mut talk = Talk::new();
     talk.want(PASSING);
-    talk.asks(Request::Register(Status::Passing), Outcome::Failed);
+    talk.asks(CatalogRequest::Register(Status::Passing), Outcome::Failed);
     talk.want(Wanted::Absent);
-    assert!(talk.service.take_withdrawn());
+    assert!(talk.service.take_deregistered());
     talk.rests();
 }
 
@@ -230,13 +232,13 @@ fn d5_a_service_that_was_never_taken_need_not_be_taken_out() {
 fn d5_a_registration_without_an_answer_is_undone_and_looked_after_once_more() {
     let mut talk = Talk::new();
     talk.want(PASSING);
-    talk.asks(Request::Register(Status::Passing), Outcome::Unknown);
+    talk.asks(CatalogRequest::Register(Status::Passing), Outcome::Unknown);
     talk.want(Wanted::Absent);
-    talk.asks(Request::Deregister, Outcome::Done);
-    assert!(talk.service.take_withdrawn());
+    talk.asks(CatalogRequest::Deregister, Outcome::Done);
+    assert!(talk.service.take_deregistered());
     // The registration may have been carried out after that.
-    assert!(talk.waits() <= DOUBT);
-    talk.asks(Request::Deregister, Outcome::Done);
+    assert!(talk.waits() <= IN_DOUBT);
+    talk.asks(CatalogRequest::Deregister, Outcome::Done);
     talk.rests();
 }
 
@@ -244,19 +246,19 @@ fn d5_a_registration_without_an_answer_is_undone_and_looked_after_once_more() {
 fn d5_a_changed_definition_is_registered() {
     let mut talk = Talk::passing();
     talk.service.redefine(SETTINGS);
-    talk.asks(Request::Register(Status::Passing), Outcome::Done);
-    talk.asks(Request::Update(Status::Passing), Outcome::Done);
+    talk.asks(CatalogRequest::Register(Status::Passing), Outcome::Done);
+    talk.asks(CatalogRequest::Update(Status::Passing), Outcome::Done);
     talk.service.beat();
     for outcome in [Outcome::Done, Outcome::Failed] {
         talk.service.beat();
-        assert_eq!(talk.service.next(talk.now), Step::Ask(Request::Update(Status::Passing)));
+        assert_eq!(talk.service.next(talk.now), Action::Send(CatalogRequest::Update(Status::Passing)));
         talk.service.redefine(SETTINGS);
         talk.service.done(talk.now, outcome);
         if outcome == Outcome::Failed {
             talk.waits();
         }
-        talk.asks(Request::Register(Status::Passing), Outcome::Done);
-        talk.asks(Request::Update(Status::Passing), Outcome::Done);
+        talk.asks(CatalogRequest::Register(Status::Passing), Outcome::Done);
+        talk.asks(CatalogRequest::Update(Status::Passing), Outcome::Done);
     }
 }
 
@@ -264,50 +266,50 @@ fn d5_a_changed_definition_is_registered() {
 fn s6_whoever_leaves_takes_the_service_out_but_does_not_try_for_ever() {
     let mut talk = Talk::passing();
     talk.service.leave(talk.now);
-    talk.asks(Request::Deregister, Outcome::Done);
-    assert_eq!(talk.service.next(talk.now), Step::Over);
+    talk.asks(CatalogRequest::Deregister, Outcome::Done);
+    assert_eq!(talk.service.next(talk.now), Action::Finished);
 
     let mut refused = Talk::passing();
     refused.service.leave(refused.now);
-    refused.asks(Request::Deregister, Outcome::Failed);
+    refused.asks(CatalogRequest::Deregister, Outcome::Failed);
     refused.waits();
-    refused.asks(Request::Deregister, Outcome::Unknown);
-    assert_eq!(refused.service.next(refused.now), Step::Over);
+    refused.asks(CatalogRequest::Deregister, Outcome::Unknown);
+    assert_eq!(refused.service.next(refused.now), Action::Finished);
 
     let mut never = Talk::new();
     never.service.leave(never.now);
-    assert_eq!(never.service.next(never.now), Step::Over);
+    assert_eq!(never.service.next(never.now), Action::Finished);
 }
 
 #[test]
 fn d5_the_log_hears_of_changes_and_not_of_tries() {
     let mut contact = Contact::default();
-    assert_eq!(contact.heard("web", Fared::Well), [None, None]);
-    assert_eq!(contact.heard("web", Fared::Away), [Some(News::Away), None]);
-    assert_eq!(contact.heard("web", Fared::Away), [None, None]);
-    assert_eq!(contact.heard("db", Fared::Away), [None, None]);
+    assert_eq!(contact.heard("web", RequestResult::Answered), [None, None]);
+    assert_eq!(contact.heard("web", RequestResult::Unavailable), [Some(ContactChange::Unavailable), None]);
+    assert_eq!(contact.heard("web", RequestResult::Unavailable), [None, None]);
+    assert_eq!(contact.heard("db", RequestResult::Unavailable), [None, None]);
     // Not as long as it is away for one of them.
-    assert_eq!(contact.heard("web", Fared::Well), [None, None]);
-    assert_eq!(contact.heard("db", Fared::Well), [Some(News::Back), None]);
-    assert_eq!(contact.heard("web", Fared::Refused), [None, Some(News::Refused)]);
-    assert_eq!(contact.heard("web", Fared::Refused), [None, None]);
-    assert_eq!(contact.heard("web", Fared::Away), [Some(News::Away), None]);
-    assert_eq!(contact.heard("web", Fared::Refused), [Some(News::Back), None]);
-    assert_eq!(contact.heard("web", Fared::Well), [None, Some(News::Accepted)]);
-    assert_eq!(contact.heard("web", Fared::Away), [Some(News::Away), None]);
+    assert_eq!(contact.heard("web", RequestResult::Answered), [None, None]);
+    assert_eq!(contact.heard("db", RequestResult::Answered), [Some(ContactChange::Available), None]);
+    assert_eq!(contact.heard("web", RequestResult::Refused), [None, Some(ContactChange::Refused)]);
+    assert_eq!(contact.heard("web", RequestResult::Refused), [None, None]);
+    assert_eq!(contact.heard("web", RequestResult::Unavailable), [Some(ContactChange::Unavailable), None]);
+    assert_eq!(contact.heard("web", RequestResult::Refused), [Some(ContactChange::Available), None]);
+    assert_eq!(contact.heard("web", RequestResult::Answered), [None, Some(ContactChange::Accepted)]);
+    assert_eq!(contact.heard("web", RequestResult::Unavailable), [Some(ContactChange::Unavailable), None]);
     // Whoever leaves without having been answered has not found it back.
     contact.forget(&"web");
-    assert_eq!(contact.heard("db", Fared::Away), [None, None]);
-    assert_eq!(contact.heard("db", Fared::Well), [Some(News::Back), None]);
+    assert_eq!(contact.heard("db", RequestResult::Unavailable), [None, None]);
+    assert_eq!(contact.heard("db", RequestResult::Answered), [Some(ContactChange::Available), None]);
 }
 
-const ALONE: Crowd = Crowd { places: 100, watches: 1 };
+const ALONE: QuerySlots = QuerySlots { slots: 100, watches: 1 };
 const INTERVAL: Duration = Duration::from_secs(10);
 
-fn query(follow: &mut Follow, now: Time, crowd: Crowd) -> Query {
-    match follow.next(now, crowd) {
-        follow::Step::Ask(query) => query,
-        follow::Step::Wait(until) => panic!("it waits until {until:?}"),
+fn query(follow: &mut Follow, now: Time, slots: QuerySlots) -> Query {
+    match follow.next(now, slots) {
+        follow::NextQuery::Send(query) => query,
+        follow::NextQuery::Wait(until) => panic!("it waits until {until:?}"),
     }
 }
 
@@ -344,8 +346,8 @@ fn d7_quick_answers_are_rate_limited_and_rare_ones_are_not() {
     let (mut now, mut asked) = (at(0), 0_u64);
     while now < at(10_000) {
         match follow.next(now, ALONE) {
-            follow::Step::Wait(until) => now = until,
-            follow::Step::Ask(_) => {
+            follow::NextQuery::Wait(until) => now = until,
+            follow::NextQuery::Send(_) => {
                 asked += 1;
                 // An answer in no time, as from something that does not block at all.
                 follow.answered(now, asked);
@@ -355,7 +357,7 @@ fn d7_quick_answers_are_rate_limited_and_rare_ones_are_not() {
     assert!((30..=60).contains(&asked), "{asked} in 10 s");
     let mut follow = Follow::new(INTERVAL, 1);
     for second in 0..100 {
-        assert!(matches!(follow.next(at(second * 1_000), ALONE), follow::Step::Ask(_)), "at once");
+        assert!(matches!(follow.next(at(second * 1_000), ALONE), follow::NextQuery::Send(_)), "at once");
         follow.answered(at(second * 1_000), second + 1);
     }
 }
@@ -368,7 +370,7 @@ fn d7_the_interval_is_the_pace_of_retries() {
     let mut delays = Vec::new();
     for _ in 0..12 {
         follow.failed(now);
-        let follow::Step::Wait(until) = follow.next(now, ALONE) else { panic!("at once") };
+        let follow::NextQuery::Wait(until) = follow.next(now, ALONE) else { panic!("at once") };
         delays.push(until.since(now));
         now = until;
     }
@@ -383,7 +385,7 @@ fn d7_the_interval_is_the_pace_of_retries() {
 #[test]
 fn d7_where_there_is_not_room_for_all_each_holds_its_place_for_its_share() {
     let mut follow = Follow::new(INTERVAL, 1);
-    let wait = query(&mut follow, at(0), Crowd { places: 100, watches: 1_000 }).wait;
+    let wait = query(&mut follow, at(0), QuerySlots { slots: 100, watches: 1_000 }).wait;
     assert!(wait <= INTERVAL / 10 && wait >= INTERVAL / 15, "{wait:?}");
-    assert!(query(&mut follow, at(0), Crowd { places: 1, watches: u32::MAX }).wait > Duration::ZERO);
+    assert!(query(&mut follow, at(0), QuerySlots { slots: 1, watches: u32::MAX }).wait > Duration::ZERO);
 }

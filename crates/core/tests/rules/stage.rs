@@ -8,7 +8,7 @@ use containerpilot_config::interfaces::HostAddress;
 use containerpilot_config::{Input as File, Options, load};
 use containerpilot_core::effect::Wanted;
 use containerpilot_core::environment::Environment;
-use containerpilot_core::ids::{CheckRun, JobIx, RunId, WatchIx};
+use containerpilot_core::ids::{CheckRunId, JobIx, RunId, WatchIx};
 use containerpilot_core::input::{ExitStatus, Instance, StartError, StartErrorKind};
 use containerpilot_core::plan::{Plan, Signal};
 use containerpilot_core::{Answer, Command, Core, Effect, Input, JobStatus, RequestId, Time};
@@ -22,7 +22,7 @@ pub(crate) struct Stage {
     /// Whether programs start at once.
     pub(crate) willing: bool,
     runs: Vec<(RunId, String)>,
-    checks: VecDeque<(CheckRun, String)>,
+    checks: VecDeque<(CheckRunId, String)>,
     seen: u64,
     next_pid: i32,
     pub(crate) environment: Environment,
@@ -105,7 +105,7 @@ impl Stage {
                     let name = self.runs.iter().find(|(id, _)| *id == run).map_or("gone", |(_, name)| name);
                     self.said.push(format!("kill {name} {}", signal.0));
                 }
-                Effect::KillRemains { .. } => self.said.push("kill remains".into()),
+                Effect::KillOrphans { .. } => self.said.push("kill remains".into()),
                 Effect::RunCheck { job, check, run, .. } => {
                     let name = self.core.plan().jobs[job.index()].health.as_ref().unwrap().checks
                         [check.index()]
@@ -126,7 +126,7 @@ impl Stage {
                     };
                     self.said.push(format!("advertise {} {wanted}", self.name(job)));
                 }
-                Effect::Replanned { .. } => self.said.push("replanned".into()),
+                Effect::PlanReplaced { .. } => self.said.push("replanned".into()),
                 Effect::Reply { answer, .. } => self.answers.push(answer),
                 Effect::Heartbeat { job } => self.said.push(format!("heartbeat {}", self.name(job))),
                 Effect::Log(entry) => {
@@ -141,7 +141,7 @@ impl Stage {
         }
         if self.catalog_answers {
             for job in gone {
-                self.input(Input::Withdrawn { job });
+                self.input(Input::Deregistered { job });
             }
         }
         if self.willing {

@@ -1,7 +1,7 @@
 //! S1–S7: stopping.
 
 use containerpilot_core::input::StartErrorKind;
-use containerpilot_core::plan::{AtEnd, Role};
+use containerpilot_core::plan::{OnCompletion, Role};
 use containerpilot_core::{Input, State};
 
 use crate::stage::{Stage, plan};
@@ -212,7 +212,7 @@ fn s7_the_end_of_the_main_program_ends_everything_with_its_code() {
     let mut plan =
         plan("{ jobs: [{ name: 'main', exec: 'x' }, { name: 'side', exec: 'x', restarts: 'unlimited' }] }");
     plan.jobs[0].role = Role::Main;
-    (plan.jobs[0].on_failure, plan.jobs[0].on_success) = (AtEnd::Shutdown, AtEnd::Shutdown);
+    (plan.jobs[0].on_failure, plan.jobs[0].on_success) = (OnCompletion::Shutdown, OnCompletion::Shutdown);
     let mut stage = Stage::new(plan);
     stage.input(Input::Ready);
     stage.exit("main", 42);

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use containerpilot_core::Time;
-use containerpilot_core::catalog::reconcile::{DOUBT, Outcome, Reconciler, Request, Settings, Step};
+use containerpilot_core::catalog::reconcile::{
+    Action, CatalogRequest, IN_DOUBT, Outcome, Reconciler, Settings,
+};
 use containerpilot_core::effect::Wanted;
 use containerpilot_core::plan::Status;
 
@@ -23,7 +25,7 @@ struct Entry {
 #[derive(Clone, Copy, Debug)]
 enum Coming {
     /// The catalog does something; whether somebody waits to hear of it.
-    Effect(Request, bool),
+    Effect(CatalogRequest, bool),
     Answer(Outcome),
 }
 
@@ -118,7 +120,7 @@ impl Agency {
     /// The time within which the two must be equal once nothing goes wrong any more.
     fn bound(&self) -> Duration {
         let Settings { ttl, pace, .. } = self.settings;
-        DOUBT + ttl + pace * 2 + self.machine.deadline() + Duration::from_secs(5)
+        IN_DOUBT + ttl + pace * 2 + self.machine.deadline() + Duration::from_secs(5)
     }
 
     /// Long enough after the last that went wrong.
@@ -192,7 +194,7 @@ impl Agency {
         self.frozen_until = self.frozen_until.max(self.now + milliseconds(time));
         self.trouble(self.frozen_until);
         // What is under way does not arrive before it thaws, in whatever order.
-        let mut held: Vec<(Request, bool)> = Vec::new();
+        let mut held: Vec<(CatalogRequest, bool)> = Vec::new();
         self.coming.retain(|_, coming| match coming {
             Coming::Effect(request, answered) => {
                 held.push((*request, *answered));
@@ -209,7 +211,7 @@ impl Agency {
     }
 
     /// Whether the service has left since it was last wanted out, or cannot be got out. Said once.
-    pub fn take_withdrawn(&mut self) -> bool {
+    pub fn take_deregistered(&mut self) -> bool {
         std::mem::take(&mut self.withdrawn)
     }
 
@@ -256,15 +258,15 @@ impl Agency {
         self.later = None;
         for _ in 0..100 {
             match self.machine.next(self.now) {
-                Step::Over => {
+                Action::Finished => {
                     self.over = true;
                     return Ok(());
                 }
-                Step::Wait(until) => {
+                Action::Wait(until) => {
                     self.later = until;
                     return self.hear();
                 }
-                Step::Ask(request) => self.ask(request)?,
+                Action::Send(request) => self.ask(request)?,
             }
             self.hear()?;
         }
@@ -272,7 +274,7 @@ impl Agency {
     }
 
     fn hear(&mut self) -> Result<(), String> {
-        if self.machine.take_withdrawn() {
+        if self.machine.take_deregistered() {
             if self.wanted != Wanted::Absent {
                 return Err("S2: it is said to be out although it is wanted".into());
             }
@@ -281,7 +283,7 @@ impl Agency {
         Ok(())
     }
 
-    fn ask(&mut self, request: Request) -> Result<(), String> {
+    fn ask(&mut self, request: CatalogRequest) -> Result<(), String> {
         if self.coming.values().any(|coming| matches!(coming, Coming::Answer(_) | Coming::Effect(_, true))) {
             return Err("D5: two requests at a time".into());
         }
@@ -316,7 +318,7 @@ impl Agency {
                 self.plan(deadline + milliseconds(after), Coming::Effect(request, false));
                 self.trouble(deadline + milliseconds(after));
             }
-            Fate::Lie if request == Request::Deregister => {
+            Fate::Lie if request == CatalogRequest::Deregister => {
                 self.plan(self.now, Coming::Effect(request, true));
             }
             Fate::Lie => {
@@ -332,7 +334,7 @@ impl Agency {
     }
 
     /// The catalog will do something; the answer comes with it, unless nobody waits any more by then.
-    fn carry_out_at(&mut self, then: Time, request: Request) {
+    fn carry_out_at(&mut self, then: Time, request: CatalogRequest) {
         let answered = then < self.deadline;
         self.plan(then, Coming::Effect(request, answered));
         if !answered {
@@ -347,7 +349,8 @@ impl Agency {
                 self.machine.done(self.now, outcome);
             }
             Coming::Effect(request, answered) => {
-                let known = matches!(request, Request::Register(_)) || self.entry_at(self.now).is_some();
+                let known =
+                    matches!(request, CatalogRequest::Register(_)) || self.entry_at(self.now).is_some();
                 self.tell(|| format!("the catalog does {request:?}"));
                 self.carry_out(request);
                 if answered {
@@ -358,21 +361,21 @@ impl Agency {
         self.hear()
     }
 
-    fn carry_out(&mut self, request: Request) {
+    fn carry_out(&mut self, request: CatalogRequest) {
         let now = self.now;
         match request {
             // A catalog keeps the status of a service it knows.
-            Request::Register(status) => {
+            CatalogRequest::Register(status) => {
                 let status = self.entry_at(now).map_or(status, |entry| entry.status);
                 self.entry = Some(Entry { status, since: now, told: now });
             }
-            Request::Update(status) => {
+            CatalogRequest::Update(status) => {
                 if let Some(entry) = self.entry_at(now) {
                     let since = if entry.status == status { entry.since } else { now };
                     self.entry = Some(Entry { status, since, told: now });
                 }
             }
-            Request::Deregister => self.entry = None,
+            CatalogRequest::Deregister => self.entry = None,
         }
     }
 

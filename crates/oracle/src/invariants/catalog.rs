@@ -63,7 +63,7 @@ impl Witness<'_> {
         }
         let Some(service) = &self.plan.jobs[job].service else { return Ok(()) };
         let left = status.stop_stage > Some(StopStage::Hooks) || status.state == State::Complete;
-        if status.wanted != Wanted::Absent && (left || self.maintenance || phase == Phase::Left) {
+        if status.wanted != Wanted::Absent && (left || self.maintenance || phase == Phase::Exited) {
             return self.broken(if left { "S2" } else { "D8" }, job, "it is still in the catalog");
         }
         if left || self.maintenance {

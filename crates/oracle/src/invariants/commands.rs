@@ -20,7 +20,7 @@ impl Witness<'_> {
         if self.jobs[job].stopped.is_none() || self.jobs[job].run.is_some() {
             return self.broken("W9", job, "it begins a new life before the last one has ended");
         }
-        if self.phase_before != Phase::Running && self.phase_before != Phase::Beginning {
+        if self.phase_before != Phase::Running && self.phase_before != Phase::Starting {
             return self.broken("S3", job, "it begins a new life while everything is being stopped");
         }
         self.births += 1;
@@ -82,7 +82,7 @@ impl Witness<'_> {
         after: &[JobStatus],
         phase: Phase,
     ) -> Check {
-        if phase != Phase::Beginning && !self.open.is_empty() {
+        if phase != Phase::Starting && !self.open.is_empty() {
             return Err(self.says("X1", "somebody waits for an answer"));
         }
         let Input::Command { id, command } = input else { return Ok(()) };

@@ -51,7 +51,7 @@ impl Witness<'_> {
             (Origin::Global, code) => {
                 let on = code == Code::EnterMaintenance;
                 // Before the startup it begins without a word.
-                if self.maintenance == on && self.phase_before != Phase::Beginning {
+                if self.maintenance == on && self.phase_before != Phase::Starting {
                     return Err(self.says("D8", "maintenance begins or ends twice"));
                 }
                 self.maintenance = on;
@@ -59,7 +59,7 @@ impl Witness<'_> {
             (Origin::Job(job), code) => {
                 self.see_job_event(job.index(), code, event, &after[job.index()])?;
             }
-            (Origin::Watch(_) | Origin::Signal(_) | Origin::Former(_), _) => {}
+            (Origin::Watch(_) | Origin::Signal(_) | Origin::Removed(_), _) => {}
         }
         let again = self.reloading.done.is_some() && event.code == Code::Startup;
         for job in 0..self.jobs.len() {
@@ -193,7 +193,7 @@ impl Witness<'_> {
         instances.dedup();
         match self.phase_before {
             // It counts after the startup.
-            Phase::Beginning => {}
+            Phase::Starting => {}
             Phase::Running => {
                 if *known != instances {
                     self.expected_news.push(Code::Changed);
@@ -204,7 +204,7 @@ impl Witness<'_> {
                     _ => {}
                 }
             }
-            Phase::Stopping | Phase::Killing | Phase::Left => return,
+            Phase::Stopping | Phase::Killing | Phase::Exited => return,
         }
         *known = instances;
     }

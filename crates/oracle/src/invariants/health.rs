@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use containerpilot_core::ids::CheckRun;
+use containerpilot_core::ids::CheckRunId;
 use containerpilot_core::input::Input;
 use containerpilot_core::plan::{OnUnhealthy, Probe, Restarts};
 use containerpilot_core::{JobStatus, Phase, State, StopStage};
@@ -18,7 +18,7 @@ impl Witness<'_> {
         health.is_none_or(|health| health.checks[check].probe == Probe::Running)
     }
 
-    pub(super) fn see_check_done(&mut self, run: CheckRun, passes: bool) {
+    pub(super) fn see_check_done(&mut self, run: CheckRunId, passes: bool) {
         let place = self.jobs.iter().enumerate().find_map(|(job, model)| {
             let check = model.checks.iter().position(|check| check.running == Some(run))?;
             Some((job, check))
@@ -140,7 +140,7 @@ impl Witness<'_> {
         }
     }
 
-    pub(super) fn see_check(&mut self, job: usize, check: usize, run: CheckRun) -> Check {
+    pub(super) fn see_check(&mut self, job: usize, check: usize, run: CheckRunId) -> Check {
         let active = self.jobs[job].active;
         let idle = self.is_idle(job, check);
         let (now, exact) = (self.now, self.exact);
@@ -164,7 +164,7 @@ impl Witness<'_> {
         Ok(())
     }
 
-    pub(super) fn see_cancel(&mut self, run: CheckRun) -> Check {
+    pub(super) fn see_cancel(&mut self, run: CheckRunId) -> Check {
         let place = self.jobs.iter().enumerate().find_map(|(job, model)| {
             let check = model.checks.iter().position(|check| check.running == Some(run))?;
             Some((job, check))
@@ -203,7 +203,7 @@ impl Witness<'_> {
     pub(super) fn check_health(&mut self, job: usize, status: &JobStatus, phase: Phase) -> Check {
         let Some(health) = &self.plan.jobs[job].health else { return Ok(()) };
         let (model, seen) = (&self.jobs[job], &self.seen[job]);
-        if !self.exact || phase == Phase::Left {
+        if !self.exact || phase == Phase::Exited {
             return Ok(());
         }
         if status.healthy != model.verdict && !seen.short {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use containerpilot_core::Time;
 use containerpilot_core::effect::Wanted;
-use containerpilot_core::ids::{CheckRun, RunId};
+use containerpilot_core::ids::{CheckRunId, RunId};
 use containerpilot_core::plan::{Job, Trigger};
 
 /// Whether an event waits for the end of a run (W7).
@@ -38,7 +38,7 @@ pub(super) struct RunModel {
 
 #[derive(Clone, Debug)]
 pub(super) struct CheckModel {
-    pub(super) running: Option<CheckRun>,
+    pub(super) running: Option<CheckRunId>,
     /// The run that goes on counts no more.
     pub(super) cut_short: bool,
     pub(super) began: Time,

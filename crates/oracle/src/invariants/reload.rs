@@ -322,7 +322,7 @@ impl Witness<'_> {
         if std::mem::take(&mut self.reloading.begins) {
             return Err(self.says("R3", "somebody is to begin with the reload, and there is no startup"));
         }
-        if phase == Phase::Beginning || !self.is_reloading() {
+        if phase == Phase::Starting || !self.is_reloading() {
             return Ok(());
         }
         let waits = |job: usize| self.is_awaited(job, after) && after[job].state != State::Complete;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use containerpilot_core::effect::Purpose;
+use containerpilot_core::effect::KillReason;
 use containerpilot_core::environment::Environment;
 use containerpilot_core::ids::RunId;
 use containerpilot_core::plan::{Job, OnUnhealthy, Repeat, Restarts, Signal, Trigger};
@@ -23,7 +23,7 @@ impl Witness<'_> {
         if planned.exec.is_none() {
             return self.broken("W11", job, "it has nothing to run");
         }
-        if self.phase_before == Phase::Beginning && self.startup.is_none() && self.shutdown.is_none() {
+        if self.phase_before == Phase::Starting && self.startup.is_none() && self.shutdown.is_none() {
             return self.broken("E4", job, "it runs before the startup");
         }
         if self.phase == Phase::Killing {
@@ -125,7 +125,13 @@ impl Witness<'_> {
     }
 
     /// A signal goes to a run: what it is for must be so.
-    pub(super) fn see_signal(&mut self, run: RunId, signal: Signal, purpose: Purpose, phase: Phase) -> Check {
+    pub(super) fn see_signal(
+        &mut self,
+        run: RunId,
+        signal: Signal,
+        reason: KillReason,
+        phase: Phase,
+    ) -> Check {
         let Some(job) = self.job_of(run) else {
             return Err(self.says("P4", "a signal to a run that is over"));
         };
@@ -144,43 +150,43 @@ impl Witness<'_> {
             return self.broken("P4", job, "a signal to a process that has not started");
         };
         let same = |due: Time| if exact { due == now } else { due <= now };
-        let (rule, right) = match purpose {
-            Purpose::Stop => ("S2", signal == planned.stop.signal && stopping && model.stopped.is_none()),
-            Purpose::Replace => {
+        let (rule, right) = match reason {
+            KillReason::Stop => ("S2", signal == planned.stop.signal && stopping && model.stopped.is_none()),
+            KillReason::Unhealthy => {
                 let first = model.replaced.is_none() && model.stopped.is_none();
                 ("H8", signal == planned.stop.signal && unhealthy && was_up && first)
             }
-            Purpose::Timeout => {
+            KillReason::Timeout => {
                 let timeout = planned.timeout.is_some_and(|timeout| same(started + timeout));
                 let met = met_at(planned, from, runs, model).is_some_and(same);
                 ("P5", signal == Signal::KILL && (timeout || met) && !model.timed_out)
             }
-            Purpose::KillAfterTimeout => {
+            KillReason::StopTimeout => {
                 let mut asked = [model.replaced, model.stopped].into_iter().flatten();
                 let doomed = (model.doomed || model.overtaken) && started == now;
                 let late = asked.any(|asked| same(asked + model.stop_time)) || late_for_reload || doomed;
                 ("S2", signal == Signal::KILL && late)
             }
-            Purpose::Everything => {
+            KillReason::KillAll => {
                 let at_once = self.killing == Some(now) || model.started == Some(now);
                 ("S4", signal == Signal::KILL && phase == Phase::Killing && at_once)
             }
-            Purpose::ByHand => ("X2", true),
-            Purpose::PassedOn => ("S7", plan.pass_signals),
+            KillReason::ByHand => ("X2", true),
+            KillReason::Forwarded => ("S7", plan.pass_signals),
         };
-        match purpose {
-            Purpose::Stop => (model.stopped, model.stop_time) = (Some(now), stop_time),
-            Purpose::Replace => (model.replaced, model.stop_time) = (Some(now), stop_time),
-            Purpose::Timeout => model.timed_out = true,
+        match reason {
+            KillReason::Stop => (model.stopped, model.stop_time) = (Some(now), stop_time),
+            KillReason::Unhealthy => (model.replaced, model.stop_time) = (Some(now), stop_time),
+            KillReason::Timeout => model.timed_out = true,
             // Whatever else was to become of it.
-            Purpose::KillAfterTimeout => model.doomed |= late_for_reload,
-            Purpose::Everything | Purpose::ByHand | Purpose::PassedOn => {}
+            KillReason::StopTimeout => model.doomed |= late_for_reload,
+            KillReason::KillAll | KillReason::ByHand | KillReason::Forwarded => {}
         }
         if signal == Signal::KILL {
             model.killed = Some(now);
         }
         if !right {
-            let what = format!("signal {} for {purpose:?}, and that is not so, or was done", signal.0);
+            let what = format!("signal {} for {reason:?}, and that is not so, or was done", signal.0);
             return self.broken(rule, job, &what);
         }
         Ok(())
@@ -190,7 +196,7 @@ impl Witness<'_> {
         let Some(due) = self.remains.remove(&run) else {
             return Err(self.says("P4", format!("run {} has left nothing, or it was killed already", run.0)));
         };
-        let ending = matches!(phase, Phase::Killing | Phase::Left);
+        let ending = matches!(phase, Phase::Killing | Phase::Exited);
         if due > self.now && !ending {
             return Err(self.says("P4", format!("what is left of run {} is killed too early", run.0)));
         }
@@ -204,7 +210,7 @@ impl Witness<'_> {
             return Ok(());
         }
         if let Some((run, due)) = self.remains.iter().find(|(_, due)| **due < self.now)
-            && phase != Phase::Left
+            && phase != Phase::Exited
         {
             return Err(self.says("P4", format!("what is left of run {} should be dead, {due:?}", run.0)));
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use containerpilot_core::effect::Wanted;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::input::Input;
-use containerpilot_core::plan::{AtEnd, Job, Role, Trigger};
+use containerpilot_core::plan::{Job, OnCompletion, Role, Trigger};
 use containerpilot_core::{Core, JobStatus, Phase, State, StopStage};
 
 use super::waiting::works;
@@ -56,9 +56,9 @@ impl Witness<'_> {
         let (at_end, code) = match failure {
             Some(code) => (planned.on_failure, code),
             None if has_run => (planned.on_success, 0),
-            None => (AtEnd::Continue, 0),
+            None => (OnCompletion::Continue, 0),
         };
-        if at_end == AtEnd::Shutdown && self.expected_code.is_none() {
+        if at_end == OnCompletion::Shutdown && self.expected_code.is_none() {
             self.expected_code = Some(code);
         }
     }
@@ -109,7 +109,7 @@ impl Witness<'_> {
         });
         let stop_time = self.shutdown.is_some_and(|(at, _)| at + self.plan.stop_timeout <= self.now);
         match self.phase_before {
-            Phase::Beginning | Phase::Running if asked && self.shutdown.is_none() => {
+            Phase::Starting | Phase::Running if asked && self.shutdown.is_none() => {
                 return Err(self.says("S1", "nothing is stopped"));
             }
             Phase::Stopping if asked && counts && phase == Phase::Stopping => {
@@ -208,7 +208,7 @@ impl Witness<'_> {
         // Who was in the catalog waits for it to let go; an answer, or its time, ends that.
         model.free_at = if in_catalog { None } else { Some(now) };
         model.patience = now + MOST_PATIENCE.min(self.plan.stop_timeout / 4);
-        let own = self.plan.jobs[job].stop.timeout;
+        let own = self.plan.jobs[job].stop.hook_timeout;
         let late = own.is_some_and(|timeout| stopping + timeout <= now) || self.is_late_for_reload(job);
         if late || !matches!(phase, Phase::Running | Phase::Stopping) {
             return Ok(());
@@ -232,7 +232,7 @@ impl Witness<'_> {
         if !left {
             let again = phase == Phase::Running && Self::comes_again(status);
             let done = self.hooks(job).all(|hook| !is_at_work(&after[hook], again));
-            let overdue = planned.stop.timeout.is_some_and(|timeout| stopping + timeout < self.now);
+            let overdue = planned.stop.hook_timeout.is_some_and(|timeout| stopping + timeout < self.now);
             if done || (overdue && self.exact) {
                 return self.broken("S2", job, "it waits for hooks, and need not");
             }
@@ -269,7 +269,7 @@ impl Witness<'_> {
 
     /// S3: what waited for the end has run.
     pub(crate) fn at_the_end(&self, core: &Core) -> Check {
-        if core.phase() != Phase::Left {
+        if core.phase() != Phase::Exited {
             return Ok(());
         }
         let Some((_, shutdown)) = self.shutdown else { return Ok(()) };
@@ -292,11 +292,11 @@ impl Witness<'_> {
     /// When nothing is left to happen, the supervisor has left, or somebody waits with good reason.
     pub(crate) fn quiet(&self, core: &Core) -> Check {
         match core.phase() {
-            Phase::Beginning => Err(self.says("E4", "nothing ever began")),
+            Phase::Starting => Err(self.says("E4", "nothing ever began")),
             Phase::Stopping | Phase::Killing => {
                 Err(self.says("S4", "it is stopping, and nothing is left to happen"))
             }
-            Phase::Running | Phase::Left => Ok(()),
+            Phase::Running | Phase::Exited => Ok(()),
         }
     }
 }

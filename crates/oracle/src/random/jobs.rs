@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use containerpilot_core::event::{Code, Source, UserSignal};
 use containerpilot_core::plan::{
-    AtEnd, Backoff, Check, EventPattern, Health, Job, OnUnhealthy, Probe, Repeat, Restarts, Signal, Status,
-    Stop, Trigger, Watch, When,
+    Backoff, Check, EventPattern, Health, Job, OnCompletion, OnUnhealthy, Probe, Repeat, Restarts, Signal,
+    Status, Stop, Trigger, Watch, When,
 };
 
 use super::plain::{at_startup, command, plain_job, service};
@@ -33,10 +33,10 @@ impl Maker<'_> {
         }
         job.stop = self.stop();
         if self.rng.percent(10) {
-            job.on_failure = AtEnd::Shutdown;
+            job.on_failure = OnCompletion::Shutdown;
         }
         if self.rng.percent(5) {
-            job.on_success = AtEnd::Shutdown;
+            job.on_success = OnCompletion::Shutdown;
         }
         if self.rng.percent(35) {
             job.health = Some(self.health());
@@ -180,7 +180,7 @@ impl Maker<'_> {
     fn stop(&mut self) -> Stop {
         Stop {
             signal: self.rng.pick(&[Signal::TERM, Signal::TERM, Signal::TERM, Signal(2), Signal::KILL]),
-            timeout: if self.rng.percent(25) { Some(self.rng.time(&LONG)) } else { None },
+            hook_timeout: if self.rng.percent(25) { Some(self.rng.time(&LONG)) } else { None },
             drain: if self.rng.percent(25) { self.rng.time(&LONG) } else { Duration::ZERO },
         }
     }

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{
-    AtEnd, Backoff, Catalog, Check, Command, Consul, ConsulAddress, Control, EventPattern, Format, Health,
-    Job, Level, Logging, OnUnhealthy, Output, Plan, Probe, Process, Repeat, Restarts, Role, Service, Signal,
-    Status, Stop, Tls, Trigger, When,
+    Backoff, Catalog, Check, Command, Consul, ConsulAddress, Control, EventPattern, Format, Health, Job,
+    Level, Logging, OnCompletion, OnUnhealthy, Output, Plan, Probe, Process, Repeat, Restarts, Role, Service,
+    Signal, Status, Stop, Tls, Trigger, When,
 };
 use std::collections::BTreeMap;
 
@@ -68,10 +68,10 @@ pub fn plain_job(name: &str) -> Job {
         when: When { trigger: at_startup(), timeout: None },
         timeout: None,
         restarts: Restarts::Limited(0),
-        backoff: Some(Backoff::USUAL),
-        stop: Stop { signal: Signal::TERM, timeout: None, drain: Duration::ZERO },
-        on_failure: AtEnd::Continue,
-        on_success: AtEnd::Continue,
+        backoff: Some(Backoff::DEFAULT),
+        stop: Stop { signal: Signal::TERM, hook_timeout: None, drain: Duration::ZERO },
+        on_failure: OnCompletion::Continue,
+        on_success: OnCompletion::Continue,
         health: None,
         service: None,
         process: Process::default(),
@@ -86,7 +86,7 @@ pub(super) fn make_coprocess(job: &mut Job) {
     job.when = When { trigger: at_startup(), timeout: None };
     job.timeout = None;
     (job.health, job.service) = (None, None);
-    (job.on_failure, job.on_success) = (AtEnd::Continue, AtEnd::Continue);
+    (job.on_failure, job.on_success) = (OnCompletion::Continue, OnCompletion::Continue);
 }
 
 /// T2: a sensor measures now and then, and is neither checked nor advertised.
@@ -97,7 +97,7 @@ pub(super) fn make_sensor(job: &mut Job, seconds: u64) {
     job.when = When { trigger: Trigger::Interval(interval), timeout: None };
     (job.timeout, job.restarts, job.backoff) = (Some(interval), Restarts::Unlimited, None);
     (job.health, job.service) = (None, None);
-    (job.on_failure, job.on_success) = (AtEnd::Continue, AtEnd::Continue);
+    (job.on_failure, job.on_success) = (OnCompletion::Continue, OnCompletion::Continue);
 }
 
 pub(super) fn telemetry_job() -> Job {

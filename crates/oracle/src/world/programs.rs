@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use containerpilot_core::ids::{CheckRun, RunId};
+use containerpilot_core::ids::{CheckRunId, RunId};
 use containerpilot_core::input::{ExitStatus, Input, StartError};
 use containerpilot_core::plan::Signal;
 
@@ -56,7 +56,7 @@ impl World<'_> {
         Input::Exited { run, status, orphans }
     }
 
-    pub(super) fn check(&mut self, check: CheckRun) -> Input {
+    pub(super) fn check(&mut self, check: CheckRunId) -> Input {
         let passes = self.probes.remove(&check).is_some_and(|probe| probe.passes);
         Input::CheckDone { check, result: if passes { Ok(()) } else { Err("it did not pass".into()) } }
     }
@@ -106,7 +106,7 @@ impl World<'_> {
         }
     }
 
-    pub(super) fn probe(&mut self, job: usize, check: usize, run: CheckRun) {
+    pub(super) fn probe(&mut self, job: usize, check: usize, run: CheckRunId) {
         let scripts = &self.version().scripts[job].checks[check];
         let nth = &mut self.checks_of[job][check];
         let script = scripts[*nth % scripts.len()];
@@ -115,7 +115,7 @@ impl World<'_> {
         self.probes.insert(run, Probe { script, done, passes: script.passes });
     }
 
-    pub(super) fn cancel(&mut self, run: CheckRun) {
+    pub(super) fn cancel(&mut self, run: CheckRunId) {
         let Some(probe) = self.probes.get(&run) else { return };
         let after = probe.script.cancel;
         if probe.done.is_some_and(|(at, _, _)| at <= self.now + after) {

@@ -82,7 +82,7 @@ impl World<'_> {
                 self.tell_watches(job.index(), false);
                 let Keeping::Told(after) = self.version().scripts[job.index()].catalog else { return };
                 if let Some(after) = after {
-                    let place = self.add(after, Coming::Input(Input::Withdrawn { job }));
+                    let place = self.add(after, Coming::Input(Input::Deregistered { job }));
                     self.withdrawals.insert(job, place);
                 }
             }
@@ -118,10 +118,10 @@ impl World<'_> {
                 Some(nth) => &mut self.retired[nth],
             };
             shelf.advance(at).map_err(|what| witness.says("D5", format!("job {nth}: {what}")))?;
-            if shelf.agency.as_mut().is_some_and(Agency::take_withdrawn) && nth < count {
+            if shelf.agency.as_mut().is_some_and(Agency::take_deregistered) && nth < count {
                 let job = JobIx::at(nth);
                 self.now = self.now.max(at);
-                let place = self.add(Duration::ZERO, Coming::Input(Input::Withdrawn { job }));
+                let place = self.add(Duration::ZERO, Coming::Input(Input::Deregistered { job }));
                 self.withdrawals.insert(job, place);
                 return Ok(true);
             }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use containerpilot_core::ids::{CheckIx, CheckRun, JobIx, RunId};
+use containerpilot_core::ids::{CheckIx, CheckRunId, JobIx, RunId};
 use containerpilot_core::input::{ExitStatus, Input, StartError, StartErrorKind};
 use containerpilot_core::plan::{Check, Job, Probe, Signal};
 
@@ -96,7 +96,7 @@ impl World<'_> {
         }
     }
 
-    pub(super) fn probe(&mut self, job: JobIx, check: CheckIx, run: CheckRun) {
+    pub(super) fn probe(&mut self, job: JobIx, check: CheckIx, run: CheckRunId) {
         let plan = Arc::clone(&self.plan);
         let Some(planned) = plan.jobs.get(job.index()) else { return };
         let checks = planned.health.as_ref().map(|health| health.checks.as_slice()).unwrap_or_default();
@@ -137,7 +137,7 @@ impl World<'_> {
         (if passes { CheckAnswer::Pass } else { CheckAnswer::Fail }, habits::CHECK)
     }
 
-    pub(super) fn cancel(&mut self, run: CheckRun) {
+    pub(super) fn cancel(&mut self, run: CheckRunId) {
         if !self.answers.contains_key(&run) {
             return;
         }
