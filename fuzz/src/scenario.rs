@@ -7,7 +7,7 @@ use containerpilot_config::{Input, Options, load};
 use containerpilot_core::plan::Plan;
 use std::collections::BTreeMap;
 use containerpilot_simulation::read::Draft;
-use containerpilot_simulation::{expect, player};
+use containerpilot_simulation::{expect, runner};
 
 /// A configuration with something of everything.
 const CONFIG: &str = r#"{ consul: "localhost:8500", jobs: [
@@ -32,9 +32,9 @@ pub(crate) fn run(text: &[u8]) {
     match draft.scenario(&plan, &others) {
         Ok(mut scenario) => {
             scenario.until = Some(scenario.end().min(Duration::from_secs(60)));
-            let course = player::play(&plan, &scenario);
-            assert!(course.exit.is_some() || course.cut.is_some(), "it comes to an end");
-            assert_eq!(expect::judge(&scenario, &course).len(), scenario.expectations.len());
+            let run = runner::simulate(&plan, &scenario);
+            assert!(run.exit.is_some() || run.abort.is_some(), "it comes to an end");
+            assert_eq!(expect::judge(&scenario, &run).len(), scenario.expectations.len());
         }
         Err(report) => {
             assert!(report.count(Severity::Error) > 0);

@@ -15,7 +15,7 @@ use containerpilot_core::plan::Plan;
 use containerpilot_simulation::explore::{Explorer, Found, Seed};
 use containerpilot_simulation::read::Draft;
 use containerpilot_simulation::scenario::Scenario;
-use containerpilot_simulation::{expect, player};
+use containerpilot_simulation::{expect, runner};
 use std::collections::BTreeMap;
 
 use super::flags::Arguments;
@@ -54,16 +54,16 @@ pub(super) fn simulate(args: &Arguments) -> Result<(), Failure> {
     if !args.text("explore").is_empty() {
         return explore(args, &plan, &scenario, format, screen);
     }
-    let (scenario, mishaps) = world(args, &plan, scenario)?;
-    let course = player::play(&plan, &scenario);
+    let (scenario, faults) = world(args, &plan, scenario)?;
+    let course = runner::simulate(&plan, &scenario);
     let verdicts = expect::judge(&scenario, &course);
     let answer = match format {
-        Format::Human => mishaps + &text::story(screen, &course, &verdicts, args.is_on("full")),
+        Format::Human => faults + &text::story(screen, &course, &verdicts, args.is_on("full")),
         Format::Svg => svg::story(&course, &verdicts),
         Format::Json => json::story(&course, &verdicts),
     };
     render::write(out, answer.as_bytes())?;
-    if let Some(cut) = course.cut {
+    if let Some(cut) = course.abort {
         return Err(Failure::Failed(format!("the rehearsal was given up: {cut}")));
     }
     if verdicts.iter().all(|verdict| verdict.holds) { Ok(()) } else { Err(Failure::Failed(String::new())) }
@@ -96,7 +96,7 @@ fn explore(
     if found.iter().any(Found::is_problem) { Err(Failure::Failed(String::new())) } else { Ok(()) }
 }
 
-/// The scenario, with the mishaps of a world that was found; and those in words.
+/// The scenario, with the faults of a world that was found; and those in words.
 fn world(args: &Arguments, plan: &Plan, scenario: Scenario) -> Result<(Scenario, String), Failure> {
     let text = args.text("seed");
     if text.is_empty() {
@@ -106,7 +106,7 @@ fn world(args: &Arguments, plan: &Plan, scenario: Scenario) -> Result<(Scenario,
         Failure::Usage(format!("-seed cannot be `{text}`: write it as -explore has shown it"))
     })?;
     let explorer = Explorer::new(plan, &scenario);
-    let words = format!("{}\n\n", visible(&worlds::circumstances(&explorer.mishaps(seed))));
+    let words = format!("{}\n\n", visible(&worlds::circumstances(&explorer.faults(seed))));
     let expectations = scenario.expectations;
     Ok((Scenario { expectations, ..explorer.scenario(seed) }, words))
 }

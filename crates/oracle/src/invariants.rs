@@ -1,4 +1,4 @@
-//! The witness: it sees every input, every effect and every event, and knows the rules.
+//! The oracle: it sees every input, every effect and every event, and knows the rules.
 //!
 //! It looks on between the parts of a step, keeps a model of its own, made from what can be seen from outside, and compares
 //! after every step. What it holds:
@@ -76,7 +76,7 @@ pub struct Violation {
 type Check = Result<(), Violation>;
 
 /// Sees everything and knows the rules.
-pub struct Witness<'a> {
+pub struct Oracle<'a> {
     versions: &'a [Version],
     /// Which of them is in force.
     version: usize,
@@ -119,8 +119,8 @@ pub struct Witness<'a> {
     reloading: Reloading,
 }
 
-impl<'a> Witness<'a> {
-    /// A witness of a scenario that has not begun.
+impl<'a> Oracle<'a> {
+    /// A oracle of a scenario that has not begun.
     #[must_use]
     pub fn new(scenario: &'a Scenario) -> Self {
         let plan = &scenario.versions[0].plan;
@@ -172,13 +172,13 @@ impl<'a> Witness<'a> {
     }
 
     /// From now on nothing comes at the moment it was due.
-    pub fn is_late_from_now_on(&mut self) {
+    pub fn allow_lateness(&mut self) {
         self.exact = false;
     }
 
     /// A rule was broken.
     #[must_use]
-    pub fn says(&self, rule: &'static str, what: impl Into<String>) -> Violation {
+    pub fn violation(&self, rule: &'static str, what: impl Into<String>) -> Violation {
         Violation { rule, what: what.into(), at: self.now }
     }
 
@@ -187,7 +187,7 @@ impl<'a> Witness<'a> {
     }
 
     fn broken(&self, rule: &'static str, job: usize, what: &str) -> Check {
-        Err(self.says(rule, format!("{}: {what}", self.name(job))))
+        Err(self.violation(rule, format!("{}: {what}", self.name(job))))
     }
 
     /// Looks at the core before a step.
@@ -255,7 +255,7 @@ impl<'a> Witness<'a> {
         for (nth, effect) in new.iter().enumerate() {
             self.see_effect(effect, core.phase())?;
             if matches!(effect, Effect::Exit { .. }) && nth + 1 != new.len() {
-                return Err(self.says("S4", "something comes after the exit"));
+                return Err(self.violation("S4", "something comes after the exit"));
             }
         }
         for job in 0..after.len() {
@@ -274,11 +274,11 @@ impl<'a> Witness<'a> {
         let most = 60 + 40 * self.plan.jobs.len().max(self.before.len());
         let remains = effects.iter().filter(|effect| matches!(effect, Effect::KillRemains { .. })).count();
         if effects.len() - remains > most {
-            return Err(self.says("core", format!("{} effects in one step", effects.len())));
+            return Err(self.violation("core", format!("{} effects in one step", effects.len())));
         }
         let deadlines = core.deadlines();
         if phase != Phase::Left && deadlines > self.most_deadlines() + self.remains.len() {
-            return Err(self.says("core", format!("{deadlines} deadlines")));
+            return Err(self.violation("core", format!("{deadlines} deadlines")));
         }
         self.check_answers(input, effects, &after, phase)?;
         self.check_reloads(&after, phase)?;
@@ -395,11 +395,11 @@ impl<'a> Witness<'a> {
                     self.open.remove(place);
                     Ok(())
                 }
-                None => Err(self.says("X1", "an answer to nobody")),
+                None => Err(self.violation("X1", "an answer to nobody")),
             },
             Effect::Log(entry) => {
                 if entry.message.contains("defect") {
-                    return Err(self.says("core", entry.message.clone()));
+                    return Err(self.violation("core", entry.message.clone()));
                 }
                 Ok(())
             }

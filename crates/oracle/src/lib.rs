@@ -7,24 +7,25 @@
 //! by anybody.
 #![forbid(unsafe_code)]
 
-pub mod catalog;
+pub mod agents;
 pub mod invariants;
 pub mod random;
-pub mod rng;
+pub mod runner;
 pub mod scenario;
 pub mod shrink;
-pub mod world;
+
+use containerpilot_core::rng::mix;
 
 use crate::shrink::Failure;
 
 /// What came of one schedule.
-pub type Verdict = Result<world::Course, Box<Failure>>;
+pub type Verdict = Result<runner::Totals, Box<Failure>>;
 
 /// Plays the schedule of a seed; one that breaks a rule is shrunk.
-pub fn play(seed: u64) -> Verdict {
+pub fn run_seed(seed: u64) -> Verdict {
     let scenario = random::scenario(seed);
-    match world::run(&scenario, None) {
-        Ok(course) => Ok(course),
+    match runner::run(&scenario, None) {
+        Ok(totals) => Ok(totals),
         Err(violation) => Err(Box::new(shrink::shrink(seed, scenario, violation))),
     }
 }
@@ -32,5 +33,5 @@ pub fn play(seed: u64) -> Verdict {
 /// The seed of the nth schedule of a series.
 #[must_use]
 pub fn nth_seed(series: u64, nth: u64) -> u64 {
-    rng::mix(series ^ rng::mix(nth))
+    mix(series ^ mix(nth))
 }

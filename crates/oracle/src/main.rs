@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use containerpilot_oracle::{nth_seed, play, random, world};
+use containerpilot_oracle::{nth_seed, random, run_seed, runner};
 
 fn main() -> ExitCode {
     let mut schedules = 1_000_000;
@@ -30,7 +30,7 @@ fn main() -> ExitCode {
     }
     if let Some(seed) = replay {
         let mut timeline = String::new();
-        let _ = world::run(&random::scenario(seed), Some(&mut timeline));
+        let _ = runner::run(&random::scenario(seed), Some(&mut timeline));
         print!("{timeline}");
         return report(seed).map_or(ExitCode::SUCCESS, |()| ExitCode::FAILURE);
     }
@@ -41,12 +41,12 @@ fn main() -> ExitCode {
     let (mut steps, mut runs, mut events, mut reloads) = (0_u64, 0, 0, 0);
     for nth in 0..schedules {
         let seed = nth_seed(series, nth);
-        match play(seed) {
-            Ok(course) => {
-                steps += u64::from(course.steps);
-                runs += course.runs;
-                events += course.events;
-                reloads += course.reloads;
+        match run_seed(seed) {
+            Ok(totals) => {
+                steps += u64::from(totals.steps);
+                runs += totals.runs;
+                events += totals.events;
+                reloads += totals.reloads;
             }
             Err(failure) => {
                 println!("after {nth} schedules: {failure}");
@@ -67,7 +67,7 @@ fn main() -> ExitCode {
 fn survey_of(series: u64, schedules: u64) -> ExitCode {
     let mut broken: BTreeMap<String, (u32, u64)> = BTreeMap::new();
     for seed in (0..schedules).map(|nth| nth_seed(series, nth)) {
-        if let Err(violation) = world::run(&random::scenario(seed), None) {
+        if let Err(violation) = runner::run(&random::scenario(seed), None) {
             let what = violation.what.split_once(": ").map_or(violation.what.as_str(), |(_, what)| what);
             let words: String = what.chars().filter(|c| !c.is_ascii_digit()).collect();
             broken.entry(format!("{} {words}", violation.rule)).or_insert((0, seed)).0 += 1;
@@ -80,5 +80,5 @@ fn survey_of(series: u64, schedules: u64) -> ExitCode {
 }
 
 fn report(seed: u64) -> Option<()> {
-    play(seed).err().map(|failure| println!("\n{failure}"))
+    run_seed(seed).err().map(|failure| println!("\n{failure}"))
 }

@@ -18,8 +18,8 @@ use containerpilot_core::plan::{
 use self::jobs::Maker;
 pub use self::plain::{at_startup, consul, plain_job, plain_plan, service};
 use self::plain::{command, make_coprocess, make_sensor, telemetry_job};
-use crate::rng::{Rng, mix};
-use crate::scenario::{Happening, Scenario, Script, Version};
+use crate::scenario::{Action, JobScript, Scenario, Version};
+use containerpilot_core::rng::{Rng, mix};
 
 const SHORT: [u64; 6] = [0, 1, 5, 10, 50, 100];
 const LONG: [u64; 8] = [0, 10, 100, 200, 500, 1_000, 2_000, 5_000];
@@ -30,34 +30,34 @@ const NAMES: [&str; 12] =
 /// A scenario that belongs to a seed.
 #[must_use]
 pub fn scenario(seed: u64) -> Scenario {
-    let mut rng = Rng::new(seed);
+    let mut rng = Rng::from_seed(seed);
     let first = first_version(&mut rng);
     let plan = &first.plan;
-    let mut happenings = outside::happenings(&mut rng, &plan.watches);
+    let mut actions = outside::actions(&mut rng, &plan.watches);
     if plan.catalog == Catalog::Embedded {
         // That answers by itself.
-        happenings.retain(|(_, happening)| !matches!(happening, Happening::Instances(..)));
+        actions.retain(|(_, action)| !matches!(action, Action::Instances(..)));
     }
     // What was thought of later has a rng of its own, so that an old seed still means the same schedule, and more.
-    let mut aside = Rng::new(mix(seed));
+    let mut aside = Rng::from_seed(mix(seed));
     let mut versions = vec![first];
     if !versions[0].plan.pass_signals {
-        happenings.extend(outside::commands(&mut aside, versions[0].plan.jobs.len()));
+        actions.extend(outside::commands(&mut aside, versions[0].plan.jobs.len()));
         let others = aside.pick(&[0, 0, 0, 1, 1, 2]);
         for _ in 0..others {
             let from = aside.index(versions.len());
             let other = versions::other(&mut aside, &versions[from]);
             versions.push(other);
         }
-        happenings.extend(outside::reloads(&mut aside, versions.len()));
+        actions.extend(outside::reloads(&mut aside, versions.len()));
     }
     Scenario {
         versions,
-        happenings,
-        ready_at: rng.time(&SHORT),
+        actions,
+        ready_at: time(&mut rng, &SHORT),
         order: rng.number(),
         late: rng.percent(10),
-        patience: rng.pick(&[15, 20, 30, 60, 150]),
+        max_steps: rng.pick(&[15, 20, 30, 60, 150]),
     }
 }
 
@@ -98,7 +98,7 @@ fn first_version(rng: &mut Rng) -> Version {
     if rng.percent(10) {
         jobs.push(telemetry_job());
     }
-    let scripts: Vec<Script> = jobs.iter().map(|job| scripts::script(rng, job)).collect();
+    let scripts: Vec<JobScript> = jobs.iter().map(|job| scripts::script(rng, job)).collect();
     let level = if rng.percent(5) { Level::Debug } else { Level::Warn };
     let plan = Plan {
         watches,
@@ -112,8 +112,17 @@ fn first_version(rng: &mut Rng) -> Version {
     Version { plan, scripts }
 }
 
+/// Mostly one of a few round times, in milliseconds, so that things fall together; sometimes any time up to the longest.
+fn time<const N: usize>(rng: &mut Rng, round: &[u64; N]) -> Duration {
+    if rng.percent(15) {
+        let longest = round[N - 1];
+        return Duration::from_micros(rng.below(longest * 1_000 + 1));
+    }
+    Duration::from_millis(rng.pick(round))
+}
+
 fn stop_timeout(rng: &mut Rng) -> Duration {
-    rng.time(&[100, 500, 1_000, 5_000]).max(Duration::from_millis(1))
+    time(rng, &[100, 500, 1_000, 5_000]).max(Duration::from_millis(1))
 }
 
 fn watches(rng: &mut Rng, embedded: bool, names: &[String]) -> Vec<Watch> {

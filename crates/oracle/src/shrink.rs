@@ -9,8 +9,8 @@ use containerpilot_core::rules::command::Command;
 
 use crate::invariants::Violation;
 use crate::random::at_startup;
-use crate::scenario::{Happening, Keeping, Scenario, Version};
-use crate::world;
+use crate::runner;
+use crate::scenario::{Action, CatalogScript, Scenario, Version};
 
 /// A rule that was broken, and how to see it again.
 #[derive(Debug)]
@@ -55,10 +55,10 @@ impl fmt::Display for Failure {
                 plan.watches
             )?;
         }
-        let Scenario { ready_at, late, patience, .. } = &self.scenario;
-        writeln!(out, "ready at {ready_at:?}, late: {late}, patience {patience}")?;
-        for (at, happening) in &self.scenario.happenings {
-            writeln!(out, "at {at:?}: {happening:?}")?;
+        let Scenario { ready_at, late, max_steps, .. } = &self.scenario;
+        writeln!(out, "ready at {ready_at:?}, late: {late}, max_steps {max_steps}")?;
+        for (at, action) in &self.scenario.actions {
+            writeln!(out, "at {at:?}: {action:?}")?;
         }
         writeln!(out, "\n{}", self.timeline)
     }
@@ -89,8 +89,8 @@ type Cut = fn(&mut Scenario, usize, usize) -> bool;
 /// Ways to make a job simpler; each says whether there was something to simplify.
 const CUTS: [Cut; 21] = [
     |s, v, n| {
-        let calm = !matches!(s.versions[v].scripts[n].catalog, Keeping::Told(Some(Duration::ZERO)));
-        s.versions[v].scripts[n].catalog = Keeping::Told(Some(Duration::ZERO));
+        let calm = !matches!(s.versions[v].scripts[n].catalog, CatalogScript::Direct(Some(Duration::ZERO)));
+        s.versions[v].scripts[n].catalog = CatalogScript::Direct(Some(Duration::ZERO));
         calm
     },
     |s, v, n| drop(&mut s.versions[v].plan.jobs[n].service),
@@ -114,9 +114,11 @@ const CUTS: [Cut; 21] = [
         s.versions[v].scripts[n]
             .runs
             .iter_mut()
-            .fold(false, |any, run| put(&mut run.latency, Duration::ZERO) | any)
+            .fold(false, |any, run| put(&mut run.starts_in, Duration::ZERO) | any)
     },
-    |s, v, n| s.versions[v].scripts[n].runs.iter_mut().fold(false, |any, run| drop(&mut run.fails) | any),
+    |s, v, n| {
+        s.versions[v].scripts[n].runs.iter_mut().fold(false, |any, run| drop(&mut run.start_error) | any)
+    },
     |s, v, n| {
         s.versions[v].scripts[n].runs.iter_mut().fold(false, |any, run| put(&mut run.orphans, false) | any)
     },
@@ -157,10 +159,10 @@ const CUTS: [Cut; 21] = [
 ];
 
 /// Whether something still happens when a job is taken out; those behind it move up.
-fn keep_without(happening: &mut Happening, gone: usize) -> bool {
-    let Happening::Command(
+fn keep_without(action: &mut Action, gone: usize) -> bool {
+    let Action::Command(
         Command::Start(job) | Command::Stop(job) | Command::Restart(job) | Command::Signal(job, _),
-    ) = happening
+    ) = action
     else {
         return true;
     };
@@ -175,8 +177,8 @@ fn keep_without(happening: &mut Happening, gone: usize) -> bool {
 fn without_version(from: &Scenario, gone: usize) -> Scenario {
     let mut candidate = from.clone();
     candidate.versions.remove(gone);
-    candidate.happenings.retain_mut(|(_, happening)| match happening {
-        Happening::Reload(version) => {
+    candidate.actions.retain_mut(|(_, action)| match action {
+        Action::Reload(version) => {
             let keep = *version != gone;
             *version -= usize::from(*version > gone);
             keep
@@ -190,7 +192,7 @@ fn without_job(candidate: &mut Scenario, version: usize, nth: usize) {
     candidate.versions[version].plan.jobs.remove(nth);
     candidate.versions[version].scripts.remove(nth);
     if version == 0 {
-        candidate.happenings.retain_mut(|(_, happening)| keep_without(happening, nth));
+        candidate.actions.retain_mut(|(_, action)| keep_without(action, nth));
     }
 }
 
@@ -216,7 +218,7 @@ pub fn shrink(seed: u64, mut scenario: Scenario, mut violation: Violation) -> Fa
         (scenario, violation) = (smaller, again);
     }
     let mut timeline = String::new();
-    if let Err(again) = world::run(&scenario, Some(&mut timeline)) {
+    if let Err(again) = runner::run(&scenario, Some(&mut timeline)) {
         violation = again;
     }
     Failure { seed, violation, scenario, timeline }
@@ -228,7 +230,7 @@ const MOST: u32 = 5_000;
 fn smaller(from: &Scenario, rule: &str, tried: &mut u32) -> Option<(Scenario, Violation)> {
     let mut attempt = |candidate: Scenario| {
         *tried += 1;
-        let violation = world::run(&candidate, None).err().filter(|violation| violation.rule == rule)?;
+        let violation = runner::run(&candidate, None).err().filter(|violation| violation.rule == rule)?;
         (*tried < MOST).then_some((candidate, violation))
     };
     for nth in 1..from.versions.len() {
@@ -258,9 +260,9 @@ fn smaller(from: &Scenario, rule: &str, tried: &mut u32) -> Option<(Scenario, Vi
             }
         }
     }
-    for nth in 0..from.happenings.len() {
+    for nth in 0..from.actions.len() {
         let mut candidate = from.clone();
-        candidate.happenings.remove(nth);
+        candidate.actions.remove(nth);
         if let Some(found) = attempt(candidate) {
             return Some(found);
         }
@@ -297,8 +299,8 @@ fn smaller(from: &Scenario, rule: &str, tried: &mut u32) -> Option<(Scenario, Vi
         return Some(found);
     }
     let mut candidate = from.clone();
-    candidate.patience /= 2;
-    if candidate.patience > 4
+    candidate.max_steps /= 2;
+    if candidate.max_steps > 4
         && let Some(found) = attempt(candidate)
     {
         return Some(found);

@@ -10,12 +10,12 @@ use containerpilot_core::event::Code;
 use containerpilot_core::ids::{CheckRun, JobIx, RunId};
 use containerpilot_core::input::{ExitStatus, Input};
 use containerpilot_core::plan::{Plan, Role, Signal, Trigger};
+use containerpilot_core::rng::Rng;
 use containerpilot_core::rules::command::{Answer, Command, RequestId};
 use containerpilot_core::{Core, Phase, Time};
 use containerpilot_oracle::nth_seed;
 use containerpilot_oracle::random::scenario;
-use containerpilot_oracle::rng::Rng;
-use containerpilot_oracle::world::pid_of;
+use containerpilot_simulation::world::pid_of;
 
 /// A core in a placid world.
 struct Placid {
@@ -185,7 +185,7 @@ fn r3_a_reload_ends_where_a_start_with_the_new_plan_does() {
     let mut compared = 0;
     for nth in 0..5_000 {
         let seed = nth_seed(2, nth);
-        let mut rng = Rng::new(seed);
+        let mut rng = Rng::from_seed(seed);
         let first = lasting(seed);
         let mut second = lasting(nth_seed(3, nth));
         // Some jobs are in both plans.

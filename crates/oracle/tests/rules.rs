@@ -12,8 +12,8 @@ use containerpilot_core::plan::{
 };
 use containerpilot_core::rules::command::{Answer, Command as Order, RequestId};
 use containerpilot_core::{Core, Phase, State, Time};
+use containerpilot_oracle::pid_of;
 use containerpilot_oracle::random::{consul, plain_job, plain_plan, service};
-use containerpilot_oracle::world::pid_of;
 
 /// A core, and the names of the events that it has sent.
 struct Bench {

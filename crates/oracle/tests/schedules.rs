@@ -15,7 +15,7 @@ fn no_schedule_that_once_broke_a_rule_does_so_again() {
     for line in seeds {
         let (seed, reason) = line.split_once(' ').unwrap_or((line, ""));
         let seed = seed.parse().unwrap_or_else(|_| panic!("`{seed}` is no seed"));
-        if let Err(failure) = play(seed) {
+        if let Err(failure) = run_seed(seed) {
             panic!("{reason}\n{failure}");
         }
     }
@@ -24,7 +24,7 @@ fn no_schedule_that_once_broke_a_rule_does_so_again() {
 #[test]
 fn no_schedule_breaks_a_rule() {
     if let Some(seed) = number("SIM_SEED") {
-        if let Err(failure) = play(seed) {
+        if let Err(failure) = run_seed(seed) {
             panic!("{failure}");
         }
         return;
@@ -32,7 +32,7 @@ fn no_schedule_breaks_a_rule() {
     let schedules = number("SIM_SCHEDULES").unwrap_or(100_000);
     let halves = [0, 1].map(|half| {
         std::thread::spawn(move || {
-            (0..schedules).filter(|nth| nth % 2 == half).find_map(|nth| play(nth_seed(0, nth)).err())
+            (0..schedules).filter(|nth| nth % 2 == half).find_map(|nth| run_seed(nth_seed(0, nth)).err())
         })
     });
     for half in halves {

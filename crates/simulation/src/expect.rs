@@ -5,8 +5,8 @@ use std::time::Duration;
 use containerpilot_core::Time;
 
 use crate::moment::{EXIT, Moment};
-use crate::scenario::{Bound, Claim, Expectation, Is, Scenario, Window, time};
-use crate::timeline::{Course, Entry, View, What};
+use crate::scenario::{Bound, Claim, Expectation, ExpectedState, Scenario, Window, time};
+use crate::timeline::{Entry, SimulationRun, View, What};
 
 /// What came of an expectation.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,7 +24,7 @@ pub struct Verdict {
 }
 
 /// The moments at which expectations must see how a job is.
-pub fn glances(scenario: &Scenario) -> impl Iterator<Item = (Duration, String)> + '_ {
+pub fn probes(scenario: &Scenario) -> impl Iterator<Item = (Duration, String)> + '_ {
     scenario.expectations.iter().filter_map(|expectation| match &expectation.claim {
         Claim::State(job, _, at) => Some(((*at)?, job.clone())),
         Claim::See(moment, Window { before: Some(Bound::Time(at)), .. }, _) => {
@@ -34,14 +34,14 @@ pub fn glances(scenario: &Scenario) -> impl Iterator<Item = (Duration, String)> 
     })
 }
 
-/// Compares a course with all expectations.
+/// Compares a run with all expectations.
 #[must_use]
-pub fn judge(scenario: &Scenario, course: &Course) -> Vec<Verdict> {
-    scenario.expectations.iter().map(|expectation| Judge { course }.judge(expectation)).collect()
+pub fn judge(scenario: &Scenario, run: &SimulationRun) -> Vec<Verdict> {
+    scenario.expectations.iter().map(|expectation| Judge { run }.judge(expectation)).collect()
 }
 
 struct Judge<'a> {
-    course: &'a Course,
+    run: &'a SimulationRun,
 }
 
 /// A finding: whether it holds, what happened, and why.
@@ -68,13 +68,13 @@ impl Judge<'_> {
 
     /// What happened before the rehearsal stopped everything itself.
     fn entries(&self) -> impl Iterator<Item = (usize, &Entry)> {
-        self.course.entries.iter().enumerate().take(self.course.counted)
+        self.run.entries.iter().enumerate().take(self.run.counted)
     }
 
     fn all(&self, moment: &Moment) -> Vec<(usize, &Entry)> {
         // The exit comes after the stop, and is asked about all the same.
         if *moment == Moment::whole(EXIT) {
-            return self.course.entries.iter().enumerate().filter(|(_, entry)| entry.is(moment)).collect();
+            return self.run.entries.iter().enumerate().filter(|(_, entry)| entry.is(moment)).collect();
         }
         self.entries().filter(|(_, entry)| entry.is(moment)).collect()
     }
@@ -85,7 +85,7 @@ impl Judge<'_> {
 
     /// The place of a moment that bounds a window, wherever it is.
     fn bound(&self, moment: &Moment) -> Option<usize> {
-        self.course.entries.iter().position(|entry| entry.is(moment))
+        self.run.entries.iter().position(|entry| entry.is(moment))
     }
 
     /// Whether something lies behind the beginning of a window; what happens at the same moment counts by its order.
@@ -123,7 +123,7 @@ impl Judge<'_> {
                 }
                 let because = match (&window.before, moment.source.as_str()) {
                     (Some(Bound::Time(at)), source) => {
-                        let view = self.course.views.get(&(Time::ZERO + *at, source.to_owned()));
+                        let view = self.run.views.get(&(Time::ZERO + *at, source.to_owned()));
                         view.map(|view| said_at(Time::ZERO + *at, view)).unwrap_or_default()
                     }
                     _ => self.causes(first.0),
@@ -163,8 +163,8 @@ impl Judge<'_> {
     }
 
     fn follows(&self, moment: &Moment, within: Duration, of: &Moment, window: &Window) -> Finding {
-        let entries = &self.course.entries;
-        let over = self.course.exit.map_or(self.course.end, |(at, _)| at);
+        let entries = &self.run.entries;
+        let over = self.run.exit.map_or(self.run.end, |(at, _)| at);
         let each: Vec<usize> = (0..entries.len())
             .filter(|place| {
                 entries.get(*place).is_some_and(|entry| entry.is(of) && self.is_in((*place, entry), window))
@@ -182,7 +182,7 @@ impl Judge<'_> {
                     return (false, happened, self.causes(*place));
                 }
                 // Its time was not over when everything was.
-                None if from.at + within > over && self.course.exit.is_none() => {}
+                None if from.at + within > over && self.run.exit.is_none() => {}
                 None => {
                     let happened = format!("after {of} at {} it never came", moment_of(from.at));
                     return (false, happened, self.why_not(moment));
@@ -195,19 +195,19 @@ impl Judge<'_> {
         }
     }
 
-    fn state(&self, job: &str, is: Is, at: Option<Duration>) -> Finding {
-        let moment = at.map_or(self.course.end, |at| Time::ZERO + at);
+    fn state(&self, job: &str, is: ExpectedState, at: Option<Duration>) -> Finding {
+        let moment = at.map_or(self.run.end, |at| Time::ZERO + at);
         let view = match at {
-            None => self.course.last.get(job),
-            Some(_) if self.course.exit.is_some_and(|(left, _)| left < moment) => self.course.last.get(job),
-            Some(_) => self.course.views.get(&(moment, job.to_owned())),
+            None => self.run.last.get(job),
+            Some(_) if self.run.exit.is_some_and(|(left, _)| left < moment) => self.run.last.get(job),
+            Some(_) => self.run.views.get(&(moment, job.to_owned())),
         };
         let Some(view) = view else {
             return (false, format!("there is no job {job} at {}", moment_of(moment)), Vec::new());
         };
         let holds = match is {
-            Is::Healthy => view.word == "running" && view.healthy == Some(true),
-            Is::Unhealthy => view.word == "running" && view.healthy == Some(false),
+            ExpectedState::Healthy => view.word == "running" && view.healthy == Some(true),
+            ExpectedState::Unhealthy => view.word == "running" && view.healthy == Some(false),
             other => view.word == other.to_string(),
         };
         let health = match (view.word, view.healthy) {
@@ -221,12 +221,12 @@ impl Judge<'_> {
 
     fn exit(&self, code: u8, window: &Window) -> Finding {
         let exit = self.all(&Moment::whole(EXIT)).into_iter().next();
-        let (Some(exit), Some((at, found))) = (exit, self.course.exit) else {
+        let (Some(exit), Some((at, found))) = (exit, self.run.exit) else {
             return (false, "it did not exit".to_owned(), Vec::new());
         };
         let holds = found == code && self.is_in(exit, window);
         let mut happened = format!("it exited with {found} at {}", moment_of(at));
-        if let Some(asked) = self.course.asked_to_stop {
+        if let Some(asked) = self.run.asked_to_stop {
             happened += &format!(", after SIGTERM at {}, the end of the rehearsal", moment_of(asked));
         }
         (holds, happened, Vec::new())
@@ -239,7 +239,7 @@ impl Judge<'_> {
 
     /// What led to something, the nearest first.
     fn causes(&self, place: usize) -> Vec<String> {
-        let entries = &self.course.entries;
+        let entries = &self.run.entries;
         let mut lines = Vec::new();
         let mut next = entries.get(place).and_then(|entry| entry.cause);
         while let Some(entry) = next.and_then(|place| entries.get(place))
@@ -255,8 +255,8 @@ impl Judge<'_> {
 
     /// Why something did not come: how its source was at the end.
     fn why_not(&self, moment: &Moment) -> Vec<String> {
-        match self.course.last.get(&moment.source) {
-            Some(view) => said_at(self.course.end, view),
+        match self.run.last.get(&moment.source) {
+            Some(view) => said_at(self.run.end, view),
             None => Vec::new(),
         }
     }

@@ -1,6 +1,6 @@
-//! Many worlds: first the usual one, then each mishap by itself, then several at once, by rng.
+//! Many worlds: first the usual one, then each fault by itself, then several at once, by rng.
 //!
-//! What is found is shown with the fewest mishaps that lead there. If nothing has to fail for it, it is a *problem* of the
+//! What is found is shown with the fewest faults that lead there. If nothing has to fail for it, it is a *problem* of the
 //! configuration: it cannot bear another order or another pace. If something has to, it is a *consequence*.
 
 use std::fmt;
@@ -14,31 +14,31 @@ use containerpilot_core::rng::Rng;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::expect::moment_of;
-use crate::mishap::Mishap;
-use crate::player::play;
+use crate::fault::Fault;
+use crate::runner::simulate;
 use crate::scenario::Scenario;
-use crate::timeline::Course;
+use crate::timeline::SimulationRun;
 
-/// The most mishaps of a world.
+/// The most faults of a world.
 const MOST: u64 = 5;
 /// How long a world lasts at least.
 const LEAST: Duration = Duration::from_secs(180);
 
-/// A world, by number: the series, its place in it, and which of its mishaps happen.
+/// A world, by number: the series, its place in it, and which of its faults happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seed {
     /// The series.
     pub series: u64,
     /// The place in the series.
     pub nth: u64,
-    /// A bit for each mishap that happens.
-    pub mishaps: u64,
+    /// A bit for each fault that happens.
+    pub faults: u64,
 }
 
 impl fmt::Display for Seed {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}.{}", self.series, self.nth)?;
-        if self.mishaps != u64::MAX { write!(out, ".{:x}", self.mishaps) } else { Ok(()) }
+        if self.faults != u64::MAX { write!(out, ".{:x}", self.faults) } else { Ok(()) }
     }
 }
 
@@ -49,11 +49,11 @@ impl FromStr for Seed {
         let mut parts = text.split('.');
         let series = parts.next().ok_or(())?.parse().map_err(drop)?;
         let nth = parts.next().ok_or(())?.parse().map_err(drop)?;
-        let mishaps = match parts.next() {
-            Some(mishaps) => u64::from_str_radix(mishaps, 16).map_err(drop)?,
+        let faults = match parts.next() {
+            Some(faults) => u64::from_str_radix(faults, 16).map_err(drop)?,
             None => u64::MAX,
         };
-        if parts.next().is_some() { Err(()) } else { Ok(Self { series, nth, mishaps }) }
+        if parts.next().is_some() { Err(()) } else { Ok(Self { series, nth, faults }) }
     }
 }
 
@@ -89,8 +89,8 @@ impl fmt::Display for Finding {
 pub struct Found {
     /// What.
     pub finding: Finding,
-    /// The fewest mishaps that lead there.
-    pub mishaps: Vec<Mishap>,
+    /// The fewest faults that lead there.
+    pub faults: Vec<Fault>,
     /// The world in which they happen.
     pub seed: Seed,
     /// In how many worlds it was so.
@@ -103,12 +103,12 @@ impl Found {
     /// Whether nothing has to fail for it.
     #[must_use]
     pub fn is_problem(&self) -> bool {
-        !self.mishaps.iter().any(Mishap::is_failure)
+        !self.faults.iter().any(Fault::is_failure)
     }
 
     /// How much has to come together: what fails weighs more than what takes its time.
     fn weight(&self) -> usize {
-        self.mishaps.iter().map(|mishap| if mishap.is_failure() { 100 } else { 1 }).sum()
+        self.faults.iter().map(|fault| if fault.is_failure() { 100 } else { 1 }).sum()
     }
 }
 
@@ -116,11 +116,11 @@ impl Found {
 pub struct Explorer<'a> {
     plan: &'a Plan,
     usual: Scenario,
-    all: Vec<Mishap>,
+    all: Vec<Fault>,
 }
 
 impl<'a> Explorer<'a> {
-    /// The worlds around a plan that are like a scenario, but for their mishaps.
+    /// The worlds around a plan that are like a scenario, but for their faults.
     #[must_use]
     pub fn new(plan: &'a Plan, scenario: &Scenario) -> Self {
         let mut usual = scenario.clone();
@@ -129,17 +129,17 @@ impl<'a> Explorer<'a> {
         usual.until =
             Some(scenario.until.unwrap_or_else(|| scenario.end().max(LEAST).saturating_add(longest)));
         usual.expectations.clear();
-        Self { plan, all: Mishap::all(plan, scenario), usual }
+        Self { plan, all: Fault::all(plan, scenario), usual }
     }
 
     /// What happens in a world otherwise than usual.
     #[must_use]
-    pub fn mishaps(&self, seed: Seed) -> Vec<Mishap> {
+    pub fn faults(&self, seed: Seed) -> Vec<Fault> {
         let all = self.all_of(seed).into_iter().enumerate();
-        all.filter(|(nth, _)| seed.mishaps >> nth & 1 == 1).map(|(_, mishap)| mishap).collect()
+        all.filter(|(nth, _)| seed.faults >> nth & 1 == 1).map(|(_, fault)| fault).collect()
     }
 
-    fn all_of(&self, seed: Seed) -> Vec<Mishap> {
+    fn all_of(&self, seed: Seed) -> Vec<Fault> {
         let place = usize::try_from(seed.nth).unwrap_or(usize::MAX);
         if place == 0 {
             return Vec::new();
@@ -151,7 +151,7 @@ impl<'a> Explorer<'a> {
         // The first number of neighbours is too much alike.
         let mut rng = Rng::new(rng.number());
         let count = 1 + rng.below(MOST);
-        let mut chosen: Vec<Mishap> = Vec::new();
+        let mut chosen: Vec<Fault> = Vec::new();
         for _ in 0..count {
             let place = usize::try_from(rng.below(self.all.len() as u64)).unwrap_or(0);
             if let Some(one) = self.all.get(place) {
@@ -165,8 +165,8 @@ impl<'a> Explorer<'a> {
     #[must_use]
     pub fn scenario(&self, seed: Seed) -> Scenario {
         let mut scenario = self.usual.clone();
-        for mishap in self.mishaps(seed) {
-            mishap.befall(&mut scenario);
+        for fault in self.faults(seed) {
+            fault.apply(&mut scenario);
         }
         scenario
     }
@@ -176,15 +176,15 @@ impl<'a> Explorer<'a> {
     pub fn explore(&self, series: u64, worlds: u64) -> Vec<Found> {
         let mut found: BTreeMap<Finding, Found> = BTreeMap::new();
         let mut started: BTreeSet<String> = BTreeSet::new();
-        let mut usual: Option<Course> = None;
+        let mut usual: Option<SimulationRun> = None;
         for nth in 0..worlds {
-            let seed = Seed { series, nth, mishaps: u64::MAX };
-            let course = play(self.plan, &self.scenario(seed));
-            let ran = course.lanes.iter().filter(|(_, lane)| lane.runs > 0);
+            let seed = Seed { series, nth, faults: u64::MAX };
+            let run = simulate(self.plan, &self.scenario(seed));
+            let ran = run.histories.iter().filter(|(_, history)| history.runs > 0);
             started.extend(ran.map(|(name, _)| name.clone()));
-            for (finding, because) in self.findings(&course) {
-                let mishaps = self.mishaps(seed);
-                let new = Found { finding: finding.clone(), mishaps, seed, worlds: 1, because };
+            for (finding, because) in self.findings(&run) {
+                let faults = self.faults(seed);
+                let new = Found { finding: finding.clone(), faults, seed, worlds: 1, because };
                 match found.get_mut(&finding) {
                     None => drop(found.insert(finding, self.shrunk(new))),
                     Some(known) => {
@@ -192,7 +192,7 @@ impl<'a> Explorer<'a> {
                         // Only what can become a problem is worth the search.
                         let worth =
                             new.weight() < known.weight() || (new.is_problem() && !known.is_problem());
-                        if worth || (!known.is_problem() && new.mishaps.iter().any(|one| !one.is_failure())) {
+                        if worth || (!known.is_problem() && new.faults.iter().any(|one| !one.is_failure())) {
                             let (new, worlds) = (self.shrunk(new), known.worlds);
                             if new.weight() < known.weight() {
                                 *known = Found { worlds, ..new };
@@ -201,7 +201,7 @@ impl<'a> Explorer<'a> {
                     }
                 }
             }
-            usual.get_or_insert(course);
+            usual.get_or_insert(run);
         }
         let mut all: Vec<Found> = found.into_values().collect();
         if let Some(usual) = usual {
@@ -211,40 +211,40 @@ impl<'a> Explorer<'a> {
         all
     }
 
-    /// Leaves out every mishap that is not needed.
+    /// Leaves out every fault that is not needed.
     fn shrunk(&self, mut found: Found) -> Found {
         let count = self.all_of(found.seed).len();
         let mut mask = if count < 64 { (1_u64 << count) - 1 } else { u64::MAX };
         for nth in 0..count {
-            let seed = Seed { mishaps: mask & !(1 << nth), ..found.seed };
-            let course = play(self.plan, &self.scenario(seed));
-            let again = self.findings(&course).into_iter().find(|(finding, _)| *finding == found.finding);
+            let seed = Seed { faults: mask & !(1 << nth), ..found.seed };
+            let run = simulate(self.plan, &self.scenario(seed));
+            let again = self.findings(&run).into_iter().find(|(finding, _)| *finding == found.finding);
             if let Some((_, because)) = again {
-                mask = seed.mishaps;
-                found = Found { mishaps: self.mishaps(seed), seed, because, ..found };
+                mask = seed.faults;
+                found = Found { faults: self.faults(seed), seed, because, ..found };
             }
         }
         found
     }
 
     /// What is wrong in a world.
-    fn findings(&self, course: &Course) -> Vec<(Finding, Vec<String>)> {
+    fn findings(&self, run: &SimulationRun) -> Vec<(Finding, Vec<String>)> {
         let mut findings = Vec::new();
         for job in self.plan.jobs.iter().filter(|job| job.role == Role::User || job.role == Role::Main) {
-            let (Some(view), Some(lane)) = (course.last.get(&job.name), course.lanes.get(&job.name)) else {
+            let (Some(view), Some(history)) = (run.last.get(&job.name), run.histories.get(&job.name)) else {
                 continue;
             };
-            let waits = view.word == "waiting" && lane.runs_at_end == 0 && hopes(job);
+            let waits = view.word == "waiting" && history.runs_at_end == 0 && hopes(job);
             let lost = matches!(view.ending, Some(Ending::Unreachable | Ending::GaveUp));
             // A ring of jobs is given up at once, and with the last of them the container ends.
             let ring = view.ending == Some(Ending::Unreachable) && self.is_in_ring(job);
             if waits || ring {
                 findings.push((Finding::WaitsForEver(job.name.clone()), view.sentences.clone()));
-            } else if lost && lane.runs_at_end == 0 && course.asked_to_stop.is_some() && hopes(job) {
+            } else if lost && history.runs_at_end == 0 && run.asked_to_stop.is_some() && hopes(job) {
                 findings.push((Finding::GoesOnWithout(job.name.clone()), view.sentences.clone()));
             }
         }
-        for (at, job) in &course.killed {
+        for (at, job) in &run.killed {
             let because = vec![format!(
                 "it is killed at {}, {} after the stop began",
                 moment_of(*at),
@@ -252,8 +252,8 @@ impl<'a> Explorer<'a> {
             )];
             findings.push((Finding::StopTimeOver(job.clone()), because));
         }
-        if let Some(cut) = course.cut {
-            findings.push((Finding::NoEnd, vec![cut.to_string()]));
+        if let Some(abort) = run.abort {
+            findings.push((Finding::NoEnd, vec![abort.to_string()]));
         }
         findings
     }
@@ -273,7 +273,13 @@ impl<'a> Explorer<'a> {
         false
     }
 
-    fn never(&self, started: &BTreeSet<String>, usual: &Course, series: u64, worlds: u64) -> Vec<Found> {
+    fn never(
+        &self,
+        started: &BTreeSet<String>,
+        usual: &SimulationRun,
+        series: u64,
+        worlds: u64,
+    ) -> Vec<Found> {
         // With fewer, something that would have started it may not have happened.
         if worlds <= self.all.len() as u64 {
             return Vec::new();
@@ -281,8 +287,8 @@ impl<'a> Explorer<'a> {
         let idle = self.plan.jobs.iter().filter(|job| job.exec.is_some() && !started.contains(&job.name));
         idle.map(|job| Found {
             finding: Finding::NeverStarts(job.name.clone()),
-            mishaps: Vec::new(),
-            seed: Seed { series, nth: 0, mishaps: u64::MAX },
+            faults: Vec::new(),
+            seed: Seed { series, nth: 0, faults: u64::MAX },
             worlds,
             because: usual.last.get(&job.name).map(|view| view.sentences.clone()).unwrap_or_default(),
         })

@@ -6,7 +6,7 @@ use containerpilot_config::kinds::{
 };
 use containerpilot_config::section;
 
-use crate::scenario::{CheckAnswer, Is as IsSo, StartFailure};
+use crate::scenario::{CheckAnswer, ExpectedState, StartFailure};
 
 section! {
     /// The whole file.
@@ -20,7 +20,7 @@ section! {
             "What watches see.";
         catalog: Object<CatalogFields> = "catalog", Nothing, "X4, D5",
             "What goes wrong with Consul.";
-        happens: ListOf<HappeningFields> = "happens", Nothing, "X4",
+        happens: ListOf<ActionFields> = "happens", Nothing, "X4",
             "What is done to the supervisor: signals, maintenance, commands by hand, reloads.";
         expect: ListOf<ExpectFields> = "expect", Nothing, "X4",
             "What must come of it.";
@@ -74,7 +74,7 @@ section! {
         to: DurationText = "to", Says("for ever"), "X4",
             "Until when.";
         answer: OneOf<CheckAnswer> = "answer", Is("\"fail\""), "X4",
-            "What comes of a check that is begun in that time; one that hangs is cut short by its timeout.";
+            "What comes of a check that is begun in that time; one that hangs is abort short by its timeout.";
         takes: DurationText = "takes", Is("\"10ms\""), "X4",
             "How long it takes.";
     }
@@ -86,14 +86,14 @@ section! {
         "What a watch sees. A watch that has none sees the jobs of the configuration that are advertised under its name; if there are none, one instance after 1 s." {
         name: Text = "name", Required, "X4",
             "The watch, as the configuration calls it.";
-        sees: OneOrMany<SightFields> = "sees", Required, "X4",
+        sees: OneOrMany<ObservationFields> = "sees", Required, "X4",
             "What it sees, and when.";
     }
 }
 
 section! {
     /// One of `sees`.
-    pub struct SightFields = "`sees`", "`sees`", any_case,
+    pub struct ObservationFields = "`sees`", "`sees`", any_case,
         "What a watch sees from a moment on." {
         at: DurationText = "at", Is("0"), "X4",
             "When.";
@@ -139,7 +139,7 @@ section! {
 
 section! {
     /// One of `happens`.
-    pub struct HappeningFields = "`happens`", "`happens`", any_case,
+    pub struct ActionFields = "`happens`", "`happens`", any_case,
         "Something that is done to the supervisor: `at`, and one of the others." {
         at: DurationText = "at", Required, "X4",
             "When.";
@@ -174,7 +174,7 @@ section! {
             "The code with which the supervisor exits.";
         job: Text = "job", Nothing, "X4",
             "A job that is as `is` says.";
-        is: OneOf<IsSo> = "is", Nothing, "X4",
+        is: OneOf<ExpectedState> = "is", Nothing, "X4",
             "How the job is.";
         at: DurationText = "at", Says("at the end of the rehearsal, before everything is stopped"), "X4",
             "When it is so.";

@@ -79,7 +79,7 @@ const OTHERS: [(&str, &str); 20] = [
 
 /// A moment that cannot be, in words, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Misread {
+pub struct InvalidMoment {
     /// What is wrong.
     pub message: String,
     /// What to do.
@@ -97,7 +97,7 @@ impl Moment {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn read(text: &str, plans: &[&Plan]) -> Result<Self, Misread> {
+    pub fn read(text: &str, plans: &[&Plan]) -> Result<Self, InvalidMoment> {
         let text = text.trim();
         let (source, word) = match text.rsplit_once(char::is_whitespace) {
             Some((source, word)) => (source.trim_end(), word),
@@ -127,13 +127,13 @@ impl Moment {
             STARTS | KILLED if lacks(|job| job.exec.is_some()) => "exec",
             _ => return Ok(Self { source: source.to_owned(), word }),
         };
-        Err(Misread {
+        Err(InvalidMoment {
             message: format!("`{source} {word}` never comes: the job has no `{missing}`"),
             help: format!("expect something else of it, or give it a `{missing}`"),
         })
     }
 
-    fn read_whole(text: &str, word: &str, plans: &[&Plan]) -> Result<Self, Misread> {
+    fn read_whole(text: &str, word: &str, plans: &[&Plan]) -> Result<Self, InvalidMoment> {
         if let Some(signal) = SIGNALS.into_iter().find(|signal| *signal == word) {
             return Ok(Self { source: signal.to_owned(), word: "signal" });
         }
@@ -143,7 +143,7 @@ impl Moment {
         }
         if names(plans).any(|name| name == text) {
             let help = format!("write what becomes of it, for example \"{text} {STARTS}\"");
-            return Err(Misread { message: format!("`{text}` alone is no moment"), help });
+            return Err(InvalidMoment { message: format!("`{text}` alone is no moment"), help });
         }
         let all: Vec<&str> = words.iter().copied().chain(SIGNALS).collect();
         let help = match suggest::meant(word, &all, &OTHERS) {
@@ -153,7 +153,7 @@ impl Moment {
                 alternatives(&quoted(&all))
             ),
         };
-        Err(Misread { message: format!("`{text}` is no moment"), help })
+        Err(InvalidMoment { message: format!("`{text}` is no moment"), help })
     }
 }
 
@@ -177,17 +177,17 @@ fn quoted(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| format!("\"{word}\"")).collect()
 }
 
-fn unknown_source(source: &str, plans: &[&Plan]) -> Misread {
+fn unknown_source(source: &str, plans: &[&Plan]) -> InvalidMoment {
     let help = nearest_name(source, plans);
-    Misread { message: format!("there is no job and no watch `{source}`"), help }
+    InvalidMoment { message: format!("there is no job and no watch `{source}`"), help }
 }
 
-fn unknown_word(source: &str, word: &str, words: &[&'static str]) -> Misread {
+fn unknown_word(source: &str, word: &str, words: &[&'static str]) -> InvalidMoment {
     let help = match suggest::meant(word, words, &OTHERS) {
         Some(near) => format!("did you mean \"{source} {near}\"?"),
         None => format!("what can become of it is {}", alternatives(&quoted(words))),
     };
-    Misread { message: format!("`{word}` is nothing that happens to `{source}`"), help }
+    InvalidMoment { message: format!("`{word}` is nothing that happens to `{source}`"), help }
 }
 
 /// What to do about a name that the configuration does not have.

@@ -13,11 +13,14 @@ use containerpilot_core::plan::{Catalog, Plan, Role};
 use std::collections::BTreeMap;
 
 use crate::fields::{
-    CatalogFields, CheckFields, HappeningFields, RunFields, ScenarioFields, ScriptFields, SightFields,
+    ActionFields, CatalogFields, CheckFields, ObservationFields, RunFields, ScenarioFields, ScriptFields,
     WatchFields,
 };
 use crate::moment::nearest_name;
-use crate::scenario::{Answers, CheckAnswer, Happening, Lasting, Order, Run, Scenario, Script, Sight, Span};
+use crate::scenario::{
+    Action, CheckAnswer, CheckAnswers, JobAction, JobScript, Lifetime, Observation, RunScript, Scenario,
+};
+use crate::world::script::Span;
 
 /// A scenario whose names have not been looked up yet.
 #[derive(Clone, Debug)]
@@ -103,8 +106,8 @@ impl Reader<'_> {
             }
         }
         for watch in each(&fields.watches) {
-            if let Some((name, sights)) = self.watch(watch)
-                && scenario.watches.insert(name.value.clone(), sights).is_some()
+            if let Some((name, observations)) = self.watch(watch)
+                && scenario.watches.insert(name.value.clone(), observations).is_some()
             {
                 let message = format!("the watch `{}` has a script already", name.value);
                 self.error(name.place, message, "write everything about a watch in one place");
@@ -113,8 +116,8 @@ impl Reader<'_> {
         if let Some(catalog) = &fields.catalog {
             self.catalog(&catalog.value, &mut scenario);
         }
-        scenario.happenings = each(&fields.happens).filter_map(|one| self.happening(one)).collect();
-        scenario.happenings.sort_by_key(|(at, _)| *at);
+        scenario.actions = each(&fields.happens).filter_map(|one| self.action(one)).collect();
+        scenario.actions.sort_by_key(|(at, _)| *at);
         scenario.expectations = each(&fields.expect).filter_map(|one| self.expectation(one)).collect();
         scenario
     }
@@ -128,11 +131,11 @@ impl Reader<'_> {
         Some(span_of(given.value))
     }
 
-    fn lasting(&mut self, given: &Option<Given<Patience>>) -> Option<Lasting> {
+    fn lifetime(&mut self, given: &Option<Given<Patience>>) -> Option<Lifetime> {
         let Given { value, place, key, written } = *given.as_ref()?;
         match value {
-            Patience::Forever => Some(Lasting::Forever),
-            Patience::For(value) => self.time(&Some(Given { value, place, key, written })).map(Lasting::For),
+            Patience::Forever => Some(Lifetime::Forever),
+            Patience::For(value) => self.time(&Some(Given { value, place, key, written })).map(Lifetime::For),
         }
     }
 
@@ -178,7 +181,7 @@ impl Reader<'_> {
         known.then_some(name)
     }
 
-    fn script<'f>(&mut self, fields: &'f ScriptFields) -> Option<(&'f Given<String>, Script)> {
+    fn script<'f>(&mut self, fields: &'f ScriptFields) -> Option<(&'f Given<String>, JobScript)> {
         let runs = several(&fields.runs).map(|run| self.run(run)).collect();
         let name = self.required(&fields.name, fields.place, "name")?;
         let name = self.job(name)?;
@@ -195,10 +198,10 @@ impl Reader<'_> {
             let message = format!("`{}` has no `health`, so it is never checked", name.value);
             self.error(checks.key, message, "remove it, or give the job a `health`");
         }
-        Some((name, Script { runs, checks }))
+        Some((name, JobScript { runs, checks }))
     }
 
-    fn run(&mut self, fields: &RunFields) -> Run {
+    fn run(&mut self, fields: &RunFields) -> RunScript {
         let exit = small(&fields.exit).filter(|_| fields.exit.as_ref().is_some_and(|exit| exit.written));
         if let (Some(signal), Some(_)) = (&fields.signal, exit) {
             let help = "a program exits with a code or is ended by a signal: keep one of them";
@@ -216,18 +219,18 @@ impl Reader<'_> {
             }
         }
         let status = fields.signal.as_ref().map(|signal| ExitStatus::Signal(signal.value));
-        Run {
+        RunScript {
             starts_in: self.time(&fields.starts_in).unwrap_or_default(),
             fails: fields.fails.as_ref().map(|fails| fails.value.0),
-            lasts: self.lasting(&fields.lasts),
+            lasts: self.lifetime(&fields.lasts),
             status: status.or(exit.map(ExitStatus::Code)),
-            stops_in: self.lasting(&fields.stops_in),
+            stops_in: self.lifetime(&fields.stops_in),
             stop_exit: small(&fields.stop_exit),
-            healthy_after: self.lasting(&fields.healthy_after),
+            healthy_after: self.lifetime(&fields.healthy_after),
         }
     }
 
-    fn answers(&mut self, fields: &CheckFields, job: &str) -> Answers {
+    fn answers(&mut self, fields: &CheckFields, job: &str) -> CheckAnswers {
         if let Some(check) = &fields.check {
             let jobs = self.plans.iter().flat_map(|plan| &plan.jobs).filter(|known| known.name == job);
             let checks = jobs.flat_map(|job| &job.health).flat_map(|health| &health.checks);
@@ -241,7 +244,7 @@ impl Reader<'_> {
                 self.error(check.place, format!("`{job}` has no check `{}`", check.value), help);
             }
         }
-        Answers {
+        CheckAnswers {
             check: value_of(&fields.check),
             span: self.span(&fields.from, &fields.to),
             answer: value_of(&fields.answer).unwrap_or(CheckAnswer::Fail),
@@ -249,29 +252,30 @@ impl Reader<'_> {
         }
     }
 
-    fn watch<'f>(&mut self, fields: &'f WatchFields) -> Option<(&'f Given<String>, Vec<Sight>)> {
+    fn watch<'f>(&mut self, fields: &'f WatchFields) -> Option<(&'f Given<String>, Vec<Observation>)> {
         let name = self.required(&fields.name, fields.place, "name");
         self.required(&fields.sees, fields.place, "sees");
-        let mut sights: Vec<(Sight, bool)> = several(&fields.sees).map(|one| self.sight(one)).collect();
-        sights.sort_by_key(|(sight, _)| sight.at);
+        let mut observations: Vec<(Observation, bool)> =
+            several(&fields.sees).map(|one| self.observation(one)).collect();
+        observations.sort_by_key(|(observation, _)| observation.at);
         let mut generation = 0;
-        for (sight, others) in &mut sights {
+        for (observation, others) in &mut observations {
             generation += u32::from(*others);
-            sight.generation = generation;
+            observation.generation = generation;
         }
         let name = name?;
         if !self.plans.iter().flat_map(|plan| &plan.watches).any(|watch| watch.name == name.value) {
             let help = nearest_name(&name.value, self.plans);
             self.error(name.place, format!("there is no watch `{}`", name.value), help);
         }
-        Some((name, sights.into_iter().map(|(sight, _)| sight).collect()))
+        Some((name, observations.into_iter().map(|(observation, _)| observation).collect()))
     }
 
-    fn sight(&mut self, fields: &SightFields) -> (Sight, bool) {
+    fn observation(&mut self, fields: &ObservationFields) -> (Observation, bool) {
         let instances = fields.instances.as_ref().and_then(|given| u16::try_from(given.value).ok());
         let at = self.time(&fields.at).unwrap_or_default();
-        let sight = Sight { at, instances: instances.unwrap_or(1), generation: 0 };
-        (sight, value_of(&fields.others).unwrap_or(false))
+        let observation = Observation { at, instances: instances.unwrap_or(1), generation: 0 };
+        (observation, value_of(&fields.others).unwrap_or(false))
     }
 
     fn catalog(&mut self, fields: &CatalogFields, scenario: &mut Scenario) {
@@ -295,28 +299,31 @@ impl Reader<'_> {
         }
     }
 
-    fn happening(&mut self, fields: &HappeningFields) -> Option<(Duration, Happening)> {
+    fn action(&mut self, fields: &ActionFields) -> Option<(Duration, Action)> {
         self.required(&fields.at, fields.place, "at");
         let at = self.time(&fields.at);
-        let mut found: Vec<(Place, Option<Happening>)> = Vec::new();
+        let mut found: Vec<(Place, Option<Action>)> = Vec::new();
         if let Some(signal) = &fields.signal {
-            found.push((signal.key, Some(Happening::Signal(signal.value))));
+            found.push((signal.key, Some(Action::Signal(signal.value))));
         }
         if let Some(on) = &fields.maintenance {
-            found.push((on.key, Some(Happening::Maintenance(on.value))));
+            found.push((on.key, Some(Action::Maintenance(on.value))));
         }
-        let orders =
-            [(&fields.start, Order::Start), (&fields.stop, Order::Stop), (&fields.restart, Order::Restart)];
+        let orders = [
+            (&fields.start, JobAction::Start),
+            (&fields.stop, JobAction::Stop),
+            (&fields.restart, JobAction::Restart),
+        ];
         for (name, order) in orders {
             if let Some(name) = name {
                 let own = self.job(name).is_some() && self.is_own(name);
-                found.push((name.key, (!own).then(|| Happening::Order(order, name.value.clone()))));
+                found.push((name.key, (!own).then(|| Action::Job(order, name.value.clone()))));
             }
         }
         match (&fields.send, &fields.to) {
             (Some(send), Some(to)) => {
                 self.job(to);
-                found.push((send.key, Some(Happening::Order(Order::Send(send.value), to.value.clone()))));
+                found.push((send.key, Some(Action::Job(JobAction::Send(send.value), to.value.clone()))));
             }
             (Some(send), None) => {
                 self.error(
@@ -334,7 +341,7 @@ impl Reader<'_> {
         }
         if let Some(path) = &fields.reload {
             let plan = match self.others.get(&path.value) {
-                Some(Ok(plan)) => Some(Happening::Reload(path.value.clone(), Box::new(plan.clone()))),
+                Some(Ok(plan)) => Some(Action::Reload(path.value.clone(), Box::new(plan.clone()))),
                 Some(Err(why)) => {
                     let why = why.clone();
                     self.error(path.place, format!("`{}` cannot be loaded", path.value), why);
@@ -359,8 +366,8 @@ impl Reader<'_> {
             }
             _ => {}
         }
-        let (_, happening) = found.pop()?;
-        Some((at?, happening?))
+        let (_, action) = found.pop()?;
+        Some((at?, action?))
     }
 
     /// What the supervisor would not do by hand.

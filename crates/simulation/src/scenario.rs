@@ -10,6 +10,7 @@ use containerpilot_core::plan::{Plan, Signal};
 use std::collections::BTreeMap;
 
 use crate::moment::Moment;
+use crate::world::script::Span;
 
 /// What the world does, and what is expected of it.
 #[derive(Clone, Debug, Default)]
@@ -17,15 +18,15 @@ pub struct Scenario {
     /// When a container that still runs is stopped.
     pub until: Option<Duration>,
     /// What jobs do, by name.
-    pub jobs: BTreeMap<String, Script>,
+    pub jobs: BTreeMap<String, JobScript>,
     /// What watches see, by name, in the order of time.
-    pub watches: BTreeMap<String, Vec<Sight>>,
+    pub watches: BTreeMap<String, Vec<Observation>>,
     /// When the catalog cannot be reached.
     pub away: Vec<Span>,
     /// Which services the catalog forgets, by the name of the job.
     pub forgets: Vec<(Duration, String)>,
     /// What is done to the supervisor.
-    pub happenings: Vec<(Duration, Happening)>,
+    pub actions: Vec<(Duration, Action)>,
     /// What must come of it.
     pub expectations: Vec<Expectation>,
 }
@@ -40,14 +41,14 @@ impl Scenario {
     #[must_use]
     pub fn end(&self) -> Duration {
         let last = || {
-            let happenings = self.happenings.iter().map(|(at, _)| *at);
-            let sights = self.watches.values().flatten().map(|sight| sight.at);
+            let actions = self.actions.iter().map(|(at, _)| *at);
+            let observations = self.watches.values().flatten().map(|observation| observation.at);
             let spans = self.away.iter().map(|span| span.to.unwrap_or(span.from));
             let forgets = self.forgets.iter().map(|(at, _)| *at);
             let answers = self.jobs.values().flat_map(|script| &script.checks);
             let answers = answers.map(|answers| answers.span.to.unwrap_or(answers.span.from));
             let expected = self.expectations.iter().filter_map(Expectation::latest);
-            let all = happenings.chain(sights).chain(spans).chain(forgets).chain(answers).chain(expected);
+            let all = actions.chain(observations).chain(spans).chain(forgets).chain(answers).chain(expected);
             all.max().map_or(USUAL_END, |last| last.saturating_add(AFTERMATH).max(USUAL_END))
         };
         self.until.unwrap_or_else(last)
@@ -55,68 +56,62 @@ impl Scenario {
 
     /// Whether the catalog cannot be reached at a moment, and if so, until when.
     #[must_use]
-    pub fn away_at(&self, at: Duration) -> Option<Option<Duration>> {
+    pub fn outage_at(&self, at: Duration) -> Option<Option<Duration>> {
         self.away.iter().find(|span| span.contains(at)).map(|span| span.to)
-    }
-}
-
-/// A stretch of time; without an end it is for ever.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Span {
-    /// Its first moment.
-    pub from: Duration,
-    /// The moment after its last one.
-    pub to: Option<Duration>,
-}
-
-impl Span {
-    /// Whether a moment lies in it.
-    #[must_use]
-    pub fn contains(self, at: Duration) -> bool {
-        self.from <= at && self.to.is_none_or(|to| at < to)
     }
 }
 
 /// How long something lasts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lasting {
+pub enum Lifetime {
     /// So long.
     For(Duration),
     /// For ever.
     Forever,
 }
 
+impl Lifetime {
+    /// The time, unless it is for ever.
+    #[must_use]
+    pub const fn time(self) -> Option<Duration> {
+        match self {
+            Self::For(time) => Some(time),
+            Self::Forever => None,
+        }
+    }
+}
+
 /// What the programs and the checks of a job do.
 #[derive(Clone, Debug, Default)]
-pub struct Script {
+pub struct JobScript {
     /// Its runs; the last one stands for all that follow.
-    pub runs: Vec<Run>,
+    pub runs: Vec<RunScript>,
     /// How its checks answer at which times; the last that fits counts.
-    pub checks: Vec<Answers>,
+    pub checks: Vec<CheckAnswers>,
 }
 
 /// One run, as far as something is said of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Run {
+pub struct RunScript {
     /// How long it takes until the process is there.
     pub starts_in: Duration,
     /// Why it cannot be started.
     pub fails: Option<StartErrorKind>,
     /// How long it lasts.
-    pub lasts: Option<Lasting>,
+    pub lasts: Option<Lifetime>,
     /// How it then ends.
     pub status: Option<ExitStatus>,
     /// How long it takes to obey.
-    pub stops_in: Option<Lasting>,
+    pub stops_in: Option<Lifetime>,
     /// The code it exits with when it was asked to end.
     pub stop_exit: Option<u8>,
     /// From when on its checks pass.
-    pub healthy_after: Option<Lasting>,
+    pub healthy_after: Option<Lifetime>,
 }
 
 /// How checks answer for a while.
 #[derive(Clone, Debug)]
-pub struct Answers {
+pub struct CheckAnswers {
     /// The check's name; nothing stands for all.
     pub check: Option<String>,
     /// When.
@@ -134,7 +129,7 @@ pub enum CheckAnswer {
     Pass,
     /// It fails.
     Fail,
-    /// Nothing, until it is cut short.
+    /// Nothing, until it is abort short.
     Hang,
 }
 
@@ -161,7 +156,7 @@ impl Choice for StartFailure {
 
 /// What a watch sees from a moment on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sight {
+pub struct Observation {
     /// When.
     pub at: Duration,
     /// How many healthy instances there are.
@@ -172,20 +167,20 @@ pub struct Sight {
 
 /// Something that is done to the supervisor.
 #[derive(Clone, Debug)]
-pub enum Happening {
+pub enum Action {
     /// A signal arrives.
     Signal(Signal),
     /// Maintenance begins or ends.
     Maintenance(bool),
     /// Somebody asks something of a job.
-    Order(Order, String),
+    Job(JobAction, String),
     /// Another configuration is loaded.
     Reload(String, Box<Plan>),
 }
 
 /// What is asked of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum JobAction {
     /// To run now.
     Start,
     /// To stop.
@@ -215,7 +210,7 @@ pub enum Claim {
     /// A moment comes within a time of each of another that lies in a window.
     Follows(Moment, Duration, Moment, Window),
     /// A job is in a state, at a time or at the end.
-    State(String, Is, Option<Duration>),
+    State(String, ExpectedState, Option<Duration>),
     /// The supervisor exits with a code, within a window.
     Exit(u8, Window),
 }
@@ -241,7 +236,7 @@ pub enum Bound {
 /// How a job is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "they are the words of `containerpilot status`")]
-pub enum Is {
+pub enum ExpectedState {
     Waiting,
     Starting,
     Running,
@@ -254,7 +249,7 @@ pub enum Is {
     Failed,
 }
 
-impl Choice for Is {
+impl Choice for ExpectedState {
     const NAMES: &'static [&'static str] = &[
         "waiting",
         "starting",
@@ -283,7 +278,7 @@ impl Choice for Is {
         &[("up", "running"), ("done", "complete"), ("finished", "complete"), ("started", "running")];
 }
 
-impl fmt::Display for Is {
+impl fmt::Display for ExpectedState {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = Self::VALUES.iter().zip(Self::NAMES).find(|(value, _)| *value == self);
         out.write_str(name.map_or("", |(_, name)| name))

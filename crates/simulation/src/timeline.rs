@@ -125,7 +125,7 @@ impl Entry {
 
 /// How a process ended, in words.
 #[must_use]
-pub fn ended(status: ExitStatus) -> String {
+pub fn exit_note(status: ExitStatus) -> String {
     match status {
         ExitStatus::Code(code) => format!("code {code}"),
         ExitStatus::Signal(signal) => signal_name(signal),
@@ -198,40 +198,40 @@ impl Phase {
 }
 
 /// A phase and when it began; it lasts until the next one.
-pub type Stretch = (Time, Phase);
+pub type PhaseSpan = (Time, Phase);
 
 /// What became of one job.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Lane {
+pub struct JobHistory {
     /// What it was doing.
-    pub stretches: Vec<Stretch>,
+    pub phases: Vec<PhaseSpan>,
     /// How many processes it had.
     pub runs: u64,
     /// How many of them before the rehearsal stopped everything.
     pub runs_at_end: u64,
 }
 
-impl Lane {
+impl JobHistory {
     /// Takes note of what it is doing.
     pub fn note(&mut self, at: Time, phase: Phase) {
-        match self.stretches.last_mut() {
+        match self.phases.last_mut() {
             Some((_, last)) if *last == phase => {}
             // What lasted no time at all was not seen by anybody.
             Some(last) if last.0 == at => last.1 = phase,
-            _ => self.stretches.push((at, phase)),
+            _ => self.phases.push((at, phase)),
         }
-        let same = self.stretches.iter().rev().take(2).map(|(_, phase)| phase);
+        let same = self.phases.iter().rev().take(2).map(|(_, phase)| phase);
         if let [one, other] = same.collect::<Vec<_>>().as_slice()
             && one == other
         {
-            self.stretches.pop();
+            self.phases.pop();
         }
     }
 
     /// What it is doing now.
     #[must_use]
     pub fn now(&self) -> Option<Phase> {
-        self.stretches.last().map(|(_, phase)| *phase)
+        self.phases.last().map(|(_, phase)| *phase)
     }
 }
 
@@ -250,19 +250,19 @@ pub struct View {
 
 /// Why a rehearsal was given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cut {
+pub enum Abort {
     /// Something happened again and again, and no time passed.
-    NoTime,
+    NoTimePasses,
     /// More happened than anybody could read.
     TooMuch,
     /// It would not leave, though it was asked twice.
     Stuck,
 }
 
-impl fmt::Display for Cut {
+impl fmt::Display for Abort {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self {
-            Self::NoTime => {
+            Self::NoTimePasses => {
                 "something happens over and over while no time passes; is there a run that lasts 0 s, with \
                  `restartBackoff: false`?"
             }
@@ -274,13 +274,13 @@ impl fmt::Display for Cut {
 
 /// Everything that came of a scenario.
 #[derive(Clone, Debug, Default)]
-pub struct Course {
+pub struct SimulationRun {
     /// What happened, in order.
     pub entries: Vec<Entry>,
     /// The jobs, by name, in the order of the first plan that had them.
     pub jobs: Vec<String>,
     /// What became of each.
-    pub lanes: BTreeMap<String, Lane>,
+    pub histories: BTreeMap<String, JobHistory>,
     /// How jobs were at the moments that expectations name.
     pub views: BTreeMap<(Time, String), View>,
     /// How all jobs were at the end, before everything was stopped.
@@ -296,7 +296,7 @@ pub struct Course {
     /// The jobs that had to be killed, because the stop time was over or a second signal came.
     pub killed: Vec<(Time, String)>,
     /// Why it was given up.
-    pub cut: Option<Cut>,
+    pub abort: Option<Abort>,
     /// How often the core was called.
     pub steps: u64,
 }

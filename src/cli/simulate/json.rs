@@ -3,10 +3,10 @@
 use containerpilot_config::json::Json;
 use containerpilot_core::Time;
 use containerpilot_simulation::expect::Verdict;
-use containerpilot_simulation::timeline::{Course, Entry, View, What};
+use containerpilot_simulation::timeline::{SimulationRun, Entry, View, What};
 
-pub(super) fn story(course: &Course, verdicts: &[Verdict]) -> String {
-    let good = course.cut.is_none() && verdicts.iter().all(|verdict| verdict.holds);
+pub(super) fn story(course: &SimulationRun, verdicts: &[Verdict]) -> String {
+    let good = course.abort.is_none() && verdicts.iter().all(|verdict| verdict.holds);
     let mut fields = vec![("ok", Json::Bool(good)), ("end", seconds(course.end))];
     if let Some(asked) = course.asked_to_stop {
         fields.push(("stoppedAt", seconds(asked)));
@@ -51,16 +51,16 @@ fn lines(lines: &[String]) -> Json {
     Json::List(lines.iter().map(|line| Json::text(line)).collect())
 }
 
-fn job(course: &Course, name: &str) -> Json {
+fn job(course: &SimulationRun, name: &str) -> Json {
     let mut fields = vec![("name", Json::text(name))];
     if let Some(View { word, healthy, sentences, .. }) = course.last.get(name) {
         fields.push(("state", Json::text(word)));
         fields.push(("healthy", healthy.map_or(Json::Null, Json::Bool)));
         fields.push(("explanation", lines(sentences)));
     }
-    if let Some(lane) = course.lanes.get(name) {
-        fields.push(("runs", Json::whole(lane.runs)));
-        let phases = lane.stretches.iter().map(|(from, phase)| {
+    if let Some(history) = course.histories.get(name) {
+        fields.push(("runs", Json::whole(history.runs)));
+        let phases = history.phases.iter().map(|(from, phase)| {
             Json::object([("from", seconds(*from)), ("phase", Json::text(phase.name()))])
         });
         fields.push(("phases", Json::List(phases.collect())));

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use containerpilot_core::Time;
 use containerpilot_core::event::Code;
 use containerpilot_simulation::expect::{Verdict, moment_of};
-use containerpilot_simulation::timeline::{Course, Entry, Phase, What};
+use containerpilot_simulation::timeline::{SimulationRun, Entry, Phase, What};
 use std::collections::BTreeMap;
 
 use crate::cli::picture::{cut, escaped, letters};
@@ -40,7 +40,7 @@ text,.ink{fill:#e6edf3}.small{fill:#848d97}.paper{fill:#0d1117}.band{fill:#151b2
 .unhealthy{fill:#b62324}.restarting{fill:#9e6a03}.stopping{fill:#bb8009}.arrow{stroke:#a371f7}\
 path.head{fill:#a371f7}.mark{stroke:#848d97}.bad{stroke:#ff7b72}.good{stroke:#3fb950}";
 
-pub(super) fn story(course: &Course, verdicts: &[Verdict]) -> String {
+pub(super) fn story(course: &SimulationRun, verdicts: &[Verdict]) -> String {
     let picture = Picture::new(course);
     let mut out = picture.frame(verdicts);
     for (nth, name) in course.jobs.iter().enumerate() {
@@ -55,7 +55,7 @@ pub(super) fn story(course: &Course, verdicts: &[Verdict]) -> String {
 }
 
 struct Picture<'a> {
-    course: &'a Course,
+    course: &'a SimulationRun,
     /// Where the time begins.
     left: i64,
     /// The last moment.
@@ -64,7 +64,7 @@ struct Picture<'a> {
 }
 
 impl<'a> Picture<'a> {
-    fn new(course: &'a Course) -> Self {
+    fn new(course: &'a SimulationRun) -> Self {
         let names = course.jobs.iter().map(|name| letters(&cut(name, LONGEST))).max().unwrap_or(0);
         let left = (names * LETTER + 28).max(80);
         let last = course.exit.map_or(course.end, |(at, _)| at).max(course.end);
@@ -145,7 +145,7 @@ impl<'a> Picture<'a> {
             y + 5,
             escaped(&cut(name, LONGEST))
         );
-        let stretches = self.course.lanes.get(name).map(|lane| lane.stretches.as_slice()).unwrap_or_default();
+        let stretches = self.course.histories.get(name).map(|lane| lane.phases.as_slice()).unwrap_or_default();
         let ends = stretches.iter().skip(1).map(|(at, _)| *at).chain([self.end]);
         // What is narrower than a dot is drawn once for all that fall together.
         let mut drawn = f64::MIN;
@@ -273,8 +273,8 @@ impl<'a> Picture<'a> {
 
     fn legend(&self, out: &mut String) {
         let used = |phase: &Phase| {
-            let mut lanes = self.course.lanes.values();
-            lanes.any(|lane| lane.stretches.iter().any(|(_, known)| known == phase))
+            let mut lanes = self.course.histories.values();
+            lanes.any(|lane| lane.phases.iter().any(|(_, known)| known == phase))
         };
         let (mut x, y) = (self.left, self.bottom() + 44);
         for phase in Phase::ALL.into_iter().filter(used) {

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use containerpilot_core::Time;
 use containerpilot_core::event::Code;
 use containerpilot_simulation::expect::{Verdict, moment_of};
-use containerpilot_simulation::timeline::{Course, Entry, What};
+use containerpilot_simulation::timeline::{SimulationRun, Entry, What};
 use std::collections::BTreeMap;
 
 use super::super::terminal::{Screen, Tone, table, visible};
@@ -13,7 +13,7 @@ use super::super::terminal::{Screen, Tone, table, visible};
 /// How often the same thing is told before it is only counted.
 const OFTEN: usize = 5;
 
-pub(super) fn story(screen: Screen, course: &Course, verdicts: &[Verdict], full: bool) -> String {
+pub(super) fn story(screen: Screen, course: &SimulationRun, verdicts: &[Verdict], full: bool) -> String {
     let mut out = String::new();
     let mut told: BTreeMap<(&str, What, Option<&str>), usize> = BTreeMap::new();
     let mut rows = Vec::new();
@@ -96,11 +96,11 @@ fn unsaid(out: &mut String, screen: Screen, told: &BTreeMap<(&str, What, Option<
     let _ = writeln!(out, "{}", screen.paint(Tone::Faint, &line));
 }
 
-fn ending(out: &mut String, screen: Screen, course: &Course) {
+fn ending(out: &mut String, screen: Screen, course: &SimulationRun) {
     out.push('\n');
     let mut rows = Vec::new();
     for name in &course.jobs {
-        let runs = course.lanes.get(name).map_or(0, |lane| lane.runs_at_end);
+        let runs = course.histories.get(name).map_or(0, |history| history.runs_at_end);
         let Some(view) = course.last.get(name) else { continue };
         let (word, tone) = match (view.word, view.healthy) {
             ("running", Some(true)) => ("healthy", Tone::Good),

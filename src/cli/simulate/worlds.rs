@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use containerpilot_config::json::Json;
 use containerpilot_simulation::explore::Found;
-use containerpilot_simulation::mishap::Mishap;
+use containerpilot_simulation::fault::Fault;
 
 use super::super::terminal::{Screen, Tone, visible};
 
@@ -40,7 +40,7 @@ fn head(out: &mut String, screen: Screen, tone: Tone, word: &str, found: &Found)
         visible(&found.finding.to_string()),
         screen.paint(Tone::Faint, &format!("--seed {}", found.seed))
     );
-    let _ = writeln!(out, "        {}", visible(&circumstances(&found.mishaps)));
+    let _ = writeln!(out, "        {}", visible(&circumstances(&found.faults)));
     for line in &found.because {
         let _ = writeln!(out, "{}", screen.paint(Tone::Faint, &format!("          {}", visible(line))));
     }
@@ -48,12 +48,12 @@ fn head(out: &mut String, screen: Screen, tone: Tone, word: &str, found: &Found)
 }
 
 /// What comes otherwise than usual, in a line.
-pub(super) fn circumstances(mishaps: &[Mishap]) -> String {
-    if mishaps.is_empty() {
+pub(super) fn circumstances(faults: &[Fault]) -> String {
+    if faults.is_empty() {
         return "even if everything goes as usual".to_owned();
     }
-    let mishaps: Vec<String> = mishaps.iter().map(ToString::to_string).collect();
-    format!("if {}", mishaps.join(", and "))
+    let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
+    format!("if {}", faults.join(", and "))
 }
 
 /// For a program.
@@ -63,7 +63,7 @@ pub(super) fn json(worlds: u64, found: &[Found]) -> String {
         Json::object([
             ("problem", Json::Bool(found.is_problem())),
             ("finding", Json::text(&found.finding.to_string())),
-            ("mishaps", lines(found.mishaps.iter().map(ToString::to_string).collect())),
+            ("mishaps", lines(found.faults.iter().map(ToString::to_string).collect())),
             ("seed", Json::text(&found.seed.to_string())),
             ("worlds", Json::whole(found.worlds)),
             ("because", lines(found.because.clone())),

@@ -4,9 +4,9 @@ use containerpilot_core::effect::Wanted;
 use containerpilot_core::plan::Status;
 use containerpilot_core::{Aim, JobStatus, Phase, State};
 
-use super::{Check, Witness};
+use super::{Check, Oracle};
 
-impl Witness<'_> {
+impl Oracle<'_> {
     pub(super) fn see_advertise(&mut self, job: usize, wanted: Wanted) -> Check {
         let Some(service) = &self.plan.jobs[job].service else {
             return self.broken("D3", job, "it is no service");

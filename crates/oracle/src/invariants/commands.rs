@@ -8,9 +8,9 @@ use containerpilot_core::rules::command::{Answer, Command};
 use containerpilot_core::{Ending, JobStatus, Phase, State};
 
 use super::waiting::works;
-use super::{Check, Witness};
+use super::{Check, Oracle};
 
-impl Witness<'_> {
+impl Oracle<'_> {
     /// A job that was complete begins a new life: nothing of the last one counts, but what the catalog was told and the
     /// checks that have not ended yet.
     pub(super) fn see_birth(&mut self, job: usize, status: &JobStatus) -> Check {
@@ -81,7 +81,7 @@ impl Witness<'_> {
         phase: Phase,
     ) -> Check {
         if phase != Phase::Beginning && !self.open.is_empty() {
-            return Err(self.says("X1", "somebody waits for an answer"));
+            return Err(self.violation("X1", "somebody waits for an answer"));
         }
         let Input::Command { id, command } = input else { return Ok(()) };
         let answer = effects.iter().find_map(|effect| match effect {

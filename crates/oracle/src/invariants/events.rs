@@ -6,9 +6,9 @@ use containerpilot_core::plan::{EventPattern, Plan, Repeat, Trigger};
 use containerpilot_core::state::journal::{Event, Origin};
 use containerpilot_core::{Core, JobStatus, Phase};
 
-use super::{Check, Witness};
+use super::{Check, Oracle};
 
-impl Witness<'_> {
+impl Oracle<'_> {
     /// Whether there are events that were not seen yet.
     pub(super) fn is_there_news(&self, core: &Core) -> bool {
         core.journal().events().next_back().is_some_and(|event| event.id.0 > self.last_event)
@@ -23,10 +23,10 @@ impl Witness<'_> {
         self.events[known..].reverse();
         for event in &self.events[known..] {
             if event.id.0 != self.last_event + 1 {
-                return Err(self.says("E2", format!("event {} follows {}", event.id.0, self.last_event)));
+                return Err(self.violation("E2", format!("event {} follows {}", event.id.0, self.last_event)));
             }
             if event.cause.is_some_and(|cause| cause >= event.id) || event.at != self.now {
-                return Err(self.says("E2", format!("event {} comes before its cause", event.id.0)));
+                return Err(self.violation("E2", format!("event {} comes before its cause", event.id.0)));
             }
             self.last_event = event.id.0;
         }
@@ -44,7 +44,7 @@ impl Witness<'_> {
             (Origin::Global, Code::Startup) => self.startup = Some(self.now),
             (Origin::Global, Code::Shutdown) => {
                 if self.shutdown.replace((self.now, event.id.0)).is_some() {
-                    return Err(self.says("S1", "a second shutdown"));
+                    return Err(self.violation("S1", "a second shutdown"));
                 }
                 self.see_shutdown(input);
             }
@@ -52,7 +52,7 @@ impl Witness<'_> {
                 let on = code == Code::EnterMaintenance;
                 // Before the startup it begins without a word.
                 if self.maintenance == on && self.phase_before != Phase::Beginning {
-                    return Err(self.says("D8", "maintenance begins or ends twice"));
+                    return Err(self.violation("D8", "maintenance begins or ends twice"));
                 }
                 self.maintenance = on;
             }
@@ -226,7 +226,7 @@ impl Witness<'_> {
             return Ok(());
         }
         let told: Vec<Code> = told.map(|event| event.code).collect();
-        Err(self.says("E6", format!("{told:?} instead of {:?}", self.expected_news)))
+        Err(self.violation("E6", format!("{told:?} instead of {:?}", self.expected_news)))
     }
 }
 

@@ -10,9 +10,9 @@ use containerpilot_core::input::Input;
 use containerpilot_core::plan::{OnUnhealthy, Probe, Restarts};
 use containerpilot_core::{Aim, JobStatus, Phase, State};
 
-use super::{Check, Witness};
+use super::{Check, Oracle};
 
-impl Witness<'_> {
+impl Oracle<'_> {
     fn is_idle(&self, job: usize, check: usize) -> bool {
         let health = self.plan.jobs[job].health.as_ref();
         health.is_none_or(|health| health.checks[check].probe == Probe::Running)
@@ -169,7 +169,7 @@ impl Witness<'_> {
         });
         let Some((job, check)) = place else {
             return if self.exact {
-                Err(self.says("H4", "a check is cut short that does not run"))
+                Err(self.violation("H4", "a check is cut short that does not run"))
             } else {
                 Ok(())
             };

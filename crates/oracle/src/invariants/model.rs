@@ -1,4 +1,4 @@
-//! What the witness knows of each job, made from what can be seen from outside.
+//! What the oracle knows of each job, made from what can be seen from outside.
 
 use std::time::Duration;
 
@@ -76,7 +76,7 @@ pub(super) struct JobModel {
     pub(super) stopped: Option<u64>,
     pub(super) left: bool,
     /// Until when it waits for the catalog.
-    pub(super) patience: Time,
+    pub(super) max_steps: Time,
     /// Since when the catalog does not hold it, or was not waited for any longer.
     pub(super) free_at: Option<Time>,
     pub(super) ended_at: Option<Time>,
@@ -159,7 +159,7 @@ impl JobModel {
             stopping: None,
             stopped: None,
             left: false,
-            patience: Time::ZERO,
+            max_steps: Time::ZERO,
             free_at: None,
             ended_at: None,
             last_failure: None,

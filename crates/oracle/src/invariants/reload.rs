@@ -10,7 +10,7 @@ use containerpilot_core::rules::reload::{Changes, Moves};
 use containerpilot_core::{Aim, Core, Ending, JobStatus, Phase, State, Time};
 
 use super::model::{JobModel, Seen};
-use super::{Check, Witness};
+use super::{Check, Oracle};
 
 /// The reload that is under way, if there is one.
 #[derive(Debug, Default)]
@@ -34,7 +34,7 @@ pub(super) struct Reloading {
     begins: bool,
 }
 
-impl Witness<'_> {
+impl Oracle<'_> {
     /// Somebody asks for a reload.
     pub(super) fn see_reload(&mut self, id: RequestId, plan: &Plan) {
         let version = self.versions.iter().position(|version| version.plan == *plan);
@@ -120,12 +120,12 @@ impl Witness<'_> {
     /// The plans change places.
     pub(super) fn change_places(&mut self, moves: &Moves, core: &Core) -> Check {
         if !self.is_reloading() || self.phase != Phase::Running {
-            return Err(self.says("R3", "another plan is in force, and nobody has asked for one"));
+            return Err(self.violation("R3", "another plan is in force, and nobody has asked for one"));
         }
         let versions = self.versions;
         let plan = &versions[self.reloading.version].plan;
         if core.plan() != plan {
-            return Err(self.says("R3", "the plan in force is not the one that was asked for last"));
+            return Err(self.violation("R3", "the plan in force is not the one that was asked for last"));
         }
         let mates = self.mates(plan);
         let same = |watch| plan.watches.iter().position(|other| other == watch).map(WatchIx::at);
@@ -134,7 +134,7 @@ impl Witness<'_> {
             watches: self.plan.watches.iter().map(same).collect(),
         };
         if *moves != expected {
-            return Err(self.says("R3", format!("{moves:?} is not where things are")));
+            return Err(self.violation("R3", format!("{moves:?} is not where things are")));
         }
         for job in (0..self.jobs.len()).filter(|job| self.is_awaited(*job, &self.between)) {
             if self.between[job].state != State::Complete || self.jobs[job].run.is_some() {
@@ -226,7 +226,7 @@ impl Witness<'_> {
         if std::mem::take(&mut self.reloading.begins) {
             return Ok(());
         }
-        Err(self.says("E4", "a second startup"))
+        Err(self.violation("E4", "a second startup"))
     }
 
     /// R3: who begins in the midst of things is told what holds already and will not be said again.
@@ -302,13 +302,13 @@ impl Witness<'_> {
                 let moved = self.version == self.reloading.version;
                 if *changes != done || !moved {
                     return Err(
-                        self.says("R3", format!("{changes:?} is not what a reload did, but {done:?}"))
+                        self.violation("R3", format!("{changes:?} is not what a reload did, but {done:?}"))
                     );
                 }
                 self.reloading.done = Some(done);
             }
             Answer::Refused(_) if phase != Phase::Running => {}
-            other => return Err(self.says("R1", format!("{other:?} is no answer to a reload"))),
+            other => return Err(self.violation("R1", format!("{other:?} is no answer to a reload"))),
         }
         self.reloading.requests.retain(|open| *open != id);
         if self.reloading.requests.is_empty() {
@@ -320,14 +320,14 @@ impl Witness<'_> {
     /// Every reload is answered, as soon as it can be, and what must go for it goes.
     pub(super) fn check_reloads(&mut self, after: &[JobStatus], phase: Phase) -> Check {
         if std::mem::take(&mut self.reloading.begins) {
-            return Err(self.says("R3", "somebody is to begin with the reload, and there is no startup"));
+            return Err(self.violation("R3", "somebody is to begin with the reload, and there is no startup"));
         }
         if phase == Phase::Beginning || !self.is_reloading() {
             return Ok(());
         }
         let waits = |job: usize| self.is_awaited(job, after) && after[job].state != State::Complete;
         if phase != Phase::Running || !(0..after.len()).any(waits) {
-            return Err(self.says("X1", "somebody waits for an answer to a reload"));
+            return Err(self.violation("X1", "somebody waits for an answer to a reload"));
         }
         let awaited: Vec<usize> = (0..after.len()).filter(|job| waits(*job)).collect();
         if self.reloading.due.is_some_and(|due| due <= self.now) {

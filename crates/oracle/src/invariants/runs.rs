@@ -8,10 +8,10 @@ use containerpilot_core::plan::{Job, OnUnhealthy, Repeat, Restarts, Signal, Trig
 use containerpilot_core::rules::environment::Environment;
 use containerpilot_core::{Aim, JobStatus, Phase, State, Time};
 
-use super::{Check, Pending, RunModel, Seen, Witness};
-use crate::world::pid_of;
+use super::{Check, Oracle, Pending, RunModel, Seen};
+use containerpilot_simulation::world::pid_of;
 
-impl Witness<'_> {
+impl Oracle<'_> {
     pub(super) fn see_spawn(&mut self, job: usize, run: RunId, environment: &Environment) -> Check {
         let planned = &self.plan.jobs[job];
         if self.jobs[job].run.is_some() {
@@ -127,7 +127,7 @@ impl Witness<'_> {
     /// A signal goes to a run: what it is for must be so.
     pub(super) fn see_signal(&mut self, run: RunId, signal: Signal, purpose: Purpose, phase: Phase) -> Check {
         let Some(job) = self.job_of(run) else {
-            return Err(self.says("P4", "a signal to a run that is over"));
+            return Err(self.violation("P4", "a signal to a run that is over"));
         };
         let (plan, now, exact) = (self.plan, self.now, self.exact);
         let planned = &plan.jobs[job];
@@ -188,11 +188,13 @@ impl Witness<'_> {
 
     pub(super) fn see_kill_remains(&mut self, run: RunId, phase: Phase) -> Check {
         let Some(due) = self.remains.remove(&run) else {
-            return Err(self.says("P4", format!("run {} has left nothing, or it was killed already", run.0)));
+            return Err(
+                self.violation("P4", format!("run {} has left nothing, or it was killed already", run.0))
+            );
         };
         let ending = matches!(phase, Phase::Killing | Phase::Left);
         if due > self.now && !ending {
-            return Err(self.says("P4", format!("what is left of run {} is killed too early", run.0)));
+            return Err(self.violation("P4", format!("what is left of run {} is killed too early", run.0)));
         }
         Ok(())
     }
@@ -206,7 +208,9 @@ impl Witness<'_> {
         if let Some((run, due)) = self.remains.iter().find(|(_, due)| **due < self.now)
             && phase != Phase::Left
         {
-            return Err(self.says("P4", format!("what is left of run {} should be dead, {due:?}", run.0)));
+            return Err(
+                self.violation("P4", format!("what is left of run {} should be dead, {due:?}", run.0))
+            );
         }
         self.check_timeouts(job)?;
         let up = phase == Phase::Running && self.jobs[job].stopping.is_none();

@@ -9,9 +9,9 @@ use containerpilot_core::plan::{AtEnd, Job, Role, Trigger};
 use containerpilot_core::{Aim, Core, JobStatus, Phase, State};
 
 use super::waiting::works;
-use super::{Check, JobModel, LAST_WAIT, MOST_PATIENCE, RunModel, Witness, asks_to_stop};
+use super::{Check, JobModel, LAST_WAIT, MOST_PATIENCE, Oracle, RunModel, asks_to_stop};
 
-impl Witness<'_> {
+impl Oracle<'_> {
     /// S5: the code that is to come, as far as it is known when the shutdown begins.
     pub(super) fn see_shutdown(&mut self, input: Option<&Input>) {
         let by_signal = input.is_some_and(asks_to_stop) && !self.plan.pass_signals;
@@ -65,11 +65,11 @@ impl Witness<'_> {
 
     pub(super) fn see_exit(&mut self, code: u8) -> Check {
         let Some((at, _)) = self.shutdown else {
-            return Err(self.says("S1", "it leaves without a shutdown"));
+            return Err(self.violation("S1", "it leaves without a shutdown"));
         };
         let expected = self.expected_code.or(self.first_failure).or(self.first_hook_failure).unwrap_or(0);
         if self.exact && expected != code {
-            return Err(self.says("S5", format!("it leaves with {code} instead of {expected}")));
+            return Err(self.violation("S5", format!("it leaves with {code} instead of {expected}")));
         }
         let waited = self.killing.is_some_and(|killing| killing + LAST_WAIT <= self.now);
         let alive = self.jobs.iter().position(|job| job.run.is_some());
@@ -84,10 +84,10 @@ impl Witness<'_> {
             }
         }
         if !self.remains.is_empty() {
-            return Err(self.says("P4", "what is left of a process group is left behind"));
+            return Err(self.violation("P4", "what is left of a process group is left behind"));
         }
         if self.exact && self.now > at + self.plan.stop_timeout + LAST_WAIT {
-            return Err(self.says("S4", "it took too long to leave"));
+            return Err(self.violation("S4", "it took too long to leave"));
         }
         Ok(())
     }
@@ -110,13 +110,13 @@ impl Witness<'_> {
         let stop_time = self.shutdown.is_some_and(|(at, _)| at + self.plan.stop_timeout <= self.now);
         match self.phase_before {
             Phase::Beginning | Phase::Running if asked && self.shutdown.is_none() => {
-                return Err(self.says("S1", "nothing is stopped"));
+                return Err(self.violation("S1", "nothing is stopped"));
             }
             Phase::Stopping if asked && counts && phase == Phase::Stopping => {
-                return Err(self.says("S1", "the second request does not cut it short"));
+                return Err(self.violation("S1", "the second request does not cut it short"));
             }
             Phase::Stopping if phase == Phase::Killing && !(asked && counts) && !stop_time => {
-                return Err(self.says("S1", "everything is killed, and nobody has asked for that"));
+                return Err(self.violation("S1", "everything is killed, and nobody has asked for that"));
             }
             _ => {}
         }
@@ -134,18 +134,18 @@ impl Witness<'_> {
         if let (Some((at, _)), true) = (self.shutdown, self.exact) {
             let due = at + self.plan.stop_timeout;
             if phase == Phase::Stopping && due < self.now {
-                return Err(self.says("S4", "the stop time has passed, and nothing is killed"));
+                return Err(self.violation("S4", "the stop time has passed, and nothing is killed"));
             }
             if phase == Phase::Killing && due + LAST_WAIT < self.now {
-                return Err(self.says("S4", "it does not leave"));
+                return Err(self.violation("S4", "it does not leave"));
             }
         }
         let ending = matches!(phase, Phase::Stopping | Phase::Killing);
         if ending && after.iter().all(|status| status.state == State::Complete) {
-            return Err(self.says("S4", "everything is complete, and it does not leave"));
+            return Err(self.violation("S4", "everything is complete, and it does not leave"));
         }
         if phase == Phase::Stopping && self.jobs.iter().all(|job| job.run.is_none()) {
-            return Err(self.says("S4", "no process is left, and it sits the time out"));
+            return Err(self.violation("S4", "no process is left, and it sits the time out"));
         }
         Ok(())
     }
@@ -205,7 +205,7 @@ impl Witness<'_> {
         model.left = true;
         // Who was in the catalog waits for it to let go; an answer, or its time, ends that.
         model.free_at = if in_catalog { None } else { Some(now) };
-        model.patience = now + MOST_PATIENCE.min(self.plan.stop_timeout / 4);
+        model.max_steps = now + MOST_PATIENCE.min(self.plan.stop_timeout / 4);
         let own = self.plan.jobs[job].stop.timeout;
         let late = own.is_some_and(|timeout| stopping + timeout <= now) || self.is_late_for_reload(job);
         if late || !matches!(phase, Phase::Running | Phase::Stopping) {
@@ -251,8 +251,8 @@ impl Witness<'_> {
         if !left {
             return Ok(());
         }
-        let patience = self.jobs[job].patience;
-        let free_at = self.jobs[job].free_at.map_or(patience, |free_at| free_at.min(patience));
+        let max_steps = self.jobs[job].max_steps;
+        let free_at = self.jobs[job].free_at.map_or(max_steps, |free_at| free_at.min(max_steps));
         let drained = free_at + planned.stop.drain;
         if run.started.is_some() && self.exact && matches!(phase, Phase::Running | Phase::Stopping) {
             if run.stopped.is_none() && run.killed.is_none() && drained < self.now {
@@ -290,9 +290,9 @@ impl Witness<'_> {
     /// When nothing is left to happen, the supervisor has left, or somebody waits with good reason.
     pub(crate) fn quiet(&self, core: &Core) -> Check {
         match core.phase() {
-            Phase::Beginning => Err(self.says("E4", "nothing ever began")),
+            Phase::Beginning => Err(self.violation("E4", "nothing ever began")),
             Phase::Stopping | Phase::Killing => {
-                Err(self.says("S4", "it is stopping, and nothing is left to happen"))
+                Err(self.violation("S4", "it is stopping, and nothing is left to happen"))
             }
             Phase::Running | Phase::Left => Ok(()),
         }

@@ -4,9 +4,9 @@ use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{Catalog, EventPattern, Job, Trigger};
 use containerpilot_core::{Aim, Ending, JobStatus, Phase, State};
 
-use super::{Check, Witness};
+use super::{Check, Oracle};
 
-impl Witness<'_> {
+impl Oracle<'_> {
     /// Whether an event can come, if only these jobs can begin anything.
     fn can_come(&self, event: &EventPattern, after: &[JobStatus], begins: &[bool]) -> bool {
         let jobs = || {
@@ -135,7 +135,7 @@ impl Witness<'_> {
             let complete = status.state == State::Complete && !Self::comes_again(status);
             complete || (working && !works(job))
         });
-        if done { Err(self.says("W10", "all work is done, and it does not stop")) } else { Ok(()) }
+        if done { Err(self.violation("W10", "all work is done, and it does not stop")) } else { Ok(()) }
     }
 }
 

@@ -9,8 +9,8 @@ use containerpilot_core::plan::{
 };
 
 use super::plain::{at_startup, command, plain_job, service};
-use super::{LONG, SPAN};
-use crate::rng::Rng;
+use super::{LONG, SPAN, time};
+use containerpilot_core::rng::Rng;
 
 /// Makes up jobs.
 pub(super) struct Maker<'a> {
@@ -24,7 +24,7 @@ impl Maker<'_> {
         let mut job = plain_job(name);
         job.when.trigger = self.trigger();
         if self.rng.percent(20) {
-            job.when.timeout = Some(self.rng.time(&LONG));
+            job.when.timeout = Some(time(self.rng, &LONG));
         }
         job.timeout = self.run_timeout(&job.when.trigger);
         job.restarts = self.restarts(&job.when);
@@ -73,7 +73,7 @@ impl Maker<'_> {
     fn trigger(&mut self) -> Trigger {
         match self.rng.below(100) {
             0..30 => at_startup(),
-            30..40 => Trigger::Interval(self.rng.time(&SPAN).max(Duration::from_millis(1))),
+            30..40 => Trigger::Interval(time(self.rng, &SPAN).max(Duration::from_millis(1))),
             40..66 => Trigger::Event { event: self.event(), repeat: self.repeat() },
             66..80 => {
                 let code = self.rng.pick(&[Code::Stopping, Code::Stopping, Code::Stopped, Code::Shutdown]);
@@ -146,10 +146,10 @@ impl Maker<'_> {
             Trigger::Interval(interval) => match self.rng.below(4) {
                 0 => None,
                 1 => Some(*interval * 3),
-                2 => Some(self.rng.time(&SPAN).max(Duration::from_millis(1))),
+                2 => Some(time(self.rng, &SPAN).max(Duration::from_millis(1))),
                 _ => Some(*interval),
             },
-            _ if some => Some(self.rng.time(&LONG).max(Duration::from_millis(1))),
+            _ if some => Some(time(self.rng, &LONG).max(Duration::from_millis(1))),
             _ => None,
         }
     }
@@ -169,19 +169,19 @@ impl Maker<'_> {
         if self.rng.percent(30) {
             return None;
         }
-        let initial = self.rng.time(&[1, 10, 100]).max(Duration::from_millis(1));
+        let initial = time(self.rng, &[1, 10, 100]).max(Duration::from_millis(1));
         Some(Backoff {
             initial,
-            max: initial.max(self.rng.time(&[10, 100, 1_000, 10_000])),
-            reset: self.rng.time(&[10, 100, 1_000, 10_000]),
+            max: initial.max(time(self.rng, &[10, 100, 1_000, 10_000])),
+            reset: time(self.rng, &[10, 100, 1_000, 10_000]),
         })
     }
 
     fn stop(&mut self) -> Stop {
         Stop {
             signal: self.rng.pick(&[Signal::TERM, Signal::TERM, Signal::TERM, Signal(2), Signal::KILL]),
-            timeout: if self.rng.percent(25) { Some(self.rng.time(&LONG)) } else { None },
-            drain: if self.rng.percent(25) { self.rng.time(&LONG) } else { Duration::ZERO },
+            timeout: if self.rng.percent(25) { Some(time(self.rng, &LONG)) } else { None },
+            drain: if self.rng.percent(25) { time(self.rng, &LONG) } else { Duration::ZERO },
         }
     }
 
@@ -192,7 +192,7 @@ impl Maker<'_> {
             checks,
             ttl: Duration::from_secs(15),
             heartbeat: if self.rng.percent(15) {
-                Some(self.rng.time(&SPAN).max(Duration::from_millis(1)))
+                Some(time(self.rng, &SPAN).max(Duration::from_millis(1)))
             } else {
                 None
             },
@@ -201,9 +201,9 @@ impl Maker<'_> {
     }
 
     fn check(&mut self, nth: usize) -> Check {
-        let interval = self.rng.time(&[50, 100, 500, 1_000, 5_000]).max(Duration::from_millis(1));
+        let interval = time(self.rng, &[50, 100, 500, 1_000, 5_000]).max(Duration::from_millis(1));
         let timeout =
-            if self.rng.percent(40) { self.rng.time(&LONG).max(Duration::from_millis(1)) } else { interval };
+            if self.rng.percent(40) { time(self.rng, &LONG).max(Duration::from_millis(1)) } else { interval };
         let probe = if self.rng.percent(6) { Probe::Running } else { Probe::Exec(command("check")) };
         let failures = self.rng.pick(&[1, 1, 1, 2, 3]);
         Check { name: format!("check{nth}"), probe, interval, timeout, failures, raw_output: false }

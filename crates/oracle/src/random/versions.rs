@@ -7,8 +7,8 @@ use containerpilot_core::plan::{Catalog, Job, Role};
 use super::jobs::Maker;
 use super::plain::make_coprocess;
 use super::{NAMES, scripts, stop_timeout, watches};
-use crate::rng::Rng;
-use crate::scenario::{Script, Version};
+use crate::scenario::{JobScript, Version};
+use containerpilot_core::rng::Rng;
 
 /// Another version: jobs are kept, changed, taken out and added, and so are watches.
 pub(super) fn other(rng: &mut Rng, from: &Version) -> Version {
@@ -25,7 +25,7 @@ pub(super) fn other(rng: &mut Rng, from: &Version) -> Version {
         watch.interval += Duration::from_secs(1);
     }
     let mut maker = Maker { rng, names: &names, watches: &plan.watches };
-    let mut jobs: Vec<(Job, Script)> = Vec::new();
+    let mut jobs: Vec<(Job, JobScript)> = Vec::new();
     for (job, script) in plan.jobs.iter().zip(&from.scripts) {
         let fate = maker.rng.below(100);
         // The main program and the telemetry job are not the configuration's.

@@ -14,8 +14,8 @@ impl Reader<'_> {
     fn moment(&mut self, given: &Given<String>) -> Option<Moment> {
         match Moment::read(&given.value, self.plans) {
             Ok(moment) => Some(moment),
-            Err(misread) => {
-                self.error(given.place, misread.message, misread.help);
+            Err(invalid) => {
+                self.error(given.place, invalid.message, invalid.help);
                 None
             }
         }

@@ -1,7 +1,7 @@
 //! What is found in other worlds.
 
 use containerpilot_simulation::explore::{Explorer, Finding, Found, Seed};
-use containerpilot_simulation::player::play;
+use containerpilot_simulation::runner::simulate;
 use containerpilot_simulation::scenario::Scenario;
 
 use crate::support::{WEB, plan, scenario};
@@ -32,7 +32,7 @@ fn x4_a_ring_of_jobs_that_wait_for_one_another_is_found() {
     let names = ["a", "b"].map(|name| Finding::WaitsForEver(name.into()));
     let never = ["a", "b"].map(|name| Finding::NeverStarts(name.into()));
     assert_eq!(problems(&ring), names.into_iter().chain(never).collect::<Vec<_>>());
-    assert!(found(&ring)[0].mishaps.is_empty());
+    assert!(found(&ring)[0].faults.is_empty());
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn x4_what_only_follows_from_a_failure_is_a_consequence_with_the_fewest_mishaps(
     let all = found(WEB);
     let waits = all.iter().find(|found| found.finding == Finding::WaitsForEver("greet".into())).unwrap();
     assert!(!waits.is_problem());
-    assert_eq!(waits.mishaps.len(), 1);
+    assert_eq!(waits.faults.len(), 1);
     assert!(waits.worlds > 1);
 }
 
@@ -60,10 +60,10 @@ fn x4_a_seed_plays_the_world_that_was_found() {
     for found in explorer.explore(7, 100) {
         let seed: Seed = found.seed.to_string().parse().unwrap();
         assert_eq!(seed, found.seed);
-        assert_eq!(explorer.mishaps(seed), found.mishaps);
-        let course = play(&plan, &explorer.scenario(seed));
+        assert_eq!(explorer.faults(seed), found.faults);
+        let run = simulate(&plan, &explorer.scenario(seed));
         if let Finding::WaitsForEver(job) = &found.finding {
-            assert_eq!(course.last.get(job).unwrap().word, "waiting", "{seed}");
+            assert_eq!(run.last.get(job).unwrap().word, "waiting", "{seed}");
         }
     }
     assert_eq!("1".parse::<Seed>(), Err(()));

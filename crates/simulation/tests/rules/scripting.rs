@@ -1,36 +1,36 @@
 //! What each field of a scenario does.
 
-use containerpilot_simulation::player::play;
+use containerpilot_simulation::runner::simulate;
 
-use crate::support::{CONSUL, WEB, course, millis, plan, reloading, times};
+use crate::support::{CONSUL, WEB, millis, plan, reloading, run, times};
 
-fn web(run: &str) -> containerpilot_simulation::timeline::Course {
-    course(WEB, &format!("{{ jobs: [{{ name: 'web', {run} }}] }}"))
+fn web(run: &str) -> containerpilot_simulation::timeline::SimulationRun {
+    run(WEB, &format!("{{ jobs: [{{ name: 'web', {run} }}] }}"))
 }
 
 #[test]
 fn x4_until_says_when_everything_is_stopped() {
-    assert_eq!(times(&course(WEB, "{ until: '10m' }"), "shutdown"), [600_000]);
+    assert_eq!(times(&run(WEB, "{ until: '10m' }"), "shutdown"), [600_000]);
 }
 
 #[test]
 fn x4_the_end_comes_after_everything_that_the_scenario_names() {
-    let course = course(WEB, "{ happens: [{ at: '2m', maintenance: true }] }");
-    assert_eq!(times(&course, "shutdown"), [150_000]);
+    let run = run(WEB, "{ happens: [{ at: '2m', maintenance: true }] }");
+    assert_eq!(times(&run, "shutdown"), [150_000]);
 }
 
 #[test]
 fn x4_runs_are_the_first_the_second_and_then_the_rest() {
-    let course = web("runs: [{ lasts: 20 }, { lasts: 2 }, { lasts: 15 }]");
+    let run = web("runs: [{ lasts: 20 }, { lasts: 2 }, { lasts: 15 }]");
     // The run of two seconds is followed by W8's first delay.
-    assert_eq!(times(&course, "web starts"), [1_000, 21_000, 23_100, 38_100, 53_100]);
+    assert_eq!(times(&run, "web starts"), [1_000, 21_000, 23_100, 38_100, 53_100]);
 }
 
 #[test]
 fn x4_exit_and_signal_say_how_a_run_ends() {
-    let course = web("runs: [{ lasts: 20, exit: 3 }, { lasts: 5, signal: 'SEGV' }, {}]");
+    let run = web("runs: [{ lasts: 20, exit: 3 }, { lasts: 5, signal: 'SEGV' }, {}]");
     let ends: Vec<String> =
-        course.entries.iter().filter(|e| e.name() == "web exitFailed").map(|e| e.note.clone()).collect();
+        run.entries.iter().filter(|e| e.name() == "web exitFailed").map(|e| e.note.clone()).collect();
     assert_eq!(ends, ["code 3", "SIGSEGV", "SIGTERM"]);
 }
 
@@ -43,9 +43,9 @@ fn x4_a_run_that_is_said_to_fail_does_not_run_for_ever() {
 fn x4_p3_a_program_that_fails_to_start_is_a_failed_exit_with_a_shells_code() {
     let text = r#"{ jobs: [{ name: "a", exec: "a" }] }"#;
     for (fails, code) in [("notFound", 127), ("notExecutable", 126), ("noResources", 125), ("other", 125)] {
-        let course = course(text, &format!("{{ jobs: [{{ name: 'a', runs: {{ fails: '{fails}' }} }}] }}"));
-        assert_eq!(course.exit.map(|(_, code)| code), Some(code), "{fails}");
-        assert_eq!(times(&course, "a starts"), [0; 0]);
+        let run = run(text, &format!("{{ jobs: [{{ name: 'a', runs: {{ fails: '{fails}' }} }}] }}"));
+        assert_eq!(run.exit.map(|(_, code)| code), Some(code), "{fails}");
+        assert_eq!(times(&run, "a starts"), [0; 0]);
     }
 }
 
@@ -56,15 +56,15 @@ fn x4_starts_in_says_when_the_process_is_there() {
 
 #[test]
 fn x4_stops_in_and_stop_exit_say_how_it_obeys() {
-    let course = web("runs: { stopsIn: '3s', stopExit: 0 }");
-    assert_eq!(times(&course, "web exitSuccess"), [64_000]);
+    let run = web("runs: { stopsIn: '3s', stopExit: 0 }");
+    assert_eq!(times(&run, "web exitSuccess"), [64_000]);
 }
 
 #[test]
 fn x4_s4_a_program_that_never_obeys_is_killed_when_the_stop_time_is_over() {
-    let course = web("runs: { stopsIn: 'never' }");
-    assert_eq!(times(&course, "web killed"), [65_000]);
-    assert_eq!(course.killed.len(), 1);
+    let run = web("runs: { stopsIn: 'never' }");
+    assert_eq!(times(&run, "web killed"), [65_000]);
+    assert_eq!(run.killed.len(), 1);
 }
 
 #[test]
@@ -76,16 +76,16 @@ fn x4_healthy_after_counts_from_the_start_of_the_run() {
 
 #[test]
 fn x4_checks_answer_as_they_are_told_for_a_while() {
-    let course = web("checks: { from: '20s', to: '29s' }");
-    assert_eq!(times(&course, "web unhealthy"), [21_010, 26_010, 61_100]);
-    assert_eq!(times(&course, "web healthy"), [1_010, 31_010]);
-    assert_eq!(times(&course, "web checks fail").len(), 1);
+    let run = web("checks: { from: '20s', to: '29s' }");
+    assert_eq!(times(&run, "web unhealthy"), [21_010, 26_010, 61_100]);
+    assert_eq!(times(&run, "web healthy"), [1_010, 31_010]);
+    assert_eq!(times(&run, "web checks fail").len(), 1);
 }
 
 #[test]
 fn x4_p5_a_check_that_hangs_is_cut_short_by_its_timeout() {
-    let course = web("checks: { check: 'alive', from: '20s', to: '22s', answer: 'hang' }");
-    assert_eq!(times(&course, "web unhealthy").first(), Some(&26_000));
+    let run = web("checks: { check: 'alive', from: '20s', to: '22s', answer: 'hang' }");
+    assert_eq!(times(&run, "web unhealthy").first(), Some(&26_000));
 }
 
 #[test]
@@ -95,62 +95,61 @@ fn x4_a_check_takes_as_long_as_it_is_told() {
 
 #[test]
 fn x4_of_several_answers_the_last_one_that_fits_counts() {
-    let course = web("checks: [{ answer: 'fail' }, { from: '10s', answer: 'pass' }]");
-    assert!(times(&course, "web healthy").first().is_some_and(|at| *at >= 10_000));
+    let run = web("checks: [{ answer: 'fail' }, { from: '10s', answer: 'pass' }]");
+    assert!(times(&run, "web healthy").first().is_some_and(|at| *at >= 10_000));
 }
 
 #[test]
 fn x4_e6_watches_see_what_they_are_told_and_when() {
     let text = "{ watches: [{ name: 'db', sees: [{ at: 5, instances: 2 }, { at: 8, instances: 2, others: true }, { at: 9, instances: 0 }] }] }";
-    let course = course(CONSUL, text);
-    assert_eq!(times(&course, "watch.db changed"), [5_000, 8_000, 9_000]);
-    assert_eq!(times(&course, "watch.db healthy"), [5_000]);
-    assert_eq!(times(&course, "watch.db unhealthy"), [9_000]);
+    let run = run(CONSUL, text);
+    assert_eq!(times(&run, "watch.db changed"), [5_000, 8_000, 9_000]);
+    assert_eq!(times(&run, "watch.db healthy"), [5_000]);
+    assert_eq!(times(&run, "watch.db unhealthy"), [9_000]);
 }
 
 #[test]
 fn x4_signals_reach_the_supervisor_and_a_second_one_kills() {
     let text = "{ jobs: [{ name: 'web', runs: { stopsIn: 'never' } }], happens: [{ at: 20, signal: 'TERM' }, { at: 22, signal: 'INT' }] }";
-    let course = course(WEB, text);
-    assert_eq!(times(&course, "shutdown"), [20_000]);
-    assert_eq!(times(&course, "web killed"), [22_000]);
-    assert_eq!(course.exit.map(|(at, _)| millis(at)), Some(22_000));
+    let run = run(WEB, text);
+    assert_eq!(times(&run, "shutdown"), [20_000]);
+    assert_eq!(times(&run, "web killed"), [22_000]);
+    assert_eq!(run.exit.map(|(at, _)| millis(at)), Some(22_000));
 }
 
 #[test]
 fn x4_w3_a_hangup_runs_the_job_that_waits_for_it() {
     let text =
         r#"{ jobs: [{ name: "a", exec: "a" }, { name: "h", exec: "h", when: { source: "SIGHUP" } }] }"#;
-    let course = course(text, "{ happens: [{ at: 3, signal: 'HUP' }] }");
-    assert_eq!(times(&course, "h starts"), [3_000]);
+    let run = run(text, "{ happens: [{ at: 3, signal: 'HUP' }] }");
+    assert_eq!(times(&run, "h starts"), [3_000]);
 }
 
 #[test]
 fn x4_r1_a_hangup_that_nobody_waits_for_reads_the_configuration_again() {
-    let course = course(WEB, "{ happens: [{ at: 3, signal: 'HUP' }] }");
-    assert_eq!(times(&course, "reloaded"), [3_000]);
-    assert_eq!(times(&course, "web starts"), [1_000]);
+    let run = run(WEB, "{ happens: [{ at: 3, signal: 'HUP' }] }");
+    assert_eq!(times(&run, "reloaded"), [3_000]);
+    assert_eq!(times(&run, "web starts"), [1_000]);
 }
 
 #[test]
 fn x4_d8_maintenance_begins_and_ends() {
-    let course =
-        course(CONSUL, "{ happens: [{ at: 10, maintenance: true }, { at: 20, maintenance: false }] }");
-    assert_eq!(times(&course, "enterMaintenance"), [10_000]);
-    assert_eq!(times(&course, "web withdrawn").first(), Some(&10_005));
-    assert_eq!(times(&course, "web advertised"), [15, 20_015]);
+    let run = run(CONSUL, "{ happens: [{ at: 10, maintenance: true }, { at: 20, maintenance: false }] }");
+    assert_eq!(times(&run, "enterMaintenance"), [10_000]);
+    assert_eq!(times(&run, "web withdrawn").first(), Some(&10_005));
+    assert_eq!(times(&run, "web advertised"), [15, 20_015]);
 }
 
 #[test]
 fn x4_x2_jobs_are_started_stopped_restarted_and_signalled_by_hand() {
     let text = "{ jobs: [{ name: 'setup', runs: { lasts: 'never' } }], happens: [
         { at: 5, start: 'web' }, { at: 10, send: 'USR1', to: 'web' }, { at: 20, restart: 'web' }, { at: 30, stop: 'web' }] }";
-    let course = course(WEB, text);
-    assert_eq!(times(&course, "web gets SIGUSR1"), [10_000]);
+    let run = run(WEB, text);
+    assert_eq!(times(&run, "web gets SIGUSR1"), [10_000]);
     // Its program ends at SIGUSR1, as one does that has no handler, and is restarted at once.
-    assert_eq!(times(&course, "web starts"), [5_000, 10_100, 21_100]);
-    assert_eq!(times(&course, "web stopped"), [21_100, 31_100]);
-    assert_eq!(course.last.get("web").unwrap().word, "stopped");
+    assert_eq!(times(&run, "web starts"), [5_000, 10_100, 21_100]);
+    assert_eq!(times(&run, "web stopped"), [21_100, 31_100]);
+    assert_eq!(run.last.get("web").unwrap().word, "stopped");
 }
 
 #[test]
@@ -160,45 +159,45 @@ fn x4_r3_a_reload_stops_and_starts_what_has_changed_and_keeps_the_rest() {
         .replace("\"greet\", exec: \"greet\"", "\"greet2\", exec: \"greet\"");
     let scenario =
         reloading(WEB, "{ happens: [{ at: 10, reload: 'new.json5' }] }", &[("new.json5", &new)]).unwrap();
-    let course = play(&plan(WEB), &scenario);
-    assert_eq!(times(&course, "reloaded").len(), 1);
-    assert_eq!(times(&course, "web starts").len(), 2);
-    assert_eq!(times(&course, "greet2 starts").len(), 1);
-    assert_eq!(times(&course, "setup starts"), [0]);
+    let run = simulate(&plan(WEB), &scenario);
+    assert_eq!(times(&run, "reloaded").len(), 1);
+    assert_eq!(times(&run, "web starts").len(), 2);
+    assert_eq!(times(&run, "greet2 starts").len(), 1);
+    assert_eq!(times(&run, "setup starts"), [0]);
 }
 
 #[test]
 fn x4_d5_a_catalog_that_is_away_delays_no_job_and_is_told_when_it_is_back() {
-    let course = course(CONSUL, "{ catalog: { away: { to: '20s' } } }");
-    assert_eq!(times(&course, "web healthy"), [10]);
-    let advertised = times(&course, "web advertised");
+    let run = run(CONSUL, "{ catalog: { away: { to: '20s' } } }");
+    assert_eq!(times(&run, "web healthy"), [10]);
+    let advertised = times(&run, "web advertised");
     assert!(advertised.len() == 1 && (20_000..26_000).contains(&advertised[0]), "{advertised:?}");
-    assert_eq!(times(&course, "catalog back"), [20_000]);
+    assert_eq!(times(&run, "catalog back"), [20_000]);
 }
 
 #[test]
 fn x4_h6_a_service_that_cannot_be_heard_of_for_its_ttl_turns_critical() {
-    let course = course(CONSUL, "{ catalog: { away: { from: '12s', to: '60s' } } }");
-    assert_eq!(times(&course, "web advertised as critical").len(), 1);
+    let run = run(CONSUL, "{ catalog: { away: { from: '12s', to: '60s' } } }");
+    assert_eq!(times(&run, "web advertised as critical").len(), 1);
     // Its watch keeps its last answer as long as the catalog is away (D7).
-    assert!(times(&course, "watch.web unhealthy").iter().all(|at| *at >= 60_000));
+    assert!(times(&run, "watch.web unhealthy").iter().all(|at| *at >= 60_000));
 }
 
 #[test]
 fn x4_d5_a_service_that_was_forgotten_is_registered_again_at_its_next_heartbeat() {
-    let course = course(CONSUL, "{ catalog: { forgets: { at: '12s', job: 'web' } } }");
-    assert_eq!(times(&course, "web forgotten"), [12_000]);
-    let again = times(&course, "web advertised");
+    let run = run(CONSUL, "{ catalog: { forgets: { at: '12s', job: 'web' } } }");
+    assert_eq!(times(&run, "web forgotten"), [12_000]);
+    let again = times(&run, "web advertised");
     assert!(again.len() == 2 && (12_000..18_000).contains(&again[1]), "{again:?}");
 }
 
 #[test]
 fn x4_every_start_knows_what_led_to_it() {
-    let course = course(WEB, "{}");
-    let start = course.entries.iter().find(|entry| entry.name() == "greet starts").unwrap();
+    let run = run(WEB, "{}");
+    let start = run.entries.iter().find(|entry| entry.name() == "greet starts").unwrap();
     let mut chain = Vec::new();
     let mut next = start.cause;
-    while let Some(entry) = next.and_then(|place| course.entries.get(place)) {
+    while let Some(entry) = next.and_then(|place| run.entries.get(place)) {
         chain.push(entry.name());
         next = entry.cause;
     }

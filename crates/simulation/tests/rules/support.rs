@@ -7,10 +7,10 @@ use containerpilot_config::{Input, Options, load};
 use containerpilot_core::Time;
 use containerpilot_core::plan::Plan;
 use containerpilot_simulation::expect::{Verdict, judge};
-use containerpilot_simulation::player::play;
 use containerpilot_simulation::read::Draft;
+use containerpilot_simulation::runner::simulate;
 use containerpilot_simulation::scenario::Scenario;
-use containerpilot_simulation::timeline::Course;
+use containerpilot_simulation::timeline::SimulationRun;
 use std::collections::BTreeMap;
 
 /// A service, a task before it, one that reacts, and a hook.
@@ -55,13 +55,13 @@ pub(crate) fn reloading(config: &str, text: &str, others: &[(&str, &str)]) -> Re
         .map_err(|report| report.display(Style { faults_are_errors: true, colour: false }).to_string())
 }
 
-pub(crate) fn course(config: &str, text: &str) -> Course {
-    play(&plan(config), &scenario(config, text))
+pub(crate) fn run(config: &str, text: &str) -> SimulationRun {
+    simulate(&plan(config), &scenario(config, text))
 }
 
-/// The moments of a course of a name, in milliseconds.
-pub(crate) fn times(course: &Course, name: &str) -> Vec<u64> {
-    course.entries.iter().filter(|entry| entry.name() == name).map(|entry| millis(entry.at)).collect()
+/// The moments of a run of a name, in milliseconds.
+pub(crate) fn times(run: &SimulationRun, name: &str) -> Vec<u64> {
+    run.entries.iter().filter(|entry| entry.name() == name).map(|entry| millis(entry.at)).collect()
 }
 
 pub(crate) fn millis(at: Time) -> u64 {
@@ -71,7 +71,7 @@ pub(crate) fn millis(at: Time) -> u64 {
 /// What came of the expectations of a scenario.
 pub(crate) fn verdicts(config: &str, text: &str) -> Vec<Verdict> {
     let scenario = scenario(config, text);
-    judge(&scenario, &play(&plan(config), &scenario))
+    judge(&scenario, &simulate(&plan(config), &scenario))
 }
 
 /// What came of the only one: whether it holds, and what happened.

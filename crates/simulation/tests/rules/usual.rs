@@ -1,73 +1,72 @@
 //! What happens where the scenario says nothing.
 
-use crate::support::{CONSUL, WEB, course, times};
+use crate::support::{CONSUL, WEB, run, times};
 
 #[test]
 fn x4_a_task_that_others_wait_for_succeeds_after_a_second() {
-    let course = course(WEB, "{}");
-    assert_eq!(times(&course, "setup starts"), [0]);
-    assert_eq!(times(&course, "setup exitSuccess"), [1_000]);
-    assert_eq!(times(&course, "web starts"), [1_000]);
+    let run = run(WEB, "{}");
+    assert_eq!(times(&run, "setup starts"), [0]);
+    assert_eq!(times(&run, "setup exitSuccess"), [1_000]);
+    assert_eq!(times(&run, "web starts"), [1_000]);
 }
 
 #[test]
 fn x4_a_service_is_healthy_at_its_first_check_and_runs_until_it_is_stopped() {
-    let course = course(WEB, "{}");
-    assert_eq!(times(&course, "web healthy"), [1_010]);
-    assert_eq!(times(&course, "greet starts"), [1_010]);
-    assert_eq!(times(&course, "web stopping"), [60_000]);
+    let run = run(WEB, "{}");
+    assert_eq!(times(&run, "web healthy"), [1_010]);
+    assert_eq!(times(&run, "greet starts"), [1_010]);
+    assert_eq!(times(&run, "web stopping"), [60_000]);
 }
 
 #[test]
 fn x4_after_a_minute_everything_is_stopped_in_order() {
-    let course = course(WEB, "{}");
-    assert_eq!(course.asked_to_stop.map(crate::support::millis), Some(60_000));
-    assert_eq!(times(&course, "bye starts"), [60_000]);
-    assert_eq!(times(&course, "web gets SIGTERM"), [61_000]);
-    assert_eq!(course.exit.map(|(at, code)| (crate::support::millis(at), code)), Some((61_100, 0)));
+    let run = run(WEB, "{}");
+    assert_eq!(run.asked_to_stop.map(crate::support::millis), Some(60_000));
+    assert_eq!(times(&run, "bye starts"), [60_000]);
+    assert_eq!(times(&run, "web gets SIGTERM"), [61_000]);
+    assert_eq!(run.exit.map(|(at, code)| (crate::support::millis(at), code)), Some((61_100, 0)));
 }
 
 #[test]
 fn x4_a_container_that_ends_by_itself_is_not_stopped() {
     let text = r#"{ jobs: [{ name: "a", exec: "a" }, { name: "b", exec: "b", when: { source: "a", once: "exitSuccess" } }] }"#;
-    let course = course(text, r#"{ jobs: [{ name: "b", runs: { lasts: "2s" } }] }"#);
-    assert_eq!(course.exit.map(|(at, code)| (crate::support::millis(at), code)), Some((3_000, 0)));
-    assert_eq!(course.asked_to_stop, None);
+    let run = run(text, r#"{ jobs: [{ name: "b", runs: { lasts: "2s" } }] }"#);
+    assert_eq!(run.exit.map(|(at, code)| (crate::support::millis(at), code)), Some((3_000, 0)));
+    assert_eq!(run.asked_to_stop, None);
 }
 
 #[test]
 fn x4_a_periodic_job_is_done_before_its_next_turn() {
-    let course =
-        course(r#"{ jobs: [{ name: "cron", exec: "x", when: { interval: "400ms" } }] }"#, "{ until: 1 }");
-    assert_eq!(times(&course, "cron starts"), [0, 400, 800]);
-    assert_eq!(times(&course, "cron exitSuccess"), [200, 600, 1_000]);
+    let run = run(r#"{ jobs: [{ name: "cron", exec: "x", when: { interval: "400ms" } }] }"#, "{ until: 1 }");
+    assert_eq!(times(&run, "cron starts"), [0, 400, 800]);
+    assert_eq!(times(&run, "cron exitSuccess"), [200, 600, 1_000]);
 }
 
 #[test]
 fn x4_a_watch_follows_the_job_that_is_advertised_under_its_name() {
-    let course = course(CONSUL, "{}");
+    let run = run(CONSUL, "{}");
     // Two requests: one that registers, one that tells the status.
-    assert_eq!(times(&course, "web advertised"), [15]);
-    assert_eq!(times(&course, "watch.web healthy"), [15]);
-    assert_eq!(times(&course, "seen starts"), [15]);
+    assert_eq!(times(&run, "web advertised"), [15]);
+    assert_eq!(times(&run, "watch.web healthy"), [15]);
+    assert_eq!(times(&run, "seen starts"), [15]);
 }
 
 #[test]
 fn x4_a_watch_that_no_job_is_behind_sees_an_instance_after_a_second() {
-    assert_eq!(times(&course(CONSUL, "{}"), "watch.db healthy"), [1_000]);
+    assert_eq!(times(&run(CONSUL, "{}"), "watch.db healthy"), [1_000]);
 }
 
 #[test]
 fn x4_the_embedded_catalog_answers_at_once() {
     let embedded = CONSUL.replace("consul: \"localhost:8500\",", "");
-    let course = course(&embedded, "{}");
-    assert_eq!(times(&course, "web advertised"), [10]);
-    assert_eq!(times(&course, "watch.web healthy"), [10]);
+    let run = run(&embedded, "{}");
+    assert_eq!(times(&run, "web advertised"), [10]);
+    assert_eq!(times(&run, "watch.web healthy"), [10]);
 }
 
 #[test]
 fn x4_the_same_scenario_comes_out_the_same() {
-    assert_eq!(course(WEB, "{}").entries, course(WEB, "{}").entries);
+    assert_eq!(run(WEB, "{}").entries, run(WEB, "{}").entries);
 }
 
 #[test]
@@ -82,12 +81,12 @@ fn x4_a_day_of_twenty_jobs_passes_in_a_moment() {
         write!(jobs, "{{ name: 'job{nth}', exec: 'x', {when} restarts: 'unlimited', health: {{ exec: 'ok', interval: 10, ttl: 30 }} }},").unwrap();
     }
     let began = std::time::Instant::now();
-    let course = course(
+    let run = run(
         &format!("{{ jobs: [{jobs}] }}"),
         r#"{ until: "24h", jobs: [{ name: "job3", runs: { lasts: "10m", exit: 1 } }] }"#,
     );
-    assert_eq!(course.lanes.get("job3").unwrap().runs_at_end, 144);
-    assert!(course.steps > 150_000, "{}", course.steps);
+    assert_eq!(run.histories.get("job3").unwrap().runs_at_end, 144);
+    assert!(run.steps > 150_000, "{}", run.steps);
     // A fifth of a second on a quiet machine; `benches/simulate.rs` has the figure.
     assert!(began.elapsed() < std::time::Duration::from_secs(20), "{:?}", began.elapsed());
 }
@@ -95,6 +94,6 @@ fn x4_a_day_of_twenty_jobs_passes_in_a_moment() {
 #[test]
 fn x4_what_goes_round_without_time_passing_is_given_up() {
     let text = r#"{ jobs: [{ name: "a", exec: "a", restarts: "unlimited", restartBackoff: false }] }"#;
-    let course = course(text, "{ jobs: [{ name: 'a', runs: { lasts: 0 } }] }");
-    assert_eq!(course.cut, Some(containerpilot_simulation::timeline::Cut::NoTime));
+    let run = run(text, "{ jobs: [{ name: 'a', runs: { lasts: 0 } }] }");
+    assert_eq!(run.abort, Some(containerpilot_simulation::timeline::Abort::NoTimePasses));
 }

@@ -1,4 +1,4 @@
-//! Mishaps: what may come otherwise than usual in a world, each so small that it can be told in a few words.
+//! Faults: what may come otherwise than usual in a world, each so small that it can be told in a few words.
 //!
 //! There are two sorts. Something may take another time or come at another moment than usual; a configuration must
 //! bear that. Or something may *fail*; what follows from that is worth knowing, but may be meant.
@@ -11,12 +11,13 @@ use containerpilot_core::input::{ExitStatus, StartErrorKind};
 use containerpilot_core::plan::{Catalog, Job, Plan, Probe, Role, Signal};
 use containerpilot_core::rng::Rng;
 
-use crate::habits;
-use crate::scenario::{Answers, CheckAnswer, Happening, Lasting, Run, Scenario, Sight, Span, time};
+use crate::defaults;
+use crate::scenario::{Action, CheckAnswer, CheckAnswers, Lifetime, Observation, RunScript, Scenario, time};
+use crate::world::script::Span;
 
 /// Something that comes otherwise than usual.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Mishap {
+pub enum Fault {
     /// A task takes longer.
     Takes(String, Duration),
     /// A program takes its time to start.
@@ -53,7 +54,7 @@ pub enum Mishap {
 
 const SECOND: Duration = Duration::from_secs(1);
 
-impl Mishap {
+impl Fault {
     /// Whether something fails, and does not only take another time.
     #[must_use]
     pub const fn is_failure(&self) -> bool {
@@ -121,13 +122,13 @@ impl Mishap {
             all.push(Self::StartsLate(name(), 2 * SECOND));
             all.push(Self::StopsLate(name(), SECOND));
             all.push(Self::CannotStart(name()));
-            match habits::lasts(plan, job) {
-                Lasting::For(_) => {
+            match defaults::lifetime(plan, job) {
+                Lifetime::For(_) => {
                     all.push(Self::Takes(name(), longest(job)));
                     all.push(Self::Fails(name(), true));
                     all.push(Self::Fails(name(), false));
                 }
-                Lasting::Forever => all.push(Self::Dies(name(), 15 * SECOND)),
+                Lifetime::Forever => all.push(Self::Dies(name(), 15 * SECOND)),
             }
         }
         let checked = |health: &containerpilot_core::plan::Health| {
@@ -177,24 +178,24 @@ impl Mishap {
     }
 
     /// Makes it happen in a scenario.
-    pub fn befall(&self, scenario: &mut Scenario) {
+    pub fn apply(&self, scenario: &mut Scenario) {
         match self {
-            Self::Takes(job, time) => each_run(scenario, job, |run| run.lasts = Some(Lasting::For(*time))),
+            Self::Takes(job, time) => each_run(scenario, job, |run| run.lasts = Some(Lifetime::For(*time))),
             Self::StartsLate(job, time) => each_run(scenario, job, |run| run.starts_in = *time),
             Self::HealthyLate(job, time) => {
-                each_run(scenario, job, |run| run.healthy_after = Some(Lasting::For(*time)));
+                each_run(scenario, job, |run| run.healthy_after = Some(Lifetime::For(*time)));
             }
             Self::StopsLate(job, time) => {
-                each_run(scenario, job, |run| run.stops_in = Some(Lasting::For(*time)));
+                each_run(scenario, job, |run| run.stops_in = Some(Lifetime::For(*time)));
             }
             Self::CannotStart(job) => {
                 each_run(scenario, job, |run| run.fails = Some(StartErrorKind::NotFound));
             }
             Self::Dies(job, time) => each_run(scenario, job, |run| {
-                (run.lasts, run.status) = (Some(Lasting::For(*time)), Some(ExitStatus::Code(1)));
+                (run.lasts, run.status) = (Some(Lifetime::For(*time)), Some(ExitStatus::Code(1)));
             }),
             Self::NeverHealthy(job) => {
-                each_run(scenario, job, |run| run.healthy_after = Some(Lasting::Forever));
+                each_run(scenario, job, |run| run.healthy_after = Some(Lifetime::Forever));
                 let all = Span { from: Duration::ZERO, to: None };
                 answer(scenario, job, all);
             }
@@ -202,7 +203,7 @@ impl Mishap {
             Self::Fails(job, every) => {
                 let script = scenario.jobs.entry(job.clone()).or_default();
                 let first = script.runs.first().copied().unwrap_or_default();
-                let failing = Run { status: Some(ExitStatus::Code(1)), ..first };
+                let failing = RunScript { status: Some(ExitStatus::Code(1)), ..first };
                 if *every {
                     script.runs = vec![failing];
                 } else {
@@ -218,15 +219,15 @@ impl Mishap {
             Self::Vanishes(watch, from, to) => {
                 see(scenario, watch, vec![(Duration::ZERO, 1), (*from, 0), (*to, 1)]);
             }
-            Self::Stop(at) => scenario.happenings.push((*at, Happening::Signal(Signal::TERM))),
-            Self::Signal(signal, at) => scenario.happenings.push((*at, Happening::Signal(*signal))),
+            Self::Stop(at) => scenario.actions.push((*at, Action::Signal(Signal::TERM))),
+            Self::Signal(signal, at) => scenario.actions.push((*at, Action::Signal(*signal))),
             Self::Maintenance(from, to) => {
-                scenario.happenings.push((*from, Happening::Maintenance(true)));
-                scenario.happenings.push((*to, Happening::Maintenance(false)));
+                scenario.actions.push((*from, Action::Maintenance(true)));
+                scenario.actions.push((*to, Action::Maintenance(false)));
             }
             Self::CatalogAway(from, to) => scenario.away.push(Span { from: *from, to: Some(*to) }),
         }
-        scenario.happenings.sort_by_key(|(at, _)| *at);
+        scenario.actions.sort_by_key(|(at, _)| *at);
     }
 }
 
@@ -237,25 +238,26 @@ fn longest(job: &Job) -> Duration {
     if job.when.patterns().iter().any(|event| farewell(event.code)) { 2 * SECOND } else { 20 * SECOND }
 }
 
-fn each_run(scenario: &mut Scenario, job: &str, change: impl Fn(&mut Run)) {
+fn each_run(scenario: &mut Scenario, job: &str, change: impl Fn(&mut RunScript)) {
     let script = scenario.jobs.entry(job.to_owned()).or_default();
     if script.runs.is_empty() {
-        script.runs.push(Run::default());
+        script.runs.push(RunScript::default());
     }
     script.runs.iter_mut().for_each(change);
 }
 
 fn answer(scenario: &mut Scenario, job: &str, span: Span) {
     let script = scenario.jobs.entry(job.to_owned()).or_default();
-    script.checks.push(Answers { check: None, span, answer: CheckAnswer::Fail, takes: habits::CHECK });
+    script.checks.push(CheckAnswers { check: None, span, answer: CheckAnswer::Fail, takes: defaults::CHECK });
 }
 
-fn see(scenario: &mut Scenario, watch: &str, sights: Vec<(Duration, u16)>) {
-    let sights = sights.into_iter().map(|(at, instances)| Sight { at, instances, generation: 0 });
-    scenario.watches.insert(watch.to_owned(), sights.collect());
+fn see(scenario: &mut Scenario, watch: &str, observations: Vec<(Duration, u16)>) {
+    let observations =
+        observations.into_iter().map(|(at, instances)| Observation { at, instances, generation: 0 });
+    scenario.watches.insert(watch.to_owned(), observations.collect());
 }
 
-impl fmt::Display for Mishap {
+impl fmt::Display for Fault {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Takes(job, took) => write!(out, "{job} takes {}", time(*took)),

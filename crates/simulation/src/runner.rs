@@ -1,131 +1,245 @@
-//! The player: the real core in a made-up world, and what is written down of it.
+//! Runs the real core in the virtual world of a scenario, and writes down what happens.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
+use containerpilot_config::kinds::signal_name;
 use containerpilot_core::effect::{Effect, Purpose};
 use containerpilot_core::event::Code;
 use containerpilot_core::ids::{CheckRun, EventId, JobIx, RunId};
 use containerpilot_core::input::Input;
 use containerpilot_core::plan::{Level, Plan, Signal, Trigger};
-use containerpilot_core::state::journal::{Event, Origin};
-use containerpilot_core::{Aim, Answer, Core, Phase as Running, Time};
-use std::collections::{BTreeMap, BTreeSet};
+use containerpilot_core::report::plan_diff::reloads_at;
+use containerpilot_core::state::journal::{Event as JournalEvent, Origin};
+use containerpilot_core::{Aim, Answer, Command, Core, Phase as CorePhase, RequestId, Time};
 
+use crate::behavior::{Behavior, Event};
 use crate::expect;
-use crate::scenario::Scenario;
-use crate::timeline::{Course, Cut, Entry, Phase, View, What, ended};
-use crate::world::{Note, World};
+use crate::scenario::{Action, JobAction, Scenario};
+use crate::timeline::{Abort, Entry, JobHistory, Phase, SimulationRun, View, What, exit_note};
+use crate::world::{CatalogChange, Item, World};
 
-/// How often something may happen at one moment before the rehearsal is given up.
+/// How many items may happen at one instant before the simulation is aborted.
 const AT_ONCE: u32 = 200_000;
-/// How many events of a job are remembered: more than it can send at one moment.
+/// How many events of a job the journal keeps: more than a job can send at one instant.
 const EVENTS_OF_A_JOB: usize = 16;
-/// How much is written down at most.
+/// The most entries of a timeline.
 const ENTRIES: usize = 1_000_000;
-/// How often the core is called at most.
+/// The most steps of the core.
 const STEPS: u64 = 100_000_000;
 
-/// Plays a scenario to its end.
+/// Runs a scenario to its end.
 #[must_use]
-pub fn play(plan: &Plan, scenario: &Scenario) -> Course {
+pub fn simulate(plan: &Plan, scenario: &Scenario) -> SimulationRun {
     let mut plan = plan.clone();
-    // What the log of the configuration leaves out belongs to the story all the same.
+    // The timeline shows warnings even if the log does not.
     plan.logging.level = Level::Warn;
     let mut core = Core::new(plan);
     core.remember(EVENTS_OF_A_JOB * core.plan().jobs.len());
-    let world = World::new(scenario, core.shared_plan(), expect::glances(scenario).map(|(at, _)| at));
-    let mut player = Player {
+    let mut runner = Runner {
         plan: core.shared_plan(),
-        wanted: expect::glances(scenario).collect(),
-        events: EventId(0),
+        world: World::new(Behavior::new(scenario), core.shared_plan(), None),
+        probes: expect::probes(scenario).collect(),
+        requests: 0,
+        last_event: EventId(0),
         places: Vec::new(),
         jobs: BTreeMap::new(),
         checks: BTreeMap::new(),
         failing: BTreeSet::new(),
         starts: BTreeMap::new(),
         sources: BTreeMap::new(),
-        course: Course::default(),
+        run: SimulationRun::default(),
         core,
-        world,
     };
-    player.list_jobs();
-    player.play(Time::ZERO + scenario.end());
-    player.course
+    runner.list_jobs();
+    runner.schedule();
+    runner.run(Time::ZERO + scenario.end());
+    runner.run
 }
 
-struct Player<'a> {
+struct Runner<'a> {
     core: Core,
-    /// The plan that effects speak of.
+    /// The plan that effects refer to.
     plan: Arc<Plan>,
-    world: World<'a>,
-    course: Course,
-    /// Which jobs are looked at, and when.
-    wanted: Vec<(std::time::Duration, String)>,
+    world: World<Behavior<'a>>,
+    run: SimulationRun,
+    /// The jobs whose state expectations must see, and when.
+    probes: Vec<(Duration, String)>,
+    requests: u64,
     /// The last event that was written down.
-    events: EventId,
-    /// For each event, by its number, the place of its entry.
+    last_event: EventId,
+    /// The index of each event's entry, by the number of the event.
     places: Vec<usize>,
-    /// The job of each run, by name.
+    /// The job of each run, and the index of the entry that caused it.
     jobs: BTreeMap<RunId, (Arc<str>, Option<usize>)>,
-    /// The job of each check that is being made, and the jobs whose last check failed.
+    /// The job of each running check.
     checks: BTreeMap<CheckRun, Arc<str>>,
+    /// The jobs whose last check failed.
     failing: BTreeSet<Arc<str>>,
-    /// The last start of each job.
+    /// The entry of each job's last start.
     starts: BTreeMap<String, usize>,
     sources: BTreeMap<String, Arc<str>>,
 }
 
-impl Player<'_> {
-    fn play(&mut self, end: Time) {
+impl Runner<'_> {
+    fn schedule(&mut self) {
+        let scenario = self.world.script.scenario;
+        for outage in &scenario.away {
+            self.world.schedule_event(outage.from, Event::Outage(true));
+            if let Some(to) = outage.to {
+                self.world.schedule_event(to, Event::Outage(false));
+            }
+        }
+        self.world.schedule_input(Duration::ZERO, Input::Ready);
+        for watch in &self.core.shared_plan().watches {
+            for observation in self.world.script.observations(self.core.plan(), watch).iter().flatten() {
+                self.world.schedule_watch(observation.at, watch.name.clone());
+            }
+        }
+        for (nth, (at, _)) in scenario.actions.iter().enumerate() {
+            self.world.schedule_event(*at, Event::Action(nth));
+        }
+        for (nth, (at, _)) in scenario.forgets.iter().enumerate() {
+            self.world.schedule_event(*at, Event::Forget(nth));
+        }
+        for (at, _) in &self.probes {
+            self.world.schedule_event(*at, Event::Probe);
+        }
+    }
+
+    fn run(&mut self, end: Time) {
         let (mut moment, mut at_once) = (Time::ZERO, 0);
-        let mut asked = 0;
-        while self.core.phase() != Running::Left && self.course.cut.is_none() {
-            let deadline = self.core.next_deadline().map(|at| at.max(self.world.now()));
-            let next = match (self.world.next(), deadline) {
-                (Some(coming), Some(deadline)) => Some(coming.min(deadline)),
-                (coming, deadline) => coming.or(deadline),
-            };
+        let mut asked = false;
+        while self.core.phase() != CorePhase::Left && self.run.abort.is_none() {
+            let agent = self.world.next_agent();
+            let deadline = self.core.next_deadline();
+            let times = [self.world.next(), deadline, agent.map(|(at, _)| at)];
+            let next = times.into_iter().flatten().min().map(|at| at.max(self.world.now()));
             match next {
-                Some(at) if asked > 0 || at < end => {
-                    if self.world.next().is_some_and(|coming| coming <= at) {
-                        let turn = self.world.take();
-                        self.take_notes(turn.notes);
-                        if let Some(input) = turn.input {
-                            self.step(input);
-                        }
+                Some(at) if asked || at < end => {
+                    if let Some((_, agent)) = agent.filter(|(due, _)| *due <= at) {
+                        self.world.wait(at);
+                        self.world.step_agent(agent, at);
+                        self.write_changes();
+                    } else if self.world.next().is_some_and(|next| next <= at) {
+                        self.take();
                     } else {
                         self.world.wait(at);
                         self.step(Input::Tick);
                     }
                 }
-                _ if asked == 0 => {
+                _ if !asked => {
                     // What is due at the very end is not seen any more.
                     self.world.wait(Time::from_nanos(end.as_nanos().saturating_sub(1)));
                     self.step(Input::Tick);
-                    self.look_at_all(end);
-                    asked = 1;
+                    self.view_all(end);
+                    asked = true;
                     self.world.wait(end);
-                    self.course.asked_to_stop = Some(end);
-                    let note = "SIGTERM to the supervisor: the rehearsal ends".to_owned();
+                    self.run.asked_to_stop = Some(end);
+                    let note = "SIGTERM to the supervisor: the simulation ends".to_owned();
                     self.write("", What::Asked, None, note);
                     self.step(Input::Signal(Signal::TERM));
                 }
-                // Only a plan that passes every signal on can come here, or a defect.
-                _ => self.course.cut = Some(Cut::Stuck),
+                // Only a plan that passes every signal on can get here, or a defect.
+                _ => self.run.abort = Some(Abort::Stuck),
             }
             if self.world.now() > moment {
                 (moment, at_once) = (self.world.now(), 0);
             }
             at_once += 1;
             if at_once > AT_ONCE {
-                self.course.cut = Some(Cut::NoTime);
+                self.run.abort = Some(Abort::NoTimePasses);
             }
-            if self.course.entries.len() > ENTRIES || self.course.steps > STEPS {
-                self.course.cut = Some(Cut::TooMuch);
+            if self.run.entries.len() > ENTRIES || self.run.steps > STEPS {
+                self.run.abort = Some(Abort::TooMuch);
             }
         }
-        if asked == 0 {
-            self.look_at_all(self.world.now());
+        if !asked {
+            self.view_all(self.world.now());
+        }
+    }
+
+    fn take(&mut self) {
+        let scenario = self.world.script.scenario;
+        match self.world.take() {
+            Item::Nothing => {}
+            Item::Input(input) => self.step(input),
+            Item::Script(Event::Probe) => self.step(Input::Tick),
+            Item::Script(Event::Action(nth)) => {
+                if let Some((_, action)) = scenario.actions.get(nth) {
+                    let input = self.act(action);
+                    self.step(input);
+                }
+            }
+            Item::Script(Event::Forget(nth)) => {
+                let Some((_, name)) = scenario.forgets.get(nth) else { return };
+                if self.core.job_named(name).is_some_and(|job| self.world.forget_service(job)) {
+                    self.write(name, What::Forgotten, None, "the catalog has lost its service".to_owned());
+                }
+            }
+            Item::Script(Event::Outage(begins)) => {
+                // An outage that ends during another one is not the end of both.
+                if begins || scenario.outage_at(self.world.now().since(Time::ZERO)).is_none() {
+                    self.write("catalog", What::CatalogAway(begins), None, String::new());
+                }
+            }
+        }
+    }
+
+    /// Does to the supervisor what the scenario says.
+    fn act(&mut self, action: &Action) -> Input {
+        self.requests += 1;
+        let id = RequestId(self.requests);
+        let (note, command) = match action {
+            // R1
+            Action::Signal(signal) if reloads_at(&self.plan, *signal) => {
+                let command = Command::Reload(Box::new((*self.plan).clone()));
+                ("SIGHUP: reloading the configuration".to_owned(), command)
+            }
+            Action::Signal(signal) => {
+                self.write("", What::Asked, None, format!("{} to the supervisor", signal_name(*signal)));
+                return Input::Signal(*signal);
+            }
+            Action::Maintenance(on) => {
+                let word = if *on { "enable" } else { "disable" };
+                (format!("maintenance {word}"), Command::Maintenance(*on))
+            }
+            Action::Reload(path, plan) => (format!("reload, with {path}"), Command::Reload(plan.clone())),
+            Action::Job(action, name) => {
+                let job = self.core.job_named(name).unwrap_or(JobIx(u32::MAX));
+                match action {
+                    JobAction::Start => (format!("start {name}"), Command::Start(job)),
+                    JobAction::Stop => (format!("stop {name}"), Command::Stop(job)),
+                    JobAction::Restart => (format!("restart {name}"), Command::Restart(job)),
+                    JobAction::Send(signal) => {
+                        let note = format!("send {} to {name}", signal_name(*signal));
+                        (note, Command::Signal(job, *signal))
+                    }
+                }
+            }
+        };
+        self.write("", What::Asked, None, note);
+        Input::Command { id, command }
+    }
+
+    /// Carries out an effect, and what the agents of the catalog do about it at once.
+    fn carry_out(&mut self, effect: &Effect) {
+        self.world.carry_out(effect);
+        self.write_changes();
+        let now = self.world.now();
+        while let Some((at, agent)) = self.world.next_agent().filter(|(at, _)| *at <= now) {
+            self.world.step_agent(agent, at);
+            self.write_changes();
+        }
+    }
+
+    fn write_changes(&mut self) {
+        for CatalogChange { job, status } in self.world.take_changes() {
+            let plan = Arc::clone(self.world.plan());
+            let Some(job) = plan.jobs.get(job.index()) else { continue };
+            let kind = status.map_or(What::Withdrawn, |status| What::InCatalog(status.into()));
+            self.write(&job.name, kind, None, String::new());
         }
     }
 
@@ -133,15 +247,15 @@ impl Player<'_> {
         let mut effects = Vec::new();
         let at = self.world.now();
         let routine = matches!(input, Input::CheckDone { result: Ok(()), .. } | Input::Tick);
-        let glance = matches!(input, Input::Tick);
-        let before = self.course.entries.len();
+        let is_tick = matches!(input, Input::Tick);
+        let before = self.run.entries.len();
         if let Input::CheckDone { check, result } = &input {
             self.checked(*check, result);
         }
         // What the world did at this moment is the cause of what has no other.
-        let asked = self.course.entries.last().filter(|entry| entry.at == at && entry.what == What::Asked);
-        let origin = if self.course.entries.len() > before || asked.is_some() {
-            self.course.entries.len().checked_sub(1)
+        let asked = self.run.entries.last().filter(|entry| entry.at == at && entry.what == What::Asked);
+        let origin = if self.run.entries.len() > before || asked.is_some() {
+            self.run.entries.len().checked_sub(1)
         } else {
             None
         };
@@ -149,7 +263,7 @@ impl Player<'_> {
             Input::Started { run, .. } => Some(*run),
             _ => None,
         };
-        self.course.steps += 1;
+        self.run.steps += 1;
         self.core.step(at, input, &mut effects);
         if let Some(run) = started {
             self.started(run);
@@ -160,9 +274,7 @@ impl Player<'_> {
         self.write_events(&news, origin);
         for effect in &effects {
             self.write_effect(effect);
-            self.world.carry_out(effect);
-            let notes = self.world.take_notes();
-            self.take_notes(notes);
+            self.carry_out(effect);
         }
         if effects.iter().any(|effect| matches!(effect, Effect::Replanned { .. })) {
             self.list_jobs();
@@ -170,8 +282,8 @@ impl Player<'_> {
         if !quiet {
             self.note_phases();
         }
-        if glance {
-            self.glance();
+        if is_tick {
+            self.probe();
         }
     }
 
@@ -187,20 +299,14 @@ impl Player<'_> {
     fn write(&mut self, source: &str, what: What, cause: Option<usize>, note: String) -> usize {
         let source = self.source(source);
         let entry = Entry { at: self.world.now(), source, what, cause, note };
-        self.course.entries.push(entry);
-        self.course.entries.len() - 1
+        self.run.entries.push(entry);
+        self.run.entries.len() - 1
     }
 
-    fn take_notes(&mut self, notes: Vec<Note>) {
-        for Note { source, what, note } in notes {
-            self.write(&source, what, None, note);
-        }
-    }
-
-    fn new_events(&mut self) -> Vec<Event> {
-        let last = self.events;
+    fn new_events(&mut self) -> Vec<JournalEvent> {
+        let last = self.last_event;
         let news = self.core.journal().events().rev().take_while(|event| event.id > last);
-        let mut news: Vec<Event> = news.copied().collect();
+        let mut news: Vec<JournalEvent> = news.copied().collect();
         news.reverse();
         news
     }
@@ -212,7 +318,7 @@ impl Player<'_> {
     }
 
     /// Writes events down.
-    fn write_events(&mut self, news: &[Event], mut origin: Option<usize>) {
+    fn write_events(&mut self, news: &[JournalEvent], mut origin: Option<usize>) {
         for event in news {
             let name = match event.origin {
                 Origin::Global => String::new(),
@@ -224,7 +330,7 @@ impl Player<'_> {
                 Some(cause) => self.place(cause),
                 None => origin,
             };
-            let note = event.exit.map(ended).unwrap_or_default();
+            let note = event.exit.map(exit_note).unwrap_or_default();
             let place = self.write(&name, What::Event(event.code), cause, note);
             if event.code == Code::Shutdown {
                 // What is stopped in the same moment is stopped for that.
@@ -236,7 +342,7 @@ impl Player<'_> {
                 self.places.push(usize::MAX);
             }
             self.places.push(place);
-            self.events = event.id;
+            self.last_event = event.id;
         }
     }
 
@@ -258,9 +364,9 @@ impl Player<'_> {
         let by_hand = job.is_some_and(|job| self.core.job_overview(job).by_hand);
         let planned = job.and_then(|job| self.core.plan().jobs.get(job.index()));
         let periodic = planned.is_some_and(|job| matches!(job.when.trigger, Trigger::Interval(_)));
-        let lane = self.course.lanes.entry(name.to_string()).or_default();
-        lane.runs += 1;
-        let nth = lane.runs;
+        let history = self.run.histories.entry(name.to_string()).or_default();
+        history.runs += 1;
+        let nth = history.runs;
         let note = match (by_hand, restarts, cause) {
             (_, restarts @ 1.., _) if periodic => format!("turn {}", restarts + 1),
             (_, restarts @ 1.., _) => format!("restart {restarts}"),
@@ -309,7 +415,7 @@ impl Player<'_> {
             Effect::Kill { run, signal, purpose } => {
                 let Some((name, _)) = self.jobs.get(run).cloned() else { return };
                 if *purpose == Purpose::Everything {
-                    self.course.killed.push((self.world.now(), name.to_string()));
+                    self.run.killed.push((self.world.now(), name.to_string()));
                 }
                 let what = if *signal == Signal::KILL { What::Killed } else { What::Sent(signal.0) };
                 self.write(&name, what, None, purpose_of(*purpose).to_owned());
@@ -340,13 +446,13 @@ impl Player<'_> {
                 };
                 // It stands beside what was asked, in the same moment.
                 let now = self.world.now();
-                let asked = self.course.entries.iter_mut().rev().take_while(|entry| entry.at == now);
+                let asked = self.run.entries.iter_mut().rev().take_while(|entry| entry.at == now);
                 if let Some(asked) = asked.into_iter().find(|entry| entry.what == What::Asked) {
                     asked.note = format!("{}: {told}", asked.note);
                 }
             }
             Effect::Exit { code } => {
-                self.course.exit = Some((self.world.now(), *code));
+                self.run.exit = Some((self.world.now(), *code));
                 self.write("", What::Exit(*code), None, format!("code {code}"));
             }
             _ => {}
@@ -356,9 +462,9 @@ impl Player<'_> {
     fn list_jobs(&mut self) {
         let plan = self.core.shared_plan();
         for job in &plan.jobs {
-            if !self.course.lanes.contains_key(&job.name) {
-                self.course.jobs.push(job.name.clone());
-                self.course.lanes.insert(job.name.clone(), crate::timeline::Lane::default());
+            if !self.run.histories.contains_key(&job.name) {
+                self.run.jobs.push(job.name.clone());
+                self.run.histories.insert(job.name.clone(), JobHistory::default());
             }
         }
     }
@@ -367,10 +473,10 @@ impl Player<'_> {
         let (at, plan) = (self.world.now(), self.core.shared_plan());
         for (nth, job) in plan.jobs.iter().enumerate() {
             let phase = Phase::of(&self.core.status(JobIx::at(nth)), job.health.is_some());
-            if let Some(lane) = self.course.lanes.get_mut(&job.name)
-                && lane.now() != Some(phase)
+            if let Some(history) = self.run.histories.get_mut(&job.name)
+                && history.now() != Some(phase)
             {
-                lane.note(at, phase);
+                history.note(at, phase);
             }
         }
     }
@@ -382,28 +488,28 @@ impl Player<'_> {
     }
 
     /// Looks at the jobs that somebody wants to see at this moment.
-    fn glance(&mut self) {
+    fn probe(&mut self) {
         let now = self.world.now();
-        for (at, name) in &self.wanted {
+        for (at, name) in &self.probes {
             if Time::ZERO + *at == now
                 && let Some(job) = self.core.job_named(name)
             {
                 let view = self.view(job);
-                self.course.views.insert((now, name.clone()), view);
+                self.run.views.insert((now, name.clone()), view);
             }
         }
     }
 
-    fn look_at_all(&mut self, at: Time) {
-        self.course.end = at;
-        self.course.counted = self.course.entries.len();
+    fn view_all(&mut self, at: Time) {
+        self.run.end = at;
+        self.run.counted = self.run.entries.len();
         let plan = self.core.shared_plan();
         for (nth, job) in plan.jobs.iter().enumerate() {
             let view = self.view(JobIx::at(nth));
-            if let Some(lane) = self.course.lanes.get_mut(&job.name) {
-                lane.runs_at_end = lane.runs;
+            if let Some(history) = self.run.histories.get_mut(&job.name) {
+                history.runs_at_end = history.runs;
             }
-            self.course.last.insert(job.name.clone(), view);
+            self.run.last.insert(job.name.clone(), view);
         }
     }
 }

@@ -8,27 +8,27 @@ use std::time::Duration;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{Job, Plan, Repeat, Restarts, Role, Trigger};
 
-use crate::scenario::Lasting;
+use crate::scenario::Lifetime;
 
 /// How long a task takes.
 pub const TASK: Duration = Duration::from_secs(1);
 /// How long a program takes to obey a signal that asks it to end.
-pub const OBEYS: Duration = Duration::from_millis(100);
+pub const STOP: Duration = Duration::from_millis(100);
 /// How long a check takes.
 pub const CHECK: Duration = Duration::from_millis(10);
 /// When a watch that no job of the configuration is behind sees an instance.
 pub const SEEN: Duration = Duration::from_secs(1);
 /// How long a request to the catalog takes.
-pub const REQUEST: Duration = Duration::from_millis(5);
+pub const REQUEST_MILLISECONDS: u64 = 5;
 
 /// How long a run of a job lasts.
 #[must_use]
-pub fn lasts(plan: &Plan, job: &Job) -> Lasting {
+pub fn lifetime(plan: &Plan, job: &Job) -> Lifetime {
     match job.when.trigger {
         // It must not be late for its next turn.
-        Trigger::Interval(interval) => Lasting::For(TASK.min(interval / 2)),
-        _ if is_task(plan, job) => Lasting::For(TASK),
-        _ => Lasting::Forever,
+        Trigger::Interval(interval) => Lifetime::For(TASK.min(interval / 2)),
+        _ if is_task(plan, job) => Lifetime::For(TASK),
+        _ => Lifetime::Forever,
     }
 }
 
