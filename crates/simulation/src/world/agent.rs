@@ -188,15 +188,15 @@ impl FakeAgent {
     }
 
     fn next_own(&self) -> Option<Time> {
-        let scheduled = self.queue.keys().next().map(|(at, _)| *at);
-        scheduled.into_iter().chain(self.wake_at).min()
+        let scheduled = self.queue.first_key_value().map(|((at, _), _)| *at);
+        earliest(scheduled, self.wake_at)
     }
 
     /// When something happens next, if nothing else is wanted before.
     #[must_use]
+    #[inline]
     pub fn next(&self) -> Option<Time> {
-        let fault = self.next_fault().map(|(at, _)| at);
-        self.next_own().into_iter().chain(fault).min()
+        earliest(self.next_own(), self.next_fault().map(|(at, _)| at))
     }
 
     /// Does the next thing. `at` is the time that [`FakeAgent::next`] returned.
@@ -445,6 +445,7 @@ impl FakeAgent {
 
     /// When the TTL of a service that is not critical expires.
     #[must_use]
+    #[inline]
     pub fn expires(&self) -> Option<Time> {
         let entry = self.entry.filter(|entry| entry.status != Status::Critical)?;
         Some(entry.updated + self.settings.ttl)
@@ -463,6 +464,14 @@ impl FakeAgent {
         }
         let dropped = self.script.deregister_critical_after.is_some_and(|after| entry.since + after < now);
         (entry.status != Status::Critical || !dropped).then_some(entry)
+    }
+}
+
+/// The earlier of two times that may be missing.
+pub(super) fn earliest(one: Option<Time>, other: Option<Time>) -> Option<Time> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
     }
 }
 

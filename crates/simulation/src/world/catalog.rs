@@ -11,7 +11,7 @@ use containerpilot_core::input::{Input, Instance};
 use containerpilot_core::plan::{Health, Job, Plan, Service, Status};
 use containerpilot_core::rules::reload::Moves;
 
-use super::agent::FakeAgent;
+use super::agent::{FakeAgent, earliest};
 use super::script::{Script, WatchScript};
 use super::{Scheduled, World};
 
@@ -26,8 +26,8 @@ impl CatalogSlot {
     /// When the agent does something, or the status changes because the TTL expires.
     fn next(&self) -> Option<Time> {
         let agent = self.agent.as_ref()?;
-        let expires = agent.expires().filter(|_| self.status != Some(Status::Critical));
-        agent.next().into_iter().chain(expires).min()
+        let expires = if self.status == Some(Status::Critical) { None } else { agent.expires() };
+        earliest(agent.next(), expires)
     }
 }
 
