@@ -62,6 +62,8 @@ pub struct World<S: Script> {
     slots: Vec<CatalogSlot>,
     /// The services of removed jobs.
     retired: Vec<CatalogSlot>,
+    /// How often agents were called.
+    calls: u64,
     /// Confirmed deregistrations of which the core has not been told yet.
     withdrawals: BTreeMap<JobIx, Slot>,
     changes: Vec<CatalogChange>,
@@ -79,6 +81,7 @@ impl<S: Script> World<S> {
             checks: BTreeMap::new(),
             slots: catalog::slots(&plan, &script),
             retired: Vec::new(),
+            calls: 0,
             withdrawals: BTreeMap::new(),
             changes: Vec::new(),
             script,
@@ -167,7 +170,7 @@ impl<S: Script> World<S> {
     }
 
     fn replanned(&mut self, plan: &Arc<Plan>, moves: &Moves) {
-        self.plan = Arc::clone(plan);
+        let before = std::mem::replace(&mut self.plan, Arc::clone(plan));
         self.script.replanned(plan, moves);
         let moved = |(job, slot): (JobIx, Slot)| Some((moves.job(job)?, slot));
         self.withdrawals = std::mem::take(&mut self.withdrawals).into_iter().filter_map(moved).collect();
@@ -175,6 +178,6 @@ impl<S: Script> World<S> {
             Scheduled::Input(input) => moves.input(input).map(Scheduled::Input),
             other => Some(other),
         });
-        self.move_slots(moves);
+        self.move_slots(&before, moves);
     }
 }

@@ -8,7 +8,7 @@ use containerpilot_core::catalog::reconcile::Settings;
 use containerpilot_core::effect::Wanted;
 use containerpilot_core::ids::{JobIx, WatchIx};
 use containerpilot_core::input::{Input, Instance};
-use containerpilot_core::plan::{Health, Job, Plan, Service, Status};
+use containerpilot_core::plan::{Catalog, Health, Job, Plan, Service, Status};
 use containerpilot_core::rules::reload::Moves;
 
 use super::agent::{FakeAgent, earliest};
@@ -20,6 +20,8 @@ pub(super) struct CatalogSlot {
     agent: Option<FakeAgent>,
     /// The status that watches and the timeline know of.
     status: Option<Status>,
+    /// When the agent was last called, as a number that only grows.
+    called: u64,
 }
 
 impl CatalogSlot {
@@ -54,7 +56,7 @@ pub(super) fn slots<S: Script>(plan: &Plan, script: &S) -> Vec<CatalogSlot> {
         job.service.as_ref()?;
         Some(FakeAgent::new(settings(job), script.agent(plan, JobIx::at(nth))?))
     };
-    plan.jobs.iter().enumerate().map(|job| CatalogSlot { agent: agent(job), status: None }).collect()
+    plan.jobs.iter().enumerate().map(|job| CatalogSlot { agent: agent(job), status: None, called: 0 }).collect()
 }
 
 impl<S: Script> World<S> {
@@ -66,6 +68,7 @@ impl<S: Script> World<S> {
         let Some(slot) = self.slots.get_mut(job.index()) else { return };
         if let Some(agent) = &mut slot.agent {
             agent.want(now, wanted);
+            (self.calls, slot.called) = (self.calls + 1, self.calls);
             return;
         }
         let (known, status) = match wanted {
@@ -96,8 +99,10 @@ impl<S: Script> World<S> {
     }
 
     pub(super) fn heartbeat(&mut self, job: JobIx) {
-        if let Some(agent) = self.slots.get_mut(job.index()).and_then(|slot| slot.agent.as_mut()) {
+        let Some(slot) = self.slots.get_mut(job.index()) else { return };
+        if let Some(agent) = &mut slot.agent {
             agent.heartbeat(self.now);
+            (self.calls, slot.called) = (self.calls + 1, self.calls);
         }
     }
 
@@ -106,11 +111,14 @@ impl<S: Script> World<S> {
         self.slots.iter_mut().chain(&mut self.retired).filter_map(|slot| slot.agent.as_mut())
     }
 
-    /// The agent that does something next, and when.
+    /// The agent that does something next, and when. At the same instant the agent that was called first comes first;
+    /// in a shuffled world, the one of the first job.
     #[must_use]
     pub fn next_agent(&self) -> Option<(Time, usize)> {
+        let rank = |slot: &CatalogSlot| if self.queue.is_shuffled() { 0 } else { slot.called };
         let slots = self.slots.iter().chain(&self.retired).enumerate();
-        slots.filter_map(|(nth, slot)| Some((slot.next()?, nth))).min()
+        let next = slots.filter_map(|(nth, slot)| Some((slot.next()?, rank(slot), nth))).min();
+        next.map(|(at, _, nth)| (at, nth))
     }
 
     /// The agent with an index that [`World::next_agent`] returned.
@@ -128,6 +136,7 @@ impl<S: Script> World<S> {
         if agent.next().is_some_and(|next| next <= at) {
             agent.step(at);
         }
+        (self.calls, slot.called) = (self.calls + 1, self.calls);
         let (withdrawn, status) = (agent.take_withdrawn(), agent.status_at(at));
         let changed = std::mem::replace(&mut slot.status, status) != status;
         if nth >= count {
@@ -164,13 +173,16 @@ impl<S: Script> World<S> {
         std::mem::take(&mut self.changes)
     }
 
-    /// Services move with their jobs. Agents of removed jobs finish the deregistration.
-    pub(super) fn move_slots(&mut self, moves: &Moves) {
+    /// Services move with their jobs. Agents of removed jobs finish the deregistration. If the plan has another kind of
+    /// catalog, services that are registered stay in the old one.
+    pub(super) fn move_slots(&mut self, before: &Plan, moves: &Moves) {
         let plan = Arc::clone(&self.plan);
+        let same = (before.catalog == Catalog::Embedded) == (plan.catalog == Catalog::Embedded);
         let old = std::mem::replace(&mut self.slots, slots(&plan, &self.script));
         for (mut slot, to) in old.into_iter().zip(&moves.jobs) {
             let place = to.map(JobIx::index);
             let job = place.and_then(|to| plan.jobs.get(to)).filter(|job| job.service.is_some());
+            let job = job.filter(|_| same || slot.status.is_some());
             let (Some(job), Some(place)) = (job, place) else {
                 self.retired.push(slot);
                 continue;

@@ -28,6 +28,10 @@ impl<T> Queue<T> {
         Self { items: BTreeMap::new(), serial: 0, shuffle }
     }
 
+    pub(super) const fn is_shuffled(&self) -> bool {
+        self.shuffle.is_some()
+    }
+
     /// Adds an item.
     pub(super) fn add(&mut self, at: Time, item: T) -> Slot {
         let rank = self.shuffle.map_or(0, |seed| mix(seed ^ (self.serial + 1)));
