@@ -1,4 +1,4 @@
-//! Expectations, and what happened instead.
+//! Compares expectations with what happened.
 
 use std::time::Duration;
 
@@ -8,22 +8,22 @@ use crate::moment::{EXIT, Moment};
 use crate::scenario::{Bound, Claim, Expectation, ExpectedState, Scenario, Window, time};
 use crate::timeline::{Entry, SimulationRun, View, What};
 
-/// What came of an expectation.
+/// Whether an expectation holds, and why.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
-    /// What was expected, in words.
+    /// The expectation.
     pub expected: String,
-    /// Whether it is so.
+    /// Whether it holds.
     pub holds: bool,
-    /// What happened, in words.
+    /// What happened.
     pub happened: String,
-    /// Why, where it is not so.
+    /// The causes, if it does not hold.
     pub because: Vec<String>,
-    /// What the user says it is good for.
+    /// The `why` of the scenario.
     pub why: Option<String>,
 }
 
-/// The moments at which expectations must see how a job is.
+/// The times at which expectations must see the state of a job.
 pub fn probes(scenario: &Scenario) -> impl Iterator<Item = (Duration, String)> + '_ {
     scenario.expectations.iter().filter_map(|expectation| match &expectation.claim {
         Claim::State(job, _, at) => Some(((*at)?, job.clone())),
@@ -34,7 +34,7 @@ pub fn probes(scenario: &Scenario) -> impl Iterator<Item = (Duration, String)> +
     })
 }
 
-/// Compares a run with all expectations.
+/// Checks all expectations of a scenario.
 #[must_use]
 pub fn judge(scenario: &Scenario, run: &SimulationRun) -> Vec<Verdict> {
     scenario.expectations.iter().map(|expectation| Judge { run }.judge(expectation)).collect()
@@ -44,7 +44,7 @@ struct Judge<'a> {
     run: &'a SimulationRun,
 }
 
-/// A finding: whether it holds, what happened, and why.
+/// Whether an expectation holds, what happened, and why.
 type Finding = (bool, String, Vec<String>);
 
 impl Judge<'_> {
@@ -66,14 +66,14 @@ impl Judge<'_> {
         }
     }
 
-    /// What happened before the rehearsal stopped everything itself.
+    /// What happened before the simulation stopped the supervisor.
     fn entries(&self) -> impl Iterator<Item = (usize, &Entry)> {
         self.run.entries.iter().enumerate().take(self.run.counted)
     }
 
     fn all(&self, moment: &Moment) -> Vec<(usize, &Entry)> {
-        // The exit comes after the stop, and is asked about all the same.
-        if *moment == Moment::whole(EXIT) {
+        // The exit always counts, although it follows the shutdown at the end.
+        if *moment == Moment::global(EXIT) {
             return self.run.entries.iter().enumerate().filter(|(_, entry)| entry.is(moment)).collect();
         }
         self.entries().filter(|(_, entry)| entry.is(moment)).collect()
@@ -83,12 +83,12 @@ impl Judge<'_> {
         self.all(moment).into_iter().next()
     }
 
-    /// The place of a moment that bounds a window, wherever it is.
+    /// The index of a moment that bounds a window, wherever it is.
     fn bound(&self, moment: &Moment) -> Option<usize> {
         self.run.entries.iter().position(|entry| entry.is(moment))
     }
 
-    /// Whether something lies behind the beginning of a window; what happens at the same moment counts by its order.
+    /// Whether an entry lies after the start of a window. Entries of the same instant count by their order.
     fn is_after(&self, place: (usize, &Entry), bound: &Bound) -> bool {
         match bound {
             Bound::Time(at) => place.1.at >= Time::ZERO + *at,
@@ -130,7 +130,7 @@ impl Judge<'_> {
                 };
                 (false, happened, because)
             }
-            None => (false, "it never came".to_owned(), self.why_not(moment)),
+            None => (false, "it never happened".to_owned(), self.why_not(moment)),
         }
     }
 
@@ -138,16 +138,16 @@ impl Judge<'_> {
         let all: Vec<_> = self.all(moment).into_iter().filter(|place| self.is_in(*place, window)).collect();
         let count = all.len() as u64;
         let happened = match (all.first(), all.last()) {
-            (None, _) | (_, None) => "it never came".to_owned(),
-            (Some((_, only)), _) if count == 1 => format!("it came once, at {}", moment_of(only.at)),
+            (None, _) | (_, None) => "it never happened".to_owned(),
+            (Some((_, only)), _) if count == 1 => format!("it happened once, at {}", moment_of(only.at)),
             (Some((_, first)), Some((_, last))) => format!(
-                "it came {count} times, first at {} and last at {}",
+                "it happened {count} times, first at {} and last at {}",
                 moment_of(first.at),
                 moment_of(last.at)
             ),
         };
         let because = match all.get(usize::try_from(times).unwrap_or(usize::MAX)) {
-            // The first one too many.
+            // The first that is too many.
             Some((place, _)) => self.causes(*place),
             None => self.why_not(moment),
         };
@@ -157,7 +157,7 @@ impl Judge<'_> {
     fn never(&self, moment: &Moment, window: &Window) -> Finding {
         let found = self.all(moment).into_iter().find(|place| self.is_in(*place, window));
         match found {
-            None => (true, "it did not come".to_owned(), Vec::new()),
+            None => (true, "it did not happen".to_owned(), Vec::new()),
             Some((place, entry)) => (false, self.came(entry), self.causes(place)),
         }
     }
@@ -181,17 +181,17 @@ impl Judge<'_> {
                     let happened = format!("after {of} at {} it took {}", moment_of(from.at), time(took));
                     return (false, happened, self.causes(*place));
                 }
-                // Its time was not over when everything was.
+                // The simulation ended before the time had passed.
                 None if from.at + within > over && self.run.exit.is_none() => {}
                 None => {
-                    let happened = format!("after {of} at {} it never came", moment_of(from.at));
+                    let happened = format!("it never happened after {of} at {}", moment_of(from.at));
                     return (false, happened, self.why_not(moment));
                 }
             }
         }
         match longest {
             Some(longest) => (true, format!("it took {} at most", time(longest)), Vec::new()),
-            None => (false, format!("{of} never came"), self.why_not(of)),
+            None => (false, format!("{of} never happened"), self.why_not(of)),
         }
     }
 
@@ -220,24 +220,24 @@ impl Judge<'_> {
     }
 
     fn exit(&self, code: u8, window: &Window) -> Finding {
-        let exit = self.all(&Moment::whole(EXIT)).into_iter().next();
+        let exit = self.all(&Moment::global(EXIT)).into_iter().next();
         let (Some(exit), Some((at, found))) = (exit, self.run.exit) else {
             return (false, "it did not exit".to_owned(), Vec::new());
         };
         let holds = found == code && self.is_in(exit, window);
         let mut happened = format!("it exited with {found} at {}", moment_of(at));
         if let Some(asked) = self.run.asked_to_stop {
-            happened += &format!(", after SIGTERM at {}, the end of the rehearsal", moment_of(asked));
+            happened += &format!(", after SIGTERM at {}, the end of the simulation", moment_of(asked));
         }
         (holds, happened, Vec::new())
     }
 
     fn came(&self, entry: &Entry) -> String {
         let note = if entry.note.is_empty() { String::new() } else { format!(" ({})", entry.note) };
-        format!("it came at {}{note}", moment_of(entry.at))
+        format!("it happened at {}{note}", moment_of(entry.at))
     }
 
-    /// What led to something, the nearest first.
+    /// The chain of causes of an entry, the nearest first.
     fn causes(&self, place: usize) -> Vec<String> {
         let entries = &self.run.entries;
         let mut lines = Vec::new();
@@ -253,7 +253,7 @@ impl Judge<'_> {
         lines
     }
 
-    /// Why something did not come: how its source was at the end.
+    /// Why a moment did not happen: the state of its source at the end.
     fn why_not(&self, moment: &Moment) -> Vec<String> {
         match self.run.last.get(&moment.source) {
             Some(view) => said_at(self.run.end, view),
@@ -270,7 +270,7 @@ fn said_at(at: Time, view: &View) -> Vec<String> {
     lines
 }
 
-/// A moment, as a time since the beginning.
+/// The time since the start.
 #[must_use]
 pub fn moment_of(at: Time) -> String {
     time(at.since(Time::ZERO))

@@ -1,7 +1,8 @@
-//! Many worlds: first the usual one, then each fault by itself, then several at once, by rng.
+//! Simulates a configuration in many worlds: first without faults, then with each fault alone, then with several random
+//! ones.
 //!
-//! What is found is shown with the fewest faults that lead there. If nothing has to fail for it, it is a *problem* of the
-//! configuration: it cannot bear another order or another pace. If something has to, it is a *consequence*.
+//! A finding is shown with the fewest faults that lead to it. If nothing has to fail, it is a *problem* of the
+//! configuration, which does not tolerate another order or other durations. Otherwise it is a *consequence*.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +11,7 @@ use std::time::Duration;
 use containerpilot_core::Ending;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{Job, Plan, Role};
-use containerpilot_core::rng::Rng;
+use containerpilot_core::rng::{Rng, mix};
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::expect::moment_of;
@@ -19,19 +20,19 @@ use crate::runner::simulate;
 use crate::scenario::Scenario;
 use crate::timeline::SimulationRun;
 
-/// The most faults of a world.
+/// The most random faults of a world.
 const MOST: u64 = 5;
-/// How long a world lasts at least.
+/// The shortest time that is simulated.
 const LEAST: Duration = Duration::from_secs(180);
 
-/// A world, by number: the series, its place in it, and which of its faults happen.
+/// Identifies a world: the series, its index in the series, and which of its faults happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seed {
     /// The series.
     pub series: u64,
-    /// The place in the series.
+    /// The index in the series.
     pub nth: u64,
-    /// A bit for each fault that happens.
+    /// A bit for each fault; set if it happens.
     pub faults: u64,
 }
 
@@ -57,62 +58,64 @@ impl FromStr for Seed {
     }
 }
 
-/// Something that was found.
+/// Something that goes wrong.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Finding {
-    /// A job waits for something that never comes.
-    WaitsForEver(String),
-    /// A job will never run, and the container goes on without it.
-    GoesOnWithout(String),
-    /// A job had to be killed, because the stop time was over.
-    StopTimeOver(String),
-    /// Something happens over and over while no time passes, or it does not leave.
+    /// A job waits for something that never happens.
+    WaitsForever(String),
+    /// A job can never run, and the container continues without it.
+    ContinuesWithout(String),
+    /// A job was killed because the stop timeout passed.
+    KilledAtStopTimeout(String),
+    /// The simulation was aborted.
     NoEnd,
-    /// In no world was a job ever started.
+    /// A job was started in no world.
     NeverStarts(String),
 }
 
 impl fmt::Display for Finding {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::WaitsForEver(job) => write!(out, "{job} waits for ever"),
-            Self::GoesOnWithout(job) => write!(out, "{job} never runs, and the container goes on without it"),
-            Self::StopTimeOver(job) => write!(out, "{job} is killed, because the stop time is over"),
-            Self::NoEnd => out.write_str("there is no end to it"),
-            Self::NeverStarts(job) => write!(out, "{job} never starts, in any world"),
+            Self::WaitsForever(job) => write!(out, "{job} waits forever"),
+            Self::ContinuesWithout(job) => {
+                write!(out, "{job} never runs, and the container continues without it")
+            }
+            Self::KilledAtStopTimeout(job) => write!(out, "{job} is killed because the stop timeout passed"),
+            Self::NoEnd => out.write_str("the simulation does not end"),
+            Self::NeverStarts(job) => write!(out, "{job} never starts in any world"),
         }
     }
 }
 
-/// Something that was found, and how to see it again.
+/// A finding, and how to reproduce it.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// What.
+    /// What goes wrong.
     pub finding: Finding,
-    /// The fewest faults that lead there.
+    /// The fewest faults that lead to it.
     pub faults: Vec<Fault>,
     /// The world in which they happen.
     pub seed: Seed,
-    /// In how many worlds it was so.
+    /// In how many worlds it was found.
     pub worlds: u64,
-    /// Why, in that world.
+    /// The explanation, in that world.
     pub because: Vec<String>,
 }
 
 impl Found {
-    /// Whether nothing has to fail for it.
+    /// Whether it happens although nothing fails.
     #[must_use]
     pub fn is_problem(&self) -> bool {
         !self.faults.iter().any(Fault::is_failure)
     }
 
-    /// How much has to come together: what fails weighs more than what takes its time.
+    /// Lower is simpler: failures weigh more than delays.
     fn weight(&self) -> usize {
         self.faults.iter().map(|fault| if fault.is_failure() { 100 } else { 1 }).sum()
     }
 }
 
-/// A plan, and the worlds around it.
+/// Tries worlds of a plan.
 pub struct Explorer<'a> {
     plan: &'a Plan,
     usual: Scenario,
@@ -120,7 +123,7 @@ pub struct Explorer<'a> {
 }
 
 impl<'a> Explorer<'a> {
-    /// The worlds around a plan that are like a scenario, but for their faults.
+    /// Worlds that are like a scenario, except for their faults.
     #[must_use]
     pub fn new(plan: &'a Plan, scenario: &Scenario) -> Self {
         let mut usual = scenario.clone();
@@ -132,7 +135,7 @@ impl<'a> Explorer<'a> {
         Self { plan, all: Fault::all(plan, scenario), usual }
     }
 
-    /// What happens in a world otherwise than usual.
+    /// The faults of a world.
     #[must_use]
     pub fn faults(&self, seed: Seed) -> Vec<Fault> {
         let all = self.all_of(seed).into_iter().enumerate();
@@ -147,9 +150,7 @@ impl<'a> Explorer<'a> {
         if let Some(one) = self.all.get(place - 1) {
             return vec![one.clone()];
         }
-        let mut rng = Rng::new(seed.series.rotate_left(32) ^ seed.nth);
-        // The first number of neighbours is too much alike.
-        let mut rng = Rng::new(rng.number());
+        let mut rng = Rng::new(mix(seed.series.rotate_left(32) ^ seed.nth));
         let count = 1 + rng.below(MOST);
         let mut chosen: Vec<Fault> = Vec::new();
         for _ in 0..count {
@@ -171,7 +172,7 @@ impl<'a> Explorer<'a> {
         scenario
     }
 
-    /// Tries so many worlds of a series.
+    /// Tries a number of worlds of a series.
     #[must_use]
     pub fn explore(&self, series: u64, worlds: u64) -> Vec<Found> {
         let mut found: BTreeMap<Finding, Found> = BTreeMap::new();
@@ -186,14 +187,14 @@ impl<'a> Explorer<'a> {
                 let faults = self.faults(seed);
                 let new = Found { finding: finding.clone(), faults, seed, worlds: 1, because };
                 match found.get_mut(&finding) {
-                    None => drop(found.insert(finding, self.shrunk(new))),
+                    None => drop(found.insert(finding, self.shrink(new))),
                     Some(known) => {
                         known.worlds += 1;
-                        // Only what can become a problem is worth the search.
+                        // Shrinks only what may turn out to be simpler, or a problem.
                         let worth =
                             new.weight() < known.weight() || (new.is_problem() && !known.is_problem());
                         if worth || (!known.is_problem() && new.faults.iter().any(|one| !one.is_failure())) {
-                            let (new, worlds) = (self.shrunk(new), known.worlds);
+                            let (new, worlds) = (self.shrink(new), known.worlds);
                             if new.weight() < known.weight() {
                                 *known = Found { worlds, ..new };
                             }
@@ -211,8 +212,8 @@ impl<'a> Explorer<'a> {
         all
     }
 
-    /// Leaves out every fault that is not needed.
-    fn shrunk(&self, mut found: Found) -> Found {
+    /// Removes every fault that is not needed.
+    fn shrink(&self, mut found: Found) -> Found {
         let count = self.all_of(found.seed).len();
         let mut mask = if count < 64 { (1_u64 << count) - 1 } else { u64::MAX };
         for nth in 0..count {
@@ -227,30 +228,31 @@ impl<'a> Explorer<'a> {
         found
     }
 
-    /// What is wrong in a world.
+    /// What goes wrong in a world.
     fn findings(&self, run: &SimulationRun) -> Vec<(Finding, Vec<String>)> {
         let mut findings = Vec::new();
         for job in self.plan.jobs.iter().filter(|job| job.role == Role::User || job.role == Role::Main) {
             let (Some(view), Some(history)) = (run.last.get(&job.name), run.histories.get(&job.name)) else {
                 continue;
             };
-            let waits = view.word == "waiting" && history.runs_at_end == 0 && hopes(job);
+            let waits = view.word == "waiting" && history.runs_at_end == 0 && expects_success(job);
             let lost = matches!(view.ending, Some(Ending::Unreachable | Ending::GaveUp));
-            // A ring of jobs is given up at once, and with the last of them the container ends.
-            let ring = view.ending == Some(Ending::Unreachable) && self.is_in_ring(job);
-            if waits || ring {
-                findings.push((Finding::WaitsForEver(job.name.clone()), view.sentences.clone()));
-            } else if lost && history.runs_at_end == 0 && run.asked_to_stop.is_some() && hopes(job) {
-                findings.push((Finding::GoesOnWithout(job.name.clone()), view.sentences.clone()));
+            // A cycle of jobs is unreachable at once, and the container exits with the last of them.
+            let cycle = view.ending == Some(Ending::Unreachable) && self.is_in_cycle(job);
+            if waits || cycle {
+                findings.push((Finding::WaitsForever(job.name.clone()), view.sentences.clone()));
+            } else if lost && history.runs_at_end == 0 && run.asked_to_stop.is_some() && expects_success(job)
+            {
+                findings.push((Finding::ContinuesWithout(job.name.clone()), view.sentences.clone()));
             }
         }
         for (at, job) in &run.killed {
             let because = vec![format!(
-                "it is killed at {}, {} after the stop began",
+                "killed at {}, {} after the shutdown began",
                 moment_of(*at),
                 moment_of(containerpilot_core::Time::ZERO + self.plan.stop_timeout)
             )];
-            findings.push((Finding::StopTimeOver(job.clone()), because));
+            findings.push((Finding::KilledAtStopTimeout(job.clone()), because));
         }
         if let Some(abort) = run.abort {
             findings.push((Finding::NoEnd, vec![abort.to_string()]));
@@ -258,8 +260,8 @@ impl<'a> Explorer<'a> {
         findings
     }
 
-    /// Whether a job waits, through others, for itself.
-    fn is_in_ring(&self, job: &Job) -> bool {
+    /// Whether a job waits for itself, directly or through others.
+    fn is_in_cycle(&self, job: &Job) -> bool {
         let mut seen: BTreeSet<&str> = BTreeSet::new();
         let mut open: Vec<&str> = awaited(job).collect();
         while let Some(name) = open.pop() {
@@ -280,7 +282,7 @@ impl<'a> Explorer<'a> {
         series: u64,
         worlds: u64,
     ) -> Vec<Found> {
-        // With fewer, something that would have started it may not have happened.
+        // With fewer worlds, a fault that starts the job may not have been tried.
         if worlds <= self.all.len() as u64 {
             return Vec::new();
         }
@@ -304,7 +306,7 @@ fn awaited(job: &Job) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Whether a job waits for something good: one that waits for a failure or for the end may wait for ever.
-fn hopes(job: &Job) -> bool {
+/// Whether a job waits for a success. One that waits for a failure or for a stop may wait forever.
+fn expects_success(job: &Job) -> bool {
     job.when.patterns().iter().any(|event| matches!(event.code, Code::ExitSuccess | Code::Healthy))
 }

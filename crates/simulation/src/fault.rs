@@ -1,7 +1,7 @@
-//! Faults: what may come otherwise than usual in a world, each so small that it can be told in a few words.
+//! Faults that a world may have, each small enough to be described in a few words.
 //!
-//! There are two sorts. Something may take another time or come at another moment than usual; a configuration must
-//! bear that. Or something may *fail*; what follows from that is worth knowing, but may be meant.
+//! There are two kinds. Something takes longer or happens at another time than by default; a configuration must
+//! tolerate that. Or something *fails*; the consequences are worth knowing, but may be intended.
 
 use std::fmt;
 use std::time::Duration;
@@ -15,51 +15,51 @@ use crate::defaults;
 use crate::scenario::{Action, CheckAnswer, CheckAnswers, Lifetime, Observation, RunScript, Scenario, time};
 use crate::world::script::Span;
 
-/// Something that comes otherwise than usual.
+/// A deviation from the default behavior.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// A task takes longer.
-    Takes(String, Duration),
-    /// A program takes its time to start.
+    TakesLonger(String, Duration),
+    /// A program takes longer to start.
     StartsLate(String, Duration),
-    /// A job is healthy only after a while.
+    /// A job becomes healthy later.
     HealthyLate(String, Duration),
-    /// A program takes longer to obey.
+    /// A program takes longer to stop.
     StopsLate(String, Duration),
-    /// A watch sees something only after a while.
+    /// A watch sees its first instance later.
     SeenLate(String, Duration),
-    /// Everything is stopped, early.
+    /// The supervisor receives SIGTERM.
     Stop(Duration),
-    /// A signal that jobs wait for.
+    /// The supervisor receives a signal that jobs wait for.
     Signal(Signal, Duration),
-    /// Maintenance, for a while.
+    /// Maintenance mode.
     Maintenance(Duration, Duration),
     /// A program fails, the first time or every time.
     Fails(String, bool),
     /// A program cannot be started.
     CannotStart(String),
-    /// A service ends by itself, again and again.
+    /// A service exits by itself, every time.
     Dies(String, Duration),
     /// A job never becomes healthy.
     NeverHealthy(String),
-    /// A job becomes unhealthy for a while.
+    /// A job is unhealthy for a while.
     Unhealthy(String, Duration, Duration),
-    /// A watch never sees anything.
+    /// A watch never sees an instance.
     NeverSeen(String),
-    /// A watched service goes away, and comes back.
+    /// A watched service disappears and comes back.
     Vanishes(String, Duration, Duration),
-    /// The catalog cannot be reached for a while.
+    /// The catalog is unreachable for a while.
     CatalogAway(Duration, Duration),
 }
 
 const SECOND: Duration = Duration::from_secs(1);
 
 impl Fault {
-    /// Whether something fails, and does not only take another time.
+    /// Whether something fails, rather than takes longer.
     #[must_use]
     pub const fn is_failure(&self) -> bool {
         match self {
-            Self::Takes(..)
+            Self::TakesLonger(..)
             | Self::StartsLate(..)
             | Self::HealthyLate(..)
             | Self::StopsLate(..)
@@ -78,7 +78,7 @@ impl Fault {
         }
     }
 
-    /// Everything that can come otherwise with a plan, each once.
+    /// Every fault that makes sense for a plan, each once.
     #[must_use]
     pub fn all(plan: &Plan, scenario: &Scenario) -> Vec<Self> {
         let mut all = vec![Self::Stop(10 * SECOND)];
@@ -124,7 +124,7 @@ impl Fault {
             all.push(Self::CannotStart(name()));
             match defaults::lifetime(plan, job) {
                 Lifetime::For(_) => {
-                    all.push(Self::Takes(name(), longest(job)));
+                    all.push(Self::TakesLonger(name(), slow_task(job)));
                     all.push(Self::Fails(name(), true));
                     all.push(Self::Fails(name(), false));
                 }
@@ -142,12 +142,12 @@ impl Fault {
         all
     }
 
-    /// The same thing at another time.
+    /// The same fault at another, random time.
     #[must_use]
     pub fn varied(self, rng: &mut Rng) -> Self {
         let mut other = |time: Duration| rng.part(time, 1, 200);
         match self {
-            Self::Takes(name, time) => Self::Takes(name, other(time / 2)),
+            Self::TakesLonger(name, time) => Self::TakesLonger(name, other(time / 2)),
             Self::StartsLate(name, time) => Self::StartsLate(name, other(time)),
             Self::HealthyLate(name, time) => Self::HealthyLate(name, other(time)),
             Self::StopsLate(name, time) => Self::StopsLate(name, other(time / 2)),
@@ -177,10 +177,12 @@ impl Fault {
         }
     }
 
-    /// Makes it happen in a scenario.
+    /// Adds the fault to a scenario.
     pub fn apply(&self, scenario: &mut Scenario) {
         match self {
-            Self::Takes(job, time) => each_run(scenario, job, |run| run.lasts = Some(Lifetime::For(*time))),
+            Self::TakesLonger(job, time) => {
+                each_run(scenario, job, |run| run.lasts = Some(Lifetime::For(*time)))
+            }
             Self::StartsLate(job, time) => each_run(scenario, job, |run| run.starts_in = *time),
             Self::HealthyLate(job, time) => {
                 each_run(scenario, job, |run| run.healthy_after = Some(Lifetime::For(*time)));
@@ -231,11 +233,10 @@ impl Fault {
     }
 }
 
-/// How long a task may take. One that others wait for before they stop must not be told to take for ever: that it then
-/// takes too long is no news.
-fn longest(job: &Job) -> Duration {
-    let farewell = |code: Code| matches!(code, Code::Stopping | Code::Stopped | Code::Shutdown);
-    if job.when.patterns().iter().any(|event| farewell(event.code)) { 2 * SECOND } else { 20 * SECOND }
+/// How long a slow task takes. A stop hook takes less: that a very slow one exceeds the stop timeout is obvious.
+fn slow_task(job: &Job) -> Duration {
+    let is_stop_event = |code: Code| matches!(code, Code::Stopping | Code::Stopped | Code::Shutdown);
+    if job.when.patterns().iter().any(|event| is_stop_event(event.code)) { 2 * SECOND } else { 20 * SECOND }
 }
 
 fn each_run(scenario: &mut Scenario, job: &str, change: impl Fn(&mut RunScript)) {
@@ -260,17 +261,17 @@ fn see(scenario: &mut Scenario, watch: &str, observations: Vec<(Duration, u16)>)
 impl fmt::Display for Fault {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Takes(job, took) => write!(out, "{job} takes {}", time(*took)),
+            Self::TakesLonger(job, took) => write!(out, "{job} takes {}", time(*took)),
             Self::StartsLate(job, took) => write!(out, "{job} takes {} to start", time(*took)),
-            Self::HealthyLate(job, took) => write!(out, "{job} is healthy only after {}", time(*took)),
-            Self::StopsLate(job, took) => write!(out, "{job} takes {} to obey", time(*took)),
-            Self::SeenLate(watch, at) => write!(out, "watch.{watch} sees something only at {}", time(*at)),
-            Self::Stop(at) => write!(out, "SIGTERM comes at {}", time(*at)),
+            Self::HealthyLate(job, took) => write!(out, "{job} becomes healthy only after {}", time(*took)),
+            Self::StopsLate(job, took) => write!(out, "{job} takes {} to stop", time(*took)),
+            Self::SeenLate(watch, at) => write!(out, "watch.{watch} sees no instance before {}", time(*at)),
+            Self::Stop(at) => write!(out, "SIGTERM arrives at {}", time(*at)),
             Self::Signal(signal, at) => {
-                write!(out, "{} comes at {}", containerpilot_config::kinds::signal_name(*signal), time(*at))
+                write!(out, "{} arrives at {}", containerpilot_config::kinds::signal_name(*signal), time(*at))
             }
             Self::Maintenance(from, to) => {
-                write!(out, "there is maintenance from {} to {}", time(*from), time(*to))
+                write!(out, "maintenance mode lasts from {} to {}", time(*from), time(*to))
             }
             Self::Fails(job, true) => write!(out, "{job} fails every time"),
             Self::Fails(job, false) => write!(out, "{job} fails the first time"),
@@ -280,12 +281,12 @@ impl fmt::Display for Fault {
             Self::Unhealthy(job, from, to) => {
                 write!(out, "{job} is unhealthy from {} to {}", time(*from), time(*to))
             }
-            Self::NeverSeen(watch) => write!(out, "watch.{watch} never sees anything"),
+            Self::NeverSeen(watch) => write!(out, "watch.{watch} never sees an instance"),
             Self::Vanishes(watch, from, to) => {
-                write!(out, "watch.{watch} sees nothing from {} to {}", time(*from), time(*to))
+                write!(out, "watch.{watch} sees no instance from {} to {}", time(*from), time(*to))
             }
             Self::CatalogAway(from, to) => {
-                write!(out, "the catalog is away from {} to {}", time(*from), time(*to))
+                write!(out, "the catalog is unreachable from {} to {}", time(*from), time(*to))
             }
         }
     }

@@ -1,4 +1,4 @@
-//! From a user's file to a scenario: everything that is wrong with it, at once, each with its place.
+//! Turns a user's file into a scenario. Reports all errors at once, each with its place.
 
 mod expected;
 
@@ -22,20 +22,20 @@ use crate::scenario::{
 };
 use crate::world::script::Span;
 
-/// A scenario whose names have not been looked up yet.
+/// A scenario whose names have not been resolved yet.
 #[derive(Clone, Debug)]
 pub struct Draft {
     plain: Plain<ScenarioFields>,
 }
 
 impl Draft {
-    /// Reads a file.
+    /// Parses a file.
     #[must_use]
     pub fn read(input: Input) -> Self {
         Self { plain: read_plain(input) }
     }
 
-    /// The paths of the configurations that it reloads to, as they are written.
+    /// The paths of the configurations that it reloads, as written.
     #[must_use]
     pub fn reloads(&self) -> Vec<String> {
         let happens = self.plain.fields.iter().filter_map(|fields| fields.happens.as_ref());
@@ -46,10 +46,11 @@ impl Draft {
         paths
     }
 
-    /// Looks up names in the configuration and in those it reloads to, by path; of one that cannot be loaded, why.
+    /// Resolves names in the configuration and in those it reloads. `others` has the latter by path, or why they cannot be
+    /// loaded.
     ///
     /// # Errors
-    /// Everything that is wrong.
+    /// All errors.
     pub fn scenario(
         self,
         plan: &Plan,
@@ -101,16 +102,16 @@ impl Reader<'_> {
             if let Some((name, script)) = self.script(script)
                 && scenario.jobs.insert(name.value.clone(), script).is_some()
             {
-                let message = format!("the job `{}` has a script already", name.value);
-                self.error(name.place, message, "write everything about a job in one place");
+                let message = format!("duplicate script for job `{}`", name.value);
+                self.error(name.place, message, "put everything about a job into one script");
             }
         }
         for watch in each(&fields.watches) {
             if let Some((name, observations)) = self.watch(watch)
                 && scenario.watches.insert(name.value.clone(), observations).is_some()
             {
-                let message = format!("the watch `{}` has a script already", name.value);
-                self.error(name.place, message, "write everything about a watch in one place");
+                let message = format!("duplicate script for watch `{}`", name.value);
+                self.error(name.place, message, "put everything about a watch into one script");
             }
         }
         if let Some(catalog) = &fields.catalog {
@@ -122,11 +123,11 @@ impl Reader<'_> {
         scenario
     }
 
-    /// A time since the beginning, or a length of time.
+    /// A time since the start, or a duration.
     fn time(&mut self, given: &Option<Given<i64>>) -> Option<Duration> {
         let given = given.as_ref()?;
         if given.value < 0 {
-            self.error(given.place, "a time cannot be before the beginning", "write it without the minus");
+            self.error(given.place, "times must not be negative", "remove the minus sign");
         }
         Some(span_of(given.value))
     }
@@ -144,19 +145,23 @@ impl Reader<'_> {
         if let (Some(end), Some(to)) = (span.to, to)
             && end <= span.from
         {
-            self.error(to.place, "`to` must be later than `from`", "both count from the beginning");
+            self.error(
+                to.place,
+                "`to` must be later than `from`",
+                "both count from the start of the simulation",
+            );
         }
         span
     }
 
-    /// Something that must be there.
+    /// Reports a missing key.
     fn required<'f, T>(
         &mut self,
         field: &'f Option<Given<T>>,
         section: Place,
         key: &str,
     ) -> Option<&'f Given<T>> {
-        // What is wrong with it, or how it is misspelt, was said already, where it stands.
+        // An error in its value, or a misspelt key, has been reported already.
         let quoted = format!("`{key}`");
         let told = self.problems.iter().any(|problem| {
             problem.severity == Severity::Error
@@ -191,12 +196,12 @@ impl Reader<'_> {
         let (exec, health) =
             (jobs.iter().any(|job| job.exec.is_some()), jobs.iter().any(|job| job.health.is_some()));
         if let Some(runs) = fields.runs.as_ref().filter(|_| !exec) {
-            let message = format!("`{}` runs nothing: it has no `exec`", name.value);
-            self.error(runs.key, message, "say with `checks` how its checks answer");
+            let message = format!("`{}` has no `exec`, so it has no runs", name.value);
+            self.error(runs.key, message, "use `checks` to set the results of its checks");
         }
         if let Some(checks) = fields.checks.as_ref().filter(|_| !health) {
             let message = format!("`{}` has no `health`, so it is never checked", name.value);
-            self.error(checks.key, message, "remove it, or give the job a `health`");
+            self.error(checks.key, message, "remove this, or add `health` to the job");
         }
         Some((name, JobScript { runs, checks }))
     }
@@ -204,8 +209,8 @@ impl Reader<'_> {
     fn run(&mut self, fields: &RunFields) -> RunScript {
         let exit = small(&fields.exit).filter(|_| fields.exit.as_ref().is_some_and(|exit| exit.written));
         if let (Some(signal), Some(_)) = (&fields.signal, exit) {
-            let help = "a program exits with a code or is ended by a signal: keep one of them";
-            self.error(signal.key, "`signal` cannot stand beside `exit`", help);
+            let help = "a program exits with a code or is killed by a signal; keep one of them";
+            self.error(signal.key, "`signal` and `exit` cannot be combined", help);
         }
         if let Some(fails) = &fields.fails {
             let others = [
@@ -214,8 +219,8 @@ impl Reader<'_> {
                 exit.and(fields.exit.as_ref()).map(|given| given.key),
             ];
             if others.into_iter().flatten().next().is_some() {
-                let help = "a program that cannot be started neither lasts nor exits: keep one of them";
-                self.error(fails.key, "`fails` cannot stand beside `lasts`, `exit` and `signal`", help);
+                let help = "a program that fails to start does not run; keep one of them";
+                self.error(fails.key, "`fails` cannot be combined with `lasts`, `exit` or `signal`", help);
             }
         }
         let status = fields.signal.as_ref().map(|signal| ExitStatus::Signal(signal.value));
@@ -239,7 +244,7 @@ impl Reader<'_> {
                 let help = if names.is_empty() {
                     String::new()
                 } else {
-                    format!("its checks are called {}", alternatives(&names))
+                    format!("its checks are {}", alternatives(&names))
                 };
                 self.error(check.place, format!("`{job}` has no check `{}`", check.value), help);
             }
@@ -280,9 +285,8 @@ impl Reader<'_> {
 
     fn catalog(&mut self, fields: &CatalogFields, scenario: &mut Scenario) {
         if !self.plans.iter().any(|plan| matches!(plan.catalog, Catalog::Consul(_))) {
-            let message =
-                "the configuration has no Consul: its catalog is a part of the supervisor, and never away";
-            self.error(fields.place, message, "remove it, or give the configuration a `consul`");
+            let message = "the configuration does not use Consul; the embedded catalog is never unreachable";
+            self.error(fields.place, message, "remove this, or set `consul` in the configuration");
         }
         scenario.away = several(&fields.away).map(|away| self.span(&away.from, &away.to)).collect();
         for forget in several(&fields.forgets) {
@@ -309,15 +313,15 @@ impl Reader<'_> {
         if let Some(on) = &fields.maintenance {
             found.push((on.key, Some(Action::Maintenance(on.value))));
         }
-        let orders = [
+        let job_actions = [
             (&fields.start, JobAction::Start),
             (&fields.stop, JobAction::Stop),
             (&fields.restart, JobAction::Restart),
         ];
-        for (name, order) in orders {
+        for (name, action) in job_actions {
             if let Some(name) = name {
-                let own = self.job(name).is_some() && self.is_own(name);
-                found.push((name.key, (!own).then(|| Action::Job(order, name.value.clone()))));
+                let internal = self.job(name).is_some() && self.is_internal(name);
+                found.push((name.key, (!internal).then(|| Action::Job(action, name.value.clone()))));
             }
         }
         match (&fields.send, &fields.to) {
@@ -329,12 +333,12 @@ impl Reader<'_> {
                 self.error(
                     send.key,
                     "`send` needs `to`",
-                    "name the job that the signal goes to, or write `signal`",
+                    "name the job that receives the signal, or use `signal` to signal the supervisor",
                 );
                 found.push((send.key, None));
             }
             (None, Some(to)) => {
-                self.error(to.key, "`to` needs `send`", "name the signal that is sent");
+                self.error(to.key, "`to` needs `send`", "set the signal to send");
                 found.push((to.key, None));
             }
             (None, None) => {}
@@ -351,17 +355,17 @@ impl Reader<'_> {
             };
             found.push((path.key, plan));
         }
-        let choice = "`signal`, `maintenance`, `start`, `stop`, `restart`, `send` and `reload`";
+        let choice = "`signal`, `maintenance`, `start`, `stop`, `restart`, `send` or `reload`";
         match found.as_slice() {
             [] if !self.has_errors_in(fields.place) => {
-                self.error(fields.place, "nothing happens here", format!("write one of {choice}"));
+                self.error(fields.place, "this entry does nothing", format!("set one of {choice}"));
             }
             [_, (second, _), ..] => {
                 let second = *second;
                 self.error(
                     second,
-                    "only one thing can happen here",
-                    format!("write one of {choice}, and the other by itself"),
+                    "an entry can do only one thing",
+                    format!("set one of {choice}; put the other into an entry of its own"),
                 );
             }
             _ => {}
@@ -370,12 +374,16 @@ impl Reader<'_> {
         Some((at?, action?))
     }
 
-    /// What the supervisor would not do by hand.
-    fn is_own(&mut self, name: &Given<String>) -> bool {
+    /// Reports a job that cannot be controlled by hand.
+    fn is_internal(&mut self, name: &Given<String>) -> bool {
         let own = self.plans.iter().flat_map(|plan| &plan.jobs).filter(|job| job.name == name.value);
         let own = own.into_iter().all(|job| job.role == Role::Telemetry);
         if own {
-            self.error(name.place, format!("`{}` is the supervisor's own", name.value), "name another job");
+            self.error(
+                name.place,
+                format!("`{}` is an internal job of the supervisor", name.value),
+                "name another job",
+            );
         }
         own
     }

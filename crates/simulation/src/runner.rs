@@ -130,7 +130,7 @@ impl Runner<'_> {
                     }
                 }
                 _ if !asked => {
-                    // What is due at the very end is not seen any more.
+                    // Items that are due at the very end do not happen any more.
                     self.world.wait(Time::from_nanos(end.as_nanos().saturating_sub(1)));
                     self.step(Input::Tick);
                     self.view_all(end);
@@ -252,7 +252,7 @@ impl Runner<'_> {
         if let Input::CheckDone { check, result } = &input {
             self.checked(*check, result);
         }
-        // What the world did at this moment is the cause of what has no other.
+        // A request at this instant is the cause of everything that has no other cause.
         let asked = self.run.entries.last().filter(|entry| entry.at == at && entry.what == What::Asked);
         let origin = if self.run.entries.len() > before || asked.is_some() {
             self.run.entries.len().checked_sub(1)
@@ -311,13 +311,12 @@ impl Runner<'_> {
         news
     }
 
-    /// The place of an event's entry.
+    /// The index of an event's entry.
     fn place(&self, event: EventId) -> Option<usize> {
         let nth = usize::try_from(event.0).ok()?.checked_sub(1)?;
         self.places.get(nth).copied().filter(|place| *place != usize::MAX)
     }
 
-    /// Writes events down.
     fn write_events(&mut self, news: &[JournalEvent], mut origin: Option<usize>) {
         for event in news {
             let name = match event.origin {
@@ -325,7 +324,7 @@ impl Runner<'_> {
                 origin => self.core.origin_name(origin),
             };
             let cause = match event.cause {
-                // What a process does, it does because it was started.
+                // A process exits or becomes healthy because it was started.
                 _ if is_own(event.code) && origin.is_none() => self.starts.get(&*name).copied(),
                 Some(cause) => self.place(cause),
                 None => origin,
@@ -333,10 +332,10 @@ impl Runner<'_> {
             let note = event.exit.map(exit_note).unwrap_or_default();
             let place = self.write(&name, What::Event(event.code), cause, note);
             if event.code == Code::Shutdown {
-                // What is stopped in the same moment is stopped for that.
+                // What stops at the same instant stops because of the shutdown.
                 origin = Some(place);
             }
-            // Numbers of events have no gaps, but a journal forgets.
+            // The numbers of events have no gaps, but the journal drops old events.
             let nth = usize::try_from(event.id.0).unwrap_or(usize::MAX).saturating_sub(1);
             while self.places.len() < nth {
                 self.places.push(usize::MAX);
@@ -346,7 +345,7 @@ impl Runner<'_> {
         }
     }
 
-    /// A process is wanted: what led to that is known now.
+    /// Remembers the cause of a run.
     fn spawned(&mut self, job: JobIx, run: RunId) {
         let Some(planned) = self.plan.jobs.get(job.index()) else { return };
         let name = planned.name.clone();
@@ -368,7 +367,7 @@ impl Runner<'_> {
         history.runs += 1;
         let nth = history.runs;
         let note = match (by_hand, restarts, cause) {
-            (_, restarts @ 1.., _) if periodic => format!("turn {}", restarts + 1),
+            (_, restarts @ 1.., _) if periodic => format!("tick {}", restarts + 1),
             (_, restarts @ 1.., _) => format!("restart {restarts}"),
             (true, _, _) => "by hand".to_owned(),
             (_, _, None) if nth > 1 => format!("run {nth}"),
@@ -378,7 +377,7 @@ impl Runner<'_> {
         self.starts.insert(name.to_string(), place);
     }
 
-    /// The first of several failed checks of a job is worth a line.
+    /// Writes the first of several failed checks of a job.
     fn checked(&mut self, check: CheckRun, result: &Result<(), String>) {
         let Some(name) = self.checks.remove(&check) else { return };
         match result {
@@ -405,7 +404,7 @@ impl Runner<'_> {
                 }
             }
             Effect::CancelCheck { run } => {
-                // One that has used up its time has failed; one that is not wanted any more has not.
+                // A check that timed out has failed; one that is not needed any more has not.
                 let job = self.checks.get(run).and_then(|name| self.core.job_named(name));
                 let wanted = job.map(|job| self.core.status(job)).is_some_and(|status| status.aim == Aim::Up);
                 if !wanted || self.core.maintenance() {
@@ -427,7 +426,7 @@ impl Runner<'_> {
             Effect::Reply { answer, .. } => {
                 let told = match answer {
                     Answer::Updated(true) => return,
-                    Answer::Updated(false) => "it is so already".to_owned(),
+                    Answer::Updated(false) => "no change".to_owned(),
                     Answer::Done(words) => words.clone(),
                     Answer::Refused(why) => format!("refused: {why}"),
                     Answer::Reloaded(changes) => {
@@ -444,7 +443,7 @@ impl Runner<'_> {
                         return;
                     }
                 };
-                // It stands beside what was asked, in the same moment.
+                // The answer is shown with the request of the same instant.
                 let now = self.world.now();
                 let asked = self.run.entries.iter_mut().rev().take_while(|entry| entry.at == now);
                 if let Some(asked) = asked.into_iter().find(|entry| entry.what == What::Asked) {
@@ -487,7 +486,7 @@ impl Runner<'_> {
         View { word: status.word(), healthy: status.healthy, ending: status.ending, sentences }
     }
 
-    /// Looks at the jobs that somebody wants to see at this moment.
+    /// Records the state of jobs that expectations must see at this instant.
     fn probe(&mut self) {
         let now = self.world.now();
         for (at, name) in &self.probes {
@@ -514,19 +513,19 @@ impl Runner<'_> {
     }
 }
 
-/// Whether an event is the doing of a job's own process.
+/// Whether an event is caused by the job's own process.
 fn is_own(code: Code) -> bool {
     matches!(code, Code::ExitSuccess | Code::ExitFailed | Code::Healthy | Code::Unhealthy)
 }
 
 fn purpose_of(purpose: Purpose) -> &'static str {
     match purpose {
-        Purpose::Stop => "it is to stop",
-        Purpose::Replace => "it is unhealthy, and is replaced",
-        Purpose::Timeout => "its time is over",
-        Purpose::KillAfterTimeout => "it has not ended",
-        Purpose::Everything => "everything is killed",
+        Purpose::Stop => "stopping",
+        Purpose::Replace => "unhealthy, restarting",
+        Purpose::Timeout => "timed out",
+        Purpose::KillAfterTimeout => "did not exit in time",
+        Purpose::Everything => "killing all jobs",
         Purpose::ByHand => "by hand",
-        Purpose::PassedOn => "it is passed on",
+        Purpose::PassedOn => "passed on",
     }
 }

@@ -56,7 +56,11 @@ pub(super) fn slots<S: Script>(plan: &Plan, script: &S) -> Vec<CatalogSlot> {
         job.service.as_ref()?;
         Some(FakeAgent::new(settings(job), script.agent(plan, JobIx::at(nth))?))
     };
-    plan.jobs.iter().enumerate().map(|job| CatalogSlot { agent: agent(job), status: None, called: 0 }).collect()
+    plan.jobs
+        .iter()
+        .enumerate()
+        .map(|job| CatalogSlot { agent: agent(job), status: None, called: 0 })
+        .collect()
 }
 
 impl<S: Script> World<S> {

@@ -4,30 +4,30 @@ use containerpilot_simulation::runner::simulate;
 
 use crate::support::{CONSUL, WEB, millis, plan, reloading, run, times};
 
-fn web(run: &str) -> containerpilot_simulation::timeline::SimulationRun {
-    run(WEB, &format!("{{ jobs: [{{ name: 'web', {run} }}] }}"))
+fn web(script: &str) -> containerpilot_simulation::timeline::SimulationRun {
+    run(WEB, &format!("{{ jobs: [{{ name: 'web', {script} }}] }}"))
 }
 
 #[test]
-fn x4_until_says_when_everything_is_stopped() {
+fn x4_until_is_when_the_supervisor_is_stopped() {
     assert_eq!(times(&run(WEB, "{ until: '10m' }"), "shutdown"), [600_000]);
 }
 
 #[test]
-fn x4_the_end_comes_after_everything_that_the_scenario_names() {
+fn x4_the_default_end_is_after_the_latest_time_in_the_scenario() {
     let run = run(WEB, "{ happens: [{ at: '2m', maintenance: true }] }");
     assert_eq!(times(&run, "shutdown"), [150_000]);
 }
 
 #[test]
-fn x4_runs_are_the_first_the_second_and_then_the_rest() {
+fn x4_runs_are_used_in_order_and_the_last_is_repeated() {
     let run = web("runs: [{ lasts: 20 }, { lasts: 2 }, { lasts: 15 }]");
-    // The run of two seconds is followed by W8's first delay.
+    // After the run of two seconds comes the first delay of W8.
     assert_eq!(times(&run, "web starts"), [1_000, 21_000, 23_100, 38_100, 53_100]);
 }
 
 #[test]
-fn x4_exit_and_signal_say_how_a_run_ends() {
+fn x4_exit_and_signal_set_how_a_run_exits() {
     let run = web("runs: [{ lasts: 20, exit: 3 }, { lasts: 5, signal: 'SEGV' }, {}]");
     let ends: Vec<String> =
         run.entries.iter().filter(|e| e.name() == "web exitFailed").map(|e| e.note.clone()).collect();
@@ -35,7 +35,7 @@ fn x4_exit_and_signal_say_how_a_run_ends() {
 }
 
 #[test]
-fn x4_a_run_that_is_said_to_fail_does_not_run_for_ever() {
+fn x4_a_run_with_an_exit_code_does_exit() {
     assert_eq!(times(&web("runs: [{ exit: 1 }, {}]"), "web exitFailed").first(), Some(&2_000));
 }
 
@@ -50,18 +50,18 @@ fn x4_p3_a_program_that_fails_to_start_is_a_failed_exit_with_a_shells_code() {
 }
 
 #[test]
-fn x4_starts_in_says_when_the_process_is_there() {
+fn x4_starts_in_delays_the_start() {
     assert_eq!(times(&web("runs: { startsIn: '2s' }"), "web starts"), [3_000]);
 }
 
 #[test]
-fn x4_stops_in_and_stop_exit_say_how_it_obeys() {
+fn x4_stops_in_and_stop_exit_set_how_it_reacts_to_a_stop() {
     let run = web("runs: { stopsIn: '3s', stopExit: 0 }");
     assert_eq!(times(&run, "web exitSuccess"), [64_000]);
 }
 
 #[test]
-fn x4_s4_a_program_that_never_obeys_is_killed_when_the_stop_time_is_over() {
+fn x4_s4_a_program_that_ignores_sigterm_is_killed_when_the_stop_timeout_passes() {
     let run = web("runs: { stopsIn: 'never' }");
     assert_eq!(times(&run, "web killed"), [65_000]);
     assert_eq!(run.killed.len(), 1);
@@ -75,7 +75,7 @@ fn x4_healthy_after_counts_from_the_start_of_the_run() {
 }
 
 #[test]
-fn x4_checks_answer_as_they_are_told_for_a_while() {
+fn x4_checks_sets_the_results_of_checks_for_a_while() {
     let run = web("checks: { from: '20s', to: '29s' }");
     assert_eq!(times(&run, "web unhealthy"), [21_010, 26_010, 61_100]);
     assert_eq!(times(&run, "web healthy"), [1_010, 31_010]);
@@ -83,24 +83,24 @@ fn x4_checks_answer_as_they_are_told_for_a_while() {
 }
 
 #[test]
-fn x4_p5_a_check_that_hangs_is_cut_short_by_its_timeout() {
+fn x4_p5_a_check_that_hangs_is_canceled_at_its_timeout() {
     let run = web("checks: { check: 'alive', from: '20s', to: '22s', answer: 'hang' }");
     assert_eq!(times(&run, "web unhealthy").first(), Some(&26_000));
 }
 
 #[test]
-fn x4_a_check_takes_as_long_as_it_is_told() {
+fn x4_takes_sets_how_long_a_check_takes() {
     assert_eq!(times(&web("checks: { answer: 'pass', takes: '2s' }"), "web healthy"), [3_000]);
 }
 
 #[test]
-fn x4_of_several_answers_the_last_one_that_fits_counts() {
+fn x4_the_last_check_result_that_applies_counts() {
     let run = web("checks: [{ answer: 'fail' }, { from: '10s', answer: 'pass' }]");
     assert!(times(&run, "web healthy").first().is_some_and(|at| *at >= 10_000));
 }
 
 #[test]
-fn x4_e6_watches_see_what_they_are_told_and_when() {
+fn x4_e6_sees_sets_what_a_watch_sees() {
     let text = "{ watches: [{ name: 'db', sees: [{ at: 5, instances: 2 }, { at: 8, instances: 2, others: true }, { at: 9, instances: 0 }] }] }";
     let run = run(CONSUL, text);
     assert_eq!(times(&run, "watch.db changed"), [5_000, 8_000, 9_000]);
@@ -118,7 +118,7 @@ fn x4_signals_reach_the_supervisor_and_a_second_one_kills() {
 }
 
 #[test]
-fn x4_w3_a_hangup_runs_the_job_that_waits_for_it() {
+fn x4_w3_sighup_starts_the_job_that_waits_for_it() {
     let text =
         r#"{ jobs: [{ name: "a", exec: "a" }, { name: "h", exec: "h", when: { source: "SIGHUP" } }] }"#;
     let run = run(text, "{ happens: [{ at: 3, signal: 'HUP' }] }");
@@ -126,7 +126,7 @@ fn x4_w3_a_hangup_runs_the_job_that_waits_for_it() {
 }
 
 #[test]
-fn x4_r1_a_hangup_that_nobody_waits_for_reads_the_configuration_again() {
+fn x4_r1_sighup_reloads_the_configuration_if_no_job_waits_for_it() {
     let run = run(WEB, "{ happens: [{ at: 3, signal: 'HUP' }] }");
     assert_eq!(times(&run, "reloaded"), [3_000]);
     assert_eq!(times(&run, "web starts"), [1_000]);
@@ -146,14 +146,14 @@ fn x4_x2_jobs_are_started_stopped_restarted_and_signalled_by_hand() {
         { at: 5, start: 'web' }, { at: 10, send: 'USR1', to: 'web' }, { at: 20, restart: 'web' }, { at: 30, stop: 'web' }] }";
     let run = run(WEB, text);
     assert_eq!(times(&run, "web gets SIGUSR1"), [10_000]);
-    // Its program ends at SIGUSR1, as one does that has no handler, and is restarted at once.
+    // A program without a handler is killed by SIGUSR1, and is restarted at once.
     assert_eq!(times(&run, "web starts"), [5_000, 10_100, 21_100]);
     assert_eq!(times(&run, "web stopped"), [21_100, 31_100]);
     assert_eq!(run.last.get("web").unwrap().word, "stopped");
 }
 
 #[test]
-fn x4_r3_a_reload_stops_and_starts_what_has_changed_and_keeps_the_rest() {
+fn x4_r3_a_reload_restarts_changed_jobs_and_keeps_the_others() {
     let new = WEB
         .replace("interval: 5", "interval: 4")
         .replace("\"greet\", exec: \"greet\"", "\"greet2\", exec: \"greet\"");
@@ -167,7 +167,7 @@ fn x4_r3_a_reload_stops_and_starts_what_has_changed_and_keeps_the_rest() {
 }
 
 #[test]
-fn x4_d5_a_catalog_that_is_away_delays_no_job_and_is_told_when_it_is_back() {
+fn x4_d5_an_unreachable_catalog_delays_no_job_and_is_updated_afterwards() {
     let run = run(CONSUL, "{ catalog: { away: { to: '20s' } } }");
     assert_eq!(times(&run, "web healthy"), [10]);
     let advertised = times(&run, "web advertised");
@@ -176,15 +176,15 @@ fn x4_d5_a_catalog_that_is_away_delays_no_job_and_is_told_when_it_is_back() {
 }
 
 #[test]
-fn x4_h6_a_service_that_cannot_be_heard_of_for_its_ttl_turns_critical() {
+fn x4_h6_a_service_without_heartbeats_becomes_critical_after_its_ttl() {
     let run = run(CONSUL, "{ catalog: { away: { from: '12s', to: '60s' } } }");
     assert_eq!(times(&run, "web advertised as critical").len(), 1);
-    // Its watch keeps its last answer as long as the catalog is away (D7).
+    // Its watch keeps the last answer while the catalog is unreachable (D7).
     assert!(times(&run, "watch.web unhealthy").iter().all(|at| *at >= 60_000));
 }
 
 #[test]
-fn x4_d5_a_service_that_was_forgotten_is_registered_again_at_its_next_heartbeat() {
+fn x4_d5_a_lost_service_is_registered_again_at_its_next_heartbeat() {
     let run = run(CONSUL, "{ catalog: { forgets: { at: '12s', job: 'web' } } }");
     assert_eq!(times(&run, "web forgotten"), [12_000]);
     let again = times(&run, "web advertised");
@@ -192,7 +192,7 @@ fn x4_d5_a_service_that_was_forgotten_is_registered_again_at_its_next_heartbeat(
 }
 
 #[test]
-fn x4_every_start_knows_what_led_to_it() {
+fn x4_every_start_has_its_cause() {
     let run = run(WEB, "{}");
     let start = run.entries.iter().find(|entry| entry.name() == "greet starts").unwrap();
     let mut chain = Vec::new();
