@@ -1,10 +1,10 @@
-//! Scenarios made up from a number.
+//! Random scenarios.
 //!
-//! Times are mostly taken from a few round ones, so that things happen in the same instant far more often than they
-//! would by rng; most plans are small, because most defects need few jobs and many orders.
+//! Most times are taken from a few round ones, so that items often happen at the same instant. Most plans are small,
+//! because most defects need few jobs and many orders.
 
+mod actions;
 mod jobs;
-mod outside;
 mod plain;
 mod scripts;
 mod versions;
@@ -15,7 +15,7 @@ use containerpilot_core::plan::{
     AtEnd, Catalog, Format, Job, Level, Logging, Output, Plan, Restarts, Role, Watch,
 };
 
-use self::jobs::Maker;
+use self::jobs::JobGenerator;
 pub use self::plain::{at_startup, consul, plain_job, plain_plan, service};
 use self::plain::{command, make_coprocess, make_sensor, telemetry_job};
 use crate::scenario::{Action, JobScript, Scenario, Version};
@@ -27,29 +27,29 @@ const SPAN: [u64; 6] = [10, 50, 100, 200, 500, 1_000];
 const NAMES: [&str; 12] =
     ["main", "db", "app", "web", "cron", "backup", "log", "queue", "proxy", "sync", "mail", "cache"];
 
-/// A scenario that belongs to a seed.
+/// The scenario of a seed.
 #[must_use]
 pub fn scenario(seed: u64) -> Scenario {
     let mut rng = Rng::from_seed(seed);
     let first = first_version(&mut rng);
     let plan = &first.plan;
-    let mut actions = outside::actions(&mut rng, &plan.watches);
+    let mut actions = actions::actions(&mut rng, &plan.watches);
     if plan.catalog == Catalog::Embedded {
-        // That answers by itself.
+        // The embedded catalog answers by itself.
         actions.retain(|(_, action)| !matches!(action, Action::Instances(..)));
     }
-    // What was thought of later has a rng of its own, so that an old seed still means the same schedule, and more.
-    let mut aside = Rng::from_seed(mix(seed));
+    // Later additions have a generator of their own, so that an old seed still gives the same schedule, and more.
+    let mut more_rng = Rng::from_seed(mix(seed));
     let mut versions = vec![first];
     if !versions[0].plan.pass_signals {
-        actions.extend(outside::commands(&mut aside, versions[0].plan.jobs.len()));
-        let others = aside.pick(&[0, 0, 0, 1, 1, 2]);
+        actions.extend(actions::commands(&mut more_rng, versions[0].plan.jobs.len()));
+        let others = more_rng.pick(&[0, 0, 0, 1, 1, 2]);
         for _ in 0..others {
-            let from = aside.index(versions.len());
-            let other = versions::other(&mut aside, &versions[from]);
+            let from = more_rng.index(versions.len());
+            let other = versions::other(&mut more_rng, &versions[from]);
             versions.push(other);
         }
-        actions.extend(outside::reloads(&mut aside, versions.len()));
+        actions.extend(actions::reloads(&mut more_rng, versions.len()));
     }
     Scenario {
         versions,
@@ -72,8 +72,8 @@ fn first_version(rng: &mut Rng) -> Version {
     }
     let embedded = rng.percent(40);
     let watches = watches(rng, embedded, &names);
-    let mut maker = Maker { rng, names: &names, watches: &watches };
-    let mut jobs: Vec<Job> = names.iter().map(|name| maker.job(name)).collect();
+    let mut generator = JobGenerator { rng, names: &names, watches: &watches };
+    let mut jobs: Vec<Job> = names.iter().map(|name| generator.job(name)).collect();
     let main = rng.percent(8);
     let pass_signals = main && count == 1 && rng.percent(70);
     if main && let Some(job) = jobs.first_mut() {

@@ -94,7 +94,7 @@ impl Runner<'_> {
                 Some(next) if self.totals.steps < limit => self.take(next),
                 next => {
                     if next.is_none() {
-                        self.oracle.quiet(&self.core)?;
+                        self.oracle.check_idle(&self.core)?;
                     }
                     asked += 1;
                     last_asked = self.totals.steps;
@@ -127,7 +127,7 @@ impl Runner<'_> {
                 self.carry_out(effect)?;
             }
         }
-        self.oracle.at_the_end(&self.core)?;
+        self.oracle.check_end(&self.core)?;
         let now = self.world.now();
         for agent in self.world.agents() {
             agents::leave(agent, now).map_err(|what| self.oracle.violation("S6", what))?;

@@ -1,4 +1,4 @@
-//! What the simulation has found, each as the smallest case that shows it, by hand.
+//! Defects that random schedules have found, each as the smallest case by hand.
 
 use std::time::Duration;
 
@@ -10,18 +10,18 @@ use containerpilot_core::plan::{
     AtEnd, Check, Command, EventPattern, Health, Job, OnUnhealthy, Plan, Probe, Repeat, Restarts, Role,
     Signal, Status, Trigger, Watch,
 };
-use containerpilot_core::rules::command::{Answer, Command as Order, RequestId};
+use containerpilot_core::rules::command::{Answer, Command as ControlCommand, RequestId};
 use containerpilot_core::{Core, Phase, State, Time};
-use containerpilot_oracle::pid_of;
 use containerpilot_oracle::random::{consul, plain_job, plain_plan, service};
+use containerpilot_simulation::world::pid_of;
 
-/// A core, and the names of the events that it has sent.
-struct Bench {
+/// A core, and the time.
+struct TestCore {
     core: Core,
     now: u64,
 }
 
-impl Bench {
+impl TestCore {
     fn new(jobs: Vec<Job>) -> Self {
         Self::of(plain_plan(jobs))
     }
@@ -30,7 +30,7 @@ impl Bench {
         Self { core: Core::new(plan), now: 0 }
     }
 
-    /// An input, so many milliseconds after the beginning.
+    /// Steps the core with an input, so many milliseconds after the start.
     fn at(&mut self, now: u64, input: Input) -> Vec<Effect> {
         self.now = now;
         let mut effects = Vec::new();
@@ -110,10 +110,10 @@ fn exits(effects: &[Effect]) -> Option<u8> {
 }
 
 fn maintenance(on: bool) -> Input {
-    Input::Command { id: RequestId(1), command: Order::Maintenance(on) }
+    Input::Command { id: RequestId(1), command: ControlCommand::Maintenance(on) }
 }
 
-fn by_hand(command: Order) -> Input {
+fn by_hand(command: ControlCommand) -> Input {
     Input::Command { id: RequestId(1), command }
 }
 
@@ -124,12 +124,12 @@ fn coprocess(name: &str) -> Job {
 }
 
 /// A reload to the same plan.
-fn reload(bench: &Bench, id: u64) -> Input {
-    let command = Order::Reload(Box::new(bench.core.plan().clone()));
+fn reload(core: &TestCore, id: u64) -> Input {
+    let command = ControlCommand::Reload(Box::new(core.core.plan().clone()));
     Input::Command { id: RequestId(id), command }
 }
 
-/// How many were told that their reload is done, and how many that it is refused.
+/// How many reload requests were answered with success, and how many were refused.
 fn reload_answers(effects: &[Effect]) -> (usize, usize) {
     let count = |done: bool| {
         let fits = |answer: &Answer| match answer {
@@ -145,58 +145,58 @@ fn reload_answers(effects: &[Effect]) -> (usize, usize) {
 const TERM: Input = Input::Signal(Signal::TERM);
 
 #[test]
-fn p3_a_process_whose_end_is_told_late_is_neither_killed_nor_called_late() {
+fn p3_p5_a_process_whose_exit_is_reported_late_is_neither_killed_nor_timed_out() {
     let mut job = plain_job("a");
     job.timeout = Some(Duration::from_millis(100));
-    let mut bench = Bench::new(vec![job]);
-    bench.at(0, Input::Ready);
-    bench.started(1);
-    let effects = bench.exited(150, 1, 0);
+    let mut core = TestCore::new(vec![job]);
+    core.at(0, Input::Ready);
+    core.started(1);
+    let effects = core.exited(150, 1, 0);
     assert!(killed(&effects).is_empty());
-    assert_eq!(bench.count(Code::ExitSuccess), 1);
+    assert_eq!(core.count(Code::ExitSuccess), 1);
     assert_eq!(exits(&effects), Some(0));
 }
 
 #[test]
-fn p4_what_is_left_of_a_group_does_not_outlive_the_supervisor() {
-    let mut bench = Bench::new(vec![plain_job("a")]);
-    bench.at(0, Input::Ready);
-    bench.started(1);
-    let effects = bench.at(10, Input::Exited { run: RunId(1), status: ExitStatus::Code(0), orphans: true });
+fn p4_an_orphaned_process_group_does_not_outlive_the_supervisor() {
+    let mut core = TestCore::new(vec![plain_job("a")]);
+    core.at(0, Input::Ready);
+    core.started(1);
+    let effects = core.at(10, Input::Exited { run: RunId(1), status: ExitStatus::Code(0), orphans: true });
     assert!(effects.contains(&Effect::KillRemains { run: RunId(1) }));
     assert_eq!(exits(&effects), Some(0));
 }
 
 #[test]
-fn p5_w4_a_run_that_dies_slowly_is_killed_once_and_counts_one_turn() {
+fn p5_w4_a_run_that_dies_slowly_is_killed_once_and_counts_as_one_tick() {
     let mut job = with_trigger("a", Trigger::Interval(Duration::from_millis(100)));
     job.timeout = Some(Duration::from_millis(100));
     job.restarts = Restarts::Limited(4);
-    let mut bench = Bench::new(vec![job]);
-    bench.at(0, Input::Ready);
-    bench.started(1);
-    assert_eq!(killed(&bench.at(100, Input::Tick)), [9]);
-    assert!(killed(&bench.at(200, Input::Tick)).is_empty());
-    assert!(killed(&bench.at(300, Input::Tick)).is_empty());
-    assert_eq!(bench.core.status(JobIx(0)).restarts, 1);
-    assert_eq!(spawned(&bench.exited(310, 1, 137)), 1);
+    let mut core = TestCore::new(vec![job]);
+    core.at(0, Input::Ready);
+    core.started(1);
+    assert_eq!(killed(&core.at(100, Input::Tick)), [9]);
+    assert!(killed(&core.at(200, Input::Tick)).is_empty());
+    assert!(killed(&core.at(300, Input::Tick)).is_empty());
+    assert_eq!(core.core.status(JobIx(0)).restarts, 1);
+    assert_eq!(spawned(&core.exited(310, 1, 137)), 1);
 }
 
 #[test]
-fn p5_s4_what_was_killed_at_the_end_is_not_killed_again_for_its_time() {
+fn p5_s4_a_run_killed_by_the_shutdown_is_not_killed_again_at_its_timeout() {
     let mut job = plain_job("a");
     job.timeout = Some(Duration::from_millis(5_500));
-    let mut bench = Bench::new(vec![job]);
-    bench.at(0, Input::Ready);
-    bench.started(1);
-    assert_eq!(killed(&bench.at(10, TERM)), [15]);
-    assert_eq!(killed(&bench.at(5_010, Input::Tick)), [9]);
-    assert!(killed(&bench.at(5_600, Input::Tick)).is_empty());
-    assert_eq!(exits(&bench.at(7_010, Input::Tick)), Some(0));
+    let mut core = TestCore::new(vec![job]);
+    core.at(0, Input::Ready);
+    core.started(1);
+    assert_eq!(killed(&core.at(10, TERM)), [15]);
+    assert_eq!(killed(&core.at(5_010, Input::Tick)), [9]);
+    assert!(killed(&core.at(5_600, Input::Tick)).is_empty());
+    assert_eq!(exits(&core.at(7_010, Input::Tick)), Some(0));
 }
 
 #[test]
-fn e7_what_comes_before_the_startup_counts_after_it() {
+fn e7_inputs_before_the_startup_take_effect_after_it() {
     let source = Source::Watch("db".into());
     let trigger =
         Trigger::Event { event: EventPattern { source, code: Code::Healthy }, repeat: Repeat::Once };
@@ -208,328 +208,327 @@ fn e7_what_comes_before_the_startup_counts_after_it() {
         catalog: consul(),
         ..plain_plan(vec![with_trigger("a", trigger), reload])
     };
-    let mut bench = Bench::of(plan);
+    let mut core = TestCore::of(plan);
     let one = Instance { id: "db-1".into(), address: "10.0.0.1".into(), port: 5432 };
-    bench.at(0, Input::Instances { watch: WatchIx(0), instances: vec![one] });
-    bench.at(0, Input::Signal(Signal(1)));
-    assert_eq!(spawned(&bench.at(1, Input::Ready)), 2);
-    let codes: Vec<Code> = bench.core.journal().events().map(|event| event.code).collect();
+    core.at(0, Input::Instances { watch: WatchIx(0), instances: vec![one] });
+    core.at(0, Input::Signal(Signal(1)));
+    assert_eq!(spawned(&core.at(1, Input::Ready)), 2);
+    let codes: Vec<Code> = core.core.journal().events().map(|event| event.code).collect();
     assert_eq!(codes, [Code::Startup, Code::Changed, Code::Healthy, Code::Signal]);
 }
 
 #[test]
-fn d8_maintenance_before_the_startup_keeps_services_out() {
+fn d8_maintenance_before_the_startup_keeps_services_out_of_the_catalog() {
     let mut job = with_health(plain_job("a"), vec![check(exec())], OnUnhealthy::Report);
     job.service = Some(service("a", Some(Status::Passing)));
-    let mut bench = Bench::new(vec![job]);
-    bench.at(0, maintenance(true));
-    bench.at(1, Input::Ready);
-    assert_eq!(bench.count(Code::EnterMaintenance), 1);
-    assert!(bench.started(1).is_empty());
-    let effects = bench.at(2, maintenance(false));
+    let mut core = TestCore::new(vec![job]);
+    core.at(0, maintenance(true));
+    core.at(1, Input::Ready);
+    assert_eq!(core.count(Code::EnterMaintenance), 1);
+    assert!(core.started(1).is_empty());
+    let effects = core.at(2, maintenance(false));
     let present = Effect::Advertise { job: JobIx(0), wanted: Wanted::Present(Status::Passing) };
     assert!(effects.contains(&present));
 }
 
 #[test]
-fn w7_an_event_that_is_named_twice_runs_a_job_once() {
+fn w7_an_event_named_twice_runs_a_job_once() {
     let twice = vec![event("global", Code::Startup), event("global", Code::Startup)];
     let job = with_trigger("a", Trigger::Any { conditions: twice, repeat: Repeat::Each });
-    let mut bench = Bench::new(vec![job]);
-    bench.at(0, Input::Ready);
-    bench.started(1);
-    let effects = bench.exited(10, 1, 0);
+    let mut core = TestCore::new(vec![job]);
+    core.at(0, Input::Ready);
+    core.started(1);
+    let effects = core.exited(10, 1, 0);
     assert_eq!((spawned(&effects), exits(&effects)), (0, Some(0)));
 }
 
 #[test]
-fn w12_what_is_true_while_healthy_ends_before_anything_begins() {
+fn w12_unhealthy_resets_a_healthy_condition_before_the_trigger_is_evaluated() {
     let source = with_health(plain_job("a"), vec![check(exec())], OnUnhealthy::Report);
     let conditions = vec![event("a", Code::Unhealthy), event("a", Code::Healthy)];
     let waits = with_trigger("b", Trigger::All { conditions, repeat: Repeat::Once });
-    let mut bench = Bench::new(vec![source, waits]);
-    bench.at(0, Input::Ready);
-    bench.started(1);
-    bench.checked(10, 1, true);
-    bench.at(1_000, Input::Tick);
-    assert_eq!(spawned(&bench.checked(1_010, 2, false)), 0, "it is not healthy");
-    bench.at(2_000, Input::Tick);
-    assert_eq!(spawned(&bench.checked(2_010, 3, true)), 1, "it was unhealthy, and is healthy");
+    let mut core = TestCore::new(vec![source, waits]);
+    core.at(0, Input::Ready);
+    core.started(1);
+    core.checked(10, 1, true);
+    core.at(1_000, Input::Tick);
+    assert_eq!(spawned(&core.checked(1_010, 2, false)), 0, "it is not healthy");
+    core.at(2_000, Input::Tick);
+    assert_eq!(spawned(&core.checked(2_010, 3, true)), 1, "it was unhealthy and is healthy again");
 }
 
 #[test]
-fn w10_conditions_that_cannot_come_to_hold_again_complete_a_job() {
+fn w10_a_job_whose_conditions_cannot_hold_again_completes() {
     let conditions = vec![event("global", Code::Startup)];
     let job = with_trigger("a", Trigger::All { conditions, repeat: Repeat::Each });
-    let mut bench = Bench::new(vec![job]);
-    bench.at(0, Input::Ready);
-    bench.started(1);
-    assert_eq!(exits(&bench.exited(10, 1, 0)), Some(0));
+    let mut core = TestCore::new(vec![job]);
+    core.at(0, Input::Ready);
+    core.started(1);
+    assert_eq!(exits(&core.exited(10, 1, 0)), Some(0));
 }
 
 #[test]
-fn s2_a_process_that_was_stopped_before_it_was_there_does_not_enter_the_catalog() {
+fn s2_a_process_stopped_before_it_has_started_is_not_registered() {
     let mut job = with_health(plain_job("a"), vec![check(exec())], OnUnhealthy::Report);
     job.service = Some(service("a", Some(Status::Passing)));
-    let mut bench = Bench::new(vec![job]);
-    bench.at(0, Input::Ready);
-    bench.at(1, TERM);
-    let effects = bench.started(1);
+    let mut core = TestCore::new(vec![job]);
+    core.at(0, Input::Ready);
+    core.at(1, TERM);
+    let effects = core.started(1);
     assert_eq!(effects, [Effect::Kill { run: RunId(1), signal: Signal::TERM, purpose: Purpose::Stop }]);
 }
 
 #[test]
-fn s2_a_hook_that_has_a_hook_is_waited_for() {
+fn s2_a_job_waits_for_the_hook_of_its_hook() {
     let hook = when("hook", "a", Code::Stopping, Repeat::Once);
     let hooks_hook = when("hook2", "hook", Code::Stopping, Repeat::Once);
-    let mut bench = Bench::new(vec![plain_job("a"), hook, hooks_hook]);
-    bench.at(0, Input::Ready);
-    bench.started(1);
-    assert_eq!(spawned(&bench.at(10, TERM)), 1);
-    bench.started(2);
-    assert_eq!(spawned(&bench.exited(20, 2, 0)), 1);
-    bench.started(3);
-    assert_eq!(bench.state(1), State::Waiting);
-    assert!(killed(&bench.exited(30, 3, 0)).contains(&15), "only now");
-    assert_eq!(bench.state(1), State::Complete);
+    let mut core = TestCore::new(vec![plain_job("a"), hook, hooks_hook]);
+    core.at(0, Input::Ready);
+    core.started(1);
+    assert_eq!(spawned(&core.at(10, TERM)), 1);
+    core.started(2);
+    assert_eq!(spawned(&core.exited(20, 2, 0)), 1);
+    core.started(3);
+    assert_eq!(core.state(1), State::Waiting);
+    assert!(killed(&core.exited(30, 3, 0)).contains(&15), "only when the hook of the hook is done");
+    assert_eq!(core.state(1), State::Complete);
 }
 
 #[test]
-fn s4_jobs_that_wait_for_each_others_end_do_not_sit_the_time_out() {
+fn s4_hooks_that_wait_for_each_other_do_not_wait_for_the_stop_timeout() {
     let one = when("one", "two", Code::Stopping, Repeat::Once);
     let two = when("two", "one", Code::Stopping, Repeat::Once);
-    let mut bench = Bench::new(vec![plain_job("a"), one, two]);
-    bench.at(0, Input::Ready);
-    bench.started(1);
-    bench.at(10, TERM);
-    assert_eq!(spawned(&bench.exited(20, 1, 0)), 1, "the ring is opened");
-    bench.started(2);
-    assert_eq!(exits(&bench.exited(30, 2, 0)), Some(0));
+    let mut core = TestCore::new(vec![plain_job("a"), one, two]);
+    core.at(0, Input::Ready);
+    core.started(1);
+    core.at(10, TERM);
+    assert_eq!(spawned(&core.exited(20, 1, 0)), 1, "the cycle is broken");
+    core.started(2);
+    assert_eq!(exits(&core.exited(30, 2, 0)), Some(0));
 }
 
 #[test]
-fn s3_what_comes_for_the_end_while_a_hook_runs_is_not_lost() {
+fn s3_a_stop_event_while_a_hook_runs_is_not_lost() {
     let any = vec![event("a", Code::Stopping), event("b", Code::Stopping)];
     let hook = with_trigger("hook", Trigger::Any { conditions: any, repeat: Repeat::Each });
-    let mut bench = Bench::new(vec![plain_job("a"), plain_job("b"), hook]);
-    bench.at(0, Input::Ready);
-    bench.started(1);
-    bench.started(2);
-    assert_eq!(spawned(&bench.exited(10, 1, 0)), 1);
-    bench.started(3);
-    assert_eq!(spawned(&bench.at(20, TERM)), 0);
-    assert_eq!(spawned(&bench.exited(30, 3, 0)), 1, "for the stopping of b");
-    bench.started(4);
-    assert_eq!(killed(&bench.exited(40, 4, 0)), [15]);
-    assert_eq!(exits(&bench.exited(50, 2, 0)), Some(0));
+    let mut core = TestCore::new(vec![plain_job("a"), plain_job("b"), hook]);
+    core.at(0, Input::Ready);
+    core.started(1);
+    core.started(2);
+    assert_eq!(spawned(&core.exited(10, 1, 0)), 1);
+    core.started(3);
+    assert_eq!(spawned(&core.at(20, TERM)), 0);
+    assert_eq!(spawned(&core.exited(30, 3, 0)), 1, "for the stopping of b");
+    core.started(4);
+    assert_eq!(killed(&core.exited(40, 4, 0)), [15]);
+    assert_eq!(exits(&core.exited(50, 2, 0)), Some(0));
 }
 
 #[test]
-fn s3_a_job_that_only_advertises_does_not_begin_in_a_shutdown() {
+fn s3_a_job_without_a_program_does_not_start_during_a_shutdown() {
     let mut elsewhere = when("elsewhere", "global", Code::Shutdown, Repeat::Once);
     elsewhere.exec = None;
     elsewhere.service = Some(service("elsewhere", Some(Status::Passing)));
     let elsewhere = with_health(elsewhere, vec![check(exec())], OnUnhealthy::Report);
-    let mut bench = Bench::new(vec![plain_job("a"), elsewhere]);
-    bench.at(0, Input::Ready);
-    bench.started(1);
-    assert_eq!(killed(&bench.at(10, TERM)), [15]);
-    assert_eq!(bench.state(1), State::Complete);
-    assert_eq!(bench.count(Code::Healthy), 0);
+    let mut core = TestCore::new(vec![plain_job("a"), elsewhere]);
+    core.at(0, Input::Ready);
+    core.started(1);
+    assert_eq!(killed(&core.at(10, TERM)), [15]);
+    assert_eq!(core.state(1), State::Complete);
+    assert_eq!(core.count(Code::Healthy), 0);
 }
 
 #[test]
-fn s7_signals_before_the_process_is_there_are_all_passed_on_in_order() {
+fn s7_signals_before_the_process_has_started_are_passed_on_in_order() {
     let mut main = plain_job("main");
     main.role = Role::Main;
     (main.on_failure, main.on_success) = (AtEnd::Shutdown, AtEnd::Shutdown);
-    let mut bench = Bench::of(Plan { pass_signals: true, ..plain_plan(vec![main]) });
-    bench.at(0, Input::Signal(Signal(10)));
-    bench.at(1, Input::Ready);
-    bench.at(2, TERM);
-    bench.at(3, Input::Signal(Signal(1)));
-    assert_eq!(killed(&bench.started(1)), [10, 15, 1]);
-    let effects = bench
-        .at(4, Input::Exited { run: RunId(1), status: ExitStatus::Signal(Signal::TERM), orphans: false });
-    assert_eq!((exits(&effects), bench.core.phase()), (Some(143), Phase::Left));
+    let mut core = TestCore::of(Plan { pass_signals: true, ..plain_plan(vec![main]) });
+    core.at(0, Input::Signal(Signal(10)));
+    core.at(1, Input::Ready);
+    core.at(2, TERM);
+    core.at(3, Input::Signal(Signal(1)));
+    assert_eq!(killed(&core.started(1)), [10, 15, 1]);
+    let effects =
+        core.at(4, Input::Exited { run: RunId(1), status: ExitStatus::Signal(Signal::TERM), orphans: false });
+    assert_eq!((exits(&effects), core.core.phase()), (Some(143), Phase::Left));
 }
 
 #[test]
-fn h2_the_checks_of_a_new_run_know_nothing_of_the_run_before() {
+fn h2_a_new_run_starts_with_unknown_health() {
     let mut job = plain_job("a");
     job.restarts = Restarts::Unlimited;
     let job = with_health(job, vec![check(Probe::Running), check(exec())], OnUnhealthy::Report);
-    let mut bench = Bench::new(vec![job]);
-    bench.at(0, Input::Ready);
-    bench.started(1);
-    bench.checked(10, 1, true);
-    assert_eq!(bench.core.status(JobIx(0)).healthy, Some(true));
-    bench.exited(20, 1, 0);
-    bench.started(2);
-    assert_eq!(bench.core.status(JobIx(0)).healthy, None);
-    bench.checked(30, 2, true);
-    assert_eq!(bench.core.status(JobIx(0)).healthy, Some(true));
+    let mut core = TestCore::new(vec![job]);
+    core.at(0, Input::Ready);
+    core.started(1);
+    core.checked(10, 1, true);
+    assert_eq!(core.core.status(JobIx(0)).healthy, Some(true));
+    core.exited(20, 1, 0);
+    core.started(2);
+    assert_eq!(core.core.status(JobIx(0)).healthy, None);
+    core.checked(30, 2, true);
+    assert_eq!(core.core.status(JobIx(0)).healthy, Some(true));
 }
 
 #[test]
 fn h7_a_complete_job_without_a_process_is_not_healthy() {
     let mut elsewhere = plain_job("a");
     elsewhere.exec = None;
-    let mut bench = Bench::new(vec![with_health(elsewhere, vec![check(exec())], OnUnhealthy::Report)]);
-    bench.at(0, Input::Ready);
-    bench.checked(10, 1, true);
-    assert_eq!(exits(&bench.at(20, TERM)), Some(0));
-    assert_eq!(bench.core.status(JobIx(0)).healthy, None);
-    assert_eq!(bench.count(Code::Unhealthy), 1);
+    let mut core = TestCore::new(vec![with_health(elsewhere, vec![check(exec())], OnUnhealthy::Report)]);
+    core.at(0, Input::Ready);
+    core.checked(10, 1, true);
+    assert_eq!(exits(&core.at(20, TERM)), Some(0));
+    assert_eq!(core.core.status(JobIx(0)).healthy, None);
+    assert_eq!(core.count(Code::Unhealthy), 1);
 }
 
 #[test]
-fn h8_a_job_that_flaps_while_it_ends_is_asked_once_and_killed_in_time() {
+fn h8_a_job_that_flaps_while_it_stops_gets_one_sigterm_and_is_killed_in_time() {
     let mut job = plain_job("a");
     job.restarts = Restarts::Unlimited;
-    let mut bench = Bench::new(vec![with_health(job, vec![check(exec())], OnUnhealthy::Restart)]);
-    bench.at(0, Input::Ready);
-    bench.started(1);
-    bench.checked(0, 1, true);
+    let mut core = TestCore::new(vec![with_health(job, vec![check(exec())], OnUnhealthy::Restart)]);
+    core.at(0, Input::Ready);
+    core.started(1);
+    core.checked(0, 1, true);
     let mut signals = Vec::new();
     for (second, run) in (1..=12).zip(2..) {
-        signals.extend(
-            killed(&bench.at(second * 1_000, Input::Tick)).into_iter().map(|signal| (second, signal)),
-        );
+        signals
+            .extend(killed(&core.at(second * 1_000, Input::Tick)).into_iter().map(|signal| (second, signal)));
         let passes = second % 2 == 0;
         signals.extend(
-            killed(&bench.checked(second * 1_000, run, passes)).into_iter().map(|signal| (second, signal)),
+            killed(&core.checked(second * 1_000, run, passes)).into_iter().map(|signal| (second, signal)),
         );
     }
     assert_eq!(signals, [(1, 15), (6, 9)]);
 }
 
 #[test]
-fn w4_a_run_that_began_after_its_turn_was_due_has_not_met_it() {
+fn w4_a_run_that_started_after_a_missed_tick_is_not_killed_for_it() {
     let mut job = with_trigger("a", Trigger::Interval(Duration::from_millis(100)));
     job.timeout = Some(Duration::from_millis(100));
     job.restarts = Restarts::Unlimited;
-    let mut bench = Bench::new(vec![job]);
-    bench.at(0, Input::Ready);
-    bench.started(1);
-    bench.exited(10, 1, 0);
-    assert_eq!(spawned(&bench.at(100, Input::Tick)), 1);
-    let late = bench.at(250, Input::Started { run: RunId(2), pid: pid_of(RunId(2)) });
-    assert!(killed(&late).is_empty(), "the turn was due at 200, and it began at 250");
+    let mut core = TestCore::new(vec![job]);
+    core.at(0, Input::Ready);
+    core.started(1);
+    core.exited(10, 1, 0);
+    assert_eq!(spawned(&core.at(100, Input::Tick)), 1);
+    let late = core.at(250, Input::Started { run: RunId(2), pid: pid_of(RunId(2)) });
+    assert!(killed(&late).is_empty(), "the tick was due at 200 ms, and the run started at 250 ms");
 }
 
 #[test]
-fn w4_x2_a_turn_that_meets_a_run_started_by_hand_follows_it() {
+fn w4_x2_a_tick_during_a_manual_run_follows_that_run() {
     let mut job = with_trigger("a", Trigger::Interval(Duration::from_millis(100)));
     job.timeout = Some(Duration::from_millis(100));
     job.restarts = Restarts::Unlimited;
-    let mut bench = Bench::new(vec![job]);
-    bench.at(0, Input::Ready);
-    bench.started(1);
-    bench.exited(10, 1, 0);
-    let start = Input::Command { id: RequestId(1), command: Order::Start(JobIx(0)) };
-    assert_eq!(spawned(&bench.at(20, start)), 1);
-    bench.started(2);
-    assert_eq!(killed(&bench.at(100, Input::Tick)), [9]);
-    assert_eq!(spawned(&bench.exited(110, 2, 137)), 1);
+    let mut core = TestCore::new(vec![job]);
+    core.at(0, Input::Ready);
+    core.started(1);
+    core.exited(10, 1, 0);
+    let start = Input::Command { id: RequestId(1), command: ControlCommand::Start(JobIx(0)) };
+    assert_eq!(spawned(&core.at(20, start)), 1);
+    core.started(2);
+    assert_eq!(killed(&core.at(100, Input::Tick)), [9]);
+    assert_eq!(spawned(&core.exited(110, 2, 137)), 1);
 }
 
 #[test]
-fn d8_h7_maintenance_takes_no_word_from_a_job_that_leaves_already() {
+fn d8_h7_maintenance_does_not_suppress_unhealthy_of_a_stopping_job() {
     let mut job = with_health(plain_job("a"), vec![check(exec())], OnUnhealthy::Report);
     job.stop.drain = Duration::from_secs(1);
-    let mut bench = Bench::new(vec![job]);
-    bench.at(0, Input::Ready);
-    bench.started(1);
-    bench.checked(10, 1, true);
-    bench.at(20, Input::Command { id: RequestId(1), command: Order::Stop(JobIx(0)) });
-    bench.at(30, maintenance(true));
-    bench.exited(40, 1, 0);
-    assert_eq!(bench.count(Code::Unhealthy), 1);
+    let mut core = TestCore::new(vec![job]);
+    core.at(0, Input::Ready);
+    core.started(1);
+    core.checked(10, 1, true);
+    core.at(20, Input::Command { id: RequestId(1), command: ControlCommand::Stop(JobIx(0)) });
+    core.at(30, maintenance(true));
+    core.exited(40, 1, 0);
+    assert_eq!(core.count(Code::Unhealthy), 1);
 }
 
 #[test]
-fn x1_c6_whoever_waits_for_a_reload_is_told_when_everything_stops_instead() {
-    let mut bench = Bench::new(vec![plain_job("a"), coprocess("agent")]);
-    bench.at(0, Input::Ready);
-    bench.started(1);
-    bench.started(2);
-    let (first, second) = (reload(&bench, 1), reload(&bench, 2));
-    let effects = bench.at(10, first);
+fn x1_c6_pending_reloads_are_refused_when_the_supervisor_stops() {
+    let mut core = TestCore::new(vec![plain_job("a"), coprocess("agent")]);
+    core.at(0, Input::Ready);
+    core.started(1);
+    core.started(2);
+    let (first, second) = (reload(&core, 1), reload(&core, 2));
+    let effects = core.at(10, first);
     assert_eq!((killed(&effects), reload_answers(&effects)), (vec![15], (0, 0)));
-    assert_eq!(reload_answers(&bench.at(20, second)), (0, 0), "it ignores the signal");
-    assert_eq!(reload_answers(&bench.at(30, TERM)), (0, 2));
+    assert_eq!(reload_answers(&core.at(20, second)), (0, 0), "the coprocess ignores the signal");
+    assert_eq!(reload_answers(&core.at(30, TERM)), (0, 2));
 }
 
 #[test]
-fn r3_a_coprocess_that_does_not_drain_in_time_is_killed_for_the_reload() {
+fn r3_a_coprocess_that_drains_too_long_is_killed_for_the_reload() {
     let mut agent = coprocess("agent");
     agent.stop.drain = Duration::from_secs(60);
-    let mut bench = Bench::new(vec![plain_job("a"), agent]);
-    bench.at(0, Input::Ready);
-    bench.started(1);
-    bench.started(2);
-    let reload = reload(&bench, 1);
-    bench.at(10, reload);
-    assert!(killed(&bench.at(5_009, Input::Tick)).is_empty());
-    assert_eq!(killed(&bench.at(5_010, Input::Tick)), [9]);
-    let effects = bench.exited(5_020, 1, 137);
+    let mut core = TestCore::new(vec![plain_job("a"), agent]);
+    core.at(0, Input::Ready);
+    core.started(1);
+    core.started(2);
+    let reload = reload(&core, 1);
+    core.at(10, reload);
+    assert!(killed(&core.at(5_009, Input::Tick)).is_empty());
+    assert_eq!(killed(&core.at(5_010, Input::Tick)), [9]);
+    let effects = core.exited(5_020, 1, 137);
     assert_eq!((spawned(&effects), reload_answers(&effects)), (1, (1, 0)));
 }
 
 #[test]
-fn e3_who_has_given_up_hope_is_stopped_before_a_reload_gives_it_another() {
-    let hopeless = when("hopeless", "ghost", Code::Stopping, Repeat::Once);
-    let hook = when("hook", "hopeless", Code::Stopping, Repeat::Each);
-    let mut bench = Bench::new(vec![coprocess("agent"), hopeless, hook]);
-    bench.at(0, Input::Ready);
-    bench.started(1);
-    bench.started(2);
-    bench.exited(5, 1, 0);
-    let reload = reload(&bench, 1);
-    assert_eq!(reload_answers(&bench.at(10, reload)), (0, 0));
-    assert_eq!((bench.count(Code::Stopping), bench.count(Code::Stopped)), (2, 1), "its hook still runs");
-    let effects = bench.at(5_010, Input::Tick);
+fn e3_an_unreachable_job_stops_before_a_reload_starts_its_next_generation() {
+    let unreachable = when("unreachable", "missing", Code::Stopping, Repeat::Once);
+    let hook = when("hook", "unreachable", Code::Stopping, Repeat::Each);
+    let mut core = TestCore::new(vec![coprocess("agent"), unreachable, hook]);
+    core.at(0, Input::Ready);
+    core.started(1);
+    core.started(2);
+    core.exited(5, 1, 0);
+    let reload = reload(&core, 1);
+    assert_eq!(reload_answers(&core.at(10, reload)), (0, 0));
+    assert_eq!((core.count(Code::Stopping), core.count(Code::Stopped)), (2, 1), "its hook still runs");
+    let effects = core.at(5_010, Input::Tick);
     assert_eq!(reload_answers(&effects), (1, 0));
-    let codes: Vec<Code> = bench.core.journal().events().map(|event| event.code).skip(5).collect();
+    let codes: Vec<Code> = core.core.journal().events().map(|event| event.code).skip(5).collect();
     assert_eq!(codes[..3], [Code::Stopped, Code::Startup, Code::Stopping]);
 }
 
 #[test]
-fn s2_a_process_that_is_killed_as_soon_as_it_is_there_is_killed_once() {
-    let mut bench = Bench::new(vec![plain_job("a"), coprocess("agent")]);
-    bench.at(0, Input::Ready);
-    bench.started(2);
-    let reload = reload(&bench, 1);
-    bench.at(10, reload);
-    assert!(killed(&bench.at(5_010, Input::Tick)).is_empty(), "it is not there yet");
-    assert_eq!(killed(&bench.at(5_020, Input::Started { run: RunId(1), pid: pid_of(RunId(1)) })), [9]);
-    assert!(killed(&bench.at(60_000, Input::Tick)).is_empty());
+fn s2_a_process_killed_as_soon_as_it_has_started_is_killed_once() {
+    let mut core = TestCore::new(vec![plain_job("a"), coprocess("agent")]);
+    core.at(0, Input::Ready);
+    core.started(2);
+    let reload = reload(&core, 1);
+    core.at(10, reload);
+    assert!(killed(&core.at(5_010, Input::Tick)).is_empty(), "it has not started yet");
+    assert_eq!(killed(&core.at(5_020, Input::Started { run: RunId(1), pid: pid_of(RunId(1)) })), [9]);
+    assert!(killed(&core.at(60_000, Input::Tick)).is_empty());
 }
 
 #[test]
-fn r3_x2_what_a_reload_begins_anew_is_not_started_by_hand_before() {
-    let mut bench = Bench::new(vec![plain_job("a"), coprocess("agent"), coprocess("slow")]);
-    bench.at(0, Input::Ready);
+fn r3_x2_a_manual_restart_waits_for_the_reload_that_restarts_the_job() {
+    let mut core = TestCore::new(vec![plain_job("a"), coprocess("agent"), coprocess("slow")]);
+    core.at(0, Input::Ready);
     for run in 1..=3 {
-        bench.started(run);
+        core.started(run);
     }
-    let (restart, reload) = (by_hand(Order::Restart(JobIx(1))), reload(&bench, 2));
-    bench.at(10, restart);
-    bench.at(10, reload);
-    assert_eq!(spawned(&bench.exited(20, 1, 0)), 0, "it would be stopped at once");
-    let effects = bench.exited(30, 2, 0);
+    let (restart, reload) = (by_hand(ControlCommand::Restart(JobIx(1))), reload(&core, 2));
+    core.at(10, restart);
+    core.at(10, reload);
+    assert_eq!(spawned(&core.exited(20, 1, 0)), 0, "it would be stopped again at once");
+    let effects = core.exited(30, 2, 0);
     assert_eq!((spawned(&effects), reload_answers(&effects)), (2, (1, 0)));
 }
 
 #[test]
-fn x2_a_job_with_nothing_to_run_lives_and_ends_in_one_step_as_often_as_it_is_started() {
+fn x2_an_empty_job_completes_in_one_step_each_time_it_is_started() {
     let mut empty = with_trigger("empty", Trigger::Never);
     empty.exec = None;
-    let mut bench = Bench::new(vec![plain_job("a"), empty]);
-    bench.at(0, by_hand(Order::Start(JobIx(1))));
-    bench.at(0, by_hand(Order::Start(JobIx(1))));
-    bench.at(1, Input::Ready);
-    assert_eq!((bench.count(Code::Stopping), bench.count(Code::Stopped)), (2, 2));
-    assert_eq!((bench.state(1), bench.core.status(JobIx(1)).incarnation), (State::Complete, 1));
+    let mut core = TestCore::new(vec![plain_job("a"), empty]);
+    core.at(0, by_hand(ControlCommand::Start(JobIx(1))));
+    core.at(0, by_hand(ControlCommand::Start(JobIx(1))));
+    core.at(1, Input::Ready);
+    assert_eq!((core.count(Code::Stopping), core.count(Code::Stopped)), (2, 2));
+    assert_eq!((core.state(1), core.core.status(JobIx(1)).incarnation), (State::Complete, 1));
 }

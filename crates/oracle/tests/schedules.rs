@@ -1,20 +1,19 @@
-//! Many made-up schedules, none of which breaks a rule.
+//! Many random schedules, none of which breaks a rule.
 //!
-//! `SIM_SEED=n` plays one again, `SIM_SCHEDULES=n` sets how many there are.
+//! `SIM_SEED=n` runs one seed, `SIM_SCHEDULES=n` sets how many there are.
 
-use containerpilot_oracle::{nth_seed, play};
+use containerpilot_oracle::{nth_seed, run_seed};
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
-/// What was found before is not found again.
 #[test]
-fn no_schedule_that_once_broke_a_rule_does_so_again() {
+fn recorded_seeds_break_no_rule() {
     let seeds = include_str!("seeds.txt").lines().filter(|line| !line.starts_with('#'));
     for line in seeds {
         let (seed, reason) = line.split_once(' ').unwrap_or((line, ""));
-        let seed = seed.parse().unwrap_or_else(|_| panic!("`{seed}` is no seed"));
+        let seed = seed.parse().unwrap_or_else(|_| panic!("`{seed}` is not a seed"));
         if let Err(failure) = run_seed(seed) {
             panic!("{reason}\n{failure}");
         }
@@ -22,7 +21,7 @@ fn no_schedule_that_once_broke_a_rule_does_so_again() {
 }
 
 #[test]
-fn no_schedule_breaks_a_rule() {
+fn random_schedules_break_no_rule() {
     if let Some(seed) = number("SIM_SEED") {
         if let Err(failure) = run_seed(seed) {
             panic!("{failure}");

@@ -1,4 +1,4 @@
-//! Jobs made up from a number.
+//! Random jobs.
 
 use std::time::Duration;
 
@@ -12,14 +12,14 @@ use super::plain::{at_startup, command, plain_job, service};
 use super::{LONG, SPAN, time};
 use containerpilot_core::rng::Rng;
 
-/// Makes up jobs.
-pub(super) struct Maker<'a> {
+/// Generates jobs.
+pub(super) struct JobGenerator<'a> {
     pub(super) rng: &'a mut Rng,
     pub(super) names: &'a [String],
     pub(super) watches: &'a [Watch],
 }
 
-impl Maker<'_> {
+impl JobGenerator<'_> {
     pub(super) fn job(&mut self, name: &str) -> Job {
         let mut job = plain_job(name);
         job.when.trigger = self.trigger();
@@ -47,7 +47,7 @@ impl Maker<'_> {
                     None
                 };
                 job.service = Some(service(&job.name, status));
-                self.trust(&mut job);
+                self.set_ttl(&mut job);
             }
         }
         let advertises = job.service.is_some();
@@ -57,9 +57,8 @@ impl Maker<'_> {
         job
     }
 
-    /// How long the catalog trusts a heartbeat: always longer than it may take to the next one, as checks go (C7), also
-    /// where one that was cut short takes a while to end.
-    fn trust(&mut self, job: &mut Job) {
+    /// The TTL: always longer than the time to the next heartbeat (C7), even if a canceled check takes a while to end.
+    fn set_ttl(&mut self, job: &mut Job) {
         let (Some(health), Some(service)) = (&mut job.health, &mut job.service) else { return };
         let slow = Duration::from_millis(LONG[LONG.len() - 1]);
         let longest =
@@ -97,7 +96,7 @@ impl Maker<'_> {
 
     fn job_source(&mut self) -> Source {
         if self.rng.percent(4) {
-            return Source::Job("ghost".into());
+            return Source::Job("missing".into());
         }
         Source::Job(self.names[self.rng.index(self.names.len())].clone())
     }
@@ -134,7 +133,7 @@ impl Maker<'_> {
                 let code = self.rng.pick(&[Code::Changed, Code::Healthy, Code::Unhealthy]);
                 (Source::Watch(watch.name.clone()), code)
             }
-            75..78 => (Source::Watch("ghost".into()), Code::Changed),
+            75..78 => (Source::Watch("missing".into()), Code::Changed),
             _ => (Source::Signal(self.rng.pick(&[UserSignal::Hup, UserSignal::Usr2])), Code::Signal),
         };
         EventPattern { source, code }
@@ -159,7 +158,7 @@ impl Maker<'_> {
         match self.rng.below(10) {
             0..4 => Restarts::Limited(0),
             4..7 => Restarts::Limited(1 + self.rng.below(5)),
-            // With `each` that is an error of the configuration (W6).
+            // `each` with unlimited restarts is an error of the configuration (W6).
             _ if each => Restarts::Limited(self.rng.below(2)),
             _ => Restarts::Unlimited,
         }

@@ -1,4 +1,4 @@
-//! What programs, checks and catalogs do, made up from a number.
+//! Random behavior of programs, checks and catalogs.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::scenario::{CatalogScript, JobScript};
 use containerpilot_core::rng::Rng;
 use containerpilot_simulation::world::script::{AgentFault, CheckScript, ProgramScript, Reaction};
 
-/// What the programs and the checks of a job do.
+/// What the programs and checks of a job do.
 pub(super) fn script(rng: &mut Rng, job: &Job) -> JobScript {
     let count = rng.pick(&[1, 1, 2, 3, 4]);
     let runs = (0..count).map(|_| run_script(rng)).collect();
@@ -19,7 +19,7 @@ pub(super) fn script(rng: &mut Rng, job: &Job) -> JobScript {
     JobScript { runs, checks, catalog: catalog_script(rng, job) }
 }
 
-/// Most catalogs answer at once, some take a while, and some never do.
+/// Most catalogs confirm at once, some after a while, and some never.
 fn catalog_script(rng: &mut Rng, job: &Job) -> CatalogScript {
     if job.service.is_none() || rng.percent(40) {
         return CatalogScript::Direct(match rng.below(10) {
@@ -76,11 +76,11 @@ fn run_script(rng: &mut Rng) -> ProgramScript {
 }
 
 fn check_scripts(rng: &mut Rng) -> Vec<CheckScript> {
-    let mood = rng.pick(&[5, 50, 80, 95]);
+    let pass_percent = rng.pick(&[5, 50, 80, 95]);
     let count = 1 + rng.index(6);
     let one = |rng: &mut Rng| CheckScript {
         takes: if rng.percent(8) { None } else { Some(time(rng, &SHORT)) },
-        passes: rng.percent(mood),
+        passes: rng.percent(pass_percent),
         cancel_takes: if rng.percent(70) { Duration::ZERO } else { time(rng, &LONG) },
     };
     (0..count).map(|_| one(rng)).collect()

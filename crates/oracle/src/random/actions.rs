@@ -1,4 +1,4 @@
-//! What comes from outside, made up from a number: what people ask for, signals, answers of the catalog.
+//! Random actions: commands, signals, answers of the catalog, reloads.
 
 use std::time::Duration;
 
@@ -11,12 +11,12 @@ use super::time;
 use crate::scenario::Action;
 use containerpilot_core::rng::Rng;
 
-/// What people ask for.
+/// Manual commands.
 pub(super) fn commands(rng: &mut Rng, jobs: usize) -> Vec<(Duration, Action)> {
     let count = rng.pick(&[0, 0, 0, 1, 2, 4, 8]);
     let one = |rng: &mut Rng| {
         let at = time(rng, &[0, 1, 10, 50, 100, 101, 200, 500, 1_000, 2_000, 5_000]);
-        // Now and then there is no such job.
+        // Sometimes there is no such job.
         let bound = if rng.percent(3) { jobs + 1 } else { jobs };
         let job = JobIx::at(rng.index(bound));
         let command = match rng.below(10) {
@@ -30,7 +30,7 @@ pub(super) fn commands(rng: &mut Rng, jobs: usize) -> Vec<(Duration, Action)> {
     (0..count).map(|_| one(rng)).collect()
 }
 
-/// What else comes from outside.
+/// Signals, maintenance mode, answers of the catalog, standstills.
 pub(super) fn actions(rng: &mut Rng, watches: &[Watch]) -> Vec<(Duration, Action)> {
     let count = rng.pick(&[0, 1, 2, 4, 8]);
     let mut list = Vec::new();
@@ -55,18 +55,18 @@ pub(super) fn actions(rng: &mut Rng, watches: &[Watch]) -> Vec<(Duration, Action
     list
 }
 
-/// A little while, or so long that every deadline there is has passed.
+/// A short time, or so long that every deadline has passed.
 fn standstill(rng: &mut Rng) -> Duration {
     match rng.below(4) {
         0 => Duration::from_millis(1 + rng.below(500)),
         1 => Duration::from_secs(1 + rng.below(20)),
         2 => Duration::from_secs(3_600 * (1 + rng.below(100))),
-        // A year and more.
+        // More than a year.
         _ => Duration::from_secs(86_400 * (365 + rng.below(1_000))),
     }
 }
 
-/// Reloads, now and then several at once (R4).
+/// Reloads, sometimes several at once (R4).
 pub(super) fn reloads(rng: &mut Rng, versions: usize) -> Vec<(Duration, Action)> {
     let count = if versions > 1 { rng.pick(&[1, 1, 2, 3, 5]) } else { rng.pick(&[0, 0, 0, 1]) };
     let one = |rng: &mut Rng| {
