@@ -65,10 +65,10 @@ impl Oracle<'_> {
         let nth_of_name =
             |jobs: &[Job], nth: usize| jobs[..nth].iter().filter(|job| job.name == jobs[nth].name).count();
         let place = |nth: usize| {
-            let nth = nth_of_name(&self.plan.jobs, nth);
+            let earlier = nth_of_name(&self.plan.jobs, nth);
             let mut same =
                 plan.jobs.iter().enumerate().filter(|(_, job)| job.name == self.plan.jobs[nth].name);
-            same.nth(nth).map(|(place, _)| place)
+            same.nth(earlier).map(|(place, _)| place)
         };
         (0..self.plan.jobs.len()).map(place).collect()
     }
