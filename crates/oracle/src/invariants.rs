@@ -402,7 +402,7 @@ impl<'a> Oracle<'a> {
                 None => Err(self.violation("X1", "an answer without a request")),
             },
             Effect::Log(entry) => {
-                if entry.message.contains("defect") {
+                if ["defect", "internal error"].iter().any(|words| entry.message.contains(words)) {
                     return Err(self.violation("core", entry.message.clone()));
                 }
                 Ok(())

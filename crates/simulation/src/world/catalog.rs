@@ -110,7 +110,7 @@ impl<S: Script> World<S> {
         }
     }
 
-    /// The agents of services, those of removed jobs included. The index is that of [`World::step_agent`].
+    /// The agents of all services, those of removed jobs included.
     pub fn agents(&mut self) -> impl Iterator<Item = &mut FakeAgent> {
         self.slots.iter_mut().chain(&mut self.retired).filter_map(|slot| slot.agent.as_mut())
     }
