@@ -451,6 +451,12 @@ impl FakeAgent {
         Some(entry.updated + self.settings.ttl)
     }
 
+    /// Applies the TTL and the deregistration of a critical service up to a time. Returns the status by then.
+    pub fn settle(&mut self, now: Time) -> Option<Status> {
+        self.entry = self.entry_at(now);
+        self.entry.map(|entry| entry.status)
+    }
+
     /// The status of the service at a time, if it is registered.
     #[must_use]
     pub fn status_at(&self, now: Time) -> Option<Status> {

@@ -141,7 +141,7 @@ impl<S: Script> World<S> {
             agent.step(at);
         }
         (self.calls, slot.called) = (self.calls + 1, self.calls);
-        let (withdrawn, status) = (agent.take_withdrawn(), agent.status_at(at));
+        let (withdrawn, status) = (agent.take_withdrawn(), agent.settle(at.max(agent.now())));
         let changed = std::mem::replace(&mut slot.status, status) != status;
         if nth >= count {
             return false;
