@@ -9,8 +9,8 @@ use containerpilot_config::host::StaticHost;
 use containerpilot_config::{Input, Options, load};
 use containerpilot_core::plan::Plan;
 use containerpilot_simulation::explore::Explorer;
-use containerpilot_simulation::player::play;
-use containerpilot_simulation::scenario::{Lasting, Run, Scenario, Script};
+use containerpilot_simulation::runner::simulate;
+use containerpilot_simulation::scenario::{JobScript, Lifetime, RunScript, Scenario};
 
 /// Twenty services, each waiting for the one before, and checked every ten seconds.
 fn plan() -> Option<Plan> {
@@ -36,13 +36,13 @@ fn main() {
         std::process::exit(1);
     };
     let mut day = Scenario { until: Some(Duration::from_secs(86_400)), ..Scenario::default() };
-    let run = Run { lasts: Some(Lasting::For(Duration::from_secs(600))), ..Run::default() };
-    day.jobs.insert("job3".to_owned(), Script { runs: vec![run], checks: Vec::new() });
+    let run = RunScript { lasts: Some(Lifetime::For(Duration::from_secs(600))), ..RunScript::default() };
+    day.jobs.insert("job3".to_owned(), JobScript { runs: vec![run], checks: Vec::new() });
     let mut shortest = Duration::MAX;
     let mut steps = 0;
     for _ in 0..5 {
         let began = Instant::now();
-        steps = play(&plan, &day).steps;
+        steps = simulate(&plan, &day).steps;
         shortest = shortest.min(began.elapsed());
     }
     println!("a day of 20 jobs: {shortest:.1?}, {steps} steps");

@@ -188,7 +188,7 @@ fn x4_explore_finds_a_dependency_cycle_and_the_seed_that_shows_it() {
     let config = file(&folder, "ring.json5", &text);
     let (code, stdout, _) = simulate(&[&config, "--explore", "50"]);
     assert_eq!(code, Some(1), "{stdout}");
-    assert!(stdout.contains("PROBLEM a waits for ever  --seed 1.0"), "{stdout}");
+    assert!(stdout.contains("PROBLEM a waits forever  --seed 1.0"), "{stdout}");
     assert!(stdout.contains("without any fault"), "{stdout}");
     let (_, stdout, _) = simulate(&[&config, "--seed", "1.0"]);
     assert!(stdout.contains("will never run"), "{stdout}");
@@ -208,7 +208,7 @@ fn x4_explore_finds_a_stop_that_takes_too_long() {
     );
     let (code, stdout, _) = simulate(&[&config, "--explore", "20"]);
     assert_eq!(code, Some(1), "{stdout}");
-    assert!(stdout.contains("web is killed, because the stop time is over"), "{stdout}");
+    assert!(stdout.contains("web is killed because the stop timeout passed"), "{stdout}");
 }
 
 #[test]

@@ -16,7 +16,7 @@ use containerpilot_core::plan::Plan;
 use containerpilot_simulation::explore::{Explorer, Found, Seed};
 use containerpilot_simulation::read::Draft;
 use containerpilot_simulation::scenario::Scenario;
-use containerpilot_simulation::{expect, player};
+use containerpilot_simulation::{expect, runner};
 
 use super::flags::Arguments;
 use super::terminal::{Screen, sanitized};
@@ -54,7 +54,7 @@ pub(super) fn simulate(args: &Arguments) -> Result<(), Failure> {
         return explore(args, &plan, &scenario, format, screen);
     }
     let (scenario, faults) = with_seed(args, &plan, scenario)?;
-    let run = player::play(&plan, &scenario);
+    let run = runner::simulate(&plan, &scenario);
     let verdicts = expect::judge(&scenario, &run);
     let text = match format {
         Format::Human => faults + &timeline::human(screen, &run, &verdicts, args.is_on("full")),
@@ -62,7 +62,7 @@ pub(super) fn simulate(args: &Arguments) -> Result<(), Failure> {
         Format::Json => json::timeline(&run, &verdicts),
     };
     render::write(out, text.as_bytes())?;
-    if let Some(cut) = run.cut {
+    if let Some(cut) = run.abort {
         return Err(Failure::Failed(format!("the simulation was stopped: {cut}")));
     }
     if verdicts.iter().all(|verdict| verdict.holds) { Ok(()) } else { Err(Failure::Reported) }
@@ -105,7 +105,7 @@ fn with_seed(args: &Arguments, plan: &Plan, scenario: Scenario) -> Result<(Scena
         Failure::Usage(format!("invalid -seed `{text}`: copy it from the output of -explore"))
     })?;
     let explorer = Explorer::new(plan, &scenario);
-    let faults = format!("{}\n\n", sanitized(&explore::fault_list(&explorer.mishaps(seed))));
+    let faults = format!("{}\n\n", sanitized(&explore::fault_list(&explorer.faults(seed))));
     let expectations = scenario.expectations;
     Ok((Scenario { expectations, ..explorer.scenario(seed) }, faults))
 }

@@ -7,14 +7,14 @@ use containerpilot_core::Time;
 use containerpilot_core::event::Code;
 use containerpilot_core::report::words::WAITING_UNTIL;
 use containerpilot_simulation::expect::{Verdict, moment_of};
-use containerpilot_simulation::timeline::{Course, Entry, What};
+use containerpilot_simulation::timeline::{SimulationRun, Entry, What};
 
 use super::super::terminal::{Screen, Tone, sanitized, table};
 
 /// How often the same entry is printed before it is only counted.
 const MAX_REPEATS: usize = 5;
 
-pub(super) fn human(screen: Screen, run: &Course, verdicts: &[Verdict], full: bool) -> String {
+pub(super) fn human(screen: Screen, run: &SimulationRun, verdicts: &[Verdict], full: bool) -> String {
     let mut out = String::new();
     let mut counts: BTreeMap<(&str, What, Option<&str>), usize> = BTreeMap::new();
     let mut rows = Vec::new();
@@ -96,11 +96,11 @@ fn omitted(out: &mut String, screen: Screen, counts: &BTreeMap<(&str, What, Opti
     let _ = writeln!(out, "{}", screen.paint(Tone::Faint, &line));
 }
 
-fn final_states(out: &mut String, screen: Screen, run: &Course) {
+fn final_states(out: &mut String, screen: Screen, run: &SimulationRun) {
     out.push('\n');
     let mut rows = Vec::new();
     for name in &run.jobs {
-        let runs = run.lanes.get(name).map_or(0, |lane| lane.runs_at_end);
+        let runs = run.histories.get(name).map_or(0, |history| history.runs_at_end);
         let Some(view) = run.last.get(name) else { continue };
         let (word, tone) = match (view.word, view.healthy) {
             ("running", Some(true)) => ("healthy", Tone::Good),

@@ -1,7 +1,7 @@
-//! Mishaps: what may come otherwise than usual in a world, each so small that it can be told in a few words.
+//! Faults that a world may have, each small enough to be described in a few words.
 //!
-//! There are two sorts. Something may take another time or come at another moment than usual; a configuration must
-//! bear that. Or something may *fail*; what follows from that is worth knowing, but may be meant.
+//! There are two kinds. Something takes longer or happens at another time than by default; a configuration must
+//! tolerate that. Or something *fails*; the consequences are worth knowing, but may be intended.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,54 +11,55 @@ use containerpilot_core::input::{ExitStatus, StartErrorKind};
 use containerpilot_core::plan::{Catalog, Job, Plan, Probe, Role, Signal};
 use containerpilot_core::rng::Rng;
 
-use crate::habits;
-use crate::scenario::{Answers, CheckAnswer, Happening, Lasting, Run, Scenario, Sight, Span, time};
+use crate::defaults;
+use crate::scenario::{Action, CheckAnswer, CheckAnswers, Lifetime, Observation, RunScript, Scenario, time};
+use crate::world::script::Span;
 
-/// Something that comes otherwise than usual.
+/// A deviation from the default behavior.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Mishap {
+pub enum Fault {
     /// A task takes longer.
-    Takes(String, Duration),
-    /// A program takes its time to start.
+    TakesLonger(String, Duration),
+    /// A program takes longer to start.
     StartsLate(String, Duration),
-    /// A job is healthy only after a while.
+    /// A job becomes healthy later.
     HealthyLate(String, Duration),
-    /// A program takes longer to obey.
+    /// A program takes longer to stop.
     StopsLate(String, Duration),
-    /// A watch sees something only after a while.
+    /// A watch sees its first instance later.
     SeenLate(String, Duration),
-    /// Everything is stopped, early.
+    /// The supervisor receives SIGTERM.
     Stop(Duration),
-    /// A signal that jobs wait for.
+    /// The supervisor receives a signal that jobs wait for.
     Signal(Signal, Duration),
-    /// Maintenance, for a while.
+    /// Maintenance mode.
     Maintenance(Duration, Duration),
     /// A program fails, the first time or every time.
     Fails(String, bool),
     /// A program cannot be started.
     CannotStart(String),
-    /// A service ends by itself, again and again.
+    /// A service exits by itself, every time.
     Dies(String, Duration),
     /// A job never becomes healthy.
     NeverHealthy(String),
-    /// A job becomes unhealthy for a while.
+    /// A job is unhealthy for a while.
     Unhealthy(String, Duration, Duration),
-    /// A watch never sees anything.
+    /// A watch never sees an instance.
     NeverSeen(String),
-    /// A watched service goes away, and comes back.
+    /// A watched service disappears and comes back.
     Vanishes(String, Duration, Duration),
-    /// The catalog cannot be reached for a while.
+    /// The catalog is unreachable for a while.
     CatalogAway(Duration, Duration),
 }
 
 const SECOND: Duration = Duration::from_secs(1);
 
-impl Mishap {
-    /// Whether something fails, and does not only take another time.
+impl Fault {
+    /// Whether something fails, rather than takes longer.
     #[must_use]
     pub const fn is_failure(&self) -> bool {
         match self {
-            Self::Takes(..)
+            Self::TakesLonger(..)
             | Self::StartsLate(..)
             | Self::HealthyLate(..)
             | Self::StopsLate(..)
@@ -77,7 +78,7 @@ impl Mishap {
         }
     }
 
-    /// Everything that can come otherwise with a plan, each once.
+    /// Every fault that makes sense for a plan, each once.
     #[must_use]
     pub fn all(plan: &Plan, scenario: &Scenario) -> Vec<Self> {
         let mut all = vec![Self::Stop(10 * SECOND)];
@@ -121,13 +122,13 @@ impl Mishap {
             all.push(Self::StartsLate(name(), 2 * SECOND));
             all.push(Self::StopsLate(name(), SECOND));
             all.push(Self::CannotStart(name()));
-            match habits::lasts(plan, job) {
-                Lasting::For(_) => {
-                    all.push(Self::Takes(name(), longest(job)));
+            match defaults::lifetime(plan, job) {
+                Lifetime::For(_) => {
+                    all.push(Self::TakesLonger(name(), slow_task(job)));
                     all.push(Self::Fails(name(), true));
                     all.push(Self::Fails(name(), false));
                 }
-                Lasting::Forever => all.push(Self::Dies(name(), 15 * SECOND)),
+                Lifetime::Forever => all.push(Self::Dies(name(), 15 * SECOND)),
             }
         }
         let checked = |health: &containerpilot_core::plan::Health| {
@@ -141,12 +142,12 @@ impl Mishap {
         all
     }
 
-    /// The same thing at another time.
+    /// The same fault at another, random time.
     #[must_use]
     pub fn varied(self, rng: &mut Rng) -> Self {
         let mut other = |time: Duration| rng.part(time, 1, 200);
         match self {
-            Self::Takes(name, time) => Self::Takes(name, other(time / 2)),
+            Self::TakesLonger(name, time) => Self::TakesLonger(name, other(time / 2)),
             Self::StartsLate(name, time) => Self::StartsLate(name, other(time)),
             Self::HealthyLate(name, time) => Self::HealthyLate(name, other(time)),
             Self::StopsLate(name, time) => Self::StopsLate(name, other(time / 2)),
@@ -176,25 +177,27 @@ impl Mishap {
         }
     }
 
-    /// Makes it happen in a scenario.
-    pub fn befall(&self, scenario: &mut Scenario) {
+    /// Adds the fault to a scenario.
+    pub fn apply(&self, scenario: &mut Scenario) {
         match self {
-            Self::Takes(job, time) => each_run(scenario, job, |run| run.lasts = Some(Lasting::For(*time))),
+            Self::TakesLonger(job, time) => {
+                each_run(scenario, job, |run| run.lasts = Some(Lifetime::For(*time)))
+            }
             Self::StartsLate(job, time) => each_run(scenario, job, |run| run.starts_in = *time),
             Self::HealthyLate(job, time) => {
-                each_run(scenario, job, |run| run.healthy_after = Some(Lasting::For(*time)));
+                each_run(scenario, job, |run| run.healthy_after = Some(Lifetime::For(*time)));
             }
             Self::StopsLate(job, time) => {
-                each_run(scenario, job, |run| run.stops_in = Some(Lasting::For(*time)));
+                each_run(scenario, job, |run| run.stops_in = Some(Lifetime::For(*time)));
             }
             Self::CannotStart(job) => {
                 each_run(scenario, job, |run| run.fails = Some(StartErrorKind::NotFound));
             }
             Self::Dies(job, time) => each_run(scenario, job, |run| {
-                (run.lasts, run.status) = (Some(Lasting::For(*time)), Some(ExitStatus::Code(1)));
+                (run.lasts, run.status) = (Some(Lifetime::For(*time)), Some(ExitStatus::Code(1)));
             }),
             Self::NeverHealthy(job) => {
-                each_run(scenario, job, |run| run.healthy_after = Some(Lasting::Forever));
+                each_run(scenario, job, |run| run.healthy_after = Some(Lifetime::Forever));
                 let all = Span { from: Duration::ZERO, to: None };
                 answer(scenario, job, all);
             }
@@ -202,7 +205,7 @@ impl Mishap {
             Self::Fails(job, every) => {
                 let script = scenario.jobs.entry(job.clone()).or_default();
                 let first = script.runs.first().copied().unwrap_or_default();
-                let failing = Run { status: Some(ExitStatus::Code(1)), ..first };
+                let failing = RunScript { status: Some(ExitStatus::Code(1)), ..first };
                 if *every {
                     script.runs = vec![failing];
                 } else {
@@ -218,57 +221,57 @@ impl Mishap {
             Self::Vanishes(watch, from, to) => {
                 see(scenario, watch, vec![(Duration::ZERO, 1), (*from, 0), (*to, 1)]);
             }
-            Self::Stop(at) => scenario.happenings.push((*at, Happening::Signal(Signal::TERM))),
-            Self::Signal(signal, at) => scenario.happenings.push((*at, Happening::Signal(*signal))),
+            Self::Stop(at) => scenario.actions.push((*at, Action::Signal(Signal::TERM))),
+            Self::Signal(signal, at) => scenario.actions.push((*at, Action::Signal(*signal))),
             Self::Maintenance(from, to) => {
-                scenario.happenings.push((*from, Happening::Maintenance(true)));
-                scenario.happenings.push((*to, Happening::Maintenance(false)));
+                scenario.actions.push((*from, Action::Maintenance(true)));
+                scenario.actions.push((*to, Action::Maintenance(false)));
             }
             Self::CatalogAway(from, to) => scenario.away.push(Span { from: *from, to: Some(*to) }),
         }
-        scenario.happenings.sort_by_key(|(at, _)| *at);
+        scenario.actions.sort_by_key(|(at, _)| *at);
     }
 }
 
-/// How long a task may take. One that others wait for before they stop must not be told to take for ever: that it then
-/// takes too long is no news.
-fn longest(job: &Job) -> Duration {
-    let farewell = |code: Code| matches!(code, Code::Stopping | Code::Stopped | Code::Shutdown);
-    if job.when.patterns().iter().any(|event| farewell(event.code)) { 2 * SECOND } else { 20 * SECOND }
+/// How long a slow task takes. A stop hook takes less: that a very slow one exceeds the stop timeout is obvious.
+fn slow_task(job: &Job) -> Duration {
+    let is_stop_event = |code: Code| matches!(code, Code::Stopping | Code::Stopped | Code::Shutdown);
+    if job.when.patterns().iter().any(|event| is_stop_event(event.code)) { 2 * SECOND } else { 20 * SECOND }
 }
 
-fn each_run(scenario: &mut Scenario, job: &str, change: impl Fn(&mut Run)) {
+fn each_run(scenario: &mut Scenario, job: &str, change: impl Fn(&mut RunScript)) {
     let script = scenario.jobs.entry(job.to_owned()).or_default();
     if script.runs.is_empty() {
-        script.runs.push(Run::default());
+        script.runs.push(RunScript::default());
     }
     script.runs.iter_mut().for_each(change);
 }
 
 fn answer(scenario: &mut Scenario, job: &str, span: Span) {
     let script = scenario.jobs.entry(job.to_owned()).or_default();
-    script.checks.push(Answers { check: None, span, answer: CheckAnswer::Fail, takes: habits::CHECK });
+    script.checks.push(CheckAnswers { check: None, span, answer: CheckAnswer::Fail, takes: defaults::CHECK });
 }
 
-fn see(scenario: &mut Scenario, watch: &str, sights: Vec<(Duration, u16)>) {
-    let sights = sights.into_iter().map(|(at, instances)| Sight { at, instances, generation: 0 });
-    scenario.watches.insert(watch.to_owned(), sights.collect());
+fn see(scenario: &mut Scenario, watch: &str, observations: Vec<(Duration, u16)>) {
+    let observations =
+        observations.into_iter().map(|(at, instances)| Observation { at, instances, generation: 0 });
+    scenario.watches.insert(watch.to_owned(), observations.collect());
 }
 
-impl fmt::Display for Mishap {
+impl fmt::Display for Fault {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Takes(job, took) => write!(out, "{job} takes {}", time(*took)),
+            Self::TakesLonger(job, took) => write!(out, "{job} takes {}", time(*took)),
             Self::StartsLate(job, took) => write!(out, "{job} takes {} to start", time(*took)),
-            Self::HealthyLate(job, took) => write!(out, "{job} is healthy only after {}", time(*took)),
-            Self::StopsLate(job, took) => write!(out, "{job} takes {} to obey", time(*took)),
-            Self::SeenLate(watch, at) => write!(out, "watch.{watch} sees something only at {}", time(*at)),
-            Self::Stop(at) => write!(out, "SIGTERM comes at {}", time(*at)),
+            Self::HealthyLate(job, took) => write!(out, "{job} becomes healthy only after {}", time(*took)),
+            Self::StopsLate(job, took) => write!(out, "{job} takes {} to stop", time(*took)),
+            Self::SeenLate(watch, at) => write!(out, "watch.{watch} sees no instance before {}", time(*at)),
+            Self::Stop(at) => write!(out, "SIGTERM arrives at {}", time(*at)),
             Self::Signal(signal, at) => {
-                write!(out, "{} comes at {}", containerpilot_config::values::signal_name(*signal), time(*at))
+                write!(out, "{} arrives at {}", containerpilot_config::values::signal_name(*signal), time(*at))
             }
             Self::Maintenance(from, to) => {
-                write!(out, "there is maintenance from {} to {}", time(*from), time(*to))
+                write!(out, "maintenance mode lasts from {} to {}", time(*from), time(*to))
             }
             Self::Fails(job, true) => write!(out, "{job} fails every time"),
             Self::Fails(job, false) => write!(out, "{job} fails the first time"),
@@ -278,12 +281,12 @@ impl fmt::Display for Mishap {
             Self::Unhealthy(job, from, to) => {
                 write!(out, "{job} is unhealthy from {} to {}", time(*from), time(*to))
             }
-            Self::NeverSeen(watch) => write!(out, "watch.{watch} never sees anything"),
+            Self::NeverSeen(watch) => write!(out, "watch.{watch} never sees an instance"),
             Self::Vanishes(watch, from, to) => {
-                write!(out, "watch.{watch} sees nothing from {} to {}", time(*from), time(*to))
+                write!(out, "watch.{watch} sees no instance from {} to {}", time(*from), time(*to))
             }
             Self::CatalogAway(from, to) => {
-                write!(out, "the catalog is away from {} to {}", time(*from), time(*to))
+                write!(out, "the catalog is unreachable from {} to {}", time(*from), time(*to))
             }
         }
     }

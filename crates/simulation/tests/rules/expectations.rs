@@ -1,4 +1,4 @@
-//! What each expectation means, and what is said when it is not so.
+//! What each expectation means, and what is shown if it does not hold.
 
 use crate::support::{CONSUL, WEB, verdict, verdicts};
 
@@ -7,7 +7,7 @@ fn holds(expectation: &str) -> bool {
 }
 
 #[test]
-fn x4_see_holds_if_it_comes() {
+fn x4_see_holds_if_the_moment_happens() {
     assert!(holds("{ see: 'web healthy' }"));
     assert!(holds("{ see: 'startup' }"));
     assert!(!holds("{ see: 'web exitFailed' }"));
@@ -22,7 +22,7 @@ fn x4_before_and_after_bound_the_first_time() {
 }
 
 #[test]
-fn x4_one_moment_comes_before_or_after_another_also_at_the_same_time() {
+fn x4_moments_of_the_same_instant_are_compared_by_their_order() {
     assert!(holds("{ see: 'greet starts', after: 'web healthy' }"));
     assert!(!holds("{ see: 'web healthy', after: 'greet starts' }"));
     assert!(holds("{ see: 'setup exitSuccess', before: 'web starts' }"));
@@ -36,11 +36,11 @@ fn x4_times_counts_within_the_window() {
     let (holds, happened) =
         verdict(WEB, "jobs: [{ name: 'web', runs: { lasts: 15 } }],", "{ see: 'web starts', times: 2 }");
     assert!(!holds);
-    assert_eq!(happened, "it came 4 times, first at 1s and last at 46s");
+    assert_eq!(happened, "it happened 4 times, first at 1s and last at 46s");
 }
 
 #[test]
-fn x4_never_holds_if_it_does_not_come_in_the_window() {
+fn x4_never_holds_if_the_moment_does_not_happen_in_the_window() {
     assert!(holds("{ never: 'web exitFailed' }"));
     assert!(!holds("{ never: 'web starts' }"));
     assert!(holds("{ never: 'web starts', after: '2s' }"));
@@ -48,13 +48,13 @@ fn x4_never_holds_if_it_does_not_come_in_the_window() {
 }
 
 #[test]
-fn x4_the_stop_at_the_end_of_the_rehearsal_does_not_count() {
+fn x4_the_shutdown_at_the_end_of_the_simulation_does_not_count() {
     assert!(holds("{ never: 'web stopping' }"));
     assert!(!verdict(WEB, "happens: [{ at: 9, signal: 'TERM' }],", "{ never: 'web stopping' }").0);
 }
 
 #[test]
-fn x4_within_of_counts_from_each_and_also_at_the_end() {
+fn x4_within_counts_from_each_of_and_includes_the_shutdown_at_the_end() {
     assert!(holds("{ see: 'exit', within: '2s', of: 'shutdown' }"));
     let (holds, happened) = verdict(WEB, "", "{ see: 'exit', within: '1s', of: 'shutdown' }");
     assert!(!holds);
@@ -67,7 +67,7 @@ fn x4_within_of_counts_from_each_and_also_at_the_end() {
     assert!(
         verdict(WEB, world, "{ see: 'web starts', within: '100ms', of: 'web exitFailed' }")
             .1
-            .starts_with("after web exitFailed at 1m1.1s")
+            .starts_with("it never happened after web exitFailed at 1m1.1s")
     );
 }
 
@@ -81,7 +81,7 @@ fn x4_a_job_is_in_a_state_at_a_time_or_at_the_end() {
 }
 
 #[test]
-fn x4_exit_is_the_code_of_the_whole() {
+fn x4_exit_is_the_exit_code_of_the_supervisor() {
     assert!(holds("{ exit: 0 }"));
     assert!(!holds("{ exit: 0, before: '1m' }"));
     let alone = r#"{ jobs: [{ name: "a", exec: "a" }] }"#;
@@ -98,10 +98,10 @@ fn x4_moments_of_the_catalog_and_of_watches_are_seen() {
 }
 
 #[test]
-fn x5_what_did_not_come_is_explained_as_far_back_as_it_goes() {
+fn x5_a_missing_moment_is_explained_with_the_whole_chain_of_conditions() {
     let text = "{ jobs: [{ name: 'setup', runs: { lasts: 'never' } }], expect: [{ see: 'greet starts', why: 'people like it' }] }";
     let verdict = verdicts(WEB, text).remove(0);
-    assert_eq!((verdict.holds, verdict.happened.as_str()), (false, "it never came"));
+    assert_eq!((verdict.holds, verdict.happened.as_str()), (false, "it never happened"));
     assert_eq!(verdict.why.as_deref(), Some("people like it"));
     let because = verdict.because.join("\n");
     assert!(because.contains("waiting until web is healthy; web: waiting to start"), "{because}");
@@ -109,16 +109,16 @@ fn x5_what_did_not_come_is_explained_as_far_back_as_it_goes() {
 }
 
 #[test]
-fn x5_what_came_too_late_is_explained_at_that_time() {
+fn x5_a_late_moment_is_explained_at_the_time_it_was_expected() {
     let text =
         "{ jobs: [{ name: 'setup', runs: { lasts: 9 } }], expect: [{ see: 'web starts', before: 5 }] }";
     let verdict = verdicts(WEB, text).remove(0);
-    assert_eq!(verdict.happened, "it came at 9s");
+    assert_eq!(verdict.happened, "it happened at 9s");
     assert!(verdict.because[0].starts_with("at 5s: web: waiting to start"), "{:?}", verdict.because);
 }
 
 #[test]
-fn x5_what_should_not_have_come_is_shown_with_its_causes() {
+fn x5_an_unexpected_moment_is_shown_with_its_causes() {
     let verdict = verdicts(WEB, "{ expect: [{ never: 'greet starts' }] }").remove(0);
     assert_eq!(
         verdict.because,

@@ -1,4 +1,4 @@
-//! What comes from outside, made up from a number: what people ask for, signals, answers of the catalog.
+//! Random actions: commands, signals, answers of the catalog, reloads.
 
 use std::time::Duration;
 
@@ -7,15 +7,16 @@ use containerpilot_core::input::Instance;
 use containerpilot_core::plan::{Signal, Watch};
 use containerpilot_core::request::Command;
 
-use crate::rng::Rng;
-use crate::scenario::Happening;
+use super::time;
+use crate::scenario::Action;
+use containerpilot_core::rng::Rng;
 
-/// What people ask for.
-pub(super) fn commands(rng: &mut Rng, jobs: usize) -> Vec<(Duration, Happening)> {
+/// Manual commands.
+pub(super) fn commands(rng: &mut Rng, jobs: usize) -> Vec<(Duration, Action)> {
     let count = rng.pick(&[0, 0, 0, 1, 2, 4, 8]);
     let one = |rng: &mut Rng| {
-        let at = rng.time(&[0, 1, 10, 50, 100, 101, 200, 500, 1_000, 2_000, 5_000]);
-        // Now and then there is no such job.
+        let at = time(rng, &[0, 1, 10, 50, 100, 101, 200, 500, 1_000, 2_000, 5_000]);
+        // Sometimes there is no such job.
         let bound = if rng.percent(3) { jobs + 1 } else { jobs };
         let job = JobIx::at(rng.index(bound));
         let command = match rng.below(10) {
@@ -24,56 +25,53 @@ pub(super) fn commands(rng: &mut Rng, jobs: usize) -> Vec<(Duration, Happening)>
             6..9 => Command::Restart(job),
             _ => Command::Signal(job, rng.pick(&[Signal::TERM, Signal::KILL, Signal(10)])),
         };
-        (at, Happening::Command(command))
+        (at, Action::Command(command))
     };
     (0..count).map(|_| one(rng)).collect()
 }
 
-/// What else comes from outside.
-pub(super) fn happenings(rng: &mut Rng, watches: &[Watch]) -> Vec<(Duration, Happening)> {
+/// Signals, maintenance mode, answers of the catalog, standstills.
+pub(super) fn actions(rng: &mut Rng, watches: &[Watch]) -> Vec<(Duration, Action)> {
     let count = rng.pick(&[0, 1, 2, 4, 8]);
     let mut list = Vec::new();
     for _ in 0..count {
-        let at = rng.time(&[0, 1, 10, 50, 100, 200, 500, 1_000, 1_500, 2_000, 3_000, 5_000]);
+        let at = time(rng, &[0, 1, 10, 50, 100, 200, 500, 1_000, 1_500, 2_000, 3_000, 5_000]);
         let what = match rng.below(100) {
-            0..30 => Happening::Signal(rng.pick(&[Signal(1), Signal(12), Signal(12), Signal::USR1])),
-            30..50 => Happening::Signal(rng.pick(&[Signal(2), Signal::TERM])),
-            50..75 => Happening::Command(Command::Maintenance(rng.percent(50))),
+            0..30 => Action::Signal(rng.pick(&[Signal(1), Signal(12), Signal(12), Signal::USR1])),
+            30..50 => Action::Signal(rng.pick(&[Signal(2), Signal::TERM])),
+            50..75 => Action::Command(Command::Maintenance(rng.percent(50))),
             75..95 if !watches.is_empty() => {
                 let count = rng.below(3);
                 let one =
                     |nth: u64| Instance { id: format!("i{nth}"), address: "127.0.0.1".into(), port: 80 };
                 let first = rng.below(2);
-                Happening::Instances(
-                    rng.index(watches.len()),
-                    (first..first + count).rev().map(one).collect(),
-                )
+                Action::Instances(rng.index(watches.len()), (first..first + count).rev().map(one).collect())
             }
-            95..97 => Happening::Standstill(standstill(rng)),
-            _ => Happening::Nothing,
+            95..97 => Action::Standstill(standstill(rng)),
+            _ => Action::Nothing,
         };
         list.push((at, what));
     }
     list
 }
 
-/// A little while, or so long that every deadline there is has passed.
+/// A short time, or so long that every deadline has passed.
 fn standstill(rng: &mut Rng) -> Duration {
     match rng.below(4) {
         0 => Duration::from_millis(1 + rng.below(500)),
         1 => Duration::from_secs(1 + rng.below(20)),
         2 => Duration::from_secs(3_600 * (1 + rng.below(100))),
-        // A year and more.
+        // More than a year.
         _ => Duration::from_secs(86_400 * (365 + rng.below(1_000))),
     }
 }
 
-/// Reloads, now and then several at once (R4).
-pub(super) fn reloads(rng: &mut Rng, versions: usize) -> Vec<(Duration, Happening)> {
+/// Reloads, sometimes several at once (R4).
+pub(super) fn reloads(rng: &mut Rng, versions: usize) -> Vec<(Duration, Action)> {
     let count = if versions > 1 { rng.pick(&[1, 1, 2, 3, 5]) } else { rng.pick(&[0, 0, 0, 1]) };
     let one = |rng: &mut Rng| {
-        let at = rng.time(&[0, 1, 10, 50, 100, 101, 200, 500, 1_000, 2_000]);
-        (at, Happening::Reload(rng.index(versions)))
+        let at = time(rng, &[0, 1, 10, 50, 100, 101, 200, 500, 1_000, 2_000]);
+        (at, Action::Reload(rng.index(versions)))
     };
     (0..count).map(|_| one(rng)).collect()
 }
