@@ -1,4 +1,4 @@
-//! How long a rehearsal takes: a day of virtual time for twenty jobs, and a thousand other worlds.
+//! How long a simulation takes: a day of virtual time for twenty jobs, and a thousand other worlds.
 //!
 //! `cargo bench --bench simulate` prints the time, and how many steps of the core it took.
 
@@ -10,7 +10,7 @@ use containerpilot_config::{Input, Options, load};
 use containerpilot_core::plan::Plan;
 use containerpilot_simulation::explore::Explorer;
 use containerpilot_simulation::runner::simulate;
-use containerpilot_simulation::scenario::{Lifetime, Run, Scenario, Script};
+use containerpilot_simulation::scenario::{JobScript, Lifetime, RunScript, Scenario};
 
 /// Twenty services, each waiting for the one before, and checked every ten seconds.
 fn plan() -> Option<Plan> {
@@ -36,8 +36,8 @@ fn main() {
         std::process::exit(1);
     };
     let mut day = Scenario { until: Some(Duration::from_secs(86_400)), ..Scenario::default() };
-    let run = Run { lasts: Some(Lifetime::For(Duration::from_secs(600))), ..Run::default() };
-    day.jobs.insert("job3".to_owned(), Script { runs: vec![run], checks: Vec::new() });
+    let run = RunScript { lasts: Some(Lifetime::For(Duration::from_secs(600))), ..RunScript::default() };
+    day.jobs.insert("job3".to_owned(), JobScript { runs: vec![run], checks: Vec::new() });
     let mut shortest = Duration::MAX;
     let mut steps = 0;
     for _ in 0..5 {
