@@ -1,4 +1,4 @@
-//! How long a rehearsal takes: a day of virtual time for twenty jobs, and a thousand other worlds.
+//! How long a simulation takes: a day of virtual time for twenty jobs, and a thousand other worlds.
 //!
 //! `cargo bench --bench simulate` prints the time, and how many steps of the core it took.
 

@@ -77,3 +77,27 @@ impl<T> Queue<T> {
         self.items = items.into_iter().filter_map(|(slot, item)| Some((slot, changed(item)?))).collect();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn order(shuffle: Option<u64>) -> Vec<u32> {
+        let mut queue = Queue::new(shuffle);
+        for item in 0..10 {
+            queue.add(Time::from_nanos(1), item);
+        }
+        queue.add_in_order(Time::from_nanos(1), 10);
+        queue.add(Time::ZERO, 11);
+        std::iter::from_fn(|| queue.pop()).map(|(_, item)| item).collect()
+    }
+
+    #[test]
+    fn items_of_one_instant_keep_their_order_unless_they_are_shuffled() {
+        assert_eq!(order(None), [11, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+        let shuffled = order(Some(1));
+        assert_eq!(shuffled[..2], [11, 10]);
+        assert_ne!(shuffled[2..], [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+        assert_eq!(order(Some(1)), shuffled);
+    }
+}
