@@ -29,9 +29,9 @@ pub(super) fn check(args: &Arguments) -> Result<(), Failure> {
         Err(message) => {
             // A program that asks for JSON gets JSON, whatever happened.
             if format == "json" {
-                print(&summary::json(None, false, &source::unreadable(&message)))?;
+                print(&summary::json(None, false, &source::error_report(&message.to_string())))?;
             }
-            return Err(Failure::Failed(message));
+            return Err(Failure::Failed(message.to_string()));
         }
     };
     let names: Vec<String> = read.iter().map(|input| input.name.clone()).collect();
@@ -58,7 +58,7 @@ pub(super) fn loads(inputs: Vec<Input>, otherwise: &str) -> Result<Plan, Failure
 }
 
 fn loaded(inputs: Vec<Input>) -> Loaded {
-    load(inputs, &ThisHost::look(), OPTIONS)
+    load(inputs, &ThisHost::current(), OPTIONS)
 }
 
 /// Prints what was found to standard error.

@@ -126,13 +126,13 @@ fn paths(args: &Arguments) -> Result<(Option<PathBuf>, Option<PathBuf>), Failure
 /// Loads a configuration. Nothing of it is started, so its programs and users need not be here.
 fn plan(path: Option<&Path>) -> Result<Plan, String> {
     let inputs = files::read(path)?;
-    let Loaded { plan, report } = load(inputs, &Elsewhere(ThisHost::look()), OPTIONS);
+    let Loaded { plan, report } = load(inputs, &Elsewhere(ThisHost::current()), OPTIONS);
     check::complain(&report, false);
     plan.ok_or_else(|| "the configuration has errors, so there is nothing to simulate".to_owned())
 }
 
 fn read(path: &Path, plan: &Plan) -> Result<Scenario, Failure> {
-    let mut inputs = files::read(Some(path)).map_err(Failure::Unreadable)?;
+    let mut inputs = files::read(Some(path)).map_err(|error| Failure::Unreadable(error.to_string()))?;
     let input = match inputs.pop() {
         Some(input) if inputs.is_empty() => input,
         _ => {

@@ -17,8 +17,8 @@ use crate::json;
 use crate::logs::Tails;
 use crate::net::http::Fields;
 use crate::net::serve::{Answer, Answering, Asked, Body, Response, Status, error, wrong_method};
-use crate::runtime::query::{ControlRequest, JobAction, QueryHandle, Unclear};
-use crate::runtime::reload::Outcome;
+use crate::runtime::query::{ControlRequest, JobAction, QueryHandle, JobLookupError};
+use crate::runtime::reload::ReloadOutcome;
 use crate::telemetry::Metrics;
 
 const JSON: &str = "application/json";
@@ -135,7 +135,7 @@ impl Plane {
         }
         let names: Vec<&str> = variables.iter().map(|(name, _)| name.as_str()).collect();
         let message = format!("control: {} set {}", who(peer), names.join(", "));
-        self.desk.say(Level::Info, message);
+        self.desk.log(Level::Info, message);
         self.whole(Command::SetVariables(variables)).await.map(|_| done())
     }
 
@@ -153,7 +153,7 @@ impl Plane {
         let [dry] = routes::parameters(query, ["dry-run"]).map_err(bad)?;
         let dry = routes::flag("dry-run", dry, false).map_err(bad)?;
         if !dry {
-            self.desk.say(Level::Info, format!("control: {} asks for a reload", who(peer)));
+            self.desk.log(Level::Info, format!("control: {} asks for a reload", who(peer)));
         }
         let Ok(outcome) = timeout(RELOAD, self.desk.reload(dry)).await else {
             let words = "the reload goes on: jobs are still being stopped, or files read; the log says when it is done";
@@ -167,9 +167,9 @@ impl Plane {
             return Ok(answer);
         };
         match outcome.ok_or_else(leaving)? {
-            Outcome::Done(done) => Ok(Response::new(JSON, line(render::reloaded(&done, dry)))),
-            Outcome::Wrong(report) => Err(unprocessable(&report)),
-            Outcome::Refused(why) => Err(refuse(Status::CONFLICT, &why)),
+            ReloadOutcome::Applied(done) => Ok(Response::new(JSON, line(render::reloaded(&done, dry)))),
+            ReloadOutcome::Invalid(report) => Err(unprocessable(&report)),
+            ReloadOutcome::Refused(why) => Err(refuse(Status::CONFLICT, &why)),
         }
     }
 
@@ -227,7 +227,7 @@ impl Plane {
     }
 
     async fn act(&self, name: String, act: JobAction, verb: &str, peer: Option<u32>) -> Answered {
-        self.desk.say(Level::Info, format!("control: {} asks for {verb} of {name}", who(peer)));
+        self.desk.log(Level::Info, format!("control: {} asks for {verb} of {name}", who(peer)));
         let answer = self.desk.request(ControlRequest::Job(name.clone(), act)).await;
         match answer.map_err(|unclear| refused(&name, &unclear))? {
             Word::Refused(why) => Err(refuse(Status::CONFLICT, &format!("{name}: {why}"))),
@@ -237,7 +237,7 @@ impl Plane {
     }
 
     async fn whole(&self, command: Command) -> Result<Word, Refusal> {
-        self.desk.request(ControlRequest::Whole(command)).await.map_err(|unclear| refused("", &unclear))
+        self.desk.request(ControlRequest::Supervisor(command)).await.map_err(|unclear| refused("", &unclear))
     }
 }
 
@@ -274,14 +274,14 @@ fn unprocessable(why: &str) -> Refusal {
     refuse(Status::UNPROCESSABLE_ENTITY, why)
 }
 
-fn refused(name: &str, unclear: &Unclear) -> Refusal {
+fn refused(name: &str, unclear: &JobLookupError) -> Refusal {
     match unclear {
-        Unclear::Leaving => leaving(),
-        Unclear::Nobody(None) => refuse(Status::NOT_FOUND, &format!("there is no job `{name}`")),
-        Unclear::Nobody(Some(near)) => {
+        JobLookupError::ShuttingDown => leaving(),
+        JobLookupError::NotFound(None) => refuse(Status::NOT_FOUND, &format!("there is no job `{name}`")),
+        JobLookupError::NotFound(Some(near)) => {
             refuse(Status::NOT_FOUND, &format!("there is no job `{name}`; did you mean `{near}`?"))
         }
-        Unclear::Several(count) => {
+        JobLookupError::Ambiguous(count) => {
             let words = format!("there are {count} jobs `{name}`: say `{name}:1` to `{name}:{count}`");
             refuse(Status::CONFLICT, &words)
         }

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use super::render;
 use crate::net::begin;
 use crate::net::serve::{Body, Feed, First, Taken, first};
-use crate::runtime::query::{Listening, Told};
+use crate::runtime::query::{EventStream, EventRecord};
 
 /// How long a stream may be silent: whoever stands between may take silence for the end.
 const SILENCE: Duration = Duration::from_secs(15);
@@ -22,9 +22,9 @@ const DROPPED: &str =
     "event: dropped\ndata: {\"reason\":\"the reader was too slow, and events are missing from here on\"}\n\n";
 
 /// The body of an answer: what is remembered, from an event on, and, if that is wanted, what comes.
-pub(super) fn body(listening: Listening, follow: bool, since: Option<u64>) -> Body {
+pub(super) fn body(listening: EventStream, follow: bool, since: Option<u64>) -> Body {
     let mut text = String::new();
-    let remembered = listening.remembered.iter();
+    let remembered = listening.past.iter();
     remembered.filter(|told| is_after(told, since)).for_each(|told| write(&mut text, told));
     if !follow {
         return text.into();
@@ -42,19 +42,19 @@ pub(super) fn body(listening: Listening, follow: bool, since: Option<u64>) -> Bo
     body
 }
 
-fn is_after(told: &Told, since: Option<u64>) -> bool {
+fn is_after(told: &EventRecord, since: Option<u64>) -> bool {
     since.is_none_or(|since| told.id.0 > since)
 }
 
-fn write(text: &mut String, told: &Told) {
+fn write(text: &mut String, told: &EventRecord) {
     let data = render::event(told);
     // Writing to a string cannot fail; JSON has no line breaks.
     let _ = std::fmt::Write::write_fmt(text, format_args!("id: {}\ndata: {data}\n\n", told.id.0));
 }
 
 /// Tells what comes, until nobody reads or nothing can come any more.
-async fn follow_on(mut feed: Feed, listening: Listening, since: Option<u64>) {
-    let mut coming = listening.coming;
+async fn follow_on(mut feed: Feed, listening: EventStream, since: Option<u64>) {
+    let mut coming = listening.live;
     loop {
         let next = match first(feed.gone(), timeout(SILENCE, coming.recv())).await {
             First::One(()) => return,

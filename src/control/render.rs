@@ -15,14 +15,14 @@ use containerpilot_core::time::Time;
 
 use crate::json::{self, Writer};
 use crate::logs::rfc3339;
-use crate::runtime::query::{Explained, Snapshot, Told, Wall};
-use crate::runtime::reload::Done;
+use crate::runtime::query::{Explained, Snapshot, EventRecord, WallClock};
+use crate::runtime::reload::ReloadSummary;
 
 /// A moment, and how to speak of others from there.
 #[derive(Clone, Copy)]
 struct Clock {
     now: Time,
-    wall: Wall,
+    wall: WallClock,
 }
 
 impl Clock {
@@ -39,14 +39,14 @@ fn seconds(duration: Duration) -> String {
 /// `GET /v3/status`.
 pub(super) fn status(snapshot: &Snapshot) -> String {
     let overview = &snapshot.overview;
-    let clock = Clock { now: overview.now, wall: snapshot.wall };
+    let clock = Clock { now: overview.now, wall: snapshot.clock };
     let name = |job: JobIx| overview.jobs.get(job.index()).map_or("", |job| job.name.as_str());
     let origin = |origin| match origin {
         Origin::Job(job) => name(job).to_owned(),
         Origin::Watch(watch) => {
             format!("watch.{}", overview.watches.get(watch.index()).map_or("", |watch| watch.name.as_str()))
         }
-        Origin::Former(place) => snapshot.former.get(&place).cloned().unwrap_or_default(),
+        Origin::Former(place) => snapshot.removed.get(&place).cloned().unwrap_or_default(),
         other => origin_name(other),
     };
     json::object(|out| {
@@ -70,8 +70,8 @@ pub(super) fn status(snapshot: &Snapshot) -> String {
 }
 
 /// `POST /v3/reload`.
-pub(super) fn reloaded(done: &Done, dry: bool) -> String {
-    let Done { changes, settings, warnings } = done;
+pub(super) fn reloaded(done: &ReloadSummary, dry: bool) -> String {
+    let ReloadSummary { changes, settings, warnings } = done;
     json::object(|out| {
         out.plain("dryRun", dry);
         out.texts("kept", &changes.kept).texts("restarted", &changes.restarted);
@@ -83,7 +83,7 @@ pub(super) fn reloaded(done: &Done, dry: bool) -> String {
 /// `GET /v3/jobs/NAME/explain`.
 pub(super) fn explanation(explained: &Explained) -> String {
     let explanation = &explained.explanation;
-    let clock = Clock { now: explained.now, wall: explained.wall };
+    let clock = Clock { now: explained.now, wall: explained.clock };
     let name = |job: JobIx| explained.names.get(job.index()).map_or("", String::as_str);
     // The chain of causes begins with the job's own.
     let origin = |_| explanation.causes.first().map(|cause| cause.source.clone()).unwrap_or_default();
@@ -101,7 +101,7 @@ pub(super) fn explanation(explained: &Explained) -> String {
 }
 
 /// An event of `GET /v3/events`.
-pub(super) fn event(told: &Told) -> String {
+pub(super) fn event(told: &EventRecord) -> String {
     json::object(|out| write_event(out, told))
 }
 
@@ -234,7 +234,7 @@ fn write_reasons(out: &mut Writer<'_>, key: &str, reasons: &[Reason]) {
     });
 }
 
-fn write_event(out: &mut Writer<'_>, told: &Told) {
+fn write_event(out: &mut Writer<'_>, told: &EventRecord) {
     out.plain("id", told.id.0).text("time", &rfc3339(told.time));
     out.text("source", &told.source).text("code", told.code.name());
     out.plain_or_null("cause", told.cause.map(|EventId(id)| id));
@@ -250,9 +250,9 @@ fn write_exit(exit: ExitStatus, out: &mut Writer<'_>) {
     out.text_or_null("signal", signal.as_deref());
 }
 
-fn told(event: &Event, source: String, clock: Clock) -> Told {
+fn told(event: &Event, source: String, clock: Clock) -> EventRecord {
     let Event { id, cause, at, origin: _, code, exit } = *event;
-    Told { id, time: clock.wall.at(at), source, code, cause, exit }
+    EventRecord { id, time: clock.wall.at(at), source, code, cause, exit }
 }
 
 /// The source of an event that is neither a job's nor a watch's.

@@ -56,6 +56,6 @@ impl Voice {
             Change::Refused => (Level::Warn, format!("Consul refuses {who}: {why}; it is tried again")),
             Change::Accepted => (Level::Info, format!("Consul takes {who} again")),
         };
-        self.sender.send(LoopMessage::Said(level, message));
+        self.sender.send(LoopMessage::Log(level, message));
     }
 }

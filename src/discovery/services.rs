@@ -126,7 +126,7 @@ impl Keeper {
 
     fn tell_withdrawn(&mut self) {
         if self.machine.take_withdrawn() {
-            self.shared.sender.send(LoopMessage::Withdrawn(self.definition.service.id.clone(), self.job));
+            self.shared.sender.send(LoopMessage::Deregistered(self.definition.service.id.clone(), self.job));
             // Whoever is not wanted there does not care whether Consul is.
             if self.machine.is_settled() {
                 self.shared.voice.forget(&self.name);

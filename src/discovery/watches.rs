@@ -64,7 +64,7 @@ impl Watcher {
                     self.shared.voice.heard(&name, None);
                     if known.as_ref() != Some(&instances) {
                         known = Some(instances.clone());
-                        self.shared.sender.send(LoopMessage::Seen(
+                        self.shared.sender.send(LoopMessage::WatchResult(
                             Arc::clone(&self.watch),
                             self.ix,
                             instances,

@@ -36,7 +36,7 @@ pub(super) fn rest() -> (Used, impl Future<Output = ()> + Send) {
                 Ok(true) => uses.mark_unchanged(),
                 Ok(false) => {
                     // A program that runs alone has nobody to ask about it.
-                    sys::Urgent::Stop.release_others();
+                    sys::release_unused_memory();
                     if uses.changed().await.is_err() {
                         return;
                     }

@@ -6,7 +6,7 @@ use containerpilot_core::plan::Role;
 use containerpilot_core::report::status::JobOverview;
 use containerpilot_core::{Ending, Phase, State};
 
-use crate::runtime::query::{Planned, Snapshot};
+use crate::runtime::query::{JobProperties, Snapshot};
 
 /// What is in the way, a line each; nothing if it is ready.
 pub(super) fn obstacles(snapshot: &Snapshot) -> String {
@@ -29,7 +29,7 @@ pub(super) fn obstacles(snapshot: &Snapshot) -> String {
 }
 
 /// Why a job is not as healthy as it ought to be. One without checks is taken as it is.
-fn obstacle(job: &JobOverview, planned: Planned) -> Option<&'static str> {
+fn obstacle(job: &JobOverview, planned: JobProperties) -> Option<&'static str> {
     if !planned.has_health || job.role == Role::Telemetry || job.status.healthy == Some(true) {
         return None;
     }
@@ -40,7 +40,7 @@ fn obstacle(job: &JobOverview, planned: Planned) -> Option<&'static str> {
         (State::Complete, Some(Ending::GaveUp)) => Some("was not started in time"),
         // It has done what it was there for.
         (State::Complete, _) => None,
-        (State::Waiting, _) if planned.now_and_then => None,
+        (State::Waiting, _) if planned.runs_repeatedly => None,
         (State::Waiting, _) => Some("waits to be started"),
         (State::Starting, _) => Some("is being started"),
         (State::Delaying, _) => Some("is about to be restarted"),

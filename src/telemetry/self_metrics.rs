@@ -66,7 +66,7 @@ fn watches(page: &mut Page, snapshot: &Snapshot) {
 
 /// What is told of all jobs of one name.
 #[derive(Default)]
-struct Told {
+struct EventRecord {
     up: bool,
     restarts: u64,
     last_exit: Option<u8>,
@@ -76,7 +76,7 @@ struct Told {
 fn jobs(page: &mut Page, snapshot: &Snapshot) {
     // A sensor is shown by what it measures.
     let jobs = || snapshot.jobs().filter(|(job, _)| !matches!(job.role, Role::Sensor(_)));
-    let mut by_name: BTreeMap<&str, Told> = jobs().map(|(job, _)| (&*job.name, Told::default())).collect();
+    let mut by_name: BTreeMap<&str, EventRecord> = jobs().map(|(job, _)| (&*job.name, EventRecord::default())).collect();
     for (job, _) in jobs() {
         let told = by_name.entry(&job.name).or_default();
         told.up |= job.status.state == State::Running;
@@ -86,7 +86,7 @@ fn jobs(page: &mut Page, snapshot: &Snapshot) {
         let started = job.started_at.map(|moment| seconds(snapshot, moment));
         told.started = [told.started, started].into_iter().flatten().reduce(f64::max);
     }
-    let mut family = |name: &str, help: &str, kind: Kind, value: fn(&Told) -> Option<f64>| {
+    let mut family = |name: &str, help: &str, kind: Kind, value: fn(&EventRecord) -> Option<f64>| {
         page.family(name, help, kind, |lines| {
             for (job, told) in &by_name {
                 value(told).into_iter().for_each(|value| lines.add("", &[("name", job)], value));
@@ -130,7 +130,7 @@ fn checks(page: &mut Page, snapshot: &Snapshot) {
 
 /// A moment of the core's clock, in seconds since 1970.
 fn seconds(snapshot: &Snapshot, moment: Time) -> f64 {
-    snapshot.wall.at(moment).duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs_f64()
+    snapshot.clock.at(moment).duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs_f64()
 }
 
 #[cfg(test)]

@@ -116,7 +116,7 @@ impl Telemetry {
                 match listen(&wanted) {
                     Ok(listener) => break listener,
                     Err(why) if tries == FAST_TRIES => {
-                        desk.say(Level::Error, format!("{why}; until then it is tried every second"));
+                        desk.log(Level::Error, format!("{why}; until then it is tried every second"));
                     }
                     Err(_) => {}
                 }
@@ -128,7 +128,7 @@ impl Telemetry {
             };
             match serving(listener, metrics, desk.clone(), used, ended) {
                 Ok(serving) => serving.await,
-                Err(why) => desk.say(Level::Error, why),
+                Err(why) => desk.log(Level::Error, why),
             }
         });
         Some(Self { wanted: address, _end: end })
@@ -146,7 +146,7 @@ fn serving(
     let cannot = |error: std::io::Error| format!("telemetry cannot be served: {error}");
     let address = listener.local_addr().map_err(cannot)?;
     let listener = tokio::net::TcpListener::from_std(listener).map_err(cannot)?;
-    desk.say(Level::Info, format!("telemetry: serving at {address}"));
+    desk.log(Level::Info, format!("telemetry: serving at {address}"));
     Ok(serve::serve(Listener::Tcp(listener), LIMITS, Box::new(Pages::new(metrics, desk)), used, ended))
 }
 

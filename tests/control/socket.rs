@@ -163,7 +163,7 @@ fn x1_a_path_that_cannot_be_made_is_an_error_and_the_default_one_a_warning() {
         let script = format!("unshare --mount sh -c '{}; exec \"$@\"' sh \"$@\"; exit", script);
         let mut supervisor =
             Supervisor::behind(As::Plain, &script, "{ jobs: [{ name: 'main', exec: 'echo it runs' }] }");
-        let warning = supervisor.line("there is no control socket");
+        let warning = supervisor.line("no control socket");
         assert!(
             warning.contains("/var/run/containerpilot.socket cannot be made: Read-only file system"),
             "{warning}"

@@ -197,7 +197,7 @@ fn d5_a_panic_of_ours_while_speaking_to_consul_is_made_good() {
     for mishap in ["service:1", "service:2", "watch:1", "watch:2"] {
         let watched = "watches: [{ name: 'web', interval: 1 }]";
         let text = config(&format!("'{}'", agent.address()), "10s", watched);
-        let mut pilot = Pilot::behind(As::Plain, &format!("export CONTAINERPILOT_MISHAP={mishap}"), &text);
+        let mut pilot = Pilot::behind(As::Plain, &format!("export CONTAINERPILOT_FAILPOINT={mishap}"), &text);
         pilot.started();
         pilot.run.line("src/mishap.rs:");
         agent.until_status("web", Some("passing"));

@@ -71,7 +71,7 @@ fn r1_docker_kill_hup_reloads_where_no_job_waits_for_it() {
     let container = Container::start("{ jobs: [{ name: 'main', exec: 'sleep 1000' }] }", &[], busybox());
     container.says("main started");
     container.kill("HUP");
-    container.says("SIGHUP asks for a reload");
+    container.says("received SIGHUP, reloading the configuration");
     container.says("kept 1 job");
     assert_eq!(container.inspect("{{.State.Running}}"), "true");
 }

@@ -277,7 +277,7 @@ impl World {
         if hung {
             wrong.push("it did not end after SIGTERM".to_owned());
         }
-        for word in ["panicked", "a fault of containerpilot", "a bug in the log"] {
+        for word in ["panicked", "internal error", "a fault of containerpilot"] {
             if log.contains(word) || stderr.contains(word) {
                 wrong.push(format!("it said `{word}`"));
             }

@@ -75,7 +75,7 @@ fn x1_the_control_socket_moves_and_the_caller_gets_its_answer() {
     // One that cannot be had leaves the present one as it is.
     pilot.socket = new.clone();
     reload_to(&pilot, &format!("{{ jobs: [{A}], control: {{ socket: '/proc/no/socket' }} }}"));
-    pilot.supervisor.line("it stays as it is");
+    pilot.supervisor.line("keeping the old control socket");
     assert_eq!(ask(&new, "GET", "/v3/ping", "").status, 200);
     reload_to(&pilot, &format!("{{ jobs: [{A}], control: {{ socket: '@/other.socket', mode: '0660' }} }}"));
     let mode = std::fs::metadata(&new).unwrap().permissions().mode() & 0o777;

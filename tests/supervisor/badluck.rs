@@ -23,7 +23,7 @@ const MOUNTS: &str = "[ $$ = 1 ] || [ -n \"$INSIDE\" ] || INSIDE=1 exec unshare 
 fn p3_s5_a_program_that_cannot_run_says_why_in_the_systems_words() {
     let cases = [
         ("/no/such", 127, "/no/such: No such file or directory"),
-        ("no-such-program", 127, "no-such-program is not in PATH: No such file or directory"),
+        ("no-such-program", 127, "no-such-program: not found in PATH: No such file or directory"),
         ("@/plain", 126, "/plain: Permission denied"),
         ("@/folder", 126, "/folder: Is a directory"),
         ("@/script", 127, "/script: its interpreter /no/such/shell: No such file or directory"),
@@ -101,7 +101,7 @@ fn p3_a_fork_that_fails_is_a_failed_start_and_the_next_one_may_succeed() {
             hogs.join(",")
         );
         let mut run = Supervisor::behind(how, &script, &config);
-        run.line("late could not be started: sleep: no new process");
+        run.line("late could not be started: sleep: cannot create a process");
         run.line("short timeout after 1s");
         run.line("late started");
         let log = stops(run);
@@ -121,7 +121,7 @@ fn p3_descriptors_that_are_used_up_are_a_failed_start() {
             hogs.join(",")
         );
         let mut run = Supervisor::behind(how, "ulimit -n 32", &config);
-        run.line("late could not be started: sleep: no pipe for its output: Too many open files");
+        run.line("late could not be started: sleep: cannot create a pipe for its output: Too many open files");
         run.line("short timeout after 500ms");
         run.line("late started");
         assert!(run.ticks() < 100, "it does not spin meanwhile");

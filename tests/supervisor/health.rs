@@ -160,12 +160,12 @@ fn h2_all_checks_must_pass() {
         { name: 'second', exec: 'test -e @/second', interval: '100ms', ttl: 5, timeout: '10s' } ] }] }";
     let mut run = Supervisor::start(ways()[0], config);
     std::fs::write(run.file("first"), "").unwrap();
-    run.line("server is unhealthy: second: it exited with code 1");
+    run.line("server is unhealthy: second: exited with code 1");
     assert!(!run.seen().contains("is healthy"));
     std::fs::write(run.file("second"), "").unwrap();
     run.line("server is healthy");
     std::fs::remove_file(run.file("first")).unwrap();
-    run.line("server is unhealthy: first: it exited with code 1");
+    run.line("server is unhealthy: first: exited with code 1");
     run.signal("-TERM");
     assert_eq!(run.end().0, 0);
 }
@@ -285,7 +285,7 @@ fn p3_checks_go_on_when_descriptors_are_short() {
         .collect();
     let config = format!("{{ jobs: [{}] }}", jobs.join(","));
     let mut run = Supervisor::behind(ways()[0], "ulimit -n 24", &config);
-    run.line("no pipe for its output: Too many open files");
+    run.line("cannot create a pipe for its output: Too many open files");
     // Those that have room come again and again: what they used is free when they have ended.
     run.lines("said by", 30);
     assert!(run.ticks() < 200, "it does not spin meanwhile");

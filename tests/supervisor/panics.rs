@@ -10,7 +10,7 @@ use crate::support::{As, Supervisor, until, ways};
 /// A supervisor that panics at a place when it comes there for the n-th time.
 fn with(how: As, mishap: &str, config: &str) -> Supervisor {
     let config = config.replacen('{', "{ stopTimeout: '5s', control: { socket: '@/socket' }, ", 1);
-    Supervisor::behind(how, &format!("export CONTAINERPILOT_MISHAP={mishap}"), &config)
+    Supervisor::behind(how, &format!("export CONTAINERPILOT_FAILPOINT={mishap}"), &config)
 }
 
 const WEB: &str = "{ name: 'web', exec: ['sh', '-c', 'echo up; exec sleep 1000'], restarts: 'unlimited',
@@ -94,7 +94,7 @@ fn x1_a_command_that_meets_a_panic_is_refused() {
         let mut supervisor = with(As::Plain, &format!("step:{nth}"), job);
         supervisor.line("web started");
         let answer = ask(&supervisor, "POST /v3/maintenance/enable");
-        assert!(answer.contains(" 200 ") || answer.contains("a fault of containerpilot"), "{answer}");
+        assert!(answer.contains(" 200 ") || (answer.contains("internal error") || answer.contains("a fault of containerpilot")), "{answer}");
         supervisor.signal("-TERM");
         let (code, log) = supervisor.end();
         assert_eq!(code, 0, "{log}");
@@ -106,7 +106,7 @@ fn r2_a_panic_while_loading_is_told_to_whoever_asked() {
     let supervisor = with(As::Plain, "load:1", &format!("{{ jobs: [{WEB}] }}"));
     let answer = ask(&supervisor, "POST /v3/reload");
     assert!(
-        answer.contains(" 422 ") && answer.contains("a fault of containerpilot while loading"),
+        answer.contains(" 422 ") && answer.contains("internal error while loading"),
         "{answer}"
     );
     let answer = ask(&supervisor, "POST /v3/reload");

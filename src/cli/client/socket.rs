@@ -14,7 +14,7 @@ pub(super) fn path(args: &Arguments) -> Result<PathBuf, Failure> {
         return Ok(PathBuf::from(named));
     }
     let config = named_config(args);
-    if config.is_none() && !files::usual_place_exists() {
+    if config.is_none() && !files::default_exists() {
         // The usual place of the socket is a default of the configuration, and stands there only.
         return find(Vec::new());
     }

@@ -35,14 +35,14 @@ fn served(address: IpAddr, stage: Option<Stage>) -> Served {
     std::thread::spawn(move || {
         loop {
             let mut fds =
-                [crate::process::sys::awaited(receiver.as_fd().as_raw_fd(), crate::process::sys::POLLIN)];
+                [crate::process::sys::poll_fd(receiver.as_fd().as_raw_fd(), crate::process::sys::POLLIN)];
             let _ = crate::process::sys::poll(&mut fds, None);
             for news in receiver.take() {
                 match (news, &stage) {
                     (LoopMessage::Query(Query::Overview(asker)), Some(stage)) => {
                         let _ = asker.send(Arc::new(stage.snapshot()));
                     }
-                    (LoopMessage::Said(_, words), _) => drop(say.send(words)),
+                    (LoopMessage::Log(_, words), _) => drop(say.send(words)),
                     _ => {}
                 }
             }
