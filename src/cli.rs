@@ -267,8 +267,7 @@ impl Lines {
     }
 }
 
-/// The version, in the form in which 3.8 printed it, and the day. `make static` knows the two last; any other build says
-/// that it does not.
+/// The version in the format of 3.8, and the build date. `build.rs` finds the hash; only `make static` sets the date.
 fn version() -> String {
     let hash = option_env!("CONTAINERPILOT_GIT_HASH").unwrap_or("unknown");
     let date = option_env!("CONTAINERPILOT_BUILD_DATE").unwrap_or("unknown");

@@ -29,7 +29,7 @@ ROOT = os.path.dirname(os.path.dirname(stage.HERE))
 def options():
     target = os.environ.get("CARGO_TARGET_DIR", os.path.join(ROOT, "target"))
     parser = argparse.ArgumentParser(prog="benches/peers", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--binary", default=os.path.join(target, "release", "containerpilot"), help="ours")
+    parser.add_argument("--binary", default=os.path.join(target, "dist", "containerpilot"), help="ours")
     parser.add_argument("--scenes", help="only these, with commas: " + ", ".join(scenes.SCENES))
     parser.add_argument("--peers", help="only these, with commas (floor and containerpilot among them)")
     parser.add_argument("--quick", action="store_true", help="few turns and small numbers")

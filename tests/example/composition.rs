@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::clients::wait_for_answer;
-use crate::{HOME, script, until};
+use crate::{HOME, script, static_binary, until};
 
 pub(crate) struct Composition {
     project: String,
@@ -18,7 +18,7 @@ pub(crate) struct Composition {
 impl Composition {
     /// Makes the images, starts everything and waits for the first answer.
     pub(crate) fn up() -> Self {
-        let made = script("example-images").arg(env!("CARGO_BIN_EXE_containerpilot")).output().unwrap();
+        let made = script("example-images").arg(static_binary()).output().unwrap();
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
         let made = String::from_utf8(made.stdout).unwrap();
         let variable = |line: &str| line.split_once('=').map(|(name, value)| (name.into(), value.into()));

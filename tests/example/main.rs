@@ -1,6 +1,6 @@
 //! The worked example of `examples/behind-nginx`, as it stands: in real containers, while instances come and go. It needs a
 //! Docker engine: `scripts/docker run cargo test --test example`, or `make test-docker`.
-#![expect(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at what it does not expect")]
 
 mod clients;
 mod composition;
@@ -26,6 +26,11 @@ fn script(name: &str) -> Command {
     let mut command = Command::new(Path::new(HOME).join("scripts").join(name));
     command.env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join(".."));
     command
+}
+
+/// The static binary: an image FROM scratch has no dynamic loader. `scripts/test-docker` builds it.
+fn static_binary() -> std::ffi::OsString {
+    std::env::var_os("STATIC_BINARY").expect("STATIC_BINARY is not set; run `make test-docker`")
 }
 
 /// Waits until something holds, and says what it was that did not.
