@@ -1,11 +1,11 @@
-//! Any bytes as what comes through a connection on which HTTP is spoken: a head, and the body behind it.
+//! Fuzz target: any bytes as an HTTP message: a head and its body.
 
 use super::http::{Head, Request, Rest, answered};
 
 pub(crate) fn run(bytes: &[u8]) {
     let Ok(Some((head, length))) = Head::read(bytes) else { return };
     let (whole, behind) = bytes.split_at(length);
-    // It is the same head however it came, and none before its last byte.
+    // The head is complete with its last byte and not before.
     assert!(matches!(Head::read(whole), Ok(Some((_, again))) if again == length));
     assert!(whole.ends_with(b"\n") && matches!(Head::read(&whole[..length - 1]), Ok(None)));
     if let Ok((status, rest)) = answered(&head) {
@@ -15,18 +15,18 @@ pub(crate) fn run(bytes: &[u8]) {
     if let Ok(request) = Request::of(head) {
         assert!(!request.method.is_empty() && !request.path.contains(['?', '#', ' ']));
         if let Ok(rest) = request.framing() {
-            assert_ne!(rest, Rest::Close, "a request that never ends");
+            assert_ne!(rest, Rest::Close, "a request body always has an end");
             body(rest, behind);
         }
     }
 }
 
-/// A body is the same whether it comes at once or byte by byte.
+/// A body is the same whether it arrives at once or byte by byte.
 fn body(rest: Rest, bytes: &[u8]) {
     assert_eq!(read(rest, bytes, bytes.len().max(1)), read(rest, bytes, 1));
 }
 
-/// What is read of a body that comes in pieces of some length: all of it, or up to where it is wrong.
+/// Reads a body that arrives in pieces of `step` bytes: all of it, or up to the error.
 fn read(mut rest: Rest, bytes: &[u8], step: usize) -> (Vec<u8>, bool) {
     let (mut all, mut at, mut come) = (Vec::new(), 0, 0);
     loop {

@@ -25,20 +25,20 @@ const SLOW_SCAN: Duration = Duration::from_micros(100);
 const REAP_DELAY: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(20)];
 
 /// How long after the start, and after a reload, unused memory is returned to the kernel.
-const RELEASE_DELAY: Duration = Duration::from_secs(1);
+const RELEASE_DELAY: Duration = Duration::from_millis(100);
 
 impl<D: Decider> Runtime<D> {
     /// Runs until the core exits; returns the exit code.
     pub(crate) fn run(mut self) -> u8 {
         self.results.push_back(Input::Ready);
         self.follow_catalog();
-        self.schedule_release();
         let mut more = false;
         let mut fds = Vec::new();
         loop {
             if self.oom.is_none() && !more && self.results.is_empty() {
                 // The first jobs are started; reading files no longer delays them.
                 self.oom = Some(OomCounter::open());
+                self.schedule_release();
             }
             fds = self.wait(more, fds);
             // The log thread is woken once per iteration, after everything else is done.
