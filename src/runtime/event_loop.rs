@@ -56,7 +56,7 @@ impl<D: Decider> Runtime<D> {
     }
 
     /// Waits for a source. The first four descriptors are signals, messages, SIGCHLD and the control socket.
-    fn wait(&self, more: bool, mut fds: Vec<PollFd>) -> Vec<PollFd> {
+    fn wait(&mut self, more: bool, mut fds: Vec<PollFd>) -> Vec<PollFd> {
         fds.clear();
         // `ppoll` ignores negative descriptors.
         let sigchld = if self.reap_at.is_none() { self.signals.sigchld_fd().as_raw_fd() } else { -1 };
@@ -65,7 +65,13 @@ impl<D: Decider> Runtime<D> {
             fds.push(sys::poll_fd(fd, sys::POLLIN));
         }
         self.executor.probes.add_poll_fds(&mut fds);
-        let timeout = if more || !self.results.is_empty() { Some(Duration::ZERO) } else { self.timeout() };
+        let busy = more || !self.results.is_empty();
+        let release = !busy && self.release_at.take_if(|at| *at <= Instant::now()).is_some();
+        let timeout = if busy { Some(Duration::ZERO) } else { self.timeout() };
+        if release {
+            // Right before the wait: code that runs afterwards would be mapped again.
+            sys::release_unused_memory();
+        }
         if sys::poll(&mut fds, timeout).is_err() {
             // EINTR or ENOMEM: nothing is known to be ready.
             fds.iter_mut().for_each(|fd| fd.revents = 0);
@@ -90,7 +96,6 @@ impl<D: Decider> Runtime<D> {
     fn iterate(&mut self, fds: &[PollFd], more: &mut bool) -> ControlFlow<u8> {
         *more = false;
         let ready = |place: usize| fds.get(place).is_some_and(|fd| fd.revents != 0);
-        let due = |at: Option<Instant>| at.is_some_and(|at| at <= Instant::now());
         // The results of the last iteration come first: a start before its exit (E3).
         self.handle_results()?;
         if ready(0) {
@@ -99,7 +104,7 @@ impl<D: Decider> Runtime<D> {
         if ready(1) {
             self.handle_messages()?;
         }
-        if ready(2) || due(self.reap_at) {
+        if ready(2) || self.reap_at.is_some_and(|at| at <= Instant::now()) {
             self.collect_children(more)?;
         }
         if ready(3) {
@@ -112,10 +117,6 @@ impl<D: Decider> Runtime<D> {
         let paused = self.paused_until.is_some_and(|until| until > Instant::now());
         if !paused && self.core.next_deadline().is_some_and(|deadline| deadline <= self.now()) {
             self.handle(Input::Tick)?;
-        }
-        if due(self.release_at) {
-            self.release_at = None;
-            sys::release_unused_memory();
         }
         // Once: the results of these wait for the next iteration.
         self.handle_results()
