@@ -142,7 +142,7 @@ fn s6_finish_is_bounded_if_the_log_is_not_read() {
     assert!(!logs.finish(start + Duration::from_millis(300)));
     assert!(start.elapsed() < Duration::from_secs(5));
     drop(logs);
-    // The thread has ended: it holds the pipe no more.
+    // The thread has ended and closed the pipe.
     stuck.recv_timeout(PATIENCE).unwrap();
 }
 

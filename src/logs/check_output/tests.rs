@@ -70,7 +70,7 @@ fn p4_last_lines_without_a_newline_belong_to_their_runs() {
 }
 
 #[test]
-fn p4_whoever_outlives_a_check_with_its_output_is_read_on() {
+fn p4_output_of_a_process_that_outlives_its_check_is_read() {
     let (logs, file) = log();
     let mut outputs = CheckOutputs::default();
     let (mut daemon, _) = start(&mut outputs, 7);
@@ -86,7 +86,7 @@ fn p4_whoever_outlives_a_check_with_its_output_is_read_on() {
     assert_eq!(
         finish(logs, &file),
         ["web is well", "web/check.web 8 next", "web/check.web 7 still here"],
-        "each with the number of its own run"
+        "each with the pid of its run"
     );
 }
 

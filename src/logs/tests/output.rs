@@ -53,7 +53,7 @@ fn l4_log_with_a_closed_reader_does_not_block_jobs() {
     let (logs, reader) = piped(Format::Default);
     drop(reader);
     let (mut stdout, _) = attach(&logs, "main", 7);
-    let block = b"nobody hears this\n".repeat(1_000);
+    let block = b"not read\n".repeat(1_000);
     for _ in 0..1_000 {
         stdout.write_all(&block).unwrap();
     }
@@ -213,7 +213,7 @@ fn l4_failing_output_loses_nothing_and_does_not_block_jobs() {
 }
 
 #[test]
-#[ignore = "run by l4_log_survives_without_free_descriptors, in a process of its own"]
+#[ignore = "run by l4_log_survives_without_free_descriptors, in its own process"]
 fn without_descriptors() {
     let folder = Folder::new("emfile");
     let path = folder.0.join("log");
