@@ -265,7 +265,7 @@ fn line_limit(args: &Arguments) -> Result<Option<usize>, Failure> {
     Ok(Some(count))
 }
 
-/// The version in the format of 3.8, and the build date. Only `make static` sets the commit and the date.
+/// The version in the format of 3.8, and the build date. `build.rs` finds the hash; only `make static` sets the date.
 fn version() -> String {
     let hash = option_env!("CONTAINERPILOT_GIT_HASH").unwrap_or("unknown");
     let date = option_env!("CONTAINERPILOT_BUILD_DATE").unwrap_or("unknown");

@@ -170,7 +170,7 @@ fn c1_directory_is_read_in_lexical_order_and_merged() {
     fs::create_dir(&empty).unwrap();
     let output = run(&[OsStr::new("check"), empty.as_os_str()]);
     assert_eq!(code(&output), 1);
-    assert!(err(&output).contains("holds no file"), "{}", err(&output));
+    assert!(err(&output).contains("contains no *.json5"), "{}", err(&output));
 }
 
 #[test]

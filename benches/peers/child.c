@@ -1,11 +1,10 @@
-/* What is supervised. Everything it is told is one word, `VERB:MARKS[:ARGUMENT[:ARGUMENT]]`, so that the first line of a `run`
- * file (`#!/…/child hold:/…/marks:7`) can name it and no supervisor is charged for a shell.
+/* The supervised program. It takes one argument, `VERB:MARKS[:ARGUMENT[:ARGUMENT]]`, so that the first line of a `run` file can
+ * start it (`#!/…/child hold:/…/marks:7`) without a shell.
  *
- *   hold:MARKS:N            leave the mark BORN, wait for a signal to stop, leave the mark TOLD, end
- *   leave:MARKS:N           leave the mark BORN and end
- *   write:MARKS:LINES:EACH  when all has come to rest, write so many lines of 100 bytes, EACH of them at a time; then hold
- *   orphans:MARKS:N         make N processes that nobody but init will miss, end them all at once, and wait until the last one
- *                           has been reaped; then hold
+ *   hold:MARKS:N            write the mark BORN, wait for a stop signal, write the mark TOLD, exit
+ *   leave:MARKS:N           write the mark BORN and exit
+ *   write:MARKS:LINES:EACH  after a pause write LINES lines of 100 bytes, EACH of them per write; then hold
+ *   orphans:MARKS:N         create N orphans, let them all exit at once, and wait until the last one is reaped; then hold
  */
 #include "bare.h"
 
@@ -39,8 +38,8 @@ static void write_lines(word count, word each)
 	}
 }
 
-/* The process in between ends, and init inherits what it has made. They are one process group, which exists for as
- * long as one of them does, be it as a zombie: that is how the last one's end is seen. */
+/* The process in between exits, and PID 1 inherits its children. They are one process group, which exists as long as one of them
+ * does, also as a zombie: that shows when the last one is reaped. */
 static void make_orphans(const char *marks, word count)
 {
 	int pipe[2];

@@ -26,9 +26,9 @@ pub(super) fn check(args: &Arguments) -> Result<(), Failure> {
         Err(message) => {
             // With --format json the output is always JSON.
             if json {
-                print(&summary::json(None, false, &source::unreadable(&message)))?;
+                print(&summary::json(None, false, &source::error_report(&message.to_string())))?;
             }
-            return Err(Failure::Failed(message));
+            return Err(Failure::Failed(message.to_string()));
         }
     };
     let names: Vec<String> = read.iter().map(|input| input.name.clone()).collect();
@@ -55,7 +55,7 @@ pub(super) fn load_or_fail(inputs: Vec<Input>, otherwise: &str) -> Result<Plan, 
 }
 
 fn load_here(inputs: Vec<Input>) -> Loaded {
-    load(inputs, &ThisHost::look(), OPTIONS)
+    load(inputs, &ThisHost::current(), OPTIONS)
 }
 
 /// Prints errors and warnings to standard error.

@@ -17,14 +17,14 @@ pub(super) fn migrate(args: &Arguments) -> Result<(), Failure> {
         _ => (config_path(&args.flags_only()), args.rest.as_slice()),
     };
     let program: Vec<String> = program.iter().map(run::utf8).collect::<Result<_, _>>()?;
-    let mut inputs = files::read(path.as_deref()).map_err(Failure::Failed)?;
+    let mut inputs = files::read(path.as_deref()).map_err(|error| Failure::Failed(error.to_string()))?;
     let Some(input) = inputs.pop().filter(|_| inputs.is_empty()) else {
         let message = "a ContainerPilot 2 configuration is a file, not a directory";
         return Err(Failure::Usage(message.to_owned()));
     };
     let name = input.name.clone();
     let program = Some(program).filter(|words| !words.is_empty());
-    match migrate::migrate(input, &ThisHost::look(), OPTIONS, program.as_deref()) {
+    match migrate::migrate(input, &ThisHost::current(), OPTIONS, program.as_deref()) {
         Ok(Migrated { text, notes }) => {
             print(&text)?;
             let notes = notes.iter().map(|note| format!("note: {note}\n")).collect::<String>();

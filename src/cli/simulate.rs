@@ -43,7 +43,7 @@ pub(super) fn simulate(args: &Arguments) -> Result<(), Failure> {
         }
     };
     let (config, scenario) = paths(args)?;
-    let plan = plan(config.as_deref()).map_err(Failure::InvalidInput)?;
+    let plan = plan(config.as_deref()).map_err(|error| Failure::InvalidInput(error.to_string()))?;
     let scenario = match scenario {
         Some(path) => read_scenario(&path, &plan)?,
         None => Scenario::default(),
@@ -125,13 +125,13 @@ fn paths(args: &Arguments) -> Result<(Option<PathBuf>, Option<PathBuf>), Failure
 /// Loads a configuration. Nothing is started, so its programs and users need not exist here.
 fn plan(path: Option<&Path>) -> Result<Plan, String> {
     let inputs = files::read(path)?;
-    let Loaded { plan, report } = load(inputs, &TargetHost(ThisHost::look()), OPTIONS);
+    let Loaded { plan, report } = load(inputs, &TargetHost(ThisHost::current()), OPTIONS);
     check::print_report(&report, false);
     plan.ok_or_else(|| "the configuration has errors, so there is nothing to simulate".to_owned())
 }
 
 fn read_scenario(path: &Path, plan: &Plan) -> Result<Scenario, Failure> {
-    let mut inputs = files::read(Some(path)).map_err(Failure::InvalidInput)?;
+    let mut inputs = files::read(Some(path)).map_err(|error| Failure::InvalidInput(error.to_string()))?;
     let input = match inputs.pop() {
         Some(input) if inputs.is_empty() => input,
         _ => {

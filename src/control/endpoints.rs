@@ -18,8 +18,8 @@ use super::{ControlHandles, events};
 use crate::net::server::{
     Body, Handler, Request, Response, StatusCode, error, method_not_allowed, ok, with_status,
 };
-use crate::runtime::query::{ControlRequest, JobAction, Unclear};
-use crate::runtime::reload::Outcome;
+use crate::runtime::query::{ControlRequest, JobAction, JobLookupError};
+use crate::runtime::reload::ReloadOutcome;
 
 const JSON: &str = "application/json";
 const TEXT: &str = "text/plain; charset=utf-8";
@@ -114,7 +114,7 @@ impl ControlApi {
     }
 
     fn log(&self, message: String) {
-        self.handles.queries.say(Level::Info, format!("control: {message}"));
+        self.handles.queries.log(Level::Info, format!("control: {message}"));
     }
 
     /// L5: the log shows names, never values.
@@ -148,9 +148,9 @@ impl ControlApi {
             return Ok(with_status(StatusCode::ACCEPTED, JSON, render::line(&Message { message })));
         };
         match outcome.ok_or_else(exiting)? {
-            Outcome::Done(done) => Ok(ok(JSON, render::reloaded(&done, dry_run))),
-            Outcome::Wrong(report) => Err(refusal(StatusCode::UNPROCESSABLE_ENTITY, report)),
-            Outcome::Refused(why) => Err(refusal(StatusCode::CONFLICT, why)),
+            ReloadOutcome::Applied(done) => Ok(ok(JSON, render::reloaded(&done, dry_run))),
+            ReloadOutcome::Invalid(report) => Err(refusal(StatusCode::UNPROCESSABLE_ENTITY, report)),
+            ReloadOutcome::Refused(why) => Err(refusal(StatusCode::CONFLICT, why)),
         }
     }
 
@@ -221,7 +221,7 @@ impl ControlApi {
     }
 
     async fn command(&self, command: Command) -> Result<CommandResult, Refusal> {
-        let answer = self.handles.queries.request(ControlRequest::Whole(command)).await;
+        let answer = self.handles.queries.request(ControlRequest::Supervisor(command)).await;
         answer.map_err(|unclear| unresolved("", &unclear))
     }
 }
@@ -248,14 +248,14 @@ fn exiting() -> Refusal {
 }
 
 /// A name that does not identify one job.
-fn unresolved(name: &str, unclear: &Unclear) -> Refusal {
+fn unresolved(name: &str, unclear: &JobLookupError) -> Refusal {
     match unclear {
-        Unclear::Leaving => exiting(),
-        Unclear::Nobody(None) => refusal(StatusCode::NOT_FOUND, format!("there is no job `{name}`")),
-        Unclear::Nobody(Some(near)) => {
+        JobLookupError::ShuttingDown => exiting(),
+        JobLookupError::NotFound(None) => refusal(StatusCode::NOT_FOUND, format!("there is no job `{name}`")),
+        JobLookupError::NotFound(Some(near)) => {
             refusal(StatusCode::NOT_FOUND, format!("there is no job `{name}`; did you mean `{near}`?"))
         }
-        Unclear::Several(count) => {
+        JobLookupError::Ambiguous(count) => {
             let reason = format!("there are {count} jobs named `{name}`: use `{name}:1` to `{name}:{count}`");
             refusal(StatusCode::CONFLICT, reason)
         }

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use super::render;
 use crate::net::server::{Body, Offer, StreamSender};
-use crate::runtime::query::{Listening, Told};
+use crate::runtime::query::{EventStream, EventRecord};
 
 /// Longest time without a byte: proxies may take longer silence for a dead connection.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -22,9 +22,9 @@ const DROPPED: &str =
     "event: dropped\ndata: {\"reason\":\"the reader was too slow; events from here on are missing\"}\n\n";
 
 /// The body of an answer: journaled events after `since`, and with `follow` those that come.
-pub(super) fn body(listening: Listening, follow: bool, since: Option<u64>) -> Body {
+pub(super) fn body(listening: EventStream, follow: bool, since: Option<u64>) -> Body {
     let mut text = String::new();
-    let journaled = listening.remembered.iter();
+    let journaled = listening.past.iter();
     journaled.filter(|event| is_after(event, since)).for_each(|event| write_message(&mut text, event));
     if !follow {
         return text.into();
@@ -42,18 +42,18 @@ pub(super) fn body(listening: Listening, follow: bool, since: Option<u64>) -> Bo
     body
 }
 
-fn is_after(event: &Told, since: Option<u64>) -> bool {
+fn is_after(event: &EventRecord, since: Option<u64>) -> bool {
     since.is_none_or(|since| event.id.0 > since)
 }
 
-fn write_message(text: &mut String, event: &Told) {
+fn write_message(text: &mut String, event: &EventRecord) {
     // Writing to a string cannot fail. The JSON is a single line.
     let _ = write!(text, "id: {}\ndata: {}\n\n", event.id.0, render::event(event));
 }
 
 /// Sends events until the reader leaves or the supervisor exits.
-async fn stream_events(mut sender: StreamSender, listening: Listening, since: Option<u64>) {
-    let mut events = listening.coming;
+async fn stream_events(mut sender: StreamSender, listening: EventStream, since: Option<u64>) {
+    let mut events = listening.live;
     loop {
         let received = tokio::select! {
             () = sender.closed() => return,

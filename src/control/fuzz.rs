@@ -1,4 +1,4 @@
-//! Any bytes as what comes through the control socket, behind HTTP itself: path, query, body.
+//! Fuzz target: any bytes as path, query and body of a control request.
 
 use super::bodies::{BodyError, signal, values, variables};
 use super::routes::{Found, find, flag, number, parameters};
@@ -25,7 +25,7 @@ fn bodies(bytes: &[u8]) {
         Ok(variables) => {
             for (name, value) in variables {
                 assert!(!name.is_empty() && !name.contains(['=', '\0', '\n']));
-                assert!(!value.is_some_and(|value| value.contains('\0')), "no process could have it");
+                assert!(!value.is_some_and(|value| value.contains('\0')), "no process could have such a variable");
             }
         }
         Err(BodyError::Form(why) | BodyError::Content(why)) => assert!(!why.is_empty()),

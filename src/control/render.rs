@@ -15,8 +15,8 @@ use containerpilot_core::time::Time;
 use serde::Serialize;
 
 use crate::logs::rfc3339;
-use crate::runtime::query::{Explained, Snapshot, Told, Wall};
-use crate::runtime::reload::Done;
+use crate::runtime::query::{Explained, Snapshot, EventRecord, WallClock};
+use crate::runtime::reload::ReloadSummary;
 
 /// One line of JSON.
 pub(super) fn line(answer: &impl Serialize) -> String {
@@ -194,7 +194,7 @@ struct ExitJson {
 #[derive(Clone, Copy)]
 struct Clock {
     now: Time,
-    wall: Wall,
+    wall: WallClock,
 }
 
 impl Clock {
@@ -212,14 +212,14 @@ fn seconds(duration: Duration) -> f64 {
 /// `GET /v3/status`.
 pub(super) fn status(snapshot: &Snapshot) -> String {
     let overview = &snapshot.overview;
-    let clock = Clock { now: overview.now, wall: snapshot.wall };
+    let clock = Clock { now: overview.now, wall: snapshot.clock };
     let names = |job: JobIx| overview.jobs.get(job.index()).map_or("", |job| job.name.as_str());
     let source = |origin| match origin {
         Origin::Job(job) => names(job).to_owned(),
         Origin::Watch(watch) => {
             format!("watch.{}", overview.watches.get(watch.index()).map_or("", |watch| watch.name.as_str()))
         }
-        Origin::Removed(place) => snapshot.former.get(&place).cloned().unwrap_or_default(),
+        Origin::Removed(place) => snapshot.removed.get(&place).cloned().unwrap_or_default(),
         Origin::Signal(number) => signal_name(Signal(number)),
         Origin::Global => "global".to_owned(),
     };
@@ -249,8 +249,8 @@ pub(super) fn status(snapshot: &Snapshot) -> String {
 }
 
 /// `POST /v3/reload`.
-pub(super) fn reloaded(done: &Done, dry_run: bool) -> String {
-    let Done { changes, settings, warnings } = done;
+pub(super) fn reloaded(done: &ReloadSummary, dry_run: bool) -> String {
+    let ReloadSummary { changes, settings, warnings } = done;
     line(&ReloadJson {
         dry_run,
         kept: &changes.kept,
@@ -265,7 +265,7 @@ pub(super) fn reloaded(done: &Done, dry_run: bool) -> String {
 /// `GET /v3/jobs/NAME/explain`.
 pub(super) fn explanation(explained: &Explained) -> String {
     let explanation = &explained.explanation;
-    let clock = Clock { now: explained.now, wall: explained.wall };
+    let clock = Clock { now: explained.now, wall: explained.clock };
     let names = |job: JobIx| explained.names.get(job.index()).map_or("", String::as_str);
     // The first cause is the event that the job itself has as its cause.
     let source = |_| explanation.causes.first().map(|cause| cause.source.clone()).unwrap_or_default();
@@ -280,7 +280,7 @@ pub(super) fn explanation(explained: &Explained) -> String {
 }
 
 /// An event of `GET /v3/events`, without a line break.
-pub(super) fn event(event: &Told) -> String {
+pub(super) fn event(event: &EventRecord) -> String {
     serde_json::to_string(&event_json(event)).unwrap_or_default()
 }
 
@@ -412,7 +412,7 @@ fn reasons_json(reasons: &[Reason]) -> Vec<ReasonJson<'_>> {
         .collect()
 }
 
-fn event_json(event: &Told) -> EventJson {
+fn event_json(event: &EventRecord) -> EventJson {
     EventJson {
         id: event.id.0,
         time: rfc3339(event.time),
@@ -425,7 +425,7 @@ fn event_json(event: &Told) -> EventJson {
 
 fn journaled_json(event: &Event, source: String, clock: Clock) -> EventJson {
     let Event { id, cause, at, origin: _, code, exit } = *event;
-    event_json(&Told { id, time: clock.wall.at(at), source, code, cause, exit })
+    event_json(&EventRecord { id, time: clock.wall.at(at), source, code, cause, exit })
 }
 
 fn exit_json(exit: ExitStatus) -> ExitJson {

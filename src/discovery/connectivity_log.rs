@@ -78,6 +78,6 @@ impl ConnectivityLog {
             }
             Change::Accepted => (Level::Info, format!("Consul at {address} accepts {requester} again")),
         };
-        self.sender.send(LoopMessage::Said(level, message));
+        self.sender.send(LoopMessage::Log(level, message));
     }
 }

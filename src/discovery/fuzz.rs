@@ -1,4 +1,4 @@
-//! Any bytes as what Consul answers: instances in order, each once, or a few words.
+//! Fuzz target: any bytes as a response of Consul. The instances are sorted and unique, or there is a short error.
 
 use super::api::{instances, is_forgotten};
 
@@ -9,7 +9,7 @@ pub(crate) fn run(body: &[u8]) {
                 found.is_sorted() && found.iter().zip(found.iter().skip(1)).all(|(one, next)| one != next)
             );
             let text: usize = found.iter().map(|one| one.id.len() + one.address.len()).sum();
-            // What stands there escaped is longer than what it means, never the other way round.
+            // Escaped text is never shorter than its meaning.
             assert!(text <= body.len());
         }
         Err(why) => assert!(why.to_string().len() < 200, "{why}"),

@@ -125,7 +125,7 @@ impl ServiceTask {
 
     fn report_withdrawn(&mut self) {
         if self.reconciler.take_deregistered() {
-            self.shared.sender.send(LoopMessage::Withdrawn(self.definition.service.id.clone(), self.job));
+            self.shared.sender.send(LoopMessage::Deregistered(self.definition.service.id.clone(), self.job));
             // Without a service there is nothing to say about Consul.
             if self.reconciler.is_settled() {
                 self.shared.connectivity.forget(&self.name);

@@ -63,7 +63,7 @@ impl WatchTask {
                     self.shared.connectivity.record(&name, None);
                     if known.as_ref() != Some(&instances) {
                         known = Some(instances.clone());
-                        self.shared.sender.send(LoopMessage::Seen(
+                        self.shared.sender.send(LoopMessage::WatchResult(
                             Arc::clone(&self.watch),
                             self.ix,
                             instances,

@@ -1,4 +1,4 @@
-//! Any bytes as a ContainerPilot 2 file: a file of version 3 that means the same, or what is wrong with the old one.
+//! Fuzz target: any bytes as a ContainerPilot 2 file. The result is a valid version 3 file, or the problems of the old one.
 
 use containerpilot_config::diagnostics::{Severity, Style};
 use containerpilot_config::migrate::{self, MigrateError};

@@ -1,4 +1,4 @@
-//! What the supervisor was asked to run, and how a plan is made of it: at the start, and at every reload (R2, S7, C8).
+//! What the supervisor was started with, and loading a plan from it: at the start and at every reload (R2, S7, C8).
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -10,43 +10,45 @@ use containerpilot_config::template::Environment;
 use containerpilot_config::{Input, Loaded, Options, load_with_program, version};
 use containerpilot_core::plan::{Job, Plan, Role};
 
-use crate::load::files;
+use crate::load::files::{self, ReadError};
 use crate::load::host::ThisHost;
 
 /// The version that telemetry advertises.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// How users' configurations are loaded.
 pub(crate) const OPTIONS: Options<'static> = Options { version: VERSION };
 
-/// The main program of the command line.
+/// The program on the command line (S7).
 #[derive(Clone, Debug)]
 pub(crate) struct Program {
-    /// The program, and its arguments.
+    /// The program and its arguments.
     pub(crate) words: Vec<String>,
-    /// Whether it stands there without `--`, which only ContainerPilot 2 knew.
+    /// Whether it was given without `--`, which only ContainerPilot 2 allowed.
     pub(crate) bare: bool,
 }
 
-/// Where a configuration comes from.
+/// The source of the configuration.
 #[derive(Clone, Debug)]
 pub(crate) struct Source {
-    /// The path; without one it is looked for in the usual places.
+    /// The path; `None` for the default paths.
     path: Option<PathBuf>,
     program: Option<Program>,
-    /// What came from standard input, which can be read only once.
+    /// The text from standard input, which can be read only once.
     input: Option<Vec<Input>>,
 }
 
-/// Why there is no plan.
-#[derive(Debug)]
-pub(crate) enum NoPlan {
-    /// Files could not be read.
-    Unreadable(String),
-    /// A program without `--` stands beside a version 3 configuration.
-    Bare,
-    /// The configuration has errors.
-    Errors(Report),
+/// Why a plan cannot be loaded.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LoadError {
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// A program without `--` next to a version 3 configuration.
+    #[error(
+        "the program on the command line needs `--` before it: the configuration is no longer a ContainerPilot 2 file"
+    )]
+    BareProgram,
+    #[error("the configuration has errors")]
+    Invalid(Report),
 }
 
 impl Source {
@@ -54,35 +56,34 @@ impl Source {
         Self { path, program, input: None }
     }
 
-    /// Reads what has to be read now, because it cannot be read again.
-    pub(crate) fn read_once(&mut self) -> Result<(), String> {
+    /// Reads standard input if it is the source: it cannot be read again at a reload.
+    pub(crate) fn read_stdin(&mut self) -> Result<(), ReadError> {
         if self.path.as_deref() == Some(Path::new("-")) && self.input.is_none() {
             self.input = Some(files::read(self.path.as_deref())?);
         }
         Ok(())
     }
 
-    /// Reads and loads the configuration with an environment: the plan, and what is to be said about it. What can never
-    /// work is only warned about.
-    pub(crate) fn load(&self, environment: Environment) -> Result<(Plan, Report), NoPlan> {
+    /// Reads and loads the configuration: the plan, and a report with warnings. What can never work is a warning here.
+    pub(crate) fn load(&self, environment: Environment) -> Result<(Plan, Report), LoadError> {
         let inputs = match &self.input {
             Some(inputs) => inputs.clone(),
-            None => files::read(self.path.as_deref()).map_err(NoPlan::Unreadable)?,
+            None => files::read(self.path.as_deref())?,
         };
         let host = ThisHost::with(environment);
         let bare = self.program.as_ref().is_some_and(|program| program.bare);
         if bare && version(&inputs, host.environment()) == Version::Three {
-            return Err(NoPlan::Bare);
+            return Err(LoadError::BareProgram);
         }
         let words = self.program.as_ref().map(|program| program.words.as_slice());
         let Loaded { plan, report } = load_with_program(inputs, &host, OPTIONS, words);
-        let Some(plan) = plan else { return Err(NoPlan::Errors(report)) };
+        let Some(plan) = plan else { return Err(LoadError::Invalid(report)) };
         match words {
-            // A ContainerPilot 2 file has made a job of it already (C8).
+            // A ContainerPilot 2 file has added the main job already (C8).
             Some(words) if !plan.jobs.iter().any(|job| job.role == Role::Main) => {
                 match main_program(Some(plan), words) {
                     Ok(plan) => Ok((plan, report)),
-                    Err(report) => Err(NoPlan::Errors(report)),
+                    Err(report) => Err(LoadError::Invalid(report)),
                 }
             }
             _ => Ok((plan, report)),
@@ -90,36 +91,36 @@ impl Source {
     }
 }
 
-/// A report in words, without colours.
-pub(crate) fn words_of(report: &Report) -> String {
+/// A report as plain text.
+pub(crate) fn report_text(report: &Report) -> String {
     report.display(Style { faults_are_errors: false, colour: false }).to_string()
 }
 
-/// A word of the command line as text, if it is some.
+/// A command-line argument as UTF-8.
 pub(crate) fn utf8(word: &OsString) -> Result<String, String> {
     word.to_str().map(str::to_owned).ok_or_else(|| format!("`{}` is not UTF-8", word.to_string_lossy()))
 }
 
-/// A plan in which the program of the command line is the main job, with whose end everything ends (S7): beside the
-/// jobs of a configuration; or, without one, alone, with our own streams and every signal passed on to it.
+/// Adds the program on the command line as the main job, whose exit ends the container (S7). Without a plan it is the only
+/// job: it inherits the standard streams and every signal is forwarded to it.
 pub(crate) fn main_program(plan: Option<Plan>, words: &[String]) -> Result<Plan, Report> {
     let (program, arguments) = match words.split_first() {
         Some((program, arguments)) if !program.is_empty() => (program.clone(), arguments.to_vec()),
         _ => {
-            let problem = Problem::unlocated(Severity::Error, "the program after `--` has an empty name")
-                .help("write the program's name or path, and its arguments after it");
+            let problem = Problem::unlocated(Severity::Error, "the name of the program after `--` is empty")
+                .help("write the name or path of the program, then its arguments");
             return Err(Report::new(Vec::new(), vec![problem]));
         }
     };
     let Some(mut plan) = plan else { return Ok(Plan::single_program(program, arguments)) };
-    // The telemetry job stays the last.
+    // The telemetry job stays last.
     let place = plan.jobs.iter().position(|job| job.role == Role::Telemetry).unwrap_or(plan.jobs.len());
     plan.jobs.insert(place, Job::main(program, arguments));
     Ok(plan)
 }
 
-/// What could not be read, as a report like any other.
-pub(crate) fn unreadable(message: &str) -> Report {
+/// A report with a single error that has no place in a file.
+pub(crate) fn error_report(message: &str) -> Report {
     Report::new(Vec::new(), vec![Problem::unlocated(Severity::Error, message)])
 }
 
@@ -132,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn s7_a_program_alone_gets_every_signal_and_our_streams() {
+    fn s7_single_program_gets_every_signal_and_the_standard_streams() {
         let words = words(["/bin/{{ .X }}", "a b", "'\"\\\n", "ä😀", "", "-1"]);
         let plan = main_program(None, &words).unwrap();
         assert!(plan.pass_signals);
@@ -144,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn s7_its_job_is_the_one_that_a_configuration_would_give() {
+    fn s7_main_job_equals_one_from_a_configuration() {
         let written = "{ jobs: [{ name: 'app', exec: ['app', 'a', ''], onSuccess: 'shutdown', onFailure: 'shutdown', \
                        logging: { raw: true } }], logging: { level: 'WARN', output: 'stderr' } }";
         let input = Input { name: "<test>".to_owned(), text: written.into() };
@@ -157,15 +158,15 @@ mod tests {
     }
 
     #[test]
-    fn s7_a_program_without_a_name_is_refused() {
+    fn s7_program_with_an_empty_name_is_refused() {
         for words in [words([]), words(["", "a"])] {
             let report = main_program(None, &words).unwrap_err();
-            assert!(words_of(&report).contains("the program after `--` has an empty name"));
+            assert!(report_text(&report).contains("the name of the program after `--` is empty"));
         }
     }
 
     #[test]
-    fn s7_a_program_beside_a_configuration_is_a_job_like_any_other() {
+    fn s7_program_beside_a_configuration_is_an_ordinary_job() {
         let plan = main_program(None, &words(["first"])).unwrap();
         let plan = main_program(Some(Plan { pass_signals: false, ..plan }), &words(["app"])).unwrap();
         assert!(!plan.pass_signals);

@@ -1,89 +1,80 @@
-//! What the loop does about a reload: it has the configuration loaded, gives the plan to the core, and lets everything
-//! outside the core follow (R1–R4).
+//! The loop's part of a reload: have the configuration loaded, pass the plan to the core, and apply it outside of the core
+//! (R1–R4).
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::time::Instant;
 
 use containerpilot_core::Input;
 use containerpilot_core::plan::diff::Moves;
 use containerpilot_core::plan::{Level, Plan};
 use containerpilot_core::request::Command;
-use std::collections::BTreeMap;
 
-use super::{Decide, Runtime, SETTLING};
+use super::{Decider, Runtime, StartupError};
 use crate::control::Control;
 use crate::runtime::query::QueryHandle;
-use crate::runtime::reload::{Asker, Loaded, Step};
+use crate::runtime::reload::{LoadResult, Loaded, ReloadRequest};
 use crate::telemetry::Telemetry;
 
-impl<D: Decide> Runtime<D> {
-    /// Somebody wants a reload.
-    #[inline(never)]
-    pub(super) fn reload(&mut self, asker: Asker) {
-        let set = self.set_by_hand();
-        if let Some(message) = self.executor.reloads.ask(asker, &set) {
-            self.executor.logs.entry(Level::Error, None, &message);
+impl<D: Decider> Runtime<D> {
+    /// Starts a reload, or queues it behind the one that is running.
+    pub(super) fn reload(&mut self, request: ReloadRequest) {
+        let overrides = self.environment_overrides();
+        if let Some(error) = self.executor.reloads.request(request, &overrides) {
+            self.log(Level::Error, &error);
         }
     }
 
-    /// A configuration was loaded: the core is given its plan, and the next who wait are served.
+    /// Passes a loaded plan to the core, and starts the next load if one is requested.
     pub(super) fn loaded(&mut self, loaded: Loaded) -> ControlFlow<u8> {
-        self.will_have_settled();
-        let id = self.executor.queries.number();
-        let Step { entries, plan } = self.executor.reloads.loaded(&self.plan, loaded, id);
+        self.schedule_release();
+        let id = self.executor.queries.next_id();
+        let LoadResult { entries, plan } = self.executor.reloads.loaded(&self.plan, loaded, id);
         for (level, message) in entries {
-            self.executor.logs.entry(level, None, &message);
+            self.log(level, &message);
         }
         if let Some((id, plan)) = plan {
-            self.tell(Input::Command { id, command: Command::Reload(plan) })?;
+            self.handle(Input::Command { id, command: Command::Reload(plan) })?;
         }
-        let set = self.set_by_hand();
-        if let Some(message) = self.executor.reloads.proceed(&set) {
-            self.executor.logs.entry(Level::Error, None, &message);
+        let overrides = self.environment_overrides();
+        if let Some(error) = self.executor.reloads.start_next(&overrides) {
+            self.log(Level::Error, &error);
         }
         ControlFlow::Continue(())
     }
 
-    /// What a reload has needed is given back when all that follows from it has happened.
-    fn will_have_settled(&mut self) {
-        self.spent_until = Some(Instant::now() + SETTLING);
-    }
-
-    /// The variables that were set by hand.
-    fn set_by_hand(&self) -> BTreeMap<String, Option<String>> {
+    /// The variables that `putenv` has set or unset.
+    fn environment_overrides(&self) -> BTreeMap<String, Option<String>> {
         self.core.core().map(|core| core.variables().set_by_hand().clone()).unwrap_or_default()
     }
 
-    /// R3: from here on effects speak of another plan. What is under way is readdressed, and everything outside the core
+    /// R3: effects refer to the new plan from now on. Pending results are renumbered, and everything outside of the core
     /// follows.
-    #[inline(never)]
     pub(super) fn replanned(&mut self, plan: &Arc<Plan>, moves: &Moves) {
-        self.will_have_settled();
+        self.schedule_release();
         let old = std::mem::replace(&mut self.plan, Arc::clone(plan));
         self.executor.replanned(&old, plan, moves);
-        let answers = std::mem::take(&mut self.answers);
-        self.answers = answers.into_iter().filter_map(|input| moves.input(input)).collect();
-        self.adopt_catalog();
+        let results = std::mem::take(&mut self.results);
+        self.results = results.into_iter().filter_map(|input| moves.input(input)).collect();
+        self.follow_catalog();
         self.follow_telemetry();
-        if let Err(why) = Control::follow(&mut self.control, &plan.control) {
-            self.executor.logs.entry(Level::Error, None, &format!("reload: {why}; it stays as it is"));
+        if let Err(error) = Control::follow(&mut self.control, &plan.control) {
+            self.log(Level::Error, &format!("reload: {error}; keeping the old control socket"));
         }
     }
 
     fn follow_telemetry(&mut self) {
-        let now = self.telemetry.take();
+        let current = self.telemetry.take();
         let wanted = self.plan.telemetry.clone();
-        if now.is_none() && wanted.is_none() {
+        if current.is_none() && wanted.is_none() {
             return;
         }
-        let (metrics, desk) = (self.metrics.clone(), QueryHandle::new(self.receiver.sender()));
+        let (metrics, queries) = (self.metrics.clone(), QueryHandle::new(self.receiver.sender()));
         match self.net() {
-            Ok(net) => self.telemetry = Telemetry::follow(now, wanted.as_ref(), net, metrics, desk),
+            Ok(net) => self.telemetry = Telemetry::follow(current, wanted.as_ref(), net, metrics, queries),
             Err(error) => {
-                let message =
-                    format!("telemetry cannot be served: the network's thread cannot begin: {error}");
-                self.executor.logs.entry(Level::Error, None, &message);
+                let error = StartupError::Network(error);
+                self.log(Level::Error, &format!("cannot serve telemetry: {error}"));
             }
         }
     }

@@ -6,7 +6,7 @@ use containerpilot_core::plan::Role;
 use containerpilot_core::report::status::JobOverview;
 use containerpilot_core::{Phase, State, StopReason};
 
-use crate::runtime::query::{Planned, Snapshot};
+use crate::runtime::query::{JobProperties, Snapshot};
 
 /// The reasons why the container is not ready, one per line; empty if it is ready.
 pub(super) fn not_ready_reasons(snapshot: &Snapshot) -> String {
@@ -29,7 +29,7 @@ pub(super) fn not_ready_reasons(snapshot: &Snapshot) -> String {
 }
 
 /// Why a job is not ready. A job without checks counts as ready.
-fn not_ready_reason(job: &JobOverview, planned: Planned) -> Option<&'static str> {
+fn not_ready_reason(job: &JobOverview, planned: JobProperties) -> Option<&'static str> {
     if !planned.has_health || job.role == Role::Telemetry || job.status.healthy == Some(true) {
         return None;
     }
@@ -40,7 +40,7 @@ fn not_ready_reason(job: &JobOverview, planned: Planned) -> Option<&'static str>
         (State::Complete, Some(StopReason::StartTimeout)) => Some("did not start within its timeout"),
         // It has finished its work.
         (State::Complete, _) => None,
-        (State::Waiting, _) if planned.now_and_then => None,
+        (State::Waiting, _) if planned.runs_repeatedly => None,
         (State::Waiting, _) => Some("waiting to start"),
         (State::Starting, _) => Some("starting"),
         (State::Delaying, _) => Some("restarting"),

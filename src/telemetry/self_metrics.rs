@@ -144,7 +144,7 @@ fn checks(page: &mut Page, snapshot: &Snapshot) {
 
 /// A moment of the core's clock, in seconds since the unix epoch.
 fn seconds(snapshot: &Snapshot, moment: Time) -> f64 {
-    snapshot.wall.at(moment).duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs_f64()
+    snapshot.clock.at(moment).duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs_f64()
 }
 
 #[cfg(test)]

@@ -120,7 +120,7 @@ impl Telemetry {
                 match listen(&wanted) {
                     Ok(listener) => break listener,
                     Err(error) if attempts == QUIET_ATTEMPTS => {
-                        queries.say(Level::Error, format!("{error}; retrying every second"));
+                        queries.log(Level::Error, format!("{error}; retrying every second"));
                     }
                     Err(_) => {}
                 }
@@ -133,7 +133,7 @@ impl Telemetry {
             };
             match server(listener, metrics, queries.clone(), shutdown_requested) {
                 Ok(server) => server.await,
-                Err(source) => queries.say(Level::Error, ListenError { address, source }.to_string()),
+                Err(source) => queries.log(Level::Error, ListenError { address, source }.to_string()),
             }
         });
         Some(Self { wanted: address, _shutdown: shutdown })
@@ -149,7 +149,7 @@ fn server(
 ) -> io::Result<impl Future<Output = ()> + Send + use<>> {
     let address = listener.local_addr()?;
     let listener = tokio::net::TcpListener::from_std(listener)?;
-    queries.say(Level::Info, format!("telemetry: serving at {address}"));
+    queries.log(Level::Info, format!("telemetry: serving at {address}"));
     Ok(serve(Listener::Tcp(listener), Limits::TELEMETRY, Pages::new(metrics, queries), shutdown))
 }
 

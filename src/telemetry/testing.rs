@@ -9,7 +9,7 @@ use containerpilot_core::input::ExitStatus;
 use containerpilot_core::plan::{Plan, Signal};
 use containerpilot_core::{Command, Core, Effect, Input, RequestId, Time};
 
-use crate::runtime::query::{Snapshot, Wall};
+use crate::runtime::query::{Snapshot, WallClock};
 
 /// A plan from a configuration.
 pub(super) fn plan(text: &str) -> Plan {
@@ -91,6 +91,6 @@ impl TestCore {
 
     pub(super) fn snapshot(&self) -> Snapshot {
         let started_at = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
-        Snapshot::new(&self.core, Wall(started_at))
+        Snapshot::new(&self.core, WallClock(started_at))
     }
 }

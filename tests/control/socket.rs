@@ -160,7 +160,7 @@ fn x1_configured_socket_that_cannot_be_created_is_an_error_and_the_default_one_a
         let script = format!("unshare --mount sh -c '{}; exec \"$@\"' sh \"$@\"; exit", script);
         let mut supervisor =
             Supervisor::behind(As::Plain, &script, "{ jobs: [{ name: 'main', exec: 'echo it runs' }] }");
-        let warning = supervisor.line("there is no control socket");
+        let warning = supervisor.line("no control socket");
         assert!(
             warning.contains(
                 "cannot create the control socket /var/run/containerpilot.socket: Read-only file system"

@@ -200,7 +200,7 @@ fn d5_panic_while_talking_to_consul_is_recovered() {
     for failpoint in ["service:1", "service:2", "watch:1", "watch:2"] {
         let watched = "watches: [{ name: 'web', interval: 1 }]";
         let text = config(&format!("'{}'", agent.address()), "10s", watched);
-        let mut pilot = Pilot::behind(As::Plain, &format!("export CONTAINERPILOT_MISHAP={failpoint}"), &text);
+        let mut pilot = Pilot::behind(As::Plain, &format!("export CONTAINERPILOT_FAILPOINT={failpoint}"), &text);
         pilot.wait_for_job();
         pilot.run.line("src/runtime/failpoints.rs:");
         agent.until_status("web", Some("passing"));

@@ -37,6 +37,12 @@ pub(crate) fn docker(args: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
+/// The static binary: an image FROM scratch has no dynamic loader. `scripts/test-docker` builds it.
+pub(crate) fn static_binary() -> PathBuf {
+    std::env::var_os("STATIC_BINARY").expect("STATIC_BINARY is not set; run `make test-docker`").into()
+}
+
+/// A folder of this test's own.
 pub(crate) fn folder(what: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(new_name(what));
     fs::create_dir_all(&folder).unwrap();
@@ -77,7 +83,7 @@ pub(crate) fn busybox() -> &'static str {
 
 pub(crate) fn put_binary(root: &Path) {
     fs::create_dir_all(root.join("bin")).unwrap();
-    fs::copy(env!("CARGO_BIN_EXE_containerpilot"), root.join("bin/containerpilot")).unwrap();
+    fs::copy(static_binary(), root.join("bin/containerpilot")).unwrap();
 }
 
 pub(crate) fn put_busybox(root: &Path) {

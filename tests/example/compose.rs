@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::clients::wait_for_response;
-use crate::{HOME, script, until};
+use crate::{HOME, script, static_binary, until};
 
 pub(crate) struct Project {
     project: String,
@@ -18,7 +18,7 @@ pub(crate) struct Project {
 impl Project {
     /// Builds the images, starts everything and waits for the first response.
     pub(crate) fn up() -> Self {
-        let built = script("example-images").arg(env!("CARGO_BIN_EXE_containerpilot")).output().unwrap();
+        let built = script("example-images").arg(static_binary()).output().unwrap();
         assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
         let built = String::from_utf8(built.stdout).unwrap();
         let variable = |line: &str| line.split_once('=').map(|(name, value)| (name.into(), value.into()));

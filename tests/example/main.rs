@@ -1,6 +1,6 @@
 //! The example `examples/behind-nginx` in real containers, under load, while instances start, stop and die. It needs a
 //! Docker engine: `scripts/docker run cargo test --test example`, or `make test-docker`.
-#![expect(clippy::unwrap_used, reason = "a failed expectation fails the test")]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a failed expectation fails the test")]
 
 mod clients;
 mod compose;
@@ -28,6 +28,12 @@ fn script(name: &str) -> Command {
     command
 }
 
+/// The static binary: an image FROM scratch has no dynamic loader. `scripts/test-docker` builds it.
+fn static_binary() -> std::ffi::OsString {
+    std::env::var_os("STATIC_BINARY").expect("STATIC_BINARY is not set; run `make test-docker`")
+}
+
+/// Waits until something holds, and says what it was that did not.
 fn until(what: impl Fn() -> String, holds: impl FnMut() -> bool) {
     deadline::until_within(PATIENCE, what, holds);
 }

@@ -283,7 +283,7 @@ impl Scenario {
         if hung {
             violations.push("it did not exit after SIGTERM".to_owned());
         }
-        for word in ["panicked", "a fault of containerpilot", "a bug in the log"] {
+        for word in ["panicked", "internal error", "a fault of containerpilot"] {
             if log.contains(word) || stderr.contains(word) {
                 violations.push(format!("it logged `{word}`"));
             }

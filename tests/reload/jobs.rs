@@ -227,7 +227,7 @@ fn c8_reload_keeps_the_main_program_of_a_version_2_file_running() {
     fs::write(&file, "{ jobs: [] }").unwrap();
     let answer = pilot.post("/v3/reload", "");
     assert_eq!(answer.status, 422, "{answer:?}");
-    assert!(answer.body.contains("behind `--`"), "{answer:?}");
+    assert!(answer.body.contains("needs `--` before it"), "{answer:?}");
     assert_eq!(main(&pilot), pid);
     let _ = fs::remove_dir_all(folder);
 }

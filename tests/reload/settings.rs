@@ -79,7 +79,7 @@ fn x1_reload_moves_the_control_socket_and_the_client_gets_its_response() {
     // A socket that cannot be created leaves the current one in place.
     pilot.socket = new.clone();
     reload_to(&pilot, &format!("{{ jobs: [{A}], control: {{ socket: '/proc/no/socket' }} }}"));
-    pilot.supervisor.line("it stays as it is");
+    pilot.supervisor.line("keeping the old control socket");
     assert_eq!(ask(&new, "GET", "/v3/ping", "").status, 200);
     reload_to(&pilot, &format!("{{ jobs: [{A}], control: {{ socket: '@/other.socket', mode: '0660' }} }}"));
     let mode = std::fs::metadata(&new).unwrap().permissions().mode() & 0o777;

@@ -23,7 +23,7 @@ const MOUNTS: &str = "[ $$ = 1 ] || [ -n \"$INSIDE\" ] || INSIDE=1 exec unshare 
 fn p3_s5_program_that_cannot_run_is_reported_with_the_system_error() {
     let cases = [
         ("/no/such", 127, "/no/such: No such file or directory"),
-        ("no-such-program", 127, "no-such-program is not in PATH: No such file or directory"),
+        ("no-such-program", 127, "no-such-program: not found in PATH: No such file or directory"),
         ("@/plain", 126, "/plain: Permission denied"),
         ("@/folder", 126, "/folder: Is a directory"),
         ("@/script", 127, "/script: its interpreter /no/such/shell: No such file or directory"),
@@ -101,7 +101,7 @@ fn p3_failed_fork_is_a_failed_start_and_a_restart_may_succeed() {
             hogs.join(",")
         );
         let mut run = Supervisor::behind(how, &script, &config);
-        run.line("late failed to start: sleep: no new process");
+        run.line("late failed to start: sleep: cannot create a process");
         run.line("short timeout after 1s");
         run.line("late started");
         let log = stops(run);
@@ -121,7 +121,7 @@ fn p3_file_descriptor_exhaustion_is_a_failed_start() {
             hogs.join(",")
         );
         let mut run = Supervisor::behind(how, "ulimit -n 32", &config);
-        run.line("late failed to start: sleep: no pipe for its output: Too many open files");
+        run.line("late failed to start: sleep: cannot create a pipe for its output: Too many open files");
         run.line("short timeout after 500ms");
         run.line("late started");
         assert!(run.ticks() < 100, "the supervisor used too much CPU time");
@@ -346,7 +346,7 @@ fn l1_log_file_that_cannot_be_opened_is_reported_by_name() {
     let stderr = run.file("stderr");
     until("the error is written to standard error", || {
         let text = fs::read_to_string(&stderr).unwrap_or_default();
-        text.contains("/no/such/log cannot be opened: No such file or directory")
+        text.contains("no/such/log: No such file or directory")
     });
     assert_eq!(run.end().0, 1);
 }

@@ -160,12 +160,12 @@ fn h2_job_is_healthy_when_all_its_checks_pass() {
         { name: 'second', exec: 'test -e @/second', interval: '100ms', ttl: 5, timeout: '10s' } ] }] }";
     let mut run = Supervisor::start(ways()[0], config);
     std::fs::write(run.file("first"), "").unwrap();
-    run.line("server unhealthy: second: it exited with code 1");
+    run.line("server unhealthy: second: exited with code 1");
     assert!(!run.seen().contains("server healthy"));
     std::fs::write(run.file("second"), "").unwrap();
     run.line("server healthy");
     std::fs::remove_file(run.file("first")).unwrap();
-    run.line("server unhealthy: first: it exited with code 1");
+    run.line("server unhealthy: first: exited with code 1");
     run.signal("-TERM");
     assert_eq!(run.end().0, 0);
 }
@@ -285,7 +285,7 @@ fn p3_checks_continue_when_file_descriptors_run_short() {
         .collect();
     let config = format!("{{ jobs: [{}] }}", jobs.join(","));
     let mut run = Supervisor::behind(ways()[0], "ulimit -n 24", &config);
-    run.line("no pipe for its output: Too many open files");
+    run.line("cannot create a pipe for its output: Too many open files");
     // The checks that get descriptors keep repeating: each run releases its descriptors when it exits.
     run.lines("said by", 30);
     assert!(run.ticks() < 200, "the supervisor used too much CPU time");

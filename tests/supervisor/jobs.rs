@@ -146,7 +146,7 @@ fn p9_limits_umask_user_groups_and_no_new_privileges() {
     let (_, log) = run(config);
     assert!(log.contains("files 77 core 0 mask 0027"), "{log}");
     assert!(log.contains("NoNewPrivs:\t1"), "{log}");
-    assert!(log.contains("place failed to start: pwd: its directory /no/such/place: No such file"), "{log}");
+    assert!(log.contains("place failed to start: pwd: cannot change to its directory /no/such/place: No such file"), "{log}");
     if is_root() {
         let (_, log) = run("{ jobs: [
             { name: 'a', exec: ['sh', '-c', 'echo a $(id -u) $(id -g) $(id -G)'], user: 'daemon', group: 'mail' },

@@ -10,7 +10,7 @@ use crate::supervisor::{As, Supervisor, until, ways};
 /// Starts a supervisor with a failpoint `NAME:N`, which panics when it is reached for the N-th time.
 fn with_failpoint(how: As, failpoint: &str, config: &str) -> Supervisor {
     let config = config.replacen('{', "{ stopTimeout: '5s', control: { socket: '@/socket' }, ", 1);
-    Supervisor::behind(how, &format!("export CONTAINERPILOT_MISHAP={failpoint}"), &config)
+    Supervisor::behind(how, &format!("export CONTAINERPILOT_FAILPOINT={failpoint}"), &config)
 }
 
 const WEB: &str = "{ name: 'web', exec: ['sh', '-c', 'echo up; exec sleep 1000'], restarts: 'unlimited',
@@ -84,7 +84,7 @@ fn x1_panic_in_a_request_is_a_500_and_the_next_request_is_answered() {
     assert!(answer.contains(" 500 ") && answer.contains("the log says more"), "{answer}");
     assert!(request(&supervisor, "GET /v3/status").contains("\"web\""));
     let log = assert_survives(supervisor);
-    assert!(log.contains("on its network thread"), "{log}");
+    assert!(log.contains("on the network thread"), "{log}");
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn x1_command_that_hits_a_panic_is_refused() {
         let mut supervisor = with_failpoint(As::Plain, &format!("step:{nth}"), job);
         supervisor.line("web started");
         let answer = request(&supervisor, "POST /v3/maintenance/enable");
-        assert!(answer.contains(" 200 ") || answer.contains("internal error of containerpilot"), "{answer}");
+        assert!(answer.contains(" 200 ") || answer.contains("internal error"), "{answer}");
         supervisor.signal("-TERM");
         let (code, log) = supervisor.end();
         assert_eq!(code, 0, "{log}");
@@ -107,7 +107,7 @@ fn r2_panic_while_loading_is_reported_to_the_client() {
     let supervisor = with_failpoint(As::Plain, "load:1", &format!("{{ jobs: [{WEB}] }}"));
     let answer = request(&supervisor, "POST /v3/reload");
     assert!(
-        answer.contains(" 422 ") && answer.contains("a fault of containerpilot while loading"),
+        answer.contains(" 422 ") && answer.contains("internal error while loading"),
         "{answer}"
     );
     let answer = request(&supervisor, "POST /v3/reload");

@@ -219,7 +219,8 @@ impl Supervisor {
     }
 
     fn read_rest(&mut self) -> String {
-        while let Ok(line) = self.lines.recv_timeout(Duration::from_millis(50)) {
+        // Until the pipe is closed. A busy machine may delay lines; only a grandchild that holds the pipe is not waited for.
+        while let Ok(line) = self.lines.recv_timeout(Duration::from_secs(2)) {
             self.seen.push(line);
         }
         self.seen.join("\n")

@@ -13,7 +13,7 @@ pub(super) fn path(args: &Arguments) -> Result<PathBuf, Failure> {
         return Ok(PathBuf::from(named));
     }
     let config = named_config(args);
-    if config.is_none() && !files::usual_place_exists() {
+    if config.is_none() && !files::default_exists() {
         // The default path is a default of the configuration, and defined only there.
         return find(Vec::new());
     }

@@ -35,14 +35,14 @@ fn served(address: IpAddr, core: Option<TestCore>) -> Served {
     std::thread::spawn(move || {
         loop {
             let mut fds =
-                [crate::process::sys::awaited(receiver.as_fd().as_raw_fd(), crate::process::sys::POLLIN)];
+                [crate::process::sys::poll_fd(receiver.as_fd().as_raw_fd(), crate::process::sys::POLLIN)];
             let _ = crate::process::sys::poll(&mut fds, None);
             for message in receiver.take() {
                 match (message, &core) {
                     (LoopMessage::Query(Query::Overview(answer)), Some(core)) => {
                         let _ = answer.send(Arc::new(core.snapshot()));
                     }
-                    (LoopMessage::Said(_, text), _) => drop(log.send(text)),
+                    (LoopMessage::Log(_, text), _) => drop(log.send(text)),
                     _ => {}
                 }
             }

@@ -1,4 +1,4 @@
-"""Taking turns: every peer once, then every peer again, so that whatever the machine does meanwhile meets all of them."""
+"""Rounds: every peer once, then every peer again, so that disturbances of the machine affect all of them."""
 import os
 import sys
 import time
@@ -7,16 +7,16 @@ import traceback
 import proc
 from stage import Missed
 
-SHARE, LEAST = 0.2, 30_000_000  # others may use a fifth of a processor during a sample, or 30 ms
+SHARE, LEAST = 0.2, 30_000_000  # other programs may use a fifth of a CPU during a sample, or 30 ms
 
 
-class Weather:
-    """What other programs do to the machine. `patience` is how many seconds a whole run may lose to waiting for calm."""
+class MachineLoad:
+    """The load of other programs. `patience` is how many seconds a whole run may wait for an idle machine."""
 
     def __init__(self, patience, real_time):
         self.patience, self.real_time = (0 if real_time else patience), real_time
 
-    def await_calm(self):
+    def wait_until_idle(self):
         while self.patience > 0:
             looks = 0
             for _ in range(3):
@@ -28,11 +28,11 @@ class Weather:
             self.patience -= 0.1
 
 
-class Turns:
-    """Collects the samples of one scene."""
+class Rounds:
+    """The samples of one scene."""
 
-    def __init__(self, weather, repeats, say):
-        self.weather, self.repeats, self.say = weather, repeats, say
+    def __init__(self, load, repeats, say):
+        self.load, self.repeats, self.say = load, repeats, say
         self.samples, self.failed, self.doubtful = {}, {}, {}
         self.redone, self.others, self.seconds = 0, 0, 0.0
 
@@ -52,12 +52,12 @@ class Turns:
         self.failed.setdefault(peer.name, str(error))
 
     def take(self, peers, measure, repeats=None, seconds=8):
-        """`measure(peer)` gives figures by row. A peer that has taken more than its seconds is not asked again (but it is
-        asked twice), nor is one that has failed."""
+        """`measure(peer)` returns figures by row. A peer that has used up its seconds is not measured again after two rounds, nor is one
+        that has failed."""
         spent, lost = dict.fromkeys(peers, 0.0), set()
-        for turn in range(repeats or self.repeats):
+        for nth in range(repeats or self.repeats):
             for peer in peers:
-                if peer in lost or (turn > 1 and spent[peer] > seconds):
+                if peer in lost or (nth > 1 and spent[peer] > seconds):
                     continue
                 before = time.monotonic()
                 if not self.sample(peer, measure):
@@ -65,9 +65,9 @@ class Turns:
                 spent[peer] += time.monotonic() - before
 
     def sample(self, peer, measure):
-        """One sample, taken until nobody disturbs it; whether there is one."""
+        """Takes one sample, repeated while it is disturbed. Returns False if it failed."""
         while True:
-            self.weather.await_calm()
+            self.load.wait_until_idle()
             machine, ours, began = proc.machine(), proc.ours(), time.monotonic_ns()
             figures, error = {}, None
             try:
@@ -78,20 +78,20 @@ class Turns:
             others = max(0, (proc.machine() - machine) - (proc.ours() - ours))
             self.others += others
             self.seconds += took / 1e9
-            # In the real-time class others give way: what they use is only what we leave them.
-            loud = not self.weather.real_time and others > max(LEAST, SHARE * took)
-            if loud and self.weather.patience > 0:
-                self.weather.patience -= took / 1e9
+            # In the real-time class other programs only get the CPU time that is left.
+            disturbed = not self.load.real_time and others > max(LEAST, SHARE * took)
+            if disturbed and self.load.patience > 0:
+                self.load.patience -= took / 1e9
                 self.redone += 1
                 continue
             if error:
                 self.fail(peer, error)
             else:
-                self.add(peer, figures, doubtful=loud)
+                self.add(peer, figures, doubtful=disturbed)
             return not error
 
     def conditions(self):
         kept = sum(sum(counts.values()) for counts in self.doubtful.values())
         others = round(self.others / 1e9 / self.seconds, 2) if self.seconds else None
-        return {"others": others, "redone": self.redone, "doubtful": kept, "real_time": self.weather.real_time,
+        return {"others": others, "redone": self.redone, "doubtful": kept, "real_time": self.load.real_time,
                 "when": time.strftime("%Y-%m-%d"), "load": round(os.getloadavg()[0], 1)}
