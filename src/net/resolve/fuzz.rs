@@ -3,6 +3,7 @@
 use super::message::{self, Answer, Family, Name};
 use super::{hosts, settings::Settings};
 
+#[expect(clippy::panic, reason = "a target reports a broken promise by panicking")]
 pub(crate) fn run(bytes: &[u8]) {
     let Ok(name) = Name::parse("consul.example") else { panic!("a valid name is refused") };
     for family in [Family::V4, Family::V6] {
