@@ -91,7 +91,7 @@ fn c7_check_refuses_what_can_never_work() {
     let file = folder.file("a.json5", GHOST);
     let output = run(&[OsStr::new("check"), file.as_os_str()]);
     assert_eq!(code(&output), 1);
-    assert!(err(&output).contains("error: there is no job or watch `ghost`"), "{}", err(&output));
+    assert!(err(&output).contains("error: unknown job or watch `ghost`"), "{}", err(&output));
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn c7_the_supervisor_only_warns_of_what_can_never_work() {
     let folder = Folder::new("fault-run");
     let file = folder.file("a.json5", GHOST);
     let output = run(&[OsStr::new("-config"), file.as_os_str()]);
-    assert!(err(&output).contains("warning: there is no job or watch `ghost`"), "{}", err(&output));
+    assert!(err(&output).contains("warning: unknown job or watch `ghost`"), "{}", err(&output));
 }
 
 #[test]
