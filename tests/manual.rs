@@ -382,7 +382,7 @@ fn every_page_is_in_the_table_of_contents() {
 
 #[test]
 fn c2_every_function_of_templates_has_an_example() {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/config/src/template/funcs.rs");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/template/src/functions.rs");
     let source = std::fs::read_to_string(source).unwrap();
     let page = std::fs::read_to_string(docs().join("templates.md")).unwrap();
     let examples: String = blocks(&page)
