@@ -1,4 +1,4 @@
-//! Writing JSON: just enough for the schema and for answers to programs.
+//! A JSON writer for the machine-readable output of commands.
 
 use std::fmt::Write;
 
@@ -9,9 +9,9 @@ pub enum Json {
     Null,
     /// `true` or `false`.
     Bool(bool),
-    /// A number, as it is written.
+    /// A number, as written.
     Number(String),
-    /// Text.
+    /// A string.
     Text(String),
     /// A list.
     List(Vec<Json>),
@@ -20,19 +20,19 @@ pub enum Json {
 }
 
 impl Json {
-    /// A text.
+    /// A string.
     #[must_use]
     pub fn text(text: &str) -> Self {
         Self::Text(text.to_owned())
     }
 
-    /// A whole number.
+    /// An integer.
     #[must_use]
     pub fn whole(number: impl std::fmt::Display) -> Self {
         Self::Number(number.to_string())
     }
 
-    /// A list of texts.
+    /// A list of strings.
     #[must_use]
     pub fn texts(texts: &[&str]) -> Self {
         Self::List(texts.iter().map(|text| Self::text(text)).collect())
@@ -41,7 +41,7 @@ impl Json {
     /// An object.
     #[must_use]
     pub fn object<K: Into<String>>(members: impl IntoIterator<Item = (K, Self)>) -> Self {
-        // Not collected: that is compiled to four times as much for each sort of list.
+        // A loop, because `collect` compiles to four times as much code for each type of list.
         let mut object = Vec::new();
         for (key, value) in members {
             object.push((key.into(), value));
@@ -49,7 +49,7 @@ impl Json {
         Self::Object(object)
     }
 
-    /// The value over several lines, with a last newline.
+    /// The value on several lines, with a final newline.
     #[must_use]
     pub fn pretty(&self) -> String {
         let mut out = String::new();
@@ -58,7 +58,7 @@ impl Json {
         out
     }
 
-    /// The value on one line, without blanks, with a last newline.
+    /// The value on one line, with a final newline.
     #[must_use]
     pub fn line(&self) -> String {
         let mut out = String::new();
@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_is_escaped_so_that_any_reader_takes_it() {
+    fn x1_strings_are_escaped() {
         let text = "a\"b\\c\n\u{1}\u{7f}é";
         let json = Json::object([("k", Json::text(text)), ("empty", Json::List(vec![]))]).pretty();
         let read: serde_json::Value = serde_json::from_str(&json).unwrap();
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_one_line() {
+    fn x1_a_value_can_be_written_on_one_line() {
         let list = Json::List(vec![Json::Null, Json::whole(1), Json::text("a\nb"), Json::Bool(true)]);
         let json = Json::object([("list", list), ("none", Json::Object(vec![]))]).line();
         assert_eq!(json, "{\"list\":[null,1,\"a\\nb\",true],\"none\":{}}\n");
