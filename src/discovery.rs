@@ -1,6 +1,6 @@
 //! The catalog: Consul, or the one inside this process (D1–D9). Both are told the same and answer the same.
 //!
-//! With Consul, nothing here ever waits: the loop says what is wanted, tasks on the network's thread make it so, and
+//! With Consul, nothing here ever waits: the loop says what is desired, tasks on the network's thread make it so, and
 //! what they find out comes back through the receiver. Each service and each watch has a task, and each task a machine of
 //! the core's that decides what to ask and when ([`containerpilot_core::catalog::reconcile`]); the tasks only ask.
 
@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use containerpilot_core::catalog::contact::RequestResult;
 use containerpilot_core::catalog::follow::QuerySlots;
-use containerpilot_core::effect::Wanted;
+use containerpilot_core::effect::DesiredService;
 use containerpilot_core::ids::{JobIx, WatchIx};
 use containerpilot_core::input::Instance;
 use containerpilot_core::plan::{Catalog, Consul, ConsulAddress, Job, Plan, Watch};
@@ -55,8 +55,8 @@ const LAST_CALL: Duration = Duration::from_secs(1);
 pub(crate) struct Discovery {
     settings: Catalog,
     arm: Arm,
-    /// What is wanted of each service, by its id: another catalog has to be told, too.
-    wanted: BTreeMap<String, Wanted>,
+    /// What is desired of each service, by its id: another catalog has to be told, too.
+    desired: BTreeMap<String, DesiredService>,
 }
 
 #[derive(Debug)]
@@ -73,7 +73,7 @@ impl Discovery {
         Self {
             settings: plan.catalog.clone(),
             arm: Arm::new(&plan.catalog, tasks, sender),
-            wanted: BTreeMap::new(),
+            desired: BTreeMap::new(),
         }
     }
 
@@ -83,7 +83,7 @@ impl Discovery {
     }
 
     /// Takes a plan over, the first or another one: follows its watches (those that have not changed are left alone), and
-    /// moves what is wanted into its catalog, if that is another one. What is known at once comes back at once.
+    /// moves what is desired into its catalog, if that is another one. What is known at once comes back at once.
     pub(crate) fn adopt(&mut self, plan: &Plan, tasks: Option<&Handle>, sender: &LoopSender) -> Vec<Input> {
         let mut answers = Vec::new();
         if self.settings != plan.catalog {
@@ -93,30 +93,30 @@ impl Discovery {
                 drop(agent.retire());
             }
             for (nth, job) in plan.jobs.iter().enumerate() {
-                let wanted = job.service.as_ref().and_then(|service| self.wanted.get(&service.id));
-                if let Some(wanted @ Wanted::Present(_)) = wanted {
-                    answers.extend(self.arm.advertise(plan, JobIx::at(nth), *wanted));
+                let desired = job.service.as_ref().and_then(|service| self.desired.get(&service.id));
+                if let Some(desired @ DesiredService::Present(_)) = desired {
+                    answers.extend(self.arm.advertise(plan, JobIx::at(nth), *desired));
                 }
             }
         }
         // A service that is gone keeps its task, which alone knows whether Consul has heard of that.
-        self.wanted.retain(|_, wanted| *wanted != Wanted::Absent);
+        self.desired.retain(|_, desired| *desired != DesiredService::Absent);
         match &mut self.arm {
             // At the beginning there is nothing in it, and nothing to say.
-            Arm::Embedded(_) if self.wanted.is_empty() => {}
+            Arm::Embedded(_) if self.desired.is_empty() => {}
             Arm::Embedded(catalog) => answers.extend(catalog.answers(plan)),
             Arm::Consul(agent) => agent.follow(plan),
         }
         answers
     }
 
-    /// Makes a service as it is wanted. What is known at once comes back at once.
+    /// Makes a service as it is desired. What is known at once comes back at once.
     #[inline(never)]
-    pub(crate) fn advertise(&mut self, plan: &Plan, job: JobIx, wanted: Wanted) -> Vec<Input> {
+    pub(crate) fn advertise(&mut self, plan: &Plan, job: JobIx, desired: DesiredService) -> Vec<Input> {
         if let Some(service) = plan.jobs.get(job.index()).and_then(|job| job.service.as_ref()) {
-            self.wanted.insert(service.id.clone(), wanted);
+            self.desired.insert(service.id.clone(), desired);
         }
-        self.arm.advertise(plan, job, wanted)
+        self.arm.advertise(plan, job, desired)
     }
 
     /// What a watch sees, told to it where it is now: a plan may have come since it looked. Nothing if it is no more.
@@ -165,11 +165,11 @@ impl Arm {
         }
     }
 
-    fn advertise(&mut self, plan: &Plan, job: JobIx, wanted: Wanted) -> Vec<Input> {
+    fn advertise(&mut self, plan: &Plan, job: JobIx, desired: DesiredService) -> Vec<Input> {
         match self {
-            Self::Embedded(catalog) => catalog.advertise(plan, job, wanted),
+            Self::Embedded(catalog) => catalog.advertise(plan, job, desired),
             Self::Consul(agent) => {
-                agent.advertise(plan, job, wanted);
+                agent.advertise(plan, job, desired);
                 Vec::new()
             }
         }
@@ -250,20 +250,20 @@ impl Agent {
     fn follow(&mut self, plan: &Plan) {
         let watches = u32::try_from(plan.watches.len()).unwrap_or(u32::MAX);
         let slots = QuerySlots { slots: PLACES, watches };
-        let wanted = plan.watches.iter().enumerate();
-        let wanted: Vec<Followed> = wanted
+        let desired = plan.watches.iter().enumerate();
+        let desired: Vec<Followed> = desired
             .map(|(nth, watch)| Followed { watch: watch.clone(), ix: WatchIx::at(nth), slots })
             .collect();
         let (kept, ended): (Vec<_>, Vec<_>) = std::mem::take(&mut self.watchers)
             .into_iter()
-            .partition(|(followed, _)| wanted.contains(followed));
+            .partition(|(followed, _)| desired.contains(followed));
         self.watchers = kept;
         for (followed, task) in ended {
             task.abort();
             self.shared.voice.forget(&format!("watch {}", followed.watch.name));
         }
         let places = Arc::new(Semaphore::new(PLACES as usize));
-        for followed in wanted {
+        for followed in desired {
             if self.watchers.iter().any(|(other, _)| *other == followed) {
                 continue;
             }
@@ -279,7 +279,7 @@ impl Agent {
         }
     }
 
-    fn advertise(&mut self, plan: &Plan, job: JobIx, wanted: Wanted) {
+    fn advertise(&mut self, plan: &Plan, job: JobIx, desired: DesiredService) {
         let Some(definition) = plan.jobs.get(job.index()).and_then(definition) else { return };
         let id = definition.service.id.clone();
         let definition = Arc::new(definition);
@@ -289,7 +289,7 @@ impl Agent {
             drop(begin_on(&self.tasks, keeper.work(orders)));
             self.keepers.insert(id, sender);
         }
-        self.send(plan, job, Order::Want(job, wanted, definition));
+        self.send(plan, job, Order::Want(job, desired, definition));
     }
 
     fn send(&self, plan: &Plan, job: JobIx, order: Order) {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use containerpilot_config::kinds::signal_name;
 use containerpilot_core::Phase;
-use containerpilot_core::effect::Wanted;
+use containerpilot_core::effect::DesiredService;
 use containerpilot_core::ids::{EventId, JobIx};
 use containerpilot_core::input::ExitStatus;
 use containerpilot_core::plan::{Role, Status};
@@ -170,12 +170,12 @@ fn write_job<'n>(
     out.object_or_null("lastExit", status.last_exit, write_exit);
     out.text(
         "service",
-        match status.wanted {
+        match status.desired {
             _ if !advertised => "none",
-            Wanted::Absent => "absent",
-            Wanted::Present(Status::Passing) => "passing",
-            Wanted::Present(Status::Warning) => "warning",
-            Wanted::Present(Status::Critical) => "critical",
+            DesiredService::Absent => "absent",
+            DesiredService::Present(Status::Passing) => "passing",
+            DesiredService::Present(Status::Warning) => "warning",
+            DesiredService::Present(Status::Critical) => "critical",
         },
     );
     out.objects("deadlines", &job.deadlines, |deadline, out| {

@@ -1,7 +1,7 @@
 //! The embedded catalog: which services of this supervisor are there, and how they are (D2).
 
 use containerpilot_core::Input;
-use containerpilot_core::effect::Wanted;
+use containerpilot_core::effect::DesiredService;
 use containerpilot_core::ids::{JobIx, WatchIx};
 use containerpilot_core::input::Instance;
 use containerpilot_core::plan::{Plan, Service, Status, Watch};
@@ -14,19 +14,19 @@ pub(super) struct Embedded {
 }
 
 impl Embedded {
-    /// Makes a service as it is wanted. Answers every watch that follows it, and the job that waits to be let go (S2).
-    pub(super) fn advertise(&mut self, plan: &Plan, job: JobIx, wanted: Wanted) -> Vec<Input> {
+    /// Makes a service as it is desired. Answers every watch that follows it, and the job that waits to be let go (S2).
+    pub(super) fn advertise(&mut self, plan: &Plan, job: JobIx, desired: DesiredService) -> Vec<Input> {
         let mut answers = Vec::new();
         if let Some(service) = plan.jobs.get(job.index()).and_then(|job| job.service.as_ref()) {
-            match wanted {
-                Wanted::Absent => drop(self.present.remove(&service.id)),
-                Wanted::Present(status) => {
+            match desired {
+                DesiredService::Absent => drop(self.present.remove(&service.id)),
+                DesiredService::Present(status) => {
                     drop(self.present.insert(service.id.clone(), (service.clone(), status)));
                 }
             }
             answers.extend(self.seen_by(plan, |watch| watch.name == service.name));
         }
-        if wanted == Wanted::Absent {
+        if desired == DesiredService::Absent {
             answers.push(Input::Deregistered { job });
         }
         answers

@@ -1,4 +1,4 @@
-//! One task for each service: it hears what is wanted, and keeps Consul equal to that (D5).
+//! One task for each service: it hears what is desired, and keeps Consul equal to that (D5).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use containerpilot_core::catalog::contact::RequestResult;
 use containerpilot_core::catalog::reconcile::{Action, CatalogRequest, Outcome, Reconciler, Settings};
-use containerpilot_core::effect::Wanted;
+use containerpilot_core::effect::DesiredService;
 use containerpilot_core::ids::JobIx;
 use containerpilot_core::plan::Service;
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -22,8 +22,8 @@ use crate::runtime::failpoints::{failpoint, guarded};
 /// What a service's task is told.
 #[derive(Debug)]
 pub(super) enum Order {
-    /// This is wanted, by this job, of a service that is defined so.
-    Want(JobIx, Wanted, Arc<Definition>),
+    /// This is desired, by this job, of a service that is defined so.
+    Want(JobIx, DesiredService, Arc<Definition>),
     /// It is still healthy.
     Beat,
     /// The supervisor leaves. What is sent along is dropped when the service is out.
@@ -108,13 +108,13 @@ impl Keeper {
     fn obey(&mut self, order: Order) {
         let now = self.shared.now();
         match order {
-            Order::Want(job, wanted, definition) => {
+            Order::Want(job, desired, definition) => {
                 self.job = job;
                 if *definition != *self.definition {
                     self.machine.redefine(definition.settings());
                     self.definition = definition;
                 }
-                self.machine.want(now, wanted);
+                self.machine.want(now, desired);
             }
             Order::Beat => self.machine.beat(),
             Order::Leave(leaving) => {
@@ -127,7 +127,7 @@ impl Keeper {
     fn tell_withdrawn(&mut self) {
         if self.machine.take_deregistered() {
             self.shared.sender.send(LoopMessage::Withdrawn(self.definition.service.id.clone(), self.job));
-            // Whoever is not wanted there does not care whether Consul is.
+            // Whoever is not desired there does not care whether Consul is.
             if self.machine.is_settled() {
                 self.shared.voice.forget(&self.name);
             }

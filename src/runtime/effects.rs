@@ -66,7 +66,7 @@ impl EffectExecutor {
                     self.kill(Owner::Check(run), Signal::KILL);
                 }
             }
-            Effect::Advertise { job, wanted } => answers.extend(self.catalog.advertise(plan, job, wanted)),
+            Effect::Advertise { job, desired } => answers.extend(self.catalog.advertise(plan, job, desired)),
             Effect::Heartbeat { job } => self.catalog.heartbeat(plan, job),
             Effect::Reply { id, answer } => match self.reloads.reply(id, answer) {
                 Ok((level, message)) => self.logs.entry(level, None, &message),

@@ -57,7 +57,7 @@ pub enum Effect {
         /// The job.
         job: JobIx,
         /// The desired state.
-        wanted: Wanted,
+        desired: DesiredService,
     },
     /// Send the catalog a heartbeat for a healthy service (H6).
     Heartbeat {
@@ -110,7 +110,7 @@ pub enum KillReason {
 
 /// The desired state of a service in the catalog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub enum DesiredService {
     /// Not registered.
     Absent,
     /// Registered with this status.

@@ -1,7 +1,7 @@
 //! A made-up catalog around one reconciler: slow, failing, forgetting, freezing, lying, and at last calm.
 //!
-//! A [`Script`] says what is wanted when, and what the catalog does to every request until it becomes calm. [`play`] plays
-//! it in virtual time, and the [`Agency`] looks on: once the catalog is calm, what is wanted and what it has must become
+//! A [`Script`] says what is desired when, and what the catalog does to every request until it becomes calm. [`play`] plays
+//! it in virtual time, and the [`Agency`] looks on: once the catalog is calm, what is desired and what it has must become
 //! equal within a bounded time, and stay so (D5). A script that breaks a rule is made as small as it gets. The world of
 //! whole schedules has the same agencies.
 
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use containerpilot_core::Time;
 use containerpilot_core::catalog::reconcile::Settings;
-use containerpilot_core::effect::Wanted;
+use containerpilot_core::effect::DesiredService;
 use containerpilot_core::plan::Status;
 
 use self::agency::Agency;
@@ -36,8 +36,8 @@ pub enum Fate {
 /// What happens beside the requests, in milliseconds since the beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Incident {
-    /// This is wanted now.
-    Want(Wanted),
+    /// This is desired now.
+    Want(DesiredService),
     /// The agent is restarted without its data.
     Forget,
     /// The agent is frozen for so many milliseconds; what it was asked meanwhile it does when it thaws.
@@ -81,14 +81,14 @@ pub fn script(seed: u64) -> Script {
     let mut now = 0;
     for _ in 0..=rng.below(12) {
         now += rng.pick(&[0, 1, 50, 300, 1_000, 4_000, 20_000]) + rng.below(50);
-        let wanted = match rng.below(10) {
-            0..5 => Wanted::Present(Status::Passing),
-            5..7 => Wanted::Present(Status::Critical),
-            7 => Wanted::Present(Status::Warning),
-            _ => Wanted::Absent,
+        let desired = match rng.below(10) {
+            0..5 => DesiredService::Present(Status::Passing),
+            5..7 => DesiredService::Present(Status::Critical),
+            7 => DesiredService::Present(Status::Warning),
+            _ => DesiredService::Absent,
         };
         let incident = match rng.below(10) {
-            0..6 => Incident::Want(wanted),
+            0..6 => Incident::Want(desired),
             6 | 7 => Incident::Forget,
             8 => Incident::Freeze(rng.pick(&[100, 2_000, 30_000])),
             _ => Incident::Redefine,
@@ -153,10 +153,10 @@ fn follow(script: &Script, agency: &mut Agency) -> Result<(), String> {
                     plan(&mut agenda, next + script.settings.pace, Coming::Beat(of));
                 }
                 Coming::Beat(_) => {}
-                Coming::Incident(Incident::Want(wanted)) => {
-                    if agency.want(next, wanted) {
+                Coming::Incident(Incident::Want(desired)) => {
+                    if agency.want(next, desired) {
                         wish += 1;
-                        if wanted == Wanted::Present(Status::Passing) {
+                        if desired == DesiredService::Present(Status::Passing) {
                             plan(&mut agenda, next + script.settings.pace, Coming::Beat(wish));
                         }
                     }

@@ -28,9 +28,9 @@
 //! | S5     | the exit code                                                                                       |
 //! | H2–H4  | healthy if and only if all checks pass; checks come at their pace, never two, only while it runs    |
 //! | H7, H8 | the end of a process ends its health; who is to be restarted when unhealthy is asked to end         |
-//! | D4, D8 | what is wanted in the catalog follows from health, maintenance and stopping, and is told once       |
+//! | D4, D8 | what is desired in the catalog follows from health, maintenance and stopping, and is told once       |
 //! | C6     | coprocesses are stopped when the others are done                                                    |
-//! | D5, S6 | what is wanted and what the catalog has become equal; who leaves is out (with `catalog/agency.rs`)  |
+//! | D5, S6 | what is desired and what the catalog has become equal; who leaves is out (with `catalog/agency.rs`)  |
 //! | R3, R4 | a reload stops and begins what is not the same, and touches nobody else; who begins is told what    |
 //! |        | holds; hooks live again with whom they belong to; all who asked are answered, in time               |
 //! | X2     | every command is answered once; a start by hand leads to a run, a stop to none until the next start    |
@@ -387,7 +387,7 @@ impl<'a> Witness<'a> {
             Effect::KillOrphans { run } => self.see_kill_remains(*run, phase),
             Effect::RunCheck { job, check, run, .. } => self.see_check(job.index(), check.index(), *run),
             Effect::CancelCheck { run } => self.see_cancel(*run),
-            Effect::Advertise { job, wanted } => self.see_advertise(job.index(), *wanted),
+            Effect::Advertise { job, desired } => self.see_advertise(job.index(), *desired),
             Effect::Heartbeat { job } => self.see_heartbeat(job.index()),
             Effect::Reply { id, answer } if self.is_reload(*id) => self.see_reload_answer(*id, answer, phase),
             Effect::Reply { id, .. } => match self.open.iter().position(|open| open == id) {

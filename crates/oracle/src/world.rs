@@ -184,7 +184,7 @@ fn write_down(timeline: &mut String, now: Time, input: &str, effects: &[Effect],
             status.run.map(|run| run.0),
             status.healthy,
             status.restarts,
-            status.wanted
+            status.desired
         );
     }
 }
@@ -340,7 +340,7 @@ impl<'a> World<'a> {
             }
             Effect::RunCheck { job, check, run, .. } => self.probe(job.index(), check.index(), *run),
             Effect::CancelCheck { run } => self.cancel(*run),
-            Effect::Advertise { job, wanted } => self.advertise(*job, *wanted),
+            Effect::Advertise { job, desired } => self.advertise(*job, *desired),
             Effect::Heartbeat { job } => self.heartbeat(*job),
             Effect::PlanReplaced { moves, .. } => self.replan(moves, witness),
             Effect::KillOrphans { .. } | Effect::Reply { .. } | Effect::Log(_) | Effect::Exit { .. } => {}

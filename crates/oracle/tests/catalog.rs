@@ -1,4 +1,4 @@
-//! Many made-up catalogs: once they are calm, what is wanted and what they have become equal (D5).
+//! Many made-up catalogs: once they are calm, what is desired and what they have become equal (D5).
 //!
 //! `SIM_SEED=n` plays one again, `SIM_CATALOGS=n` sets how many there are.
 

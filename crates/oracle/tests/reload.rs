@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use containerpilot_core::effect::{Effect, Wanted};
+use containerpilot_core::effect::{DesiredService, Effect};
 use containerpilot_core::event::Code;
 use containerpilot_core::ids::{CheckRunId, JobIx, RunId};
 use containerpilot_core::input::{ExitStatus, Input};
@@ -61,7 +61,7 @@ impl Placid {
                         inputs.push_back(Input::Exited { run, status, orphans: false });
                     }
                     Effect::RunCheck { run, .. } => inputs.push_back(passed(run)),
-                    Effect::Advertise { job, wanted: Wanted::Absent } => {
+                    Effect::Advertise { job, desired: DesiredService::Absent } => {
                         inputs.push_back(Input::Deregistered { job });
                     }
                     Effect::PlanReplaced { moves, .. } => {
@@ -96,12 +96,12 @@ impl Placid {
         self.answers.pop()
     }
 
-    /// What is wanted: what each job is doing, whether it is healthy, and what the catalog holds.
-    fn wanted(&self) -> Vec<(String, &'static str, Option<bool>, Wanted)> {
+    /// What is desired: what each job is doing, whether it is healthy, and what the catalog holds.
+    fn desired(&self) -> Vec<(String, &'static str, Option<bool>, DesiredService)> {
         let jobs = self.core.plan().jobs.iter().enumerate();
         jobs.map(|(nth, job)| {
             let status = self.core.status(JobIx::at(nth));
-            (job.name.clone(), status.word(), status.healthy, status.wanted)
+            (job.name.clone(), status.word(), status.healthy, status.desired)
         })
         .collect()
     }
@@ -143,10 +143,10 @@ fn r3_a_reload_to_the_same_plan_changes_nothing() {
             continue;
         }
         world.wait(3);
-        let (before, acts) = (world.wanted(), world.acts);
+        let (before, acts) = (world.desired(), world.acts);
         let command = Command::Reload(Box::new(plan));
         world.tell(Input::Command { id: RequestId(1), command });
-        assert_eq!(world.wanted(), before, "schedule {nth}");
+        assert_eq!(world.desired(), before, "schedule {nth}");
         let Some(Answer::Reloaded(changes)) = world.answers.pop() else {
             panic!("schedule {nth}: no answer")
         };
@@ -207,7 +207,7 @@ fn r3_a_reload_ends_where_a_start_with_the_new_plan_does() {
         let answer = world.reload(&second);
         let Some(Answer::Reloaded(changes)) = answer else { panic!("schedule {nth}: {answer:?}") };
         assert_eq!(*world.core.plan(), second);
-        for (is, expected) in world.wanted().into_iter().zip(start.wanted()) {
+        for (is, expected) in world.desired().into_iter().zip(start.desired()) {
             // Who was started by something that is no more goes on all the same.
             let goes_on = changes.kept.contains(&is.0) && is.1 == "running" && expected.1 != "running";
             assert!(goes_on || is == expected, "schedule {nth}: {is:?} instead of {expected:?}");

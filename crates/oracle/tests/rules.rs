@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use containerpilot_core::effect::{Effect, KillReason, Wanted};
+use containerpilot_core::effect::{DesiredService, Effect, KillReason};
 use containerpilot_core::event::{Code, Source, UserSignal};
 use containerpilot_core::ids::{CheckRunId, JobIx, RunId, WatchIx};
 use containerpilot_core::input::{ExitStatus, Input, Instance};
@@ -227,7 +227,7 @@ fn d8_maintenance_before_the_startup_keeps_services_out() {
     assert_eq!(bench.count(Code::EnterMaintenance), 1);
     assert!(bench.started(1).is_empty());
     let effects = bench.at(2, maintenance(false));
-    let present = Effect::Advertise { job: JobIx(0), wanted: Wanted::Present(Status::Passing) };
+    let present = Effect::Advertise { job: JobIx(0), desired: DesiredService::Present(Status::Passing) };
     assert!(effects.contains(&present));
 }
 

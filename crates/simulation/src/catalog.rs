@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use containerpilot_core::Time;
 use containerpilot_core::catalog::reconcile::{Action, CatalogRequest, Outcome, Reconciler, Settings};
-use containerpilot_core::effect::Wanted;
+use containerpilot_core::effect::DesiredService;
 use containerpilot_core::ids::JobIx;
 use containerpilot_core::input::Instance;
 use containerpilot_core::plan::{Catalog as Configured, Job, Plan, Service, Status, Watch};
@@ -47,7 +47,7 @@ struct Kept {
     until: Time,
 }
 
-/// A catalog, and what is wanted of it.
+/// A catalog, and what is desired of it.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
     /// Consul's services are kept by tasks; the embedded catalog needs none.
@@ -56,19 +56,26 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// What is wanted of a job's service from now on.
-    pub fn advertise(&mut self, plan: &Plan, job: JobIx, wanted: Wanted, now: Time, away: bool) -> Vec<News> {
+    /// What is desired of a job's service from now on.
+    pub fn advertise(
+        &mut self,
+        plan: &Plan,
+        job: JobIx,
+        desired: DesiredService,
+        now: Time,
+        away: bool,
+    ) -> Vec<News> {
         let Some((planned, service)) = planned(plan, job) else { return Vec::new() };
         let id = service.id.clone();
         if plan.catalog == Configured::Embedded {
             let mut news = Vec::new();
-            match wanted {
-                Wanted::Absent => {
+            match desired {
+                DesiredService::Absent => {
                     let was = self.present.remove(&id).is_some();
                     news.extend(was.then_some(News::Changed(id, None)));
                     news.push(News::Withdrawn(job));
                 }
-                Wanted::Present(status) => {
+                DesiredService::Present(status) => {
                     let until = Time::from_nanos(u64::MAX);
                     self.present.insert(id.clone(), Kept { service: service.clone(), status, until });
                     news.push(News::Changed(id, Some(status)));
@@ -88,7 +95,7 @@ impl Catalog {
             keeper.service = service.clone();
             keeper.machine.redefine(settings(planned, service));
         }
-        keeper.machine.want(now, wanted);
+        keeper.machine.want(now, desired);
         self.work(&id, now, away)
     }
 

@@ -364,9 +364,9 @@ impl<'a> World<'a> {
             Effect::Kill { run, signal, .. } => self.signal(*run, *signal),
             Effect::RunCheck { job, check, run, .. } => self.probe(*job, *check, *run),
             Effect::CancelCheck { run } => self.cancel(*run),
-            Effect::Advertise { job, wanted } => {
+            Effect::Advertise { job, desired } => {
                 let plan = Arc::clone(&self.plan);
-                let news = self.catalog.advertise(&plan, *job, *wanted, self.now, self.away());
+                let news = self.catalog.advertise(&plan, *job, *desired, self.now, self.away());
                 self.hear(news);
             }
             Effect::Heartbeat { job } => {

@@ -3,7 +3,7 @@
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use crate::effect::Wanted;
+use crate::effect::DesiredService;
 use crate::event::Code;
 use crate::ids::{EventId, JobIx, RunId, WatchIx};
 use crate::input::{ExitStatus, Instance};
@@ -40,7 +40,7 @@ pub struct JobStatus {
     /// How its last run ended.
     pub last_exit: Option<ExitStatus>,
     /// What the catalog is told to want of its service.
-    pub wanted: Wanted,
+    pub desired: DesiredService,
     /// Why it stops or is complete.
     pub stop_reason: Option<StopReason>,
 }
@@ -230,7 +230,7 @@ impl Core {
             healthy: state.health.as_ref().and_then(|health| health.healthy),
             restarts: state.restarts,
             last_exit: state.last_exit.map(|exit| exit.status),
-            wanted: state.wanted,
+            desired: state.desired,
             stop_reason: state.stop_reason(),
         }
     }

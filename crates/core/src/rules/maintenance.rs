@@ -1,6 +1,6 @@
 //! Maintenance mode (D8).
 
-use crate::effect::Wanted;
+use crate::effect::DesiredService;
 use crate::event::Code;
 use crate::ids::JobIx;
 use crate::plan::Level;
@@ -55,6 +55,6 @@ impl Core {
                 health.healthy = None;
             }
         }
-        self.advertise(job, Wanted::Absent);
+        self.advertise(job, DesiredService::Absent);
     }
 }

@@ -8,11 +8,11 @@ use containerpilot_core::catalog::follow::{self, Follow, Query, QuerySlots};
 use containerpilot_core::catalog::reconcile::{
     Action, CatalogRequest, IN_DOUBT, Outcome, Reconciler, Settings,
 };
-use containerpilot_core::effect::Wanted;
+use containerpilot_core::effect::DesiredService;
 use containerpilot_core::plan::Status;
 
-const PASSING: Wanted = Wanted::Present(Status::Passing);
-const CRITICAL: Wanted = Wanted::Present(Status::Critical);
+const PASSING: DesiredService = DesiredService::Present(Status::Passing);
+const CRITICAL: DesiredService = DesiredService::Present(Status::Critical);
 const SETTINGS: Settings =
     Settings { ttl: Duration::from_secs(15), pace: Duration::from_secs(5), drops_critical: false };
 
@@ -45,8 +45,8 @@ impl Talk {
         talk
     }
 
-    fn want(&mut self, wanted: Wanted) {
-        self.service.want(self.now, wanted);
+    fn want(&mut self, desired: DesiredService) {
+        self.service.want(self.now, desired);
     }
 
     fn asks(&mut self, request: CatalogRequest, outcome: Outcome) {
@@ -185,20 +185,20 @@ fn d5_a_request_leaves_time_for_another_within_the_ttl() {
 fn s2_that_a_service_is_out_is_said_once() {
     let mut talk = Talk::passing();
     assert!(!talk.service.take_deregistered());
-    talk.want(Wanted::Absent);
+    talk.want(DesiredService::Absent);
     assert!(!talk.service.take_deregistered());
     talk.asks(CatalogRequest::Deregister, Outcome::Done);
     assert!(talk.service.take_deregistered());
     assert!(!talk.service.take_deregistered());
     talk.rests();
-    talk.want(Wanted::Absent);
+    talk.want(DesiredService::Absent);
     assert!(talk.service.take_deregistered(), "and again at once to whoever asks again");
 }
 
 #[test]
 fn s2_nobody_waits_for_a_catalog_that_does_not_let_go_but_it_is_tried_again() {
     let mut talk = Talk::passing();
-    talk.want(Wanted::Absent);
+    talk.want(DesiredService::Absent);
     talk.asks(CatalogRequest::Deregister, Outcome::Failed);
     assert!(talk.service.take_deregistered());
     talk.waits();
@@ -210,7 +210,7 @@ fn s2_nobody_waits_for_a_catalog_that_does_not_let_go_but_it_is_tried_again() {
 #[test]
 fn s2_whoever_is_wanted_again_is_not_told_to_be_out() {
     let mut talk = Talk::passing();
-    talk.want(Wanted::Absent);
+    talk.want(DesiredService::Absent);
     assert_eq!(talk.service.next(talk.now), Action::Send(CatalogRequest::Deregister));
     talk.want(PASSING);
     talk.service.done(talk.now, Outcome::Done);
@@ -223,7 +223,7 @@ fn d5_a_service_that_was_never_taken_need_not_be_taken_out() {
     let mut talk = Talk::new();
     talk.want(PASSING);
     talk.asks(CatalogRequest::Register(Status::Passing), Outcome::Failed);
-    talk.want(Wanted::Absent);
+    talk.want(DesiredService::Absent);
     assert!(talk.service.take_deregistered());
     talk.rests();
 }
@@ -233,7 +233,7 @@ fn d5_a_registration_without_an_answer_is_undone_and_looked_after_once_more() {
     let mut talk = Talk::new();
     talk.want(PASSING);
     talk.asks(CatalogRequest::Register(Status::Passing), Outcome::Unknown);
-    talk.want(Wanted::Absent);
+    talk.want(DesiredService::Absent);
     talk.asks(CatalogRequest::Deregister, Outcome::Done);
     assert!(talk.service.take_deregistered());
     // The registration may have been carried out after that.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use containerpilot_config::host::Described;
 use containerpilot_config::interfaces::HostAddress;
 use containerpilot_config::{Input as File, Options, load};
-use containerpilot_core::effect::Wanted;
+use containerpilot_core::effect::DesiredService;
 use containerpilot_core::environment::Environment;
 use containerpilot_core::ids::{CheckRunId, JobIx, RunId, WatchIx};
 use containerpilot_core::input::{ExitStatus, Instance, StartError, StartErrorKind};
@@ -116,15 +116,15 @@ impl Stage {
                     self.checks.push_back((run, name));
                 }
                 Effect::CancelCheck { .. } => self.said.push("cancel check".into()),
-                Effect::Advertise { job, wanted } => {
-                    if wanted == Wanted::Absent {
+                Effect::Advertise { job, desired } => {
+                    if desired == DesiredService::Absent {
                         gone.push(job);
                     }
-                    let wanted = match wanted {
-                        Wanted::Absent => "absent".to_owned(),
-                        Wanted::Present(status) => format!("{status:?}").to_lowercase(),
+                    let desired = match desired {
+                        DesiredService::Absent => "absent".to_owned(),
+                        DesiredService::Present(status) => format!("{status:?}").to_lowercase(),
                     };
-                    self.said.push(format!("advertise {} {wanted}", self.name(job)));
+                    self.said.push(format!("advertise {} {desired}", self.name(job)));
                 }
                 Effect::PlanReplaced { .. } => self.said.push("replanned".into()),
                 Effect::Reply { answer, .. } => self.answers.push(answer),

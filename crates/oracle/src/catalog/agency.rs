@@ -7,7 +7,7 @@ use containerpilot_core::Time;
 use containerpilot_core::catalog::reconcile::{
     Action, CatalogRequest, IN_DOUBT, Outcome, Reconciler, Settings,
 };
-use containerpilot_core::effect::Wanted;
+use containerpilot_core::effect::DesiredService;
 use containerpilot_core::plan::Status;
 
 use super::{Fate, Incident, milliseconds};
@@ -36,7 +36,7 @@ pub struct Agency {
     fates: Vec<Fate>,
     machine: Reconciler,
     entry: Option<Entry>,
-    wanted: Wanted,
+    desired: DesiredService,
     now: Time,
     coming: BTreeMap<(Time, u64), Coming>,
     serial: u64,
@@ -66,7 +66,7 @@ impl Agency {
             fates,
             machine: Reconciler::new(settings, seed),
             entry: None,
-            wanted: Wanted::Absent,
+            desired: DesiredService::Absent,
             now: Time::ZERO,
             coming: BTreeMap::new(),
             serial: 0,
@@ -129,22 +129,22 @@ impl Agency {
         self.calm_at + self.bound() * 2
     }
 
-    /// When something happens next, unless something else is wanted before.
+    /// When something happens next, unless something else is desired before.
     #[must_use]
     pub fn next(&self) -> Option<Time> {
         let coming = self.coming.keys().next().map(|(at, _)| *at);
         coming.into_iter().chain(self.later).min()
     }
 
-    /// Something is wanted from now on; whether it is something else than before.
-    pub fn want(&mut self, now: Time, wanted: Wanted) -> bool {
+    /// Something is desired from now on; whether it is something else than before.
+    pub fn want(&mut self, now: Time, desired: DesiredService) -> bool {
         self.now = self.now.max(now);
-        self.tell(|| format!("{wanted:?} is wanted"));
+        self.tell(|| format!("{desired:?} is desired"));
         self.trouble(self.now);
-        let other = wanted != self.wanted;
-        self.wanted = wanted;
-        self.withdrawn &= wanted == Wanted::Absent;
-        self.machine.want(self.now, wanted);
+        let other = desired != self.desired;
+        self.desired = desired;
+        self.withdrawn &= desired == DesiredService::Absent;
+        self.machine.want(self.now, desired);
         self.later = Some(self.now);
         other
     }
@@ -163,8 +163,8 @@ impl Agency {
         self.tell(|| format!("{incident:?}"));
         self.trouble(self.now);
         match incident {
-            Incident::Want(wanted) => {
-                self.want(now, wanted);
+            Incident::Want(desired) => {
+                self.want(now, desired);
             }
             Incident::Forget => self.entry = None,
             Incident::Freeze(time) => self.freeze(time),
@@ -210,7 +210,7 @@ impl Agency {
         }
     }
 
-    /// Whether the service has left since it was last wanted out, or cannot be got out. Said once.
+    /// Whether the service has left since it was last desired out, or cannot be got out. Said once.
     pub fn take_deregistered(&mut self) -> bool {
         std::mem::take(&mut self.withdrawn)
     }
@@ -234,8 +234,8 @@ impl Agency {
     pub fn leaves(&mut self, now: Time) -> Result<(), String> {
         self.now = self.now.max(now);
         self.advance(self.now)?;
-        let (wanted, troubled) = (Wanted::Absent, self.calm_at.max(self.frozen_until));
-        self.wanted = wanted;
+        let (desired, troubled) = (DesiredService::Absent, self.calm_at.max(self.frozen_until));
+        self.desired = desired;
         self.machine.leave(self.now);
         self.later = Some(self.now);
         let well = self.requests;
@@ -275,8 +275,8 @@ impl Agency {
 
     fn hear(&mut self) -> Result<(), String> {
         if self.machine.take_deregistered() {
-            if self.wanted != Wanted::Absent {
-                return Err("S2: it is said to be out although it is wanted".into());
+            if self.desired != DesiredService::Absent {
+                return Err("S2: it is said to be out although it is desired".into());
             }
             self.withdrawn = true;
         }
@@ -390,23 +390,23 @@ impl Agency {
         (entry.status != Status::Critical || !dropped).then_some(entry)
     }
 
-    /// Compares what is wanted with what is there, just before a moment.
+    /// Compares what is desired with what is there, just before a moment.
     pub fn compare(&mut self, moment: Time) -> Result<(), String> {
         if moment < self.calm_at + self.bound() {
             return Ok(());
         }
         let has = self.entry_at(moment).map(|entry| entry.status);
-        let equal = match self.wanted {
-            Wanted::Absent => has.is_none(),
+        let equal = match self.desired {
+            DesiredService::Absent => has.is_none(),
             // One that Consul is asked to drop may be gone.
-            Wanted::Present(Status::Critical) if self.settings.drops_critical => {
+            DesiredService::Present(Status::Critical) if self.settings.drops_critical => {
                 has.is_none_or(|has| has == Status::Critical)
             }
-            Wanted::Present(status) => has == Some(status),
+            DesiredService::Present(status) => has == Some(status),
         };
         if !equal {
             self.now = moment;
-            let message = format!("D5: {:?} is wanted, and the catalog has {has:?}", self.wanted);
+            let message = format!("D5: {:?} is desired, and the catalog has {has:?}", self.desired);
             self.tell(|| message.clone());
             return Err(message);
         }

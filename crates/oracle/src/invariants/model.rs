@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use containerpilot_core::Time;
-use containerpilot_core::effect::Wanted;
+use containerpilot_core::effect::DesiredService;
 use containerpilot_core::ids::{CheckRunId, RunId};
 use containerpilot_core::plan::{Job, Trigger};
 
@@ -92,7 +92,7 @@ pub(super) struct JobModel {
     pub(super) has_begun: bool,
     pub(super) active: bool,
     pub(super) verdict: Option<bool>,
-    pub(super) wanted: Wanted,
+    pub(super) desired: DesiredService,
     pub(super) beat: Time,
     pub(super) checks: Vec<CheckModel>,
 }
@@ -171,7 +171,7 @@ impl JobModel {
             has_begun: false,
             active: false,
             verdict: None,
-            wanted: Wanted::Absent,
+            desired: DesiredService::Absent,
             beat: Time::ZERO,
             checks: job.health.iter().flat_map(|health| &health.checks).map(|_| check.clone()).collect(),
         }
@@ -181,7 +181,7 @@ impl JobModel {
     /// not ended yet.
     pub(super) fn reborn(&self, job: &Job, now: Time, birth: u64) -> Self {
         let mut new = Self::new(job);
-        (new.generation, new.born, new.wanted) = (self.generation + 1, now, self.wanted);
+        (new.generation, new.born, new.desired) = (self.generation + 1, now, self.desired);
         new.birth = birth;
         for (new, old) in new.checks.iter_mut().zip(&self.checks) {
             (new.running, new.cut_short, new.began) = (old.running, old.cut_short, old.began);

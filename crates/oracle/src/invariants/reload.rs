@@ -1,7 +1,7 @@
 //! R3, R4, C6: a reload stops what is not the same in the new plan, changes places in one instant, begins what is new,
 //! tells it what it has missed, and touches nobody else.
 
-use containerpilot_core::effect::Wanted;
+use containerpilot_core::effect::DesiredService;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::ids::{EventId, JobIx, WatchIx};
 use containerpilot_core::plan::diff::{Changes, Moves};
@@ -371,7 +371,7 @@ fn unborn(generation: u64) -> JobStatus {
         healthy: None,
         restarts: 0,
         last_exit: None,
-        wanted: Wanted::Absent,
+        desired: DesiredService::Absent,
         stop_reason: None,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use containerpilot_core::effect::Wanted;
+use containerpilot_core::effect::DesiredService;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::input::Input;
 use containerpilot_core::plan::{Job, OnCompletion, Role, Trigger};
@@ -202,7 +202,7 @@ impl Witness<'_> {
         }
         let Some((stopping, _)) = self.jobs[job].stopping else { return Ok(()) };
         let (now, was) = (self.now, &self.between[job]);
-        let in_catalog = was.wanted != Wanted::Absent;
+        let in_catalog = was.desired != DesiredService::Absent;
         let model = &mut self.jobs[job];
         model.left = true;
         // Who was in the catalog waits for it to let go; an answer, or its time, ends that.

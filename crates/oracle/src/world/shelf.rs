@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use containerpilot_core::Time;
 use containerpilot_core::catalog::reconcile::Settings;
-use containerpilot_core::effect::Wanted;
+use containerpilot_core::effect::DesiredService;
 use containerpilot_core::ids::{JobIx, WatchIx};
 use containerpilot_core::input::{Input, Instance};
 use containerpilot_core::plan::diff::Moves;
@@ -69,16 +69,16 @@ fn settings(job: &Job) -> Settings {
 }
 
 impl World<'_> {
-    pub(super) fn advertise(&mut self, job: JobIx, wanted: Wanted) {
+    pub(super) fn advertise(&mut self, job: JobIx, desired: DesiredService) {
         if let Some(agency) = &mut self.shelves[job.index()].agency {
-            agency.want(self.now, wanted);
-            if wanted != Wanted::Absent {
+            agency.want(self.now, desired);
+            if desired != DesiredService::Absent {
                 self.forget_withdrawal(job);
             }
             return;
         }
-        match wanted {
-            Wanted::Absent => {
+        match desired {
+            DesiredService::Absent => {
                 self.tell_watches(job.index(), false);
                 let Keeping::Told(after) = self.version().scripts[job.index()].catalog else { return };
                 if let Some(after) = after {
@@ -86,14 +86,14 @@ impl World<'_> {
                     self.withdrawals.insert(job, place);
                 }
             }
-            Wanted::Present(status) => {
+            DesiredService::Present(status) => {
                 self.tell_watches(job.index(), status == Status::Passing);
                 self.forget_withdrawal(job);
             }
         }
     }
 
-    /// What is not wanted any more is not told.
+    /// What is not desired any more is not told.
     fn forget_withdrawal(&mut self, job: JobIx) {
         if let Some(place) = self.withdrawals.remove(&job) {
             self.coming.remove(&place);
