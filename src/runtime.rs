@@ -30,7 +30,7 @@ use std::time::{Duration, Instant, SystemTime};
 use containerpilot_config::template::Environment;
 use containerpilot_core::input::{StartError, StartErrorKind};
 use containerpilot_core::plan::{Level, Plan, Signal};
-use containerpilot_core::request::Answer;
+use containerpilot_core::request::Reply;
 use containerpilot_core::rules::signals::{reloads_at, reopens_log};
 use containerpilot_core::{Core, Effect, Input, Time};
 use std::collections::BTreeMap;
@@ -537,7 +537,7 @@ impl<D: Decide> Runtime<D> {
     fn decide(&mut self, input: Input, effects: &mut Vec<Effect>) -> ControlFlow<u8> {
         let now = self.now();
         let (mut refused, again) = match &input {
-            Input::Command { id, .. } => (Some(*id), Input::Tick),
+            Input::Request { id, .. } => (Some(*id), Input::Tick),
             news => (None, news.clone()),
         };
         for input in [input, again.clone()] {
@@ -548,10 +548,8 @@ impl<D: Decide> Runtime<D> {
             let Err(panic) = told else { return ControlFlow::Continue(()) };
             self.survive("deciding", panic.as_ref());
             if let Some(id) = refused.take() {
-                effects.push(Effect::Reply {
-                    id,
-                    answer: Answer::Refused(format!("{FAULT}; the log says more")),
-                });
+                effects
+                    .push(Effect::Reply { id, reply: Reply::Refused(format!("{FAULT}; the log says more")) });
             }
         }
         match again {

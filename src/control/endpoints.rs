@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use containerpilot_config::kinds::signal_name;
 use containerpilot_core::plan::Level;
-use containerpilot_core::request::{Answer as Word, Command};
+use containerpilot_core::request::{Reply as Word, Request};
 use tokio::time::timeout;
 
 use super::bodies::{self, Wrong};
@@ -136,7 +136,7 @@ impl Plane {
         let names: Vec<&str> = variables.iter().map(|(name, _)| name.as_str()).collect();
         let message = format!("control: {} set {}", who(peer), names.join(", "));
         self.desk.say(Level::Info, message);
-        self.whole(Command::SetVariables(variables)).await.map(|_| done())
+        self.whole(Request::SetVariables(variables)).await.map(|_| done())
     }
 
     fn metric(&self, body: &Bytes) -> Answered {
@@ -174,7 +174,7 @@ impl Plane {
     }
 
     async fn maintenance(&self, on: bool) -> Answered {
-        let updated = match self.whole(Command::Maintenance(on)).await? {
+        let updated = match self.whole(Request::Maintenance(on)).await? {
             Word::Updated(updated) => updated,
             Word::Done(_) | Word::Reloaded(_) => true,
             Word::Refused(why) => return Err(refuse(Status::CONFLICT, &why)),
@@ -236,7 +236,7 @@ impl Plane {
         }
     }
 
-    async fn whole(&self, command: Command) -> Result<Word, Refusal> {
+    async fn whole(&self, command: Request) -> Result<Word, Refusal> {
         self.desk.request(ControlRequest::Whole(command)).await.map_err(|unclear| refused("", &unclear))
     }
 }

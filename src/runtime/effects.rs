@@ -68,7 +68,7 @@ impl EffectExecutor {
             }
             Effect::Advertise { job, desired } => answers.extend(self.catalog.advertise(plan, job, desired)),
             Effect::Heartbeat { job } => self.catalog.heartbeat(plan, job),
-            Effect::Reply { id, answer } => match self.reloads.reply(id, answer) {
+            Effect::Reply { id, reply: answer } => match self.reloads.reply(id, answer) {
                 Ok((level, message)) => self.logs.entry(level, None, &message),
                 Err(answer) => self.queries.reply(id, answer),
             },

@@ -16,7 +16,7 @@ use containerpilot_core::input::ExitStatus;
 use containerpilot_core::plan::{Job, Level, Plan, Repeat, Signal};
 use containerpilot_core::report::explain::Explanation;
 use containerpilot_core::report::status::{JobOverview, Overview};
-use containerpilot_core::request::{Answer, Command, RequestId};
+use containerpilot_core::request::{Reply, Request, RequestId};
 use containerpilot_core::state::journal::{Event, Origin};
 use containerpilot_core::{Core, Input, Time};
 use std::collections::BTreeMap;
@@ -42,7 +42,7 @@ pub(crate) enum Query {
     /// The events that are remembered, and those that come.
     Events(oneshot::Sender<Listening>),
     /// Something is to be done.
-    ControlRequest(ControlRequest, oneshot::Sender<Result<Answer, Unclear>>),
+    ControlRequest(ControlRequest, oneshot::Sender<Result<Reply, Unclear>>),
     /// The configuration is to be read anew.
     Reload(Asker),
 }
@@ -53,7 +53,7 @@ pub(crate) enum ControlRequest {
     /// To a job.
     Job(String, JobAction),
     /// To the whole.
-    Whole(Command),
+    Whole(Request),
 }
 
 /// Something that can be done to a job.
@@ -215,7 +215,7 @@ impl QueryHandle {
     }
 
     /// Has something done.
-    pub(crate) async fn request(&self, request: ControlRequest) -> Result<Answer, Unclear> {
+    pub(crate) async fn request(&self, request: ControlRequest) -> Result<Reply, Unclear> {
         self.ask(|answer| Query::ControlRequest(request, answer)).await.unwrap_or(Err(Unclear::Leaving))
     }
 
@@ -241,7 +241,7 @@ impl QueryHandle {
 pub(crate) struct QueryHandler {
     wall: Wall,
     next: u64,
-    waiting: BTreeMap<RequestId, oneshot::Sender<Result<Answer, Unclear>>>,
+    waiting: BTreeMap<RequestId, oneshot::Sender<Result<Reply, Unclear>>>,
     /// What was told last, as long as nothing has happened since.
     snapshot: Option<Arc<Snapshot>>,
     listeners: Option<broadcast::Sender<Arc<Told>>>,
@@ -289,7 +289,7 @@ impl QueryHandler {
                 Ok(command) => {
                     let id = self.number();
                     self.waiting.insert(id, answer);
-                    return Some(Input::Command { id, command });
+                    return Some(Input::Request { id, request: command });
                 }
                 Err(unclear) => drop(answer.send(Err(unclear))),
             },
@@ -306,7 +306,7 @@ impl QueryHandler {
 
     /// Passes an answer of the core on.
     #[inline(never)]
-    pub(crate) fn reply(&mut self, id: RequestId, answer: Answer) {
+    pub(crate) fn reply(&mut self, id: RequestId, answer: Reply) {
         if let Some(waiting) = self.waiting.remove(&id) {
             drop(waiting.send(Ok(answer)));
         }
@@ -374,17 +374,17 @@ fn tell(core: &Core, wall: Wall, event: &Event) -> Told {
     }
 }
 
-fn command(plan: &Plan, request: ControlRequest) -> Result<Command, Unclear> {
+fn command(plan: &Plan, request: ControlRequest) -> Result<Request, Unclear> {
     let (name, act) = match request {
         ControlRequest::Whole(command) => return Ok(command),
         ControlRequest::Job(name, act) => (name, act),
     };
     let job = job_meant(plan, &name)?;
     Ok(match act {
-        JobAction::Start => Command::Start(job),
-        JobAction::Stop => Command::Stop(job),
-        JobAction::Restart => Command::Restart(job),
-        JobAction::Signal(signal) => Command::Signal(job, signal),
+        JobAction::Start => Request::Start(job),
+        JobAction::Stop => Request::Stop(job),
+        JobAction::Restart => Request::Restart(job),
+        JobAction::Signal(signal) => Request::Signal(job, signal),
     })
 }
 

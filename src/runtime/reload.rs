@@ -12,7 +12,7 @@ use containerpilot_config::diagnose::{Report, Severity};
 use containerpilot_config::template::Environment;
 use containerpilot_core::plan::diff::Changes;
 use containerpilot_core::plan::{Level, Plan};
-use containerpilot_core::request::{Answer, RequestId};
+use containerpilot_core::request::{Reply, RequestId};
 use std::collections::BTreeMap;
 use tokio::sync::oneshot;
 
@@ -207,19 +207,19 @@ impl Reloads {
 
     /// The core has answered. What there is to log comes back; the answer itself, if it is for somebody else.
     #[inline(never)]
-    pub(crate) fn reply(&mut self, id: RequestId, answer: Answer) -> Result<(Level, String), Answer> {
+    pub(crate) fn reply(&mut self, id: RequestId, answer: Reply) -> Result<(Level, String), Reply> {
         let Some((askers, mut done)) = self.pending.remove(&id) else { return Err(answer) };
         let (outcome, entry) = match answer {
-            Answer::Reloaded(changes) => {
+            Reply::Reloaded(changes) => {
                 done.changes = changes;
                 let words = format!("reload: {}", done.words());
                 (Outcome::Done(done), (Level::Info, words))
             }
-            Answer::Refused(why) => {
+            Reply::Refused(why) => {
                 let words = format!("reload: refused: {why}");
                 (Outcome::Refused(why), (Level::Warn, words))
             }
-            Answer::Done(_) | Answer::Updated(_) => {
+            Reply::Done(_) | Reply::Updated(_) => {
                 (Outcome::Done(done), (Level::Info, "reload: done".to_owned()))
             }
         };

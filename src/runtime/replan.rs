@@ -8,7 +8,7 @@ use std::time::Instant;
 use containerpilot_core::Input;
 use containerpilot_core::plan::diff::Moves;
 use containerpilot_core::plan::{Level, Plan};
-use containerpilot_core::request::Command;
+use containerpilot_core::request::Request;
 use std::collections::BTreeMap;
 
 use super::{Decide, Runtime, SETTLING};
@@ -36,7 +36,7 @@ impl<D: Decide> Runtime<D> {
             self.executor.logs.entry(level, None, &message);
         }
         if let Some((id, plan)) = plan {
-            self.tell(Input::Command { id, command: Command::Reload(plan) })?;
+            self.tell(Input::Request { id, request: Request::Reload(plan) })?;
         }
         let set = self.set_by_hand();
         if let Some(message) = self.executor.reloads.proceed(&set) {

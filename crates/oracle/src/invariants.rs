@@ -54,7 +54,7 @@ use containerpilot_core::event::Code;
 use containerpilot_core::ids::{JobIx, RunId};
 use containerpilot_core::input::{ExitStatus, Input, Instance};
 use containerpilot_core::plan::{Plan, Signal};
-use containerpilot_core::request::{Command, RequestId};
+use containerpilot_core::request::{Request, RequestId};
 use containerpilot_core::state::journal::Event;
 use containerpilot_core::{Core, JobStatus, Phase, State, StopStage, Time};
 
@@ -303,12 +303,12 @@ impl<'a> Witness<'a> {
     }
 
     fn see_input(&mut self, input: &Input) {
-        if let Input::Command { id, command } = input {
+        if let Input::Request { id, request: command } = input {
             match command {
-                Command::Reload(plan) => self.see_reload(*id, plan),
+                Request::Reload(plan) => self.see_reload(*id, plan),
                 _ => self.open.push(*id),
             }
-            if let Command::Start(job) | Command::Restart(job) = command {
+            if let Request::Start(job) | Request::Restart(job) = command {
                 self.early.extend(Some(job.index()).filter(|job| *job < self.jobs.len()));
             }
         }
@@ -327,7 +327,7 @@ impl<'a> Witness<'a> {
             }
             Input::Exited { run, status, orphans } => self.see_end(*run, *status, *orphans, true),
             Input::CheckDone { check, result } => self.see_check_done(*check, result.is_ok()),
-            Input::Command { command: Command::Maintenance(on), .. }
+            Input::Request { request: Request::Maintenance(on), .. }
                 if self.phase_before == Phase::Starting =>
             {
                 self.maintenance = *on;
@@ -341,7 +341,7 @@ impl<'a> Witness<'a> {
             }
             Input::Instances { watch, instances } => self.see_instances(watch.index(), instances),
             Input::Deregistered { job } => self.see_withdrawn(job.index()),
-            Input::Command { .. }
+            Input::Request { .. }
             | Input::Ready
             | Input::OutOfMemory { .. }
             | Input::Signal(_)
@@ -389,7 +389,9 @@ impl<'a> Witness<'a> {
             Effect::CancelCheck { run } => self.see_cancel(*run),
             Effect::Advertise { job, desired } => self.see_advertise(job.index(), *desired),
             Effect::Heartbeat { job } => self.see_heartbeat(job.index()),
-            Effect::Reply { id, answer } if self.is_reload(*id) => self.see_reload_answer(*id, answer, phase),
+            Effect::Reply { id, reply: answer } if self.is_reload(*id) => {
+                self.see_reload_answer(*id, answer, phase)
+            }
             Effect::Reply { id, .. } => match self.open.iter().position(|open| open == id) {
                 Some(place) => {
                     self.open.remove(place);

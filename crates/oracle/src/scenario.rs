@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use containerpilot_core::input::{ExitStatus, Instance, StartErrorKind};
 use containerpilot_core::plan::{Plan, Signal};
-use containerpilot_core::request::Command;
+use containerpilot_core::request::Request;
 
 use crate::catalog::{Fate, Incident};
 
@@ -108,7 +108,7 @@ pub enum Happening {
     /// A signal to the supervisor.
     Signal(Signal),
     /// Somebody asks for something; jobs are meant by their places in the plan that is in force by then.
-    Command(Command),
+    Request(Request),
     /// A reload to one of the versions; counted from the first again when there are fewer.
     Reload(usize),
     /// The catalog's answer to a watch of the plan that is in force by then.

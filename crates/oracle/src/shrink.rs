@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use containerpilot_core::ids::JobIx;
 use containerpilot_core::plan::{Catalog, Job, OnCompletion, OnUnhealthy, Probe, Restarts, Signal};
-use containerpilot_core::request::Command;
+use containerpilot_core::request::Request;
 
 use crate::invariants::Violation;
 use crate::random::at_startup;
@@ -158,8 +158,8 @@ const CUTS: [Cut; 21] = [
 
 /// Whether something still happens when a job is taken out; those behind it move up.
 fn keep_without(happening: &mut Happening, gone: usize) -> bool {
-    let Happening::Command(
-        Command::Start(job) | Command::Stop(job) | Command::Restart(job) | Command::Signal(job, _),
+    let Happening::Request(
+        Request::Start(job) | Request::Stop(job) | Request::Restart(job) | Request::Signal(job, _),
     ) = happening
     else {
         return true;

@@ -17,7 +17,7 @@ use containerpilot_core::ids::{CheckRunId, JobIx, RunId, WatchIx};
 use containerpilot_core::input::Input;
 use containerpilot_core::plan::diff::Moves;
 use containerpilot_core::plan::{Catalog, Signal};
-use containerpilot_core::request::{Command, RequestId};
+use containerpilot_core::request::{Request, RequestId};
 use containerpilot_core::rules::signals::reloads_at;
 use containerpilot_core::{Core, Phase, Time};
 
@@ -298,9 +298,9 @@ impl<'a> World<'a> {
             // R1: it asks for a reload, unless a job waits for it.
             Happening::Signal(signal) if reloads_at(core.plan(), *signal) => self.reload(nth),
             Happening::Signal(signal) => Input::Signal(*signal),
-            Happening::Command(command) => {
+            Happening::Request(command) => {
                 self.requests += 1;
-                Input::Command { id: RequestId(self.requests), command: command.clone() }
+                Input::Request { id: RequestId(self.requests), request: command.clone() }
             }
             Happening::Reload(version) => self.reload(*version),
             Happening::Instances(watch, instances) => {
@@ -325,8 +325,8 @@ impl<'a> World<'a> {
     fn reload(&mut self, version: usize) -> Input {
         self.requests += 1;
         let version = &self.scenario.versions[version % self.scenario.versions.len()];
-        let command = Command::Reload(Box::new(version.plan.clone()));
-        Input::Command { id: RequestId(self.requests), command }
+        let command = Request::Reload(Box::new(version.plan.clone()));
+        Input::Request { id: RequestId(self.requests), request: command }
     }
 
     fn carry_out(&mut self, effect: &Effect, witness: &Witness) -> Result<(), Violation> {

@@ -10,7 +10,7 @@ use containerpilot_core::event::Code;
 use containerpilot_core::ids::{CheckRunId, JobIx, RunId};
 use containerpilot_core::input::{ExitStatus, Input};
 use containerpilot_core::plan::{Plan, Role, Signal, Trigger};
-use containerpilot_core::request::{Answer, Command, RequestId};
+use containerpilot_core::request::{Reply, Request, RequestId};
 use containerpilot_core::{Core, Phase, Time};
 use containerpilot_oracle::nth_seed;
 use containerpilot_oracle::random::scenario;
@@ -22,7 +22,7 @@ struct Placid {
     core: Core,
     now: Time,
     running: BTreeMap<RunId, JobIx>,
-    answers: Vec<Answer>,
+    answers: Vec<Reply>,
     /// How often something was done, but for answers.
     acts: usize,
 }
@@ -71,7 +71,7 @@ impl Placid {
                             .collect();
                         inputs = inputs.into_iter().filter_map(|input| moves.input(input)).collect();
                     }
-                    Effect::Reply { answer, .. } => self.answers.push(answer),
+                    Effect::Reply { reply: answer, .. } => self.answers.push(answer),
                     _ => {}
                 }
             }
@@ -89,9 +89,9 @@ impl Placid {
         }
     }
 
-    fn reload(&mut self, plan: &Plan) -> Option<Answer> {
-        let command = Command::Reload(Box::new(plan.clone()));
-        self.tell(Input::Command { id: RequestId(1), command });
+    fn reload(&mut self, plan: &Plan) -> Option<Reply> {
+        let command = Request::Reload(Box::new(plan.clone()));
+        self.tell(Input::Request { id: RequestId(1), request: command });
         self.wait(3);
         self.answers.pop()
     }
@@ -144,12 +144,10 @@ fn r3_a_reload_to_the_same_plan_changes_nothing() {
         }
         world.wait(3);
         let (before, acts) = (world.desired(), world.acts);
-        let command = Command::Reload(Box::new(plan));
-        world.tell(Input::Command { id: RequestId(1), command });
+        let command = Request::Reload(Box::new(plan));
+        world.tell(Input::Request { id: RequestId(1), request: command });
         assert_eq!(world.desired(), before, "schedule {nth}");
-        let Some(Answer::Reloaded(changes)) = world.answers.pop() else {
-            panic!("schedule {nth}: no answer")
-        };
+        let Some(Reply::Reloaded(changes)) = world.answers.pop() else { panic!("schedule {nth}: no answer") };
         assert!(changes.restarted.is_empty() && changes.started.is_empty() && changes.stopped.is_empty());
         assert_eq!(world.acts, acts, "schedule {nth}: something was done");
     }
@@ -167,12 +165,10 @@ fn c6_a_reload_to_the_same_plan_touches_coprocesses_and_nothing_else() {
             continue;
         }
         world.wait(3);
-        let command = Command::Reload(Box::new(plan));
-        world.tell(Input::Command { id: RequestId(1), command });
+        let command = Request::Reload(Box::new(plan));
+        world.tell(Input::Request { id: RequestId(1), request: command });
         world.wait(10);
-        let Some(Answer::Reloaded(changes)) = world.answers.pop() else {
-            panic!("schedule {nth}: no answer")
-        };
+        let Some(Reply::Reloaded(changes)) = world.answers.pop() else { panic!("schedule {nth}: no answer") };
         assert!(changes.started.is_empty() && changes.stopped.is_empty(), "schedule {nth}");
         assert_eq!(changes.restarted, coprocesses, "schedule {nth}");
         seen += 1;
@@ -205,7 +201,7 @@ fn r3_a_reload_ends_where_a_start_with_the_new_plan_does() {
         }
         world.wait(usize::try_from(rng.below(4)).unwrap_or(0));
         let answer = world.reload(&second);
-        let Some(Answer::Reloaded(changes)) = answer else { panic!("schedule {nth}: {answer:?}") };
+        let Some(Reply::Reloaded(changes)) = answer else { panic!("schedule {nth}: {answer:?}") };
         assert_eq!(*world.core.plan(), second);
         for (is, expected) in world.desired().into_iter().zip(start.desired()) {
             // Who was started by something that is no more goes on all the same.

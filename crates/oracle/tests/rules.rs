@@ -10,7 +10,7 @@ use containerpilot_core::plan::{
     Check, Command, EventPattern, Health, Job, OnCompletion, OnUnhealthy, Plan, Probe, Repeat, Restarts,
     Role, Signal, Status, Trigger, Watch,
 };
-use containerpilot_core::request::{Answer, Command as Order, RequestId};
+use containerpilot_core::request::{Reply, Request as Order, RequestId};
 use containerpilot_core::{Core, Phase, State, Time};
 use containerpilot_oracle::random::{consul, plain_job, plain_plan, service};
 use containerpilot_oracle::world::pid_of;
@@ -110,11 +110,11 @@ fn exits(effects: &[Effect]) -> Option<u8> {
 }
 
 fn maintenance(on: bool) -> Input {
-    Input::Command { id: RequestId(1), command: Order::Maintenance(on) }
+    Input::Request { id: RequestId(1), request: Order::Maintenance(on) }
 }
 
 fn by_hand(command: Order) -> Input {
-    Input::Command { id: RequestId(1), command }
+    Input::Request { id: RequestId(1), request: command }
 }
 
 fn coprocess(name: &str) -> Job {
@@ -126,18 +126,21 @@ fn coprocess(name: &str) -> Job {
 /// A reload to the same plan.
 fn reload(bench: &Bench, id: u64) -> Input {
     let command = Order::Reload(Box::new(bench.core.plan().clone()));
-    Input::Command { id: RequestId(id), command }
+    Input::Request { id: RequestId(id), request: command }
 }
 
 /// How many were told that their reload is done, and how many that it is refused.
 fn reload_answers(effects: &[Effect]) -> (usize, usize) {
     let count = |done: bool| {
-        let fits = |answer: &Answer| match answer {
-            Answer::Reloaded(_) => done,
-            Answer::Refused(_) => !done,
+        let fits = |answer: &Reply| match answer {
+            Reply::Reloaded(_) => done,
+            Reply::Refused(_) => !done,
             _ => false,
         };
-        effects.iter().filter(|effect| matches!(effect, Effect::Reply { answer, .. } if fits(answer))).count()
+        effects
+            .iter()
+            .filter(|effect| matches!(effect, Effect::Reply { reply: answer, .. } if fits(answer)))
+            .count()
     };
     (count(true), count(false))
 }
@@ -427,7 +430,7 @@ fn w4_x2_a_turn_that_meets_a_run_started_by_hand_follows_it() {
     bench.at(0, Input::Ready);
     bench.started(1);
     bench.exited(10, 1, 0);
-    let start = Input::Command { id: RequestId(1), command: Order::Start(JobIx(0)) };
+    let start = Input::Request { id: RequestId(1), request: Order::Start(JobIx(0)) };
     assert_eq!(spawned(&bench.at(20, start)), 1);
     bench.started(2);
     assert_eq!(killed(&bench.at(100, Input::Tick)), [9]);
@@ -442,7 +445,7 @@ fn d8_h7_maintenance_takes_no_word_from_a_job_that_leaves_already() {
     bench.at(0, Input::Ready);
     bench.started(1);
     bench.checked(10, 1, true);
-    bench.at(20, Input::Command { id: RequestId(1), command: Order::Stop(JobIx(0)) });
+    bench.at(20, Input::Request { id: RequestId(1), request: Order::Stop(JobIx(0)) });
     bench.at(30, maintenance(true));
     bench.exited(40, 1, 0);
     assert_eq!(bench.count(Code::Unhealthy), 1);

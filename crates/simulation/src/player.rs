@@ -8,7 +8,7 @@ use containerpilot_core::ids::{CheckRunId, EventId, JobIx, RunId};
 use containerpilot_core::input::Input;
 use containerpilot_core::plan::{Level, Plan, Signal, Trigger};
 use containerpilot_core::state::journal::{Event, Origin};
-use containerpilot_core::{Answer, Core, Phase as Running, Time};
+use containerpilot_core::{Core, Phase as Running, Reply, Time};
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::expect;
@@ -319,13 +319,13 @@ impl Player<'_> {
                 let name = entry.job.and_then(|job| plan.jobs.get(job.index())).map_or("", |job| &job.name);
                 self.write(name, What::Warning, None, entry.message.clone());
             }
-            Effect::Reply { answer, .. } => {
+            Effect::Reply { reply: answer, .. } => {
                 let told = match answer {
-                    Answer::Updated(true) => return,
-                    Answer::Updated(false) => "it is so already".to_owned(),
-                    Answer::Done(words) => words.clone(),
-                    Answer::Refused(why) => format!("refused: {why}"),
-                    Answer::Reloaded(changes) => {
+                    Reply::Updated(true) => return,
+                    Reply::Updated(false) => "it is so already".to_owned(),
+                    Reply::Done(words) => words.clone(),
+                    Reply::Refused(why) => format!("refused: {why}"),
+                    Reply::Reloaded(changes) => {
                         let parts = [
                             ("kept", &changes.kept),
                             ("restarted", &changes.restarted),

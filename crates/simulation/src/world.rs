@@ -13,7 +13,7 @@ use containerpilot_core::ids::{CheckRunId, JobIx, RunId, WatchIx};
 use containerpilot_core::input::{ExitStatus, Input, Instance};
 use containerpilot_core::plan::diff::Moves;
 use containerpilot_core::plan::{Job, Plan, Signal, Watch};
-use containerpilot_core::request::{Command, RequestId};
+use containerpilot_core::request::{Request, RequestId};
 use containerpilot_core::state::timer_queue::{Place, TimerQueue};
 use std::collections::BTreeMap;
 
@@ -317,9 +317,9 @@ impl<'a> World<'a> {
             Happening::Signal(signal) => {
                 if !self.plan.pass_signals && *signal == Signal::HUP && !self.waits_for_hangup() {
                     // R1: the configuration is read again.
-                    let command = Command::Reload(Box::new((*self.plan).clone()));
+                    let command = Request::Reload(Box::new((*self.plan).clone()));
                     self.note("", What::Asked, "SIGHUP: the configuration is read again");
-                    return Input::Command { id, command };
+                    return Input::Request { id, request: command };
                 }
                 let name = containerpilot_config::kinds::signal_name(*signal);
                 self.note("", What::Asked, format!("{name} to the supervisor"));
@@ -327,26 +327,26 @@ impl<'a> World<'a> {
             }
             Happening::Maintenance(on) => {
                 self.note("", What::Asked, if *on { "maintenance enable" } else { "maintenance disable" });
-                Input::Command { id, command: Command::Maintenance(*on) }
+                Input::Request { id, request: Request::Maintenance(*on) }
             }
             Happening::Reload(path, plan) => {
                 self.note("", What::Asked, format!("reload, with {path}"));
-                Input::Command { id, command: Command::Reload(plan.clone()) }
+                Input::Request { id, request: Request::Reload(plan.clone()) }
             }
             Happening::Order(order, name) => {
                 let place = self.plan.jobs.iter().position(|job| job.name == *name);
                 let job = place.map_or(JobIx(u32::MAX), JobIx::at);
                 let (word, command) = match order {
-                    Order::Start => ("start".to_owned(), Command::Start(job)),
-                    Order::Stop => ("stop".to_owned(), Command::Stop(job)),
-                    Order::Restart => ("restart".to_owned(), Command::Restart(job)),
+                    Order::Start => ("start".to_owned(), Request::Start(job)),
+                    Order::Stop => ("stop".to_owned(), Request::Stop(job)),
+                    Order::Restart => ("restart".to_owned(), Request::Restart(job)),
                     Order::Send(signal) => {
                         let signal_name = containerpilot_config::kinds::signal_name(*signal);
-                        (format!("send {signal_name} to"), Command::Signal(job, *signal))
+                        (format!("send {signal_name} to"), Request::Signal(job, *signal))
                     }
                 };
                 self.note("", What::Asked, format!("{word} {name}"));
-                Input::Command { id, command }
+                Input::Request { id, request: command }
             }
         }
     }

@@ -41,14 +41,14 @@ fn d8_a_wish_is_answered_with_the_cores_own_words() {
     let mut queries = QueryHandler::new(SystemTime::now());
     let _ = step(&mut core, &mut queries, Input::Ready);
     let (sender, mut answer) = oneshot::channel();
-    let request = ControlRequest::Whole(Command::Maintenance(true));
+    let request = ControlRequest::Whole(Request::Maintenance(true));
     let input = queries.hear(&core, Time::ZERO, Query::ControlRequest(request, sender)).unwrap();
     for effect in step(&mut core, &mut queries, input) {
-        if let containerpilot_core::Effect::Reply { id, answer } = effect {
+        if let containerpilot_core::Effect::Reply { id, reply: answer } = effect {
             queries.reply(id, answer);
         }
     }
-    assert_eq!(answer.try_recv(), Ok(Ok(Answer::Updated(true))));
+    assert_eq!(answer.try_recv(), Ok(Ok(Reply::Updated(true))));
     let (sender, mut answer) = oneshot::channel();
     let request = ControlRequest::Job("webb".to_owned(), JobAction::Start);
     assert!(queries.hear(&core, Time::ZERO, Query::ControlRequest(request, sender)).is_none());

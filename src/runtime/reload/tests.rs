@@ -65,7 +65,7 @@ fn r4_a_hundred_at_once_are_two_loads_and_all_are_answered() {
     for _ in 0..2 {
         let step = scene.load(&BTreeMap::new());
         let (id, _) = step.plan.unwrap();
-        scene.reloads.reply(id, Answer::Reloaded(kept(&["a"]))).unwrap();
+        scene.reloads.reply(id, Reply::Reloaded(kept(&["a"]))).unwrap();
     }
     assert!(scene.reloads.loading.is_none() && scene.reloads.pending.is_empty());
     for one in &mut waiting {

@@ -2,15 +2,15 @@
 
 use containerpilot_core::ids::JobIx;
 use containerpilot_core::plan::Signal;
-use containerpilot_core::{Answer, Command, Input, RequestId};
+use containerpilot_core::{Input, Reply, Request, RequestId};
 
 use crate::stage::Stage;
 
 const A: JobIx = JobIx(0);
 const B: JobIx = JobIx(1);
 
-fn done(text: &str) -> Answer {
-    Answer::Done(text.into())
+fn done(text: &str) -> Reply {
+    Reply::Done(text.into())
 }
 
 #[test]
@@ -22,8 +22,8 @@ fn x2_a_job_that_is_complete_begins_a_new_life_with_all_its_restarts() {
     stage.exit("a", 1);
     assert_eq!(stage.status("a").word(), "failed");
     stage.look();
-    assert_eq!(stage.command(Command::Start(A)), done("started"));
-    assert_eq!(stage.command(Command::Start(A)), done("already running (pid 104)"));
+    assert_eq!(stage.command(Request::Start(A)), done("started"));
+    assert_eq!(stage.command(Request::Start(A)), done("already running (pid 104)"));
     stage.exit("a", 0);
     stage.exit("a", 0);
     assert_eq!(stage.acts(), ["spawn a", "spawn a"]);
@@ -34,14 +34,14 @@ fn x2_a_job_that_is_complete_begins_a_new_life_with_all_its_restarts() {
 fn x2_a_job_stopped_by_hand_stays_so_and_holds_the_supervisor_open() {
     let mut stage = Stage::running("{ name: 'a', exec: 'x', restarts: 'unlimited' }");
     stage.look();
-    assert_eq!(stage.command(Command::Stop(A)), done("stopping"));
+    assert_eq!(stage.command(Request::Stop(A)), done("stopping"));
     assert_eq!(stage.look(), ["event a stopping", "kill a 15"]);
     stage.killed("a", 15);
     assert_eq!(stage.look(), ["event a exitFailed", "event a stopped"]);
     assert_eq!((stage.status("a").word(), stage.exit), ("stopped", None));
-    assert_eq!(stage.command(Command::Stop(A)), done("not running"));
+    assert_eq!(stage.command(Request::Stop(A)), done("not running"));
     stage.seconds(1_000);
-    assert_eq!(stage.command(Command::Start(A)), done("started"));
+    assert_eq!(stage.command(Request::Start(A)), done("started"));
     stage.signal(15);
     stage.killed("a", 15);
     assert_eq!(stage.exit, Some(0));
@@ -50,7 +50,7 @@ fn x2_a_job_stopped_by_hand_stays_so_and_holds_the_supervisor_open() {
 #[test]
 fn x2_a_job_that_does_not_stop_is_killed_after_the_stop_time() {
     let mut stage = Stage::running("{ name: 'a', exec: 'x' }");
-    stage.command(Command::Restart(A));
+    stage.command(Request::Restart(A));
     stage.look();
     stage.seconds(5);
     assert_eq!(stage.acts(), ["kill a 9"]);
@@ -65,7 +65,7 @@ fn x2_a_restart_runs_the_hooks_every_time() {
     );
     for _ in 0..3 {
         stage.look();
-        assert_eq!(stage.command(Command::Restart(A)), done("stopping, will start again"));
+        assert_eq!(stage.command(Request::Restart(A)), done("stopping, will start again"));
         assert_eq!(stage.acts(), ["spawn hook"], "the hook comes first");
         stage.exit("hook", 0);
         assert_eq!(stage.acts(), ["kill a 15"]);
@@ -85,7 +85,7 @@ fn x2_a_hook_that_is_complete_lives_again_with_its_job() {
     stage.exit("a", 0);
     stage.exit("hook", 0);
     assert_eq!(stage.status("hook").word(), "complete");
-    stage.command(Command::Start(A));
+    stage.command(Request::Start(A));
     assert_eq!(stage.status("hook").word(), "waiting");
     stage.look();
     stage.exit("a", 0);
@@ -97,7 +97,7 @@ fn x2_a_job_that_waits_runs_at_once_and_its_event_does_not_run_it_again() {
     let mut stage = Stage::running(
         "{ name: 'a', exec: 'x' }, { name: 'b', exec: 'x', when: { source: 'a', once: 'exitSuccess' } }",
     );
-    stage.command(Command::Start(B));
+    stage.command(Request::Start(B));
     stage.look();
     stage.exit("a", 0);
     assert_eq!(stage.acts(), [] as [&str; 0]);
@@ -108,9 +108,9 @@ fn x2_a_job_that_waits_runs_at_once_and_its_event_does_not_run_it_again() {
 #[test]
 fn x2_a_start_during_a_stop_follows_it_and_a_stop_takes_it_back() {
     let mut stage = Stage::running("{ name: 'a', exec: 'x' }");
-    stage.command(Command::Stop(A));
-    assert_eq!(stage.command(Command::Start(A)), done("stopping, will start again"));
-    assert_eq!(stage.command(Command::Stop(A)), done("already stopping"));
+    stage.command(Request::Stop(A));
+    assert_eq!(stage.command(Request::Start(A)), done("stopping, will start again"));
+    assert_eq!(stage.command(Request::Stop(A)), done("already stopping"));
     stage.look();
     stage.killed("a", 15);
     assert_eq!(stage.acts(), [] as [&str; 0]);
@@ -122,32 +122,32 @@ fn x2_who_waits_for_a_job_stopped_by_hand_does_not_give_up_hope() {
     let mut stage = Stage::running(
         "{ name: 'a', exec: 'x' }, { name: 'b', exec: 'x', when: { source: 'a', once: 'exitSuccess' } }",
     );
-    stage.command(Command::Stop(A));
+    stage.command(Request::Stop(A));
     stage.killed("a", 15);
     assert_eq!(stage.status("b").word(), "waiting");
-    stage.command(Command::Start(A));
+    stage.command(Request::Start(A));
     stage.exit("a", 0);
     assert!(stage.has_process("b"));
 }
 
 #[test]
 fn x2_what_cannot_be_done_is_refused_in_words() {
-    let refused = |text: &str| Answer::Refused(text.into());
+    let refused = |text: &str| Reply::Refused(text.into());
     let mut stage = Stage::running(
         "{ name: 'a', exec: 'x' }, { name: 'b', exec: 'x', when: { source: 'a', once: 'exitSuccess' } }",
     );
-    assert_eq!(stage.command(Command::Start(JobIx(7))), refused("no such job"));
-    assert_eq!(stage.command(Command::Signal(B, Signal(1))), refused("no process"));
-    assert_eq!(stage.command(Command::Signal(A, Signal(1))), done("sent SIGHUP to process group 101"));
+    assert_eq!(stage.command(Request::Start(JobIx(7))), refused("no such job"));
+    assert_eq!(stage.command(Request::Signal(B, Signal(1))), refused("no process"));
+    assert_eq!(stage.command(Request::Signal(A, Signal(1))), done("sent SIGHUP to process group 101"));
     stage.signal(15);
-    assert_eq!(stage.command(Command::Start(B)), refused("the supervisor is shutting down"));
-    assert_eq!(stage.command(Command::Maintenance(true)), refused("the supervisor is shutting down"));
+    assert_eq!(stage.command(Request::Start(B)), refused("the supervisor is shutting down"));
+    assert_eq!(stage.command(Request::Maintenance(true)), refused("the supervisor is shutting down"));
 }
 
 #[test]
 fn x2_what_is_asked_before_the_startup_is_answered_after_it() {
     let mut stage = Stage::jobs("{ name: 'a', exec: 'x' }");
-    stage.input(Input::Command { id: RequestId(1), command: Command::Stop(A) });
+    stage.input(Input::Request { id: RequestId(1), request: Request::Stop(A) });
     assert_eq!(stage.answers, []);
     stage.input(Input::Ready);
     assert_eq!(stage.answers, [done("stopping")]);
@@ -157,14 +157,14 @@ fn x2_what_is_asked_before_the_startup_is_answered_after_it() {
 fn d8_maintenance_says_whether_it_was_news() {
     let mut stage = Stage::running("{ name: 'a', exec: 'x' }");
     for (on, news) in [(true, true), (true, false), (false, true), (false, false)] {
-        assert_eq!(stage.command(Command::Maintenance(on)), Answer::Updated(news));
+        assert_eq!(stage.command(Request::Maintenance(on)), Reply::Updated(news));
     }
 }
 
 #[test]
 fn p7_variables_set_by_hand_are_seen_by_every_process_from_then_on() {
     let mut stage = Stage::running("{ name: 'a', exec: 'x', restarts: 'unlimited', restartBackoff: false }");
-    stage.command(Command::SetVariables(vec![
+    stage.command(Request::SetVariables(vec![
         ("K".into(), Some("v".into())),
         ("OLD".into(), None),
         ("EMPTY".into(), Some(String::new())),
@@ -232,6 +232,6 @@ fn s2_who_is_stopped_by_hand_does_not_wait_for_a_hook_that_only_checks() {
         Stage::running(&format!("{{ name: 'work', exec: 'x' }}, {{ name: 'a', exec: 'x' }}, {hook}"));
     stage.look();
     // W11: that is never complete by itself, and whoever comes again would wait for it for ever.
-    stage.input(Input::Command { id: RequestId(1), command: Command::Stop(JobIx(1)) });
+    stage.input(Input::Request { id: RequestId(1), request: Request::Stop(JobIx(1)) });
     assert_eq!(stage.acts(), ["check check.probe", "kill a 15"]);
 }

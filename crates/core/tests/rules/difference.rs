@@ -3,7 +3,7 @@
 use containerpilot_core::plan::diff::{Changes, changes};
 use containerpilot_core::plan::{Plan, Signal};
 use containerpilot_core::rules::signals::reloads_at;
-use containerpilot_core::{Answer, Command, Input, RequestId};
+use containerpilot_core::{Input, Reply, Request, RequestId};
 
 use crate::stage::{Stage, plan};
 
@@ -29,11 +29,11 @@ fn r3_what_a_reload_would_do_is_what_it_does() {
     );
     let expected = changes(&jobs(old), &jobs(new));
     let mut stage = Stage::running(old);
-    let command = Command::Reload(Box::new(jobs(new)));
-    stage.input(Input::Command { id: RequestId(1), command });
+    let command = Request::Reload(Box::new(jobs(new)));
+    stage.input(Input::Request { id: RequestId(1), request: command });
     stage.killed("a", 15);
     stage.killed("d", 15);
-    assert_eq!(stage.answers, [Answer::Reloaded(expected)]);
+    assert_eq!(stage.answers, [Reply::Reloaded(expected)]);
 }
 
 #[test]

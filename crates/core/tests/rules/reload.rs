@@ -2,19 +2,19 @@
 
 use containerpilot_core::ids::{JobIx, RunId};
 use containerpilot_core::plan::diff::Changes;
-use containerpilot_core::{Answer, Command, Input, RequestId};
+use containerpilot_core::{Input, Reply, Request, RequestId};
 
 use crate::stage::{Stage, plan};
 
 fn reload(stage: &mut Stage, jobs: &str) {
     let mut plan = plan(&format!("{{ jobs: [{jobs}] }}"));
     plan.logging.level = containerpilot_core::plan::Level::Debug;
-    stage.input(Input::Command { id: RequestId(9), command: Command::Reload(Box::new(plan)) });
+    stage.input(Input::Request { id: RequestId(9), request: Request::Reload(Box::new(plan)) });
 }
 
-fn changes(kept: &[&str], restarted: &[&str], started: &[&str], stopped: &[&str]) -> Answer {
+fn changes(kept: &[&str], restarted: &[&str], started: &[&str], stopped: &[&str]) -> Reply {
     let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-    Answer::Reloaded(Changes {
+    Reply::Reloaded(Changes {
         kept: names(kept),
         restarted: names(restarted),
         started: names(started),
@@ -104,7 +104,7 @@ fn r3_s2_nobody_is_killed_for_a_reload_that_has_come_to_nothing() {
     reload(&mut stage, hook);
     // The hook holds the end of main, which is killed for the reload, and whose end is the end of everything.
     stage.seconds(5);
-    assert!(matches!(stage.answers[..], [Answer::Refused(_)]), "{:?}", stage.answers);
+    assert!(matches!(stage.answers[..], [Reply::Refused(_)]), "{:?}", stage.answers);
     assert_eq!(stage.log.iter().filter(|entry| entry.contains("for the reload")).count(), 1);
     stage.look();
     stage.input(Input::Started { run: RunId(2), pid: 7 });
@@ -146,7 +146,7 @@ fn r3_who_had_no_hope_has_one_again() {
 fn r3_what_is_complete_or_was_stopped_by_hand_stays_so() {
     let mut stage = Stage::running(&format!("{A}, {B}"));
     stage.exit("a", 0);
-    stage.command(Command::Stop(JobIx(1)));
+    stage.command(Request::Stop(JobIx(1)));
     stage.killed("b", 15);
     stage.look();
     reload(&mut stage, &format!("{B}, {A}, {{ name: 'c', exec: 'x' }}"));
@@ -183,7 +183,7 @@ fn r4_a_reload_back_to_what_was_starts_what_was_stopped() {
 
 #[test]
 fn r4_in_a_shutdown_a_reload_is_refused_and_one_under_way_is_given_up() {
-    let refused = Answer::Refused("the supervisor is shutting down".into());
+    let refused = Reply::Refused("the supervisor is shutting down".into());
     let mut stage = Stage::running(&format!("{A}, {B}"));
     reload(&mut stage, B);
     stage.signal(15);
@@ -221,7 +221,7 @@ fn r3_the_causes_of_what_goes_on_are_not_forgotten() {
 #[test]
 fn p7_what_was_set_by_hand_is_still_set_after_a_reload() {
     let mut stage = Stage::running(A);
-    stage.command(Command::SetVariables(vec![("K".into(), Some("v".into()))]));
+    stage.command(Request::SetVariables(vec![("K".into(), Some("v".into()))]));
     reload(&mut stage, &format!("{B}, {A}"));
     let pid = stage.status("a").pid.unwrap().to_string();
     let told: Vec<_> = stage.environment.iter().collect();
@@ -241,9 +241,9 @@ fn c6_a_reload_stops_and_starts_coprocesses_whatever_they_are_and_resets_their_r
     for _ in 0..2 {
         stage.exit("co", 1);
         stage.look();
-        stage.input(Input::Command {
+        stage.input(Input::Request {
             id: RequestId(1),
-            command: Command::Reload(Box::new(coprocess(plan(text)))),
+            request: Request::Reload(Box::new(coprocess(plan(text)))),
         });
         stage.killed("co", 15);
         assert_eq!(stage.acts(), ["kill co 15", "replanned", "spawn co"]);
@@ -318,7 +318,7 @@ fn r3_w12_a_watch_that_is_another_one_is_not_healthy_until_it_says_so() {
     stage.instances(1);
     let mut other = plan(&text(2));
     other.logging.level = containerpilot_core::plan::Level::Debug;
-    stage.input(Input::Command { id: RequestId(9), command: Command::Reload(Box::new(other)) });
+    stage.input(Input::Request { id: RequestId(9), request: Request::Reload(Box::new(other)) });
     stage.look();
     stage.exit("work", 0);
     assert_eq!(stage.acts(), [] as [&str; 0], "of the new watch nothing is known yet");
@@ -335,7 +335,7 @@ fn r3_h3_who_is_healthy_while_it_runs_waits_for_no_check_of_its_life_before() {
     let mut other = stage.core.plan().clone();
     let idle = other.jobs.last().and_then(|job| job.health.clone());
     other.jobs[0].health = idle;
-    stage.input(Input::Command { id: RequestId(9), command: Command::Reload(Box::new(other)) });
+    stage.input(Input::Request { id: RequestId(9), request: Request::Reload(Box::new(other)) });
     stage.killed("web", 15);
     assert_eq!(stage.checks_going(), 1, "the one that was cut short has not ended yet");
     assert_eq!(stage.status("web").healthy, Some(true));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use containerpilot_core::input::StartErrorKind;
 use containerpilot_core::plan::Level;
-use containerpilot_core::{Command, Core, Input, RequestId};
+use containerpilot_core::{Core, Input, Request, RequestId};
 
 use crate::stage::{Stage, plan};
 
@@ -139,12 +139,12 @@ fn r3_a_reload_may_change_a_sensor_and_nothing_else() {
     let mut stage = running();
     stage.look();
     let other = plan(&text(APP, "exec: 'uptime -p', interval: 10, timeout: '3s'"));
-    stage.input(Input::Command { id: RequestId(9), command: Command::Reload(Box::new(other)) });
+    stage.input(Input::Request { id: RequestId(9), request: Request::Reload(Box::new(other)) });
     assert_eq!(stage.acts(), ["kill sensor.load 15"]);
     stage.killed("sensor.load", 15);
     assert_eq!(stage.acts(), ["replanned", "spawn sensor.load"]);
     let none = plan(&text(APP, "help: 'now sent by a job'"));
-    stage.input(Input::Command { id: RequestId(9), command: Command::Reload(Box::new(none)) });
+    stage.input(Input::Request { id: RequestId(9), request: Request::Reload(Box::new(none)) });
     assert_eq!(stage.acts(), ["kill sensor.load 15"]);
     stage.killed("sensor.load", 15);
     assert_eq!(stage.acts(), ["replanned"]);

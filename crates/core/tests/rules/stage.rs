@@ -11,7 +11,7 @@ use containerpilot_core::environment::Environment;
 use containerpilot_core::ids::{CheckRunId, JobIx, RunId, WatchIx};
 use containerpilot_core::input::{ExitStatus, Instance, StartError, StartErrorKind};
 use containerpilot_core::plan::{Plan, Signal};
-use containerpilot_core::{Answer, Command, Core, Effect, Input, JobStatus, RequestId, Time};
+use containerpilot_core::{Core, Effect, Input, JobStatus, Reply, Request, RequestId, Time};
 
 /// A core with everything that has come out of it.
 pub(crate) struct Stage {
@@ -28,7 +28,7 @@ pub(crate) struct Stage {
     pub(crate) environment: Environment,
     pub(crate) exit: Option<u8>,
     pub(crate) log: Vec<String>,
-    pub(crate) answers: Vec<Answer>,
+    pub(crate) answers: Vec<Reply>,
     /// Whether the catalog lets a service go at once.
     pub(crate) catalog_answers: bool,
 }
@@ -127,7 +127,7 @@ impl Stage {
                     self.said.push(format!("advertise {} {desired}", self.name(job)));
                 }
                 Effect::PlanReplaced { .. } => self.said.push("replanned".into()),
-                Effect::Reply { answer, .. } => self.answers.push(answer),
+                Effect::Reply { reply: answer, .. } => self.answers.push(answer),
                 Effect::Heartbeat { job } => self.said.push(format!("heartbeat {}", self.name(job))),
                 Effect::Log(entry) => {
                     assert!(!entry.message.contains("bug:"), "{}", entry.message);
@@ -196,13 +196,13 @@ impl Stage {
     }
 
     /// Somebody asks for something; the answer.
-    pub(crate) fn command(&mut self, command: Command) -> Answer {
-        self.input(Input::Command { id: RequestId(1), command });
+    pub(crate) fn command(&mut self, command: Request) -> Reply {
+        self.input(Input::Request { id: RequestId(1), request: command });
         self.answers.pop().unwrap_or_else(|| panic!("no answer; {:?}", self.said))
     }
 
     pub(crate) fn maintenance(&mut self, on: bool) {
-        self.command(Command::Maintenance(on));
+        self.command(Request::Maintenance(on));
     }
 
     pub(crate) fn signal(&mut self, number: u8) {

@@ -4,7 +4,7 @@ use containerpilot_core::effect::Effect;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::input::Input;
 use containerpilot_core::plan::EventPattern;
-use containerpilot_core::request::{Answer, Command};
+use containerpilot_core::request::{Reply, Request};
 use containerpilot_core::{JobStatus, Phase, State, StopReason};
 
 use super::waiting::works;
@@ -85,20 +85,20 @@ impl Witness<'_> {
         if phase != Phase::Starting && !self.open.is_empty() {
             return Err(self.says("X1", "somebody waits for an answer"));
         }
-        let Input::Command { id, command } = input else { return Ok(()) };
+        let Input::Request { id, request: command } = input else { return Ok(()) };
         let answer = effects.iter().find_map(|effect| match effect {
-            Effect::Reply { id: answered, answer } if answered == id => Some(answer),
+            Effect::Reply { id: answered, reply: answer } if answered == id => Some(answer),
             _ => None,
         });
-        let Some(Answer::Done(_)) = answer else { return Ok(()) };
-        let (Command::Start(job) | Command::Restart(job) | Command::Stop(job)) = command else {
+        let Some(Reply::Done(_)) = answer else { return Ok(()) };
+        let (Request::Start(job) | Request::Restart(job) | Request::Stop(job)) = command else {
             return Ok(());
         };
         // It may have another place by now, or none.
         let Some(job) = self.place_now(job.index()) else { return Ok(()) };
         let (planned, status) = (&self.plan.jobs[job], &after[job]);
         match command {
-            Command::Start(_) | Command::Restart(_) if phase == Phase::Running => {
+            Request::Start(_) | Request::Restart(_) if phase == Phase::Running => {
                 let runs = status.run.is_some() || status.state == State::Running;
                 let will = Self::comes_again(status) && status.state != State::Complete;
                 let empty = planned.exec.is_none() && planned.health.is_none();
@@ -108,7 +108,7 @@ impl Witness<'_> {
                     return self.broken("X2", job, "it was to be started, and is not");
                 }
             }
-            Command::Stop(_)
+            Request::Stop(_)
                 if phase == Phase::Running && status.stop_reason.is_none() && !self.seen[job].reloaded =>
             {
                 return self.broken("X2", job, "it was to be stopped, and is not");

@@ -6,7 +6,7 @@ use containerpilot_core::event::{Code, Source};
 use containerpilot_core::ids::{EventId, JobIx, WatchIx};
 use containerpilot_core::plan::diff::{Changes, Moves};
 use containerpilot_core::plan::{Job, Plan, Repeat, Role, Trigger, Watch};
-use containerpilot_core::request::{Answer, RequestId};
+use containerpilot_core::request::{Reply, RequestId};
 use containerpilot_core::{Core, JobStatus, Phase, State, StopReason, Time};
 
 use super::model::{JobModel, Seen};
@@ -292,9 +292,9 @@ impl Witness<'_> {
     }
 
     /// A reload is answered: it says what it did.
-    pub(super) fn see_reload_answer(&mut self, id: RequestId, answer: &Answer, phase: Phase) -> Check {
+    pub(super) fn see_reload_answer(&mut self, id: RequestId, answer: &Reply, phase: Phase) -> Check {
         match answer {
-            Answer::Reloaded(changes) => {
+            Reply::Reloaded(changes) => {
                 let done = self.reloading.done.take().unwrap_or_else(|| {
                     let plan = &self.versions[self.reloading.version].plan;
                     self.changes(&self.mates(plan), plan)
@@ -307,7 +307,7 @@ impl Witness<'_> {
                 }
                 self.reloading.done = Some(done);
             }
-            Answer::Refused(_) if phase != Phase::Running => {}
+            Reply::Refused(_) if phase != Phase::Running => {}
             other => return Err(self.says("R1", format!("{other:?} is no answer to a reload"))),
         }
         self.reloading.requests.retain(|open| *open != id);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use containerpilot_core::ids::JobIx;
 use containerpilot_core::input::Instance;
 use containerpilot_core::plan::{Signal, Watch};
-use containerpilot_core::request::Command;
+use containerpilot_core::request::Request;
 
 use crate::rng::Rng;
 use crate::scenario::Happening;
@@ -19,12 +19,12 @@ pub(super) fn commands(rng: &mut Rng, jobs: usize) -> Vec<(Duration, Happening)>
         let bound = if rng.percent(3) { jobs + 1 } else { jobs };
         let job = JobIx::at(rng.index(bound));
         let command = match rng.below(10) {
-            0..3 => Command::Start(job),
-            3..6 => Command::Stop(job),
-            6..9 => Command::Restart(job),
-            _ => Command::Signal(job, rng.pick(&[Signal::TERM, Signal::KILL, Signal(10)])),
+            0..3 => Request::Start(job),
+            3..6 => Request::Stop(job),
+            6..9 => Request::Restart(job),
+            _ => Request::Signal(job, rng.pick(&[Signal::TERM, Signal::KILL, Signal(10)])),
         };
-        (at, Happening::Command(command))
+        (at, Happening::Request(command))
     };
     (0..count).map(|_| one(rng)).collect()
 }
@@ -38,7 +38,7 @@ pub(super) fn happenings(rng: &mut Rng, watches: &[Watch]) -> Vec<(Duration, Hap
         let what = match rng.below(100) {
             0..30 => Happening::Signal(rng.pick(&[Signal(1), Signal(12), Signal(12), Signal::USR1])),
             30..50 => Happening::Signal(rng.pick(&[Signal(2), Signal::TERM])),
-            50..75 => Happening::Command(Command::Maintenance(rng.percent(50))),
+            50..75 => Happening::Request(Request::Maintenance(rng.percent(50))),
             75..95 if !watches.is_empty() => {
                 let count = rng.below(3);
                 let one =
