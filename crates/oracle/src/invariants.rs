@@ -422,7 +422,7 @@ impl<'a> Witness<'a> {
         if complete != self.jobs[job].stopped.is_some() {
             return self.broken("W9", job, "complete and stopped are not the same");
         }
-        if (status.stop_stage > None) != self.jobs[job].stopping.is_some() {
+        if status.stop_stage.is_some() != self.jobs[job].stopping.is_some() {
             return self.broken("S2", job, "stopping was not said");
         }
         if status.run != self.jobs[job].run.as_ref().map(|run| run.run) {

@@ -302,7 +302,7 @@ impl Player<'_> {
                 // One that has used up its time has failed; one that is not wanted any more has not.
                 let job = self.checks.get(run).and_then(|name| self.core.job_named(name));
                 let wanted =
-                    job.map(|job| self.core.status(job)).is_some_and(|status| status.stop_stage == None);
+                    job.map(|job| self.core.status(job)).is_some_and(|status| status.stop_stage.is_none());
                 if !wanted || self.core.maintenance() {
                     self.checks.remove(run);
                 }

@@ -123,7 +123,8 @@ impl Witness<'_> {
                 (model.has_begun, model.begun) = (true, self.now);
                 model.triggered = model.triggered.or(Some(births));
             }
-            let resumed = maintenance_is_over && status.stop_stage == None && status.state == State::Running;
+            let resumed =
+                maintenance_is_over && status.stop_stage.is_none() && status.state == State::Running;
             let may = status.state == State::Running
                 && status.stop_stage <= Some(StopStage::Hooks)
                 && !self.maintenance;
@@ -247,7 +248,7 @@ impl Witness<'_> {
             && may_restart
             && health.on_unhealthy == OnUnhealthy::Restart
             && phase == Phase::Running
-            && status.stop_stage == None
+            && status.stop_stage.is_none()
             && !asked
         {
             return self.broken("H8", job, "it is unhealthy, and is not restarted");

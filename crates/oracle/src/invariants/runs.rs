@@ -139,7 +139,7 @@ impl Witness<'_> {
         let planned = &plan.jobs[job];
         let stopping = self.jobs[job].stopping.is_some();
         // What it did before it began to stop, in the same step, it did rightly.
-        let was_up = self.between[job].stop_stage == None;
+        let was_up = self.between[job].stop_stage.is_none();
         let unhealthy = self.seen[job].unhealthy > 0
             && planned.health.as_ref().is_some_and(|health| health.on_unhealthy == OnUnhealthy::Restart);
         let (runs, from) = (self.jobs[job].runs - self.jobs[job].beside, self.jobs[job].turns_from);

@@ -245,7 +245,7 @@ impl Witness<'_> {
         // In this very step and because of the shutdown: one that was stopped by hand before it is none of this.
         let begins = planned.role == Role::Coprocess
             && phase == Phase::Stopping
-            && self.before[job].stop_stage == None
+            && self.before[job].stop_stage.is_none()
             && self.shutdown.is_some_and(|(_, shutdown)| stopping_event > shutdown);
         if begins && self.plan.jobs.iter().zip(&self.jobs).any(busy) {
             return self.broken("C6", job, "a coprocess is stopped while others still run");
@@ -303,6 +303,6 @@ impl Witness<'_> {
 
 /// Whether a hook is waited for: until it is complete; or, if the job will be heard again, until it has done its work.
 fn is_at_work(hook: &JobStatus, again: bool) -> bool {
-    let idle = hook.run.is_none() && hook.state != State::Delaying && hook.stop_stage == None;
+    let idle = hook.run.is_none() && hook.state != State::Delaying && hook.stop_stage.is_none();
     hook.state != State::Complete && !(again && idle)
 }
