@@ -22,7 +22,7 @@ use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use containerpilot_core::catalog::follow::QuerySlots;
-use containerpilot_core::effect::Wanted;
+use containerpilot_core::effect::DesiredService;
 use containerpilot_core::ids::{JobIx, WatchIx};
 use containerpilot_core::input::Instance;
 use containerpilot_core::plan::{Catalog, Consul, ConsulAddress, Job, Plan, Watch};
@@ -56,7 +56,7 @@ pub(crate) struct Discovery {
     settings: Catalog,
     backend: Backend,
     /// The desired state of each service by its id, for a reload that changes the catalog.
-    desired: BTreeMap<String, Wanted>,
+    desired: BTreeMap<String, DesiredService>,
 }
 
 #[derive(Debug)]
@@ -91,13 +91,13 @@ impl Discovery {
             }
             for (nth, job) in plan.jobs.iter().enumerate() {
                 let desired = job.service.as_ref().and_then(|service| self.desired.get(&service.id));
-                if let Some(desired @ Wanted::Present(_)) = desired {
+                if let Some(desired @ DesiredService::Present(_)) = desired {
                     inputs.extend(self.backend.advertise(plan, JobIx::at(nth), *desired));
                 }
             }
         }
         // The task of an absent service continues: it knows whether Consul has confirmed the deregistration.
-        self.desired.retain(|_, desired| *desired != Wanted::Absent);
+        self.desired.retain(|_, desired| *desired != DesiredService::Absent);
         match &mut self.backend {
             // At the start the catalog is empty.
             Backend::Embedded(_) if self.desired.is_empty() => {}
@@ -108,11 +108,11 @@ impl Discovery {
     }
 
     /// Sets the desired state of a service. Returns inputs that are known at once.
-    pub(crate) fn advertise(&mut self, plan: &Plan, job: JobIx, wanted: Wanted) -> Vec<Input> {
+    pub(crate) fn advertise(&mut self, plan: &Plan, job: JobIx, desired: DesiredService) -> Vec<Input> {
         if let Some(service) = plan.jobs.get(job.index()).and_then(|job| job.service.as_ref()) {
-            self.desired.insert(service.id.clone(), wanted);
+            self.desired.insert(service.id.clone(), desired);
         }
-        self.backend.advertise(plan, job, wanted)
+        self.backend.advertise(plan, job, desired)
     }
 
     /// The input for new instances of a watch. A reload may have moved the watch to another index, or removed it.
@@ -160,11 +160,11 @@ impl Backend {
         }
     }
 
-    fn advertise(&mut self, plan: &Plan, job: JobIx, wanted: Wanted) -> Vec<Input> {
+    fn advertise(&mut self, plan: &Plan, job: JobIx, desired: DesiredService) -> Vec<Input> {
         match self {
-            Self::Embedded(catalog) => catalog.advertise(plan, job, wanted),
+            Self::Embedded(catalog) => catalog.advertise(plan, job, desired),
             Self::Consul(consul) => {
-                consul.advertise(plan, job, wanted);
+                consul.advertise(plan, job, desired);
                 Vec::new()
             }
         }
@@ -246,20 +246,20 @@ impl ConsulBackend {
     fn follow(&mut self, plan: &Plan) {
         let watches = u32::try_from(plan.watches.len()).unwrap_or(u32::MAX);
         let slots = QuerySlots { slots: CONCURRENT_QUERIES, watches };
-        let wanted = plan.watches.iter().enumerate();
-        let wanted: Vec<Followed> = wanted
+        let desired = plan.watches.iter().enumerate();
+        let desired: Vec<Followed> = desired
             .map(|(nth, watch)| Followed { watch: watch.clone(), ix: WatchIx::at(nth), slots })
             .collect();
         let (kept, ended): (Vec<_>, Vec<_>) = std::mem::take(&mut self.watches)
             .into_iter()
-            .partition(|(followed, _)| wanted.contains(followed));
+            .partition(|(followed, _)| desired.contains(followed));
         self.watches = kept;
         for (followed, task) in ended {
             task.abort();
             self.shared.connectivity.forget(&format!("watch {}", followed.watch.name));
         }
         let query_slots = Arc::new(Semaphore::new(CONCURRENT_QUERIES as usize));
-        for followed in wanted {
+        for followed in desired {
             if self.watches.iter().any(|(other, _)| *other == followed) {
                 continue;
             }
@@ -275,7 +275,7 @@ impl ConsulBackend {
         }
     }
 
-    fn advertise(&mut self, plan: &Plan, job: JobIx, wanted: Wanted) {
+    fn advertise(&mut self, plan: &Plan, job: JobIx, desired: DesiredService) {
         let Some(definition) = plan.jobs.get(job.index()).and_then(definition) else { return };
         let id = definition.service.id.clone();
         let definition = Arc::new(definition);
@@ -285,7 +285,7 @@ impl ConsulBackend {
             self.runtime.spawn(task.run(commands));
             self.services.insert(id, sender);
         }
-        self.send(plan, job, ServiceCommand::SetDesired(job, wanted, definition));
+        self.send(plan, job, ServiceCommand::SetDesired(job, desired, definition));
     }
 
     fn send(&self, plan: &Plan, job: JobIx, command: ServiceCommand) {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use containerpilot_config::values::signal_name;
 use containerpilot_core::plan::Level;
-use containerpilot_core::request::{Answer as CommandResult, Command};
+use containerpilot_core::request::{self, Reply};
 use hyper::header::{CACHE_CONTROL, HeaderMap, HeaderValue};
 use tokio::time::timeout;
 
@@ -125,7 +125,7 @@ impl ControlApi {
         }
         let names: Vec<&str> = variables.iter().map(|(name, _)| name.as_str()).collect();
         self.log(format!("{} set {}", user(peer_uid), names.join(", ")));
-        self.command(Command::SetVariables(variables)).await.map(|_| empty_line())
+        self.command(request::Request::SetVariables(variables)).await.map(|_| empty_line())
     }
 
     fn metric(&self, body: &Bytes) -> EndpointResult {
@@ -155,10 +155,10 @@ impl ControlApi {
     }
 
     async fn maintenance(&self, on: bool) -> EndpointResult {
-        let updated = match self.command(Command::Maintenance(on)).await? {
-            CommandResult::Updated(updated) => updated,
-            CommandResult::Done(_) | CommandResult::Reloaded(_) => true,
-            CommandResult::Refused(why) => return Err(refusal(StatusCode::CONFLICT, why)),
+        let updated = match self.command(request::Request::Maintenance(on)).await? {
+            Reply::Updated(updated) => updated,
+            Reply::Done(_) | Reply::Reloaded(_) => true,
+            Reply::Refused(why) => return Err(refusal(StatusCode::CONFLICT, why)),
         };
         Ok(ok(JSON, render::line(&Updated { updated })))
     }
@@ -211,16 +211,16 @@ impl ControlApi {
         self.log(format!("{} requested {what} {job}", user(peer_uid)));
         let answer = self.handles.queries.request(ControlRequest::Job(job.clone(), action)).await;
         let message = match answer.map_err(|unclear| unresolved(&job, &unclear))? {
-            CommandResult::Refused(why) => {
+            Reply::Refused(why) => {
                 return Err(refusal(StatusCode::CONFLICT, format!("{job}: {why}")));
             }
-            CommandResult::Done(message) => message,
-            CommandResult::Updated(_) | CommandResult::Reloaded(_) => "done".to_owned(),
+            Reply::Done(message) => message,
+            Reply::Updated(_) | Reply::Reloaded(_) => "done".to_owned(),
         };
         Ok(ok(JSON, render::line(&JobMessage { job: &job, message: &message })))
     }
 
-    async fn command(&self, command: Command) -> Result<CommandResult, Refusal> {
+    async fn command(&self, command: request::Request) -> Result<Reply, Refusal> {
         let answer = self.handles.queries.request(ControlRequest::Supervisor(command)).await;
         answer.map_err(|unclear| unresolved("", &unclear))
     }

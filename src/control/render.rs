@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use containerpilot_config::values::signal_name;
 use containerpilot_core::Phase;
-use containerpilot_core::effect::Wanted;
+use containerpilot_core::effect::DesiredService;
 use containerpilot_core::ids::{EventId, JobIx};
 use containerpilot_core::input::ExitStatus;
 use containerpilot_core::plan::{Role, Signal, Status};
@@ -348,12 +348,12 @@ fn job_json<'a>(
         restarts: status.restarts,
         restarts_left: job.restarts_left,
         last_exit: status.last_exit.map(exit_json),
-        service: match status.wanted {
+        service: match status.desired {
             _ if !advertised => "none",
-            Wanted::Absent => "absent",
-            Wanted::Present(Status::Passing) => "passing",
-            Wanted::Present(Status::Warning) => "warning",
-            Wanted::Present(Status::Critical) => "critical",
+            DesiredService::Absent => "absent",
+            DesiredService::Present(Status::Passing) => "passing",
+            DesiredService::Present(Status::Warning) => "warning",
+            DesiredService::Present(Status::Critical) => "critical",
         },
         deadlines: deadlines.collect(),
         checks: job.checks.iter().map(|check| check_json(check, clock)).collect(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use containerpilot_core::Input;
-use containerpilot_core::effect::Wanted;
+use containerpilot_core::effect::DesiredService;
 use containerpilot_core::ids::{JobIx, WatchIx};
 use containerpilot_core::input::Instance;
 use containerpilot_core::plan::{Plan, Service, Status, Watch};
@@ -17,18 +17,18 @@ pub(super) struct Embedded {
 impl Embedded {
     /// Registers, updates or deregisters a service. Returns the new instances for its watches, and the confirmation that a
     /// stopping job waits for (S2).
-    pub(super) fn advertise(&mut self, plan: &Plan, job: JobIx, wanted: Wanted) -> Vec<Input> {
+    pub(super) fn advertise(&mut self, plan: &Plan, job: JobIx, desired: DesiredService) -> Vec<Input> {
         let mut inputs = Vec::new();
         if let Some(service) = plan.jobs.get(job.index()).and_then(|job| job.service.as_ref()) {
-            match wanted {
-                Wanted::Absent => drop(self.services.remove(&service.id)),
-                Wanted::Present(status) => {
+            match desired {
+                DesiredService::Absent => drop(self.services.remove(&service.id)),
+                DesiredService::Present(status) => {
                     drop(self.services.insert(service.id.clone(), (service.clone(), status)));
                 }
             }
             inputs.extend(self.instances_for(plan, |watch| watch.name == service.name));
         }
-        if wanted == Wanted::Absent {
+        if desired == DesiredService::Absent {
             inputs.push(Input::Deregistered { job });
         }
         inputs

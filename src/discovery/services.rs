@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use containerpilot_core::catalog::reconcile::{Action, CatalogRequest, Outcome, Reconciler, Settings};
-use containerpilot_core::effect::Wanted;
+use containerpilot_core::effect::DesiredService;
 use containerpilot_core::ids::JobIx;
 use containerpilot_core::plan::Service;
 use hyper::Method;
@@ -23,7 +23,7 @@ use crate::runtime::failpoints::{failpoint, guarded};
 #[derive(Debug)]
 pub(super) enum ServiceCommand {
     /// Sets the desired state of the job's service.
-    SetDesired(JobIx, Wanted, Arc<Definition>),
+    SetDesired(JobIx, DesiredService, Arc<Definition>),
     /// The service is still healthy.
     Heartbeat,
     /// Deregister the service and end. The sender is dropped when that is done.
@@ -107,13 +107,13 @@ impl ServiceTask {
     fn apply(&mut self, command: ServiceCommand) {
         let now = self.shared.now();
         match command {
-            ServiceCommand::SetDesired(job, wanted, definition) => {
+            ServiceCommand::SetDesired(job, desired, definition) => {
                 self.job = job;
                 if *definition != *self.definition {
                     self.reconciler.redefine(definition.settings());
                     self.definition = definition;
                 }
-                self.reconciler.want(now, wanted);
+                self.reconciler.want(now, desired);
             }
             ServiceCommand::Heartbeat => self.reconciler.beat(),
             ServiceCommand::Deregister(deregistered) => {

@@ -65,9 +65,9 @@ impl EffectExecutor {
                     self.kill(Owner::Check(run), Signal::KILL);
                 }
             }
-            Effect::Advertise { job, wanted } => results.extend(self.catalog.advertise(plan, job, wanted)),
+            Effect::Advertise { job, desired } => results.extend(self.catalog.advertise(plan, job, desired)),
             Effect::Heartbeat { job } => self.catalog.heartbeat(plan, job),
-            Effect::Reply { id, answer } => match self.reloads.reply(id, answer) {
+            Effect::Reply { id, reply: answer } => match self.reloads.reply(id, answer) {
                 Ok((level, message)) => self.logs.entry(level, None, &message),
                 Err(answer) => self.queries.reply(id, answer),
             },

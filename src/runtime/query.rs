@@ -16,7 +16,7 @@ use containerpilot_core::input::ExitStatus;
 use containerpilot_core::plan::{Job, Level, Plan, Repeat, Signal};
 use containerpilot_core::report::explain::Explanation;
 use containerpilot_core::report::status::{JobOverview, Overview};
-use containerpilot_core::request::{Answer, Command, RequestId};
+use containerpilot_core::request::{Reply, Request, RequestId};
 use containerpilot_core::state::journal::{Event, Origin};
 use containerpilot_core::{Core, Input, Time};
 use tokio::sync::{broadcast, oneshot};
@@ -40,7 +40,7 @@ pub(crate) enum Query {
     Name(String, oneshot::Sender<Result<String, JobLookupError>>),
     /// The events in the journal, and new ones.
     Events(oneshot::Sender<EventStream>),
-    ControlRequest(ControlRequest, oneshot::Sender<Result<Answer, JobLookupError>>),
+    ControlRequest(ControlRequest, oneshot::Sender<Result<Reply, JobLookupError>>),
     Reload(ReloadRequest),
 }
 
@@ -48,7 +48,7 @@ pub(crate) enum Query {
 #[derive(Debug)]
 pub(crate) enum ControlRequest {
     Job(String, JobAction),
-    Supervisor(Command),
+    Supervisor(Request),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -207,7 +207,7 @@ impl QueryHandle {
     }
 
     /// Requests a change.
-    pub(crate) async fn request(&self, request: ControlRequest) -> Result<Answer, JobLookupError> {
+    pub(crate) async fn request(&self, request: ControlRequest) -> Result<Reply, JobLookupError> {
         self.ask(|answer| Query::ControlRequest(request, answer))
             .await
             .unwrap_or(Err(JobLookupError::ShuttingDown))
@@ -235,7 +235,7 @@ impl QueryHandle {
 pub(crate) struct QueryHandler {
     clock: WallClock,
     next: u64,
-    waiting: BTreeMap<RequestId, oneshot::Sender<Result<Answer, JobLookupError>>>,
+    waiting: BTreeMap<RequestId, oneshot::Sender<Result<Reply, JobLookupError>>>,
     /// The last snapshot, until the state changes.
     snapshot: Option<Arc<Snapshot>>,
     subscribers: Option<broadcast::Sender<Arc<EventRecord>>>,
@@ -283,7 +283,7 @@ impl QueryHandler {
                 Ok(command) => {
                     let id = self.next_id();
                     self.waiting.insert(id, answer);
-                    return Some(Input::Command { id, command });
+                    return Some(Input::Request { id, request: command });
                 }
                 Err(error) => drop(answer.send(Err(error))),
             },
@@ -299,7 +299,7 @@ impl QueryHandler {
     }
 
     /// Passes an answer of the core to the client.
-    pub(crate) fn reply(&mut self, id: RequestId, answer: Answer) {
+    pub(crate) fn reply(&mut self, id: RequestId, answer: Reply) {
         if let Some(waiting) = self.waiting.remove(&id) {
             drop(waiting.send(Ok(answer)));
         }
@@ -366,17 +366,17 @@ fn record(core: &Core, clock: WallClock, event: &Event) -> EventRecord {
     }
 }
 
-fn command(plan: &Plan, request: ControlRequest) -> Result<Command, JobLookupError> {
+fn command(plan: &Plan, request: ControlRequest) -> Result<Request, JobLookupError> {
     let (name, action) = match request {
         ControlRequest::Supervisor(command) => return Ok(command),
         ControlRequest::Job(name, action) => (name, action),
     };
     let job = find_job(plan, &name)?;
     Ok(match action {
-        JobAction::Start => Command::Start(job),
-        JobAction::Stop => Command::Stop(job),
-        JobAction::Restart => Command::Restart(job),
-        JobAction::Signal(signal) => Command::Signal(job, signal),
+        JobAction::Start => Request::Start(job),
+        JobAction::Stop => Request::Stop(job),
+        JobAction::Restart => Request::Restart(job),
+        JobAction::Signal(signal) => Request::Signal(job, signal),
     })
 }
 

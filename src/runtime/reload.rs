@@ -13,7 +13,7 @@ use containerpilot_config::diagnostics::{Report, Severity};
 use containerpilot_config::template::Environment;
 use containerpilot_core::plan::diff::Changes;
 use containerpilot_core::plan::{Level, Plan};
-use containerpilot_core::request::{Answer, RequestId};
+use containerpilot_core::request::{Reply, RequestId};
 use tokio::sync::oneshot;
 
 use crate::load::source::{self, LoadError, Source};
@@ -216,19 +216,19 @@ impl Reloads {
 
     /// Passes the core's answer to the clients and returns a log entry, or gives the answer back if it belongs to another
     /// request.
-    pub(crate) fn reply(&mut self, id: RequestId, answer: Answer) -> Result<(Level, String), Answer> {
+    pub(crate) fn reply(&mut self, id: RequestId, answer: Reply) -> Result<(Level, String), Reply> {
         let Some((requests, mut summary)) = self.applying.remove(&id) else { return Err(answer) };
         let (outcome, entry) = match answer {
-            Answer::Reloaded(changes) => {
+            Reply::Reloaded(changes) => {
                 summary.changes = changes;
                 let line = format!("reload: {}", summary.line());
                 (ReloadOutcome::Applied(summary), (Level::Info, line))
             }
-            Answer::Refused(why) => {
+            Reply::Refused(why) => {
                 let line = format!("reload: refused: {why}");
                 (ReloadOutcome::Refused(why), (Level::Warn, line))
             }
-            Answer::Done(_) | Answer::Updated(_) => {
+            Reply::Done(_) | Reply::Updated(_) => {
                 (ReloadOutcome::Applied(summary), (Level::Info, "reload: done".to_owned()))
             }
         };

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use containerpilot_core::Input;
 use containerpilot_core::plan::diff::Moves;
 use containerpilot_core::plan::{Level, Plan};
-use containerpilot_core::request::Command;
+use containerpilot_core::request::Request;
 
 use super::{Decider, Runtime, StartupError};
 use crate::control::Control;
@@ -34,7 +34,7 @@ impl<D: Decider> Runtime<D> {
             self.log(level, &message);
         }
         if let Some((id, plan)) = plan {
-            self.handle(Input::Command { id, command: Command::Reload(plan) })?;
+            self.handle(Input::Request { id, request: Request::Reload(plan) })?;
         }
         let overrides = self.environment_overrides();
         if let Some(error) = self.executor.reloads.start_next(&overrides) {

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use containerpilot_core::input::{StartError, StartErrorKind};
 use containerpilot_core::plan::{Level, Signal};
-use containerpilot_core::request::Answer;
+use containerpilot_core::request::Reply;
 use containerpilot_core::{Effect, Input};
 
 use super::{Decider, Runtime};
@@ -52,7 +52,7 @@ impl<D: Decider> Runtime<D> {
     fn decide(&mut self, input: Input, effects: &mut Vec<Effect>) -> ControlFlow<u8> {
         let now = self.now();
         let (mut refused, again) = match &input {
-            Input::Command { id, .. } => (Some(*id), Input::Tick),
+            Input::Request { id, .. } => (Some(*id), Input::Tick),
             event => (None, event.clone()),
         };
         for input in [input, again.clone()] {
@@ -63,8 +63,8 @@ impl<D: Decider> Runtime<D> {
             let Err(panic) = decided else { return ControlFlow::Continue(()) };
             self.survive_panic("deciding", panic.as_ref());
             if let Some(id) = refused.take() {
-                let answer = Answer::Refused(format!("{INTERNAL_ERROR}; see the log"));
-                effects.push(Effect::Reply { id, answer });
+                let answer = Reply::Refused(format!("{INTERNAL_ERROR}; see the log"));
+                effects.push(Effect::Reply { id, reply: answer });
             }
         }
         match again {

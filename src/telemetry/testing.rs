@@ -7,7 +7,7 @@ use containerpilot_config::{Input as Text, Options, load};
 use containerpilot_core::ids::{CheckRunId, JobIx, RunId};
 use containerpilot_core::input::ExitStatus;
 use containerpilot_core::plan::{Plan, Signal};
-use containerpilot_core::{Command, Core, Effect, Input, RequestId, Time};
+use containerpilot_core::{Core, Effect, Input, Request, RequestId, Time};
 
 use crate::runtime::query::{Snapshot, WallClock};
 
@@ -82,7 +82,7 @@ impl TestCore {
     }
 
     pub(super) fn maintenance(&mut self, on: bool) {
-        self.step(Input::Command { id: RequestId(1), command: Command::Maintenance(on) });
+        self.step(Input::Request { id: RequestId(1), request: Request::Maintenance(on) });
     }
 
     pub(super) fn terminate(&mut self) {

@@ -7,7 +7,7 @@ use crate::environment::Environment;
 use crate::ids::{CheckIx, CheckRunId, JobIx, RunId};
 use crate::plan::diff::Moves;
 use crate::plan::{Level, Plan, Signal, Status};
-use crate::request::{Answer, RequestId};
+use crate::request::{Reply, RequestId};
 
 /// Something to do.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,19 +57,19 @@ pub enum Effect {
         /// The job.
         job: JobIx,
         /// The desired state.
-        wanted: Wanted,
+        desired: DesiredService,
     },
     /// Send the catalog a heartbeat for a healthy service (H6).
     Heartbeat {
         /// The job.
         job: JobIx,
     },
-    /// Answer a request.
+    /// Reply to a request.
     Reply {
         /// The number of the request.
         id: RequestId,
-        /// The answer.
-        answer: Answer,
+        /// The reply.
+        reply: Reply,
     },
     /// Another plan is in force (R3). Indices in earlier effects refer to the old plan, indices in later effects to the
     /// new one. State that the runtime keeps by index, and inputs it has queued, must be translated with `moves`.
@@ -110,7 +110,7 @@ pub enum KillReason {
 
 /// The desired state of a service in the catalog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub enum DesiredService {
     /// Not registered.
     Absent,
     /// Registered with this status.

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use crate::ids::{CheckRunId, JobIx, RunId, WatchIx};
 use crate::plan::diff::Moves;
 use crate::plan::{Service, Signal};
-use crate::request::{Command, RequestId};
+use crate::request::{Request, RequestId};
 
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,12 +64,12 @@ pub enum Input {
         /// The job.
         job: JobIx,
     },
-    /// A request; the answer is `Effect::Reply`.
-    Command {
+    /// A request; the reply is `Effect::Reply`.
+    Request {
         /// The number of the request.
         id: RequestId,
         /// The request.
-        command: Command,
+        request: Request,
     },
     /// Time has passed.
     Tick,
@@ -85,7 +85,7 @@ impl Moves {
             Input::Instances { watch, instances } => {
                 Input::Instances { watch: self.watch(watch)?, instances }
             }
-            Input::Command { id, command } => Input::Command { id, command: command.moved(self) },
+            Input::Request { id, request } => Input::Request { id, request: request.moved(self) },
             other => other,
         })
     }

@@ -24,7 +24,7 @@ pub mod time;
 pub use crate::effect::Effect;
 pub use crate::input::Input;
 pub use crate::report::status::JobStatus;
-pub use crate::request::{Answer, Command, RequestId};
+pub use crate::request::{Reply, Request, RequestId};
 pub use crate::state::job::{State, StopReason, StopStage};
 pub use crate::state::supervisor::{Core, Phase};
 pub use crate::time::Time;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use containerpilot_core::Time;
 use containerpilot_core::catalog::reconcile::{IN_DOUBT, Settings};
-use containerpilot_core::effect::Wanted;
+use containerpilot_core::effect::DesiredService;
 use containerpilot_core::plan::Status;
 use containerpilot_core::rng::Rng;
 use containerpilot_simulation::world::agent::{FakeAgent, Misuse};
@@ -32,12 +32,12 @@ pub fn check(agent: &FakeAgent, at: Time) -> Result<(), String> {
     }
     let (wanted, found) = (agent.wanted(), agent.status_at(at));
     let equal = match wanted {
-        Wanted::Absent => found.is_none(),
+        DesiredService::Absent => found.is_none(),
         // Consul may have deregistered a critical service, as it was asked to.
-        Wanted::Present(Status::Critical) if agent.settings().drops_critical => {
+        DesiredService::Present(Status::Critical) if agent.settings().drops_critical => {
             found.is_none_or(|found| found == Status::Critical)
         }
-        Wanted::Present(status) => found == Some(status),
+        DesiredService::Present(status) => found == Some(status),
     };
     if !equal {
         return Err(format!("D5: {wanted:?} is wanted, and the catalog has {found:?}"));
@@ -108,7 +108,7 @@ pub fn leave(agent: &mut FakeAgent, now: Time) -> Result<(), String> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Incident {
     /// The supervisor wants something else.
-    Want(Wanted),
+    Want(DesiredService),
     /// Something goes wrong with the agent.
     Fault(AgentFault),
     /// The service has another definition.
@@ -147,10 +147,10 @@ pub fn schedule(seed: u64) -> AgentSchedule {
     for _ in 0..=rng.below(12) {
         now += rng.pick(&[0, 1, 50, 300, 1_000, 4_000, 20_000]) + rng.below(50);
         let wanted = match rng.below(10) {
-            0..5 => Wanted::Present(Status::Passing),
-            5..7 => Wanted::Present(Status::Critical),
-            7 => Wanted::Present(Status::Warning),
-            _ => Wanted::Absent,
+            0..5 => DesiredService::Present(Status::Passing),
+            5..7 => DesiredService::Present(Status::Critical),
+            7 => DesiredService::Present(Status::Warning),
+            _ => DesiredService::Absent,
         };
         let incident = match rng.below(10) {
             0..6 => Incident::Want(wanted),
@@ -235,7 +235,7 @@ fn run_to_the_end(schedule: &AgentSchedule, agent: &mut FakeAgent) -> Result<(),
                 Scheduled::Incident(Incident::Want(wanted)) => {
                     if agent.want(next, wanted) {
                         wanted_nth += 1;
-                        if wanted == Wanted::Present(Status::Passing) {
+                        if wanted == DesiredService::Present(Status::Passing) {
                             let at = next + schedule.settings.pace;
                             add(&mut queue, at, Scheduled::Heartbeat(wanted_nth));
                         }

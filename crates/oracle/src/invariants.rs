@@ -55,7 +55,7 @@ use containerpilot_core::event::Code;
 use containerpilot_core::ids::{JobIx, RunId};
 use containerpilot_core::input::{ExitStatus, Input, Instance};
 use containerpilot_core::plan::{Plan, Signal};
-use containerpilot_core::request::{Command, RequestId};
+use containerpilot_core::request::{Request, RequestId};
 use containerpilot_core::state::journal::Event;
 use containerpilot_core::{Core, JobStatus, Phase, State, StopStage, Time};
 
@@ -307,12 +307,12 @@ impl<'a> Oracle<'a> {
     }
 
     fn see_input(&mut self, input: &Input) {
-        if let Input::Command { id, command } = input {
+        if let Input::Request { id, request: command } = input {
             match command {
-                Command::Reload(plan) => self.see_reload(*id, plan),
+                Request::Reload(plan) => self.see_reload(*id, plan),
                 _ => self.open_requests.push(*id),
             }
-            if let Command::Start(job) | Command::Restart(job) = command {
+            if let Request::Start(job) | Request::Restart(job) = command {
                 self.early_starts.extend(Some(job.index()).filter(|job| *job < self.jobs.len()));
             }
         }
@@ -331,7 +331,7 @@ impl<'a> Oracle<'a> {
             }
             Input::Exited { run, status, orphans } => self.see_end(*run, *status, *orphans, true),
             Input::CheckDone { check, result } => self.see_check_done(*check, result.is_ok()),
-            Input::Command { command: Command::Maintenance(on), .. }
+            Input::Request { request: Request::Maintenance(on), .. }
                 if self.phase_before == Phase::Starting =>
             {
                 self.maintenance = *on;
@@ -345,7 +345,7 @@ impl<'a> Oracle<'a> {
             }
             Input::Instances { watch, instances } => self.see_instances(watch.index(), instances),
             Input::Deregistered { job } => self.see_withdrawn(job.index()),
-            Input::Command { .. }
+            Input::Request { .. }
             | Input::Ready
             | Input::OutOfMemory { .. }
             | Input::Signal(_)
@@ -391,9 +391,11 @@ impl<'a> Oracle<'a> {
             Effect::KillOrphans { run } => self.see_kill_orphans(*run, phase),
             Effect::RunCheck { job, check, run, .. } => self.see_check(job.index(), check.index(), *run),
             Effect::CancelCheck { run } => self.see_cancel(*run),
-            Effect::Advertise { job, wanted } => self.see_advertise(job.index(), *wanted),
+            Effect::Advertise { job, desired } => self.see_advertise(job.index(), *desired),
             Effect::Heartbeat { job } => self.see_heartbeat(job.index()),
-            Effect::Reply { id, answer } if self.is_reload(*id) => self.see_reload_answer(*id, answer, phase),
+            Effect::Reply { id, reply: answer } if self.is_reload(*id) => {
+                self.see_reload_answer(*id, answer, phase)
+            }
             Effect::Reply { id, .. } => match self.open_requests.iter().position(|open| open == id) {
                 Some(place) => {
                     self.open_requests.remove(place);
@@ -424,7 +426,7 @@ impl<'a> Oracle<'a> {
         if complete != self.jobs[job].stopped.is_some() {
             return self.job_violation("W9", job, "it is complete without `stopped`, or the other way round");
         }
-        if (status.stop_stage > None) != self.jobs[job].stopping.is_some() {
+        if status.stop_stage.is_some() != self.jobs[job].stopping.is_some() {
             return self.job_violation("S2", job, "it stops without `stopping`");
         }
         if status.run != self.jobs[job].run.as_ref().map(|run| run.run) {

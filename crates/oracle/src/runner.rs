@@ -14,7 +14,7 @@ use containerpilot_core::input::Input;
 use containerpilot_core::plan::Signal;
 use containerpilot_core::rules::signals::reloads_at;
 use containerpilot_core::rng::mix;
-use containerpilot_core::request::{Command, RequestId};
+use containerpilot_core::request::{Request, RequestId};
 use containerpilot_core::{Core, Phase, Time};
 use containerpilot_simulation::world::{Item, World};
 
@@ -198,7 +198,7 @@ impl Runner<'_> {
             // R1: it asks for a reload, unless a job waits for it.
             Action::Signal(signal) if reloads_at(self.core.plan(), *signal) => self.reload(nth),
             Action::Signal(signal) => Input::Signal(*signal),
-            Action::Command(command) => self.command(command.clone()),
+            Action::Request(command) => self.command(command.clone()),
             Action::Reload(version) => self.reload(*version),
             Action::Instances(watch, instances) => match watch.checked_rem(self.world.plan().watches.len()) {
                 Some(watch) => Input::Instances { watch: WatchIx::at(watch), instances: instances.clone() },
@@ -213,14 +213,14 @@ impl Runner<'_> {
         }
     }
 
-    fn command(&mut self, command: Command) -> Input {
+    fn command(&mut self, command: Request) -> Input {
         self.requests += 1;
-        Input::Command { id: RequestId(self.requests), command }
+        Input::Request { id: RequestId(self.requests), request: command }
     }
 
     fn reload(&mut self, version: usize) -> Input {
         let version = &self.scenario.versions[version % self.scenario.versions.len()];
-        self.command(Command::Reload(Box::new(version.plan.clone())))
+        self.command(Request::Reload(Box::new(version.plan.clone())))
     }
 
     fn carry_out(&mut self, effect: &Effect) -> Result<(), Violation> {

@@ -6,7 +6,7 @@ use containerpilot_core::Time;
 use containerpilot_core::ids::{CheckIx, JobIx, WatchIx};
 use containerpilot_core::input::Instance;
 use containerpilot_core::plan::{Catalog, Plan, Signal};
-use containerpilot_core::request::Command;
+use containerpilot_core::request::Request;
 use containerpilot_core::plan::diff::Moves;
 use containerpilot_simulation::world::script::{
     AgentFault, AgentScript, CheckScript, ProgramScript, ResponseScript, Script, WatchScript,
@@ -73,7 +73,7 @@ pub enum Action {
     /// A signal.
     Signal(Signal),
     /// A command. Its job is a place in the plan that is in force by then.
-    Command(Command),
+    Request(Request),
     /// A reload to one of the versions, modulo their number.
     Reload(usize),
     /// The answer of the catalog to a watch of the plan that is in force by then.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use containerpilot_core::ids::JobIx;
 use containerpilot_core::plan::{Catalog, Job, OnCompletion, OnUnhealthy, Probe, Restarts, Signal};
-use containerpilot_core::request::Command;
+use containerpilot_core::request::Request;
 
 use crate::invariants::Violation;
 use crate::random::at_startup;
@@ -160,8 +160,8 @@ const SIMPLIFICATIONS: [Simplification; 21] = [
 
 /// Adjusts an action to the removal of a job. Returns whether it still makes sense.
 fn keep_without(action: &mut Action, gone: usize) -> bool {
-    let Action::Command(
-        Command::Start(job) | Command::Stop(job) | Command::Restart(job) | Command::Signal(job, _),
+    let Action::Request(
+        Request::Start(job) | Request::Stop(job) | Request::Restart(job) | Request::Signal(job, _),
     ) = action
     else {
         return true;

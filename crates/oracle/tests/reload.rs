@@ -5,12 +5,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use containerpilot_core::effect::{Effect, Wanted};
+use containerpilot_core::effect::{DesiredService, Effect};
 use containerpilot_core::event::Code;
 use containerpilot_core::ids::{CheckRunId, JobIx, RunId};
 use containerpilot_core::input::{ExitStatus, Input};
 use containerpilot_core::plan::{Plan, Role, Signal, Trigger};
-use containerpilot_core::request::{Answer, Command, RequestId};
+use containerpilot_core::request::{Reply, Request, RequestId};
 use containerpilot_core::rng::Rng;
 use containerpilot_core::{Core, Phase, Time};
 use containerpilot_oracle::nth_seed;
@@ -22,7 +22,7 @@ struct CalmWorld {
     core: Core,
     now: Time,
     running: BTreeMap<RunId, JobIx>,
-    answers: Vec<Answer>,
+    answers: Vec<Reply>,
     /// The number of effects, without answers and log entries.
     effects_seen: usize,
 }
@@ -61,7 +61,7 @@ impl CalmWorld {
                         inputs.push_back(Input::Exited { run, status, orphans: false });
                     }
                     Effect::RunCheck { run, .. } => inputs.push_back(passed(run)),
-                    Effect::Advertise { job, wanted: Wanted::Absent } => {
+                    Effect::Advertise { job, desired: DesiredService::Absent } => {
                         inputs.push_back(Input::Deregistered { job });
                     }
                     Effect::PlanReplaced { moves, .. } => {
@@ -71,7 +71,7 @@ impl CalmWorld {
                             .collect();
                         inputs = inputs.into_iter().filter_map(|input| moves.input(input)).collect();
                     }
-                    Effect::Reply { answer, .. } => self.answers.push(answer),
+                    Effect::Reply { reply: answer, .. } => self.answers.push(answer),
                     _ => {}
                 }
             }
@@ -89,19 +89,19 @@ impl CalmWorld {
         }
     }
 
-    fn reload(&mut self, plan: &Plan) -> Option<Answer> {
-        let command = Command::Reload(Box::new(plan.clone()));
-        self.step(Input::Command { id: RequestId(1), command });
+    fn reload(&mut self, plan: &Plan) -> Option<Reply> {
+        let command = Request::Reload(Box::new(plan.clone()));
+        self.step(Input::Request { id: RequestId(1), request: command });
         self.wait(3);
         self.answers.pop()
     }
 
     /// The state, the health and the wanted catalog status of each job.
-    fn state(&self) -> Vec<(String, &'static str, Option<bool>, Wanted)> {
+    fn state(&self) -> Vec<(String, &'static str, Option<bool>, DesiredService)> {
         let jobs = self.core.plan().jobs.iter().enumerate();
         jobs.map(|(nth, job)| {
             let status = self.core.status(JobIx::at(nth));
-            (job.name.clone(), status.word(), status.healthy, status.wanted)
+            (job.name.clone(), status.word(), status.healthy, status.desired)
         })
         .collect()
     }
@@ -144,10 +144,10 @@ fn r3_a_reload_of_the_same_plan_changes_nothing() {
         }
         world.wait(3);
         let (before, effects_seen) = (world.state(), world.effects_seen);
-        let command = Command::Reload(Box::new(plan));
-        world.step(Input::Command { id: RequestId(1), command });
+        let command = Request::Reload(Box::new(plan));
+        world.step(Input::Request { id: RequestId(1), request: command });
         assert_eq!(world.state(), before, "schedule {nth}");
-        let Some(Answer::Reloaded(changes)) = world.answers.pop() else {
+        let Some(Reply::Reloaded(changes)) = world.answers.pop() else {
             panic!("schedule {nth}: no answer")
         };
         assert!(changes.restarted.is_empty() && changes.started.is_empty() && changes.stopped.is_empty());
@@ -167,12 +167,10 @@ fn c6_a_reload_of_the_same_plan_restarts_only_coprocesses() {
             continue;
         }
         world.wait(3);
-        let command = Command::Reload(Box::new(plan));
-        world.step(Input::Command { id: RequestId(1), command });
+        let command = Request::Reload(Box::new(plan));
+        world.step(Input::Request { id: RequestId(1), request: command });
         world.wait(10);
-        let Some(Answer::Reloaded(changes)) = world.answers.pop() else {
-            panic!("schedule {nth}: no answer")
-        };
+        let Some(Reply::Reloaded(changes)) = world.answers.pop() else { panic!("schedule {nth}: no answer") };
         assert!(changes.started.is_empty() && changes.stopped.is_empty(), "schedule {nth}");
         assert_eq!(changes.restarted, coprocesses, "schedule {nth}");
         seen += 1;
@@ -205,7 +203,7 @@ fn r3_a_reload_leads_to_the_same_state_as_a_start() {
         }
         world.wait(usize::try_from(rng.below(4)).unwrap_or(0));
         let answer = world.reload(&second);
-        let Some(Answer::Reloaded(changes)) = answer else { panic!("schedule {nth}: {answer:?}") };
+        let Some(Reply::Reloaded(changes)) = answer else { panic!("schedule {nth}: {answer:?}") };
         assert_eq!(*world.core.plan(), second);
         for (is, expected) in world.state().into_iter().zip(start.state()) {
             // A kept job keeps running even if nothing in the new plan would have started it.

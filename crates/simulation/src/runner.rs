@@ -12,7 +12,7 @@ use containerpilot_core::ids::{CheckRunId, EventId, JobIx, RunId};
 use containerpilot_core::input::Input;
 use containerpilot_core::plan::{Level, Plan, Signal};
 use containerpilot_core::rules::signals::reloads_at;
-use containerpilot_core::{Command, Core, Phase as CorePhase, RequestId, Time};
+use containerpilot_core::{Core, Phase as CorePhase, Request, RequestId, Time};
 
 use crate::behavior::{Behavior, Event};
 use crate::expect;
@@ -194,7 +194,7 @@ impl Runner<'_> {
         let (note, command) = match action {
             // R1
             Action::Signal(signal) if reloads_at(&self.plan, *signal) => {
-                let command = Command::Reload(Box::new((*self.plan).clone()));
+                let command = Request::Reload(Box::new((*self.plan).clone()));
                 ("SIGHUP: reloading the configuration".to_owned(), command)
             }
             Action::Signal(signal) => {
@@ -203,24 +203,24 @@ impl Runner<'_> {
             }
             Action::Maintenance(on) => {
                 let word = if *on { "enable" } else { "disable" };
-                (format!("maintenance {word}"), Command::Maintenance(*on))
+                (format!("maintenance {word}"), Request::Maintenance(*on))
             }
-            Action::Reload(path, plan) => (format!("reload, with {path}"), Command::Reload(plan.clone())),
+            Action::Reload(path, plan) => (format!("reload, with {path}"), Request::Reload(plan.clone())),
             Action::Job(action, name) => {
                 let job = self.core.job_named(name).unwrap_or(JobIx(u32::MAX));
                 match action {
-                    JobAction::Start => (format!("start {name}"), Command::Start(job)),
-                    JobAction::Stop => (format!("stop {name}"), Command::Stop(job)),
-                    JobAction::Restart => (format!("restart {name}"), Command::Restart(job)),
+                    JobAction::Start => (format!("start {name}"), Request::Start(job)),
+                    JobAction::Stop => (format!("stop {name}"), Request::Stop(job)),
+                    JobAction::Restart => (format!("restart {name}"), Request::Restart(job)),
                     JobAction::Send(signal) => {
                         let note = format!("send {} to {name}", signal_name(*signal));
-                        (note, Command::Signal(job, *signal))
+                        (note, Request::Signal(job, *signal))
                     }
                 }
             }
         };
         self.write("", What::Asked, None, note);
-        Input::Command { id, command }
+        Input::Request { id, request: command }
     }
 
     /// Carries out an effect, and what the agents of the catalog do about it at once.

@@ -162,7 +162,7 @@ impl<S: Script> World<S> {
             Effect::Kill { run, signal, .. } => self.signal(*run, *signal),
             Effect::RunCheck { job, check, run, .. } => self.run_check(*job, *check, *run),
             Effect::CancelCheck { run } => self.cancel_check(*run),
-            Effect::Advertise { job, wanted } => self.advertise(*job, *wanted),
+            Effect::Advertise { job, desired } => self.advertise(*job, *desired),
             Effect::Heartbeat { job } => self.heartbeat(*job),
             Effect::PlanReplaced { plan, moves } => self.replanned(plan, moves),
             Effect::KillOrphans { .. } | Effect::Reply { .. } | Effect::Log(_) | Effect::Exit { .. } => {}

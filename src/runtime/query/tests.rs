@@ -41,14 +41,14 @@ fn d8_control_request_gets_the_answer_of_the_core() {
     let mut queries = QueryHandler::new(SystemTime::now());
     let _ = step(&mut core, &mut queries, Input::Ready);
     let (sender, mut answer) = oneshot::channel();
-    let request = ControlRequest::Supervisor(Command::Maintenance(true));
+    let request = ControlRequest::Supervisor(Request::Maintenance(true));
     let input = queries.handle(&core, Time::ZERO, Query::ControlRequest(request, sender)).unwrap();
     for effect in step(&mut core, &mut queries, input) {
-        if let containerpilot_core::Effect::Reply { id, answer } = effect {
+        if let containerpilot_core::Effect::Reply { id, reply: answer } = effect {
             queries.reply(id, answer);
         }
     }
-    assert_eq!(answer.try_recv(), Ok(Ok(Answer::Updated(true))));
+    assert_eq!(answer.try_recv(), Ok(Ok(Reply::Updated(true))));
     let (sender, mut answer) = oneshot::channel();
     let request = ControlRequest::Job("webb".to_owned(), JobAction::Start);
     assert!(queries.handle(&core, Time::ZERO, Query::ControlRequest(request, sender)).is_none());

@@ -66,7 +66,7 @@ fn r4_hundred_requests_at_once_cost_two_loads_and_all_are_answered() {
     for _ in 0..2 {
         let result = fixture.load(&BTreeMap::new());
         let (id, _) = result.plan.unwrap();
-        fixture.reloads.reply(id, Answer::Reloaded(kept(&["a"]))).unwrap();
+        fixture.reloads.reply(id, Reply::Reloaded(kept(&["a"]))).unwrap();
     }
     assert!(fixture.reloads.loading.is_none() && fixture.reloads.applying.is_empty());
     for one in &mut waiting {

@@ -18,7 +18,7 @@
 
 use core::time::Duration;
 
-use crate::effect::Wanted;
+use crate::effect::DesiredService;
 use crate::plan::Status;
 use crate::rng::Rng;
 use crate::time::Time;
@@ -90,7 +90,7 @@ enum Believed {
 #[derive(Clone, Debug)]
 pub struct Reconciler {
     settings: Settings,
-    wanted: Wanted,
+    desired: DesiredService,
     believed: Believed,
     /// What was believed before the pending request.
     before: Believed,
@@ -123,7 +123,7 @@ impl Reconciler {
     pub const fn new(settings: Settings, seed: u64) -> Self {
         Self {
             settings,
-            wanted: Wanted::Absent,
+            desired: DesiredService::Absent,
             believed: Believed::Absent,
             before: Believed::Absent,
             sent: None,
@@ -144,18 +144,18 @@ impl Reconciler {
 
     /// Sets the desired state. A change is sent at once, without the retry delay of earlier requests: a failed check must
     /// not wait for it.
-    pub fn want(&mut self, now: Time, wanted: Wanted) {
+    pub fn want(&mut self, now: Time, desired: DesiredService) {
         if self.last_attempts.is_some() {
             return;
         }
-        self.deregistration_awaited = wanted == Wanted::Absent;
+        self.deregistration_awaited = desired == DesiredService::Absent;
         if self.deregistration_awaited {
             self.due = false;
         } else {
             self.withdrawn = false;
         }
-        if self.wanted != wanted {
-            self.wanted = wanted;
+        if self.desired != desired {
+            self.desired = desired;
             self.not_before = now;
             // Whatever happened to earlier requests, the status is sent again.
             (self.sent, self.refresh_at) = (None, None);
@@ -174,12 +174,12 @@ impl Reconciler {
 
     /// A heartbeat is due.
     pub fn beat(&mut self) {
-        self.due = matches!(self.wanted, Wanted::Present(_));
+        self.due = matches!(self.desired, DesiredService::Present(_));
     }
 
     /// The supervisor exits: the service is deregistered, with a bounded number of attempts.
     pub fn leave(&mut self, now: Time) {
-        self.want(now, Wanted::Absent);
+        self.want(now, DesiredService::Absent);
         self.last_attempts = Some(LAST_ATTEMPTS);
         self.not_before = now;
         self.doubt_until = None;
@@ -212,18 +212,18 @@ impl Reconciler {
         let again = self.doubt_until.is_some_and(|until| until <= now)
             || self.refresh_at.is_some_and(|refresh| refresh <= now);
         let later = [self.doubt_until, self.refresh_at].into_iter().flatten().min();
-        match (self.wanted, self.believed) {
-            (Wanted::Absent, Believed::Absent) if again => Ok(CatalogRequest::Deregister),
-            (Wanted::Absent, Believed::Absent) => Err(later),
-            (Wanted::Absent, _) => Ok(CatalogRequest::Deregister),
-            (Wanted::Present(status), Believed::Present) => {
+        match (self.desired, self.believed) {
+            (DesiredService::Absent, Believed::Absent) if again => Ok(CatalogRequest::Deregister),
+            (DesiredService::Absent, Believed::Absent) => Err(later),
+            (DesiredService::Absent, _) => Ok(CatalogRequest::Deregister),
+            (DesiredService::Present(status), Believed::Present) => {
                 if self.sent != Some(status) || self.due || again {
                     Ok(CatalogRequest::Update(status))
                 } else {
                     Err(later)
                 }
             }
-            (Wanted::Present(status), _) => Ok(CatalogRequest::Register(status)),
+            (DesiredService::Present(status), _) => Ok(CatalogRequest::Register(status)),
         }
     }
 
@@ -290,9 +290,9 @@ impl Reconciler {
     #[must_use]
     pub fn is_settled(&self) -> bool {
         self.pending.is_none()
-            && match self.wanted {
-                Wanted::Absent => self.believed == Believed::Absent,
-                Wanted::Present(status) => {
+            && match self.desired {
+                DesiredService::Absent => self.believed == Believed::Absent,
+                DesiredService::Present(status) => {
                     self.believed == Believed::Present && self.sent == Some(status) && !self.due
                 }
             }
@@ -305,7 +305,7 @@ impl Reconciler {
     }
 
     fn is_absent(&self) -> bool {
-        self.wanted == Wanted::Absent && self.believed == Believed::Absent && self.pending.is_none()
+        self.desired == DesiredService::Absent && self.believed == Believed::Absent && self.pending.is_none()
     }
 
     fn update_withdrawn(&mut self) {

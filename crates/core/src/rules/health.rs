@@ -3,7 +3,7 @@
 use alloc::format;
 use alloc::string::String;
 
-use crate::effect::{Effect, Wanted};
+use crate::effect::{DesiredService, Effect};
 use crate::event::Code;
 use crate::ids::{CheckIx, CheckRunId, JobIx};
 use crate::plan::{Check, Level, OnUnhealthy, Probe, Status};
@@ -125,7 +125,7 @@ impl Core {
             } else {
                 self.log(Level::Info, Some(job), format_args!("healthy"));
                 self.send(Origin::Job(job), Code::Healthy, None);
-                self.advertise(job, Wanted::Present(Status::Passing));
+                self.advertise(job, DesiredService::Present(Status::Passing));
                 self.set_heartbeat(job);
             }
         }

@@ -22,7 +22,7 @@ use crate::event::{Code, Source};
 use crate::ids::{EventId, JobIx};
 use crate::plan::diff::{JobChange, Moves, PlanDiff};
 use crate::plan::{Level, Plan, Repeat};
-use crate::request::{Answer, RequestId};
+use crate::request::{Reply, RequestId};
 use crate::rules::request::SHUTTING_DOWN;
 use crate::state::dependency_graph::{SourceKey, Subscription};
 use crate::state::job::StopReason;
@@ -37,8 +37,8 @@ impl Core {
     /// Starts a reload. The plan has been validated (R2).
     pub(crate) fn request_reload(&mut self, id: RequestId, plan: Box<Plan>) {
         if self.phase != Phase::Running {
-            let answer = Answer::Refused(SHUTTING_DOWN.into());
-            return self.effects.push(Effect::Reply { id, answer });
+            let reply = Reply::Refused(SHUTTING_DOWN.into());
+            return self.effects.push(Effect::Reply { id, reply });
         }
         if let Some(pending) = &mut self.reload {
             pending.plan = plan;
@@ -81,8 +81,8 @@ impl Core {
         let Some(mut pending) = self.reload.take() else { return };
         self.timers.cancel(&mut pending.timer);
         for id in pending.requests {
-            let answer = Answer::Refused(SHUTTING_DOWN.into());
-            self.effects.push(Effect::Reply { id, answer });
+            let reply = Reply::Refused(SHUTTING_DOWN.into());
+            self.effects.push(Effect::Reply { id, reply });
         }
     }
 
@@ -136,7 +136,7 @@ impl Core {
             self.replace_plan(*pending.plan, &diff);
         }
         for id in pending.requests {
-            self.effects.push(Effect::Reply { id, answer: Answer::Reloaded(changes.clone()) });
+            self.effects.push(Effect::Reply { id, reply: Reply::Reloaded(changes.clone()) });
         }
     }
 

@@ -3,7 +3,7 @@
 use alloc::format;
 use alloc::string::String;
 
-use crate::effect::{Effect, KillReason, Wanted};
+use crate::effect::{DesiredService, Effect, KillReason};
 use crate::event::Code;
 use crate::ids::{JobIx, RunId};
 use crate::input::ExitStatus;
@@ -63,7 +63,7 @@ impl Core {
         if self.job(job).is_past_hooks() {
             return;
         }
-        if self.job(job).wanted == Wanted::Absent {
+        if self.job(job).desired == DesiredService::Absent {
             self.advertise_initial_status(job);
         }
         self.begin_checks(job);

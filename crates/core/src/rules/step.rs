@@ -13,7 +13,7 @@ use crate::effect::Effect;
 use crate::ids::JobIx;
 use crate::input::Input;
 use crate::plan::Level;
-use crate::request::Command;
+use crate::request::Request;
 use crate::rules::signals;
 use crate::state::supervisor::{Core, Phase};
 use crate::state::timers::{JobTimer, TimerKind};
@@ -81,8 +81,8 @@ impl Core {
     fn waits_for_startup(&self, input: &Input) -> bool {
         match input {
             Input::Instances { .. } => true,
-            Input::Command { command, .. } => {
-                !matches!(command, Command::Maintenance(_) | Command::SetVariables(_))
+            Input::Request { request, .. } => {
+                !matches!(request, Request::Maintenance(_) | Request::SetVariables(_))
             }
             Input::Signal(signal) => signals::waits_for_startup(self.plan(), *signal),
             Input::Ready
@@ -109,7 +109,7 @@ impl Core {
             Input::Instances { watch, instances } => self.instances(watch, instances),
             Input::Signal(signal) => self.signal(signal),
             Input::Deregistered { job } => self.deregistered(job),
-            Input::Command { id, command } => self.request(id, command),
+            Input::Request { id, request } => self.request(id, request),
             Input::Tick => {}
         }
     }

@@ -4,7 +4,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use crate::effect::{Effect, KillReason, Wanted};
+use crate::effect::{DesiredService, Effect, KillReason};
 use crate::event::Code;
 use crate::ids::JobIx;
 use crate::plan::{Level, Signal};
@@ -109,8 +109,8 @@ impl Core {
     /// that clients do not connect to a process that is shutting down.
     fn deregister(&mut self, job: JobIx) {
         self.stop_checks(job);
-        let registered = self.job(job).wanted != Wanted::Absent;
-        self.advertise(job, Wanted::Absent);
+        let registered = self.job(job).desired != DesiredService::Absent;
+        self.advertise(job, DesiredService::Absent);
         if !self.job(job).has_process() {
             return self.finish(job);
         }
@@ -194,7 +194,7 @@ impl Core {
             self.enter_stop(job, StopReason::Shutdown, false);
         }
         self.stop_checks(job);
-        self.advertise(job, Wanted::Absent);
+        self.advertise(job, DesiredService::Absent);
         if !self.job(job).has_process() {
             return self.finish(job);
         }
@@ -238,7 +238,7 @@ impl Core {
     pub(crate) fn finish(&mut self, job: JobIx) {
         self.end_checks(job);
         self.change(job, Transition::To(Activity::Complete));
-        self.advertise(job, Wanted::Absent);
+        self.advertise(job, DesiredService::Absent);
         self.send(Origin::Job(job), Code::Stopped, None);
         self.count_complete(job);
         self.enqueue_dependents(job);

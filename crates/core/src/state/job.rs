@@ -33,7 +33,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::effect::{KillReason, Wanted};
+use crate::effect::{DesiredService, KillReason};
 use crate::ids::{EventId, RunId};
 use crate::plan::{Job, Signal, Trigger};
 use crate::state::health::HealthState;
@@ -183,7 +183,7 @@ pub(crate) struct JobState {
     pub(crate) signals_at_start: Vec<(Signal, KillReason)>,
     pub(crate) health: Option<HealthState>,
     /// The desired state of its service, as the catalog was last told.
-    pub(crate) wanted: Wanted,
+    pub(crate) desired: DesiredService,
     /// The timer of `when.timeout` (W5).
     pub(crate) start_timeout: Option<TimerId>,
 }
@@ -232,7 +232,7 @@ impl JobState {
             failure: None,
             signals_at_start: Vec::new(),
             health: job.health.as_ref().map(HealthState::new),
-            wanted: Wanted::Absent,
+            desired: DesiredService::Absent,
             start_timeout: None,
         }
     }

@@ -1,4 +1,4 @@
-//! The conversation with the catalog (D5, D7, H6), in virtual time.
+//! D5, D7, H6: the reconciler, watch queries and connectivity, in virtual time.
 
 use std::time::Duration;
 
@@ -8,11 +8,11 @@ use containerpilot_core::catalog::follow::{self, Follow, Query, QuerySlots};
 use containerpilot_core::catalog::reconcile::{
     Action, CatalogRequest, IN_DOUBT, Outcome, Reconciler, Settings,
 };
-use containerpilot_core::effect::Wanted;
+use containerpilot_core::effect::DesiredService;
 use containerpilot_core::plan::Status;
 
-const PASSING: Wanted = Wanted::Present(Status::Passing);
-const CRITICAL: Wanted = Wanted::Present(Status::Critical);
+const PASSING: DesiredService = DesiredService::Present(Status::Passing);
+const CRITICAL: DesiredService = DesiredService::Present(Status::Critical);
 const SETTINGS: Settings =
     Settings { ttl: Duration::from_secs(15), pace: Duration::from_secs(5), drops_critical: false };
 
@@ -20,13 +20,13 @@ fn at(milliseconds: u64) -> Time {
     Time::from_nanos(milliseconds * 1_000_000)
 }
 
-/// A service and the time.
-struct Talk {
+/// A reconciler and the time.
+struct Machine {
     service: Reconciler,
     now: Time,
 }
 
-impl Talk {
+impl Machine {
     fn new() -> Self {
         Self::with(SETTINGS)
     }
@@ -35,27 +35,27 @@ impl Talk {
         Self { service: Reconciler::new(settings, 7), now: Time::ZERO }
     }
 
-    /// One that is registered and passing.
+    /// A service that is registered and passing.
     fn passing() -> Self {
-        let mut talk = Self::new();
-        talk.want(PASSING);
-        talk.asks(CatalogRequest::Register(Status::Passing), Outcome::Done);
-        talk.asks(CatalogRequest::Update(Status::Passing), Outcome::Done);
-        talk.rests();
-        talk
+        let mut machine = Self::new();
+        machine.want(PASSING);
+        machine.asks(CatalogRequest::Register(Status::Passing), Outcome::Done);
+        machine.asks(CatalogRequest::Update(Status::Passing), Outcome::Done);
+        machine.rests();
+        machine
     }
 
-    fn want(&mut self, wanted: Wanted) {
-        self.service.want(self.now, wanted);
+    fn want(&mut self, desired: DesiredService) {
+        self.service.want(self.now, desired);
     }
 
     fn asks(&mut self, request: CatalogRequest, outcome: Outcome) {
         assert_eq!(self.service.next(self.now), Action::Send(request));
-        assert_eq!(self.service.next(self.now), Action::Wait(None), "never two at a time");
+        assert_eq!(self.service.next(self.now), Action::Wait(None), "one request at a time");
         self.service.done(self.now, outcome);
     }
 
-    /// Waits for the next moment at which there may be something to do.
+    /// Waits until the next request may be needed.
     fn waits(&mut self) -> Duration {
         let Action::Wait(Some(until)) = self.service.next(self.now) else {
             panic!("there is something to do, or there will never be");
@@ -73,67 +73,67 @@ impl Talk {
 }
 
 #[test]
-fn d5_a_service_is_registered_and_its_status_told() {
-    Talk::passing();
+fn d5_a_service_is_registered_and_its_status_sent() {
+    Machine::passing();
 }
 
 #[test]
-fn h6_a_pass_is_a_heartbeat_and_a_fail_is_told_at_once() {
-    let mut talk = Talk::passing();
-    talk.service.beat();
-    talk.asks(CatalogRequest::Update(Status::Passing), Outcome::Done);
-    talk.rests();
-    talk.want(CRITICAL);
-    talk.asks(CatalogRequest::Update(Status::Critical), Outcome::Done);
+fn h6_a_pass_is_a_heartbeat_and_a_failure_is_sent_at_once() {
+    let mut machine = Machine::passing();
+    machine.service.beat();
+    machine.asks(CatalogRequest::Update(Status::Passing), Outcome::Done);
+    machine.rests();
+    machine.want(CRITICAL);
+    machine.asks(CatalogRequest::Update(Status::Critical), Outcome::Done);
 }
 
 #[test]
-fn h6_a_fail_does_not_wait_for_the_delay_of_a_failed_heartbeat() {
-    let mut talk = Talk::passing();
+fn h6_a_failure_does_not_wait_for_the_retry_delay_of_a_heartbeat() {
+    let mut machine = Machine::passing();
     for _ in 0..8 {
-        talk.service.beat();
-        talk.asks(CatalogRequest::Update(Status::Passing), Outcome::Failed);
-        talk.waits();
+        machine.service.beat();
+        machine.asks(CatalogRequest::Update(Status::Passing), Outcome::Failed);
+        machine.waits();
     }
-    talk.service.beat();
-    talk.asks(CatalogRequest::Update(Status::Passing), Outcome::Failed);
-    assert!(matches!(talk.service.next(talk.now), Action::Wait(Some(_))));
-    talk.want(CRITICAL);
-    talk.asks(CatalogRequest::Update(Status::Critical), Outcome::Done);
+    machine.service.beat();
+    machine.asks(CatalogRequest::Update(Status::Passing), Outcome::Failed);
+    assert!(matches!(machine.service.next(machine.now), Action::Wait(Some(_))));
+    machine.want(CRITICAL);
+    machine.asks(CatalogRequest::Update(Status::Critical), Outcome::Done);
 }
 
 #[test]
-fn h6_a_fail_that_comes_during_a_request_is_told_after_it() {
-    let mut talk = Talk::passing();
-    talk.service.beat();
-    assert_eq!(talk.service.next(talk.now), Action::Send(CatalogRequest::Update(Status::Passing)));
-    talk.want(CRITICAL);
-    assert_eq!(talk.service.next(talk.now), Action::Wait(None));
-    talk.service.done(talk.now, Outcome::Done);
-    talk.asks(CatalogRequest::Update(Status::Critical), Outcome::Done);
+fn h6_a_failure_during_a_request_is_sent_after_it() {
+    let mut machine = Machine::passing();
+    machine.service.beat();
+    assert_eq!(machine.service.next(machine.now), Action::Send(CatalogRequest::Update(Status::Passing)));
+    machine.want(CRITICAL);
+    assert_eq!(machine.service.next(machine.now), Action::Wait(None));
+    machine.service.done(machine.now, Outcome::Done);
+    machine.asks(CatalogRequest::Update(Status::Critical), Outcome::Done);
 }
 
 #[test]
-fn d5_a_service_that_consul_forgot_is_registered_again() {
-    let mut talk = Talk::passing();
-    talk.service.beat();
-    talk.asks(CatalogRequest::Update(Status::Passing), Outcome::Forgotten);
-    talk.asks(CatalogRequest::Register(Status::Passing), Outcome::Done);
-    talk.asks(CatalogRequest::Update(Status::Passing), Outcome::Done);
-    talk.rests();
+fn d5_a_forgotten_service_is_registered_again() {
+    let mut machine = Machine::passing();
+    machine.service.beat();
+    machine.asks(CatalogRequest::Update(Status::Passing), Outcome::Forgotten);
+    machine.asks(CatalogRequest::Register(Status::Passing), Outcome::Done);
+    machine.asks(CatalogRequest::Update(Status::Passing), Outcome::Done);
+    machine.rests();
 }
 
 #[test]
-fn d5_a_critical_service_that_was_forgotten_is_missed_too_unless_consul_drops_it_on_demand() {
-    let mut talk = Talk::passing();
-    talk.want(CRITICAL);
-    talk.asks(CatalogRequest::Update(Status::Critical), Outcome::Done);
-    assert!(talk.waits() <= SETTINGS.pace);
-    talk.asks(CatalogRequest::Update(Status::Critical), Outcome::Forgotten);
-    talk.asks(CatalogRequest::Register(Status::Critical), Outcome::Done);
-    talk.asks(CatalogRequest::Update(Status::Critical), Outcome::Done);
+fn d5_a_forgotten_critical_service_is_registered_again_unless_consul_drops_it() {
+    let mut machine = Machine::passing();
+    machine.want(CRITICAL);
+    machine.asks(CatalogRequest::Update(Status::Critical), Outcome::Done);
+    assert!(machine.waits() <= SETTINGS.pace);
+    machine.asks(CatalogRequest::Update(Status::Critical), Outcome::Forgotten);
+    machine.asks(CatalogRequest::Register(Status::Critical), Outcome::Done);
+    machine.asks(CatalogRequest::Update(Status::Critical), Outcome::Done);
 
-    let mut dropped = Talk::with(Settings { drops_critical: true, ..SETTINGS });
+    let mut dropped = Machine::with(Settings { drops_critical: true, ..SETTINGS });
     dropped.want(CRITICAL);
     dropped.asks(CatalogRequest::Register(Status::Critical), Outcome::Done);
     dropped.asks(CatalogRequest::Update(Status::Critical), Outcome::Done);
@@ -141,26 +141,26 @@ fn d5_a_critical_service_that_was_forgotten_is_missed_too_unless_consul_drops_it
 }
 
 #[test]
-fn d5_one_that_takes_a_service_and_forgets_it_at_once_is_not_asked_in_a_loop() {
-    let mut talk = Talk::new();
-    talk.want(PASSING);
+fn d5_a_catalog_that_forgets_at_once_is_not_asked_without_delay() {
+    let mut machine = Machine::new();
+    machine.want(PASSING);
     let mut waited = Duration::ZERO;
     for _ in 0..10 {
-        talk.asks(CatalogRequest::Register(Status::Passing), Outcome::Done);
-        talk.asks(CatalogRequest::Update(Status::Passing), Outcome::Forgotten);
-        waited += talk.waits();
+        machine.asks(CatalogRequest::Register(Status::Passing), Outcome::Done);
+        machine.asks(CatalogRequest::Update(Status::Passing), Outcome::Forgotten);
+        waited += machine.waits();
     }
     assert!(waited > Duration::from_secs(1), "{waited:?}");
 }
 
 #[test]
-fn d5_retries_back_off_with_jitter_but_never_beyond_the_pace_of_heartbeats() {
+fn d5_retries_back_off_with_jitter_up_to_the_heartbeat_interval() {
     let delays = |seed: u64| {
-        let mut talk = Talk { service: Reconciler::new(SETTINGS, seed), now: Time::ZERO };
-        talk.want(PASSING);
+        let mut machine = Machine { service: Reconciler::new(SETTINGS, seed), now: Time::ZERO };
+        machine.want(PASSING);
         let delay = |_| {
-            talk.asks(CatalogRequest::Register(Status::Passing), Outcome::Failed);
-            talk.waits()
+            machine.asks(CatalogRequest::Register(Status::Passing), Outcome::Failed);
+            machine.waits()
         };
         (0..12).map(delay).collect::<Vec<_>>()
     };
@@ -174,7 +174,7 @@ fn d5_retries_back_off_with_jitter_but_never_beyond_the_pace_of_heartbeats() {
 }
 
 #[test]
-fn d5_a_request_leaves_time_for_another_within_the_ttl() {
+fn d5_a_request_times_out_early_enough_to_retry_within_the_ttl() {
     for (ttl, most) in [(1, 500), (3, 1_000), (15, 5_000), (3_600, 5_000)] {
         let settings = Settings { ttl: Duration::from_secs(ttl), ..SETTINGS };
         assert_eq!(Reconciler::new(settings, 0).deadline(), Duration::from_millis(most));
@@ -182,113 +182,113 @@ fn d5_a_request_leaves_time_for_another_within_the_ttl() {
 }
 
 #[test]
-fn s2_that_a_service_is_out_is_said_once() {
-    let mut talk = Talk::passing();
-    assert!(!talk.service.take_deregistered());
-    talk.want(Wanted::Absent);
-    assert!(!talk.service.take_deregistered());
-    talk.asks(CatalogRequest::Deregister, Outcome::Done);
-    assert!(talk.service.take_deregistered());
-    assert!(!talk.service.take_deregistered());
-    talk.rests();
-    talk.want(Wanted::Absent);
-    assert!(talk.service.take_deregistered(), "and again at once to whoever asks again");
+fn s2_a_deregistration_is_reported_once() {
+    let mut machine = Machine::passing();
+    assert!(!machine.service.take_deregistered());
+    machine.want(DesiredService::Absent);
+    assert!(!machine.service.take_deregistered());
+    machine.asks(CatalogRequest::Deregister, Outcome::Done);
+    assert!(machine.service.take_deregistered());
+    assert!(!machine.service.take_deregistered());
+    machine.rests();
+    machine.want(DesiredService::Absent);
+    assert!(machine.service.take_deregistered(), "and again when it is requested again");
 }
 
 #[test]
-fn s2_nobody_waits_for_a_catalog_that_does_not_let_go_but_it_is_tried_again() {
-    let mut talk = Talk::passing();
-    talk.want(Wanted::Absent);
-    talk.asks(CatalogRequest::Deregister, Outcome::Failed);
-    assert!(talk.service.take_deregistered());
-    talk.waits();
-    talk.asks(CatalogRequest::Deregister, Outcome::Forgotten);
-    assert!(!talk.service.take_deregistered());
-    talk.rests();
+fn s2_a_failed_deregistration_is_reported_and_retried() {
+    let mut machine = Machine::passing();
+    machine.want(DesiredService::Absent);
+    machine.asks(CatalogRequest::Deregister, Outcome::Failed);
+    assert!(machine.service.take_deregistered());
+    machine.waits();
+    machine.asks(CatalogRequest::Deregister, Outcome::Forgotten);
+    assert!(!machine.service.take_deregistered());
+    machine.rests();
 }
 
 #[test]
-fn s2_whoever_is_wanted_again_is_not_told_to_be_out() {
-    let mut talk = Talk::passing();
-    talk.want(Wanted::Absent);
-    assert_eq!(talk.service.next(talk.now), Action::Send(CatalogRequest::Deregister));
-    talk.want(PASSING);
-    talk.service.done(talk.now, Outcome::Done);
-    assert!(!talk.service.take_deregistered());
-    talk.asks(CatalogRequest::Register(Status::Passing), Outcome::Done);
+fn s2_a_service_desired_again_is_not_reported_as_deregistered() {
+    let mut machine = Machine::passing();
+    machine.want(DesiredService::Absent);
+    assert_eq!(machine.service.next(machine.now), Action::Send(CatalogRequest::Deregister));
+    machine.want(PASSING);
+    machine.service.done(machine.now, Outcome::Done);
+    assert!(!machine.service.take_deregistered());
+    machine.asks(CatalogRequest::Register(Status::Passing), Outcome::Done);
 }
 
 #[test]
-fn d5_a_service_that_was_never_taken_need_not_be_taken_out() {
-    let mut talk = Talk::new();
-    talk.want(PASSING);
-    talk.asks(CatalogRequest::Register(Status::Passing), Outcome::Failed);
-    talk.want(Wanted::Absent);
-    assert!(talk.service.take_deregistered());
-    talk.rests();
+fn d5_a_service_that_was_refused_needs_no_deregistration() {
+    let mut machine = Machine::new();
+    machine.want(PASSING);
+    machine.asks(CatalogRequest::Register(Status::Passing), Outcome::Failed);
+    machine.want(DesiredService::Absent);
+    assert!(machine.service.take_deregistered());
+    machine.rests();
 }
 
 #[test]
-fn d5_a_registration_without_an_answer_is_undone_and_looked_after_once_more() {
-    let mut talk = Talk::new();
-    talk.want(PASSING);
-    talk.asks(CatalogRequest::Register(Status::Passing), Outcome::Unknown);
-    talk.want(Wanted::Absent);
-    talk.asks(CatalogRequest::Deregister, Outcome::Done);
-    assert!(talk.service.take_deregistered());
+fn d5_an_unanswered_registration_is_undone_and_checked_again_later() {
+    let mut machine = Machine::new();
+    machine.want(PASSING);
+    machine.asks(CatalogRequest::Register(Status::Passing), Outcome::Unknown);
+    machine.want(DesiredService::Absent);
+    machine.asks(CatalogRequest::Deregister, Outcome::Done);
+    assert!(machine.service.take_deregistered());
     // The registration may have been carried out after that.
-    assert!(talk.waits() <= IN_DOUBT);
-    talk.asks(CatalogRequest::Deregister, Outcome::Done);
-    talk.rests();
+    assert!(machine.waits() <= IN_DOUBT);
+    machine.asks(CatalogRequest::Deregister, Outcome::Done);
+    machine.rests();
 }
 
 #[test]
 fn d5_a_changed_definition_is_registered() {
-    let mut talk = Talk::passing();
-    talk.service.redefine(SETTINGS);
-    talk.asks(CatalogRequest::Register(Status::Passing), Outcome::Done);
-    talk.asks(CatalogRequest::Update(Status::Passing), Outcome::Done);
-    talk.service.beat();
+    let mut machine = Machine::passing();
+    machine.service.redefine(SETTINGS);
+    machine.asks(CatalogRequest::Register(Status::Passing), Outcome::Done);
+    machine.asks(CatalogRequest::Update(Status::Passing), Outcome::Done);
+    machine.service.beat();
     for outcome in [Outcome::Done, Outcome::Failed] {
-        talk.service.beat();
-        assert_eq!(talk.service.next(talk.now), Action::Send(CatalogRequest::Update(Status::Passing)));
-        talk.service.redefine(SETTINGS);
-        talk.service.done(talk.now, outcome);
+        machine.service.beat();
+        assert_eq!(machine.service.next(machine.now), Action::Send(CatalogRequest::Update(Status::Passing)));
+        machine.service.redefine(SETTINGS);
+        machine.service.done(machine.now, outcome);
         if outcome == Outcome::Failed {
-            talk.waits();
+            machine.waits();
         }
-        talk.asks(CatalogRequest::Register(Status::Passing), Outcome::Done);
-        talk.asks(CatalogRequest::Update(Status::Passing), Outcome::Done);
+        machine.asks(CatalogRequest::Register(Status::Passing), Outcome::Done);
+        machine.asks(CatalogRequest::Update(Status::Passing), Outcome::Done);
     }
 }
 
 #[test]
-fn s6_whoever_leaves_takes_the_service_out_but_does_not_try_for_ever() {
-    let mut talk = Talk::passing();
-    talk.service.leave(talk.now);
-    talk.asks(CatalogRequest::Deregister, Outcome::Done);
-    assert_eq!(talk.service.next(talk.now), Action::Finished);
+fn s6_the_supervisor_deregisters_with_a_bounded_number_of_attempts() {
+    let mut machine = Machine::passing();
+    machine.service.leave(machine.now);
+    machine.asks(CatalogRequest::Deregister, Outcome::Done);
+    assert_eq!(machine.service.next(machine.now), Action::Finished);
 
-    let mut refused = Talk::passing();
+    let mut refused = Machine::passing();
     refused.service.leave(refused.now);
     refused.asks(CatalogRequest::Deregister, Outcome::Failed);
     refused.waits();
     refused.asks(CatalogRequest::Deregister, Outcome::Unknown);
     assert_eq!(refused.service.next(refused.now), Action::Finished);
 
-    let mut never = Talk::new();
+    let mut never = Machine::new();
     never.service.leave(never.now);
     assert_eq!(never.service.next(never.now), Action::Finished);
 }
 
 #[test]
-fn d5_the_log_hears_of_changes_and_not_of_tries() {
+fn d5_connectivity_reports_changes_and_not_attempts() {
     let mut contact = Contact::default();
     assert_eq!(contact.heard("web", RequestResult::Answered), [None, None]);
     assert_eq!(contact.heard("web", RequestResult::Unavailable), [Some(ContactChange::Unavailable), None]);
     assert_eq!(contact.heard("web", RequestResult::Unavailable), [None, None]);
     assert_eq!(contact.heard("db", RequestResult::Unavailable), [None, None]);
-    // Not as long as it is away for one of them.
+    // Unavailable as long as it is for one client.
     assert_eq!(contact.heard("web", RequestResult::Answered), [None, None]);
     assert_eq!(contact.heard("db", RequestResult::Answered), [Some(ContactChange::Available), None]);
     assert_eq!(contact.heard("web", RequestResult::Refused), [None, Some(ContactChange::Refused)]);
@@ -297,7 +297,7 @@ fn d5_the_log_hears_of_changes_and_not_of_tries() {
     assert_eq!(contact.heard("web", RequestResult::Refused), [Some(ContactChange::Available), None]);
     assert_eq!(contact.heard("web", RequestResult::Answered), [None, Some(ContactChange::Accepted)]);
     assert_eq!(contact.heard("web", RequestResult::Unavailable), [Some(ContactChange::Unavailable), None]);
-    // Whoever leaves without having been answered has not found it back.
+    // A client that is removed without an answer does not make it available.
     contact.forget(&"web");
     assert_eq!(contact.heard("db", RequestResult::Unavailable), [None, None]);
     assert_eq!(contact.heard("db", RequestResult::Answered), [Some(ContactChange::Available), None]);
@@ -314,13 +314,13 @@ fn query(follow: &mut Follow, now: Time, slots: QuerySlots) -> Query {
 }
 
 #[test]
-fn d7_the_first_question_is_answered_at_once_and_the_others_wait_for_a_change() {
+fn d7_the_first_query_does_not_block_and_later_ones_do() {
     let mut follow = Follow::new(INTERVAL, 1);
     assert_eq!(query(&mut follow, at(0), ALONE).index, None);
     follow.answered(at(5), 42);
     let second = query(&mut follow, at(5), ALONE);
     assert_eq!(second.index, Some(42));
-    // Consul may add a sixteenth: the next look is not later than the interval.
+    // Consul may add a sixteenth: the next query is not later than the interval.
     assert!(second.wait + second.wait / 16 <= INTERVAL, "{:?}", second.wait);
     assert!(second.wait >= INTERVAL * 3 / 4, "{:?}", second.wait);
     follow.answered(at(9_000), 42);
@@ -328,7 +328,7 @@ fn d7_the_first_question_is_answered_at_once_and_the_others_wait_for_a_change() 
 }
 
 #[test]
-fn d7_an_index_that_goes_backwards_is_forgotten_and_one_of_zero_counts_as_one() {
+fn d7_an_index_that_goes_backwards_is_reset_and_zero_counts_as_one() {
     let mut follow = Follow::new(INTERVAL, 1);
     follow.answered(at(0), 42);
     follow.answered(at(1_000), 41);
@@ -349,7 +349,7 @@ fn d7_quick_answers_are_rate_limited_and_rare_ones_are_not() {
             follow::NextQuery::Wait(until) => now = until,
             follow::NextQuery::Send(_) => {
                 asked += 1;
-                // An answer in no time, as from something that does not block at all.
+                // An immediate answer, as from a server that does not block.
                 follow.answered(now, asked);
             }
         }
@@ -363,7 +363,7 @@ fn d7_quick_answers_are_rate_limited_and_rare_ones_are_not() {
 }
 
 #[test]
-fn d7_the_interval_is_the_pace_of_retries() {
+fn d7_the_interval_bounds_the_retry_delay() {
     let mut follow = Follow::new(INTERVAL, 1);
     follow.answered(at(0), 42);
     let mut now = at(0);
@@ -377,13 +377,13 @@ fn d7_the_interval_is_the_pace_of_retries() {
     assert!(delays[0] <= Duration::from_millis(100), "{delays:?}");
     assert!(delays.iter().all(|delay| *delay <= INTERVAL), "{delays:?}");
     assert!(delays[11] >= INTERVAL / 2, "{delays:?}");
-    assert_eq!(query(&mut follow, now, ALONE).index, None, "whoever comes back may have begun anew");
+    assert_eq!(query(&mut follow, now, ALONE).index, None, "a restarted catalog may not know the index");
     follow.answered(now, 3);
     assert_eq!(query(&mut follow, now, ALONE).index, Some(3));
 }
 
 #[test]
-fn d7_where_there_is_not_room_for_all_each_holds_its_place_for_its_share() {
+fn d7_with_more_watches_than_slots_each_query_waits_for_its_share() {
     let mut follow = Follow::new(INTERVAL, 1);
     let wait = query(&mut follow, at(0), QuerySlots { slots: 100, watches: 1_000 }).wait;
     assert!(wait <= INTERVAL / 10 && wait >= INTERVAL / 15, "{wait:?}");

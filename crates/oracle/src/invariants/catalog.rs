@@ -1,21 +1,21 @@
-//! D4, D8, H6: the wanted catalog status.
+//! D4, D8, H6: the desired catalog status.
 
-use containerpilot_core::effect::Wanted;
+use containerpilot_core::effect::DesiredService;
 use containerpilot_core::plan::Status;
 use containerpilot_core::{JobStatus, Phase, State, StopStage};
 
 use super::{Check, Oracle};
 
 impl Oracle<'_> {
-    pub(super) fn see_advertise(&mut self, job: usize, wanted: Wanted) -> Check {
+    pub(super) fn see_advertise(&mut self, job: usize, desired: DesiredService) -> Check {
         let Some(service) = &self.plan.jobs[job].service else {
             return self.job_violation("D3", job, "it has no service");
         };
-        let before = std::mem::replace(&mut self.jobs[job].wanted, wanted);
-        if before == wanted {
+        let before = std::mem::replace(&mut self.jobs[job].desired, desired);
+        if before == desired {
             return self.job_violation("D5", job, "the same status is sent twice");
         }
-        let Wanted::Present(status) = wanted else { return Ok(()) };
+        let DesiredService::Present(status) = desired else { return Ok(()) };
         if self.maintenance {
             return self.job_violation("D8", job, "it is registered in maintenance mode");
         }
@@ -24,7 +24,7 @@ impl Oracle<'_> {
         if left && !self.seen[job].is_new {
             return self.job_violation("S2", job, "it is registered again after it has left the catalog");
         }
-        let begins = before == Wanted::Absent;
+        let begins = before == DesiredService::Absent;
         let initial = begins && service.initial_status == Some(status);
         let healthy = self.seen[job].healthy > 0;
         let allowed = match status {
@@ -46,8 +46,8 @@ impl Oracle<'_> {
     }
 
     pub(super) fn see_heartbeat(&mut self, job: usize) -> Check {
-        let passing = Wanted::Present(Status::Passing);
-        if self.jobs[job].wanted != passing {
+        let passing = DesiredService::Present(Status::Passing);
+        if self.jobs[job].desired != passing {
             return self.job_violation("H6", job, "a heartbeat of a service that is not passing");
         }
         let pace = self.plan.jobs[job].health.as_ref().and_then(|health| health.heartbeat);
@@ -62,26 +62,26 @@ impl Oracle<'_> {
     }
 
     pub(super) fn check_catalog(&self, job: usize, status: &JobStatus, phase: Phase) -> Check {
-        if status.wanted != self.jobs[job].wanted {
-            return self.job_violation("D5", job, "the wanted status was not sent");
+        if status.desired != self.jobs[job].desired {
+            return self.job_violation("D5", job, "the desired status was not sent");
         }
         let Some(service) = &self.plan.jobs[job].service else { return Ok(()) };
         let left = status.stop_stage > Some(StopStage::Hooks) || status.state == State::Complete;
-        if status.wanted != Wanted::Absent && (left || self.maintenance || phase == Phase::Exited) {
+        if status.desired != DesiredService::Absent && (left || self.maintenance || phase == Phase::Exited) {
             return self.job_violation(if left { "S2" } else { "D8" }, job, "it is still in the catalog");
         }
         if left || self.maintenance {
             return Ok(());
         }
         let running = status.state == State::Running;
-        match (status.healthy, status.wanted) {
-            (Some(true), Wanted::Present(Status::Passing)) => Ok(()),
+        match (status.healthy, status.desired) {
+            (Some(true), DesiredService::Present(Status::Passing)) => Ok(()),
             (Some(true), _) => self.job_violation("H6", job, "it is healthy, but not passing in the catalog"),
-            (Some(false), Wanted::Absent | Wanted::Present(Status::Critical)) => Ok(()),
+            (Some(false), DesiredService::Absent | DesiredService::Present(Status::Critical)) => Ok(()),
             (Some(false), _) => {
                 self.job_violation("H6", job, "it is unhealthy, but not critical in the catalog")
             }
-            (None, Wanted::Absent)
+            (None, DesiredService::Absent)
                 if running && service.initial_status.is_some() && self.jobs[job].active =>
             {
                 self.job_violation("D4", job, "it is not registered with its initial status")

@@ -4,7 +4,7 @@ use containerpilot_core::effect::Effect;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::input::Input;
 use containerpilot_core::plan::EventPattern;
-use containerpilot_core::request::{Answer, Command};
+use containerpilot_core::request::{Reply, Request};
 use containerpilot_core::{JobStatus, Phase, State, StopReason};
 
 use super::waiting::does_work;
@@ -85,20 +85,20 @@ impl Oracle<'_> {
         if phase != Phase::Starting && !self.open_requests.is_empty() {
             return Err(self.violation("X1", "a request has no answer"));
         }
-        let Input::Command { id, command } = input else { return Ok(()) };
+        let Input::Request { id, request: command } = input else { return Ok(()) };
         let answer = effects.iter().find_map(|effect| match effect {
-            Effect::Reply { id: answered, answer } if answered == id => Some(answer),
+            Effect::Reply { id: answered, reply: answer } if answered == id => Some(answer),
             _ => None,
         });
-        let Some(Answer::Done(_)) = answer else { return Ok(()) };
-        let (Command::Start(job) | Command::Restart(job) | Command::Stop(job)) = command else {
+        let Some(Reply::Done(_)) = answer else { return Ok(()) };
+        let (Request::Start(job) | Request::Restart(job) | Request::Stop(job)) = command else {
             return Ok(());
         };
         // A reload may have moved or removed the job.
         let Some(job) = self.place_now(job.index()) else { return Ok(()) };
         let (planned, status) = (&self.plan.jobs[job], &after[job]);
         match command {
-            Command::Start(_) | Command::Restart(_) if phase == Phase::Running => {
+            Request::Start(_) | Request::Restart(_) if phase == Phase::Running => {
                 let runs = status.run.is_some() || status.state == State::Running;
                 let will = Self::will_start_again(status) && status.state != State::Complete;
                 let empty = planned.exec.is_none() && planned.health.is_none();
@@ -108,7 +108,7 @@ impl Oracle<'_> {
                     return self.job_violation("X2", job, "it was started by hand, and does not start");
                 }
             }
-            Command::Stop(_)
+            Request::Stop(_)
                 if phase == Phase::Running && status.stop_reason.is_none() && !self.seen[job].reloaded =>
             {
                 return self.job_violation("X2", job, "it was stopped by hand, and does not stop");

@@ -123,7 +123,8 @@ impl Oracle<'_> {
                 (model.has_begun, model.begun) = (true, self.now);
                 model.triggered = model.triggered.or(Some(generations));
             }
-            let resumed = maintenance_is_over && status.stop_stage == None && status.state == State::Running;
+            let resumed =
+                maintenance_is_over && status.stop_stage.is_none() && status.state == State::Running;
             let may = status.state == State::Running
                 && status.stop_stage <= Some(StopStage::Hooks)
                 && !self.maintenance;
@@ -263,7 +264,7 @@ impl Oracle<'_> {
             && may_restart
             && health.on_unhealthy == OnUnhealthy::Restart
             && phase == Phase::Running
-            && status.stop_stage == None
+            && status.stop_stage.is_none()
             && !asked
         {
             return self.job_violation("H8", job, "it is unhealthy, and is not restarted");

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use containerpilot_core::Time;
-use containerpilot_core::effect::Wanted;
+use containerpilot_core::effect::DesiredService;
 use containerpilot_core::ids::{CheckRunId, RunId};
 use containerpilot_core::plan::{Job, Trigger};
 
@@ -94,7 +94,7 @@ pub(super) struct JobModel {
     /// Whether it is being checked.
     pub(super) active: bool,
     pub(super) health_state: Option<bool>,
-    pub(super) wanted: Wanted,
+    pub(super) desired: DesiredService,
     pub(super) last_heartbeat: Time,
     pub(super) checks: Vec<CheckModel>,
 }
@@ -174,7 +174,7 @@ impl JobModel {
             has_begun: false,
             active: false,
             health_state: None,
-            wanted: Wanted::Absent,
+            desired: DesiredService::Absent,
             last_heartbeat: Time::ZERO,
             checks: job.health.iter().flat_map(|health| &health.checks).map(|_| check.clone()).collect(),
         }
@@ -183,7 +183,7 @@ impl JobModel {
     /// The next generation of the job. It keeps only the wanted catalog status and the checks that have not ended.
     pub(super) fn next_generation(&self, job: &Job, now: Time, serial: u64) -> Self {
         let mut new = Self::new(job);
-        (new.generation, new.created, new.wanted) = (self.generation + 1, now, self.wanted);
+        (new.generation, new.created, new.desired) = (self.generation + 1, now, self.desired);
         new.serial = serial;
         for (new, old) in new.checks.iter_mut().zip(&self.checks) {
             (new.running, new.canceled, new.began) = (old.running, old.canceled, old.began);

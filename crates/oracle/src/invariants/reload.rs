@@ -1,12 +1,12 @@
 //! R3, R4, C6: a reload stops what has changed, switches to the new plan in one instant, starts what is new, replays
 //! conditions that already hold to new jobs, and does not touch other jobs.
 
-use containerpilot_core::effect::Wanted;
+use containerpilot_core::effect::DesiredService;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::ids::{EventId, JobIx, WatchIx};
 use containerpilot_core::plan::diff::{Changes, Moves};
 use containerpilot_core::plan::{Job, Plan, Repeat, Role, Trigger, Watch};
-use containerpilot_core::request::{Answer, RequestId};
+use containerpilot_core::request::{Reply, RequestId};
 use containerpilot_core::{Core, JobStatus, Phase, State, StopReason, Time};
 
 use super::model::{JobModel, Seen};
@@ -293,9 +293,9 @@ impl Oracle<'_> {
     }
 
     /// R3: the answer to a reload says what it did.
-    pub(super) fn see_reload_answer(&mut self, id: RequestId, answer: &Answer, phase: Phase) -> Check {
+    pub(super) fn see_reload_answer(&mut self, id: RequestId, answer: &Reply, phase: Phase) -> Check {
         match answer {
-            Answer::Reloaded(changes) => {
+            Reply::Reloaded(changes) => {
                 let done = self.reloading.done.take().unwrap_or_else(|| {
                     let plan = &self.versions[self.reloading.version].plan;
                     self.changes(&self.same_jobs(plan), plan)
@@ -309,7 +309,7 @@ impl Oracle<'_> {
                 }
                 self.reloading.done = Some(done);
             }
-            Answer::Refused(_) if phase != Phase::Running => {}
+            Reply::Refused(_) if phase != Phase::Running => {}
             other => return Err(self.violation("R1", format!("{other:?} is not an answer to a reload"))),
         }
         self.reloading.requests.retain(|open| *open != id);
@@ -373,7 +373,7 @@ fn not_started(generation: u64) -> JobStatus {
         healthy: None,
         restarts: 0,
         last_exit: None,
-        wanted: Wanted::Absent,
+        desired: DesiredService::Absent,
         stop_reason: None,
     }
 }

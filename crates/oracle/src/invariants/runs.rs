@@ -144,7 +144,7 @@ impl Oracle<'_> {
         let planned = &plan.jobs[job];
         let stopping = self.jobs[job].stopping.is_some();
         // Before it began to stop, in the same step, it was right to replace it.
-        let was_up = self.previous[job].stop_stage == None;
+        let was_up = self.previous[job].stop_stage.is_none();
         let unhealthy = self.seen[job].unhealthy > 0
             && planned.health.as_ref().is_some_and(|health| health.on_unhealthy == OnUnhealthy::Restart);
         let (runs, from) = (self.jobs[job].runs - self.jobs[job].off_schedule, self.jobs[job].ticks_from);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use containerpilot_core::effect::Wanted;
+use containerpilot_core::effect::DesiredService;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::input::Input;
 use containerpilot_core::plan::{Job, OnCompletion, Role, Trigger};
@@ -203,7 +203,7 @@ impl Oracle<'_> {
         }
         let Some((stopping, _)) = self.jobs[job].stopping else { return Ok(()) };
         let (now, was) = (self.now, &self.previous[job]);
-        let in_catalog = was.wanted != Wanted::Absent;
+        let in_catalog = was.desired != DesiredService::Absent;
         let model = &mut self.jobs[job];
         model.left = true;
         // A registered job waits for the confirmation of its deregistration, or for the timeout.
@@ -246,7 +246,7 @@ impl Oracle<'_> {
         // In this step and because of the shutdown, not because it was stopped by hand before.
         let begins = planned.role == Role::Coprocess
             && phase == Phase::Stopping
-            && self.before[job].stop_stage == None
+            && self.before[job].stop_stage.is_none()
             && self.shutdown.is_some_and(|(_, shutdown)| stopping_event > shutdown);
         if begins && self.plan.jobs.iter().zip(&self.jobs).any(busy) {
             return self.job_violation("C6", job, "a coprocess is stopped while others still run");
@@ -306,6 +306,6 @@ impl Oracle<'_> {
 
 /// Whether a hook is waited for: until it is complete, or, if the job will start again, until it is idle.
 fn is_at_work(hook: &JobStatus, again: bool) -> bool {
-    let idle = hook.run.is_none() && hook.state != State::Delaying && hook.stop_stage == None;
+    let idle = hook.run.is_none() && hook.state != State::Delaying && hook.stop_stage.is_none();
     hook.state != State::Complete && !(again && idle)
 }

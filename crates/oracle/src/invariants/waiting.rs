@@ -37,7 +37,7 @@ impl Oracle<'_> {
     /// Whether a job can send an event, depending on whether it can start something.
     fn can_send(&self, job: usize, code: Code, status: &JobStatus, begins: bool) -> bool {
         let (planned, model) = (&self.plan.jobs[job], &self.jobs[job]);
-        let up = status.stop_stage == None;
+        let up = status.stop_stage.is_none();
         let active = up || status.run.is_some() || status.state == State::Running;
         let can = match code {
             Code::ExitSuccess | Code::ExitFailed => planned.exec.is_some() && active && begins,
@@ -58,7 +58,7 @@ impl Oracle<'_> {
         let waits = |job: usize| {
             // A job with a start timeout gives up by itself.
             let timed = self.plan.jobs[job].when.timeout.is_some() && self.jobs[job].runs == 0;
-            after[job].state == State::Waiting && after[job].stop_stage == None && !timed
+            after[job].state == State::Waiting && after[job].stop_stage.is_none() && !timed
         };
         let mut begins: Vec<bool> = (0..after.len()).map(|job| !waits(job)).collect();
         loop {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use containerpilot_core::ids::JobIx;
 use containerpilot_core::input::Instance;
 use containerpilot_core::plan::{Signal, Watch};
-use containerpilot_core::request::Command;
+use containerpilot_core::request::Request;
 
 use super::time;
 use crate::scenario::Action;
@@ -20,12 +20,12 @@ pub(super) fn commands(rng: &mut Rng, jobs: usize) -> Vec<(Duration, Action)> {
         let bound = if rng.percent(3) { jobs + 1 } else { jobs };
         let job = JobIx::at(rng.index(bound));
         let command = match rng.below(10) {
-            0..3 => Command::Start(job),
-            3..6 => Command::Stop(job),
-            6..9 => Command::Restart(job),
-            _ => Command::Signal(job, rng.pick(&[Signal::TERM, Signal::KILL, Signal(10)])),
+            0..3 => Request::Start(job),
+            3..6 => Request::Stop(job),
+            6..9 => Request::Restart(job),
+            _ => Request::Signal(job, rng.pick(&[Signal::TERM, Signal::KILL, Signal(10)])),
         };
-        (at, Action::Command(command))
+        (at, Action::Request(command))
     };
     (0..count).map(|_| one(rng)).collect()
 }
@@ -39,7 +39,7 @@ pub(super) fn actions(rng: &mut Rng, watches: &[Watch]) -> Vec<(Duration, Action
         let what = match rng.below(100) {
             0..30 => Action::Signal(rng.pick(&[Signal(1), Signal(12), Signal(12), Signal::USR1])),
             30..50 => Action::Signal(rng.pick(&[Signal(2), Signal::TERM])),
-            50..75 => Action::Command(Command::Maintenance(rng.percent(50))),
+            50..75 => Action::Request(Request::Maintenance(rng.percent(50))),
             75..95 if !watches.is_empty() => {
                 let count = rng.below(3);
                 let one =

@@ -40,7 +40,7 @@ pub(super) fn write(timeline: &mut String, now: Time, input: &str, effects: &[Ef
             status.run.map(|run| run.0),
             status.healthy,
             status.restarts,
-            status.wanted
+            status.desired
         );
     }
 }

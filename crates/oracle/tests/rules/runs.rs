@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use containerpilot_core::effect::{Effect, Wanted};
+use containerpilot_core::effect::{Effect, DesiredService};
 use containerpilot_core::event::{Code, Source, UserSignal};
 use containerpilot_core::ids::{JobIx, RunId, WatchIx};
 use containerpilot_core::input::{ExitStatus, Input, Instance};
 use containerpilot_core::plan::{
     EventPattern, OnUnhealthy, Plan, Probe, Repeat, Restarts, Signal, Status, Trigger, Watch,
 };
-use containerpilot_core::request::{Command as ControlCommand, RequestId};
+use containerpilot_core::request::{Request, RequestId};
 use containerpilot_oracle::random::{consul, plain_job, plain_plan, service};
 use containerpilot_simulation::world::pid_of;
 
@@ -100,7 +100,7 @@ fn d8_maintenance_before_the_startup_keeps_services_out_of_the_catalog() {
     assert_eq!(core.count(Code::EnterMaintenance), 1);
     assert!(core.started(1).is_empty());
     let effects = core.at(2, maintenance(false));
-    let present = Effect::Advertise { job: JobIx(0), wanted: Wanted::Present(Status::Passing) };
+    let present = Effect::Advertise { job: JobIx(0), desired: DesiredService::Present(Status::Passing) };
     assert!(effects.contains(&present));
 }
 
@@ -212,7 +212,7 @@ fn w4_x2_a_tick_during_a_manual_run_follows_that_run() {
     core.at(0, Input::Ready);
     core.started(1);
     core.exited(10, 1, 0);
-    let start = Input::Command { id: RequestId(1), command: ControlCommand::Start(JobIx(0)) };
+    let start = Input::Request { id: RequestId(1), request: Request::Start(JobIx(0)) };
     assert_eq!(spawned(&core.at(20, start)), 1);
     core.started(2);
     assert_eq!(killed(&core.at(100, Input::Tick)), [9]);
@@ -227,7 +227,7 @@ fn d8_h7_maintenance_does_not_suppress_unhealthy_of_a_stopping_job() {
     core.at(0, Input::Ready);
     core.started(1);
     core.checked(10, 1, true);
-    core.at(20, Input::Command { id: RequestId(1), command: ControlCommand::Stop(JobIx(0)) });
+    core.at(20, Input::Request { id: RequestId(1), request: Request::Stop(JobIx(0)) });
     core.at(30, maintenance(true));
     core.exited(40, 1, 0);
     assert_eq!(core.count(Code::Unhealthy), 1);

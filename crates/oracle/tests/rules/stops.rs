@@ -7,7 +7,7 @@ use containerpilot_core::event::Code;
 use containerpilot_core::ids::{JobIx, RunId};
 use containerpilot_core::input::{ExitStatus, Input};
 use containerpilot_core::plan::{OnCompletion, OnUnhealthy, Plan, Repeat, Role, Signal, Status, Trigger};
-use containerpilot_core::request::Command as ControlCommand;
+use containerpilot_core::request::Request;
 use containerpilot_core::{Phase, State};
 use containerpilot_oracle::random::{plain_job, plain_plan, service};
 use containerpilot_simulation::world::pid_of;
@@ -170,7 +170,7 @@ fn r3_x2_a_manual_restart_waits_for_the_reload_that_restarts_the_job() {
     for run in 1..=3 {
         core.started(run);
     }
-    let (restart, reload) = (by_hand(ControlCommand::Restart(JobIx(1))), reload(&core, 2));
+    let (restart, reload) = (by_hand(Request::Restart(JobIx(1))), reload(&core, 2));
     core.at(10, restart);
     core.at(10, reload);
     assert_eq!(spawned(&core.exited(20, 1, 0)), 0, "it would be stopped again at once");
@@ -183,8 +183,8 @@ fn x2_an_empty_job_completes_in_one_step_each_time_it_is_started() {
     let mut empty = with_trigger("empty", Trigger::Never);
     empty.exec = None;
     let mut core = TestCore::new(vec![plain_job("a"), empty]);
-    core.at(0, by_hand(ControlCommand::Start(JobIx(1))));
-    core.at(0, by_hand(ControlCommand::Start(JobIx(1))));
+    core.at(0, by_hand(Request::Start(JobIx(1))));
+    core.at(0, by_hand(Request::Start(JobIx(1))));
     core.at(1, Input::Ready);
     assert_eq!((core.count(Code::Stopping), core.count(Code::Stopped)), (2, 2));
     assert_eq!((core.state(1), core.core.status(JobIx(1)).generation), (State::Complete, 1));

@@ -9,7 +9,7 @@ use containerpilot_core::input::{ExitStatus, Input};
 use containerpilot_core::plan::{
     Check, Command, EventPattern, Health, Job, OnUnhealthy, Plan, Probe, Repeat, Role, Signal, Trigger,
 };
-use containerpilot_core::request::{Answer, Command as ControlCommand, RequestId};
+use containerpilot_core::request::{Reply, Request, RequestId};
 use containerpilot_core::{Core, State, Time};
 use containerpilot_oracle::random::{plain_job, plain_plan};
 use containerpilot_simulation::world::pid_of;
@@ -109,11 +109,11 @@ pub(crate) fn exits(effects: &[Effect]) -> Option<u8> {
 }
 
 pub(crate) fn maintenance(on: bool) -> Input {
-    Input::Command { id: RequestId(1), command: ControlCommand::Maintenance(on) }
+    Input::Request { id: RequestId(1), request: Request::Maintenance(on) }
 }
 
-pub(crate) fn by_hand(command: ControlCommand) -> Input {
-    Input::Command { id: RequestId(1), command }
+pub(crate) fn by_hand(request: Request) -> Input {
+    Input::Request { id: RequestId(1), request }
 }
 
 pub(crate) fn coprocess(name: &str) -> Job {
@@ -124,19 +124,19 @@ pub(crate) fn coprocess(name: &str) -> Job {
 
 /// A reload to the same plan.
 pub(crate) fn reload(core: &TestCore, id: u64) -> Input {
-    let command = ControlCommand::Reload(Box::new(core.core.plan().clone()));
-    Input::Command { id: RequestId(id), command }
+    let command = Request::Reload(Box::new(core.core.plan().clone()));
+    Input::Request { id: RequestId(id), request: command }
 }
 
 /// How many reload requests were answered with success, and how many were refused.
 pub(crate) fn reload_answers(effects: &[Effect]) -> (usize, usize) {
     let count = |done: bool| {
-        let fits = |answer: &Answer| match answer {
-            Answer::Reloaded(_) => done,
-            Answer::Refused(_) => !done,
+        let fits = |answer: &Reply| match answer {
+            Reply::Reloaded(_) => done,
+            Reply::Refused(_) => !done,
             _ => false,
         };
-        effects.iter().filter(|effect| matches!(effect, Effect::Reply { answer, .. } if fits(answer))).count()
+        effects.iter().filter(|effect| matches!(effect, Effect::Reply { reply, .. } if fits(reply))).count()
     };
     (count(true), count(false))
 }

@@ -7,7 +7,7 @@ use containerpilot_core::event::Code;
 use containerpilot_core::ids::{CheckRunId, EventId, JobIx, RunId};
 use containerpilot_core::plan::{Level, Signal, Trigger};
 use containerpilot_core::state::journal::{Event as JournalEvent, Origin};
-use containerpilot_core::{Answer, Time};
+use containerpilot_core::{Reply, Time};
 
 use super::Runner;
 use crate::timeline::{Entry, JobHistory, Phase, View, What, exit_note};
@@ -159,13 +159,13 @@ impl Runner<'_> {
                 let name = entry.job.and_then(|job| plan.jobs.get(job.index())).map_or("", |job| &job.name);
                 self.write(name, What::Warning, None, entry.message.clone());
             }
-            Effect::Reply { answer, .. } => {
-                let told = match answer {
-                    Answer::Updated(true) => return,
-                    Answer::Updated(false) => "no change".to_owned(),
-                    Answer::Done(words) => words.clone(),
-                    Answer::Refused(why) => format!("refused: {why}"),
-                    Answer::Reloaded(changes) => {
+            Effect::Reply { reply, .. } => {
+                let told = match reply {
+                    Reply::Updated(true) => return,
+                    Reply::Updated(false) => "no change".to_owned(),
+                    Reply::Done(words) => words.clone(),
+                    Reply::Refused(why) => format!("refused: {why}"),
+                    Reply::Reloaded(changes) => {
                         let parts = [
                             ("kept", &changes.kept),
                             ("restarted", &changes.restarted),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use containerpilot_core::Time;
 use containerpilot_core::catalog::reconcile::{Action, CatalogRequest, Outcome, Reconciler, Settings};
-use containerpilot_core::effect::Wanted;
+use containerpilot_core::effect::DesiredService;
 use containerpilot_core::plan::Status;
 use containerpilot_core::rng::Rng;
 
@@ -45,7 +45,7 @@ pub struct FakeAgent {
     script: AgentScript,
     reconciler: Reconciler,
     entry: Option<Entry>,
-    wanted: Wanted,
+    wanted: DesiredService,
     now: Time,
     queue: BTreeMap<(Time, u64), Scheduled>,
     serial: u64,
@@ -78,7 +78,7 @@ impl FakeAgent {
             rng: Rng::from_seed(script.seed),
             script,
             entry: None,
-            wanted: Wanted::Absent,
+            wanted: DesiredService::Absent,
             now: Time::ZERO,
             queue: BTreeMap::new(),
             serial: 0,
@@ -127,7 +127,7 @@ impl FakeAgent {
 
     /// What the supervisor wants.
     #[must_use]
-    pub const fn wanted(&self) -> Wanted {
+    pub const fn wanted(&self) -> DesiredService {
         self.wanted
     }
 
@@ -217,13 +217,13 @@ impl FakeAgent {
     }
 
     /// The supervisor wants something from now on. Returns whether that is new.
-    pub fn want(&mut self, now: Time, wanted: Wanted) -> bool {
+    pub fn want(&mut self, now: Time, wanted: DesiredService) -> bool {
         self.now = self.now.max(now);
         self.record(|| format!("wanted: {wanted:?}"));
         self.disturb(self.now);
         let new = wanted != self.wanted;
         self.wanted = wanted;
-        self.withdrawn &= wanted == Wanted::Absent;
+        self.withdrawn &= wanted == DesiredService::Absent;
         self.reconciler.want(self.now, wanted);
         self.wake_at = Some(self.now);
         new
@@ -276,7 +276,7 @@ impl FakeAgent {
     /// The supervisor exits: the service is to be deregistered, with a limited number of tries.
     pub fn leave(&mut self, now: Time) {
         self.now = self.now.max(now);
-        self.wanted = Wanted::Absent;
+        self.wanted = DesiredService::Absent;
         self.reconciler.leave(self.now);
         self.wake_at = Some(self.now);
     }
@@ -336,7 +336,7 @@ impl FakeAgent {
 
     fn hear(&mut self) {
         if self.reconciler.take_deregistered() {
-            if self.wanted != Wanted::Absent {
+            if self.wanted != DesiredService::Absent {
                 self.misuse = Some(Misuse::WithdrawnWhileWanted);
             }
             self.withdrawn = true;

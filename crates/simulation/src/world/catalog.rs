@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use containerpilot_core::Time;
 use containerpilot_core::catalog::reconcile::Settings;
-use containerpilot_core::effect::Wanted;
+use containerpilot_core::effect::DesiredService;
 use containerpilot_core::ids::{JobIx, WatchIx};
 use containerpilot_core::input::{Input, Instance};
 use containerpilot_core::plan::{Catalog, Health, Job, Plan, Service, Status};
@@ -64,8 +64,8 @@ pub(super) fn slots<S: Script>(plan: &Plan, script: &S) -> Vec<CatalogSlot> {
 }
 
 impl<S: Script> World<S> {
-    pub(super) fn advertise(&mut self, job: JobIx, wanted: Wanted) {
-        if wanted != Wanted::Absent {
+    pub(super) fn advertise(&mut self, job: JobIx, wanted: DesiredService) {
+        if wanted != DesiredService::Absent {
             self.forget_withdrawal(job);
         }
         let now = self.now;
@@ -76,15 +76,15 @@ impl<S: Script> World<S> {
             return;
         }
         let (known, status) = match wanted {
-            Wanted::Absent => (slot.status, None),
-            Wanted::Present(status) => (None, Some(status)),
+            DesiredService::Absent => (slot.status, None),
+            DesiredService::Present(status) => (None, Some(status)),
         };
         if known != status {
             self.changes.push(CatalogChange { job, status });
         }
         slot.status = status;
         self.answer_watches_of(job, now);
-        if wanted == Wanted::Absent
+        if wanted == DesiredService::Absent
             && let Some(after) = self.script.confirms_deregistration_after(job)
         {
             self.confirm_withdrawal(job, after);

@@ -1,4 +1,4 @@
-//! A stage for one core: plans written as users write them, processes that do as they are told.
+//! Runs one core in virtual time, with plans written as configuration files and simulated processes.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -6,21 +6,21 @@ use std::time::Duration;
 use containerpilot_config::host::StaticHost;
 use containerpilot_config::interfaces::HostAddress;
 use containerpilot_config::{Input as File, Options, load};
-use containerpilot_core::effect::Wanted;
+use containerpilot_core::effect::DesiredService;
 use containerpilot_core::environment::Environment;
 use containerpilot_core::ids::{CheckRunId, JobIx, RunId, WatchIx};
 use containerpilot_core::input::{ExitStatus, Instance, StartError, StartErrorKind};
 use containerpilot_core::plan::{Plan, Signal};
-use containerpilot_core::{Answer, Command, Core, Effect, Input, JobStatus, RequestId, Time};
+use containerpilot_core::{Core, Effect, Input, JobStatus, Reply, Request, RequestId, Time};
 
-/// A core with everything that has come out of it.
-pub(crate) struct Stage {
+/// A core and everything it has output.
+pub(crate) struct Harness {
     pub(crate) core: Core,
     pub(crate) now: Time,
-    /// Everything since the last look, in words: `spawn a`, `kill a 15`, `event a exitSuccess`, `advertise a Absent` …
-    pub(crate) said: Vec<String>,
-    /// Whether programs start at once.
-    pub(crate) willing: bool,
+    /// Effects and events since they were last taken: `spawn a`, `kill a 15`, `event a exitSuccess`, `advertise a absent` …
+    pub(crate) output: Vec<String>,
+    /// True if every process starts at once.
+    pub(crate) starts_succeed: bool,
     runs: Vec<(RunId, String)>,
     checks: VecDeque<(CheckRunId, String)>,
     seen: u64,
@@ -28,9 +28,9 @@ pub(crate) struct Stage {
     pub(crate) environment: Environment,
     pub(crate) exit: Option<u8>,
     pub(crate) log: Vec<String>,
-    pub(crate) answers: Vec<Answer>,
-    /// Whether the catalog lets a service go at once.
-    pub(crate) catalog_answers: bool,
+    pub(crate) replies: Vec<Reply>,
+    /// True if the catalog confirms every deregistration at once.
+    pub(crate) catalog_confirms: bool,
 }
 
 pub(crate) fn plan(text: &str) -> Plan {
@@ -45,8 +45,8 @@ pub(crate) fn plan(text: &str) -> Plan {
     loaded.plan.unwrap_or_else(|| panic!("{problems:?}"))
 }
 
-impl Stage {
-    /// A stage for the jobs in the text, not ready yet.
+impl Harness {
+    /// The jobs in the text, before startup.
     pub(crate) fn jobs(text: &str) -> Self {
         Self::new(plan(&format!("{{ jobs: [{text}] }}")))
     }
@@ -56,8 +56,8 @@ impl Stage {
         Self {
             core: Core::new(plan),
             now: Time::ZERO,
-            said: Vec::new(),
-            willing: true,
+            output: Vec::new(),
+            starts_succeed: true,
             runs: Vec::new(),
             checks: VecDeque::new(),
             seen: 0,
@@ -65,16 +65,16 @@ impl Stage {
             environment: Environment::default(),
             exit: None,
             log: Vec::new(),
-            answers: Vec::new(),
-            catalog_answers: true,
+            replies: Vec::new(),
+            catalog_confirms: true,
         }
     }
 
-    /// A stage for the jobs in the text, after `startup`.
+    /// The jobs in the text, after startup.
     pub(crate) fn running(text: &str) -> Self {
-        let mut stage = Self::jobs(text);
-        stage.input(Input::Ready);
-        stage
+        let mut harness = Self::jobs(text);
+        harness.input(Input::Ready);
+        harness
     }
 
     fn name(&self, job: JobIx) -> String {
@@ -84,68 +84,68 @@ impl Stage {
     pub(crate) fn input(&mut self, input: Input) {
         let mut effects = Vec::new();
         self.core.step(self.now, input, &mut effects);
-        let news: Vec<_> =
+        let new_events: Vec<_> =
             self.core.journal().events().filter(|event| event.id.0 > self.seen).copied().collect();
-        for event in news {
+        for event in new_events {
             self.seen = event.id.0;
-            self.said.push(format!("event {} {}", self.core.origin_name(event.origin), event.code));
+            self.output.push(format!("event {} {}", self.core.origin_name(event.origin), event.code));
         }
-        let (mut started, mut gone) = (Vec::new(), Vec::new());
+        let (mut spawned, mut deregistered) = (Vec::new(), Vec::new());
         for effect in effects {
             match effect {
                 Effect::Spawn { job, run, environment } => {
                     let name = self.name(job);
                     assert!(!self.runs.iter().any(|(_, other)| *other == name), "P6: `{name}` has a process");
-                    self.said.push(format!("spawn {name}"));
+                    self.output.push(format!("spawn {name}"));
                     self.runs.push((run, name));
                     self.environment = environment;
-                    started.push(run);
+                    spawned.push(run);
                 }
                 Effect::Kill { run, signal, .. } => {
                     let name = self.runs.iter().find(|(id, _)| *id == run).map_or("gone", |(_, name)| name);
-                    self.said.push(format!("kill {name} {}", signal.0));
+                    self.output.push(format!("kill {name} {}", signal.0));
                 }
-                Effect::KillOrphans { .. } => self.said.push("kill remains".into()),
+                Effect::KillOrphans { .. } => self.output.push("kill orphans".into()),
                 Effect::RunCheck { job, check, run, .. } => {
                     let name = self.core.plan().jobs[job.index()].health.as_ref().unwrap().checks
                         [check.index()]
                     .name
                     .clone();
                     assert!(!self.checks.iter().any(|(_, other)| *other == name), "H4: `{name}` runs twice");
-                    self.said.push(format!("check {name}"));
+                    self.output.push(format!("check {name}"));
                     self.checks.push_back((run, name));
                 }
-                Effect::CancelCheck { .. } => self.said.push("cancel check".into()),
-                Effect::Advertise { job, wanted } => {
-                    if wanted == Wanted::Absent {
-                        gone.push(job);
+                Effect::CancelCheck { .. } => self.output.push("cancel check".into()),
+                Effect::Advertise { job, desired } => {
+                    if desired == DesiredService::Absent {
+                        deregistered.push(job);
                     }
-                    let wanted = match wanted {
-                        Wanted::Absent => "absent".to_owned(),
-                        Wanted::Present(status) => format!("{status:?}").to_lowercase(),
+                    let desired = match desired {
+                        DesiredService::Absent => "absent".to_owned(),
+                        DesiredService::Present(status) => format!("{status:?}").to_lowercase(),
                     };
-                    self.said.push(format!("advertise {} {wanted}", self.name(job)));
+                    self.output.push(format!("advertise {} {desired}", self.name(job)));
                 }
-                Effect::PlanReplaced { .. } => self.said.push("replanned".into()),
-                Effect::Reply { answer, .. } => self.answers.push(answer),
-                Effect::Heartbeat { job } => self.said.push(format!("heartbeat {}", self.name(job))),
+                Effect::PlanReplaced { .. } => self.output.push("plan replaced".into()),
+                Effect::Reply { reply: answer, .. } => self.replies.push(answer),
+                Effect::Heartbeat { job } => self.output.push(format!("heartbeat {}", self.name(job))),
                 Effect::Log(entry) => {
                     assert!(!entry.message.contains("bug:"), "{}", entry.message);
                     self.log.push(entry.message);
                 }
                 Effect::Exit { code } => {
-                    self.said.push(format!("exit {code}"));
+                    self.output.push(format!("exit {code}"));
                     self.exit = Some(code);
                 }
             }
         }
-        if self.catalog_answers {
-            for job in gone {
+        if self.catalog_confirms {
+            for job in deregistered {
                 self.input(Input::Deregistered { job });
             }
         }
-        if self.willing {
-            for run in started {
+        if self.starts_succeed {
+            for run in spawned {
                 self.next_pid += 1;
                 self.input(Input::Started { run, pid: self.next_pid });
             }
@@ -154,7 +154,7 @@ impl Stage {
 
     fn run(&mut self, name: &str) -> RunId {
         let at = self.runs.iter().position(|(_, other)| other == name);
-        let at = at.unwrap_or_else(|| panic!("`{name}` has no process; {:?}", self.said));
+        let at = at.unwrap_or_else(|| panic!("`{name}` has no process; {:?}", self.output));
         self.runs.remove(at).0
     }
 
@@ -164,20 +164,20 @@ impl Stage {
         self.input(Input::Exited { run, status: ExitStatus::Code(code), orphans: false });
     }
 
-    /// The job's process exits, and leaves others of its group behind.
+    /// The job's process exits and leaves orphaned processes of its group.
     pub(crate) fn exit_with_orphans(&mut self, name: &str) {
         let run = self.run(name);
         self.input(Input::Exited { run, status: ExitStatus::Code(0), orphans: true });
     }
 
-    /// The job's process is ended by a signal.
-    pub(crate) fn killed(&mut self, name: &str, signal: u8) {
+    /// The job's process exits on a signal.
+    pub(crate) fn exit_on(&mut self, name: &str, signal: u8) {
         let run = self.run(name);
         self.input(Input::Exited { run, status: ExitStatus::Signal(Signal(signal)), orphans: false });
     }
 
     /// The job's program cannot be started.
-    pub(crate) fn fails_to_start(&mut self, name: &str, kind: StartErrorKind) {
+    pub(crate) fn fail_start(&mut self, name: &str, kind: StartErrorKind) {
         let run = self.run(name);
         self.input(Input::StartFailed {
             run,
@@ -185,38 +185,38 @@ impl Stage {
         });
     }
 
-    /// The oldest check that goes on passes or fails.
-    pub(crate) fn checked(&mut self, passed: bool) {
-        let (check, _) = self.checks.pop_front().unwrap_or_else(|| panic!("no check; {:?}", self.said));
+    /// The oldest running check passes or fails.
+    pub(crate) fn finish_check(&mut self, passed: bool) {
+        let (check, _) = self.checks.pop_front().unwrap_or_else(|| panic!("no check; {:?}", self.output));
         self.input(Input::CheckDone { check, result: if passed { Ok(()) } else { Err("it failed".into()) } });
     }
 
-    pub(crate) fn checks_going(&self) -> usize {
+    pub(crate) fn running_checks(&self) -> usize {
         self.checks.len()
     }
 
-    /// Somebody asks for something; the answer.
-    pub(crate) fn command(&mut self, command: Command) -> Answer {
-        self.input(Input::Command { id: RequestId(1), command });
-        self.answers.pop().unwrap_or_else(|| panic!("no answer; {:?}", self.said))
+    /// Sends a request and returns its reply.
+    pub(crate) fn request(&mut self, request: Request) -> Reply {
+        self.input(Input::Request { id: RequestId(1), request });
+        self.replies.pop().unwrap_or_else(|| panic!("no reply; {:?}", self.output))
     }
 
     pub(crate) fn maintenance(&mut self, on: bool) {
-        self.command(Command::Maintenance(on));
+        self.request(Request::Maintenance(on));
     }
 
     pub(crate) fn signal(&mut self, number: u8) {
         self.input(Input::Signal(Signal(number)));
     }
 
-    /// The healthy instances of the first watch are these many.
+    /// The first watch has this many healthy instances.
     pub(crate) fn instances(&mut self, count: u16) {
         let instances =
             (0..count).map(|nth| Instance { id: format!("i{nth}"), address: "10.0.0.9".into(), port: nth });
         self.input(Input::Instances { watch: WatchIx(0), instances: instances.collect() });
     }
 
-    /// Time passes; every deadline on the way is kept.
+    /// Time passes; the core is called at each of its deadlines.
     pub(crate) fn pass(&mut self, time: Duration) {
         let end = self.now + time;
         while let Some(next) = self.core.next_deadline().filter(|next| *next <= end) {
@@ -234,22 +234,22 @@ impl Stage {
         self.pass(Duration::from_millis(millis));
     }
 
-    /// What was said since the last look.
-    pub(crate) fn look(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.said)
+    /// Takes everything output since the last call.
+    pub(crate) fn take_output(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.output)
     }
 
-    /// What was said since the last look, but for events.
-    pub(crate) fn acts(&mut self) -> Vec<String> {
-        self.look().into_iter().filter(|line| !line.starts_with("event")).collect()
+    /// Takes the effects output since the last call.
+    pub(crate) fn take_effects(&mut self) -> Vec<String> {
+        self.take_output().into_iter().filter(|line| !line.starts_with("event")).collect()
     }
 
-    /// The events since the last look, as `source code`.
-    pub(crate) fn events(&mut self) -> Vec<String> {
-        self.look().iter().filter_map(|line| line.strip_prefix("event ")).map(str::to_owned).collect()
+    /// Takes the events since the last call, as `source code`.
+    pub(crate) fn take_events(&mut self) -> Vec<String> {
+        self.take_output().iter().filter_map(|line| line.strip_prefix("event ")).map(str::to_owned).collect()
     }
 
-    /// What is known of a job.
+    /// The status of a job.
     pub(crate) fn status(&self, name: &str) -> JobStatus {
         let at = self.core.plan().jobs.iter().position(|job| job.name == name).unwrap();
         self.core.status(JobIx::at(at))
