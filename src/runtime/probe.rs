@@ -272,6 +272,7 @@ fn look_up(run: CheckRun, host: String, port: u16, sender: LoopSender) -> Result
     let started = thread.spawn(move || {
         let at_port = |address| SocketAddr::new(address, port);
         let found = resolve::look_up(&host).map(|found| found.into_iter().map(at_port).collect());
+        let found = found.map_err(|error| error.to_string());
         sender.send(LoopMessage::Resolved(run, found.map_err(|why| format!("{host}: {why}"))));
     });
     started.map(drop).map_err(|error| format!("no thread to look the host up: {error}"))
