@@ -12,12 +12,13 @@ use rustls::ClientConfig;
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
-use tokio::task::JoinHandle;
+use tokio::task::{JoinError, JoinHandle};
 use tokio::time::{Instant, timeout_at};
 use tokio_rustls::TlsConnector;
 
 use super::tls::{self, TlsError};
-use crate::net::{describe, resolve};
+use crate::net::describe;
+use crate::net::resolve::{self, ResolveError};
 
 /// How long to wait for one address before the next is tried, if there are several.
 const ADDRESS_TIMEOUT: Duration = Duration::from_secs(1);
@@ -40,8 +41,10 @@ pub(super) enum ConnectError {
     Timeout { endpoint: String },
     #[error("{host} has no address")]
     NoAddress { host: String },
-    #[error("cannot resolve {host}: {why}")]
-    LookUp { host: String, why: String },
+    #[error("cannot resolve {host}: {source}")]
+    LookUp { host: String, source: ResolveError },
+    #[error("cannot resolve {host}: {source}")]
+    LookUpTask { host: String, source: JoinError },
     #[error("cannot resolve {host}: timed out")]
     LookUpTimeout { host: String },
     #[error(transparent)]
@@ -75,7 +78,7 @@ enum Address {
 struct LookUp {
     addresses: Vec<IpAddr>,
     valid_until: Option<Instant>,
-    running: Option<JoinHandle<Result<Vec<IpAddr>, String>>>,
+    running: Option<JoinHandle<Result<Vec<IpAddr>, ResolveError>>>,
 }
 
 impl Connector {
@@ -153,15 +156,14 @@ impl Connector {
         let name = host.to_owned();
         let blocking = move || resolve::look_up(&name);
         let mut running = look_up.running.take().unwrap_or_else(|| tokio::task::spawn_blocking(blocking));
-        let failed = |why: String| ConnectError::LookUp { host: host.to_owned(), why };
         match timeout_at(deadline, &mut running).await {
             Ok(Ok(Ok(found))) => {
                 look_up.addresses = found;
                 look_up.valid_until = Some(Instant::now() + NAME_LIFETIME);
                 Ok(look_up.addresses.clone())
             }
-            Ok(Ok(Err(why))) => Err(failed(why)),
-            Ok(Err(error)) => Err(failed(error.to_string())),
+            Ok(Ok(Err(source))) => Err(ConnectError::LookUp { host: host.to_owned(), source }),
+            Ok(Err(source)) => Err(ConnectError::LookUpTask { host: host.to_owned(), source }),
             Err(_) => {
                 look_up.running = Some(running);
                 Err(timed_out())

@@ -19,8 +19,9 @@ use std::io::Read;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::{Duration, Instant};
 
-use message::Name;
+use message::{Name, ResponseCode};
 use settings::Settings;
+use thiserror::Error;
 
 /// Time for one look-up, over all servers and attempts.
 const LOOK_UP_TIMEOUT: Duration = Duration::from_secs(15);
@@ -30,6 +31,19 @@ const MAX_ADDRESSES: usize = 64;
 
 /// How much of a file is read.
 const FILE_BYTES: u64 = 4 << 20;
+
+/// Why a host has no address.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub(crate) enum ResolveError {
+    #[error("{0}")]
+    InvalidName(&'static str),
+    #[error("not found in /etc/hosts or at the name server")]
+    NotFound,
+    #[error("name server {server} answered {code}")]
+    ServerError { server: IpAddr, code: ResponseCode },
+    #[error("name server {server}: {reason}")]
+    NoAnswer { server: IpAddr, reason: String },
+}
 
 /// The addresses of a host that needs no look-up: an IP address, or `localhost`.
 pub(crate) fn without_look_up(host: &str) -> Option<Vec<IpAddr>> {
@@ -42,7 +56,7 @@ pub(crate) fn without_look_up(host: &str) -> Option<Vec<IpAddr>> {
 }
 
 /// The addresses of a host, at least one; or the reason why there is none. Blocks for at most 15 seconds.
-pub(crate) fn look_up(host: &str) -> Result<Vec<IpAddr>, String> {
+pub(crate) fn look_up(host: &str) -> Result<Vec<IpAddr>, ResolveError> {
     let settings = Settings::parse(&read_file("/etc/resolv.conf"), &crate::process::sys::hostname());
     look_up_in(host, &read_file("/etc/hosts"), &settings, Instant::now() + LOOK_UP_TIMEOUT)
 }
@@ -52,11 +66,11 @@ fn look_up_in(
     hosts: &[u8],
     settings: &Settings,
     deadline: Instant,
-) -> Result<Vec<IpAddr>, String> {
+) -> Result<Vec<IpAddr>, ResolveError> {
     if let Some(addresses) = without_look_up(host) {
         return Ok(addresses);
     }
-    Name::parse(host)?;
+    Name::parse(host).map_err(ResolveError::InvalidName)?;
     let mut addresses = hosts::addresses(hosts, host.strip_suffix('.').unwrap_or(host));
     if addresses.is_empty() {
         addresses = ask::addresses(host, settings, deadline)?;

@@ -278,6 +278,7 @@ fn start_lookup(run: CheckRunId, host: String, port: u16, sender: LoopSender) ->
     let started = thread.spawn(move || {
         let at_port = |address| SocketAddr::new(address, port);
         let found = resolve::look_up(&name).map(|found| found.into_iter().map(at_port).collect());
+        let found = found.map_err(|error| error.to_string());
         sender.send(LoopMessage::Resolved(run, found.map_err(|error| format!("{name}: {error}"))));
     });
     started.map(drop).map_err(|error| format!("cannot start a thread to resolve {host}: {error}"))

@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
+use super::ResolveError;
 use super::message::{self, Answer, Answered, Family, Name};
 use super::settings::Settings;
 use crate::net::describe;
@@ -20,13 +21,17 @@ enum Outcome {
     /// The name does not exist or has no address.
     NotFound,
     /// A server answered with an error. Other servers and names may succeed.
-    Failed(String),
+    Failed(ResolveError),
     /// No server answered.
-    NoAnswer(String),
+    NoAnswer(ResolveError),
 }
 
 /// The addresses of a host, or the reason why there are none.
-pub(super) fn addresses(host: &str, settings: &Settings, deadline: Instant) -> Result<Vec<IpAddr>, String> {
+pub(super) fn addresses(
+    host: &str,
+    settings: &Settings,
+    deadline: Instant,
+) -> Result<Vec<IpAddr>, ResolveError> {
     let mut failed = None;
     let mut no_answer = None;
     for candidate in settings.candidates(host) {
@@ -41,8 +46,7 @@ pub(super) fn addresses(host: &str, settings: &Settings, deadline: Instant) -> R
             Outcome::NoAnswer(why) => no_answer = no_answer.or(Some(why)),
         }
     }
-    let not_found = || "not found in /etc/hosts or at the name server".to_owned();
-    Err(no_answer.or(failed).unwrap_or_else(not_found))
+    Err(no_answer.or(failed).unwrap_or(ResolveError::NotFound))
 }
 
 fn one_name(name: &Name, settings: &Settings, attempts: usize, deadline: Instant) -> Outcome {
@@ -90,12 +94,12 @@ fn one_server(server: SocketAddr, name: &Name, use_tcp: bool, until: Instant) ->
             Err(failed) => error = Some(failed),
         }
     }
-    let why = error.map_or_else(|| "timed out".to_owned(), |error| error_text(&error));
-    combine(server, questions.map(|question| question.answer), &why)
+    let reason = error.map_or_else(|| "timed out".to_owned(), |error| error_text(&error));
+    combine(server.ip(), questions.map(|question| question.answer), reason)
 }
 
 /// Combines the answers for both families.
-fn combine(server: SocketAddr, answers: [Option<Answered>; 2], why: &str) -> Outcome {
+fn combine(server: IpAddr, answers: [Option<Answered>; 2], reason: String) -> Outcome {
     let mut found = Vec::new();
     let (mut no_such_name, mut empty, mut failed) = (false, 0, None);
     for answered in answers.into_iter().flatten() {
@@ -109,17 +113,8 @@ fn combine(server: SocketAddr, answers: [Option<Answered>; 2], why: &str) -> Out
     match (found.is_empty(), failed) {
         (false, _) => Outcome::Found(found),
         _ if no_such_name || empty == 2 => Outcome::NotFound,
-        (_, Some(code)) => {
-            let code = match code {
-                1 => "FORMERR".to_owned(),
-                2 => "SERVFAIL".to_owned(),
-                4 => "NOTIMP".to_owned(),
-                5 => "REFUSED".to_owned(),
-                other => format!("error {other}"),
-            };
-            Outcome::Failed(format!("name server {} answered {code}", server.ip()))
-        }
-        _ => Outcome::NoAnswer(format!("name server {}: {why}", server.ip())),
+        (_, Some(code)) => Outcome::Failed(ResolveError::ServerError { server, code }),
+        _ => Outcome::NoAnswer(ResolveError::NoAnswer { server, reason }),
     }
 }
 

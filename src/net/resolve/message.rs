@@ -3,6 +3,7 @@
 //! Anyone can send us an answer, so nothing in it is trusted: every length is checked, a compression pointer may only point
 //! backwards, and a message that does not match the question is ignored.
 
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Most records of an answer that are read.
@@ -76,6 +77,22 @@ pub(super) fn question(id: u16, name: &Name, family: Family) -> Vec<u8> {
     bytes
 }
 
+/// The response code of an answer that is an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ResponseCode(pub(super) u8);
+
+impl fmt::Display for ResponseCode {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            1 => out.write_str("FORMERR"),
+            2 => out.write_str("SERVFAIL"),
+            4 => out.write_str("NOTIMP"),
+            5 => out.write_str("REFUSED"),
+            other => write!(out, "error {other}"),
+        }
+    }
+}
+
 /// The content of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
@@ -83,8 +100,7 @@ pub(super) enum Answer {
     Addresses(Vec<IpAddr>),
     /// NXDOMAIN.
     NoSuchName,
-    /// Another response code.
-    Failed(u8),
+    Failed(ResponseCode),
 }
 
 /// An answer, and whether it was truncated to fit into a datagram.
@@ -112,7 +128,7 @@ pub(super) fn parse_answer(bytes: &[u8], id: u16, name: &Name, family: Family) -
     }
     // Some servers leave the question out of an error.
     if questions == 0 && code != 0 && code != 3 {
-        return Some(Answered { answer: Answer::Failed(code), truncated: false });
+        return Some(Answered { answer: Answer::Failed(ResponseCode(code)), truncated: false });
     }
     let asked = (reader.name()?, reader.u16()?, reader.u16()?);
     if questions != 1 || asked != (name.clone(), family.record_type(), CLASS_INTERNET) {
@@ -121,7 +137,7 @@ pub(super) fn parse_answer(bytes: &[u8], id: u16, name: &Name, family: Family) -
     let answer = match code {
         0 => Answer::Addresses(addresses(&mut reader, answers, name, family, truncated)?),
         3 => Answer::NoSuchName,
-        code => Answer::Failed(code),
+        code => Answer::Failed(ResponseCode(code)),
     };
     Some(Answered { answer, truncated })
 }

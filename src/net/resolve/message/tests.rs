@@ -112,9 +112,9 @@ fn d5_a_message_that_does_not_match_the_question_is_ignored() {
 #[test]
 fn d5_nxdomain_is_distinguished_from_other_errors() {
     assert_eq!(parse(&AnswerBytes::to(&asked(), 0x8183, 0)).unwrap().answer, Answer::NoSuchName);
-    assert_eq!(parse(&AnswerBytes::to(&asked(), 0x8182, 0)).unwrap().answer, Answer::Failed(2));
+    assert_eq!(parse(&AnswerBytes::to(&asked(), 0x8182, 0)).unwrap().answer, Answer::Failed(ResponseCode(2)));
     let short = AnswerBytes(vec![0, 7, 0x81, 0x85, 0, 0, 0, 0, 0, 0, 0, 0]);
-    assert_eq!(parse(&short).unwrap().answer, Answer::Failed(5));
+    assert_eq!(parse(&short).unwrap().answer, Answer::Failed(ResponseCode(5)));
 }
 
 #[test]
