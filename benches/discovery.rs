@@ -16,7 +16,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use consul::Agent;
-use supervisor::{As, Supervisor, until};
+use supervisor::{Mode, Supervisor, wait_until};
 
 fn main() {
     let args: Vec<String> = std::env::args().collect();
@@ -56,7 +56,7 @@ fn change(rounds: usize) {
         agent.address(),
         own.display()
     );
-    let run = Supervisor::start(As::Plain, &config);
+    let run = Supervisor::start(Mode::Plain, &config);
     let file = run.file("stamp");
     // The first change is not counted: the watch has to start.
     let followed = measured(&agent, &file, rounds, 0);
@@ -108,7 +108,7 @@ fn measured(agent: &Agent, file: &Path, rounds: usize, spread: u64) -> Vec<f64> 
         } else {
             agent.deregister("db-1")
         }
-        until("nothing was run", || file.exists());
+        wait_until("nothing was run", || file.exists());
         let acted: f64 = fs::read_to_string(file).unwrap().parse().unwrap();
         if round > 0 {
             times.push(acted - began);
@@ -147,18 +147,18 @@ fn idle(what: &str, services: usize, watches: usize, interval: usize) {
         jobs.join(", ").replace("exec: 'true', ", ""),
         watches.join(", ")
     );
-    let run = Supervisor::start(As::Plain, &config);
+    let run = Supervisor::start(Mode::Plain, &config);
     let pid = run.pid();
     if services > 0 {
         let last = format!("service-{}", services - 1);
-        agent.until_status(&last, Some("passing"));
+        agent.wait_for_status(&last, Some("passing"));
     }
     std::thread::sleep(Duration::from_secs(interval as u64 + 2));
-    let (asked, ticks, began) = (requests(&agent), run.ticks(), Instant::now());
+    let (asked, ticks, began) = (requests(&agent), run.cpu_ticks(), Instant::now());
     std::thread::sleep(Duration::from_secs(interval as u64 * 3));
     let seconds = began.elapsed().as_secs_f64();
     let asked = (requests(&agent) - asked) as f64 / seconds;
-    let busy = (run.ticks() - ticks) as f64 / seconds;
+    let busy = (run.cpu_ticks() - ticks) as f64 / seconds;
     let threads = fs::read_dir(format!("/proc/{pid}/task")).unwrap().count();
     let sockets = fs::read_dir(format!("/proc/{pid}/fd")).unwrap();
     let sockets = sockets.filter(|fd| {

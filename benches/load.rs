@@ -44,7 +44,8 @@ fn shortest(runs: usize, mut work: impl FnMut()) -> Duration {
 
 fn main() {
     let environment = [("NAME", "shop"), ("PUBLIC", "1")].map(|(name, value)| (name.into(), value.into()));
-    let host = StaticHost { environment: environment.into(), hostname: "host".into(), ..StaticHost::default() };
+    let host =
+        StaticHost { environment: environment.into(), hostname: "host".into(), ..StaticHost::default() };
     let options = Options { version: "0" };
     println!(
         "{:>7} {:>9} {:>10} {:>10} {:>10} {:>10} {:>6}",

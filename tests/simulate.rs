@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Duration;
 
-use deadline::until_within;
+use deadline::wait_until_within;
 use serde_json::Value;
 
 fn folder(name: &str) -> PathBuf {
@@ -242,7 +242,7 @@ fn x4_simulation_has_the_same_order_of_events_as_a_real_run() {
         .unwrap();
     let log_so_far = || std::fs::read_to_string(&log).unwrap();
     let what = || format!("greeter is stopped; the log was:\n{}", log_so_far());
-    until_within(Duration::from_secs(60), what, || {
+    wait_until_within(Duration::from_secs(60), what, || {
         assert!(real.try_wait().unwrap().is_none(), "the supervisor has exited");
         log_so_far().contains("event greeter stopped")
     });

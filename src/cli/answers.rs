@@ -1,8 +1,8 @@
 //! The supervisor's JSON, as far as the command line reads it. A missing member has its default and an unknown one is
 //! ignored, so that an older or a newer supervisor can be asked too.
 
-use containerpilot_config::values::signal_named;
 use containerpilot_config::suggest;
+use containerpilot_config::values::signal_named;
 use containerpilot_core::event::Code;
 use containerpilot_core::input::ExitStatus;
 use containerpilot_core::report::status::DeadlineKind;

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 
-use containerpilot_config::values::parse_bool;
 use containerpilot_config::suggest;
+use containerpilot_config::values::parse_bool;
 
 #[cfg(test)]
 mod tests;

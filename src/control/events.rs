@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use super::render;
 use crate::net::server::{Body, Offer, StreamSender};
-use crate::runtime::query::{EventStream, EventRecord};
+use crate::runtime::query::{EventRecord, EventStream};
 
 /// Longest time without a byte: proxies may take longer silence for a dead connection.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);

@@ -15,7 +15,7 @@ use containerpilot_core::time::Time;
 use serde::Serialize;
 
 use crate::logs::rfc3339;
-use crate::runtime::query::{Explained, Snapshot, EventRecord, WallClock};
+use crate::runtime::query::{EventRecord, Explained, Snapshot, WallClock};
 use crate::runtime::reload::ReloadSummary;
 
 /// One line of JSON.

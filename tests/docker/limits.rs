@@ -40,8 +40,9 @@ fn p3_failed_fork_is_a_failed_start_and_not_the_end() {
         sleepers.join(", ")
     );
     let container = Container::start(&config, &["--pids-limit", "10"], busybox());
-    let log =
-        container.wait_for_log("failed to start: sleep: cannot create a process: the process limit is reached (EAGAIN)");
+    let log = container.wait_for_log(
+        "failed to start: sleep: cannot create a process: the process limit is reached (EAGAIN)",
+    );
     assert!(log.contains("s0 started"), "{log}");
     assert_eq!(container.inspect("{{.State.Running}}"), "true");
     container.stop(300);

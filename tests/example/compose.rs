@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::clients::wait_for_response;
-use crate::{HOME, script, static_binary, until};
+use crate::{HOME, script, static_binary, wait_until};
 
 pub(crate) struct Project {
     project: String,
@@ -30,7 +30,7 @@ impl Project {
         let started = Self { project, port, images };
         started.compose(&["up", "-d", "--build"]);
         wait_for_response(port);
-        until(
+        wait_until(
             || format!("nginx lists two instances; its list was {}", started.list()),
             || started.list().lines().count() == 2,
         );
@@ -51,7 +51,7 @@ impl Project {
     }
 
     /// Runs a command of the supervisor in an instance.
-    pub(crate) fn ask(&self, instance: &str, words: &[&str]) {
+    pub(crate) fn run_command(&self, instance: &str, words: &[&str]) {
         docker(&[&["exec", instance, "containerpilot"], words].concat());
     }
 
@@ -76,7 +76,7 @@ impl Project {
         let reconnects = || docker(&["logs", &nginx]).matches("is available again").count();
         let before = reconnects();
         docker(&["restart", "--time", "1", self.containers("consul").trim()]);
-        until(
+        wait_until(
             || format!("nginx's supervisor has reconnected to Consul; the logs were:\n{}", self.logs()),
             || reconnects() > before,
         );

@@ -16,7 +16,7 @@ use clients::Clients;
 use compose::Project;
 
 /// The test fails if a single wait takes longer.
-const PATIENCE: Duration = Duration::from_secs(90);
+const TIMEOUT: Duration = Duration::from_secs(90);
 
 /// The root of the repository.
 const HOME: &str = env!("CARGO_MANIFEST_DIR");
@@ -34,8 +34,8 @@ fn static_binary() -> std::ffi::OsString {
 }
 
 /// Waits until something holds, and says what it was that did not.
-fn until(what: impl Fn() -> String, holds: impl FnMut() -> bool) {
-    deadline::until_within(PATIENCE, what, holds);
+fn wait_until(what: impl Fn() -> String, holds: impl FnMut() -> bool) {
+    deadline::wait_until_within(TIMEOUT, what, holds);
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn no_request_fails_while_instances_start_stop_and_die() {
     let all_of = |names: &[&String]| names.iter().map(|name| (*name).clone()).collect::<BTreeSet<_>>();
     let wait_for_instances = |clients: &Clients, what: &str, names: &BTreeSet<String>| {
         clients.wait_for_instances(what, names);
-        until(
+        wait_until(
             || format!("nginx lists {} instances ({what}); its list was\n{}", names.len(), project.list()),
             || project.list().lines().count() == names.len(),
         );
@@ -64,10 +64,10 @@ fn no_request_fails_while_instances_start_stop_and_die() {
     let [one, two, three] = &all.iter().collect::<Vec<_>>()[..] else { panic!("{all:?}") };
 
     // Maintenance: deregistered but running.
-    project.ask(one, &["maintenance", "enable"]);
+    project.run_command(one, &["maintenance", "enable"]);
     wait_for_instances(&clients, "one is in maintenance", &all_of(&[two, three]));
     assert!(project.runs(one));
-    project.ask(one, &["-maintenance", "disable"]);
+    project.run_command(one, &["-maintenance", "disable"]);
     wait_for_instances(&clients, "leaving maintenance mode", &all);
 
     // A graceful stop.

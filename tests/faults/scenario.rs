@@ -21,7 +21,7 @@ use crate::fake_consul::FakeConsul;
 use crate::tracer::{Counts, Fault, RunState, run};
 
 /// The longest wait for any single step.
-const PATIENCE: Duration = Duration::from_secs(40);
+const TIMEOUT: Duration = Duration::from_secs(40);
 /// The longest wait for a step after the supervisor has reported the error.
 const TIMEOUT_AFTER_REPORT: Duration = Duration::from_secs(3);
 
@@ -152,7 +152,7 @@ impl Scenario {
     }
 
     /// Waits until `holds` returns true, a timeout passes, or the supervisor has exited.
-    fn until(&mut self, what: &str, mut holds: impl FnMut(&Self) -> bool) {
+    fn wait_until(&mut self, what: &str, mut holds: impl FnMut(&Self) -> bool) {
         let began = Instant::now();
         let mut reported = None;
         while !holds(self) {
@@ -162,7 +162,7 @@ impl Scenario {
             if reported.is_none() && self.has_reported() {
                 reported = Some(Instant::now());
             }
-            if began.elapsed() > PATIENCE
+            if began.elapsed() > TIMEOUT
                 || reported.is_some_and(|at: Instant| at.elapsed() > TIMEOUT_AFTER_REPORT)
             {
                 self.missing.push(what.to_owned());
@@ -182,38 +182,42 @@ impl Scenario {
     /// Uses all features of the supervisor, one after the other.
     fn drive(&mut self) {
         for job in ["setup", "after", "web", "tick", "seen"] {
-            self.until(&format!("a line of {job}"), |scenario| scenario.line_of(job));
+            self.wait_until(&format!("a line of {job}"), |scenario| scenario.line_of(job));
         }
-        self.until("the service in the catalog", |scenario| {
+        self.wait_until("the service in the catalog", |scenario| {
             scenario.consul.passing().contains(&"web".to_owned())
         });
-        self.until("a page of telemetry", |scenario| {
+        self.wait_until("a page of telemetry", |scenario| {
             page(&scenario.telemetry_ip).contains("containerpilot_job_up")
         });
-        self.until("an answer to status", |scenario| scenario.ask("GET", "/v3/status").contains("\"tick\""));
+        self.wait_until("an answer to status", |scenario| {
+            scenario.request("GET", "/v3/status").contains("\"tick\"")
+        });
         self.configure("{ name: 'more', exec: ['sh', '-c', 'echo more-$$-1; echo $$ >> @/more.wrote'] }");
-        self.until("a reload", |scenario| scenario.ask("POST", "/v3/reload").contains(" 200 "));
-        self.until("a line of what was reloaded", |scenario| scenario.line_of("more"));
-        self.until("maintenance", |scenario| {
-            scenario.ask("POST", "/v3/maintenance/enable").contains(" 200 ")
+        self.wait_until("a reload", |scenario| scenario.request("POST", "/v3/reload").contains(" 200 "));
+        self.wait_until("a line of what was reloaded", |scenario| scenario.line_of("more"));
+        self.wait_until("maintenance", |scenario| {
+            scenario.request("POST", "/v3/maintenance/enable").contains(" 200 ")
         });
-        self.until("an empty catalog", |scenario| !scenario.consul.passing().contains(&"web".to_owned()));
-        self.until("the end of maintenance", |scenario| {
-            scenario.ask("POST", "/v3/maintenance/disable").contains(" 200 ")
+        self.wait_until("an empty catalog", |scenario| {
+            !scenario.consul.passing().contains(&"web".to_owned())
         });
-        self.until("the service in the catalog again", |scenario| {
+        self.wait_until("the end of maintenance", |scenario| {
+            scenario.request("POST", "/v3/maintenance/disable").contains(" 200 ")
+        });
+        self.wait_until("the service in the catalog again", |scenario| {
             scenario.consul.passing().contains(&"web".to_owned())
         });
         // Log rotation.
         let _ = fs::rename(self.folder.join("log"), self.folder.join("log.1"));
         self.signal(Signal::SIGUSR1);
-        self.until("a line after the rotation", |scenario| scenario.line_of("tick"));
+        self.wait_until("a line after the rotation", |scenario| scenario.line_of("tick"));
     }
 
     /// Sends a request to the control socket; returns the whole response, or an empty string.
-    fn ask(&self, method: &str, path: &str) -> String {
+    fn request(&self, method: &str, path: &str) -> String {
         let Ok(mut stream) = UnixStream::connect(self.folder.join("socket")) else { return String::new() };
-        let _ = stream.set_read_timeout(Some(PATIENCE));
+        let _ = stream.set_read_timeout(Some(TIMEOUT));
         let _ = write!(stream, "{method} {path} HTTP/1.0\r\nContent-Length: 0\r\n\r\n");
         read_all(&mut stream)
     }
@@ -228,12 +232,12 @@ impl Scenario {
     /// Sends SIGTERM; returns true if it hung and had to be killed.
     fn stop(&mut self) -> bool {
         self.signal(Signal::SIGTERM);
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         while self.state.exit_code().is_none() {
             if Instant::now() > deadline {
                 self.signal(Signal::SIGKILL);
                 // SIGKILL also ends a process that is stopped by the tracer.
-                let deadline = Instant::now() + PATIENCE;
+                let deadline = Instant::now() + TIMEOUT;
                 while self.state.exit_code().is_none() {
                     assert!(Instant::now() < deadline, "SIGKILL does not end it");
                     std::thread::sleep(Duration::from_millis(5));
@@ -361,7 +365,7 @@ impl Scenario {
 /// The page of metrics, or an empty string.
 fn page(ip: &str) -> String {
     let Ok(mut stream) = TcpStream::connect((ip, 9090)) else { return String::new() };
-    let _ = stream.set_read_timeout(Some(PATIENCE));
+    let _ = stream.set_read_timeout(Some(TIMEOUT));
     let _ = write!(stream, "GET /metrics HTTP/1.0\r\n\r\n");
     read_all(&mut stream)
 }

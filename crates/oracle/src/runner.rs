@@ -12,9 +12,9 @@ use containerpilot_core::effect::Effect;
 use containerpilot_core::ids::WatchIx;
 use containerpilot_core::input::Input;
 use containerpilot_core::plan::Signal;
-use containerpilot_core::rules::signals::reloads_at;
-use containerpilot_core::rng::mix;
 use containerpilot_core::request::{Request, RequestId};
+use containerpilot_core::rng::mix;
+use containerpilot_core::rules::signals::reloads_at;
 use containerpilot_core::{Core, Phase, Time};
 use containerpilot_simulation::world::{Item, World};
 

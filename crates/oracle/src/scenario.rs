@@ -5,9 +5,9 @@ use std::time::Duration;
 use containerpilot_core::Time;
 use containerpilot_core::ids::{CheckIx, JobIx, WatchIx};
 use containerpilot_core::input::Instance;
+use containerpilot_core::plan::diff::Moves;
 use containerpilot_core::plan::{Catalog, Plan, Signal};
 use containerpilot_core::request::Request;
-use containerpilot_core::plan::diff::Moves;
 use containerpilot_simulation::world::script::{
     AgentFault, AgentScript, CheckScript, ProgramScript, ResponseScript, Script, WatchScript,
 };

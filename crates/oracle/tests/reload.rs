@@ -147,9 +147,7 @@ fn r3_a_reload_of_the_same_plan_changes_nothing() {
         let command = Request::Reload(Box::new(plan));
         world.step(Input::Request { id: RequestId(1), request: command });
         assert_eq!(world.state(), before, "schedule {nth}");
-        let Some(Reply::Reloaded(changes)) = world.answers.pop() else {
-            panic!("schedule {nth}: no answer")
-        };
+        let Some(Reply::Reloaded(changes)) = world.answers.pop() else { panic!("schedule {nth}: no answer") };
         assert!(changes.restarted.is_empty() && changes.started.is_empty() && changes.stopped.is_empty());
         assert_eq!(world.effects_seen, effects_seen, "schedule {nth}: the reload had effects");
     }

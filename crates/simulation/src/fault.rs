@@ -268,7 +268,12 @@ impl fmt::Display for Fault {
             Self::SeenLate(watch, at) => write!(out, "watch.{watch} sees no instance before {}", time(*at)),
             Self::Stop(at) => write!(out, "SIGTERM arrives at {}", time(*at)),
             Self::Signal(signal, at) => {
-                write!(out, "{} arrives at {}", containerpilot_config::values::signal_name(*signal), time(*at))
+                write!(
+                    out,
+                    "{} arrives at {}",
+                    containerpilot_config::values::signal_name(*signal),
+                    time(*at)
+                )
             }
             Self::Maintenance(from, to) => {
                 write!(out, "maintenance mode lasts from {} to {}", time(*from), time(*to))

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use containerpilot_core::Time;
 use containerpilot_core::event::Code;
 use containerpilot_simulation::expect::{Verdict, moment_of};
-use containerpilot_simulation::timeline::{SimulationRun, Entry, Phase, What};
+use containerpilot_simulation::timeline::{Entry, Phase, SimulationRun, What};
 
 use crate::cli::svg_text::{escaped, width};
 use crate::cli::terminal::truncated;

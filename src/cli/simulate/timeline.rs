@@ -7,7 +7,7 @@ use containerpilot_core::Time;
 use containerpilot_core::event::Code;
 use containerpilot_core::report::words::WAITING_UNTIL;
 use containerpilot_simulation::expect::{Verdict, moment_of};
-use containerpilot_simulation::timeline::{SimulationRun, Entry, What};
+use containerpilot_simulation::timeline::{Entry, SimulationRun, What};
 
 use super::super::terminal::{Screen, Tone, sanitized, table};
 

@@ -91,7 +91,9 @@ impl Core {
             (_, Some(StopStage::Hooks)) => "stopping: waiting for hooks".into(),
             (_, Some(StopStage::Deregister)) => "stopping: waiting for deregistration".into(),
             (_, Some(StopStage::Drain)) => "stopping: draining".into(),
-            (_, Some(StopStage::Terminate)) => format!("stopping: sent {}", words::signal_name(planned.stop.signal)),
+            (_, Some(StopStage::Terminate)) => {
+                format!("stopping: sent {}", words::signal_name(planned.stop.signal))
+            }
         };
         format!("{}: {text}", planned.name)
     }

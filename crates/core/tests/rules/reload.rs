@@ -212,10 +212,7 @@ fn r3_the_causes_of_continuing_runs_are_kept() {
     harness.exit("a", 0);
     reload(&mut harness, b);
     let explained = harness.core.explain(JobIx(0)).sentences();
-    assert_eq!(
-        explained.last().map(String::as_str),
-        Some("triggered by a exitSuccess, caused by startup")
-    );
+    assert_eq!(explained.last().map(String::as_str), Some("triggered by a exitSuccess, caused by startup"));
 }
 
 #[test]

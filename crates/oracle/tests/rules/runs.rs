@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use containerpilot_core::effect::{Effect, DesiredService};
+use containerpilot_core::effect::{DesiredService, Effect};
 use containerpilot_core::event::{Code, Source, UserSignal};
 use containerpilot_core::ids::{JobIx, RunId, WatchIx};
 use containerpilot_core::input::{ExitStatus, Input, Instance};

@@ -142,7 +142,8 @@ impl Runner<'_> {
             Effect::CancelCheck { run } => {
                 // A check that timed out has failed; one that is not needed any more has not.
                 let job = self.checks.get(run).and_then(|name| self.core.job_named(name));
-                let wanted = job.map(|job| self.core.status(job)).is_some_and(|status| status.stop_stage.is_none());
+                let wanted =
+                    job.map(|job| self.core.status(job)).is_some_and(|status| status.stop_stage.is_none());
                 if !wanted || self.core.maintenance() {
                     self.checks.remove(run);
                 }

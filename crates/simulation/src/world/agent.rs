@@ -414,7 +414,8 @@ impl FakeAgent {
                 self.reconciler.done(self.now, outcome);
             }
             Scheduled::CarryOut(request, awaited) => {
-                let known = matches!(request, CatalogRequest::Register(_)) || self.entry_at(self.now).is_some();
+                let known =
+                    matches!(request, CatalogRequest::Register(_)) || self.entry_at(self.now).is_some();
                 self.record(|| format!("the agent carries out {request:?}"));
                 self.carry_out(request);
                 if awaited {

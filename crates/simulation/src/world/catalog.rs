@@ -8,8 +8,8 @@ use containerpilot_core::catalog::reconcile::Settings;
 use containerpilot_core::effect::DesiredService;
 use containerpilot_core::ids::{JobIx, WatchIx};
 use containerpilot_core::input::{Input, Instance};
-use containerpilot_core::plan::{Catalog, Health, Job, Plan, Service, Status};
 use containerpilot_core::plan::diff::Moves;
+use containerpilot_core::plan::{Catalog, Health, Job, Plan, Service, Status};
 
 use super::agent::{FakeAgent, earliest};
 use super::script::{Script, WatchScript};
