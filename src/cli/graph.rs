@@ -24,7 +24,8 @@ pub(super) fn graph(args: &Arguments) -> Result<(), Failure> {
             )));
         }
     };
-    let read = files::read(config_path(args).as_deref()).map_err(|error| Failure::Failed(error.to_string()))?;
+    let read =
+        files::read(config_path(args).as_deref()).map_err(|error| Failure::Failed(error.to_string()))?;
     let plan = check::loads(read, "there is nothing to draw")?;
     render::write(args.text("out"), draw(&Web::of(&plan)).as_bytes())
 }

@@ -17,7 +17,7 @@ use crate::json;
 use crate::logs::Tails;
 use crate::net::http::Fields;
 use crate::net::serve::{Answer, Answering, Asked, Body, Response, Status, error, wrong_method};
-use crate::runtime::query::{ControlRequest, JobAction, QueryHandle, JobLookupError};
+use crate::runtime::query::{ControlRequest, JobAction, JobLookupError, QueryHandle};
 use crate::runtime::reload::ReloadOutcome;
 use crate::telemetry::Metrics;
 

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use super::render;
 use crate::net::begin;
 use crate::net::serve::{Body, Feed, First, Taken, first};
-use crate::runtime::query::{EventStream, EventRecord};
+use crate::runtime::query::{EventRecord, EventStream};
 
 /// How long a stream may be silent: whoever stands between may take silence for the end.
 const SILENCE: Duration = Duration::from_secs(15);

@@ -25,7 +25,10 @@ fn bodies(bytes: &[u8]) {
         Ok(variables) => {
             for (name, value) in variables {
                 assert!(!name.is_empty() && !name.contains(['=', '\0', '\n']));
-                assert!(!value.is_some_and(|value| value.contains('\0')), "no process could have such a variable");
+                assert!(
+                    !value.is_some_and(|value| value.contains('\0')),
+                    "no process could have such a variable"
+                );
             }
         }
         Err(Wrong::Form(why) | Wrong::Content(why)) => assert!(!why.is_empty()),

@@ -15,7 +15,7 @@ use containerpilot_core::time::Time;
 
 use crate::json::{self, Writer};
 use crate::logs::rfc3339;
-use crate::runtime::query::{Explained, Snapshot, EventRecord, WallClock};
+use crate::runtime::query::{EventRecord, Explained, Snapshot, WallClock};
 use crate::runtime::reload::ReloadSummary;
 
 /// A moment, and how to speak of others from there.

@@ -24,7 +24,10 @@ pub(super) fn run(bytes: &[u8]) {
         form.entry(&message, &[message.clone(), job.clone()], &mut out);
         // The supervisor's own entries are escaped in every format.
         let entry = one_line(&out);
-        assert!(!entry.contains(|character: char| character.is_control() || is_hidden(character)), "{entry:?}");
+        assert!(
+            !entry.contains(|character: char| character.is_control() || is_hidden(character)),
+            "{entry:?}"
+        );
     }
 }
 
@@ -43,12 +46,18 @@ fn line(form: &Form, format: Format, text: &[u8], job: &str, check: &str) {
             }
             Format::Text => {
                 let line = one_line(out);
-                assert!(!line.contains(|character: char| character.is_control() || is_hidden(character)), "{line:?}");
+                assert!(
+                    !line.contains(|character: char| character.is_control() || is_hidden(character)),
+                    "{line:?}"
+                );
                 assert_eq!(keys(&line), ["time", "level", "msg", "job", "pid", "check"], "{line}");
             }
             Format::Json => {
                 let line = one_line(out);
-                assert!(!line.contains(|character: char| character.is_control() || is_hidden(character)), "{line:?}");
+                assert!(
+                    !line.contains(|character: char| character.is_control() || is_hidden(character)),
+                    "{line:?}"
+                );
                 let entry: serde_json::Map<String, serde_json::Value> =
                     serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
                 assert_eq!(entry.len(), 6, "{line}");

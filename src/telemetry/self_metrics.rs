@@ -76,7 +76,8 @@ struct EventRecord {
 fn jobs(page: &mut Page, snapshot: &Snapshot) {
     // A sensor is shown by what it measures.
     let jobs = || snapshot.jobs().filter(|(job, _)| !matches!(job.role, Role::Sensor(_)));
-    let mut by_name: BTreeMap<&str, EventRecord> = jobs().map(|(job, _)| (&*job.name, EventRecord::default())).collect();
+    let mut by_name: BTreeMap<&str, EventRecord> =
+        jobs().map(|(job, _)| (&*job.name, EventRecord::default())).collect();
     for (job, _) in jobs() {
         let told = by_name.entry(&job.name).or_default();
         told.up |= job.status.state == State::Running;

@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use crate::engine::{Container, busybox, docker, folder, import, new_name, put_busybox, scratch, static_binary};
+use crate::engine::{
+    Container, busybox, docker, folder, import, new_name, put_busybox, scratch, static_binary,
+};
 
 fn project(name: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).unwrap()

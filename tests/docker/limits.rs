@@ -39,8 +39,9 @@ fn p3_a_fork_that_fails_is_a_failed_start_and_no_more() {
         sleepers.join(", ")
     );
     let container = Container::start(&config, &["--pids-limit", "10"], busybox());
-    let log = container
-        .says("could not be started: sleep: cannot create a process: Try again (the process limit is reached)");
+    let log = container.says(
+        "could not be started: sleep: cannot create a process: Try again (the process limit is reached)",
+    );
     assert!(log.contains("s0 started"), "{log}");
     assert_eq!(container.inspect("{{.State.Running}}"), "true");
     container.stop(300);

@@ -28,7 +28,10 @@ fn p9_who_is_not_root_cannot_become_another_user_and_is_told_so() {
     let container = Container::start(config, &["--user", "1000"], busybox());
     assert_eq!(container.code(), "125");
     let log = container.logs();
-    assert!(log.contains("main could not be started") && log.contains("cannot switch to user `root`"), "{log}");
+    assert!(
+        log.contains("main could not be started") && log.contains("cannot switch to user `root`"),
+        "{log}"
+    );
     assert!(log.contains("EPERM (only root can switch users"), "{log}");
 }
 

@@ -14,8 +14,8 @@
 #[path = "../discovery/agent.rs"]
 mod agent;
 mod books;
-mod rng;
 mod chaos;
+mod rng;
 #[expect(dead_code, reason = "it is shared with the tests of the supervisor, which need more of it")]
 #[path = "../supervisor/support.rs"]
 mod support;

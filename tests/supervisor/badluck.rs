@@ -121,7 +121,9 @@ fn p3_descriptors_that_are_used_up_are_a_failed_start() {
             hogs.join(",")
         );
         let mut run = Supervisor::behind(how, "ulimit -n 32", &config);
-        run.line("late could not be started: sleep: cannot create a pipe for its output: Too many open files");
+        run.line(
+            "late could not be started: sleep: cannot create a pipe for its output: Too many open files",
+        );
         run.line("short timeout after 500ms");
         run.line("late started");
         assert!(run.ticks() < 100, "it does not spin meanwhile");

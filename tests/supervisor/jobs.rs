@@ -144,7 +144,9 @@ fn p9_limits_umask_groups_and_privileges() {
     assert!(log.contains("files 77 core 0 mask 0027"), "{log}");
     assert!(log.contains("NoNewPrivs:\t1"), "{log}");
     assert!(
-        log.contains("place could not be started: pwd: cannot change to its directory /no/such/place: No such file"),
+        log.contains(
+            "place could not be started: pwd: cannot change to its directory /no/such/place: No such file"
+        ),
         "{log}"
     );
     if is_root() {

@@ -105,10 +105,7 @@ fn x1_a_command_that_meets_a_panic_is_refused() {
 fn r2_a_panic_while_loading_is_told_to_whoever_asked() {
     let supervisor = with(As::Plain, "load:1", &format!("{{ jobs: [{WEB}] }}"));
     let answer = ask(&supervisor, "POST /v3/reload");
-    assert!(
-        answer.contains(" 422 ") && answer.contains("internal error while loading"),
-        "{answer}"
-    );
+    assert!(answer.contains(" 422 ") && answer.contains("internal error while loading"), "{answer}");
     let answer = ask(&supervisor, "POST /v3/reload");
     assert!(answer.contains(" 200 "), "{answer}");
     let mut supervisor = supervisor;
