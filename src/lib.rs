@@ -18,11 +18,12 @@ mod telemetry;
 mod test_support;
 
 use std::ffi::OsString;
-use std::process::ExitCode;
 
-/// Runs the program with the arguments of this process.
+#[doc(hidden)]
+pub use process::sys::enter;
+
+/// Runs the program with these arguments, without the name of the program; returns the exit code.
 #[must_use]
-pub fn main() -> ExitCode {
-    let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
-    ExitCode::from(cli::main(&arguments))
+pub fn run(arguments: &[OsString]) -> u8 {
+    cli::main(arguments)
 }

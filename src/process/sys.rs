@@ -7,6 +7,7 @@
 mod children;
 mod clone;
 mod descriptors;
+mod entry;
 mod exec;
 mod host;
 mod memory;
@@ -22,6 +23,7 @@ use nix::errno::Errno;
 pub(crate) use self::children::*;
 pub(crate) use self::clone::*;
 pub(crate) use self::descriptors::*;
+pub use self::entry::enter;
 pub(crate) use self::exec::*;
 pub(crate) use self::host::*;
 pub(crate) use self::memory::*;

@@ -41,7 +41,7 @@ fn p3_failed_fork_is_a_failed_start_and_not_the_end() {
     );
     let container = Container::start(&config, &["--pids-limit", "10"], busybox());
     let log = container.wait_for_log(
-        "failed to start: sleep: cannot create a process: the process limit is reached (EAGAIN)",
+        "failed to start: sleep: cannot create a process: Try again (the process limit is reached)",
     );
     assert!(log.contains("s0 started"), "{log}");
     assert_eq!(container.inspect("{{.State.Running}}"), "true");

@@ -7,10 +7,10 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
@@ -73,11 +73,27 @@ pub(crate) fn run_scenario(fault: Option<&Fault>) -> (Result<Outcome, String>, C
     (found, counts)
 }
 
+/// A static debug build: the system calls of a dynamic loader are not the supervisor's.
+fn static_binary() -> &'static Path {
+    static BINARY: OnceLock<PathBuf> = OnceLock::new();
+    BINARY.get_or_init(|| {
+        let target = "x86_64-unknown-linux-gnu";
+        let built = Command::new(env!("CARGO"))
+            .args(["build", "--quiet", "--target", target])
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .env("RUSTFLAGS", "-C target-feature=+crt-static")
+            .status();
+        assert!(built.unwrap().success(), "the static build failed");
+        // CARGO_TARGET_TMPDIR is `tmp` in the target folder.
+        Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name(target).join("debug/containerpilot")
+    })
+}
+
 impl Scenario {
     fn run(&mut self) -> (Result<Outcome, String>, Counts) {
         self.configure("");
         let mut command = Command::new("sh");
-        command.args(["-c", "read go; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_containerpilot"), "-config"]);
+        command.args(["-c", "read go; exec \"$@\"", "sh"]).arg(static_binary()).arg("-config");
         command
             .arg(self.folder.join("config.json5"))
             .env_remove("CONTAINERPILOT")

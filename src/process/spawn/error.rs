@@ -45,7 +45,7 @@ pub(super) enum Switched {
 
 fn process_limit(errno: Errno) -> String {
     match errno {
-        Errno::EAGAIN => "the process limit is reached (EAGAIN)".to_owned(),
+        Errno::EAGAIN => format!("{} (the process limit is reached)", errno.desc()),
         _ => errno.desc().to_owned(),
     }
 }
@@ -59,7 +59,7 @@ fn switch_hint(errno: Errno, switched: &Switched) -> String {
         Errno::EPERM => {
             format!("EPERM (only root can switch {key}s; remove `{key}` or run the supervisor as root)")
         }
-        Errno::EAGAIN => "EAGAIN (the process limit of the user is reached)".to_owned(),
+        Errno::EAGAIN => format!("{} (the process limit of the user is reached)", errno.desc()),
         _ => errno.desc().to_owned(),
     }
 }
