@@ -93,7 +93,7 @@ fn l5_putenv_reaches_new_processes_and_its_values_reach_nothing_else() {
         assert!(!good(&it, args).contains("hush"), "{args:?}");
     }
     it.signal("-TERM");
-    it.line("rest was ended");
+    it.line("rest exited on");
     assert!(!it.seen().contains("hush"), "{}", it.seen());
 }
 

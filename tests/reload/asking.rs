@@ -176,7 +176,7 @@ fn r4_during_the_shutdown_a_reload_is_refused() {
     pilot.await_state("a", "stopping");
     let answer = pilot.post("/v3/reload", "");
     assert_eq!(answer.status, 409, "{answer:?}");
-    assert!(answer.body.contains("stopping"), "{answer:?}");
+    assert!(answer.body.contains("shutting down"), "{answer:?}");
     pilot.supervisor.signal("-HUP");
     fs::write(pilot.supervisor.file("go"), "").unwrap();
     let (code, log) = pilot.supervisor.end();

@@ -167,7 +167,7 @@ fn unharmed(mut run: Supervisor) {
     run.signal("-TERM");
     let (code, log) = run.end();
     assert_eq!(code, 0, "{log}");
-    assert!(!log.contains("main exited") && !log.contains("the-secret-token"), "{log}");
+    assert!(!log.contains("main exited with") && !log.contains("the-secret-token"), "{log}");
     assert!(log.matches("cannot be used").count() <= 2, "{log}");
 }
 

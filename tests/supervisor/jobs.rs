@@ -215,7 +215,7 @@ fn w5_a_job_that_is_not_started_in_time_gives_up() {
         { name: 'told', exec: 'echo told', when: { source: 'late', once: 'timerExpired' } } ] }");
     assert_eq!(code, 0, "{log}");
     assert_eq!(
-        (count(&log, "late started"), count(&log, "told exited with code 0"), count(&log, "gives up")),
+        (count(&log, "late started"), count(&log, "told exited with code 0"), count(&log, "giving up")),
         (0, 1, 1),
         "{log}"
     );

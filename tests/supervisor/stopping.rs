@@ -105,7 +105,7 @@ fn s2_a_job_waits_for_all_its_hooks_then_drains_and_then_gets_its_signal() {
         ];
         let places: Vec<usize> = order.iter().map(|text| place(&log, text)).collect();
         assert!(places.is_sorted(), "{places:?}\n{log}");
-        assert!(place(&log, "second hook") < place(&log, "server drains"), "{log}");
+        assert!(place(&log, "second hook") < place(&log, "server draining"), "{log}");
         assert!(!log.contains("got TERM"), "{log}");
         assert_eq!(log.matches("hook2 started").count(), 1, "S3: once\n{log}");
     }
@@ -160,7 +160,7 @@ fn s3_nothing_but_farewells_is_started_during_a_shutdown() {
         let (code, log) = run.end();
         assert_eq!(code, 0, "{log}");
         let end = place(&log, "received SIGTERM, shutting down");
-        let late: Vec<&str> = log.lines().skip(end).filter(|line| line.contains(" started, pid")).collect();
+        let late: Vec<&str> = log.lines().skip(end).filter(|line| line.contains(" started (pid ")).collect();
         assert!(late.iter().all(|line| line.contains("bye started")), "{late:?}\n{log}");
         assert_eq!(late.len(), 1, "{log}");
     }
