@@ -93,7 +93,7 @@ fn l5_putenv_values_reach_new_processes_and_are_never_shown() {
         assert!(!run_ok(&it, args).contains("hush"), "{args:?}");
     }
     it.signal("-TERM");
-    it.wait_for_line("rest was ended");
+    it.wait_for_line("rest exited on");
     assert!(!it.log_so_far().contains("hush"), "{}", it.log_so_far());
 }
 

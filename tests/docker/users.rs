@@ -28,10 +28,7 @@ fn p9_switching_users_without_root_is_a_failed_start_with_a_message() {
     let container = Container::start(config, &["--user", "1000"], busybox());
     assert_eq!(container.exit_code(), "125");
     let log = container.logs();
-    assert!(
-        log.contains("main failed to start") && log.contains("cannot switch to user `root`"),
-        "{log}"
-    );
+    assert!(log.contains("main failed to start") && log.contains("cannot switch to user `root`"), "{log}");
     assert!(log.contains("EPERM (only root can switch users"), "{log}");
 }
 

@@ -178,7 +178,7 @@ fn r4_reload_during_shutdown_is_refused() {
     pilot.wait_for_state("a", "stopping");
     let answer = pilot.post("/v3/reload", "");
     assert_eq!(answer.status, 409, "{answer:?}");
-    assert!(answer.body.contains("stopping"), "{answer:?}");
+    assert!(answer.body.contains("shutting down"), "{answer:?}");
     pilot.supervisor.signal("-HUP");
     fs::write(pilot.supervisor.file("go"), "").unwrap();
     let (code, log) = pilot.supervisor.wait();

@@ -171,7 +171,7 @@ fn assert_unharmed(mut run: Supervisor) {
     run.signal("-TERM");
     let (code, log) = run.wait();
     assert_eq!(code, 0, "{log}");
-    assert!(!log.contains("main exited") && !log.contains("the-secret-token"), "{log}");
+    assert!(!log.contains("main exited with") && !log.contains("the-secret-token"), "{log}");
     assert!(log.matches("; retrying").count() <= 2, "{log}");
 }
 

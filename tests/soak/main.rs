@@ -13,11 +13,11 @@
 
 mod accounting;
 mod chaos;
-mod rng;
 #[expect(dead_code, reason = "tests/discovery uses more of it")]
 #[path = "../support/consul.rs"]
 mod consul;
 mod fixture;
+mod rng;
 #[expect(dead_code, reason = "tests/supervisor uses more of it")]
 #[path = "../support/supervisor.rs"]
 mod supervisor;

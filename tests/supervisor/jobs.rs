@@ -226,7 +226,7 @@ fn w5_job_not_started_before_its_when_timeout_gives_up() {
         { name: 'told', exec: 'echo told', when: { source: 'late', once: 'timerExpired' } } ] }");
     assert_eq!(code, 0, "{log}");
     assert_eq!(
-        (count(&log, "late started"), count(&log, "told exited with code 0"), count(&log, "gives up")),
+        (count(&log, "late started"), count(&log, "told exited with code 0"), count(&log, "giving up")),
         (0, 1, 1),
         "{log}"
     );

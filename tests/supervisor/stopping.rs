@@ -108,7 +108,7 @@ fn s2_job_waits_for_all_its_hooks_then_drains_then_gets_its_stop_signal() {
         ];
         let positions: Vec<usize> = order.iter().map(|text| line_number(&log, text)).collect();
         assert!(positions.is_sorted(), "{positions:?}\n{log}");
-        assert!(line_number(&log, "second hook") < line_number(&log, "server drains"), "{log}");
+        assert!(line_number(&log, "second hook") < line_number(&log, "server draining"), "{log}");
         assert!(!log.contains("got TERM"), "{log}");
         assert_eq!(log.matches("hook2 started").count(), 1, "S3: the hook must run once\n{log}");
     }
@@ -163,7 +163,7 @@ fn s3_only_stop_hooks_are_started_during_shutdown() {
         let (code, log) = run.wait();
         assert_eq!(code, 0, "{log}");
         let end = line_number(&log, "received SIGTERM, shutting down");
-        let late: Vec<&str> = log.lines().skip(end).filter(|line| line.contains(" started, pid")).collect();
+        let late: Vec<&str> = log.lines().skip(end).filter(|line| line.contains(" started (pid ")).collect();
         assert!(late.iter().all(|line| line.contains("bye started")), "{late:?}\n{log}");
         assert_eq!(late.len(), 1, "{log}");
     }
