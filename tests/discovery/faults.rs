@@ -210,7 +210,7 @@ fn d5_panic_while_talking_to_consul_is_recovered() {
         pilot.run.wait_for_line("src/runtime/failpoints.rs:");
         agent.wait_for_status("web", Some("passing"));
         let log = pilot.assert_unharmed();
-        assert!(log.contains("on its network thread: on purpose"), "{log}");
+        assert!(log.contains("on the network thread: on purpose"), "{log}");
         agent.wait_for_status("web", None);
     }
 }
