@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use containerpilot_config::values::signal_name;
 use containerpilot_core::Phase;
 use containerpilot_core::effect::DesiredService;
 use containerpilot_core::ids::{EventId, JobIx};
@@ -220,7 +219,7 @@ pub(super) fn status(snapshot: &Snapshot) -> String {
             format!("watch.{}", overview.watches.get(watch.index()).map_or("", |watch| watch.name.as_str()))
         }
         Origin::Removed(place) => snapshot.removed.get(&place).cloned().unwrap_or_default(),
-        Origin::Signal(number) => signal_name(Signal(number)),
+        Origin::Signal(number) => Signal(number).to_string(),
         Origin::Global => "global".to_owned(),
     };
     let advertised = snapshot.advertised.iter().copied().chain(std::iter::repeat(false));
@@ -431,7 +430,7 @@ fn journaled_json(event: &Event, source: String, clock: Clock) -> EventJson {
 fn exit_json(exit: ExitStatus) -> ExitJson {
     let signal = match exit {
         ExitStatus::Code(_) => None,
-        ExitStatus::Signal(signal) => Some(signal_name(signal)),
+        ExitStatus::Signal(signal) => Some(signal.to_string()),
     };
     ExitJson { code: exit.code(), signal }
 }

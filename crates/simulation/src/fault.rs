@@ -86,9 +86,9 @@ impl Fault {
             let mut patterns = plan.jobs.iter().flat_map(|job| job.when.patterns());
             patterns.any(|event| event.source == Source::Signal(signal))
         };
-        for (signal, number) in [(UserSignal::Hup, 1), (UserSignal::Usr2, 12)] {
+        for signal in UserSignal::ALL {
             if waits_for(signal) {
-                all.push(Self::Signal(Signal(number), 10 * SECOND));
+                all.push(Self::Signal(signal.signal(), 10 * SECOND));
             }
         }
         let patterns = plan.jobs.iter().flat_map(|job| job.when.patterns());
@@ -271,7 +271,7 @@ impl fmt::Display for Fault {
                 write!(
                     out,
                     "{} arrives at {}",
-                    containerpilot_config::values::signal_name(*signal),
+                    signal,
                     time(*at)
                 )
             }

@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use containerpilot_config::values::signal_name;
 use containerpilot_core::effect::Effect;
 use containerpilot_core::ids::{CheckRunId, EventId, JobIx, RunId};
 use containerpilot_core::input::Input;
@@ -198,7 +197,7 @@ impl Runner<'_> {
                 ("SIGHUP: reloading the configuration".to_owned(), command)
             }
             Action::Signal(signal) => {
-                self.write("", What::Asked, None, format!("{} to the supervisor", signal_name(*signal)));
+                self.write("", What::Asked, None, format!("{signal} to the supervisor"));
                 return Input::Signal(*signal);
             }
             Action::Maintenance(on) => {
@@ -213,7 +212,7 @@ impl Runner<'_> {
                     JobAction::Stop => (format!("stop {name}"), Request::Stop(job)),
                     JobAction::Restart => (format!("restart {name}"), Request::Restart(job)),
                     JobAction::Send(signal) => {
-                        let note = format!("send {} to {name}", signal_name(*signal));
+                        let note = format!("send {signal} to {name}");
                         (note, Request::Signal(job, *signal))
                     }
                 }

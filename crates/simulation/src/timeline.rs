@@ -3,7 +3,6 @@
 use std::fmt;
 use std::sync::Arc;
 
-use containerpilot_config::values::signal_name;
 use containerpilot_core::event::Code;
 use containerpilot_core::input::ExitStatus;
 use containerpilot_core::plan::{Signal, Status};
@@ -114,7 +113,7 @@ impl Entry {
     pub fn name(&self) -> String {
         match (&*self.source, self.what) {
             (source, What::Event(Code::Signal)) => source.to_owned(),
-            (source, What::Sent(signal)) => format!("{source} gets {}", signal_name(Signal(signal))),
+            (source, What::Sent(signal)) => format!("{source} gets {}", Signal(signal)),
             (_, What::Asked) => self.note.split(": ").next().unwrap_or_default().to_owned(),
             ("", What::Exit(code)) => format!("exit with {code}"),
             ("", what) => what.word().to_owned(),
@@ -128,7 +127,7 @@ impl Entry {
 pub fn exit_note(status: ExitStatus) -> String {
     match status {
         ExitStatus::Code(code) => format!("code {code}"),
-        ExitStatus::Signal(signal) => signal_name(signal),
+        ExitStatus::Signal(signal) => signal.to_string(),
     }
 }
 

@@ -92,7 +92,7 @@ impl Core {
             (_, Some(StopStage::Deregister)) => "stopping: waiting for deregistration".into(),
             (_, Some(StopStage::Drain)) => "stopping: draining".into(),
             (_, Some(StopStage::Terminate)) => {
-                format!("stopping: sent {}", words::signal_name(planned.stop.signal))
+                format!("stopping: sent {}", planned.stop.signal)
             }
         };
         format!("{}: {text}", planned.name)

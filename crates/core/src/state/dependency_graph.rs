@@ -4,9 +4,9 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::event::{Code, Source, UserSignal};
+use crate::event::{Code, Source};
 use crate::ids::{JobIx, WatchIx};
-use crate::plan::{Catalog, EventPattern, Job, Plan, Signal, Watch};
+use crate::plan::{Catalog, EventPattern, Job, Plan, Watch};
 use crate::state::journal::Origin;
 
 /// The source of an event that a job waits for.
@@ -82,8 +82,7 @@ impl DependencyGraph {
             Source::Watch(name) => {
                 watch_ids.get(name.as_str()).map_or(SourceKey::Unknown, |id| SourceKey::Watch(*id))
             }
-            Source::Signal(UserSignal::Hup) => SourceKey::Signal(Signal::HUP.0),
-            Source::Signal(UserSignal::Usr2) => SourceKey::Signal(Signal::USR2.0),
+            Source::Signal(signal) => SourceKey::Signal(signal.signal().0),
         };
         let works: Vec<bool> = plan.jobs.iter().map(does_work).collect();
         let mut graph = Self {

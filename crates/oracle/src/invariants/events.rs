@@ -1,6 +1,6 @@
 //! E1–E6, W2, W12: events, and the jobs that they start.
 
-use containerpilot_core::event::{Code, Source, UserSignal};
+use containerpilot_core::event::{Code, Source};
 use containerpilot_core::input::{Input, Instance};
 use containerpilot_core::plan::{EventPattern, Plan, Repeat, Trigger};
 use containerpilot_core::state::journal::{Event, Origin};
@@ -238,8 +238,7 @@ fn is_from(plan: &Plan, source: &Source, origin: Origin) -> bool {
         (Source::Global, Origin::Global) => true,
         (Source::Job(name), Origin::Job(job)) => plan.jobs[job.index()].name == *name,
         (Source::Watch(name), Origin::Watch(watch)) => plan.watches[watch.index()].name == *name,
-        (Source::Signal(UserSignal::Hup), Origin::Signal(1))
-        | (Source::Signal(UserSignal::Usr2), Origin::Signal(12)) => true,
+        (Source::Signal(signal), Origin::Signal(number)) => signal.signal().0 == number,
         _ => false,
     }
 }
