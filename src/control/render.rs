@@ -54,7 +54,7 @@ struct StatusJson<'a> {
     uptime_seconds: f64,
     phase: &'static str,
     maintenance: bool,
-    stop_time: Option<String>,
+    shutdown_deadline: Option<String>,
     jobs: Vec<JobJson<'a>>,
     watches: Vec<WatchJson<'a>>,
     events: Vec<EventCountJson<'a>>,
@@ -232,7 +232,7 @@ pub(super) fn status(snapshot: &Snapshot) -> String {
         uptime_seconds: seconds(clock.now.since(Time::ZERO)),
         phase: phase(overview.phase),
         maintenance: overview.maintenance,
-        stop_time: overview.stop_time.map(|time| clock.at(time)),
+        shutdown_deadline: overview.shutdown_deadline.map(|time| clock.at(time)),
         jobs: jobs.map(|(job, advertised)| job_json(job, advertised, clock, &names, &source)).collect(),
         watches: overview.watches.iter().map(watch_json).collect(),
         events: overview

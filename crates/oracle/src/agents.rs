@@ -18,8 +18,8 @@ use crate::scenario::USUAL_RESPONSE;
 
 /// The time within which wanted and registered status become equal once nothing goes wrong any more.
 fn bound(agent: &FakeAgent) -> Duration {
-    let Settings { ttl, pace, .. } = agent.settings();
-    IN_DOUBT + ttl + pace * 2 + agent.request_timeout() + Duration::from_secs(5)
+    let Settings { ttl, heartbeat_interval, .. } = agent.settings();
+    IN_DOUBT + ttl + heartbeat_interval * 2 + agent.request_timeout() + Duration::from_secs(5)
 }
 
 /// Compares what is wanted with what the agent has, just before a time.
@@ -139,8 +139,8 @@ pub struct Broken {
 #[must_use]
 pub fn schedule(seed: u64) -> AgentSchedule {
     let mut rng = Rng::from_seed(seed);
-    let pace = Duration::from_millis(rng.pick(&[500, 1_000, 5_000, 10_000]));
-    let ttl = pace * rng.pick(&[2, 3, 5]);
+    let heartbeat_interval = Duration::from_millis(rng.pick(&[500, 1_000, 5_000, 10_000]));
+    let ttl = heartbeat_interval * rng.pick(&[2, 3, 5]);
     let drops_critical = rng.percent(30);
     let mut incidents = Vec::new();
     let mut now = 0;
@@ -162,7 +162,7 @@ pub fn schedule(seed: u64) -> AgentSchedule {
     }
     let responses = (0..rng.below(30)).map(|_| response(&mut rng)).collect();
     AgentSchedule {
-        settings: Settings { ttl, pace, drops_critical },
+        settings: Settings { ttl, heartbeat_interval, drops_critical },
         agent: AgentScript {
             deregister_critical_after: drops_critical.then(|| ttl * 2),
             responses,
@@ -229,14 +229,14 @@ fn run_to_the_end(schedule: &AgentSchedule, agent: &mut FakeAgent) -> Result<(),
             match entry.remove() {
                 Scheduled::Heartbeat(nth) if nth == wanted_nth => {
                     agent.heartbeat(next);
-                    add(&mut queue, next + schedule.settings.pace, Scheduled::Heartbeat(nth));
+                    add(&mut queue, next + schedule.settings.heartbeat_interval, Scheduled::Heartbeat(nth));
                 }
                 Scheduled::Heartbeat(_) => {}
                 Scheduled::Incident(Incident::Want(wanted)) => {
-                    if agent.want(next, wanted) {
+                    if agent.set_desired(next, wanted) {
                         wanted_nth += 1;
                         if wanted == DesiredService::Present(Status::Passing) {
-                            let at = next + schedule.settings.pace;
+                            let at = next + schedule.settings.heartbeat_interval;
                             add(&mut queue, at, Scheduled::Heartbeat(wanted_nth));
                         }
                     }

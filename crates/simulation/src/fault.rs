@@ -268,12 +268,7 @@ impl fmt::Display for Fault {
             Self::SeenLate(watch, at) => write!(out, "watch.{watch} sees no instance before {}", time(*at)),
             Self::Stop(at) => write!(out, "SIGTERM arrives at {}", time(*at)),
             Self::Signal(signal, at) => {
-                write!(
-                    out,
-                    "{} arrives at {}",
-                    signal,
-                    time(*at)
-                )
+                write!(out, "{} arrives at {}", signal, time(*at))
             }
             Self::Maintenance(from, to) => {
                 write!(out, "maintenance mode lasts from {} to {}", time(*from), time(*to))

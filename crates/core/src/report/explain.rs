@@ -173,7 +173,7 @@ impl Core {
         if awaited.holds {
             return Reason { sentence: format!("condition met: {condition}"), because: Vec::new() };
         }
-        // The summary of a job says more than its state in one word.
+        // The summary of a job is more precise than its state in one word.
         let state = if awaited.jobs.is_empty() { awaited.state.as_str() } else { "" };
         let mut sentence = words::unmet(&condition, state, awaited.possible);
         let mut because = Vec::new();

@@ -10,7 +10,7 @@ use crate::input::ExitStatus;
 use crate::plan::Restarts;
 use crate::report::status::DeadlineKind;
 
-/// How every sentence about an unmet condition begins.
+/// The start of every sentence about an unmet condition.
 pub const WAITING_UNTIL: &str = "waiting until ";
 
 /// What must happen, as a clause after "when" or "until": `db is healthy`, `migrate exits successfully`.
@@ -65,13 +65,13 @@ pub fn pending_hook(hook: &str) -> String {
 #[must_use]
 pub fn deadline(kind: DeadlineKind, left: impl Display) -> String {
     match kind {
-        DeadlineKind::GiveUp => format!("gives up in {left} unless started"),
-        DeadlineKind::Turn => format!("next run in {left}"),
+        DeadlineKind::StartTimeout => format!("gives up in {left} unless started"),
+        DeadlineKind::Tick => format!("next run in {left}"),
         DeadlineKind::Restart => format!("restarting in {left}"),
-        DeadlineKind::Timeout => format!("times out in {left}"),
+        DeadlineKind::RunTimeout => format!("times out in {left}"),
         DeadlineKind::Hooks => format!("waiting for hooks, {left} left"),
-        DeadlineKind::Withdrawal => format!("waiting for deregistration, {left} left"),
-        DeadlineKind::Drained => format!("draining, {left} left"),
+        DeadlineKind::Deregister => format!("waiting for deregistration, {left} left"),
+        DeadlineKind::Drain => format!("draining, {left} left"),
         DeadlineKind::Kill => format!("SIGKILL in {left} unless it exits"),
     }
 }

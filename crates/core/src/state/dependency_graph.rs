@@ -184,7 +184,7 @@ impl DependencyGraph {
     }
 
     /// The jobs that send the event of a job's nth pattern.
-    pub(crate) fn jobs_behind(&self, job: JobIx, nth: usize) -> &[JobIx] {
+    pub(crate) fn jobs_of_pattern(&self, job: JobIx, nth: usize) -> &[JobIx] {
         match self.keys(job).get(nth) {
             Some(SourceKey::Name(id)) => self.jobs_named(*id),
             _ => &[],
@@ -192,7 +192,7 @@ impl DependencyGraph {
     }
 
     /// The source of a job's nth pattern; of several jobs with one name, the first. `None` if it does not exist.
-    pub(crate) fn origin_behind(&self, job: JobIx, nth: usize) -> Option<Origin> {
+    pub(crate) fn origin_of_pattern(&self, job: JobIx, nth: usize) -> Option<Origin> {
         match self.keys(job).get(nth)? {
             SourceKey::Global => Some(Origin::Global),
             SourceKey::Name(id) => self.jobs_named(*id).first().map(|job| Origin::Job(*job)),

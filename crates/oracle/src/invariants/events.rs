@@ -79,7 +79,7 @@ impl Oracle<'_> {
 
     /// A job's trigger fires. A `once` job that has fired already ignores it.
     pub(super) fn see_fire(&mut self, job: usize, event: u64, after: &[JobStatus]) {
-        if self.is_spent(job, after) {
+        if self.was_triggered_once(job, after) {
             return;
         }
         let generations = self.generations;
@@ -91,7 +91,7 @@ impl Oracle<'_> {
     }
 
     /// W2: whether a `once` job has fired already. A hook fires once for each generation of its job (X2, R3).
-    pub(super) fn is_spent(&self, job: usize, after: &[JobStatus]) -> bool {
+    pub(super) fn was_triggered_once(&self, job: usize, after: &[JobStatus]) -> bool {
         let planned = &self.plan.jobs[job];
         let Some(triggered) = self.jobs[job].triggered.filter(|_| planned.when.repeat() == Repeat::Once)
         else {

@@ -76,7 +76,7 @@ impl Oracle<'_> {
         match &self.plan.jobs[job].when.trigger {
             Trigger::Never => false,
             Trigger::Interval(_) => true,
-            _ if self.is_spent(job, after) => false,
+            _ if self.was_triggered_once(job, after) => false,
             Trigger::Event { event, .. } => can_happen(event),
             Trigger::Any { conditions, .. } => conditions.iter().any(can_happen),
             Trigger::All { conditions, .. } => {

@@ -217,14 +217,14 @@ impl FakeAgent {
     }
 
     /// The supervisor wants something from now on. Returns whether that is new.
-    pub fn want(&mut self, now: Time, wanted: DesiredService) -> bool {
+    pub fn set_desired(&mut self, now: Time, wanted: DesiredService) -> bool {
         self.now = self.now.max(now);
         self.record(|| format!("wanted: {wanted:?}"));
         self.disturb(self.now);
         let new = wanted != self.wanted;
         self.wanted = wanted;
         self.withdrawn &= wanted == DesiredService::Absent;
-        self.reconciler.want(self.now, wanted);
+        self.reconciler.set_desired(self.now, wanted);
         self.wake_at = Some(self.now);
         new
     }
@@ -233,7 +233,7 @@ impl FakeAgent {
     pub fn heartbeat(&mut self, now: Time) {
         self.now = self.now.max(now);
         self.heartbeats += 1;
-        self.reconciler.beat();
+        self.reconciler.heartbeat_due();
         self.wake_at = Some(self.now);
     }
 

@@ -47,8 +47,9 @@ fn settings(job: &Job) -> Settings {
     let ttl = job.service.as_ref().map_or(Duration::from_secs(15), |service| service.ttl);
     let drops = job.service.as_ref().is_some_and(|service| service.deregister_critical_after.is_some());
     let checks = |health: &Health| health.checks.iter().map(|check| check.interval).min();
-    let pace = job.health.as_ref().and_then(|health| health.heartbeat.or_else(|| checks(health)));
-    Settings { ttl, pace: pace.unwrap_or(ttl / 3), drops_critical: drops }
+    let heartbeat_interval =
+        job.health.as_ref().and_then(|health| health.heartbeat.or_else(|| checks(health)));
+    Settings { ttl, heartbeat_interval: heartbeat_interval.unwrap_or(ttl / 3), drops_critical: drops }
 }
 
 pub(super) fn slots<S: Script>(plan: &Plan, script: &S) -> Vec<CatalogSlot> {
@@ -71,7 +72,7 @@ impl<S: Script> World<S> {
         let now = self.now;
         let Some(slot) = self.slots.get_mut(job.index()) else { return };
         if let Some(agent) = &mut slot.agent {
-            agent.want(now, wanted);
+            agent.set_desired(now, wanted);
             (self.calls, slot.called) = (self.calls + 1, self.calls);
             return;
         }
