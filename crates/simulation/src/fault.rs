@@ -49,13 +49,13 @@ pub enum Fault {
     /// A watched service disappears and comes back.
     Vanishes(String, Duration, Duration),
     /// The catalog is unreachable for a while.
-    CatalogAway(Duration, Duration),
+    CatalogOutage(Duration, Duration),
 }
 
 const SECOND: Duration = Duration::from_secs(1);
 
 impl Fault {
-    /// Whether something fails, rather than takes longer.
+    /// Returns true if something fails, rather than takes longer.
     #[must_use]
     pub const fn is_failure(&self) -> bool {
         match self {
@@ -74,7 +74,7 @@ impl Fault {
             | Self::Unhealthy(..)
             | Self::NeverSeen(_)
             | Self::Vanishes(..)
-            | Self::CatalogAway(..) => true,
+            | Self::CatalogOutage(..) => true,
         }
     }
 
@@ -110,7 +110,7 @@ impl Fault {
             }
         }
         if matches!(plan.catalog, Catalog::Consul(_)) {
-            all.push(Self::CatalogAway(5 * SECOND, 60 * SECOND));
+            all.push(Self::CatalogOutage(5 * SECOND, 60 * SECOND));
         }
         all
     }
@@ -167,9 +167,9 @@ impl Fault {
                 let (from, to) = (other(from), other(to));
                 Self::Vanishes(name, from, from + to)
             }
-            Self::CatalogAway(from, to) => {
+            Self::CatalogOutage(from, to) => {
                 let (from, to) = (other(from), other(to));
-                Self::CatalogAway(from, from + to)
+                Self::CatalogOutage(from, from + to)
             }
             same @ (Self::Fails(..) | Self::CannotStart(_) | Self::NeverHealthy(_) | Self::NeverSeen(_)) => {
                 same
@@ -227,7 +227,7 @@ impl Fault {
                 scenario.actions.push((*from, Action::Maintenance(true)));
                 scenario.actions.push((*to, Action::Maintenance(false)));
             }
-            Self::CatalogAway(from, to) => scenario.away.push(Span { from: *from, to: Some(*to) }),
+            Self::CatalogOutage(from, to) => scenario.outages.push(Span { from: *from, to: Some(*to) }),
         }
         scenario.actions.sort_by_key(|(at, _)| *at);
     }
@@ -285,7 +285,7 @@ impl fmt::Display for Fault {
             Self::Vanishes(watch, from, to) => {
                 write!(out, "watch.{watch} sees no instance from {} to {}", time(*from), time(*to))
             }
-            Self::CatalogAway(from, to) => {
+            Self::CatalogOutage(from, to) => {
                 write!(out, "the catalog is unreachable from {} to {}", time(*from), time(*to))
             }
         }

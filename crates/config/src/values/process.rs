@@ -84,7 +84,7 @@ impl ValueType for Mode {
                 let octal = !digits.is_empty() && digits.bytes().all(|byte| (b'0'..=b'7').contains(&byte));
                 octal.then(|| u16::from_str_radix(digits, 8).ok()).flatten()
             }
-            // JSON5 has no octal numbers, so that a number can only be a mistake: 644 is not 0o644.
+            // JSON5 has no octal numbers, so a number can only be a mistake: 644 is not 0o644.
             _ => None,
         };
         let bits = bits.filter(|bits| *bits <= 0o777);

@@ -193,18 +193,15 @@ fn x5_an_explanation_shows_the_unmet_conditions_of_a_job() {
     assert_eq!(
         app,
         [
-            "app waits to be started",
-            "  it waits for db healthy; db runs as pid 102 for 3s, and it is not known yet whether it is healthy",
-            "    its check check.db has failed 3 times in a row: it failed",
+            "app: waiting to start",
+            "  waiting until db is healthy; db: running for 3s (pid 102), health unknown",
+            "    check check.db failed 3 times in a row: it failed",
         ]
     );
     let db = harness.core.explain(JobIx(1)).sentences();
-    assert_eq!(
-        db.last().map(String::as_str),
-        Some("it was started by setup exitSuccess, which came from global startup")
-    );
+    assert_eq!(db.last().map(String::as_str), Some("triggered by setup exitSuccess, caused by startup"));
     let setup = harness.core.explain(JobIx(0));
-    assert_eq!(setup.summary, "setup is complete: its last run exited with code 0 3s ago");
+    assert_eq!(setup.summary, "setup: complete, last run exited with code 0 3s ago");
 }
 
 #[test]
