@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use containerpilot_core::catalog::follow::QuerySlots;
+use containerpilot_core::catalog::watch_queries::QuerySlots;
 use containerpilot_core::effect::DesiredService;
 use containerpilot_core::ids::{JobIx, WatchIx};
 use containerpilot_core::input::Instance;

@@ -2,9 +2,9 @@
 //! ignored, so that an older or a newer supervisor can be asked too.
 
 use containerpilot_config::suggest;
-use containerpilot_config::values::signal_named;
 use containerpilot_core::event::Code;
 use containerpilot_core::input::ExitStatus;
+use containerpilot_core::plan::Signal;
 use containerpilot_core::report::status::DeadlineKind;
 use containerpilot_core::report::words;
 use serde::Deserialize;
@@ -230,7 +230,7 @@ impl Job {
 
 impl Exit {
     fn status(&self) -> ExitStatus {
-        let signal = self.signal.as_deref().and_then(signal_named);
+        let signal = self.signal.as_deref().and_then(Signal::from_name);
         signal.map_or(ExitStatus::Code(self.code), ExitStatus::Signal)
     }
 

@@ -1,6 +1,5 @@
 //! Parses request bodies. They come from outside: any bytes become a valid request or an error that never shows a value (L5).
 
-use containerpilot_config::values::signal_named;
 use containerpilot_core::plan::Signal;
 use serde_json::{Map, Value};
 use thiserror::Error;
@@ -55,7 +54,7 @@ pub(super) fn signal(body: &[u8]) -> Result<Signal, BodyError> {
             ));
         }
     };
-    signal_named(&text).ok_or_else(|| BodyError::Content(format!("there is no signal `{text}`")))
+    Signal::from_name(&text).ok_or_else(|| BodyError::Content(format!("there is no signal `{text}`")))
 }
 
 /// The members of a body that is a JSON object. `null` is an empty object, as in Go.

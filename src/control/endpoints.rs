@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use containerpilot_config::values::signal_name;
 use containerpilot_core::plan::Level;
 use containerpilot_core::request::{self, Reply};
 use hyper::header::{CACHE_CONTROL, HeaderMap, HeaderValue};
@@ -206,7 +205,7 @@ impl ControlApi {
             JobAction::Start => "start of".to_owned(),
             JobAction::Stop => "stop of".to_owned(),
             JobAction::Restart => "restart of".to_owned(),
-            JobAction::Signal(signal) => format!("{} for", signal_name(signal)),
+            JobAction::Signal(signal) => format!("{signal} for"),
         };
         self.log(format!("{} requested {what} {job}", user(peer_uid)));
         let answer = self.handles.queries.request(ControlRequest::Job(job.clone(), action)).await;

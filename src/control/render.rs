@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use containerpilot_config::values::signal_name;
 use containerpilot_core::Phase;
 use containerpilot_core::effect::DesiredService;
 use containerpilot_core::ids::{EventId, JobIx};
@@ -55,7 +54,7 @@ struct StatusJson<'a> {
     uptime_seconds: f64,
     phase: &'static str,
     maintenance: bool,
-    stop_time: Option<String>,
+    shutdown_deadline: Option<String>,
     jobs: Vec<JobJson<'a>>,
     watches: Vec<WatchJson<'a>>,
     events: Vec<EventCountJson<'a>>,
@@ -220,7 +219,7 @@ pub(super) fn status(snapshot: &Snapshot) -> String {
             format!("watch.{}", overview.watches.get(watch.index()).map_or("", |watch| watch.name.as_str()))
         }
         Origin::Removed(place) => snapshot.removed.get(&place).cloned().unwrap_or_default(),
-        Origin::Signal(number) => signal_name(Signal(number)),
+        Origin::Signal(number) => Signal(number).to_string(),
         Origin::Global => "global".to_owned(),
     };
     let advertised = snapshot.advertised.iter().copied().chain(std::iter::repeat(false));
@@ -233,7 +232,7 @@ pub(super) fn status(snapshot: &Snapshot) -> String {
         uptime_seconds: seconds(clock.now.since(Time::ZERO)),
         phase: phase(overview.phase),
         maintenance: overview.maintenance,
-        stop_time: overview.stop_time.map(|time| clock.at(time)),
+        shutdown_deadline: overview.shutdown_deadline.map(|time| clock.at(time)),
         jobs: jobs.map(|(job, advertised)| job_json(job, advertised, clock, &names, &source)).collect(),
         watches: overview.watches.iter().map(watch_json).collect(),
         events: overview
@@ -431,7 +430,7 @@ fn journaled_json(event: &Event, source: String, clock: Clock) -> EventJson {
 fn exit_json(exit: ExitStatus) -> ExitJson {
     let signal = match exit {
         ExitStatus::Code(_) => None,
-        ExitStatus::Signal(signal) => Some(signal_name(signal)),
+        ExitStatus::Signal(signal) => Some(signal.to_string()),
     };
     ExitJson { code: exit.code(), signal }
 }

@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 use std::time::Duration;
 
 use bytes::Bytes;
-use containerpilot_core::catalog::follow::Query;
+use containerpilot_core::catalog::watch_queries::Query;
 use containerpilot_core::input::Instance;
 use containerpilot_core::plan::{Service, Status, Watch};
 use serde::de::{Deserializer, Error as _, SeqAccess, Visitor};

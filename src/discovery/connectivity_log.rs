@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use containerpilot_core::catalog::contact::{Contact, ContactChange as Change, RequestResult};
+use containerpilot_core::catalog::connectivity::{Connectivity, ConnectivityChange as Change, RequestResult};
 use containerpilot_core::plan::Level;
 
 use super::client::RequestError;
@@ -36,7 +36,7 @@ impl From<&RequestError> for Failure {
 pub(super) struct ConnectivityLog {
     address: String,
     sender: LoopSender,
-    contact: Mutex<Contact<String>>,
+    contact: Mutex<Connectivity<String>>,
 }
 
 impl ConnectivityLog {
@@ -52,7 +52,7 @@ impl ConnectivityLog {
             Some(FailureKind::Refused) => RequestResult::Refused,
         };
         let changes =
-            self.contact.lock().unwrap_or_else(PoisonError::into_inner).heard(requester.to_owned(), result);
+            self.contact.lock().unwrap_or_else(PoisonError::into_inner).record(requester.to_owned(), result);
         for change in changes.into_iter().flatten() {
             self.log(change, requester, failure);
         }

@@ -41,7 +41,7 @@ impl Definition {
     pub(super) fn settings(&self) -> Settings {
         Settings {
             ttl: self.service.ttl,
-            pace: self.heartbeat,
+            heartbeat_interval: self.heartbeat,
             drops_critical: self.service.deregister_critical_after.is_some(),
         }
     }
@@ -113,9 +113,9 @@ impl ServiceTask {
                     self.reconciler.redefine(definition.settings());
                     self.definition = definition;
                 }
-                self.reconciler.want(now, desired);
+                self.reconciler.set_desired(now, desired);
             }
-            ServiceCommand::Heartbeat => self.reconciler.beat(),
+            ServiceCommand::Heartbeat => self.reconciler.heartbeat_due(),
             ServiceCommand::Deregister(deregistered) => {
                 self.deregistered = Some(deregistered);
                 self.reconciler.leave(now);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use containerpilot_core::catalog::follow::{Follow, NextQuery, Query, QuerySlots};
+use containerpilot_core::catalog::watch_queries::{NextQuery, Query, QuerySlots, WatchQueries};
 use containerpilot_core::ids::WatchIx;
 use containerpilot_core::input::Instance;
 use containerpilot_core::plan::Watch;
@@ -41,7 +41,7 @@ impl WatchTask {
     }
 
     async fn follow(&self) {
-        let mut follow = Follow::new(self.watch.interval, self.shared.seed());
+        let mut follow = WatchQueries::new(self.watch.interval, self.shared.seed());
         let name = format!("watch {}", self.watch.name);
         let mut known: Option<Vec<Instance>> = None;
         loop {

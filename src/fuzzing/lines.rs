@@ -2,7 +2,7 @@
 //! forged.
 
 use containerpilot_core::plan::{Format, Level};
-use containerpilot_log_format::{Form, Labels, Stamp, is_hidden};
+use containerpilot_log_format::{EntryFormatter, Labels, Stamp, is_hidden};
 
 const STAMP: &Stamp = b"2026-11-15T00:15:28.645445913Z";
 
@@ -14,7 +14,7 @@ pub(super) fn run(bytes: &[u8]) {
     let output = parts.next().unwrap_or_default();
     let labels = Labels { level: Level::Info, job: Some(&job), pid: Some(17), check: Some(&check) };
     for format in [Format::Default, Format::Text, Format::Json] {
-        let mut form = Form::new(format);
+        let mut form = EntryFormatter::new(format);
         form.label(STAMP, labels);
         for text in output.split(|byte| *byte == b'\n') {
             line(&form, format, text, &job, &check);
@@ -31,7 +31,7 @@ pub(super) fn run(bytes: &[u8]) {
     }
 }
 
-fn line(form: &Form, format: Format, text: &[u8], job: &str, check: &str) {
+fn line(form: &EntryFormatter, format: Format, text: &[u8], job: &str, check: &str) {
     let mut out = Vec::new();
     form.line(text, &mut out);
     let mut pieces = Vec::new();

@@ -8,7 +8,7 @@ use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant, SystemTime};
 
 use containerpilot_core::plan::{Format, Level};
-use containerpilot_log_format::{Form, Labels, stamp};
+use containerpilot_log_format::{EntryFormatter, Labels, stamp};
 
 use super::Source;
 use super::output::{Output, write_stderr};
@@ -25,8 +25,8 @@ const RETRY: Duration = Duration::from_secs(1);
 pub(super) struct Writer {
     output: Output,
     /// The format of job lines, labelled for one job, and of the supervisor's entries.
-    form: Form,
-    own: Form,
+    form: EntryFormatter,
+    own: EntryFormatter,
     /// Formatted entries; the bytes before `written` are written.
     pending: Vec<u8>,
     written: usize,
@@ -51,7 +51,7 @@ enum Stall {
 /// A line that is formatted in pieces.
 #[derive(Debug)]
 struct LongLine {
-    form: Form,
+    form: EntryFormatter,
     text: Vec<u8>,
     /// How many bytes are formatted.
     at: usize,
@@ -63,8 +63,8 @@ impl Writer {
     pub(super) fn new(output: Output, format: Format) -> Self {
         Self {
             output,
-            form: Form::new(format),
-            own: Form::new(format),
+            form: EntryFormatter::new(format),
+            own: EntryFormatter::new(format),
             pending: Vec::new(),
             written: 0,
             long: None,

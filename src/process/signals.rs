@@ -90,11 +90,3 @@ impl Signals {
         let _ = sys::read_signal(self.sigchld_fd());
     }
 }
-
-/// The name of a signal, such as `SIGTERM`.
-pub(crate) fn name(signal: Signal) -> String {
-    match nix::sys::signal::Signal::try_from(i32::from(signal.0)) {
-        Ok(known) => known.as_str().to_owned(),
-        Err(_) => format!("signal {}", signal.0),
-    }
-}

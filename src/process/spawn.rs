@@ -196,7 +196,7 @@ impl Spawner {
         let own = request.process.env.get("PATH").map(String::as_bytes);
         let trigger = || request.environment.why.iter().rfind(|(name, _)| *name == "PATH");
         // A PATH that was set or unset with `putenv` replaces the supervisor's own.
-        let supervisor = || match request.environment.jobs.set_by_hand().get("PATH") {
+        let supervisor = || match request.environment.jobs.set_by_putenv().get("PATH") {
             Some(set) => set.as_deref().map(str::as_bytes),
             None => self.environment.get(&b"PATH"[..]).map(Vec::as_slice),
         };

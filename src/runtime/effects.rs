@@ -14,7 +14,6 @@ use crate::discovery::Discovery;
 use crate::logs::check_output::CheckOutputs;
 use crate::logs::{Logs, Source};
 use crate::process::reaper::{Exited, Owner, Reaper};
-use crate::process::signals;
 use crate::process::spawn::{Request, Spawner};
 use crate::runtime::probe::{Probes, Target};
 use crate::runtime::query::QueryHandler;
@@ -237,7 +236,7 @@ impl EffectExecutor {
 
     fn kill(&self, owner: Owner, signal: Signal) {
         if let Err(errno) = self.reaper.kill(owner, signal) {
-            let message = format!("cannot send {}: {}", signals::name(signal), errno.desc());
+            let message = format!("cannot send {signal}: {}", errno.desc());
             self.logs.entry(Level::Warn, None, &message);
         }
     }
@@ -247,6 +246,6 @@ fn check_result(status: ExitStatus) -> Result<(), String> {
     match status {
         ExitStatus::Code(0) => Ok(()),
         ExitStatus::Code(code) => Err(format!("exited with code {code}")),
-        ExitStatus::Signal(signal) => Err(format!("killed by {}", signals::name(signal))),
+        ExitStatus::Signal(signal) => Err(format!("killed by {signal}")),
     }
 }

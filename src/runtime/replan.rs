@@ -45,7 +45,7 @@ impl<D: Decider> Runtime<D> {
 
     /// The variables that `putenv` has set or unset.
     fn environment_overrides(&self) -> BTreeMap<String, Option<String>> {
-        self.core.core().map(|core| core.variables().set_by_hand().clone()).unwrap_or_default()
+        self.core.core().map(|core| core.variables().set_by_putenv().clone()).unwrap_or_default()
     }
 
     /// R3: effects refer to the new plan from now on. Pending results are renumbered, and everything outside of the core

@@ -19,7 +19,7 @@ pub use trace::looks_secret;
 pub enum Severity {
     /// The configuration is invalid. Nothing is started.
     Error,
-    /// The configuration is valid, but a part of it can never work (C7). 3.8 starts such a file without a message, so that the
+    /// The configuration is valid, but a part of it can never work (C7). 3.8 starts such a file without a message, so the
     /// supervisor starts it with a warning; `check` rejects it.
     Fault,
     /// It works, but probably not as intended.
@@ -45,7 +45,7 @@ pub struct Place {
     pub file: FileId,
     /// The range in the rendered text or in the source.
     pub span: Span,
-    /// Whether `span` is a range of the source.
+    /// True if `span` is a range of the source.
     pub in_source: bool,
 }
 

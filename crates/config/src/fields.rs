@@ -1,7 +1,7 @@
 //! The table of fields.
 //!
 //! Each row is a key with its type, its default, its rules and one line of help. The decoder, the suggestions for unknown keys,
-//! the reference page and the JSON Schema are generated from this table, so that a new field is one new row.
+//! the reference page and the JSON Schema are generated from this table, so a new field is one new row.
 
 use containerpilot_core::plan::{Format, Level, OnCompletion, OnUnhealthy, Status};
 

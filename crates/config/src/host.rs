@@ -16,7 +16,7 @@ pub trait Host {
     fn addresses(&self) -> &[HostAddress];
     /// The host name.
     fn hostname(&self) -> &str;
-    /// Returns whether a program can be run.
+    /// Checks whether a program can be run.
     fn program(&self, program: &str) -> ProgramState;
     /// Checks that a file can be read. The error is the message of the operating system.
     fn readable(&self, path: &str) -> Result<(), String>;

@@ -1,7 +1,7 @@
 //! ContainerPilot 2 files (C8): their detection, their fields and their translation.
 //!
 //! A version 2 file is decoded with its own table, so that messages use its own keys. A valid file is translated to a tree of
-//! version 3 keys, which is decoded like any other file. `migrate` prints the same tree, so that both agree.
+//! version 3 keys, which is decoded like any other file. `migrate` prints the same tree, so both agree.
 
 mod check;
 pub mod fields;

@@ -16,7 +16,6 @@ pub mod duration;
 pub mod fields;
 pub mod host;
 pub mod interfaces;
-pub mod json;
 pub mod json5;
 pub mod legacy;
 pub mod limits;

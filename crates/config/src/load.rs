@@ -87,7 +87,7 @@ pub fn version(inputs: &[Input], environment: &Environment) -> Version {
 pub(crate) struct Decoded {
     pub(crate) files: Vec<SourceFile>,
     fields: Option<ConfigFields>,
-    /// Whether all files are syntactically valid.
+    /// True if all files are syntactically valid.
     pub(crate) well_formed: bool,
     pub(crate) version: Version,
     /// The translated version 2 file.
@@ -185,7 +185,7 @@ pub fn render(inputs: Vec<Input>, environment: &Environment) -> Result<Vec<Vec<u
 }
 
 /// The path of the control socket of a configuration. Clients of a running supervisor need it even if the file has become
-/// invalid since the start, so that errors are ignored as far as possible.
+/// invalid since the start, so errors are ignored as far as possible.
 ///
 /// # Errors
 /// The problems, if the configuration cannot be decoded at all.
@@ -193,7 +193,7 @@ pub fn control_socket(inputs: Vec<Input>, environment: &Environment) -> Result<S
     let mut problems = Vec::new();
     let decoded = decode_files(inputs, environment, None, &mut problems);
     let fields = match (decoded.fields, decoded.version) {
-        // A version 2 file cannot set it, so that it is known even for an invalid one.
+        // A version 2 file cannot set it, so it is known even for an invalid one.
         (None, Version::Two) => {
             let mut cx = context(FileId::default(), &mut problems);
             Some(ConfigFields::from_members(&mut cx, Span::at(0), &[]))

@@ -35,7 +35,7 @@ fn replace<T>(earlier: &mut Option<Spanned<T>>, later: Option<Spanned<T>>) {
 }
 
 /// Merges two lists. An element replaces the earlier ones with the same name at their position. Names may repeat within one
-/// file, so that only elements of earlier files are replaced.
+/// file, so only elements of earlier files are replaced.
 fn merge_lists<T>(
     earlier: &mut Option<Spanned<Vec<T>>>,
     later: Option<Spanned<Vec<T>>>,

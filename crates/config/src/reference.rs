@@ -15,8 +15,8 @@ pub fn markdown() -> String {
     collect(&ConfigFields::INFO, &mut sections);
     let mut out = String::from(
         "# Reference: every key of a configuration\n\n\
-         This page is generated from the table of fields of the program. Rules such as W6 identify the behaviour in the \
-         tests.\n\n\
+         This page is generated from the table of fields of the program. Rules such as W6 are explained in \
+         [rules](rules.md).\n\n\
          Every object may also have the key `$schema` and keys that start with `x-`, which are ignored. For the syntax of \
          values, such as durations and commands, see [configuration](configuration.md#generous-values).\n",
     );

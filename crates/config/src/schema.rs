@@ -107,7 +107,7 @@ fn id(info: &SectionInfo) -> String {
 fn object(info: &SectionInfo) -> Schema {
     let properties = info.fields.iter().map(|field| (field.key.to_owned(), property(field)));
     let own = [("$schema".to_owned(), typed("string"))];
-    // In a list of checks one `ttl` is enough, so that a schema cannot require it.
+    // In a list of checks one `ttl` is enough, so a schema cannot require it.
     let required = info.fields.iter().filter(|field| field.default == DefaultValue::Required);
     let required = required.map(|field| field.key).filter(|key| *key != "ttl");
     Schema {
@@ -152,7 +152,7 @@ fn one_of_strings(strings: &[&'static str]) -> Schema {
     Schema { strings: strings.to_vec(), ..Schema::default() }
 }
 
-/// The schema of a value. A template can render a number as a string, so that most types accept strings.
+/// The schema of a value. A template can render a number as a string, so most types accept strings.
 fn value(shape: Shape) -> Schema {
     match shape {
         Shape::Text => scalar(),

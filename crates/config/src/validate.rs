@@ -1,6 +1,6 @@
 //! Finds what is well-formed but can never work (C7).
 //!
-//! 3.8 starts such files without a message, so that these are faults, not errors: `check` rejects them, the supervisor logs a
+//! 3.8 starts such files without a message, so these are faults, not errors: `check` rejects them, the supervisor logs a
 //! warning and starts.
 
 mod cycles;
@@ -48,7 +48,7 @@ struct Checker<'a> {
     host: &'a dyn Host,
     problems: &'a mut Vec<Problem>,
     names: Names,
-    /// A name could not be decoded, so that an unknown name may be that one.
+    /// A name could not be decoded, so an unknown name may be that one.
     names_incomplete: bool,
     pairs: Vec<(&'a JobFields, Option<&'a Job>)>,
 }

@@ -18,7 +18,7 @@ pub use event::{EVENT_NAMES, Event, EventName, EventOrBool, EventOrFlag};
 pub use list::{Interfaces, Numbers, TextMap, Words};
 pub use number::{Port, Whole, parse_whole};
 pub use object::{Either, ListOf, Object, ObjectOrFalse, ObjectOrText, OneOrMany, Several};
-pub use process::{Account, Limits, Mode, RESOURCES, RestartLimit, SignalName, signal_name, signal_named};
+pub use process::{Account, Limits, Mode, RESOURCES, RestartLimit, SignalName};
 pub use text::{Flag, Text, TextOrUnset, parse_bool};
 pub use time::{
     DurationOrNever, DurationText, DurationWithUnit, Seconds, SecondsOrUnset, TimeLimit, to_duration,

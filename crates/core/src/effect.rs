@@ -1,4 +1,4 @@
-//! Effects: everything the core asks the runtime to do.
+//! Effects: everything the runtime must do for the core.
 
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -102,7 +102,7 @@ pub enum KillReason {
     StopTimeout,
     /// All jobs are killed (S1, S4).
     KillAll,
-    /// A user asked for it (X2).
+    /// A user requested it (X2).
     ByHand,
     /// Signals are forwarded to the main program (S7).
     Forwarded,

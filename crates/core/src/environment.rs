@@ -72,9 +72,9 @@ impl JobVariables {
         all.filter_map(|(name, value)| Some((name.as_str(), value.as_deref()?)))
     }
 
-    /// Everything that `putenv` has set or unset.
+    /// All variables that `putenv` has set or unset.
     #[must_use]
-    pub fn set_by_hand(&self) -> &BTreeMap<String, Option<String>> {
+    pub fn set_by_putenv(&self) -> &BTreeMap<String, Option<String>> {
         &self.set
     }
 

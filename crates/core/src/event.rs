@@ -3,6 +3,8 @@
 use alloc::string::String;
 use core::fmt;
 
+use crate::plan::Signal;
+
 /// What happened. The names are those of `once`, `each` and `event` in a configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Code {
@@ -126,6 +128,18 @@ pub enum UserSignal {
 }
 
 impl UserSignal {
+    /// All signals that can trigger jobs.
+    pub const ALL: [Self; 2] = [Self::Hup, Self::Usr2];
+
+    /// The signal itself.
+    #[must_use]
+    pub const fn signal(self) -> Signal {
+        match self {
+            Self::Hup => Signal::HUP,
+            Self::Usr2 => Signal::USR2,
+        }
+    }
+
     /// The name in a configuration.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -138,7 +152,7 @@ impl UserSignal {
     /// The signal of that name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Hup, Self::Usr2].into_iter().find(|signal| signal.name() == name)
+        Self::ALL.into_iter().find(|signal| signal.name() == name)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Requests to a running supervisor, and their replies (X1, X2, D8).
 //!
 //! Every request is answered exactly once: in its own step, or after startup if it arrives before. A reload is answered
-//! when it is done. Other replies say what was started; they do not wait for a process to exit.
+//! when it is done. Other replies report what was started; they do not wait for a process to exit.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -15,7 +15,7 @@ use crate::plan::{Plan, Signal};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(pub u64);
 
-/// Something a user asks of the supervisor.
+/// A request of a user.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Request {
     /// Enter or leave maintenance mode (D8). The reply is `Updated`.

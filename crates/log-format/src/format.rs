@@ -1,7 +1,7 @@
 //! The format of an entry (L1).
 //!
-//! An entry is a prefix, the text and a suffix. Prefix and suffix depend on the time and the source; they are made once for all
-//! lines of one read, so that a line costs three copies.
+//! An entry is a prefix, the text and a suffix. Prefix and suffix depend on the time and the source; they are formatted once for all
+//! lines of one read, so a line costs three copies.
 //!
 //! ```text
 //! default  2026-11-15T00:15:28.645445913Z main 17 text        a check: main/check; the supervisor: no pid
@@ -34,19 +34,19 @@ pub struct Labels<'a> {
 
 /// Formats entries, with the current prefix and suffix.
 #[derive(Clone, Debug)]
-pub struct Form {
+pub struct EntryFormatter {
     format: Format,
     prefix: Vec<u8>,
     suffix: Vec<u8>,
 }
 
-impl Form {
-    /// Without labels; call [`Form::label`] first.
+impl EntryFormatter {
+    /// Without labels; call [`EntryFormatter::label`] first.
     pub fn new(format: Format) -> Self {
         Self { format, prefix: Vec::new(), suffix: Vec::new() }
     }
 
-    /// Changes the format. Call [`Form::label`] afterwards.
+    /// Changes the format. Call [`EntryFormatter::label`] afterwards.
     pub fn set_format(&mut self, format: Format) {
         self.format = format;
     }
@@ -245,7 +245,7 @@ mod tests {
     const CHILD: Labels<'_> = Labels { level: Level::Info, job: Some("main"), pid: Some(17), check: None };
 
     fn line(format: Format, labels: Labels<'_>, text: &[u8]) -> String {
-        let mut form = Form::new(format);
+        let mut form = EntryFormatter::new(format);
         form.label(STAMP, labels);
         let mut out = Vec::new();
         form.line(text, &mut out);
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn l3_lines_stop_at_the_limit_or_at_a_long_line() {
-        let mut form = Form::new(Format::Default);
+        let mut form = EntryFormatter::new(Format::Default);
         form.label(STAMP, CHILD);
         let mut out = Vec::new();
         let whole = b"a\nb\nlong line\nc\n";
@@ -315,7 +315,7 @@ mod tests {
         let own = Labels { level: Level::Error, job: Some("main"), pid: None, check: None };
         let output = ["one".to_owned(), "two \"2\"".to_owned()];
         let write = |format| {
-            let mut form = Form::new(format);
+            let mut form = EntryFormatter::new(format);
             form.label(STAMP, own);
             let mut out = Vec::new();
             form.entry("exited with\ncode 1", &output, &mut out);

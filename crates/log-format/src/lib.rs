@@ -10,4 +10,4 @@ mod format;
 
 pub use clock::{Stamp, stamp};
 pub use escape::is_hidden;
-pub use format::{Form, Labels};
+pub use format::{EntryFormatter, Labels};

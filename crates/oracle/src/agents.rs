@@ -1,7 +1,8 @@
-//! D5, S6: what is wanted of a service and what the catalog has become equal.
+//! D5, S6: the desired state of a service and its state in the catalog become equal.
 //!
-//! [`check`], [`check_misuse`] and [`leave`] hold for every agent of a schedule. [`run_seed`] also tries many agents by
-//! themselves: slow, failing, forgetting, freezing, lying, and at last calm. A script that breaks a rule is shrunk.
+//! [`check`], [`check_contract`] and [`leave`] hold for every agent of a schedule. [`run_seed`] also tries many agents by
+//! themselves: slow, failing, forgetting, frozen, falsely confirming, and finally without faults. A script that breaks a
+//! rule is shrunk.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,18 +12,18 @@ use containerpilot_core::catalog::reconcile::{IN_DOUBT, Settings};
 use containerpilot_core::effect::DesiredService;
 use containerpilot_core::plan::Status;
 use containerpilot_core::rng::Rng;
-use containerpilot_simulation::world::agent::{FakeAgent, Misuse};
+use containerpilot_simulation::world::agent::{ContractViolation, FakeAgent};
 use containerpilot_simulation::world::script::{AgentFault, AgentScript, ResponseScript};
 
 use crate::scenario::USUAL_RESPONSE;
 
-/// The time within which wanted and registered status become equal once nothing goes wrong any more.
+/// The time within which desired and registered status become equal after the last fault.
 fn bound(agent: &FakeAgent) -> Duration {
-    let Settings { ttl, pace, .. } = agent.settings();
-    IN_DOUBT + ttl + pace * 2 + agent.request_timeout() + Duration::from_secs(5)
+    let Settings { ttl, heartbeat_interval, .. } = agent.settings();
+    IN_DOUBT + ttl + heartbeat_interval * 2 + agent.request_timeout() + Duration::from_secs(5)
 }
 
-/// Compares what is wanted with what the agent has, just before a time.
+/// Compares the desired state with the agent's, just before a time.
 ///
 /// # Errors
 /// How D5 is broken.
@@ -30,17 +31,17 @@ pub fn check(agent: &FakeAgent, at: Time) -> Result<(), String> {
     if at < agent.last_disturbance() + bound(agent) {
         return Ok(());
     }
-    let (wanted, found) = (agent.wanted(), agent.status_at(at));
-    let equal = match wanted {
+    let (desired, found) = (agent.desired(), agent.status_at(at));
+    let equal = match desired {
         DesiredService::Absent => found.is_none(),
-        // Consul may have deregistered a critical service, as it was asked to.
+        // Consul may have deregistered a critical service, as configured.
         DesiredService::Present(Status::Critical) if agent.settings().drops_critical => {
             found.is_none_or(|found| found == Status::Critical)
         }
         DesiredService::Present(status) => found == Some(status),
     };
     if !equal {
-        return Err(format!("D5: {wanted:?} is wanted, and the catalog has {found:?}"));
+        return Err(format!("D5: {desired:?} is desired, but the catalog has {found:?}"));
     }
     // More would be needless: heartbeats, retries after the scripted responses, and the refreshing of a status for which
     // no heartbeats are sent.
@@ -57,12 +58,12 @@ pub fn check(agent: &FakeAgent, at: Time) -> Result<(), String> {
 ///
 /// # Errors
 /// How it did not.
-pub fn check_misuse(agent: &FakeAgent) -> Result<(), String> {
-    match agent.misuse() {
+pub fn check_contract(agent: &FakeAgent) -> Result<(), String> {
+    match agent.violation() {
         None => Ok(()),
-        Some(Misuse::TwoRequests) => Err("D5: two requests at a time".into()),
-        Some(Misuse::WithdrawnWhileWanted) => {
-            Err("S2: the service is reported as deregistered although it is wanted".into())
+        Some(ContractViolation::TwoRequests) => Err("D5: two requests at a time".into()),
+        Some(ContractViolation::DeregisteredWhileDesired) => {
+            Err("S2: the service is reported as deregistered although it is desired".into())
         }
     }
 }
@@ -72,12 +73,12 @@ fn advance(agent: &mut FakeAgent, until: Time) -> Result<(), String> {
     while let Some(next) = agent.next().filter(|next| *next <= until) {
         check(agent, next)?;
         agent.step(next);
-        check_misuse(agent)?;
+        check_contract(agent)?;
     }
     Ok(())
 }
 
-/// S6: the supervisor exits. The service is deregistered in time, unless something has gone wrong since.
+/// S6: the supervisor exits. The service is deregistered in time, unless a fault has happened since.
 ///
 /// # Errors
 /// How S6 is broken.
@@ -104,12 +105,12 @@ pub fn leave(agent: &mut FakeAgent, now: Time) -> Result<(), String> {
     Ok(())
 }
 
-/// What happens besides the requests.
+/// An incident besides the requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Incident {
-    /// The supervisor wants something else.
-    Want(DesiredService),
-    /// Something goes wrong with the agent.
+    /// The desired state changes.
+    SetDesired(DesiredService),
+    /// A fault of the agent.
     Fault(AgentFault),
     /// The service has another definition.
     Redefine,
@@ -139,21 +140,21 @@ pub struct Broken {
 #[must_use]
 pub fn schedule(seed: u64) -> AgentSchedule {
     let mut rng = Rng::from_seed(seed);
-    let pace = Duration::from_millis(rng.pick(&[500, 1_000, 5_000, 10_000]));
-    let ttl = pace * rng.pick(&[2, 3, 5]);
+    let heartbeat_interval = Duration::from_millis(rng.pick(&[500, 1_000, 5_000, 10_000]));
+    let ttl = heartbeat_interval * rng.pick(&[2, 3, 5]);
     let drops_critical = rng.percent(30);
     let mut incidents = Vec::new();
     let mut now = 0;
     for _ in 0..=rng.below(12) {
         now += rng.pick(&[0, 1, 50, 300, 1_000, 4_000, 20_000]) + rng.below(50);
-        let wanted = match rng.below(10) {
+        let desired = match rng.below(10) {
             0..5 => DesiredService::Present(Status::Passing),
             5..7 => DesiredService::Present(Status::Critical),
             7 => DesiredService::Present(Status::Warning),
             _ => DesiredService::Absent,
         };
         let incident = match rng.below(10) {
-            0..6 => Incident::Want(wanted),
+            0..6 => Incident::SetDesired(desired),
             6 | 7 => Incident::Fault(AgentFault::Forget),
             8 => Incident::Fault(AgentFault::Freeze(rng.pick(&[100, 2_000, 30_000]))),
             _ => Incident::Redefine,
@@ -162,7 +163,7 @@ pub fn schedule(seed: u64) -> AgentSchedule {
     }
     let responses = (0..rng.below(30)).map(|_| response(&mut rng)).collect();
     AgentSchedule {
-        settings: Settings { ttl, pace, drops_critical },
+        settings: Settings { ttl, heartbeat_interval, drops_critical },
         agent: AgentScript {
             deregister_critical_after: drops_critical.then(|| ttl * 2),
             responses,
@@ -182,7 +183,7 @@ pub(crate) fn response(rng: &mut Rng) -> ResponseScript {
         4 | 5 => ResponseScript::Refused(rng.pick(&[0, 1, 400])),
         6 => ResponseScript::ResponseLost,
         7 => ResponseScript::Late(rng.below(12_000)),
-        _ => ResponseScript::Lie,
+        _ => ResponseScript::FalselyConfirmed,
     }
 }
 
@@ -202,7 +203,7 @@ pub fn run(schedule: &AgentSchedule) -> Result<usize, Broken> {
 #[derive(Clone, Copy)]
 enum Scheduled {
     Incident(Incident),
-    /// A heartbeat, and the number of the wanted status that it belongs to.
+    /// A heartbeat, and the number of the desired status that it belongs to.
     Heartbeat(u64),
 }
 
@@ -219,7 +220,7 @@ fn run_to_the_end(schedule: &AgentSchedule, agent: &mut FakeAgent) -> Result<(),
     }
     // Long enough after the last disturbance to see that everything stays as it is.
     let end = |agent: &FakeAgent| agent.last_disturbance() + bound(agent) * 2;
-    let mut wanted_nth = 0;
+    let mut desired_nth = 0;
     loop {
         let queued = queue.keys().next().map(|(at, _)| *at);
         let next = agent.next().into_iter().chain(queued).min();
@@ -227,17 +228,17 @@ fn run_to_the_end(schedule: &AgentSchedule, agent: &mut FakeAgent) -> Result<(),
         advance(agent, next)?;
         while let Some(entry) = queue.first_entry().filter(|entry| entry.key().0 <= next) {
             match entry.remove() {
-                Scheduled::Heartbeat(nth) if nth == wanted_nth => {
+                Scheduled::Heartbeat(nth) if nth == desired_nth => {
                     agent.heartbeat(next);
-                    add(&mut queue, next + schedule.settings.pace, Scheduled::Heartbeat(nth));
+                    add(&mut queue, next + schedule.settings.heartbeat_interval, Scheduled::Heartbeat(nth));
                 }
                 Scheduled::Heartbeat(_) => {}
-                Scheduled::Incident(Incident::Want(wanted)) => {
-                    if agent.want(next, wanted) {
-                        wanted_nth += 1;
-                        if wanted == DesiredService::Present(Status::Passing) {
-                            let at = next + schedule.settings.pace;
-                            add(&mut queue, at, Scheduled::Heartbeat(wanted_nth));
+                Scheduled::Incident(Incident::SetDesired(desired)) => {
+                    if agent.set_desired(next, desired) {
+                        desired_nth += 1;
+                        if desired == DesiredService::Present(Status::Passing) {
+                            let at = next + schedule.settings.heartbeat_interval;
+                            add(&mut queue, at, Scheduled::Heartbeat(desired_nth));
                         }
                     }
                 }
@@ -262,7 +263,7 @@ pub fn run_seed(seed: u64) -> Result<usize, Box<(AgentSchedule, Broken)>> {
     }
 }
 
-/// Leaves out whatever is not needed to break a rule.
+/// Removes everything that is not needed to break the rule.
 fn shrink(mut schedule: AgentSchedule, mut broken: Broken) -> (AgentSchedule, Broken) {
     loop {
         let mut smaller = Vec::new();

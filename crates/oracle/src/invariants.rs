@@ -1,7 +1,7 @@
-//! The oracle: it sees every input, effect and event, and knows the rules.
+//! The oracle: it observes every input, effect and event, and checks the rules.
 //!
-//! It looks at the core between the parts of a step, keeps a model of its own that is built only from what can be observed,
-//! and compares after every step. What it checks:
+//! It observes the core between the parts of a step, keeps its own model, built only from observations, and
+//! compares the two after every step. What it checks:
 //!
 //! | rule   | check                                                                                               |
 //! |--------|-----------------------------------------------------------------------------------------------------|
@@ -28,10 +28,10 @@
 //! | S5     | the exit code                                                                                       |
 //! | H2–H4  | healthy if and only if all checks pass; checks run at their interval, never overlap, only while     |
 //! |        | the job runs                                                                                        |
-//! | H7, H8 | the exit of a process ends its health; an unhealthy job that is to be restarted is asked to stop    |
-//! | D4, D8 | the wanted catalog status follows from health, maintenance and stopping, and is sent once           |
+//! | H7, H8 | the exit of a process ends its health; an unhealthy job that is to be restarted gets a stop signal  |
+//! | D4, D8 | the desired catalog status follows from health, maintenance and stopping, and is sent once          |
 //! | C6     | coprocesses are stopped after all other jobs                                                        |
-//! | D5, S6 | wanted and registered status become equal; an exit deregisters everything (see `agents.rs`)         |
+//! | D5, S6 | desired and registered status become equal; an exit deregisters everything (see `agents.rs`)        |
 //! | R3, R4 | a reload stops and starts what has changed and keeps the rest; new jobs see conditions that already |
 //! |        | hold; hooks get a new generation with their job; every request is answered, in time                 |
 //! | X2     | every command is answered once; a manual start leads to a run, a manual stop to none until a start  |
@@ -82,7 +82,7 @@ pub struct Oracle<'a> {
     /// The version in force.
     version: usize,
     plan: &'a Plan,
-    /// Whether the core is called exactly at its deadlines.
+    /// True if the core is called exactly at its deadlines.
     exact: bool,
     now: Time,
     /// The state before the step (`phase_before`, `before`), and before the current part of it (`phase`, `previous`).
@@ -106,8 +106,8 @@ pub struct Oracle<'a> {
     expected_code: Option<u8>,
     first_failure: Option<u8>,
     first_hook_failure: Option<u8>,
-    /// The first signal that asked for a shutdown.
-    asked: Option<(Signal, Time)>,
+    /// The first signal that requested a shutdown.
+    stop_signal: Option<(Signal, Time)>,
     killing: Option<Time>,
     maintenance: bool,
     watches: Vec<Vec<Instance>>,
@@ -123,7 +123,7 @@ pub struct Oracle<'a> {
 }
 
 impl<'a> Oracle<'a> {
-    /// An oracle for a scenario that has not begun.
+    /// An oracle for a scenario that has not started.
     #[must_use]
     pub fn new(scenario: &'a Scenario) -> Self {
         let plan = &scenario.versions[0].plan;
@@ -150,7 +150,7 @@ impl<'a> Oracle<'a> {
             expected_code: None,
             first_failure: None,
             first_hook_failure: None,
-            asked: None,
+            stop_signal: None,
             killing: None,
             maintenance: false,
             watches: vec![Vec::new(); plan.watches.len()],
@@ -193,7 +193,7 @@ impl<'a> Oracle<'a> {
         Err(self.violation(rule, format!("{}: {what}", self.name(job))))
     }
 
-    /// Looks at the core before a step.
+    /// Observes the core before a step.
     pub fn before(&mut self, now: Time, core: &Core) {
         self.now = self.now.max(now);
         (self.phase_before, self.phase) = (core.phase(), core.phase());
@@ -344,7 +344,7 @@ impl<'a> Oracle<'a> {
                 self.maintenance = !self.maintenance;
             }
             Input::Instances { watch, instances } => self.see_instances(watch.index(), instances),
-            Input::Deregistered { job } => self.see_withdrawn(job.index()),
+            Input::Deregistered { job } => self.see_deregistered(job.index()),
             Input::Request { .. }
             | Input::Ready
             | Input::OutOfMemory { .. }
@@ -377,7 +377,7 @@ impl<'a> Oracle<'a> {
         let failed = !status.is_success() || timed_out;
         model.last_failure = if failed { Some(status.code().max(1)) } else { None };
         model.ended_at = Some(now);
-        model.was_asked = self.previous[job].stop_stage == Some(StopStage::Terminate) && started;
+        model.was_terminated = self.previous[job].stop_stage == Some(StopStage::Terminate) && started;
         let began = ended.and_then(|run| run.started).filter(|_| started).unwrap_or(now);
         let seen = &mut self.seen[job];
         (seen.ended, seen.ends_now) = (true, true);
@@ -448,12 +448,12 @@ fn statuses(core: &Core) -> impl Iterator<Item = JobStatus> + '_ {
 }
 
 /// How long a job may wait for its deregistration (S2), unless a quarter of the stop timeout is less.
-const WITHDRAW_TIMEOUT: Duration = Duration::from_secs(1);
+const DEREGISTER_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How long the supervisor may wait for killed processes.
 const KILL_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Whether a signal asks for a shutdown.
-fn asks_to_stop(input: &Input) -> bool {
+/// Returns true if an input is a signal that requests a shutdown.
+fn is_stop_signal(input: &Input) -> bool {
     matches!(input, Input::Signal(Signal(2 | 15)))
 }

@@ -1,7 +1,7 @@
 //! Random scenarios.
 //!
 //! Most times are taken from a few round ones, so that items often happen at the same instant. Most plans are small,
-//! because most defects need few jobs and many orders.
+//! because most bugs need few jobs and many orders of events.
 
 mod actions;
 mod jobs;
@@ -38,7 +38,7 @@ pub fn scenario(seed: u64) -> Scenario {
         // The embedded catalog answers by itself.
         actions.retain(|(_, action)| !matches!(action, Action::Instances(..)));
     }
-    // Later additions have a generator of their own, so that an old seed still gives the same schedule, and more.
+    // Later additions have their own generator, so that an old seed still gives the same schedule.
     let mut more_rng = Rng::from_seed(mix(seed));
     let mut versions = vec![first];
     if !versions[0].plan.pass_signals {
@@ -112,7 +112,7 @@ fn first_version(rng: &mut Rng) -> Version {
     Version { plan, scripts }
 }
 
-/// Mostly one of a few round times, in milliseconds, so that things fall together; sometimes any time up to the longest.
+/// Mostly one of a few round times, in milliseconds, so that deadlines coincide; sometimes any time up to the longest.
 fn time<const N: usize>(rng: &mut Rng, round: &[u64; N]) -> Duration {
     if rng.percent(15) {
         let longest = round[N - 1];

@@ -1,8 +1,8 @@
 //! Runs a scenario in the virtual world of [`containerpilot_simulation`], and has the [`Oracle`] check every step.
 //!
-//! The next thing to happen is the nearest item of the world or the core's own deadline; the order of items at the same
+//! The next step is the nearest item of the world or the core's own deadline; the order of items at the same
 //! instant is random. A scenario may call the core some time after its deadlines, or not at all for a while. When nothing
-//! is left to happen, or after a number of steps, the runner asks the supervisor to stop, and it must exit.
+//! is scheduled, or after a number of steps, the runner sends SIGTERM to the supervisor, and it must exit.
 
 mod timeline;
 
@@ -36,9 +36,9 @@ pub struct Totals {
 }
 
 /// The most steps of a shutdown.
-const SHUTDOWN_STEPS: u32 = 3_000;
+const MAX_SHUTDOWN_STEPS: u32 = 3_000;
 /// The most steps of agents between two steps of the core.
-const AGENT_STEPS: u32 = 10_000;
+const MAX_AGENT_STEPS: u32 = 10_000;
 
 struct Runner<'a> {
     scenario: &'a Scenario,
@@ -80,8 +80,8 @@ impl Next {
 impl Runner<'_> {
     fn run(mut self, mut timeline: Option<&mut String>) -> Result<Totals, Violation> {
         let mut effects = Vec::new();
-        let mut asked = 0;
-        let mut last_asked = 0;
+        let mut stop_requests = 0;
+        let mut last_stop_step = 0;
         while self.core.phase() != Phase::Exited {
             let mut next = self.next();
             while let Some(until) = next.map(Next::at)
@@ -89,20 +89,24 @@ impl Runner<'_> {
             {
                 next = self.next();
             }
-            let limit = if asked == 0 { self.scenario.max_steps } else { last_asked + SHUTDOWN_STEPS };
+            let limit = if stop_requests == 0 {
+                self.scenario.max_steps
+            } else {
+                last_stop_step + MAX_SHUTDOWN_STEPS
+            };
             let input = match next {
                 Some(next) if self.totals.steps < limit => self.take(next),
                 next => {
                     if next.is_none() {
                         self.oracle.check_idle(&self.core)?;
                     }
-                    asked += 1;
-                    last_asked = self.totals.steps;
-                    match asked {
+                    stop_requests += 1;
+                    last_stop_step = self.totals.steps;
+                    match stop_requests {
                         1 => Input::Signal(Signal::TERM),
                         // SIGTERM again at once would count as one (S1).
-                        2 => Input::Signal(Signal(2)),
-                        // Where signals are passed on, the program decides when it exits (S7).
+                        2 => Input::Signal(Signal::INT),
+                        // If signals are forwarded, the program decides when it exits (S7).
                         3 if self.scenario.versions[0].plan.pass_signals => {
                             self.world.end_all_programs();
                             Input::Tick
@@ -136,7 +140,7 @@ impl Runner<'_> {
         Ok(self.totals)
     }
 
-    /// One step of the core; the oracle looks at each of its parts.
+    /// One step of the core; the oracle checks each of its parts.
     fn step(&mut self, input: &Input, effects: &mut Vec<Effect>) -> Result<(), Violation> {
         let now = self.reported_time();
         self.oracle.before(now, &self.core);
@@ -151,7 +155,7 @@ impl Runner<'_> {
         self.oracle.after(input, effects, &self.core)
     }
 
-    /// The time as the core is told. A clock that was read a little early must do no harm.
+    /// The time that the core gets. A clock that was read a little early must do no harm.
     fn reported_time(&self) -> Time {
         let (now, random) = (self.world.now(), mix(self.scenario.order ^ u64::from(self.totals.steps)));
         if self.scenario.late && random.is_multiple_of(16) {
@@ -195,7 +199,7 @@ impl Runner<'_> {
 
     fn act(&mut self, nth: usize) -> Input {
         match &self.scenario.actions[nth].1 {
-            // R1: it asks for a reload, unless a job waits for it.
+            // R1: it requests a reload, unless a job waits for it.
             Action::Signal(signal) if reloads_at(self.core.plan(), *signal) => self.reload(nth),
             Action::Signal(signal) => Input::Signal(*signal),
             Action::Request(command) => self.command(command.clone()),
@@ -205,8 +209,8 @@ impl Runner<'_> {
                 None => Input::Tick,
             },
             Action::Nothing => Input::Tick,
-            Action::Standstill(time) => {
-                self.world.stand_still(*time);
+            Action::Pause(time) => {
+                self.world.pause(*time);
                 self.oracle.allow_lateness();
                 Input::Tick
             }
@@ -239,9 +243,9 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Runs the agents up to a time, but no further than to the first input. Returns whether there was one.
+    /// Runs the agents up to a time, but no further than to the first input. Returns true if there was one.
     fn run_agents(&mut self, until: Time) -> Result<bool, Violation> {
-        for _ in 0..AGENT_STEPS {
+        for _ in 0..MAX_AGENT_STEPS {
             let Some((at, nth)) = self.world.next_agent().filter(|(at, _)| *at <= until) else {
                 return Ok(false);
             };
@@ -250,7 +254,7 @@ impl Runner<'_> {
             agents::check(agent, at).map_err(broken)?;
             let input = self.world.step_agent(nth, at);
             let Some(agent) = self.world.agent(nth) else { return Ok(false) };
-            agents::check_misuse(agent).map_err(broken)?;
+            agents::check_contract(agent).map_err(broken)?;
             if input {
                 return Ok(true);
             }

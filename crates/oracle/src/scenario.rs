@@ -24,17 +24,17 @@ pub struct Version {
 /// Plans, and everything their world does.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// The first plan, and those that reloads may replace it with.
+    /// The first plan, and the plans that reloads may use.
     pub versions: Vec<Version>,
-    /// What is done to the supervisor, and when.
+    /// The actions on the supervisor, and when they happen.
     pub actions: Vec<(Duration, Action)>,
     /// When the supervisor is ready.
     pub ready_at: Duration,
     /// The seed of the order of items that happen at the same instant.
     pub order: u64,
-    /// Whether the core is called some time after its deadlines.
+    /// True if the core is called some time after its deadlines.
     pub late: bool,
-    /// After so many steps the runner asks the supervisor to stop.
+    /// After this many steps the runner sends SIGTERM to the supervisor.
     pub max_steps: u32,
 }
 
@@ -54,7 +54,7 @@ pub struct JobScript {
 pub enum CatalogScript {
     /// There is no agent. A deregistration is confirmed after this time; without one, never.
     Direct(Option<Duration>),
-    /// The real reconciler and a fake agent that is slow, fails, forgets, freezes or lies.
+    /// The real reconciler and a fake agent that is slow, fails, forgets, freezes or confirms falsely.
     Agent {
         /// When the agent deregisters the service after that has become critical.
         deregister_critical_after: Option<Duration>,
@@ -67,12 +67,12 @@ pub enum CatalogScript {
     },
 }
 
-/// Something that is done to the supervisor.
+/// An action on the supervisor.
 #[derive(Clone, Debug)]
 pub enum Action {
     /// A signal.
     Signal(Signal),
-    /// A command. Its job is a place in the plan that is in force by then.
+    /// A command. Its job is an index in the plan that is in force by then.
     Request(Request),
     /// A reload to one of the versions, modulo their number.
     Reload(usize),
@@ -80,8 +80,8 @@ pub enum Action {
     Instances(usize, Vec<Instance>),
     /// The core is called without a reason.
     Nothing,
-    /// The supervisor does not get to run for so long, and everything that is due meanwhile comes late.
-    Standstill(Duration),
+    /// The machine is paused for this long, and everything that is due meanwhile comes late.
+    Pause(Duration),
 }
 
 /// The response of an agent for which nothing is scripted.

@@ -83,7 +83,7 @@ fn write_job(out: &mut fmt::Formatter<'_>, nth: usize, job: &Job) -> fmt::Result
     Ok(())
 }
 
-/// Simplifies a job, given by scenario, version and index. Returns whether there was something to simplify.
+/// Simplifies a job, given by scenario, version and index. Returns true if there was something to simplify.
 type Simplification = fn(&mut Scenario, usize, usize) -> bool;
 
 const SIMPLIFICATIONS: [Simplification; 21] = [
@@ -158,7 +158,7 @@ const SIMPLIFICATIONS: [Simplification; 21] = [
     },
 ];
 
-/// Adjusts an action to the removal of a job. Returns whether it still makes sense.
+/// Adjusts an action to the removal of a job. Returns true if it still makes sense.
 fn keep_without(action: &mut Action, gone: usize) -> bool {
     let Action::Request(
         Request::Start(job) | Request::Stop(job) | Request::Restart(job) | Request::Signal(job, _),

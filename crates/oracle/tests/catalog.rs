@@ -1,4 +1,4 @@
-//! D5 with many random agents: once an agent is calm, wanted and registered status become equal.
+//! D5 with many random agents: once an agent has no more faults, desired and registered status become equal.
 //!
 //! `SIM_SEED=n` runs one seed, `SIM_CATALOGS=n` sets how many there are.
 
@@ -21,7 +21,7 @@ fn try_seed(seed: u64) -> usize {
 }
 
 #[test]
-fn d5_wanted_and_registered_status_become_equal() {
+fn d5_desired_and_registered_status_become_equal() {
     if let Some(seed) = number("SIM_SEED") {
         try_seed(seed);
         return;

@@ -1,5 +1,5 @@
 //! R3, R4: a reload of the same plan changes nothing, and a reload of another one leads to the same state as a start with
-//! it. Plans are random; the world is calm: every program starts at once, runs until it is asked to stop, and then exits
+//! it. Plans are random; the world has no faults: every program starts at once, runs until its stop signal, and then exits
 //! at once; every check passes; the catalog confirms.
 
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use containerpilot_oracle::nth_seed;
 use containerpilot_oracle::random::scenario;
 use containerpilot_simulation::world::pid_of;
 
-/// A core in a calm world.
+/// A core in a world without faults.
 struct CalmWorld {
     core: Core,
     now: Time,
@@ -96,7 +96,7 @@ impl CalmWorld {
         self.answers.pop()
     }
 
-    /// The state, the health and the wanted catalog status of each job.
+    /// The state, the health and the desired catalog status of each job.
     fn state(&self) -> Vec<(String, &'static str, Option<bool>, DesiredService)> {
         let jobs = self.core.plan().jobs.iter().enumerate();
         jobs.map(|(nth, job)| {

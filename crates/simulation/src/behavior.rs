@@ -1,4 +1,4 @@
-//! How programs, checks and the catalog behave in a scenario, and by default where it says nothing.
+//! How programs, checks and the catalog behave in a scenario, and the defaults for the rest.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,7 +21,7 @@ pub(crate) enum Event {
     Action(usize),
     /// The catalog forgets a service, by index.
     Forget(usize),
-    /// An outage of the catalog begins or ends.
+    /// An outage of the catalog starts or ends.
     Outage(bool),
     /// An expectation must see the state of a job.
     Probe,
@@ -134,7 +134,7 @@ impl Script for Behavior<'_> {
             deregister_critical_after: None,
             responses: Vec::new(),
             usual: ResponseScript::Done(defaults::REQUEST_MILLISECONDS),
-            outages: self.scenario.away.clone(),
+            outages: self.scenario.outages.clone(),
             faults: Vec::new(),
             seed: 0,
         })

@@ -1,7 +1,7 @@
-//! What a program does where the scenario does not say.
+//! What a program does by default.
 //!
-//! A *task* exits by itself after a second; a *service* runs until it is stopped. A configuration does not say which is
-//! which, but no job waits for the exit of a service, and a task has no health checks.
+//! A *task* exits by itself after a second; a *service* runs until it is stopped. A configuration does not
+//! distinguish the two, but no job waits for the exit of a service, and a task has no health checks.
 
 use std::time::Duration;
 
@@ -47,7 +47,7 @@ fn is_task(plan: &Plan, job: &Job) -> bool {
     each || is_hook || is_awaited(plan, &job.name)
 }
 
-/// Whether another job waits for the exit of this one.
+/// Returns true if another job waits for the exit of this one.
 fn is_awaited(plan: &Plan, name: &str) -> bool {
     let is_exit = |code: Code| matches!(code, Code::ExitSuccess | Code::ExitFailed);
     let patterns = plan.jobs.iter().filter(|job| job.name != name).flat_map(|job| job.when.patterns());

@@ -13,7 +13,7 @@ use crate::timeline::{Entry, SimulationRun, View, What};
 pub struct Verdict {
     /// The expectation.
     pub expected: String,
-    /// Whether it holds.
+    /// True if it holds.
     pub holds: bool,
     /// What happened.
     pub happened: String,
@@ -88,7 +88,7 @@ impl Judge<'_> {
         self.run.entries.iter().position(|entry| entry.is(moment))
     }
 
-    /// Whether an entry lies after the start of a window. Entries of the same instant count by their order.
+    /// Returns true if an entry lies after the start of a window. Entries of the same instant count by their order.
     fn is_after(&self, place: (usize, &Entry), bound: &Bound) -> bool {
         match bound {
             Bound::Time(at) => place.1.at >= Time::ZERO + *at,
@@ -226,7 +226,7 @@ impl Judge<'_> {
         };
         let holds = found == code && self.is_in(exit, window);
         let mut happened = format!("it exited with {found} at {}", moment_of(at));
-        if let Some(asked) = self.run.asked_to_stop {
+        if let Some(asked) = self.run.stop_requested_at {
             happened += &format!(", after SIGTERM at {}, the end of the simulation", moment_of(asked));
         }
         (holds, happened, Vec::new())
@@ -245,7 +245,7 @@ impl Judge<'_> {
         while let Some(entry) = next.and_then(|place| entries.get(place))
             && lines.len() < 8
         {
-            let known = entry.note.is_empty() || entry.what == What::Asked;
+            let known = entry.note.is_empty() || entry.what == What::Request;
             let note = if known { String::new() } else { format!(" ({})", entry.note) };
             lines.push(format!("because of {}{note} at {}", entry.name(), moment_of(entry.at)));
             next = entry.cause;

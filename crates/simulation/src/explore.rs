@@ -21,9 +21,9 @@ use crate::scenario::Scenario;
 use crate::timeline::SimulationRun;
 
 /// The most random faults of a world.
-const MOST: u64 = 5;
+const MAX_FAULTS: u64 = 5;
 /// The shortest time that is simulated.
-const LEAST: Duration = Duration::from_secs(180);
+const MIN_DURATION: Duration = Duration::from_secs(180);
 
 /// Identifies a world: the series, its index in the series, and which of its faults happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,7 +103,7 @@ pub struct Found {
 }
 
 impl Found {
-    /// Whether it happens although nothing fails.
+    /// Returns true if it happens although nothing fails.
     #[must_use]
     pub fn is_problem(&self) -> bool {
         !self.faults.iter().any(Fault::is_failure)
@@ -130,7 +130,7 @@ impl<'a> Explorer<'a> {
         let timeouts = plan.jobs.iter().filter_map(|job| job.when.timeout);
         let longest = timeouts.max().unwrap_or_default();
         usual.until =
-            Some(scenario.until.unwrap_or_else(|| scenario.end().max(LEAST).saturating_add(longest)));
+            Some(scenario.until.unwrap_or_else(|| scenario.end().max(MIN_DURATION).saturating_add(longest)));
         usual.expectations.clear();
         Self { plan, all: Fault::all(plan, scenario), usual }
     }
@@ -151,7 +151,7 @@ impl<'a> Explorer<'a> {
             return vec![one.clone()];
         }
         let mut rng = Rng::new(mix(seed.series.rotate_left(32) ^ seed.nth));
-        let count = 1 + rng.below(MOST);
+        let count = 1 + rng.below(MAX_FAULTS);
         let mut chosen: Vec<Fault> = Vec::new();
         for _ in 0..count {
             let place = usize::try_from(rng.below(self.all.len() as u64)).unwrap_or(0);
@@ -241,7 +241,10 @@ impl<'a> Explorer<'a> {
             let cycle = view.stop_reason == Some(StopReason::Unreachable) && self.is_in_cycle(job);
             if waits || cycle {
                 findings.push((Finding::WaitsForever(job.name.clone()), view.sentences.clone()));
-            } else if lost && history.runs_at_end == 0 && run.asked_to_stop.is_some() && expects_success(job)
+            } else if lost
+                && history.runs_at_end == 0
+                && run.stop_requested_at.is_some()
+                && expects_success(job)
             {
                 findings.push((Finding::ContinuesWithout(job.name.clone()), view.sentences.clone()));
             }

@@ -49,13 +49,13 @@ pub enum Fault {
     /// A watched service disappears and comes back.
     Vanishes(String, Duration, Duration),
     /// The catalog is unreachable for a while.
-    CatalogAway(Duration, Duration),
+    CatalogOutage(Duration, Duration),
 }
 
 const SECOND: Duration = Duration::from_secs(1);
 
 impl Fault {
-    /// Whether something fails, rather than takes longer.
+    /// Returns true if something fails, rather than takes longer.
     #[must_use]
     pub const fn is_failure(&self) -> bool {
         match self {
@@ -74,7 +74,7 @@ impl Fault {
             | Self::Unhealthy(..)
             | Self::NeverSeen(_)
             | Self::Vanishes(..)
-            | Self::CatalogAway(..) => true,
+            | Self::CatalogOutage(..) => true,
         }
     }
 
@@ -86,9 +86,9 @@ impl Fault {
             let mut patterns = plan.jobs.iter().flat_map(|job| job.when.patterns());
             patterns.any(|event| event.source == Source::Signal(signal))
         };
-        for (signal, number) in [(UserSignal::Hup, 1), (UserSignal::Usr2, 12)] {
+        for signal in UserSignal::ALL {
             if waits_for(signal) {
-                all.push(Self::Signal(Signal(number), 10 * SECOND));
+                all.push(Self::Signal(signal.signal(), 10 * SECOND));
             }
         }
         let patterns = plan.jobs.iter().flat_map(|job| job.when.patterns());
@@ -110,7 +110,7 @@ impl Fault {
             }
         }
         if matches!(plan.catalog, Catalog::Consul(_)) {
-            all.push(Self::CatalogAway(5 * SECOND, 60 * SECOND));
+            all.push(Self::CatalogOutage(5 * SECOND, 60 * SECOND));
         }
         all
     }
@@ -167,9 +167,9 @@ impl Fault {
                 let (from, to) = (other(from), other(to));
                 Self::Vanishes(name, from, from + to)
             }
-            Self::CatalogAway(from, to) => {
+            Self::CatalogOutage(from, to) => {
                 let (from, to) = (other(from), other(to));
-                Self::CatalogAway(from, from + to)
+                Self::CatalogOutage(from, from + to)
             }
             same @ (Self::Fails(..) | Self::CannotStart(_) | Self::NeverHealthy(_) | Self::NeverSeen(_)) => {
                 same
@@ -227,7 +227,7 @@ impl Fault {
                 scenario.actions.push((*from, Action::Maintenance(true)));
                 scenario.actions.push((*to, Action::Maintenance(false)));
             }
-            Self::CatalogAway(from, to) => scenario.away.push(Span { from: *from, to: Some(*to) }),
+            Self::CatalogOutage(from, to) => scenario.outages.push(Span { from: *from, to: Some(*to) }),
         }
         scenario.actions.sort_by_key(|(at, _)| *at);
     }
@@ -268,12 +268,7 @@ impl fmt::Display for Fault {
             Self::SeenLate(watch, at) => write!(out, "watch.{watch} sees no instance before {}", time(*at)),
             Self::Stop(at) => write!(out, "SIGTERM arrives at {}", time(*at)),
             Self::Signal(signal, at) => {
-                write!(
-                    out,
-                    "{} arrives at {}",
-                    containerpilot_config::values::signal_name(*signal),
-                    time(*at)
-                )
+                write!(out, "{} arrives at {}", signal, time(*at))
             }
             Self::Maintenance(from, to) => {
                 write!(out, "maintenance mode lasts from {} to {}", time(*from), time(*to))
@@ -290,7 +285,7 @@ impl fmt::Display for Fault {
             Self::Vanishes(watch, from, to) => {
                 write!(out, "watch.{watch} sees no instance from {} to {}", time(*from), time(*to))
             }
-            Self::CatalogAway(from, to) => {
+            Self::CatalogOutage(from, to) => {
                 write!(out, "the catalog is unreachable from {} to {}", time(*from), time(*to))
             }
         }

@@ -1,6 +1,6 @@
 //! Simulates a configuration in virtual time, without starting a process.
 //!
-//! [`read`] turns a user's file into a [`scenario::Scenario`], with the parser and the error messages of configurations.
+//! [`read`] parses a user's file into a [`scenario::Scenario`], with the parser and the error messages of configurations.
 //! [`runner`] runs the real core in a virtual [`world`]: programs, checks and the catalog behave as the scenario says, or
 //! by [`defaults`]. The result is a [`timeline`]; [`expect`] compares it with the expectations of the scenario, and
 //! [`explore`] tries many worlds with [`fault`]s.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use containerpilot_config::decode::alternatives;
 use containerpilot_config::suggest;
-use containerpilot_core::event::Code;
+use containerpilot_core::event::{Code, UserSignal};
 use containerpilot_core::plan::{Job, Plan};
 
 /// Something that can happen: a source and a word.
@@ -51,7 +51,6 @@ const OF_JOBS: [Code; 7] = [
 const OF_WATCHES: [Code; 3] = [Code::Changed, Code::Healthy, Code::Unhealthy];
 const OF_THE_SUPERVISOR: [Code; 4] =
     [Code::Startup, Code::Shutdown, Code::EnterMaintenance, Code::ExitMaintenance];
-const SIGNALS: [&str; 2] = ["SIGHUP", "SIGUSR2"];
 
 /// Other words that people use, for suggestions.
 const OTHERS: [(&str, &str); 20] = [
@@ -134,8 +133,8 @@ impl Moment {
     }
 
     fn read_global(text: &str, word: &str, plans: &[&Plan]) -> Result<Self, InvalidMoment> {
-        if let Some(signal) = SIGNALS.into_iter().find(|signal| *signal == word) {
-            return Ok(Self { source: signal.to_owned(), word: "signal" });
+        if let Some(signal) = UserSignal::from_name(word) {
+            return Ok(Self { source: signal.name().to_owned(), word: Code::Signal.name() });
         }
         let words = words_of(&OF_THE_SUPERVISOR, "none");
         if let Some(word) = known(word, &words) {
@@ -145,7 +144,7 @@ impl Moment {
             let help = format!("say what happens to it, for example \"{text} {STARTS}\"");
             return Err(InvalidMoment { message: format!("`{text}` is a name, not a moment"), help });
         }
-        let all: Vec<&str> = words.iter().copied().chain(SIGNALS).collect();
+        let all: Vec<&str> = words.iter().copied().chain(UserSignal::ALL.map(UserSignal::name)).collect();
         let help = match suggest::best_match(word, &all, &OTHERS) {
             Some(near) => format!("did you mean \"{near}\"?"),
             None => format!(

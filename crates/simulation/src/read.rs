@@ -1,4 +1,4 @@
-//! Turns a user's file into a scenario. Reports all errors at once, each with its place.
+//! Parses a user's file into a scenario. Reports all errors at once, each with its place.
 
 mod expected;
 
@@ -165,7 +165,7 @@ impl Reader<'_> {
     ) -> Option<&'f Spanned<T>> {
         // An error in its value, or a misspelt key, has been reported already.
         let quoted = format!("`{key}`");
-        let told = self.problems.iter().any(|problem| {
+        let reported = self.problems.iter().any(|problem| {
             problem.severity == Severity::Error
                 && (problem.message.contains(&quoted)
                     || problem.help.as_ref().is_some_and(|help| help.contains(&quoted)))
@@ -173,7 +173,7 @@ impl Reader<'_> {
                     section.span.start <= place.span.start && place.span.end <= section.span.end
                 })
         });
-        if field.is_none() && !told {
+        if field.is_none() && !reported {
             self.error(section, format!("`{key}` is missing"), "");
         }
         field.as_ref()
@@ -290,7 +290,7 @@ impl Reader<'_> {
             let message = "the configuration does not use Consul; the embedded catalog is never unreachable";
             self.error(fields.place, message, "remove this, or set `consul` in the configuration");
         }
-        scenario.away = several(&fields.away).map(|away| self.span(&away.from, &away.to)).collect();
+        scenario.outages = several(&fields.away).map(|away| self.span(&away.from, &away.to)).collect();
         for forget in several(&fields.forgets) {
             self.required(&forget.at, forget.place, "at");
             let at = self.time(&forget.at);

@@ -1,4 +1,4 @@
-//! Runs the real core in the virtual world of a scenario, and writes down what happens.
+//! Runs the real core in the virtual world of a scenario, and records what happens.
 
 mod record;
 
@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use containerpilot_config::values::signal_name;
 use containerpilot_core::effect::Effect;
 use containerpilot_core::ids::{CheckRunId, EventId, JobIx, RunId};
 use containerpilot_core::input::Input;
@@ -21,13 +20,13 @@ use crate::timeline::{Abort, SimulationRun, What};
 use crate::world::{Item, World};
 
 /// How many items may happen at one instant before the simulation is aborted.
-const AT_ONCE: u32 = 200_000;
+const MAX_ITEMS_PER_INSTANT: u32 = 200_000;
 /// How many events of a job the journal keeps: more than a job can send at one instant.
-const EVENTS_OF_A_JOB: usize = 16;
+const JOURNAL_EVENTS_PER_JOB: usize = 16;
 /// The most entries of a timeline.
-const ENTRIES: usize = 1_000_000;
+const MAX_ENTRIES: usize = 1_000_000;
 /// The most steps of the core.
-const STEPS: u64 = 100_000_000;
+const MAX_STEPS: u64 = 100_000_000;
 
 /// Runs a scenario to its end.
 #[must_use]
@@ -36,7 +35,7 @@ pub fn simulate(plan: &Plan, scenario: &Scenario) -> SimulationRun {
     // The timeline shows warnings even if the log does not.
     plan.logging.level = Level::Warn;
     let mut core = Core::new(plan);
-    core.set_journal_capacity(EVENTS_OF_A_JOB * core.plan().jobs.len());
+    core.set_journal_capacity(JOURNAL_EVENTS_PER_JOB * core.plan().jobs.len());
     let mut runner = Runner {
         plan: core.shared_plan(),
         world: World::new(Behavior::new(scenario), core.shared_plan(), None),
@@ -67,7 +66,7 @@ struct Runner<'a> {
     /// The jobs whose state expectations must see, and when.
     probes: Vec<(Duration, String)>,
     requests: u64,
-    /// The last event that was written down.
+    /// The last event that was recorded.
     last_event: EventId,
     /// The index of each event's entry, by the number of the event.
     places: Vec<usize>,
@@ -85,7 +84,7 @@ struct Runner<'a> {
 impl Runner<'_> {
     fn schedule(&mut self) {
         let scenario = self.world.script.scenario;
-        for outage in &scenario.away {
+        for outage in &scenario.outages {
             self.world.schedule_event(outage.from, Event::Outage(true));
             if let Some(to) = outage.to {
                 self.world.schedule_event(to, Event::Outage(false));
@@ -110,14 +109,14 @@ impl Runner<'_> {
 
     fn run(&mut self, end: Time) {
         let (mut moment, mut at_once) = (Time::ZERO, 0);
-        let mut asked = false;
+        let mut stopping = false;
         while self.core.phase() != CorePhase::Exited && self.run.abort.is_none() {
             let agent = self.world.next_agent();
             let deadline = self.core.next_deadline();
             let times = [self.world.next(), deadline, agent.map(|(at, _)| at)];
             let next = times.into_iter().flatten().min().map(|at| at.max(self.world.now()));
             match next {
-                Some(at) if asked || at < end => {
+                Some(at) if stopping || at < end => {
                     if let Some((_, agent)) = agent.filter(|(due, _)| *due <= at) {
                         self.world.wait(at);
                         self.world.step_agent(agent, at);
@@ -129,33 +128,33 @@ impl Runner<'_> {
                         self.step(Input::Tick);
                     }
                 }
-                _ if !asked => {
+                _ if !stopping => {
                     // Items that are due at the very end do not happen any more.
                     self.world.wait(Time::from_nanos(end.as_nanos().saturating_sub(1)));
                     self.step(Input::Tick);
                     self.view_all(end);
-                    asked = true;
+                    stopping = true;
                     self.world.wait(end);
-                    self.run.asked_to_stop = Some(end);
+                    self.run.stop_requested_at = Some(end);
                     let note = "SIGTERM to the supervisor: the simulation ends".to_owned();
-                    self.write("", What::Asked, None, note);
+                    self.write("", What::Request, None, note);
                     self.step(Input::Signal(Signal::TERM));
                 }
-                // Only a plan that passes every signal on can get here, or a defect.
+                // Only a plan that forwards every signal, or a bug, leads here.
                 _ => self.run.abort = Some(Abort::Stuck),
             }
             if self.world.now() > moment {
                 (moment, at_once) = (self.world.now(), 0);
             }
             at_once += 1;
-            if at_once > AT_ONCE {
+            if at_once > MAX_ITEMS_PER_INSTANT {
                 self.run.abort = Some(Abort::NoTimePasses);
             }
-            if self.run.entries.len() > ENTRIES || self.run.steps > STEPS {
+            if self.run.entries.len() > MAX_ENTRIES || self.run.steps > MAX_STEPS {
                 self.run.abort = Some(Abort::TooMuch);
             }
         }
-        if !asked {
+        if !stopping {
             self.view_all(self.world.now());
         }
     }
@@ -178,16 +177,16 @@ impl Runner<'_> {
                     self.write(name, What::Forgotten, None, "the catalog has lost its service".to_owned());
                 }
             }
-            Item::Script(Event::Outage(begins)) => {
+            Item::Script(Event::Outage(starts)) => {
                 // An outage that ends during another one is not the end of both.
-                if begins || scenario.outage_at(self.world.now().since(Time::ZERO)).is_none() {
-                    self.write("catalog", What::CatalogAway(begins), None, String::new());
+                if starts || scenario.outage_at(self.world.now().since(Time::ZERO)).is_none() {
+                    self.write("catalog", What::CatalogOutage(starts), None, String::new());
                 }
             }
         }
     }
 
-    /// Does to the supervisor what the scenario says.
+    /// Applies an action of the scenario to the supervisor.
     fn act(&mut self, action: &Action) -> Input {
         self.requests += 1;
         let id = RequestId(self.requests);
@@ -198,7 +197,7 @@ impl Runner<'_> {
                 ("SIGHUP: reloading the configuration".to_owned(), command)
             }
             Action::Signal(signal) => {
-                self.write("", What::Asked, None, format!("{} to the supervisor", signal_name(*signal)));
+                self.write("", What::Request, None, format!("{signal} to the supervisor"));
                 return Input::Signal(*signal);
             }
             Action::Maintenance(on) => {
@@ -213,13 +212,13 @@ impl Runner<'_> {
                     JobAction::Stop => (format!("stop {name}"), Request::Stop(job)),
                     JobAction::Restart => (format!("restart {name}"), Request::Restart(job)),
                     JobAction::Send(signal) => {
-                        let note = format!("send {} to {name}", signal_name(*signal));
+                        let note = format!("send {signal} to {name}");
                         (note, Request::Signal(job, *signal))
                     }
                 }
             }
         };
-        self.write("", What::Asked, None, note);
+        self.write("", What::Request, None, note);
         Input::Request { id, request: command }
     }
 
@@ -244,8 +243,8 @@ impl Runner<'_> {
             self.checked(*check, result);
         }
         // A request at this instant is the cause of everything that has no other cause.
-        let asked = self.run.entries.last().filter(|entry| entry.at == at && entry.what == What::Asked);
-        let origin = if self.run.entries.len() > before || asked.is_some() {
+        let request = self.run.entries.last().filter(|entry| entry.at == at && entry.what == What::Request);
+        let origin = if self.run.entries.len() > before || request.is_some() {
             self.run.entries.len().checked_sub(1)
         } else {
             None
@@ -260,9 +259,9 @@ impl Runner<'_> {
             self.started(run);
         }
         let nothing = |effect: &Effect| matches!(effect, Effect::RunCheck { .. } | Effect::Heartbeat { .. });
-        let news = self.new_events();
-        let quiet = routine && news.is_empty() && effects.iter().all(nothing);
-        self.write_events(&news, origin);
+        let new_events = self.new_events();
+        let quiet = routine && new_events.is_empty() && effects.iter().all(nothing);
+        self.write_events(&new_events, origin);
         for effect in &effects {
             self.write_effect(effect);
             self.carry_out(effect);

@@ -22,10 +22,10 @@ pub struct Scenario {
     /// What watches see, by name, in the order of time.
     pub watches: BTreeMap<String, Vec<Observation>>,
     /// When the catalog is unreachable.
-    pub away: Vec<Span>,
+    pub outages: Vec<Span>,
     /// When the catalog loses a service, by the name of its job.
     pub forgets: Vec<(Duration, String)>,
-    /// What is done to the supervisor.
+    /// The actions on the supervisor.
     pub actions: Vec<(Duration, Action)>,
     /// What is expected.
     pub expectations: Vec<Expectation>,
@@ -43,7 +43,7 @@ impl Scenario {
         let last = || {
             let actions = self.actions.iter().map(|(at, _)| *at);
             let observations = self.watches.values().flatten().map(|observation| observation.at);
-            let spans = self.away.iter().map(|span| span.to.unwrap_or(span.from));
+            let spans = self.outages.iter().map(|span| span.to.unwrap_or(span.from));
             let forgets = self.forgets.iter().map(|(at, _)| *at);
             let answers = self.jobs.values().flat_map(|script| &script.checks);
             let answers = answers.map(|answers| answers.span.to.unwrap_or(answers.span.from));
@@ -57,7 +57,7 @@ impl Scenario {
     /// The end of the outage of the catalog at a time, if there is an outage.
     #[must_use]
     pub fn outage_at(&self, at: Duration) -> Option<Option<Duration>> {
-        self.away.iter().find(|span| span.contains(at)).map(|span| span.to)
+        self.outages.iter().find(|span| span.contains(at)).map(|span| span.to)
     }
 }
 
@@ -90,7 +90,7 @@ pub struct JobScript {
     pub checks: Vec<CheckAnswers>,
 }
 
-/// One run, as far as the scenario says.
+/// One run. `None` is the default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RunScript {
     /// How long it takes to start.
@@ -103,9 +103,9 @@ pub struct RunScript {
     pub status: Option<ExitStatus>,
     /// How long it takes to exit on a signal.
     pub stops_in: Option<Lifetime>,
-    /// Its exit code when it is asked to stop.
+    /// Its exit code on a stop signal.
     pub stop_exit: Option<u8>,
-    /// When its checks begin to pass, counted from its start.
+    /// When its checks start to pass, counted from its start.
     pub healthy_after: Option<Lifetime>,
 }
 
@@ -165,12 +165,12 @@ pub struct Observation {
     pub generation: u32,
 }
 
-/// Something that is done to the supervisor.
+/// An action on the supervisor.
 #[derive(Clone, Debug)]
 pub enum Action {
     /// A signal arrives.
     Signal(Signal),
-    /// Maintenance mode begins or ends.
+    /// Maintenance mode starts or ends.
     Maintenance(bool),
     /// A command for a job.
     Job(JobAction, String),

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::sync::Arc;
 
-use containerpilot_config::values::signal_name;
 use containerpilot_core::event::Code;
 use containerpilot_core::input::ExitStatus;
 use containerpilot_core::plan::{Signal, Status};
@@ -15,11 +14,11 @@ use crate::moment::{ADVERTISED, EXIT, KILLED, Moment, RELOADED, STARTS, WITHDRAW
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
-    /// When.
+    /// When it happened.
     pub at: Time,
     /// A job, `watch.NAME` or a signal; empty for the supervisor.
     pub source: Arc<str>,
-    /// What.
+    /// What happened.
     pub what: What,
     /// The index of the entry that caused it, if that is known.
     pub cause: Option<usize>,
@@ -38,18 +37,18 @@ pub enum What {
     Sent(u8),
     /// SIGKILL was sent to a process.
     Killed,
-    /// Checks of a job begin to fail.
+    /// Checks of a job start to fail.
     ChecksFail,
     /// A service has this status in the catalog.
     InCatalog(CatalogStatus),
     /// A service has left the catalog.
-    Withdrawn,
+    Deregistered,
     /// The catalog has lost a service.
     Forgotten,
     /// The catalog becomes unreachable, or reachable again.
-    CatalogAway(bool),
-    /// A request to the supervisor; the note says which.
-    Asked,
+    CatalogOutage(bool),
+    /// A request to the supervisor; the note names it.
+    Request,
     /// A reloaded configuration has taken effect.
     Reloaded,
     /// A warning of the log, in the note.
@@ -90,11 +89,11 @@ impl What {
             Self::InCatalog(CatalogStatus::Passing) => ADVERTISED,
             Self::InCatalog(CatalogStatus::Warning) => "advertised as warning",
             Self::InCatalog(CatalogStatus::Critical) => "advertised as critical",
-            Self::Withdrawn => WITHDRAWN,
+            Self::Deregistered => WITHDRAWN,
             Self::Forgotten => "forgotten",
-            Self::CatalogAway(true) => "away",
-            Self::CatalogAway(false) => "back",
-            Self::Asked => "asked",
+            Self::CatalogOutage(true) => "away",
+            Self::CatalogOutage(false) => "back",
+            Self::Request => "asked",
             Self::Reloaded => RELOADED,
             Self::Warning => "warning",
             Self::Exit(_) => EXIT,
@@ -103,7 +102,7 @@ impl What {
 }
 
 impl Entry {
-    /// Whether it is an instance of a moment.
+    /// Returns true if it is an instance of a moment.
     #[must_use]
     pub fn is(&self, moment: &Moment) -> bool {
         *self.source == *moment.source && self.what.word() == moment.word
@@ -114,8 +113,8 @@ impl Entry {
     pub fn name(&self) -> String {
         match (&*self.source, self.what) {
             (source, What::Event(Code::Signal)) => source.to_owned(),
-            (source, What::Sent(signal)) => format!("{source} gets {}", signal_name(Signal(signal))),
-            (_, What::Asked) => self.note.split(": ").next().unwrap_or_default().to_owned(),
+            (source, What::Sent(signal)) => format!("{source} gets {}", Signal(signal)),
+            (_, What::Request) => self.note.split(": ").next().unwrap_or_default().to_owned(),
             ("", What::Exit(code)) => format!("exit with {code}"),
             ("", what) => what.word().to_owned(),
             (source, what) => format!("{source} {}", what.word()),
@@ -128,13 +127,13 @@ impl Entry {
 pub fn exit_note(status: ExitStatus) -> String {
     match status {
         ExitStatus::Code(code) => format!("code {code}"),
-        ExitStatus::Signal(signal) => signal_name(signal),
+        ExitStatus::Signal(signal) => signal.to_string(),
     }
 }
 
 /// The phase of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names say it")]
+#[expect(missing_docs, reason = "the names explain themselves")]
 pub enum Phase {
     Waiting,
     Starting,
@@ -240,7 +239,7 @@ impl JobHistory {
 pub struct View {
     /// The state, as in `containerpilot status`.
     pub word: &'static str,
-    /// Whether it is healthy.
+    /// True if it is healthy.
     pub healthy: Option<bool>,
     /// Why it stops or is complete.
     pub stop_reason: Option<StopReason>,
@@ -255,7 +254,7 @@ pub enum Abort {
     NoTimePasses,
     /// The timeline became too long.
     TooMuch,
-    /// The supervisor does not exit although it was asked to stop.
+    /// The supervisor does not exit although it received SIGTERM.
     Stuck,
 }
 
@@ -288,8 +287,8 @@ pub struct SimulationRun {
     pub end: Time,
     /// How many entries there were by then; the others belong to the shutdown.
     pub counted: usize,
-    /// When the simulation asked the supervisor to stop, if it still ran at the end.
-    pub asked_to_stop: Option<Time>,
+    /// When the simulation sent SIGTERM to the supervisor, if it still ran at the end.
+    pub stop_requested_at: Option<Time>,
     /// When the supervisor exited, and its exit code.
     pub exit: Option<(Time, u8)>,
     /// The jobs that were killed because the stop timeout passed or a second signal arrived.

@@ -1,8 +1,8 @@
-//! The virtual world around a core: it carries out effects as a [`Script`] says, and turns them into inputs.
+//! The virtual world around a core: it carries out effects as a [`Script`] decides, and returns the inputs that follow.
 //!
-//! Time is virtual. A caller asks for the time of the next item, takes it, steps the core with the input and has the
-//! world carry out the effects. Agents of the catalog have queues of their own; a caller steps those that are due before
-//! it takes the next item.
+//! Time is virtual. A caller reads the time of the next item, takes the item, steps the core with the input and
+//! has the world carry out the effects. Agents of the catalog have queues of their own; a caller steps the agents that are
+//! due before it takes the next item.
 
 pub mod agent;
 mod catalog;
@@ -33,7 +33,7 @@ enum Scheduled<E> {
     Start(RunId),
     Exit(RunId),
     Check(CheckRunId),
-    /// Watches of this name look.
+    /// Watches of this name are answered.
     Watch(String),
     Script(E),
 }
@@ -41,7 +41,7 @@ enum Scheduled<E> {
 /// The next item.
 #[derive(Debug)]
 pub enum Item<E> {
-    /// Something the core must be told.
+    /// An input for the core.
     Input(Input),
     /// Something the script has scheduled.
     Script(E),
@@ -64,8 +64,8 @@ pub struct World<S: Script> {
     retired: Vec<CatalogSlot>,
     /// How often agents were called.
     calls: u64,
-    /// Confirmed deregistrations of which the core has not been told yet.
-    withdrawals: BTreeMap<JobIx, Slot>,
+    /// Confirmed deregistrations that have not reached the core.
+    pending_confirmations: BTreeMap<JobIx, Slot>,
     changes: Vec<CatalogChange>,
 }
 
@@ -82,7 +82,7 @@ impl<S: Script> World<S> {
             slots: catalog::slots(&plan, &script),
             retired: Vec::new(),
             calls: 0,
-            withdrawals: BTreeMap::new(),
+            pending_confirmations: BTreeMap::new(),
             changes: Vec::new(),
             script,
             plan,
@@ -101,7 +101,7 @@ impl<S: Script> World<S> {
         &self.plan
     }
 
-    /// When the next item is due, the agents' steps aside.
+    /// When the next item is due, not counting the steps of agents.
     #[must_use]
     pub fn next(&self) -> Option<Time> {
         self.queue.next()
@@ -112,11 +112,11 @@ impl<S: Script> World<S> {
         self.now = self.now.max(until);
     }
 
-    /// Nothing happens for a while, because the machine stands still: everything that is due meanwhile comes late.
-    pub fn stand_still(&mut self, time: Duration) {
+    /// The machine is paused: everything that is due meanwhile comes late.
+    pub fn pause(&mut self, time: Duration) {
         self.now = self.now + time;
         let now = self.now;
-        self.agents().for_each(|agent| agent.stand_still(now));
+        self.agents().for_each(|agent| agent.pause(now));
     }
 
     fn schedule(&mut self, after: Duration, item: Scheduled<S::Event>) -> Slot {
@@ -128,7 +128,7 @@ impl<S: Script> World<S> {
         self.schedule(after, Scheduled::Input(input));
     }
 
-    /// Schedules something of the script's, counted from now.
+    /// Schedules an event of the script, counted from now.
     pub fn schedule_event(&mut self, after: Duration, event: S::Event) {
         self.schedule(after, Scheduled::Script(event));
     }
@@ -173,7 +173,8 @@ impl<S: Script> World<S> {
         let before = std::mem::replace(&mut self.plan, Arc::clone(plan));
         self.script.replanned(plan, moves);
         let moved = |(job, slot): (JobIx, Slot)| Some((moves.job(job)?, slot));
-        self.withdrawals = std::mem::take(&mut self.withdrawals).into_iter().filter_map(moved).collect();
+        self.pending_confirmations =
+            std::mem::take(&mut self.pending_confirmations).into_iter().filter_map(moved).collect();
         self.queue.change(|item| match item {
             Scheduled::Input(input) => moves.input(input).map(Scheduled::Input),
             other => Some(other),

@@ -98,7 +98,7 @@ pub(super) fn timeline(run: &SimulationRun, verdicts: &[Verdict]) -> String {
     pretty_json(&Answer {
         ok: run.abort.is_none() && verdicts.iter().all(|verdict| verdict.holds),
         end: Seconds(run.end),
-        stopped_at: run.asked_to_stop.map(Seconds),
+        stopped_at: run.stop_requested_at.map(Seconds),
         exit: run.exit.map(|(at, code)| Exit { at: Seconds(at), code }),
         timeline: entries(run),
         jobs: run.jobs.iter().map(|name| job(run, name)).collect(),

@@ -320,9 +320,9 @@ impl<'a> Picture<'a> {
 /// The label of an event that concerns the whole container.
 fn label(entry: &Entry) -> Option<String> {
     match entry.what {
-        What::Asked => Some(entry.name().replace(" to the supervisor", "")),
+        What::Request => Some(entry.name().replace(" to the supervisor", "")),
         What::Exit(code) => Some(format!("exit {code}")),
-        What::CatalogAway(away) => Some(format!("catalog {}", if away { "away" } else { "back" })),
+        What::CatalogOutage(away) => Some(format!("catalog {}", if away { "away" } else { "back" })),
         What::Reloaded => Some("reloaded".to_owned()),
         What::Event(Code::Shutdown) if entry.cause.is_none() => Some("shutdown".to_owned()),
         What::Event(Code::Healthy | Code::Unhealthy | Code::Changed)

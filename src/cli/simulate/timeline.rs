@@ -36,7 +36,7 @@ pub(super) fn human(screen: Screen, run: &SimulationRun, verdicts: &[Verdict], f
 }
 
 fn is_always_shown(what: What) -> bool {
-    matches!(what, What::Asked | What::Exit(_) | What::Reloaded)
+    matches!(what, What::Request | What::Exit(_) | What::Reloaded)
 }
 
 fn row(entry: &Entry, cause: Option<&Entry>) -> Vec<(Tone, String)> {
@@ -47,7 +47,7 @@ fn row(entry: &Entry, cause: Option<&Entry>) -> Vec<(Tone, String)> {
         | What::Warning
         | What::ChecksFail
         | What::Forgotten
-        | What::CatalogAway(true) => Tone::Bad,
+        | What::CatalogOutage(true) => Tone::Bad,
         What::Event(Code::Stopping | Code::Stopped | Code::Shutdown) | What::Sent(_) => Tone::Waiting,
         _ => Tone::Plain,
     };
@@ -120,7 +120,7 @@ fn final_states(out: &mut String, screen: Screen, run: &SimulationRun) {
     }
     let head = format!("AT {}", moment_of(run.end));
     *out += &table(screen, &[&head, "STATE", "RUNS", "WHY"], &rows);
-    match (run.exit, run.asked_to_stop) {
+    match (run.exit, run.stop_requested_at) {
         (Some((at, code)), Some(asked)) => {
             let took = moment_of(Time::ZERO + at.since(asked));
             let _ = writeln!(out, "\nstopped at the end of the simulation, in {took}; exit code {code}");

@@ -15,7 +15,7 @@ pub struct Spanned<T> {
     pub place: Place,
     /// The place of its key; for a default, the place of its section.
     pub key: Place,
-    /// Whether it is written in the file; otherwise it is a default.
+    /// True if it is written in the file; otherwise it is a default.
     pub written: bool,
 }
 

@@ -9,7 +9,7 @@ pub struct SectionInfo {
     pub title: &'static str,
     /// What it is for.
     pub help: &'static str,
-    /// Whether the case of its keys is ignored.
+    /// True if the case of its keys is ignored.
     pub any_case: bool,
     /// Its keys.
     pub fields: &'static [Field],

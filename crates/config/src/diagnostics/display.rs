@@ -11,7 +11,7 @@ use crate::limits;
 pub struct Style {
     /// Whether a fault is shown as an error, as in `check`, or as a warning.
     pub faults_are_errors: bool,
-    /// Whether to use terminal colours.
+    /// True if terminal colours are used.
     pub colour: bool,
 }
 

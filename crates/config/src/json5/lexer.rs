@@ -53,9 +53,9 @@ pub(super) enum TokenKind {
 pub(super) struct Token {
     pub(super) kind: TokenKind,
     pub(super) span: Span,
-    /// Whether a line ended before this token.
+    /// True if a line ended before this token.
     pub(super) newline: bool,
-    /// Whether an error was reported before this token.
+    /// True if an error was reported before this token.
     pub(super) junk: bool,
 }
 

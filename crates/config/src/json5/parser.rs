@@ -28,7 +28,7 @@ pub(super) enum Step {
 pub(super) struct Frame {
     pub(super) open: Span,
     pub(super) bracket: Bracket,
-    /// Whether the braces around the whole file are missing.
+    /// True if the braces around the whole file are missing.
     pub(super) implicit: bool,
     pub(super) items: Vec<Node>,
     pub(super) members: Vec<Member>,
@@ -54,7 +54,7 @@ pub(super) struct Parser<'a> {
     pub(super) surplus: Option<usize>,
     /// The first bracket with an end that is indented less than its start: a missing bracket is probably inside it.
     pub(super) misindented: Option<(Bracket, Span)>,
-    /// Whether text before the top-level value was reported.
+    /// True if text before the top-level value was reported.
     pub(super) wrapped: bool,
 }
 

@@ -10,7 +10,7 @@ pub(super) struct Quoted {
     pub(super) text: String,
     /// The offset after the closing quote, or after the probable end of an unterminated string.
     pub(super) end: usize,
-    /// Whether the closing quote is missing.
+    /// True if the closing quote is missing.
     pub(super) broken: bool,
 }
 

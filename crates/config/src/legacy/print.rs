@@ -16,7 +16,7 @@ const MAX_LINE: usize = 100;
 /// Prints entries as a JSON5 file.
 pub(crate) struct Printer<'a> {
     file: &'a SourceFile,
-    /// Whether values are copied from the old file.
+    /// True if values are copied from the old file.
     keep_actions: bool,
     /// The copied ranges of the old file.
     used: Vec<Span>,

@@ -93,7 +93,7 @@ impl Lower<'_> {
             let place = fields.name.as_ref().map_or(fields.place.first_byte(), |given| given.place);
             if let Some((other, _)) = metrics.iter().find(|(other, _)| other.name == metric.name) {
                 let message = format!("two metrics are named `{}`", metric.name);
-                // 3.8 accepts two metrics with the same name and help, although their values cannot be told apart.
+                // 3.8 accepts two metrics with the same name and help, although their values cannot be distinguished.
                 let severity = if other.help == metric.help { Severity::Fault } else { Severity::Error };
                 self.report(severity, place, message, "rename one of them");
                 complete &= severity != Severity::Error;

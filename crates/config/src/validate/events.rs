@@ -1,7 +1,7 @@
 //! Sources that do not exist, and events that their source never sends.
 
 use containerpilot_core::event::{Code, Source};
-use containerpilot_core::plan::{EventPattern, Trigger};
+use containerpilot_core::plan::{EventPattern, Signal, Trigger};
 
 use crate::decode::Spanned;
 use crate::diagnostics::{Place, Problem, Severity, is_reported};
@@ -10,7 +10,7 @@ use crate::lower::source_named;
 use crate::suggest;
 use crate::validate::Checker;
 use crate::validate::waits::{Wait, event_place, waits};
-use crate::values::{EventName, EventOrFlag, signal_named};
+use crate::values::{EventName, EventOrFlag};
 
 impl Checker<'_> {
     /// Reports sources that do not exist, and events that their source never sends.
@@ -192,7 +192,7 @@ impl Checker<'_> {
 /// Returns true if a source is meant to be a signal: `SIGTERM`, `sighup`.
 fn is_signal(source: &str) -> bool {
     let sig = source.get(..3).is_some_and(|start| start.eq_ignore_ascii_case("sig"));
-    source.starts_with("SIG") || sig && signal_named(source).is_some()
+    source.starts_with("SIG") || sig && Signal::from_name(source).is_some()
 }
 
 fn no_start_timeout(fields: &JobFields) -> bool {

@@ -13,7 +13,7 @@ pub trait Choice: Sized + Copy + 'static {
     const NAMES: &'static [&'static str];
     /// Their values, in the same order.
     const VALUES: &'static [Self];
-    /// Whether case is ignored, as in the logging of 3.8.
+    /// True if case is ignored, as in the logging of 3.8.
     const ANY_CASE: bool = false;
     /// The strings of other programs, for suggestions.
     const OTHERS: &'static [(&'static str, &'static str)] = &[];

@@ -40,7 +40,7 @@ pub(super) fn whole(cx: &mut DecodeContext<'_>, node: &Node) -> Option<i64> {
             if number.value.fract() != 0.0 {
                 cx.warn(node.span, format!("the fraction is ignored: {} is read as {cut}", number.text), "");
             }
-            // The bound is a power of two, so that the comparison is exact. NaN fails it.
+            // The bound is a power of two, so the comparison is exact. NaN fails it.
             const BOUND: f64 = (1_u64 << 63) as f64;
             #[expect(
                 clippy::cast_possible_truncation,

@@ -95,7 +95,7 @@ pub struct OneOrMany<S>(PhantomData<S>);
 pub struct Several<S> {
     /// The sections.
     pub items: Vec<S>,
-    /// Whether they are written as a list.
+    /// True if they are written as a list.
     pub listed: bool,
 }
 

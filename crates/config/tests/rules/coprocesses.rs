@@ -16,9 +16,9 @@ fn coprocess(text: &str) -> Job {
 
 #[test]
 fn c6_command_is_the_program_and_its_arguments() {
-    let wanted = Command { program: "consul".into(), arguments: vec!["agent".into(), "-dev".into()] };
-    assert_eq!(coprocess("command: 'consul agent -dev'").exec.as_ref(), Some(&wanted));
-    assert_eq!(coprocess("command: ['consul', 'agent', '-dev']").exec, Some(wanted));
+    let expected = Command { program: "consul".into(), arguments: vec!["agent".into(), "-dev".into()] };
+    assert_eq!(coprocess("command: 'consul agent -dev'").exec.as_ref(), Some(&expected));
+    assert_eq!(coprocess("command: ['consul', 'agent', '-dev']").exec, Some(expected));
     assert_eq!(errors("{ coprocesses: [{ name: 'n' }] }"), ["a coprocess needs `command`"]);
 }
 
@@ -66,11 +66,11 @@ fn c6_it_starts_at_startup_or_after_the_job_pre_start() {
     );
     let plan = plan("{ jobs: [{ name: 'preStart', exec: 'x' }], coprocesses: [{ command: 'y' }] }");
     let exit = |code| EventPattern { source: Source::Job("preStart".into()), code };
-    let wanted = Trigger::Any {
+    let expected = Trigger::Any {
         conditions: vec![exit(Code::ExitSuccess), exit(Code::ExitFailed)],
         repeat: Repeat::Once,
     };
-    assert_eq!((plan.jobs[0].role, &plan.jobs[0].when.trigger), (Role::Coprocess, &wanted));
+    assert_eq!((plan.jobs[0].role, &plan.jobs[0].when.trigger), (Role::Coprocess, &expected));
     assert_eq!(plan.jobs[1].name, "preStart");
 }
 

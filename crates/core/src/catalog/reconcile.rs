@@ -38,7 +38,7 @@ pub struct Settings {
     /// The TTL of its check.
     pub ttl: Duration,
     /// The interval of heartbeats; also the longest retry delay.
-    pub pace: Duration,
+    pub heartbeat_interval: Duration,
     /// True if the catalog deregisters a critical service by itself. It is then not registered again.
     pub drops_critical: bool,
 }
@@ -111,7 +111,7 @@ pub struct Reconciler {
     doubt_until: Option<Time>,
     /// True if the job waits for the deregistration.
     deregistration_awaited: bool,
-    withdrawn: bool,
+    deregistered: bool,
     /// The attempts left, once the supervisor exits.
     last_attempts: Option<u32>,
     rng: Rng,
@@ -136,7 +136,7 @@ impl Reconciler {
             refresh_at: None,
             doubt_until: None,
             deregistration_awaited: false,
-            withdrawn: false,
+            deregistered: false,
             last_attempts: None,
             rng: Rng::new(seed),
         }
@@ -144,7 +144,7 @@ impl Reconciler {
 
     /// Sets the desired state. A change is sent at once, without the retry delay of earlier requests: a failed check must
     /// not wait for it.
-    pub fn want(&mut self, now: Time, desired: DesiredService) {
+    pub fn set_desired(&mut self, now: Time, desired: DesiredService) {
         if self.last_attempts.is_some() {
             return;
         }
@@ -152,7 +152,7 @@ impl Reconciler {
         if self.deregistration_awaited {
             self.due = false;
         } else {
-            self.withdrawn = false;
+            self.deregistered = false;
         }
         if self.desired != desired {
             self.desired = desired;
@@ -160,7 +160,7 @@ impl Reconciler {
             // Whatever happened to earlier requests, the status is sent again.
             (self.sent, self.refresh_at) = (None, None);
         }
-        self.update_withdrawn();
+        self.update_deregistered();
     }
 
     /// The service has another definition, which must be registered.
@@ -173,13 +173,13 @@ impl Reconciler {
     }
 
     /// A heartbeat is due.
-    pub fn beat(&mut self) {
+    pub fn heartbeat_due(&mut self) {
         self.due = matches!(self.desired, DesiredService::Present(_));
     }
 
     /// The supervisor exits: the service is deregistered, with a bounded number of attempts.
     pub fn leave(&mut self, now: Time) {
-        self.want(now, DesiredService::Absent);
+        self.set_desired(now, DesiredService::Absent);
         self.last_attempts = Some(LAST_ATTEMPTS);
         self.not_before = now;
         self.doubt_until = None;
@@ -276,14 +276,14 @@ impl Reconciler {
         self.outdated = false;
         if request == CatalogRequest::Deregister && matches!(outcome, Outcome::Failed | Outcome::Unknown) {
             // It is retried, but the job does not wait for that.
-            self.withdrawn |= core::mem::take(&mut self.deregistration_awaited);
+            self.deregistered |= core::mem::take(&mut self.deregistration_awaited);
         }
-        self.update_withdrawn();
+        self.update_deregistered();
     }
 
     /// Returns true once after the service was deregistered, or deregistering has failed.
     pub fn take_deregistered(&mut self) -> bool {
-        core::mem::take(&mut self.withdrawn)
+        core::mem::take(&mut self.deregistered)
     }
 
     /// Returns true if the catalog is believed to have the desired state.
@@ -308,9 +308,9 @@ impl Reconciler {
         self.desired == DesiredService::Absent && self.believed == Believed::Absent && self.pending.is_none()
     }
 
-    fn update_withdrawn(&mut self) {
+    fn update_deregistered(&mut self) {
         if self.is_absent() {
-            self.withdrawn |= core::mem::take(&mut self.deregistration_awaited);
+            self.deregistered |= core::mem::take(&mut self.deregistration_awaited);
         }
     }
 
@@ -328,7 +328,7 @@ impl Reconciler {
     }
 
     fn failed(&mut self, now: Time) {
-        let longest = self.settings.pace.clamp(FIRST_DELAY, LONGEST_DELAY);
+        let longest = self.settings.heartbeat_interval.clamp(FIRST_DELAY, LONGEST_DELAY);
         self.not_before = now + delay(&mut self.rng, self.failures, longest);
         self.failures = self.failures.saturating_add(1);
         if let Some(attempts) = &mut self.last_attempts {
@@ -346,7 +346,7 @@ impl Reconciler {
     }
 
     fn refresh_interval(&self) -> Duration {
-        self.settings.pace.min(self.settings.ttl / 3).max(FIRST_DELAY)
+        self.settings.heartbeat_interval.min(self.settings.ttl / 3).max(FIRST_DELAY)
     }
 }
 

@@ -7,7 +7,7 @@ use super::Signal;
 /// How a job is stopped (S2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stop {
-    /// The signal that asks the process to exit.
+    /// The stop signal.
     pub signal: Signal,
     /// How long the job waits for its stop hooks. `None` waits until the global stop timeout.
     pub hook_timeout: Option<Duration>,

@@ -92,7 +92,7 @@ impl Core {
             (_, Some(StopStage::Deregister)) => "stopping: waiting for deregistration".into(),
             (_, Some(StopStage::Drain)) => "stopping: draining".into(),
             (_, Some(StopStage::Terminate)) => {
-                format!("stopping: sent {}", words::signal_name(planned.stop.signal))
+                format!("stopping: sent {}", planned.stop.signal)
             }
         };
         format!("{}: {text}", planned.name)
@@ -173,7 +173,7 @@ impl Core {
         if awaited.holds {
             return Reason { sentence: format!("condition met: {condition}"), because: Vec::new() };
         }
-        // The summary of a job says more than its state in one word.
+        // The summary of a job is more precise than its state in one word.
         let state = if awaited.jobs.is_empty() { awaited.state.as_str() } else { "" };
         let mut sentence = words::unmet(&condition, state, awaited.possible);
         let mut because = Vec::new();

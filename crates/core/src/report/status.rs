@@ -78,7 +78,7 @@ pub struct Overview {
     /// Events per source and code.
     pub events: Vec<EventCount>,
     /// When the remaining jobs are killed, during a shutdown (S4).
-    pub stop_time: Option<Time>,
+    pub shutdown_deadline: Option<Time>,
 }
 
 /// Everything known about a job.
@@ -117,9 +117,9 @@ pub struct JobOverview {
 /// A timer of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deadline {
-    /// When.
+    /// When it fires.
     pub at: Time,
-    /// What.
+    /// What happens then.
     pub what: DeadlineKind,
 }
 
@@ -127,32 +127,32 @@ pub struct Deadline {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeadlineKind {
     /// It gives up waiting for its trigger (W5).
-    GiveUp,
-    /// Its next tick (W4).
-    Turn,
+    StartTimeout,
+    /// Its next tick is due (W4).
+    Tick,
     /// It is restarted (W8).
     Restart,
     /// Its run reaches its timeout (P5).
-    Timeout,
+    RunTimeout,
     /// It stops without waiting for its hooks any longer (S2).
     Hooks,
     /// It stops without waiting for its deregistration any longer (S2).
-    Withdrawal,
-    /// Its drain time is over (S2).
-    Drained,
+    Deregister,
+    /// Its drain time has passed (S2).
+    Drain,
     /// It is killed because it has not exited after its stop signal.
     Kill,
 }
 
 impl DeadlineKind {
     const ALL: [Self; 8] = [
-        Self::GiveUp,
-        Self::Turn,
+        Self::StartTimeout,
+        Self::Tick,
         Self::Restart,
-        Self::Timeout,
+        Self::RunTimeout,
         Self::Hooks,
-        Self::Withdrawal,
-        Self::Drained,
+        Self::Deregister,
+        Self::Drain,
         Self::Kill,
     ];
 
@@ -162,17 +162,17 @@ impl DeadlineKind {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// The name in the JSON of the control socket.
+    /// The name in the JSON of the control socket. These names are part of the API.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Self::GiveUp => "giveUp",
-            Self::Turn => "turn",
+            Self::StartTimeout => "giveUp",
+            Self::Tick => "turn",
             Self::Restart => "restart",
-            Self::Timeout => "timeout",
+            Self::RunTimeout => "timeout",
             Self::Hooks => "hooks",
-            Self::Withdrawal => "withdrawal",
-            Self::Drained => "drained",
+            Self::Deregister => "withdrawal",
+            Self::Drain => "drained",
             Self::Kill => "kill",
         }
     }
@@ -282,7 +282,7 @@ impl Core {
                     count: *count,
                 })
                 .collect(),
-            stop_time: self.shutdown_timer.map(TimerId::at),
+            shutdown_deadline: self.shutdown_timer.map(TimerId::at),
         }
     }
 
@@ -344,15 +344,15 @@ impl Core {
         let state = self.job(job);
         let stage = match state.stop_stage() {
             Some(StopStage::Hooks) => DeadlineKind::Hooks,
-            Some(StopStage::Deregister) => DeadlineKind::Withdrawal,
-            Some(StopStage::Drain) => DeadlineKind::Drained,
+            Some(StopStage::Deregister) => DeadlineKind::Deregister,
+            Some(StopStage::Drain) => DeadlineKind::Drain,
             Some(StopStage::Terminate) | None => DeadlineKind::Kill,
         };
         let all = [
-            (state.start_timeout, DeadlineKind::GiveUp),
-            (state.ticks.timer, DeadlineKind::Turn),
+            (state.start_timeout, DeadlineKind::StartTimeout),
+            (state.ticks.timer, DeadlineKind::Tick),
             (state.restart_timer(), DeadlineKind::Restart),
-            (state.run().and_then(|run| run.timeout), DeadlineKind::Timeout),
+            (state.run().and_then(|run| run.timeout), DeadlineKind::RunTimeout),
             (state.stop().and_then(|stop| stop.timer), stage),
             (state.run().and_then(|run| run.kill_timer), DeadlineKind::Kill),
         ];
@@ -375,7 +375,7 @@ impl Core {
         let patterns = planned.when.patterns().iter().enumerate();
         patterns
             .map(|(nth, event)| {
-                let jobs = self.plan_state.graph.jobs_behind(job, nth).to_vec();
+                let jobs = self.plan_state.graph.jobs_of_pattern(job, nth).to_vec();
                 Awaited {
                     source: event.source.to_string(),
                     code: event.code,
@@ -392,7 +392,7 @@ impl Core {
         if let Some(first) = jobs.first() {
             return self.status(*first).word().into();
         }
-        match self.plan_state.graph.origin_behind(job, condition) {
+        match self.plan_state.graph.origin_of_pattern(job, condition) {
             Some(Origin::Watch(watch)) => {
                 match self.plan_state.watches.get(watch.index()).and_then(|w| w.instances()) {
                     None => "no answer yet".into(),

@@ -9,7 +9,7 @@ use crate::state::supervisor::Core;
 
 impl Core {
     /// S1: a shutdown by signal exits with 0.
-    pub(crate) fn exit_successfully(&mut self) {
+    pub(crate) fn set_exit_code_zero(&mut self) {
         self.exit_codes.decided = Some(0);
     }
 

@@ -83,7 +83,7 @@ impl Core {
         match &planned.when.trigger {
             Trigger::Never => false,
             Trigger::Interval(_) => true,
-            _ if self.is_spent(job) => false,
+            _ if self.was_triggered_once(job) => false,
             Trigger::Event { .. } | Trigger::Any { .. } => {
                 events.any(|(event, key)| self.can_come(*key, event.code, can_start))
             }

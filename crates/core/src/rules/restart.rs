@@ -105,7 +105,7 @@ impl Core {
         state.restarts_total += 1;
     }
 
-    /// H8: asks an unhealthy run to exit, so that the job is restarted.
+    /// H8: sends the stop signal to an unhealthy run, so that the job is restarted.
     pub(crate) fn replace_unhealthy_run(&mut self, job: JobIx) {
         let Some(run) = self.job_mut(job).run_mut() else { return };
         // A check that flaps while the process exits must not extend its time.

@@ -1,4 +1,4 @@
-//! What a signal to the supervisor means (S1, S7, W3, R1, L1, C8). Decided here and nowhere else.
+//! What a signal to the supervisor means (S1, S7, W3, R1, L1, C8). The only place that decides it.
 
 use core::time::Duration;
 
@@ -76,7 +76,7 @@ impl Core {
         match (self.phase, self.stop_signal) {
             (Phase::Starting | Phase::Running, _) => {
                 self.log(Level::Info, None, format_args!("received {signal}, shutting down"));
-                self.exit_successfully();
+                self.set_exit_code_zero();
                 self.stop_signal = Some((signal, self.now));
                 self.shut_down();
             }

@@ -47,7 +47,7 @@ impl Core {
             // There is nothing to run for the shutdown (S3), and nothing is registered during one.
             return self.begin_stop(job, StopReason::Shutdown);
         }
-        self.change(job, Transition::To(Activity::RunningElsewhere));
+        self.change(job, Transition::To(Activity::RunningWithoutProcess));
         self.job_mut(job).started_at = Some(self.now);
         if self.planned(job).health.is_none() {
             self.log(Level::Info, Some(job), format_args!("nothing to run and nothing to check"));
@@ -57,8 +57,8 @@ impl Core {
         self.begin_service(job);
     }
 
-    /// D4, H3: the first registration and the first checks. A process that was asked to exit before it started gets
-    /// neither.
+    /// D4, H3: the first registration and the first checks. A process whose stop signal was requested before it started
+    /// gets neither.
     fn begin_service(&mut self, job: JobIx) {
         if self.job(job).is_past_hooks() {
             return;
@@ -84,7 +84,7 @@ impl Core {
             self.send_signal(job, signal, reason);
         }
         if self.job(job).stop_stage() == Some(StopStage::Terminate) && !is_killed {
-            // The stop began before the process had started, so the stop signal was sent only now.
+            // The stop started before the process had started, so the stop signal was sent only now.
             self.set_kill_timer(job);
         }
         if let Some(timeout) = self.planned(job).timeout.filter(|_| self.phase != Phase::Killing) {

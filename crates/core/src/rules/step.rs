@@ -20,7 +20,7 @@ use crate::state::timers::{JobTimer, TimerKind};
 use crate::time::{Time, fmt_duration};
 
 impl Core {
-    /// Handles an input at a time, and returns what is to be done.
+    /// Handles an input at the time `now`, and appends what is to be done to `effects`.
     pub fn step(&mut self, now: Time, input: Input, effects: &mut Vec<Effect>) {
         self.begin(now, input, effects);
         while self.advance(effects) {}
@@ -64,7 +64,7 @@ impl Core {
             self.start_again(job);
         } else if let Some(job) = self.plan_state.recheck.pop() {
             self.recheck(job);
-        } else if self.conclude() {
+        } else if self.on_empty_queue() {
             return true;
         } else if self.phase != Phase::Exited
             && let Some(timer) = self.timers.pop_due(self.now)
@@ -150,8 +150,9 @@ impl Core {
         self.continue_after_hooks(job);
     }
 
-    /// Draws conclusions when nothing is queued. Returns true if something follows.
-    fn conclude(&mut self) -> bool {
+    /// Continues a reload or a shutdown, and completes unreachable jobs, when nothing is queued. Returns true if something
+    /// follows.
+    fn on_empty_queue(&mut self) -> bool {
         match self.phase {
             Phase::Running if self.reload.is_some() => self.continue_reload(),
             Phase::Running if self.plan_state.holding_open == 0 => {

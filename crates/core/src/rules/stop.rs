@@ -118,10 +118,10 @@ impl Core {
             return self.drain(job);
         }
         self.change_stage(job, StopStage::Deregister);
-        self.set_stage_timer(job, self.deregister_patience(), JobTimer::Deregister);
+        self.set_stage_timer(job, self.max_deregister_wait(), JobTimer::Deregister);
     }
 
-    fn deregister_patience(&self) -> Duration {
+    fn max_deregister_wait(&self) -> Duration {
         DEREGISTER_TIMEOUT.min(self.plan().stop_timeout / 4)
     }
 
@@ -136,7 +136,7 @@ impl Core {
     /// The catalog has not confirmed the deregistration in time.
     pub(crate) fn deregister_timeout(&mut self, job: JobIx) {
         if self.job(job).is_stopping_in(StopStage::Deregister) {
-            let waited = fmt_duration(self.deregister_patience());
+            let waited = fmt_duration(self.max_deregister_wait());
             let message = format_args!("deregistration not confirmed after {waited}, stopping anyway");
             self.log(Level::Warn, Some(job), message);
             self.drain(job);

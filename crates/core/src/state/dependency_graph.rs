@@ -4,9 +4,9 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::event::{Code, Source, UserSignal};
+use crate::event::{Code, Source};
 use crate::ids::{JobIx, WatchIx};
-use crate::plan::{Catalog, EventPattern, Job, Plan, Signal, Watch};
+use crate::plan::{Catalog, EventPattern, Job, Plan, Watch};
 use crate::state::journal::Origin;
 
 /// The source of an event that a job waits for.
@@ -82,8 +82,7 @@ impl DependencyGraph {
             Source::Watch(name) => {
                 watch_ids.get(name.as_str()).map_or(SourceKey::Unknown, |id| SourceKey::Watch(*id))
             }
-            Source::Signal(UserSignal::Hup) => SourceKey::Signal(Signal::HUP.0),
-            Source::Signal(UserSignal::Usr2) => SourceKey::Signal(Signal::USR2.0),
+            Source::Signal(signal) => SourceKey::Signal(signal.signal().0),
         };
         let works: Vec<bool> = plan.jobs.iter().map(does_work).collect();
         let mut graph = Self {
@@ -185,7 +184,7 @@ impl DependencyGraph {
     }
 
     /// The jobs that send the event of a job's nth pattern.
-    pub(crate) fn jobs_behind(&self, job: JobIx, nth: usize) -> &[JobIx] {
+    pub(crate) fn jobs_of_pattern(&self, job: JobIx, nth: usize) -> &[JobIx] {
         match self.keys(job).get(nth) {
             Some(SourceKey::Name(id)) => self.jobs_named(*id),
             _ => &[],
@@ -193,7 +192,7 @@ impl DependencyGraph {
     }
 
     /// The source of a job's nth pattern; of several jobs with one name, the first. `None` if it does not exist.
-    pub(crate) fn origin_behind(&self, job: JobIx, nth: usize) -> Option<Origin> {
+    pub(crate) fn origin_of_pattern(&self, job: JobIx, nth: usize) -> Option<Origin> {
         match self.keys(job).get(nth)? {
             SourceKey::Global => Some(Origin::Global),
             SourceKey::Name(id) => self.jobs_named(*id).first().map(|job| Origin::Job(*job)),

@@ -285,7 +285,7 @@ impl Core {
         let state = &mut self.plan_state;
         let patterns = state.plan.jobs[job.index()].when.patterns().iter().enumerate();
         for (nth, _) in patterns.filter(|(_, event)| event.code == Code::Stopping) {
-            state.recheck.extend_from_slice(state.graph.jobs_behind(job, nth));
+            state.recheck.extend_from_slice(state.graph.jobs_of_pattern(job, nth));
         }
     }
 

@@ -181,7 +181,7 @@ impl Harness {
         let run = self.run(name);
         self.input(Input::StartFailed {
             run,
-            why: StartError { kind, message: "/bin/x: no such thing".into() },
+            why: StartError { kind, message: "/bin/x: No such file or directory".into() },
         });
     }
 

@@ -206,6 +206,6 @@ fn h8_an_unhealthy_job_without_restarts_left_keeps_running_with_one_warning() {
     assert_eq!(harness.take_effects(), [] as [&str; 0], "no signal without restarts left");
     harness.seconds(5);
     harness.finish_check(false);
-    let told = harness.log.iter().filter(|line| line.contains("no restarts left")).count();
-    assert_eq!(told, 1);
+    let warnings = harness.log.iter().filter(|line| line.contains("no restarts left")).count();
+    assert_eq!(warnings, 1);
 }

@@ -16,7 +16,11 @@ fn p3_exit_codes_signals_and_failed_starts() {
     harness.exit_on("a", 9);
     harness.fail_start("a", StartErrorKind::NoResources);
     assert_eq!(harness.take_events(), ["a exitSuccess", "a exitFailed", "a exitFailed", "a exitFailed"]);
-    assert!(harness.log.iter().any(|line| line.contains("/bin/x: no such thing")), "{:?}", harness.log);
+    assert!(
+        harness.log.iter().any(|line| line.contains("/bin/x: No such file or directory")),
+        "{:?}",
+        harness.log
+    );
 }
 
 #[test]

@@ -102,7 +102,7 @@ fn r3_s2_a_reload_ended_by_a_shutdown_kills_no_further_job() {
     harness.exit("main", 0);
     assert_eq!(harness.take_effects(), ["spawn late", "spawn hook"]);
     reload(&mut harness, hook);
-    // Main waits for its hook and is killed for the reload; its end shuts the container down.
+    // Main waits for its hook and is killed for the reload; its exit shuts the container down.
     harness.seconds(5);
     assert!(matches!(harness.replies[..], [Reply::Refused(_)]), "{:?}", harness.replies);
     assert_eq!(harness.log.iter().filter(|entry| entry.contains("for the reload")).count(), 1);
@@ -112,7 +112,7 @@ fn r3_s2_a_reload_ended_by_a_shutdown_kills_no_further_job() {
 }
 
 #[test]
-fn r3_new_jobs_are_told_what_holds_already() {
+fn r3_new_jobs_get_the_events_that_hold_already() {
     let db = "{ name: 'db', exec: 'x', health: { exec: 'c', interval: 5, ttl: 15 } }, { name: 'setup', exec: 'x' }";
     let mut harness = Harness::running(db);
     harness.finish_check(true);
@@ -221,8 +221,11 @@ fn p7_variables_set_by_putenv_survive_a_reload() {
     harness.request(Request::SetVariables(vec![("K".into(), Some("v".into()))]));
     reload(&mut harness, &format!("{B}, {A}"));
     let pid = harness.status("a").pid.unwrap().to_string();
-    let told: Vec<_> = harness.environment.iter().collect();
-    assert!(told.contains(&("K", "v")) && told.contains(&("CONTAINERPILOT_A_PID", pid.as_str())), "{told:?}");
+    let variables: Vec<_> = harness.environment.iter().collect();
+    assert!(
+        variables.contains(&("K", "v")) && variables.contains(&("CONTAINERPILOT_A_PID", pid.as_str())),
+        "{variables:?}"
+    );
 }
 
 #[test]
@@ -288,7 +291,7 @@ fn r3_w7_an_event_listed_twice_that_holds_already_runs_a_job_once() {
 }
 
 #[test]
-fn r3_an_exit_that_will_be_sent_again_is_not_told_to_new_jobs() {
+fn r3_an_exit_that_will_be_sent_again_is_not_sent_to_new_jobs() {
     let task = "{ name: 'task', exec: 'x', restarts: 'unlimited' }";
     let mut harness = Harness::running(task);
     // It restarts in the same step.

@@ -93,7 +93,7 @@ fn x2_a_complete_hook_gets_a_new_generation_with_its_job() {
 }
 
 #[test]
-fn x2_starting_a_waiting_job_uses_up_its_trigger() {
+fn x2_starting_a_waiting_job_counts_as_its_trigger() {
     let mut harness = Harness::running(
         "{ name: 'a', exec: 'x' }, { name: 'b', exec: 'x', when: { source: 'a', once: 'exitSuccess' } }",
     );
@@ -154,7 +154,7 @@ fn x2_requests_before_startup_are_answered_after_it() {
 }
 
 #[test]
-fn d8_the_reply_says_whether_maintenance_mode_changed() {
+fn d8_the_reply_reports_whether_maintenance_mode_changed() {
     let mut harness = Harness::running("{ name: 'a', exec: 'x' }");
     for (on, news) in [(true, true), (true, false), (false, true), (false, false)] {
         assert_eq!(harness.request(Request::Maintenance(on)), Reply::Updated(news));
@@ -199,10 +199,7 @@ fn x5_an_explanation_shows_the_unmet_conditions_of_a_job() {
         ]
     );
     let db = harness.core.explain(JobIx(1)).sentences();
-    assert_eq!(
-        db.last().map(String::as_str),
-        Some("triggered by setup exitSuccess, caused by startup")
-    );
+    assert_eq!(db.last().map(String::as_str), Some("triggered by setup exitSuccess, caused by startup"));
     let setup = harness.core.explain(JobIx(0));
     assert_eq!(setup.summary, "setup: complete, last run exited with code 0 3s ago");
 }

@@ -75,10 +75,10 @@ fn t2_a_missing_program_is_logged_once() {
     let mut harness = quiet();
     harness.starts_succeed = false;
     harness.input(Input::Ready);
-    for turn in 0..3 {
+    for tick in 0..3 {
         log(&mut harness);
         harness.fail_start("sensor.load", StartErrorKind::NotFound);
-        assert_eq!(log(&mut harness).len(), usize::from(turn == 0));
+        assert_eq!(log(&mut harness).len(), usize::from(tick == 0));
         harness.seconds(10);
     }
     assert_eq!(harness.exit, None);
@@ -87,7 +87,7 @@ fn t2_a_missing_program_is_logged_once() {
 #[test]
 fn p5_a_sensor_that_times_out_is_killed_and_logged_once() {
     let mut harness = running();
-    for turn in 0..3 {
+    for tick in 0..3 {
         harness.take_output();
         log(&mut harness);
         harness.millis(2_999);
@@ -95,9 +95,9 @@ fn p5_a_sensor_that_times_out_is_killed_and_logged_once() {
         harness.millis(1);
         assert_eq!(harness.take_effects(), ["kill sensor.load 9"]);
         harness.exit_on("sensor.load", 9);
-        let told = log(&mut harness);
-        let warned = told.iter().any(|line| line.contains("timeout after 3s"));
-        assert_eq!((warned, told.is_empty()), (turn == 0, turn > 0), "{told:?}");
+        let logged = log(&mut harness);
+        let warned = logged.iter().any(|line| line.contains("timeout after 3s"));
+        assert_eq!((warned, logged.is_empty()), (tick == 0, tick > 0), "{logged:?}");
         harness.seconds(7);
     }
 }

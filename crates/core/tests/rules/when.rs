@@ -373,11 +373,11 @@ fn w10_jobs_that_wait_only_for_each_other_are_completed() {
          { name: 'c', exec: 'x', when: { source: 'a', once: 'exitSuccess' }, health: { exec: 'd', interval: 5, ttl: 15 } }, \
          { name: 'd', exec: 'x', when: { source: 'main', once: 'exitFailed' } }",
     );
-    let told = |job: &str, event: &str| format!("will never run: `{job} {event}` can no longer happen");
+    let warning = |job: &str, event: &str| format!("will never run: `{job} {event}` can no longer happen");
     for (job, event) in [("b", "exitSuccess"), ("c", "healthy"), ("a", "exitSuccess")] {
-        assert!(harness.log.contains(&told(job, event)), "{:?}", harness.log);
+        assert!(harness.log.contains(&warning(job, event)), "{:?}", harness.log);
     }
-    assert!(!harness.log.contains(&told("main", "exitFailed")));
+    assert!(!harness.log.contains(&warning("main", "exitFailed")));
     harness.exit("main", 0);
     assert_eq!(harness.exit, Some(0));
 }

@@ -24,13 +24,13 @@ impl Oracle<'_> {
         if left && !self.seen[job].is_new {
             return self.job_violation("S2", job, "it is registered again after it has left the catalog");
         }
-        let begins = before == DesiredService::Absent;
-        let initial = begins && service.initial_status == Some(status);
+        let is_new = before == DesiredService::Absent;
+        let initial = is_new && service.initial_status == Some(status);
         let healthy = self.seen[job].healthy > 0;
         let allowed = match status {
             Status::Passing => healthy || initial,
             Status::Warning => initial,
-            Status::Critical => initial || !begins,
+            Status::Critical => initial || !is_new,
         };
         if !allowed {
             return self.job_violation(

@@ -62,12 +62,12 @@ impl Oracle<'_> {
         }
     }
 
-    /// Whether a job can send its events again, because it was stopped by hand or for a reload.
+    /// Returns true if a job can send its events again, because it was stopped by hand or for a reload.
     pub(super) fn will_start_again(status: &JobStatus) -> bool {
         matches!(status.stop_reason, Some(StopReason::ByHand | StopReason::Reload))
     }
 
-    /// Whether a `once` job runs once per generation of another job, because it waits for the stop of that job.
+    /// Returns true if a `once` job runs once per generation of another job, because it waits for the stop of that job.
     pub(super) fn runs_once_per_generation(&self, job: usize) -> bool {
         let is_stop_event = |code: Code| matches!(code, Code::Stopping | Code::Stopped | Code::Shutdown);
         let patterns = self.plan.jobs[job].when.patterns();

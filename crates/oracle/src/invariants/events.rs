@@ -1,6 +1,6 @@
 //! E1–E6, W2, W12: events, and the jobs that they start.
 
-use containerpilot_core::event::{Code, Source, UserSignal};
+use containerpilot_core::event::{Code, Source};
 use containerpilot_core::input::{Input, Instance};
 use containerpilot_core::plan::{EventPattern, Plan, Repeat, Trigger};
 use containerpilot_core::state::journal::{Event, Origin};
@@ -9,7 +9,7 @@ use containerpilot_core::{Core, JobStatus, Phase};
 use super::{Check, Oracle};
 
 impl Oracle<'_> {
-    /// Whether the journal has events that were not seen yet.
+    /// Returns true if the journal has events that were not seen yet.
     pub(super) fn has_new_events(&self, core: &Core) -> bool {
         core.journal().events().next_back().is_some_and(|event| event.id.0 > self.last_event)
     }
@@ -50,9 +50,9 @@ impl Oracle<'_> {
             }
             (Origin::Global, code) => {
                 let on = code == Code::EnterMaintenance;
-                // Before the startup it begins without an event.
+                // Before the startup it starts without an event.
                 if self.maintenance == on && self.phase_before != Phase::Starting {
-                    return Err(self.violation("D8", "maintenance mode begins or ends twice"));
+                    return Err(self.violation("D8", "maintenance mode starts or ends twice"));
                 }
                 self.maintenance = on;
             }
@@ -79,7 +79,7 @@ impl Oracle<'_> {
 
     /// A job's trigger fires. A `once` job that has fired already ignores it.
     pub(super) fn see_fire(&mut self, job: usize, event: u64, after: &[JobStatus]) {
-        if self.is_spent(job, after) {
+        if self.was_triggered_once(job, after) {
             return;
         }
         let generations = self.generations;
@@ -90,8 +90,8 @@ impl Oracle<'_> {
         self.seen[job].fired += 1;
     }
 
-    /// W2: whether a `once` job has fired already. A hook fires once for each generation of its job (X2, R3).
-    pub(super) fn is_spent(&self, job: usize, after: &[JobStatus]) -> bool {
+    /// W2: returns true if a `once` job has fired already. A hook fires once for each generation of its job (X2, R3).
+    pub(super) fn was_triggered_once(&self, job: usize, after: &[JobStatus]) -> bool {
         let planned = &self.plan.jobs[job];
         let Some(triggered) = self.jobs[job].triggered.filter(|_| planned.when.repeat() == Repeat::Once)
         else {
@@ -159,7 +159,7 @@ impl Oracle<'_> {
         Ok(())
     }
 
-    /// Whether an event fires the trigger of a job.
+    /// Returns true if an event fires the trigger of a job.
     pub(super) fn fires(&mut self, job: usize, event: &Event) -> bool {
         let plan = self.plan;
         match &plan.jobs[job].when.trigger {
@@ -212,23 +212,23 @@ impl Oracle<'_> {
         if self.phase_before != Phase::Running {
             return Ok(());
         }
-        let told = self.events.iter().filter(|event| matches!(event.origin, Origin::Watch(_)));
+        let sent = self.events.iter().filter(|event| matches!(event.origin, Origin::Watch(_)));
         let right = match input {
             Input::Instances { watch, .. } => {
-                told.clone().all(|event| event.origin == Origin::Watch(*watch))
-                    && told.clone().map(|event| event.code).eq(self.expected_watch_events.iter().copied())
+                sent.clone().all(|event| event.origin == Origin::Watch(*watch))
+                    && sent.clone().map(|event| event.code).eq(self.expected_watch_events.iter().copied())
             }
-            _ => told.clone().next().is_none(),
+            _ => sent.clone().next().is_none(),
         };
         if right {
             return Ok(());
         }
-        let told: Vec<Code> = told.map(|event| event.code).collect();
-        Err(self.violation("E6", format!("{told:?} instead of {:?}", self.expected_watch_events)))
+        let sent: Vec<Code> = sent.map(|event| event.code).collect();
+        Err(self.violation("E6", format!("{sent:?} instead of {:?}", self.expected_watch_events)))
     }
 }
 
-/// Whether a pattern matches an event.
+/// Returns true if a pattern matches an event.
 fn matches(plan: &Plan, pattern: &EventPattern, origin: Origin, code: Code) -> bool {
     pattern.code == code && is_from(plan, &pattern.source, origin)
 }
@@ -238,8 +238,7 @@ fn is_from(plan: &Plan, source: &Source, origin: Origin) -> bool {
         (Source::Global, Origin::Global) => true,
         (Source::Job(name), Origin::Job(job)) => plan.jobs[job.index()].name == *name,
         (Source::Watch(name), Origin::Watch(watch)) => plan.watches[watch.index()].name == *name,
-        (Source::Signal(UserSignal::Hup), Origin::Signal(1))
-        | (Source::Signal(UserSignal::Usr2), Origin::Signal(12)) => true,
+        (Source::Signal(signal), Origin::Signal(number)) => signal.signal().0 == number,
         _ => false,
     }
 }

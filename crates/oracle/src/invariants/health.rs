@@ -1,6 +1,6 @@
 //! H2–H4, H7, H8, E5: checks and health.
 //!
-//! An *epoch* is a time in which a job is checked: while its process runs (W11: once it has begun), outside maintenance
+//! An *epoch* is a time in which a job is checked: while its process runs (W11: once it has started), outside maintenance
 //! mode, and until it leaves the catalog. Results of one epoch do not count in the next.
 
 use std::time::Duration;
@@ -57,7 +57,7 @@ impl Oracle<'_> {
             let news = self.jobs[job].health_state != Some(false);
             self.jobs[job].health_state = Some(false);
             self.seen[job].expected_unhealthy += 1;
-            self.seen[job].news |= news;
+            self.seen[job].became_unhealthy |= news;
         }
     }
 
@@ -76,7 +76,7 @@ impl Oracle<'_> {
         }
     }
 
-    /// Ends epochs: the process has exited, the job leaves the catalog, or maintenance mode begins.
+    /// Ends epochs: the process has exited, the job leaves the catalog, or maintenance mode starts.
     pub(super) fn end_epochs(&mut self, after: &[JobStatus]) {
         for (job, status) in after.iter().enumerate() {
             let left = status.stop_stage > Some(StopStage::Hooks) || status.state == State::Complete;
@@ -247,7 +247,7 @@ impl Oracle<'_> {
                 );
             }
         }
-        let asked = model.run.as_ref().is_none_or(|run| run.replaced.is_some());
+        let was_signalled = model.run.as_ref().is_none_or(|run| run.replaced.is_some());
         let may_restart = match self.plan.jobs[job].restarts {
             Restarts::Unlimited => true,
             Restarts::Limited(most) => status.restarts < most,
@@ -257,15 +257,15 @@ impl Oracle<'_> {
             return self.job_violation(
                 "H8",
                 job,
-                "it is unhealthy and asked to exit, but has no restarts left",
+                "it is unhealthy and gets a stop signal, but has no restarts left",
             );
         }
-        if seen.news
+        if seen.became_unhealthy
             && may_restart
             && health.on_unhealthy == OnUnhealthy::Restart
             && phase == Phase::Running
             && status.stop_stage.is_none()
-            && !asked
+            && !was_signalled
         {
             return self.job_violation("H8", job, "it is unhealthy, and is not restarted");
         }

@@ -20,19 +20,19 @@ pub(super) enum Pending {
 pub(super) struct RunModel {
     pub(super) run: RunId,
     pub(super) started: Option<Time>,
-    /// When it was asked to exit because the job is unhealthy (H8).
+    /// When it was sent its stop signal because the job is unhealthy (H8).
     pub(super) replaced: Option<Time>,
-    /// When it was asked to exit because the job stops (S2).
+    /// When it was sent its stop signal because the job stops (S2).
     pub(super) stopped: Option<Time>,
-    /// How long it may take for either.
-    pub(super) stop_time: Duration,
+    /// How long it may take to exit after either.
+    pub(super) stop_timeout: Duration,
     /// When it was last sent SIGKILL, for any reason.
     pub(super) killed: Option<Time>,
-    /// Whether it was killed at its timeout (P5).
+    /// True if it was killed at its timeout (P5).
     pub(super) timed_out: bool,
-    /// Whether it is killed as soon as it has started, because a reload has waited long enough.
+    /// True if it is killed as soon as it has started, because a reload has waited long enough.
     pub(super) kill_on_start: bool,
-    /// Whether it may be, because that reload was given up at the instant at which it had waited long enough.
+    /// True if it may be, because that reload was given up at the instant at which it had waited long enough.
     pub(super) may_be_killed_on_start: bool,
 }
 
@@ -66,32 +66,32 @@ pub(super) struct JobModel {
     pub(super) serial: u64,
     /// How many generations of all jobs there were when it was last started by an event or by hand.
     pub(super) triggered: Option<u64>,
-    /// How many events started it or were remembered.
+    /// How many events triggered it.
     pub(super) fires: u64,
     pub(super) first_fire: Option<u64>,
     pub(super) pending: Pending,
     pub(super) holds: Vec<bool>,
     pub(super) stopping: Option<(Time, u64)>,
     pub(super) stopped: Option<u64>,
-    /// Whether its hooks are done and it leaves the catalog.
+    /// True if its hooks are done and it leaves the catalog.
     pub(super) left: bool,
     /// Until when it waits for its deregistration.
-    pub(super) withdraw_deadline: Time,
+    pub(super) deregister_deadline: Time,
     /// When the deregistration was confirmed, or not waited for any longer.
     pub(super) free_at: Option<Time>,
     pub(super) ended_at: Option<Time>,
     pub(super) last_failure: Option<u8>,
-    /// Whether its last run was asked to exit because the job stops, so that its exit is not a failure.
-    pub(super) was_asked: bool,
+    /// True if its last run was sent its stop signal because the job stops, so that its exit is not a failure.
+    pub(super) was_terminated: bool,
     /// How many short runs there were in a row.
     pub(super) early: u32,
     pub(super) restart_due: Option<Time>,
     pub(super) begun: Time,
-    /// Whether it has given up (W5).
+    /// True if it has given up (W5).
     pub(super) gave_up: bool,
-    /// Whether it has begun without a process (W11).
+    /// True if it has started without a process (W11).
     pub(super) has_begun: bool,
-    /// Whether it is being checked.
+    /// True if it is being checked.
     pub(super) active: bool,
     pub(super) health_state: Option<bool>,
     pub(super) desired: DesiredService,
@@ -117,7 +117,7 @@ pub(super) struct Seen {
     pub(super) expected_healthy: u32,
     pub(super) expected_unhealthy: u32,
     /// It has become unhealthy.
-    pub(super) news: bool,
+    pub(super) became_unhealthy: bool,
     /// It starts with a reload.
     pub(super) reloaded: bool,
     /// It has started and ended in one part of a step, without a process.
@@ -162,11 +162,11 @@ impl JobModel {
             stopping: None,
             stopped: None,
             left: false,
-            withdraw_deadline: Time::ZERO,
+            deregister_deadline: Time::ZERO,
             free_at: None,
             ended_at: None,
             last_failure: None,
-            was_asked: false,
+            was_terminated: false,
             early: 0,
             restart_due: None,
             begun: Time::ZERO,
@@ -180,7 +180,7 @@ impl JobModel {
         }
     }
 
-    /// The next generation of the job. It keeps only the wanted catalog status and the checks that have not ended.
+    /// The next generation of the job. It keeps only the desired catalog status and the checks that have not ended.
     pub(super) fn next_generation(&self, job: &Job, now: Time, serial: u64) -> Self {
         let mut new = Self::new(job);
         (new.generation, new.created, new.desired) = (self.generation + 1, now, self.desired);

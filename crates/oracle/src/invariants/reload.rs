@@ -19,19 +19,19 @@ pub(super) struct Reloading {
     requests: Vec<RequestId>,
     /// The version that was requested last.
     version: usize,
-    /// Whether it was requested just now, or before the startup.
-    asked: bool,
+    /// True if it was requested in this step, or before the startup.
+    requested: bool,
     /// When the jobs it waits for are killed.
     due: Option<Time>,
     /// The jobs it has waited for long enough.
     late: Vec<usize>,
-    /// Whether the plan is switched in this part of a step.
+    /// True if the plan is switched in this part of a step.
     pub(super) changing: bool,
-    /// The new places of jobs, if they have changed in this step.
+    /// The new indices of jobs, if they have changed in this step.
     pub(super) moved: Option<Vec<Option<usize>>>,
     /// What it did, if it was done in this step.
     pub(super) done: Option<Changes>,
-    /// Whether jobs must start with it that have not seen the startup yet.
+    /// True if jobs must start with it that have not seen the startup yet.
     starts_jobs: bool,
 }
 
@@ -41,12 +41,12 @@ impl Oracle<'_> {
         let version = self.versions.iter().position(|version| version.plan == *plan);
         self.reloading.requests.push(id);
         self.reloading.version = version.unwrap_or(0);
-        self.reloading.asked = true;
+        self.reloading.requested = true;
     }
 
     /// Requests during a reload share its timeout (R4).
     pub(super) fn begin_reload(&mut self) {
-        if std::mem::take(&mut self.reloading.asked) && self.reloading.due.is_none() {
+        if std::mem::take(&mut self.reloading.requested) && self.reloading.due.is_none() {
             self.reloading.due = Some(self.now + self.plan.stop_timeout);
         }
     }
@@ -55,12 +55,12 @@ impl Oracle<'_> {
         self.reloading.requests.contains(&id)
     }
 
-    /// Whether a reload is in progress.
+    /// Returns true if a reload is in progress.
     pub(super) fn is_reloading(&self) -> bool {
         !self.reloading.requests.is_empty()
     }
 
-    /// The place of each job in another plan. Of several jobs with the same name, the first matches the first.
+    /// The index of each job in another plan. Of several jobs with the same name, the first matches the first.
     fn same_jobs(&self, plan: &Plan) -> Vec<Option<usize>> {
         let nth_of_name =
             |jobs: &[Job], nth: usize| jobs[..nth].iter().filter(|job| job.name == jobs[nth].name).count();
@@ -73,10 +73,10 @@ impl Oracle<'_> {
         (0..self.plan.jobs.len()).map(place).collect()
     }
 
-    /// Whether a job must stop for the reload: it is not the same in the new plan, or was stopped for an earlier reload
+    /// Returns true if a job must stop for the reload: it is not the same in the new plan, or was stopped for an earlier reload
     /// (R4), or is a coprocess (C6).
     pub(super) fn must_stop(&self, job: usize, status: &JobStatus) -> bool {
-        if !self.is_reloading() || self.reloading.asked {
+        if !self.is_reloading() || self.reloading.requested {
             return false;
         }
         if status.stop_reason == Some(StopReason::Reload) {
@@ -87,7 +87,7 @@ impl Oracle<'_> {
         !same_job.is_some_and(|same_job| is_kept(&self.plan.jobs[job], &plan.jobs[same_job]))
     }
 
-    /// Whether a reload waits for the completion of a job: it must stop, or it is unreachable and gets a new
+    /// Returns true if a reload waits for the completion of a job: it must stop, or it is unreachable and gets a new
     /// generation.
     fn is_awaited(&self, job: usize, after: &[JobStatus]) -> bool {
         if self.must_stop(job, &after[job]) {
@@ -126,7 +126,7 @@ impl Oracle<'_> {
         let versions = self.versions;
         let plan = &versions[self.reloading.version].plan;
         if core.plan() != plan {
-            return Err(self.violation("R3", "the plan in force is not the one that was requested last"));
+            return Err(self.violation("R3", "the plan in force is not the last one requested"));
         }
         let same_jobs = self.same_jobs(plan);
         let same = |watch| plan.watches.iter().position(|other| other == watch).map(WatchIx::at);
@@ -158,7 +158,7 @@ impl Oracle<'_> {
         Ok(())
     }
 
-    /// The new place of a job that had this place at the start of the step.
+    /// The new index of a job that had this index at the start of the step.
     pub(super) fn place_now(&self, job: usize) -> Option<usize> {
         match &self.reloading.moved {
             Some(same_jobs) => same_jobs.get(job).copied().flatten(),
@@ -183,7 +183,7 @@ impl Oracle<'_> {
         changes
     }
 
-    /// Moves the model of each job to its new place. Jobs that start with the reload have a new generation.
+    /// Moves the model of each job to its new index. Jobs that start with the reload have a new generation.
     fn move_jobs(&mut self, same_jobs: &[Option<usize>], plan: &Plan) {
         let (mut jobs, mut seen) = (Vec::new(), Vec::new());
         let (mut before, mut previous) = (Vec::new(), Vec::new());
@@ -284,7 +284,7 @@ impl Oracle<'_> {
                         Code::ExitFailed => ended && model.last_failure.is_some(),
                         Code::Stopping => model.stopping.is_some(),
                         Code::Stopped => model.stopped.is_some(),
-                        // A manual start has taken that back.
+                        // A manual start has cancelled that.
                         Code::TimerExpired => model.gave_up && !Self::will_start_again(&self.previous[nth]),
                         _ => false,
                     }
@@ -292,7 +292,7 @@ impl Oracle<'_> {
         }
     }
 
-    /// R3: the answer to a reload says what it did.
+    /// R3: the answer to a reload reports what it did.
     pub(super) fn see_reload_answer(&mut self, id: RequestId, answer: &Reply, phase: Phase) -> Check {
         match answer {
             Reply::Reloaded(changes) => {
@@ -304,7 +304,7 @@ impl Oracle<'_> {
                 if *changes != done || !moved {
                     return Err(self.violation(
                         "R3",
-                        format!("the answer says {changes:?}, but the reload did {done:?}"),
+                        format!("the answer reports {changes:?}, but the reload did {done:?}"),
                     ));
                 }
                 self.reloading.done = Some(done);
@@ -356,7 +356,7 @@ impl Oracle<'_> {
     }
 }
 
-/// Whether a job is kept by a reload. Coprocesses are restarted by every reload (C6).
+/// Returns true if a job is kept by a reload. Coprocesses are restarted by every reload (C6).
 fn is_kept(old: &Job, new: &Job) -> bool {
     old.role != Role::Coprocess && old == new
 }

@@ -57,7 +57,7 @@ impl Oracle<'_> {
             started: None,
             replaced: None,
             stopped: None,
-            stop_time: self.plan.stop_timeout,
+            stop_timeout: self.plan.stop_timeout,
             killed: None,
             timed_out: false,
             kill_on_start: false,
@@ -90,7 +90,7 @@ impl Oracle<'_> {
         if !self.exact {
             return Ok(());
         }
-        let mut told: Vec<i32> = environment
+        let mut found: Vec<i32> = environment
             .iter()
             .filter(|(name, _)| name.ends_with("_PID"))
             .filter_map(|(_, pid)| pid.parse().ok())
@@ -98,13 +98,13 @@ impl Oracle<'_> {
         let running = self.jobs.iter().filter_map(|job| job.run.as_ref());
         let mut known: Vec<i32> =
             running.filter(|run| run.started.is_some()).map(|run| pid_of(run.run)).collect();
-        told.sort_unstable();
+        found.sort_unstable();
         known.sort_unstable();
-        if told != known {
+        if found != known {
             return self.job_violation(
                 "P7",
                 job,
-                &format!("its environment has the pids {told:?} instead of {known:?}"),
+                &format!("its environment has the pids {found:?} instead of {known:?}"),
             );
         }
         let name = environment.iter().find(|(name, _)| *name == "CONTAINERPILOT_JOB");
@@ -143,13 +143,13 @@ impl Oracle<'_> {
         let (plan, now, exact) = (self.plan, self.now, self.exact);
         let planned = &plan.jobs[job];
         let stopping = self.jobs[job].stopping.is_some();
-        // Before it began to stop, in the same step, it was right to replace it.
+        // Before it started to stop, in the same step, it was right to replace it.
         let was_up = self.previous[job].stop_stage.is_none();
         let unhealthy = self.seen[job].unhealthy > 0
             && planned.health.as_ref().is_some_and(|health| health.on_unhealthy == OnUnhealthy::Restart);
         let (runs, from) = (self.jobs[job].runs - self.jobs[job].off_schedule, self.jobs[job].ticks_from);
         let late_for_reload = self.is_late_for_reload(job);
-        let stop_time = plan.stop_timeout;
+        let stop_timeout = plan.stop_timeout;
         let Some(model) = &mut self.jobs[job].run else { return Ok(()) };
         let Some(started) = model.started else {
             return self.job_violation("P4", job, "a signal to a process that has not started");
@@ -170,7 +170,7 @@ impl Oracle<'_> {
                 let mut asked = [model.replaced, model.stopped].into_iter().flatten();
                 let kill_on_start = (model.kill_on_start || model.may_be_killed_on_start) && started == now;
                 let late =
-                    asked.any(|asked| same(asked + model.stop_time)) || late_for_reload || kill_on_start;
+                    asked.any(|asked| same(asked + model.stop_timeout)) || late_for_reload || kill_on_start;
                 ("S2", signal == Signal::KILL && late)
             }
             KillReason::KillAll => {
@@ -181,8 +181,8 @@ impl Oracle<'_> {
             KillReason::Forwarded => ("S7", plan.pass_signals),
         };
         match reason {
-            KillReason::Stop => (model.stopped, model.stop_time) = (Some(now), stop_time),
-            KillReason::Unhealthy => (model.replaced, model.stop_time) = (Some(now), stop_time),
+            KillReason::Stop => (model.stopped, model.stop_timeout) = (Some(now), stop_timeout),
+            KillReason::Unhealthy => (model.replaced, model.stop_timeout) = (Some(now), stop_timeout),
             KillReason::Timeout => model.timed_out = true,
             KillReason::StopTimeout => model.kill_on_start |= late_for_reload,
             KillReason::KillAll | KillReason::ByHand | KillReason::Forwarded => {}
@@ -273,7 +273,7 @@ impl Oracle<'_> {
         let replaced = run.replaced.filter(|_| self.jobs[job].stopping.is_none());
         if let Some(asked) = run.stopped.or(replaced)
             && self.shutdown.is_none()
-            && asked + run.stop_time < self.now
+            && asked + run.stop_timeout < self.now
             && run.killed.is_none()
         {
             return self.job_violation(

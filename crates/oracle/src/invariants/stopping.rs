@@ -9,18 +9,18 @@ use containerpilot_core::plan::{Job, OnCompletion, Role, Trigger};
 use containerpilot_core::{Core, JobStatus, Phase, State, StopStage};
 
 use super::waiting::does_work;
-use super::{Check, JobModel, KILL_TIMEOUT, Oracle, RunModel, WITHDRAW_TIMEOUT, asks_to_stop};
+use super::{Check, DEREGISTER_TIMEOUT, JobModel, KILL_TIMEOUT, Oracle, RunModel, is_stop_signal};
 
 impl Oracle<'_> {
-    /// S5: the exit code, as far as it is known when the shutdown begins.
+    /// S5: the exit code, as far as it is known when the shutdown starts.
     pub(super) fn see_shutdown(&mut self, input: Option<&Input>) {
-        let by_signal = input.is_some_and(asks_to_stop) && !self.plan.pass_signals;
+        let by_signal = input.is_some_and(is_stop_signal) && !self.plan.pass_signals;
         if by_signal && (self.exact || self.expected_code.is_none()) {
             self.expected_code = Some(0);
         }
     }
 
-    /// A job without a program and without checks ends as soon as it begins, without a run.
+    /// A job without a program and without checks completes as soon as it starts, without a run.
     pub(super) fn see_empty(&mut self, job: usize) {
         let planned = &self.plan.jobs[job];
         let periodic = matches!(planned.when.trigger, Trigger::Interval(_)) && self.startup.is_some();
@@ -39,7 +39,7 @@ impl Oracle<'_> {
         }
         let planned = &self.plan.jobs[job];
         let model = &self.jobs[job];
-        let failure = model.last_failure.filter(|_| !model.was_asked);
+        let failure = model.last_failure.filter(|_| !model.was_terminated);
         let working = !self.plan.jobs.iter().any(does_work) || does_work(planned);
         // During the shutdown only hooks can still fail.
         if matches!(planned.role, Role::Coprocess | Role::Sensor(_)) {
@@ -94,28 +94,28 @@ impl Oracle<'_> {
 
     /// S1, S4: the shutdown.
     pub(super) fn check_shutdown(&mut self, input: &Input, phase: Phase, after: &[JobStatus]) -> Check {
-        let asked = asks_to_stop(input) && !self.plan.pass_signals;
+        let is_stop = is_stop_signal(input) && !self.plan.pass_signals;
         let request = match input {
-            Input::Signal(signal) if asked => Some(*signal),
+            Input::Signal(signal) if is_stop => Some(*signal),
             _ => None,
         };
-        let first = self.asked;
+        let first = self.stop_signal;
         if let Some(signal) = request {
-            self.asked = self.asked.or(Some((signal, self.now)));
+            self.stop_signal = self.stop_signal.or(Some((signal, self.now)));
         }
         // One request may arrive as two signals; a shutdown by itself is not a request.
         let counts = first.is_some_and(|(signal, at)| {
             request != Some(signal) || self.now.since(at) >= Duration::from_millis(100)
         });
-        let stop_time = self.shutdown.is_some_and(|(at, _)| at + self.plan.stop_timeout <= self.now);
+        let timeout_passed = self.shutdown.is_some_and(|(at, _)| at + self.plan.stop_timeout <= self.now);
         match self.phase_before {
-            Phase::Starting | Phase::Running if asked && self.shutdown.is_none() => {
-                return Err(self.violation("S1", "a stop request does not begin a shutdown"));
+            Phase::Starting | Phase::Running if is_stop && self.shutdown.is_none() => {
+                return Err(self.violation("S1", "a stop request does not start a shutdown"));
             }
-            Phase::Stopping if asked && counts && phase == Phase::Stopping => {
+            Phase::Stopping if is_stop && counts && phase == Phase::Stopping => {
                 return Err(self.violation("S1", "the second stop request does not kill"));
             }
-            Phase::Stopping if phase == Phase::Killing && !(asked && counts) && !stop_time => {
+            Phase::Stopping if phase == Phase::Killing && !(is_stop && counts) && !timeout_passed => {
                 return Err(self.violation("S1", "all jobs are killed without a reason"));
             }
             _ => {}
@@ -153,7 +153,7 @@ impl Oracle<'_> {
     }
 
     /// The deregistration of a service is confirmed.
-    pub(super) fn see_withdrawn(&mut self, job: usize) {
+    pub(super) fn see_deregistered(&mut self, job: usize) {
         let now = self.now;
         let model = &mut self.jobs[job];
         if model.left && model.free_at.is_none() {
@@ -208,7 +208,7 @@ impl Oracle<'_> {
         model.left = true;
         // A registered job waits for the confirmation of its deregistration, or for the timeout.
         model.free_at = if in_catalog { None } else { Some(now) };
-        model.withdraw_deadline = now + WITHDRAW_TIMEOUT.min(self.plan.stop_timeout / 4);
+        model.deregister_deadline = now + DEREGISTER_TIMEOUT.min(self.plan.stop_timeout / 4);
         let own = self.plan.jobs[job].stop.hook_timeout;
         let late = own.is_some_and(|timeout| stopping + timeout <= now) || self.is_late_for_reload(job);
         if late || !matches!(phase, Phase::Running | Phase::Stopping) {
@@ -244,26 +244,26 @@ impl Oracle<'_> {
             planned.role != Role::Coprocess && model.run.as_ref().is_some_and(ran)
         };
         // In this step and because of the shutdown, not because it was stopped by hand before.
-        let begins = planned.role == Role::Coprocess
+        let starts_to_stop = planned.role == Role::Coprocess
             && phase == Phase::Stopping
             && self.before[job].stop_stage.is_none()
             && self.shutdown.is_some_and(|(_, shutdown)| stopping_event > shutdown);
-        if begins && self.plan.jobs.iter().zip(&self.jobs).any(busy) {
+        if starts_to_stop && self.plan.jobs.iter().zip(&self.jobs).any(busy) {
             return self.job_violation("C6", job, "a coprocess is stopped while others still run");
         }
         if !left {
             return Ok(());
         }
-        let withdraw_deadline = self.jobs[job].withdraw_deadline;
+        let deregister_deadline = self.jobs[job].deregister_deadline;
         let free_at =
-            self.jobs[job].free_at.map_or(withdraw_deadline, |free_at| free_at.min(withdraw_deadline));
+            self.jobs[job].free_at.map_or(deregister_deadline, |free_at| free_at.min(deregister_deadline));
         let drained = free_at + planned.stop.drain;
         if run.started.is_some() && self.exact && matches!(phase, Phase::Running | Phase::Stopping) {
             if run.stopped.is_none() && run.killed.is_none() && drained < self.now {
-                return self.job_violation("S2", job, "it has drained, and is not asked to exit");
+                return self.job_violation("S2", job, "it has drained, but gets no stop signal");
             }
             if run.stopped == Some(self.now) && drained > self.now {
-                return self.job_violation("S2", job, "it is asked to exit before it has drained");
+                return self.job_violation("S2", job, "it gets its stop signal before it has drained");
             }
         }
         Ok(())
@@ -304,7 +304,7 @@ impl Oracle<'_> {
     }
 }
 
-/// Whether a hook is waited for: until it is complete, or, if the job will start again, until it is idle.
+/// Returns true if a hook is waited for: until it is complete, or, if the job will start again, until it is idle.
 fn is_at_work(hook: &JobStatus, again: bool) -> bool {
     let idle = hook.run.is_none() && hook.state != State::Delaying && hook.stop_stage.is_none();
     hook.state != State::Complete && !(again && idle)

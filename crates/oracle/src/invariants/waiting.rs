@@ -7,10 +7,15 @@ use containerpilot_core::{JobStatus, Phase, State, StopReason};
 use super::{Check, Oracle};
 
 impl Oracle<'_> {
-    /// Whether an event can happen, if only the jobs in `begins` can start something.
-    fn can_happen(&self, event: &EventPattern, after: &[JobStatus], begins: &[bool]) -> bool {
+    /// Returns true if an event can happen, if only the jobs in `startable` can start something.
+    fn can_happen(&self, event: &EventPattern, after: &[JobStatus], startable: &[bool]) -> bool {
         let jobs = || {
-            self.plan.jobs.iter().zip(after).zip(begins).map(|((job, status), begins)| (job, status, *begins))
+            self.plan
+                .jobs
+                .iter()
+                .zip(after)
+                .zip(startable)
+                .map(|((job, status), startable)| (job, status, *startable))
         };
         match &event.source {
             Source::Global => event.code != Code::Startup,
@@ -21,27 +26,27 @@ impl Oracle<'_> {
                 watch.name == *name
                     && (self.plan.catalog != Catalog::Embedded
                         || !self.watches[nth].is_empty()
-                        || jobs().any(|(job, status, begins)| {
+                        || jobs().any(|(job, status, startable)| {
                             advertised(job)
-                                && (begins && status.state != State::Complete
+                                && (startable && status.state != State::Complete
                                     || Self::will_start_again(status))
                         }))
             }),
             Source::Job(name) => {
                 let named = self.plan.jobs.iter().enumerate().filter(|(_, job)| job.name == *name);
-                named.into_iter().any(|(nth, _)| self.can_send(nth, event.code, &after[nth], begins[nth]))
+                named.into_iter().any(|(nth, _)| self.can_send(nth, event.code, &after[nth], startable[nth]))
             }
         }
     }
 
-    /// Whether a job can send an event, depending on whether it can start something.
-    fn can_send(&self, job: usize, code: Code, status: &JobStatus, begins: bool) -> bool {
+    /// Returns true if a job can send an event, depending on whether it can start something.
+    fn can_send(&self, job: usize, code: Code, status: &JobStatus, startable: bool) -> bool {
         let (planned, model) = (&self.plan.jobs[job], &self.jobs[job]);
         let up = status.stop_stage.is_none();
         let active = up || status.run.is_some() || status.state == State::Running;
         let can = match code {
-            Code::ExitSuccess | Code::ExitFailed => planned.exec.is_some() && active && begins,
-            Code::Healthy | Code::Unhealthy => planned.health.is_some() && active && begins,
+            Code::ExitSuccess | Code::ExitFailed => planned.exec.is_some() && active && startable,
+            Code::Healthy | Code::Unhealthy => planned.health.is_some() && active && startable,
             Code::Stopping => up,
             Code::Stopped => true,
             Code::TimerExpired => {
@@ -60,23 +65,24 @@ impl Oracle<'_> {
             let timed = self.plan.jobs[job].when.timeout.is_some() && self.jobs[job].runs == 0;
             after[job].state == State::Waiting && after[job].stop_stage.is_none() && !timed
         };
-        let mut begins: Vec<bool> = (0..after.len()).map(|job| !waits(job)).collect();
+        let mut startable: Vec<bool> = (0..after.len()).map(|job| !waits(job)).collect();
         loop {
-            let more = (0..after.len()).find(|job| !begins[*job] && self.can_start(*job, after, &begins));
+            let more =
+                (0..after.len()).find(|job| !startable[*job] && self.can_start(*job, after, &startable));
             match more {
-                Some(job) => begins[job] = true,
-                None => return begins,
+                Some(job) => startable[job] = true,
+                None => return startable,
             }
         }
     }
 
-    fn can_start(&self, job: usize, after: &[JobStatus], begins: &[bool]) -> bool {
+    fn can_start(&self, job: usize, after: &[JobStatus], startable: &[bool]) -> bool {
         let model = &self.jobs[job];
-        let can_happen = |event: &EventPattern| self.can_happen(event, after, begins);
+        let can_happen = |event: &EventPattern| self.can_happen(event, after, startable);
         match &self.plan.jobs[job].when.trigger {
             Trigger::Never => false,
             Trigger::Interval(_) => true,
-            _ if self.is_spent(job, after) => false,
+            _ if self.was_triggered_once(job, after) => false,
             Trigger::Event { event, .. } => can_happen(event),
             Trigger::Any { conditions, .. } => conditions.iter().any(can_happen),
             Trigger::All { conditions, .. } => {
@@ -144,7 +150,7 @@ impl Oracle<'_> {
     }
 }
 
-/// Whether a job does work of its own (W10).
+/// Returns true if a job does work of its own (W10).
 pub(super) fn does_work(job: &Job) -> bool {
     let only_reacts = |event: &EventPattern| {
         matches!(event.source, Source::Signal(_))

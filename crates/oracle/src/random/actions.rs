@@ -30,7 +30,7 @@ pub(super) fn commands(rng: &mut Rng, jobs: usize) -> Vec<(Duration, Action)> {
     (0..count).map(|_| one(rng)).collect()
 }
 
-/// Signals, maintenance mode, answers of the catalog, standstills.
+/// Signals, maintenance mode, answers of the catalog, pauses.
 pub(super) fn actions(rng: &mut Rng, watches: &[Watch]) -> Vec<(Duration, Action)> {
     let count = rng.pick(&[0, 1, 2, 4, 8]);
     let mut list = Vec::new();
@@ -47,7 +47,7 @@ pub(super) fn actions(rng: &mut Rng, watches: &[Watch]) -> Vec<(Duration, Action
                 let first = rng.below(2);
                 Action::Instances(rng.index(watches.len()), (first..first + count).rev().map(one).collect())
             }
-            95..97 => Action::Standstill(standstill(rng)),
+            95..97 => Action::Pause(standstill(rng)),
             _ => Action::Nothing,
         };
         list.push((at, what));

@@ -1,4 +1,4 @@
-//! Defects that random schedules have found, each as the smallest case by hand.
+//! Bugs that random schedules have found, each reduced by hand to its smallest case.
 
 mod runs;
 mod stops;

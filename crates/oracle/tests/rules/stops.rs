@@ -89,7 +89,7 @@ fn s3_a_job_without_a_program_does_not_start_during_a_shutdown() {
 }
 
 #[test]
-fn s7_signals_before_the_process_has_started_are_passed_on_in_order() {
+fn s7_signals_before_the_process_has_started_are_forwarded_in_order() {
     let mut main = plain_job("main");
     main.role = Role::Main;
     (main.on_failure, main.on_success) = (OnCompletion::Shutdown, OnCompletion::Shutdown);

@@ -29,7 +29,7 @@ impl TestCore {
         Self { core: Core::new(plan), now: 0 }
     }
 
-    /// Steps the core with an input, so many milliseconds after the start.
+    /// Steps the core with an input, this many milliseconds after the start.
     pub(crate) fn at(&mut self, now: u64, input: Input) -> Vec<Effect> {
         self.now = now;
         let mut effects = Vec::new();

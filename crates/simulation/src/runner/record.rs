@@ -18,7 +18,7 @@ impl Runner<'_> {
         for CatalogChange { job, status } in self.world.take_changes() {
             let plan = Arc::clone(self.world.plan());
             let Some(job) = plan.jobs.get(job.index()) else { continue };
-            let kind = status.map_or(What::Withdrawn, |status| What::InCatalog(status.into()));
+            let kind = status.map_or(What::Deregistered, |status| What::InCatalog(status.into()));
             self.write(&job.name, kind, None, String::new());
         }
     }
@@ -41,10 +41,10 @@ impl Runner<'_> {
 
     pub(super) fn new_events(&mut self) -> Vec<JournalEvent> {
         let last = self.last_event;
-        let news = self.core.journal().events().rev().take_while(|event| event.id > last);
-        let mut news: Vec<JournalEvent> = news.copied().collect();
-        news.reverse();
-        news
+        let new_events = self.core.journal().events().rev().take_while(|event| event.id > last);
+        let mut new_events: Vec<JournalEvent> = new_events.copied().collect();
+        new_events.reverse();
+        new_events
     }
 
     /// The index of an event's entry.
@@ -53,8 +53,8 @@ impl Runner<'_> {
         self.places.get(nth).copied().filter(|place| *place != usize::MAX)
     }
 
-    pub(super) fn write_events(&mut self, news: &[JournalEvent], mut origin: Option<usize>) {
-        for event in news {
+    pub(super) fn write_events(&mut self, new_events: &[JournalEvent], mut origin: Option<usize>) {
+        for event in new_events {
             let name = match event.origin {
                 Origin::Global => String::new(),
                 origin => self.core.origin_name(origin),
@@ -142,9 +142,9 @@ impl Runner<'_> {
             Effect::CancelCheck { run } => {
                 // A check that timed out has failed; one that is not needed any more has not.
                 let job = self.checks.get(run).and_then(|name| self.core.job_named(name));
-                let wanted =
+                let desired =
                     job.map(|job| self.core.status(job)).is_some_and(|status| status.stop_stage.is_none());
-                if !wanted || self.core.maintenance() {
+                if !desired || self.core.maintenance() {
                     self.checks.remove(run);
                 }
             }
@@ -161,7 +161,7 @@ impl Runner<'_> {
                 self.write(name, What::Warning, None, entry.message.clone());
             }
             Effect::Reply { reply, .. } => {
-                let told = match reply {
+                let answer = match reply {
                     Reply::Updated(true) => return,
                     Reply::Updated(false) => "no change".to_owned(),
                     Reply::Done(words) => words.clone(),
@@ -182,9 +182,9 @@ impl Runner<'_> {
                 };
                 // The answer is shown with the request of the same instant.
                 let now = self.world.now();
-                let asked = self.run.entries.iter_mut().rev().take_while(|entry| entry.at == now);
-                if let Some(asked) = asked.into_iter().find(|entry| entry.what == What::Asked) {
-                    asked.note = format!("{}: {told}", asked.note);
+                let request = self.run.entries.iter_mut().rev().take_while(|entry| entry.at == now);
+                if let Some(request) = request.into_iter().find(|entry| entry.what == What::Request) {
+                    request.note = format!("{}: {answer}", request.note);
                 }
             }
             Effect::Exit { code } => {
@@ -250,7 +250,7 @@ impl Runner<'_> {
     }
 }
 
-/// Whether an event is caused by the job's own process.
+/// Returns true if an event is caused by the job's own process.
 fn is_own(code: Code) -> bool {
     matches!(code, Code::ExitSuccess | Code::ExitFailed | Code::Healthy | Code::Unhealthy)
 }

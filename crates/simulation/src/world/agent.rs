@@ -1,6 +1,6 @@
 //! A fake Consul agent and the real reconciler of one service that talks to it.
 //!
-//! The agent has a timer queue of its own, so that a caller can look at it before each of its steps.
+//! The agent has a timer queue of its own, so that a caller can inspect it before each of its steps.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -32,11 +32,11 @@ enum Scheduled {
 
 /// How the reconciler broke its contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Misuse {
+pub enum ContractViolation {
     /// It sent a request while another one was open.
     TwoRequests,
-    /// It reported a deregistration while the service was wanted.
-    WithdrawnWhileWanted,
+    /// It reported a deregistration while the service was desired.
+    DeregisteredWhileDesired,
 }
 
 /// One service, its reconciler and its agent.
@@ -45,11 +45,11 @@ pub struct FakeAgent {
     script: AgentScript,
     reconciler: Reconciler,
     entry: Option<Entry>,
-    wanted: DesiredService,
+    desired: DesiredService,
     now: Time,
     queue: BTreeMap<(Time, u64), Scheduled>,
     serial: u64,
-    /// When the reconciler asks to be called again.
+    /// When the reconciler must be called again.
     wake_at: Option<Time>,
     requests: usize,
     heartbeats: usize,
@@ -59,15 +59,15 @@ pub struct FakeAgent {
     /// When the open request times out.
     deadline: Time,
     last_disturbance: Time,
-    withdrawn: bool,
+    deregistered: bool,
     left: bool,
-    misuse: Option<Misuse>,
+    violation: Option<ContractViolation>,
     rng: Rng,
     trace: Option<Vec<String>>,
 }
 
 impl FakeAgent {
-    /// A service that is neither registered nor wanted.
+    /// A service that is neither registered nor desired.
     #[must_use]
     pub fn new(settings: Settings, mut script: AgentScript) -> Self {
         script.deregister_critical_after =
@@ -78,7 +78,7 @@ impl FakeAgent {
             rng: Rng::from_seed(script.seed),
             script,
             entry: None,
-            wanted: DesiredService::Absent,
+            desired: DesiredService::Absent,
             now: Time::ZERO,
             queue: BTreeMap::new(),
             serial: 0,
@@ -89,9 +89,9 @@ impl FakeAgent {
             frozen_until: Time::ZERO,
             deadline: Time::ZERO,
             last_disturbance: Time::ZERO,
-            withdrawn: false,
+            deregistered: false,
             left: false,
-            misuse: None,
+            violation: None,
             trace: None,
         }
     }
@@ -125,10 +125,10 @@ impl FakeAgent {
         self.now
     }
 
-    /// What the supervisor wants.
+    /// The desired state.
     #[must_use]
-    pub const fn wanted(&self) -> DesiredService {
-        self.wanted
+    pub const fn desired(&self) -> DesiredService {
+        self.desired
     }
 
     /// How many requests and how many heartbeats there were.
@@ -149,7 +149,7 @@ impl FakeAgent {
         self.reconciler.deadline()
     }
 
-    /// The last time at which something else was wanted, or something went wrong; may lie in the future.
+    /// The last time at which the desired state changed or a fault happened; may be in the future.
     #[must_use]
     pub fn last_disturbance(&self) -> Time {
         self.last_disturbance
@@ -163,11 +163,11 @@ impl FakeAgent {
 
     /// How the reconciler broke its contract.
     #[must_use]
-    pub const fn misuse(&self) -> Option<Misuse> {
-        self.misuse
+    pub const fn violation(&self) -> Option<ContractViolation> {
+        self.violation
     }
 
-    /// Whether the supervisor has left and the reconciler has nothing more to do.
+    /// Returns true if the supervisor has left and the reconciler has nothing more to do.
     #[must_use]
     pub const fn has_left(&self) -> bool {
         self.left
@@ -192,14 +192,14 @@ impl FakeAgent {
         earliest(scheduled, self.wake_at)
     }
 
-    /// When something happens next, if nothing else is wanted before.
+    /// When something happens next, unless the desired state changes before.
     #[must_use]
     #[inline]
     pub fn next(&self) -> Option<Time> {
         earliest(self.next_own(), self.next_fault().map(|(at, _)| at))
     }
 
-    /// Does the next thing. `at` is the time that [`FakeAgent::next`] returned.
+    /// Does the next step. `at` is the time that [`FakeAgent::next`] returned.
     pub fn step(&mut self, at: Time) {
         if self.next_own().is_none_or(|own| own > at) {
             if let Some((_, fault)) = self.next_fault() {
@@ -211,20 +211,20 @@ impl FakeAgent {
         self.now = self.now.max(at);
         while let Some(entry) = self.queue.first_entry().filter(|entry| entry.key().0 <= at) {
             let item = entry.remove();
-            self.happen(item);
+            self.run_item(item);
         }
-        self.work();
+        self.run_reconciler();
     }
 
-    /// The supervisor wants something from now on. Returns whether that is new.
-    pub fn want(&mut self, now: Time, wanted: DesiredService) -> bool {
+    /// Sets the desired state. Returns true if that is new.
+    pub fn set_desired(&mut self, now: Time, desired: DesiredService) -> bool {
         self.now = self.now.max(now);
-        self.record(|| format!("wanted: {wanted:?}"));
+        self.record(|| format!("desired: {desired:?}"));
         self.disturb(self.now);
-        let new = wanted != self.wanted;
-        self.wanted = wanted;
-        self.withdrawn &= wanted == DesiredService::Absent;
-        self.reconciler.want(self.now, wanted);
+        let new = desired != self.desired;
+        self.desired = desired;
+        self.deregistered &= desired == DesiredService::Absent;
+        self.reconciler.set_desired(self.now, desired);
         self.wake_at = Some(self.now);
         new
     }
@@ -233,11 +233,11 @@ impl FakeAgent {
     pub fn heartbeat(&mut self, now: Time) {
         self.now = self.now.max(now);
         self.heartbeats += 1;
-        self.reconciler.beat();
+        self.reconciler.heartbeat_due();
         self.wake_at = Some(self.now);
     }
 
-    /// Something goes wrong with the agent.
+    /// A fault of the agent happens.
     pub fn fault(&mut self, now: Time, fault: AgentFault) {
         self.now = self.now.max(now);
         self.record(|| format!("{fault:?}"));
@@ -266,8 +266,8 @@ impl FakeAgent {
         self.disturb(self.now);
     }
 
-    /// Nothing has happened until now, not even here.
-    pub fn stand_still(&mut self, until: Time) {
+    /// The machine was paused until now.
+    pub fn pause(&mut self, until: Time) {
         self.now = self.now.max(until);
         self.wake_at = self.wake_at.map(|at| at.max(until));
         self.disturb(until);
@@ -276,14 +276,14 @@ impl FakeAgent {
     /// The supervisor exits: the service is to be deregistered, with a limited number of tries.
     pub fn leave(&mut self, now: Time) {
         self.now = self.now.max(now);
-        self.wanted = DesiredService::Absent;
+        self.desired = DesiredService::Absent;
         self.reconciler.leave(self.now);
         self.wake_at = Some(self.now);
     }
 
-    /// Whether the service has been deregistered since it was last not wanted, or cannot be. Returned once.
+    /// Returns true once after the service was deregistered, or deregistering it has failed.
     pub fn take_deregistered(&mut self) -> bool {
-        std::mem::take(&mut self.withdrawn)
+        std::mem::take(&mut self.deregistered)
     }
 
     fn freeze(&mut self, time: u64) {
@@ -306,8 +306,7 @@ impl FakeAgent {
         }
     }
 
-    /// Lets the reconciler do what is due.
-    fn work(&mut self) {
+    fn run_reconciler(&mut self) {
         self.wake_at = None;
         loop {
             match self.reconciler.next(self.now) {
@@ -317,15 +316,15 @@ impl FakeAgent {
                 }
                 Action::Wait(until) => {
                     self.wake_at = until;
-                    return self.hear();
+                    return self.check_deregistered();
                 }
                 Action::Send(_) if self.is_request_open() => {
-                    self.misuse = Some(Misuse::TwoRequests);
+                    self.violation = Some(ContractViolation::TwoRequests);
                     return;
                 }
                 Action::Send(request) => self.receive(request),
             }
-            self.hear();
+            self.check_deregistered();
         }
     }
 
@@ -334,12 +333,12 @@ impl FakeAgent {
         self.queue.values().any(open)
     }
 
-    fn hear(&mut self) {
+    fn check_deregistered(&mut self) {
         if self.reconciler.take_deregistered() {
-            if self.wanted != DesiredService::Absent {
-                self.misuse = Some(Misuse::WithdrawnWhileWanted);
+            if self.desired != DesiredService::Absent {
+                self.violation = Some(ContractViolation::DeregisteredWhileDesired);
             }
-            self.withdrawn = true;
+            self.deregistered = true;
         }
     }
 
@@ -388,10 +387,10 @@ impl FakeAgent {
                 self.schedule(at, Scheduled::CarryOut(request, false));
                 self.disturb(at);
             }
-            ResponseScript::Lie if request == CatalogRequest::Deregister => {
+            ResponseScript::FalselyConfirmed if request == CatalogRequest::Deregister => {
                 self.schedule(self.now, Scheduled::CarryOut(request, true));
             }
-            ResponseScript::Lie => {
+            ResponseScript::FalselyConfirmed => {
                 self.schedule(self.now, Scheduled::Respond(Outcome::Done));
                 self.disturb(self.now);
             }
@@ -407,7 +406,7 @@ impl FakeAgent {
         }
     }
 
-    fn happen(&mut self, item: Scheduled) {
+    fn run_item(&mut self, item: Scheduled) {
         match item {
             Scheduled::Respond(outcome) => {
                 self.record(|| format!("response: {outcome:?}"));
@@ -423,7 +422,7 @@ impl FakeAgent {
                 }
             }
         }
-        self.hear();
+        self.check_deregistered();
     }
 
     fn carry_out(&mut self, request: CatalogRequest) {
@@ -453,7 +452,7 @@ impl FakeAgent {
     }
 
     /// Applies the TTL and the deregistration of a critical service up to a time. Returns the status by then.
-    pub fn settle(&mut self, now: Time) -> Option<Status> {
+    pub fn update_to(&mut self, now: Time) -> Option<Status> {
         self.entry = self.entry_at(now);
         self.entry.map(|entry| entry.status)
     }

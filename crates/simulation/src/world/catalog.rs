@@ -42,13 +42,14 @@ pub struct CatalogChange {
     pub status: Option<Status>,
 }
 
-/// What the reconciler must know of a service, as the runtime tells it.
+/// What the reconciler must know about a service, as in the runtime.
 fn settings(job: &Job) -> Settings {
     let ttl = job.service.as_ref().map_or(Duration::from_secs(15), |service| service.ttl);
     let drops = job.service.as_ref().is_some_and(|service| service.deregister_critical_after.is_some());
     let checks = |health: &Health| health.checks.iter().map(|check| check.interval).min();
-    let pace = job.health.as_ref().and_then(|health| health.heartbeat.or_else(|| checks(health)));
-    Settings { ttl, pace: pace.unwrap_or(ttl / 3), drops_critical: drops }
+    let heartbeat_interval =
+        job.health.as_ref().and_then(|health| health.heartbeat.or_else(|| checks(health)));
+    Settings { ttl, heartbeat_interval: heartbeat_interval.unwrap_or(ttl / 3), drops_critical: drops }
 }
 
 pub(super) fn slots<S: Script>(plan: &Plan, script: &S) -> Vec<CatalogSlot> {
@@ -64,18 +65,18 @@ pub(super) fn slots<S: Script>(plan: &Plan, script: &S) -> Vec<CatalogSlot> {
 }
 
 impl<S: Script> World<S> {
-    pub(super) fn advertise(&mut self, job: JobIx, wanted: DesiredService) {
-        if wanted != DesiredService::Absent {
-            self.forget_withdrawal(job);
+    pub(super) fn advertise(&mut self, job: JobIx, desired: DesiredService) {
+        if desired != DesiredService::Absent {
+            self.cancel_confirmation(job);
         }
         let now = self.now;
         let Some(slot) = self.slots.get_mut(job.index()) else { return };
         if let Some(agent) = &mut slot.agent {
-            agent.want(now, wanted);
+            agent.set_desired(now, desired);
             (self.calls, slot.called) = (self.calls + 1, self.calls);
             return;
         }
-        let (known, status) = match wanted {
+        let (known, status) = match desired {
             DesiredService::Absent => (slot.status, None),
             DesiredService::Present(status) => (None, Some(status)),
         };
@@ -84,20 +85,20 @@ impl<S: Script> World<S> {
         }
         slot.status = status;
         self.answer_watches_of(job, now);
-        if wanted == DesiredService::Absent
+        if desired == DesiredService::Absent
             && let Some(after) = self.script.confirms_deregistration_after(job)
         {
-            self.confirm_withdrawal(job, after);
+            self.confirm_deregistration(job, after);
         }
     }
 
-    fn confirm_withdrawal(&mut self, job: JobIx, after: Duration) {
+    fn confirm_deregistration(&mut self, job: JobIx, after: Duration) {
         let slot = self.schedule(after, Scheduled::Input(Input::Deregistered { job }));
-        self.withdrawals.insert(job, slot);
+        self.pending_confirmations.insert(job, slot);
     }
 
-    fn forget_withdrawal(&mut self, job: JobIx) {
-        if let Some(slot) = self.withdrawals.remove(&job) {
+    fn cancel_confirmation(&mut self, job: JobIx) {
+        if let Some(slot) = self.pending_confirmations.remove(&job) {
             self.queue.remove(slot);
         }
     }
@@ -131,8 +132,7 @@ impl<S: Script> World<S> {
         self.slots.iter().chain(&self.retired).nth(nth)?.agent.as_ref()
     }
 
-    /// Lets an agent do what it does at the time that [`World::next_agent`] returned. Returns whether that led to an
-    /// input.
+    /// Runs the agent's step at the time that [`World::next_agent`] returned. Returns true if that led to an input.
     pub fn step_agent(&mut self, nth: usize, at: Time) -> bool {
         let count = self.slots.len();
         let Some(slot) = self.slots.iter_mut().chain(&mut self.retired).nth(nth) else { return false };
@@ -141,7 +141,7 @@ impl<S: Script> World<S> {
             agent.step(at);
         }
         (self.calls, slot.called) = (self.calls + 1, self.calls);
-        let (deregistered, status) = (agent.take_deregistered(), agent.settle(at.max(agent.now())));
+        let (deregistered, status) = (agent.take_deregistered(), agent.update_to(at.max(agent.now())));
         let changed = std::mem::replace(&mut slot.status, status) != status;
         if nth >= count {
             return false;
@@ -153,12 +153,12 @@ impl<S: Script> World<S> {
         }
         if deregistered {
             self.now = self.now.max(at);
-            self.confirm_withdrawal(job, Duration::ZERO);
+            self.confirm_deregistration(job, Duration::ZERO);
         }
         deregistered
     }
 
-    /// The catalog loses the service of a job. Returns whether it had it.
+    /// The catalog loses the service of a job. Returns true if it had it.
     pub fn forget_service(&mut self, job: JobIx) -> bool {
         let now = self.now;
         let Some(slot) = self.slots.get_mut(job.index()) else { return false };
@@ -220,7 +220,7 @@ impl<S: Script> World<S> {
         }
     }
 
-    /// Tells a watch what it sees.
+    /// Sends a watch the instances it sees.
     fn answer_watch(&mut self, watch: WatchIx, at: Time) {
         let instances = match self.script.watch(&self.plan, watch, at) {
             WatchScript::Catalog => self.passing(watch),

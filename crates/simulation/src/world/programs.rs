@@ -30,7 +30,7 @@ pub(super) struct RunningCheck {
 }
 
 impl<S: Script> World<S> {
-    /// Whether the program of a run has started and not exited.
+    /// Returns true if the program of a run has started and not exited.
     #[must_use]
     pub fn is_running(&self, run: RunId) -> bool {
         self.programs.get(&run).is_some_and(|program| program.running)

@@ -1,4 +1,4 @@
-//! What the world does where the supervisor has no say: a [`Script`] answers the world's questions.
+//! A [`Script`] decides what programs, checks and the catalog do.
 
 use std::time::Duration;
 
@@ -49,15 +49,15 @@ pub struct ProgramScript {
     pub exits_after: Option<Duration>,
     /// How it exits then.
     pub status: ExitStatus,
-    /// What it does on a signal that asks it to stop.
+    /// What it does on a stop signal.
     pub on_signal: Reaction,
     /// How long it takes to die of SIGKILL; `None` if it does not, as in an uninterruptible system call.
     pub dies_after: Option<Duration>,
-    /// Whether processes of its group outlive it.
+    /// True if processes of its group outlive it.
     pub orphans: bool,
 }
 
-/// What a program does on a signal that asks it to stop.
+/// What a program does on a stop signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reaction {
     /// It ignores the signal.
@@ -71,7 +71,7 @@ pub enum Reaction {
 pub struct CheckScript {
     /// How long it takes; `None` if it hangs until it is canceled.
     pub takes: Option<Duration>,
-    /// Whether it passes.
+    /// True if it passes.
     pub passes: bool,
     /// How long it takes to end once it is canceled.
     pub cancel_takes: Duration,
@@ -90,7 +90,7 @@ pub enum WatchScript {
     AnswerAt(Time),
 }
 
-/// A stretch of time. Without an end it lasts until the simulation ends.
+/// A period. Without an end it lasts until the simulation ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Span {
     /// Its first instant.
@@ -100,7 +100,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// Whether an instant lies in it.
+    /// Returns true if an instant lies in it.
     #[must_use]
     pub fn contains(self, at: Duration) -> bool {
         self.from <= at && self.to.is_none_or(|to| at < to)
@@ -127,7 +127,7 @@ pub struct AgentScript {
 /// How an agent responds to a request. Times are in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResponseScript {
-    /// It carries out the request after this time, and says so.
+    /// It carries out the request after this time, and confirms it.
     Done(u64),
     /// It refuses after this time, and does nothing.
     Refused(u64),
@@ -135,16 +135,16 @@ pub enum ResponseScript {
     ResponseLost,
     /// It carries out the request this time after the request has timed out.
     Late(u64),
-    /// It says that it carried out the request, but did not. A deregistration is carried out: a lie about it could
-    /// never be found out.
-    Lie,
+    /// It confirms the request, but does not carry it out. A deregistration is carried out: a false confirmation of
+    /// one could never be detected.
+    FalselyConfirmed,
 }
 
-/// What goes wrong with an agent, besides its responses.
+/// Faults of an agent, besides its responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AgentFault {
     /// It is restarted without its data.
     Forget,
-    /// It is frozen for so many milliseconds, and then carries out what it was asked meanwhile.
+    /// It is frozen for this many milliseconds, and then carries out the requests that arrived meanwhile.
     Freeze(u64),
 }

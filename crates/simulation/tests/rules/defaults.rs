@@ -1,4 +1,4 @@
-//! Defaults: what happens where the scenario does not say.
+//! Defaults: what happens without a scenario.
 
 use crate::support::{CONSUL, WEB, run, times};
 
@@ -21,7 +21,7 @@ fn x4_a_service_is_healthy_at_its_first_check_and_runs_until_it_is_stopped() {
 #[test]
 fn x4_after_a_minute_the_supervisor_is_stopped_in_order() {
     let run = run(WEB, "{}");
-    assert_eq!(run.asked_to_stop.map(crate::support::millis), Some(60_000));
+    assert_eq!(run.stop_requested_at.map(crate::support::millis), Some(60_000));
     assert_eq!(times(&run, "bye starts"), [60_000]);
     assert_eq!(times(&run, "web gets SIGTERM"), [61_000]);
     assert_eq!(run.exit.map(|(at, code)| (crate::support::millis(at), code)), Some((61_100, 0)));
@@ -32,7 +32,7 @@ fn x4_a_supervisor_that_exits_by_itself_is_not_stopped() {
     let text = r#"{ jobs: [{ name: "a", exec: "a" }, { name: "b", exec: "b", when: { source: "a", once: "exitSuccess" } }] }"#;
     let run = run(text, r#"{ jobs: [{ name: "b", runs: { lasts: "2s" } }] }"#);
     assert_eq!(run.exit.map(|(at, code)| (crate::support::millis(at), code)), Some((3_000, 0)));
-    assert_eq!(run.asked_to_stop, None);
+    assert_eq!(run.stop_requested_at, None);
 }
 
 #[test]

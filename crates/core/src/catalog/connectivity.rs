@@ -15,7 +15,7 @@ pub enum RequestResult {
 
 /// A change to report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ContactChange {
+pub enum ConnectivityChange {
     /// The catalog has become unavailable.
     Unavailable,
     /// The catalog is available again, for all clients.
@@ -31,59 +31,59 @@ pub enum ContactChange {
 /// The catalog counts as unavailable while it is unavailable for one client. A client whose connection still works does
 /// not contradict another one, so the log does not alternate between the two.
 #[derive(Clone, Debug)]
-pub struct Contact<K> {
-    /// True if `Away` was the last change reported.
-    reported_away: bool,
-    away: BTreeSet<K>,
+pub struct Connectivity<K> {
+    /// True if the last change reported was `Unavailable`.
+    reported_unavailable: bool,
+    unavailable: BTreeSet<K>,
     refused: BTreeSet<K>,
 }
 
-impl<K> Default for Contact<K> {
+impl<K> Default for Connectivity<K> {
     fn default() -> Self {
-        Self { reported_away: false, away: BTreeSet::new(), refused: BTreeSet::new() }
+        Self { reported_unavailable: false, unavailable: BTreeSet::new(), refused: BTreeSet::new() }
     }
 }
 
-impl<K: Ord> Contact<K> {
+impl<K: Ord> Connectivity<K> {
     /// Records the result of a client's request. Returns the changes to report, in order.
-    pub fn heard(&mut self, client: K, result: RequestResult) -> [Option<ContactChange>; 2]
+    pub fn record(&mut self, client: K, result: RequestResult) -> [Option<ConnectivityChange>; 2]
     where
         K: Clone,
     {
         let was_refused = self.refused.contains(&client);
         match result {
             RequestResult::Answered => {
-                self.away.remove(&client);
+                self.unavailable.remove(&client);
                 self.refused.remove(&client);
             }
             RequestResult::Unavailable => {
                 // It stays refused until a request is accepted.
-                self.away.insert(client);
+                self.unavailable.insert(client);
             }
             RequestResult::Refused => {
-                self.away.remove(&client);
+                self.unavailable.remove(&client);
                 self.refused.insert(client);
             }
         }
-        let away = !self.away.is_empty();
-        let contact = (away != self.reported_away).then_some(if away {
-            ContactChange::Unavailable
+        let unavailable = !self.unavailable.is_empty();
+        let changed = (unavailable != self.reported_unavailable).then_some(if unavailable {
+            ConnectivityChange::Unavailable
         } else {
-            ContactChange::Available
+            ConnectivityChange::Available
         });
-        self.reported_away = away;
+        self.reported_unavailable = unavailable;
         let own = match (was_refused, result) {
-            (false, RequestResult::Refused) => Some(ContactChange::Refused),
-            (true, RequestResult::Answered) => Some(ContactChange::Accepted),
+            (false, RequestResult::Refused) => Some(ConnectivityChange::Refused),
+            (true, RequestResult::Answered) => Some(ConnectivityChange::Accepted),
             _ => None,
         };
-        [contact, own]
+        [changed, own]
     }
 
     /// Removes a client that sends no more requests. This reports nothing, even if it was the last client for which the
     /// catalog was unavailable; the next result does.
     pub fn forget(&mut self, client: &K) {
         self.refused.remove(client);
-        self.away.remove(client);
+        self.unavailable.remove(client);
     }
 }

@@ -44,7 +44,7 @@ pub struct QuerySlots {
 
 /// The queries of one watch.
 #[derive(Clone, Debug)]
-pub struct Follow {
+pub struct WatchQueries {
     interval: Duration,
     index: u64,
     failures: u32,
@@ -54,7 +54,7 @@ pub struct Follow {
     rng: Rng,
 }
 
-impl Follow {
+impl WatchQueries {
     /// A watch before its first query. The interval is the longest time between two queries, and the longest retry delay.
     #[must_use]
     pub const fn new(interval: Duration, seed: u64) -> Self {
