@@ -1,10 +1,10 @@
 //! The control socket: HTTP on a unix socket, for watching and controlling a running supervisor (X1, X2).
 //!
-//! The socket listens before the first job starts (E4). Until its first connection the event loop polls it; only then is the
-//! network thread started and given the listener. After that the loop receives queries and requests, never connections.
+//! The socket listens before the first job starts (E4). Until its first connection the event loop polls it; then the
+//! network thread is started and takes over the listener. After that the loop receives queries and requests, never connections.
 //!
-//! `socket` creates the file, `routes` maps paths to endpoints, `bodies` parses request bodies, `endpoints` answers requests,
-//! `events` streams events, `render` defines the JSON of the answers.
+//! `socket` creates the file, `routes` maps paths to endpoints, `bodies` parses request bodies, `endpoints` handles requests,
+//! `events` streams events, `render` defines the JSON of the responses.
 
 mod bodies;
 mod endpoints;
@@ -33,12 +33,12 @@ use crate::process::sys;
 use crate::runtime::query::QueryHandle;
 use crate::telemetry::Metrics;
 
-/// The control socket, as the event loop holds it.
+/// The event loop's part of the control socket.
 #[derive(Debug)]
 pub(crate) struct Control {
     plan: plan::Control,
     file: SocketFile,
-    /// Whether the file's mode lets more users than its owner write.
+    /// Whether the file's mode lets users other than its owner write.
     open_to_others: Arc<AtomicBool>,
     state: State,
 }
@@ -48,7 +48,7 @@ enum State {
     /// No client has connected yet.
     Listening(UnixListener),
     /// The network thread has the listener.
-    Served { shutdown: watch::Sender<()>, ended: mpsc::Receiver<()> },
+    Served { shutdown: watch::Sender<()>, finished: mpsc::Receiver<()> },
     /// It could not be served.
     Closed,
 }
@@ -65,7 +65,7 @@ pub(crate) struct ControlHandles {
 }
 
 impl Control {
-    /// Listens on the socket that a plan asks for.
+    /// Listens on the socket of a plan.
     pub(crate) fn open(plan: &plan::Control) -> Result<Self, String> {
         Self::listen(plan, socket::LOCK_TIMEOUT)
     }
@@ -77,7 +77,7 @@ impl Control {
     }
 
     /// R3: applies another plan. At another path the new socket listens before the old one is removed; requests on the old one
-    /// are answered to the end. If the plan cannot be applied, the socket stays as it is.
+    /// get their complete response. If the plan cannot be applied, the socket stays as it is.
     pub(crate) fn follow(current: &mut Option<Self>, wanted: &plan::Control) -> Result<(), String> {
         match current {
             Some(current) if current.plan.socket == wanted.socket => {
@@ -103,14 +103,14 @@ impl Control {
     }
 
     /// The descriptor to poll until the first connection; -1 afterwards.
-    pub(crate) fn awaited(&self) -> RawFd {
+    pub(crate) fn poll_fd(&self) -> RawFd {
         match &self.state {
             State::Listening(listener) => listener.as_raw_fd(),
             State::Served { .. } | State::Closed => -1,
         }
     }
 
-    /// Hands the listener to the network thread, at the first connection.
+    /// Passes the listener to the network thread, at the first connection.
     pub(crate) fn serve(&mut self, net: io::Result<&Net>, handles: ControlHandles) -> io::Result<()> {
         let State::Listening(listener) = std::mem::replace(&mut self.state, State::Closed) else {
             return Ok(());
@@ -127,12 +127,12 @@ impl Control {
             open_to_others: Arc::clone(&self.open_to_others),
         };
         let (shutdown, shutdown_requested) = watch::channel(());
-        let (ended_sender, ended) = mpsc::channel();
+        let (finished_sender, finished) = mpsc::channel();
         net.spawn(async move {
             serve(Listener::Unix(listener), Limits::CONTROL, api, shutdown_requested).await;
-            drop(ended_sender);
+            drop(finished_sender);
         });
-        self.state = State::Served { shutdown, ended };
+        self.state = State::Served { shutdown, finished };
         Ok(())
     }
 
@@ -142,12 +142,12 @@ impl Control {
         self.file.remove().map_err(failed)
     }
 
-    /// Waits until every request in progress is answered, at most until the deadline.
+    /// Waits until every request in progress has its response, at most until the deadline.
     pub(crate) fn finish(self, deadline: Instant) {
-        if let State::Served { shutdown, ended } = self.state {
+        if let State::Served { shutdown, finished } = self.state {
             drop(shutdown);
-            // Nothing is sent: the receiver is disconnected when the server has ended.
-            let _ = ended.recv_timeout(deadline.saturating_duration_since(Instant::now()));
+            // Nothing is sent: the receiver is disconnected when the server has finished.
+            let _ = finished.recv_timeout(deadline.saturating_duration_since(Instant::now()));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Service discovery: Consul, or the embedded catalog inside this process (D1–D9).
 //!
 //! With Consul nothing here blocks: the event loop sets the desired state, tasks on the network thread send requests, and results
-//! come back as messages to the loop. Each service and each watch has a task. What to request and when is decided by
+//! are sent back as messages to the loop. Each service and each watch has a task. What to request and when is decided by
 //! state machines of the core ([`containerpilot_core::catalog`]).
 
 mod api;
@@ -43,11 +43,11 @@ use crate::runtime::channel::LoopSender;
 
 /// Requests about services at the same time.
 const CONCURRENT_REQUESTS: usize = 8;
-/// Longest file of certificates or tokens. A system's own bundle has a quarter of a megabyte.
+/// Longest file of certificates or tokens. The certificate bundle of a Linux distribution has about 250 KiB.
 const FILE_BYTES: u64 = 8 * 1024 * 1024;
 /// Pause before a task starts over after a panic.
 const PANIC_PAUSE: Duration = Duration::from_secs(1);
-/// How long the exit waits at most for deregistrations, however long the stop timeout is.
+/// How long the exit waits at most for deregistrations, even if the stop timeout is longer.
 const DEREGISTER_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The catalog in which services are registered and watched.
@@ -79,7 +79,7 @@ impl Discovery {
         matches!(plan.catalog, Catalog::Consul(_))
     }
 
-    /// Applies a plan, the first one or that of a reload: follows its watches, and registers the services again if the catalog has
+    /// Applies a plan, at the start or after a reload: follows its watches, and registers the services again if the catalog has
     /// changed. Returns inputs that are known at once.
     pub(crate) fn adopt(&mut self, plan: &Plan, runtime: Option<&Handle>, sender: &LoopSender) -> Vec<Input> {
         let mut inputs = Vec::new();
@@ -116,19 +116,24 @@ impl Discovery {
     }
 
     /// The input for new instances of a watch. A reload may have moved the watch to another index, or removed it.
-    pub(crate) fn seen(plan: &Plan, watch: &Watch, ix: WatchIx, instances: Vec<Instance>) -> Option<Input> {
-        let is_there = |ix: &WatchIx| plan.watches.get(ix.index()) == Some(watch);
+    pub(crate) fn watch_result(
+        plan: &Plan,
+        watch: &Watch,
+        ix: WatchIx,
+        instances: Vec<Instance>,
+    ) -> Option<Input> {
+        let is_same = |ix: &WatchIx| plan.watches.get(ix.index()) == Some(watch);
         let anywhere = || plan.watches.iter().position(|other| other == watch).map(WatchIx::at);
-        let watch = Some(ix).filter(is_there).or_else(anywhere)?;
+        let watch = Some(ix).filter(is_same).or_else(anywhere)?;
         Some(Input::Instances { watch, instances })
     }
 
     /// The input for a confirmed deregistration. A reload may have moved the job to another index, or removed it.
-    pub(crate) fn withdrawn(plan: &Plan, id: &str, job: JobIx) -> Option<Input> {
+    pub(crate) fn deregistered(plan: &Plan, id: &str, job: JobIx) -> Option<Input> {
         let has = |job: &Job| job.service.as_ref().is_some_and(|service| service.id == id);
-        let is_there = |ix: &JobIx| plan.jobs.get(ix.index()).is_some_and(has);
+        let is_same = |ix: &JobIx| plan.jobs.get(ix.index()).is_some_and(has);
         let anywhere = || plan.jobs.iter().position(has).map(JobIx::at);
-        let job = Some(job).filter(is_there).or_else(anywhere)?;
+        let job = Some(job).filter(is_same).or_else(anywhere)?;
         Some(Input::Deregistered { job })
     }
 
@@ -142,9 +147,9 @@ impl Discovery {
     }
 
     /// S6: deregisters every service before the process exits, and waits for that for a bounded time.
-    pub(crate) fn leave(self, stop_timeout: Duration) {
+    pub(crate) fn deregister_all(self, stop_timeout: Duration) {
         if let Backend::Consul(consul) = self.backend {
-            // Nothing is sent: the receiver is disconnected when the last task has ended.
+            // Nothing is sent: the receiver is disconnected when the last task has finished.
             let _ = consul.shut_down().recv_timeout(DEREGISTER_TIMEOUT.min(stop_timeout / 4));
         }
     }
@@ -171,7 +176,7 @@ impl Backend {
     }
 }
 
-/// What all tasks share.
+/// Shared by all tasks.
 #[derive(Debug)]
 struct Shared {
     client: Client,
@@ -208,12 +213,12 @@ impl Shared {
     }
 }
 
-/// A Consul agent, as the event loop holds it.
+/// The event loop's part of a Consul agent.
 #[derive(Debug)]
 struct ConsulBackend {
     shared: Arc<Shared>,
     runtime: Handle,
-    /// The tasks of services by service id. Ids outlive a reload.
+    /// The tasks of services by service id. A reload does not change ids.
     services: BTreeMap<String, UnboundedSender<ServiceCommand>>,
     watches: Vec<(Followed, AbortHandle)>,
 }
@@ -250,11 +255,11 @@ impl ConsulBackend {
         let desired: Vec<Followed> = desired
             .map(|(nth, watch)| Followed { watch: watch.clone(), ix: WatchIx::at(nth), slots })
             .collect();
-        let (kept, ended): (Vec<_>, Vec<_>) = std::mem::take(&mut self.watches)
+        let (kept, removed): (Vec<_>, Vec<_>) = std::mem::take(&mut self.watches)
             .into_iter()
             .partition(|(followed, _)| desired.contains(followed));
         self.watches = kept;
-        for (followed, task) in ended {
+        for (followed, task) in removed {
             task.abort();
             self.shared.connectivity.forget(&format!("watch {}", followed.watch.name));
         }
@@ -291,12 +296,12 @@ impl ConsulBackend {
     fn send(&self, plan: &Plan, job: JobIx, command: ServiceCommand) {
         let service = plan.jobs.get(job.index()).and_then(|job| job.service.as_ref());
         if let Some(task) = service.and_then(|service| self.services.get(&service.id)) {
-            // A task that has ended needs no commands.
+            // Sending fails if the task has finished, which needs no more commands.
             let _ = task.send(command);
         }
     }
 
-    /// Deregisters every service and ends all tasks. The receiver is disconnected when that is done.
+    /// Deregisters every service and stops all tasks. The receiver is disconnected when that is done.
     fn shut_down(self) -> mpsc::Receiver<()> {
         for (_, task) in &self.watches {
             task.abort();

@@ -1,6 +1,6 @@
 //! containerpilot: an init system for containers.
 //!
-//! This is the runtime layer. It reads files, makes system calls, talks to the network and prints; every decision is
+//! This is the runtime layer. It reads files, makes system calls, uses the network and prints; every decision is
 //! made in `containerpilot-core`.
 
 mod cli;

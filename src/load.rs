@@ -1,4 +1,4 @@
-//! From the command line, files and the machine to a plan.
+//! Loads a plan from the command line, configuration files and properties of the host.
 
 pub(crate) mod files;
 pub(crate) mod host;

@@ -13,15 +13,15 @@
 //!                          └──▶ tail (last lines, L6)
 //! ```
 //!
-//! Memory is bounded: one read (256 KiB), one batch that could not be written (about 256 KiB), the beginnings of lines
+//! Memory is bounded: one read (256 KiB), one batch that could not be written (about 256 KiB), incomplete lines
 //! (16 MiB for all jobs together), one long line in progress (16 MiB), 1 MiB of entries, and the last 16 KiB of each job
 //! that has written anything.
 //!
 //! * A line of up to 16 MiB is one entry. A longer line is split into several entries, each but the last marked as
-//!   continued; so is a shorter line (of 64 KiB or more) while the others hold 16 MiB.
+//!   continued; a shorter line (64 KiB or more) is also split while the others hold 16 MiB.
 //! * A full disk, or another error of a log file, is retried every second; the jobs that write wait meanwhile.
-//! * If the reader of standard output has closed it, the log is dropped, the last lines are kept, and a message goes to
-//!   standard error.
+//! * If the reader of standard output has closed it, the log is dropped, the last lines are kept, and a message is written
+//!   to standard error.
 //!
 //! The log never prints an environment or a configuration value by itself; callers are responsible for their messages (L5).
 
@@ -56,7 +56,7 @@ use crate::process::sys::Waker;
 /// After this many panics the log thread gives up.
 const MAX_PANICS: u32 = 100;
 const PANICKED: &str = "internal error on the log thread: lines may be lost; please report it";
-/// How long after its deadline the log thread may take to end.
+/// How long after its deadline the log thread may take to finish.
 const GRACE: Duration = Duration::from_millis(100);
 
 /// A time in RFC 3339, as in the log.
@@ -73,7 +73,7 @@ pub(crate) struct Source {
     pub(crate) check: Option<String>,
 }
 
-/// The event loop's end of the log. Nothing here blocks except [`Logs::finish`].
+/// The event loop's part of the log. Nothing here blocks except [`Logs::finish`].
 #[derive(Debug)]
 pub(crate) struct Logs {
     shared: Arc<Shared>,
@@ -100,7 +100,7 @@ impl Tails {
         tail.lock().unwrap_or_else(PoisonError::into_inner).lines()
     }
 
-    /// Sends the last lines of a job to a reader, at most `lines`, and then each new line until the log ends. A reader that
+    /// Sends the last lines of a job to a reader, at most `lines`, and then each new line until the log is finished. A reader that
     /// is too slow is dropped.
     pub(crate) fn follow(&self, job: &str, lines: usize, reader: Box<dyn Reader>) {
         let tail = self.shared.tail(job);
@@ -133,11 +133,11 @@ fn run(worker: &Mutex<LogWorker>, shared: &Shared) {
     for _ in 0..MAX_PANICS {
         // The thread must survive a panic: jobs would get SIGPIPE if their pipes were closed.
         match catch_unwind(AssertUnwindSafe(|| LogWorker::run(worker))) {
-            Ok(all_written) => return shared.queue.set_end(all_written),
+            Ok(all_written) => return shared.queue.set_finished(all_written),
             Err(_) => write_stderr(PANICKED),
         }
     }
-    shared.queue.set_end(false);
+    shared.queue.set_finished(false);
 }
 
 /// Opens the output. The error names the file.
@@ -277,7 +277,7 @@ impl Logs {
     /// everything was written. Nothing is written afterwards.
     pub(crate) fn finish(&self, deadline: Instant) -> bool {
         let all_written = self.is_unused() || self.write_all(deadline);
-        // Ends the streams of the readers.
+        // Closes the streams of the readers.
         self.shared.tails.lock().unwrap_or_else(PoisonError::into_inner).clear();
         all_written
     }
@@ -298,12 +298,12 @@ impl Logs {
             }
         }
         self.end_batch();
-        self.shared.queue.wait_end(deadline + GRACE)
+        self.shared.queue.wait_finished(deadline + GRACE)
     }
 }
 
 impl Drop for Logs {
-    /// Ends the log thread.
+    /// Stops the log thread.
     fn drop(&mut self) {
         self.shared.queue.push_work(Work::Finish(Instant::now()));
         self.shared.queue.wake();

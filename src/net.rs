@@ -34,7 +34,7 @@ pub(crate) fn root_cause(error: &dyn Error) -> String {
     error.source().map_or_else(|| error.to_string(), root_cause)
 }
 
-/// The network thread, as the event loop holds it.
+/// The event loop's handle of the network thread.
 #[derive(Debug)]
 pub(crate) struct Net {
     runtime: Handle,
@@ -71,7 +71,7 @@ impl Net {
         &self.runtime
     }
 
-    /// Ends every task and waits for the thread, at most until the deadline.
+    /// Stops every task and waits for the thread, at most until the deadline.
     pub(crate) fn finish(mut self, deadline: Instant) {
         drop(self.stop.take());
         let left = deadline.saturating_duration_since(Instant::now());
@@ -90,7 +90,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn e7_a_task_runs_beside_the_caller_and_ends_with_the_thread() {
+    fn e7_a_task_runs_concurrently_and_stops_with_the_thread() {
         let net = Net::start().unwrap();
         let (sender, receiver) = mpsc::channel();
         net.spawn(async move {
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn e7_a_panic_in_a_task_does_not_end_the_others() {
+    fn e7_a_panic_in_a_task_does_not_stop_the_others() {
         let net = Net::start().unwrap();
         net.spawn(async { panic!("for the test") });
         let (sender, receiver) = mpsc::channel();

@@ -114,7 +114,7 @@ pub(crate) struct Runtime<D> {
     effects: Vec<Effect>,
     /// Read when the first jobs are started.
     oom: Option<OomCounter>,
-    /// When unused memory is returned to the kernel.
+    /// When unused memory is returned to the kernel, once after the start.
     release_at: Option<Instant>,
     /// When exited children are collected next, while there are many orphans.
     reap_at: Option<Instant>,

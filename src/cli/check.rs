@@ -46,7 +46,7 @@ pub(super) fn check(args: &Arguments) -> Result<(), Failure> {
     if good { Ok(()) } else { Err(Failure::Reported) }
 }
 
-/// Loads a configuration as the supervisor does: a configuration that can never work gets only a warning. `otherwise` ends
+/// Loads a configuration as the supervisor does: a configuration that can never work gets only a warning. `otherwise` completes
 /// the sentence "the configuration has errors, so".
 pub(super) fn load_or_fail(inputs: Vec<Input>, otherwise: &str) -> Result<Plan, Failure> {
     let Loaded { plan, report } = load_here(inputs);
@@ -63,7 +63,7 @@ pub(super) fn print_report(report: &Report, faults_are_errors: bool) {
     let mut text = report.display(style(faults_are_errors)).to_string();
     if !text.is_empty() {
         text.push('\n');
-        // If standard error is closed, the exit code still tells.
+        // If standard error is closed, the exit code still reports the failure.
         let _ = std::io::stderr().write_all(text.as_bytes());
     }
 }

@@ -1,7 +1,7 @@
-//! Talks to a running supervisor through its control socket: a blocking facade over hyper, with deadlines.
+//! Sends requests to a running supervisor through its control socket: a blocking client on hyper, with deadlines.
 //!
-//! Every request has a connection and a small runtime of its own. Whatever answers may be broken or hostile; everything that
-//! is read is bounded.
+//! Every request has a connection and a small runtime of its own. The peer may be broken or hostile, so everything
+//! that is read is bounded.
 
 pub(crate) mod fuzz;
 mod messages;
@@ -40,10 +40,10 @@ use crate::net::describe;
 use crate::net::limits::{HEAD_BYTES, HEAD_FIELDS};
 use crate::process::sys;
 
-/// How long an answer may take, unless the command has another timeout.
+/// How long a response may take, unless the command has another timeout.
 pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
-/// Longest answer: the status of a hundred thousand jobs.
-const ANSWER_BYTES: usize = 64 * 1024 * 1024;
+/// Longest response: the status of a hundred thousand jobs.
+const RESPONSE_BYTES: usize = 64 * 1024 * 1024;
 
 /// A supervisor's control socket.
 #[derive(Clone, Debug)]
@@ -52,14 +52,14 @@ pub(super) struct Client {
     timeout: Duration,
 }
 
-/// A complete answer.
+/// A complete response.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct Response {
     pub(super) status: u16,
     pub(super) body: Vec<u8>,
 }
 
-/// Why there is no answer.
+/// Why there is no response.
 #[derive(Debug, Error)]
 pub(super) enum ClientError {
     #[error("no supervisor answers at {}: is it running? ({reason})", socket.display())]
@@ -74,7 +74,7 @@ pub(super) enum ClientError {
     NotHttp { socket: PathBuf, reason: String },
     #[error("cannot send a request to the supervisor at {}: {}", socket.display(), describe(source))]
     Io { socket: PathBuf, source: io::Error },
-    #[error("the answer is longer than {ANSWER_BYTES} bytes")]
+    #[error("the response is longer than {RESPONSE_BYTES} bytes")]
     TooLong,
     /// The supervisor refused the request, or sent something that cannot be used.
     #[error("{0}")]
@@ -102,11 +102,11 @@ impl Client {
         self
     }
 
-    pub(super) fn get(&self, path: &str) -> Result<Answer, ClientError> {
+    pub(super) fn get(&self, path: &str) -> Result<Response, ClientError> {
         self.send(Method::GET, path, None)
     }
 
-    pub(super) fn post(&self, path: &str, body: Option<&str>) -> Result<Answer, ClientError> {
+    pub(super) fn post(&self, path: &str, body: Option<&str>) -> Result<Response, ClientError> {
         self.send(Method::POST, path, body)
     }
 
@@ -116,7 +116,7 @@ impl Client {
         let (status, mut stream) = self.open(Method::GET, path, None, deadline)?;
         if status != 200 {
             let body = stream.read_all(deadline)?;
-            return Err(ClientError::Failed(Answer { status, body }.reason()));
+            return Err(ClientError::Failed(Response { status, body }.reason()));
         }
         Ok(stream)
     }
@@ -126,13 +126,13 @@ impl Client {
         Ok(Messages::new(self.bytes(path)?))
     }
 
-    fn send(&self, method: Method, path: &str, body: Option<&str>) -> Result<Answer, ClientError> {
+    fn send(&self, method: Method, path: &str, body: Option<&str>) -> Result<Response, ClientError> {
         let deadline = Instant::now() + self.timeout;
         let (status, mut stream) = self.open(method, path, body, deadline)?;
-        Ok(Answer { status, body: stream.read_all(deadline)? })
+        Ok(Response { status, body: stream.read_all(deadline)? })
     }
 
-    /// Sends a request and reads the head of the answer.
+    /// Sends a request and reads the head of the response.
     fn open(
         &self,
         method: Method,
@@ -152,7 +152,7 @@ impl Client {
             .map_err(|error| self.io_error(io::Error::other(error)))?;
         let runtime = Builder::new_current_thread().enable_io().enable_time().build();
         let runtime = runtime.map_err(|error| self.io_error(error))?;
-        let answered = runtime.block_on(async {
+        let response = runtime.block_on(async {
             let stream = stream.set_nonblocking(true).and_then(|()| tokio::net::UnixStream::from_std(stream));
             let stream = stream.map_err(|error| self.io_error(error))?;
             let exchange = async {
@@ -164,12 +164,12 @@ impl Client {
                 sender.send_request(request).await
             };
             match timeout_at(deadline.into(), exchange).await {
-                Ok(answered) => answered.map_err(|error| self.http_error(&error)),
+                Ok(response) => response.map_err(|error| self.http_error(&error)),
                 Err(_) => Err(self.timed_out()),
             }
         })?;
-        let status = answered.status().as_u16();
-        let body = answered.into_body();
+        let status = response.status().as_u16();
+        let body = response.into_body();
         Ok((status, ByteStream { client: self.clone(), runtime, body, chunk: Bytes::new() }))
     }
 
@@ -227,7 +227,7 @@ impl Client {
     }
 }
 
-/// Who may use a socket, for a user who may not.
+/// Explains to a user without access who may use a socket.
 fn permission_hint(socket: &Path) -> String {
     let (user, _) = sys::effective_ids();
     let path = socket.display();
@@ -245,7 +245,7 @@ fn permission_hint(socket: &Path) -> String {
     }
 }
 
-impl Answer {
+impl Response {
     /// Whether the status is 2xx.
     pub(super) fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
@@ -255,21 +255,21 @@ impl Answer {
         String::from_utf8_lossy(&self.body)
     }
 
-    /// The answer if it is a success; otherwise the reason it gives.
+    /// The response if it is a success; otherwise the reason it gives.
     pub(super) fn success(self) -> Result<Self, Failure> {
         if self.is_success() { Ok(self) } else { Err(Failure::Failed(self.reason())) }
     }
 
-    /// The JSON of a successful answer.
+    /// The JSON of a successful response.
     pub(super) fn json<T: serde::de::DeserializeOwned>(&self) -> Result<T, Failure> {
         if !self.is_success() {
             return Err(Failure::Failed(self.reason()));
         }
         serde_json::from_slice(&self.body)
-            .map_err(|error| Failure::Failed(format!("unexpected answer from the supervisor: {error}")))
+            .map_err(|error| Failure::Failed(format!("unexpected response from the supervisor: {error}")))
     }
 
-    /// The reason of an error answer: all but the first line, which only repeats the status.
+    /// The reason of an error response: all but the first line, which only repeats the status.
     pub(super) fn reason(&self) -> String {
         let text = self.text();
         let text = text.trim();
@@ -282,7 +282,7 @@ impl Answer {
     }
 }
 
-/// The body of an answer, as it comes.
+/// The body of a response, as it arrives.
 pub(super) struct ByteStream {
     client: Client,
     runtime: Runtime,
@@ -311,7 +311,7 @@ impl ByteStream {
                         self.chunk = chunk;
                         return Ok(Some(&self.chunk));
                     }
-                    // Trailers mean nothing here.
+                    // Trailers are ignored.
                     _ => {}
                 },
             }
@@ -327,7 +327,7 @@ impl ByteStream {
                 Err(StreamError::Timeout) => return Err(self.client.timed_out()),
                 Err(StreamError::Failed(error)) => return Err(error),
             }
-            if all.len() > ANSWER_BYTES {
+            if all.len() > RESPONSE_BYTES {
                 return Err(ClientError::TooLong);
             }
         }
@@ -337,7 +337,7 @@ impl ByteStream {
 /// Why a stream has no next part.
 #[derive(Debug, Error)]
 pub(super) enum StreamError {
-    /// The deadline has passed. The stream may go on.
+    /// The deadline has passed. The stream may continue.
     #[error("timed out waiting for the supervisor")]
     Timeout,
     /// The stream is broken.

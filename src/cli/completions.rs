@@ -3,9 +3,9 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use super::answers::Status;
 use super::client::Client;
 use super::flags::{Arguments, Flag, FlagKind};
+use super::responses::Status;
 use super::table::{COMMANDS, Command, MAIN_FLAGS};
 use super::terminal::sanitized;
 use super::{Failure, print};
@@ -33,7 +33,7 @@ fn jobs(args: &Arguments) -> String {
     status.jobs.iter().map(|job| format!("{}\n", sanitized(&job.name))).collect()
 }
 
-/// How a completion script asks for the names of the jobs.
+/// The command by which a completion script gets the names of the jobs.
 const JOBS: &str = "containerpilot completions jobs 2>/dev/null";
 
 fn takes_job(command: &Command) -> bool {

@@ -3,9 +3,9 @@
 use std::io::{ErrorKind, Write};
 use std::time::Instant;
 
-use super::answers::Event;
 use super::client::{Client, DEFAULT_TIMEOUT, Message};
 use super::flags::Arguments;
+use super::responses::Event;
 use super::terminal::sanitized;
 use super::{Failure, as_json, line_limit, timestamps};
 
@@ -83,7 +83,7 @@ mod tests {
     use serde_json::{Value, json};
 
     #[test]
-    fn x4_an_event_is_one_line_whatever_its_source_is_called() {
+    fn x4_an_event_is_one_line_with_any_source_name() {
         let line = |event: Value| super::line(&serde_json::from_value(event).unwrap());
         let event = json!({ "id": 7, "time": "T", "source": "db", "code": "exitFailed", "cause": 6,
                             "exit": { "code": 137, "signal": "SIGKILL" } });

@@ -4,9 +4,9 @@ use std::io::{ErrorKind, Write};
 use std::sync::Mutex;
 use std::time::Instant;
 
-use super::answers::{Job, Status};
 use super::client::{ByteStream, Client, DEFAULT_TIMEOUT, percent_encoded};
 use super::flags::Arguments;
+use super::responses::{Job, Status};
 use super::{Failure, line_limit};
 
 /// How many jobs can be followed at once; each takes a connection and a thread.
@@ -50,8 +50,8 @@ pub(super) fn logs(args: &Arguments) -> Result<(), Failure> {
         for (name, stream) in names.iter().zip(streams) {
             let first = &first;
             scope.spawn(move || {
-                let ended = copy(stream, Some(name), None);
-                if let (Err(failure), Ok(mut first)) = (ended, first.lock())
+                let result = copy(stream, Some(name), None);
+                if let (Err(failure), Ok(mut first)) = (result, first.lock())
                     && first.is_ok()
                 {
                     *first = Err(failure);

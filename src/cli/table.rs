@@ -208,8 +208,8 @@ pub(crate) const WAIT: Command = Command {
     name: "wait",
     arguments: "[JOB…] STATE",
     about: "wait until jobs are in a state",
-    details: "STATE is running, healthy, unhealthy, waiting, stopped (it has ended in any way), complete (it \
-              has ended successfully) or failed. With several jobs, all of them must be in the state; with \
+    details: "STATE is running, healthy, unhealthy, waiting, stopped (it has exited in any way), complete (it \
+              has exited successfully) or failed. With several jobs, all of them must be in the state; with \
               --all, all jobs that can be in it.\n\n\
               Exits with 0 when the state is reached, and with 1 when it can no longer be reached or when \
               --timeout has passed. With --timeout, `wait` also waits for a supervisor that does not answer yet.\n\

@@ -1,4 +1,4 @@
-//! What each endpoint does. Nothing is decided here: requests become queries and commands, results become answers.
+//! What each endpoint does. Nothing is decided here: requests become queries and commands, replies become responses.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +15,7 @@ use super::render::{self, JobMessage, Message, Updated};
 use super::routes::{self, Endpoint, Found};
 use super::{ControlHandles, events};
 use crate::net::server::{
-    Body, Handler, Request, Response, StatusCode, error, method_not_allowed, ok, with_status,
+    Body, Handler, Limits, Request, Response, StatusCode, error, method_not_allowed, ok, with_status,
 };
 use crate::runtime::query::{ControlRequest, JobAction, JobLookupError};
 use crate::runtime::reload::ReloadOutcome;
@@ -24,8 +24,8 @@ const JSON: &str = "application/json";
 const TEXT: &str = "text/plain; charset=utf-8";
 const EVENTS: &str = "text/event-stream";
 
-/// How long a request waits for a reload to finish. Shorter than a request may take.
-const RELOAD_TIMEOUT: Duration = Duration::from_secs(25);
+/// How long a request waits for a reload to finish. The rest of its time is for the response.
+const RELOAD_TIMEOUT: Duration = Limits::CONTROL.request_timeout.saturating_sub(Duration::from_secs(5));
 
 type EndpointResult = Result<Response, Refusal>;
 
@@ -102,7 +102,7 @@ impl ControlApi {
             Endpoint::Logs => self.logs(job, query).await,
             Endpoint::Explain => {
                 let explained = self.handles.queries.explain(job.clone()).await;
-                let explained = explained.map_err(|unclear| unresolved(&job, &unclear))?;
+                let explained = explained.map_err(|error| unresolved(&job, &error))?;
                 Ok(ok(JSON, render::explanation(&explained)))
             }
             Endpoint::Start => self.act(job, JobAction::Start, peer_uid).await,
@@ -143,7 +143,7 @@ impl ControlApi {
             self.log(format!("{} requested a reload", user(peer_uid)));
         }
         let Ok(outcome) = timeout(RELOAD_TIMEOUT, self.handles.queries.reload(dry_run)).await else {
-            let message = "the reload continues: jobs are still being stopped, or files read; the log says when it is done";
+            let message = "the reload continues: jobs are still being stopped, or files read; it is logged when it is done";
             return Ok(with_status(StatusCode::ACCEPTED, JSON, render::line(&Message { message })));
         };
         match outcome.ok_or_else(exiting)? {
@@ -176,8 +176,8 @@ impl ControlApi {
         let last_id =
             headers.get("last-event-id").map(|id| String::from_utf8_lossy(id.as_bytes()).into_owned());
         let since = routes::number("since", since.or(last_id)).map_err(bad_request)?;
-        let listening = self.handles.queries.events().await.ok_or_else(exiting)?;
-        let mut response = ok(EVENTS, events::body(listening, follow, since));
+        let stream = self.handles.queries.events().await.ok_or_else(exiting)?;
+        let mut response = ok(EVENTS, events::body(stream, follow, since));
         response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         Ok(response)
     }
@@ -188,7 +188,7 @@ impl ControlApi {
         let lines = routes::number("lines", lines).map_err(bad_request)?;
         let lines = lines.map_or(usize::MAX, |lines| usize::try_from(lines).unwrap_or(usize::MAX));
         let found = self.handles.queries.name(name.clone()).await;
-        let job = found.map_err(|unclear| unresolved(&name, &unclear))?;
+        let job = found.map_err(|error| unresolved(&name, &error))?;
         if follow {
             let (sender, body) = Body::stream();
             self.handles.tails.follow(&job, lines, Box::new(sender));
@@ -208,8 +208,8 @@ impl ControlApi {
             JobAction::Signal(signal) => format!("{signal} for"),
         };
         self.log(format!("{} requested {what} {job}", user(peer_uid)));
-        let answer = self.handles.queries.request(ControlRequest::Job(job.clone(), action)).await;
-        let message = match answer.map_err(|unclear| unresolved(&job, &unclear))? {
+        let reply = self.handles.queries.request(ControlRequest::Job(job.clone(), action)).await;
+        let message = match reply.map_err(|error| unresolved(&job, &error))? {
             Reply::Refused(why) => {
                 return Err(refusal(StatusCode::CONFLICT, format!("{job}: {why}")));
             }
@@ -220,12 +220,12 @@ impl ControlApi {
     }
 
     async fn command(&self, command: request::Request) -> Result<Reply, Refusal> {
-        let answer = self.handles.queries.request(ControlRequest::Supervisor(command)).await;
-        answer.map_err(|unclear| unresolved("", &unclear))
+        let reply = self.handles.queries.request(ControlRequest::Supervisor(command)).await;
+        reply.map_err(|error| unresolved("", &error))
     }
 }
 
-/// 3.8's answer where there is nothing to say.
+/// The response of 3.8 to a successful request.
 fn empty_line() -> Response {
     ok(TEXT, "\n")
 }
@@ -247,8 +247,8 @@ fn exiting() -> Refusal {
 }
 
 /// A name that does not identify one job.
-fn unresolved(name: &str, unclear: &JobLookupError) -> Refusal {
-    match unclear {
+fn unresolved(name: &str, error: &JobLookupError) -> Refusal {
+    match error {
         JobLookupError::ShuttingDown => exiting(),
         JobLookupError::NotFound(None) => refusal(StatusCode::NOT_FOUND, format!("there is no job `{name}`")),
         JobLookupError::NotFound(Some(near)) => {

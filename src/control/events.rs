@@ -11,9 +11,9 @@ use super::render;
 use crate::net::server::{Body, Offer, StreamSender};
 use crate::runtime::query::{EventRecord, EventStream};
 
-/// Longest time without a byte: proxies may take longer silence for a dead connection.
+/// Longest time without a byte: proxies may close a connection that is idle for longer.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// Events that come at once are joined to chunks of about this size.
+/// Events that arrive together are joined to chunks of about this size.
 const CHUNK: usize = 32 * 1024;
 
 const KEEP_ALIVE_COMMENT: &str = ": keep-alive\n\n";
@@ -21,10 +21,10 @@ const END: &str = "event: end\ndata: {\"reason\":\"the supervisor has exited\"}\
 const DROPPED: &str =
     "event: dropped\ndata: {\"reason\":\"the reader was too slow; events from here on are missing\"}\n\n";
 
-/// The body of an answer: journaled events after `since`, and with `follow` those that come.
-pub(super) fn body(listening: EventStream, follow: bool, since: Option<u64>) -> Body {
+/// The body of a response: journaled events after `since`, and with `follow` also new events.
+pub(super) fn body(stream: EventStream, follow: bool, since: Option<u64>) -> Body {
     let mut text = String::new();
-    let journaled = listening.past.iter();
+    let journaled = stream.past.iter();
     journaled.filter(|event| is_after(event, since)).for_each(|event| write_message(&mut text, event));
     if !follow {
         return text.into();
@@ -36,7 +36,7 @@ pub(super) fn body(listening: EventStream, follow: bool, since: Option<u64>) -> 
     }
     tokio::spawn(async move {
         if sender.offer(text.into(), DROPPED) == Offer::Queued {
-            stream_events(sender, listening, since).await;
+            stream_events(sender, stream, since).await;
         }
     });
     body
@@ -51,9 +51,9 @@ fn write_message(text: &mut String, event: &EventRecord) {
     let _ = write!(text, "id: {}\ndata: {}\n\n", event.id.0, render::event(event));
 }
 
-/// Sends events until the reader leaves or the supervisor exits.
-async fn stream_events(mut sender: StreamSender, listening: EventStream, since: Option<u64>) {
-    let mut events = listening.live;
+/// Sends events until the reader disconnects or the supervisor exits.
+async fn stream_events(mut sender: StreamSender, stream: EventStream, since: Option<u64>) {
+    let mut events = stream.live;
     loop {
         let received = tokio::select! {
             () = sender.closed() => return,

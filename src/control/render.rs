@@ -1,4 +1,4 @@
-//! The JSON of the control socket's answers. `docs/openapi.json` documents it.
+//! The JSON of the control socket's responses. `docs/openapi.json` documents it.
 
 use std::time::Duration;
 
@@ -18,14 +18,14 @@ use crate::runtime::query::{EventRecord, Explained, Snapshot, WallClock};
 use crate::runtime::reload::ReloadSummary;
 
 /// One line of JSON.
-pub(super) fn line(answer: &impl Serialize) -> String {
+pub(super) fn line(response: &impl Serialize) -> String {
     // Serializing these types to memory cannot fail: their keys are strings.
-    let mut text = serde_json::to_string(answer).unwrap_or_default();
+    let mut text = serde_json::to_string(response).unwrap_or_default();
     text.push('\n');
     text
 }
 
-/// An answer that is a sentence.
+/// A response that is a sentence.
 #[derive(Serialize)]
 pub(super) struct Message<'a> {
     pub(super) message: &'a str,
@@ -289,7 +289,7 @@ fn counts(job: &JobOverview) -> bool {
     !job.checks.is_empty() && due
 }
 
-/// `GET /v3/health`: whether the container is healthy, and the answer.
+/// `GET /v3/health`: whether the container is healthy, and the response.
 pub(super) fn health(snapshot: &Snapshot) -> (bool, String) {
     let overview = &snapshot.overview;
     let counted: Vec<&JobOverview> = overview.jobs.iter().filter(|job| counts(job)).collect();

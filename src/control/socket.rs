@@ -1,7 +1,7 @@
 //! The control socket's file: created before any job starts, for its owner only, and removed at exit (E4, S6).
 //!
-//! The mode is set before the socket has a name, so there is no moment at which other users could connect. A lock on the
-//! directory keeps two supervisors that start at once from taking each other's file for a stale one.
+//! The mode is set before the socket has a name, so other users can never connect. A lock on the
+//! directory prevents that two supervisors that start at once remove each other's file as stale.
 
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{self, ErrorKind};
@@ -69,7 +69,7 @@ pub(crate) fn open(
     };
     let lock = match lock(directory, lock_timeout) {
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            // As `mkdir -p`, but never writable by others, whatever the umask.
+            // As `mkdir -p`, but never writable by others, even with umask 0.
             let created = DirBuilder::new().recursive(true).mode(0o755).create(directory);
             created.map_err(|source| SocketError::Directory { path: path.to_owned(), source })?;
             lock(directory, lock_timeout).ok().flatten()
@@ -235,7 +235,7 @@ mod tests {
             std::os::unix::fs::symlink(target, &path).unwrap();
             let refused = create(&control(&path)).unwrap_err().to_string();
             assert!(refused.contains("a file that is not a socket is there"), "{refused}");
-            // Not even if it replaced the socket after it was created.
+            // A link that replaces the socket after its creation is not followed either.
             assert!(set_permissions(&path, &Control { mode: 0o666, ..control(&path) }).is_err());
             assert_eq!(fs::read_link(&path).unwrap(), target);
             fs::remove_file(&path).unwrap();
@@ -258,14 +258,14 @@ mod tests {
         fs::remove_file(&path).unwrap();
         let (_other, others) = create(&control(&path)).unwrap();
         file.remove().unwrap();
-        assert!(path.exists(), "the file belongs to the other by now");
+        assert!(path.exists(), "the file now belongs to the other socket");
         others.remove().unwrap();
         assert!(!path.exists());
         let _ = fs::remove_dir_all(folder);
     }
 
     #[test]
-    fn x1_a_file_that_is_not_a_socket_is_left_alone() {
+    fn x1_a_file_that_is_not_a_socket_is_not_changed() {
         let folder = crate::test_support::folder();
         let path = folder.join("precious");
         fs::write(&path, "data").unwrap();

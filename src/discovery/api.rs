@@ -104,8 +104,8 @@ const fn status_name(status: Status) -> &'static str {
     }
 }
 
-/// Whether a response means that Consul does not know the service or check: 404 since Consul 1.11, and 500 with some text before.
-pub(super) fn is_forgotten(status: u16, body: &[u8]) -> bool {
+/// Whether a response means that Consul does not know the service or check: 404 since Consul 1.11, and 500 with one of several texts before.
+pub(super) fn is_unknown(status: u16, body: &[u8]) -> bool {
     let text = String::from_utf8_lossy(body).to_ascii_lowercase();
     let known = ["unknown check", "unknown service", "does not have associated ttl", "does not exist"];
     status == 404 || (status == 500 && known.iter().any(|phrase| text.contains(phrase)))
@@ -133,11 +133,11 @@ const MAX_INSTANCE_BYTES: usize = 2 * 1024 * 1024;
 /// Why a response is not a list of instances. The message never shows the response's content.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub(super) enum InstancesError {
-    #[error("the answer is not valid JSON: {0}")]
+    #[error("the response is not valid JSON: {0}")]
     Syntax(String),
-    #[error("the answer is not a list of service instances")]
+    #[error("the response is not a list of service instances")]
     Form,
-    #[error("the answer has too many instances for one service")]
+    #[error("the response has too many instances for one service")]
     TooMany,
 }
 
@@ -282,11 +282,11 @@ mod tests {
 
     #[test]
     fn d5_responses_that_mean_unknown_to_consul_are_recognized() {
-        assert!(is_forgotten(500, br#"CheckID "service:web-box" does not have associated TTL"#));
-        assert!(is_forgotten(500, b"Unknown check \"service:web-box\""));
-        assert!(is_forgotten(404, br#"Unknown check ID "service:web-box"."#));
-        assert!(!is_forgotten(500, b"No cluster leader"));
-        assert!(!is_forgotten(403, b"Permission denied"));
+        assert!(is_unknown(500, br#"CheckID "service:web-box" does not have associated TTL"#));
+        assert!(is_unknown(500, b"Unknown check \"service:web-box\""));
+        assert!(is_unknown(404, br#"Unknown check ID "service:web-box"."#));
+        assert!(!is_unknown(500, b"No cluster leader"));
+        assert!(!is_unknown(403, b"Permission denied"));
     }
 
     #[test]

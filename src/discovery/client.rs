@@ -30,7 +30,7 @@ const LARGE_RESPONSES: usize = 4;
 /// How much of an error response is logged, in characters.
 const REASON_LENGTH: usize = 160;
 
-/// A complete response, whatever its status.
+/// A complete response with any status.
 #[derive(Debug)]
 pub(super) struct Response {
     pub(super) status: u16,
@@ -60,15 +60,15 @@ pub(super) enum NotSent {
 
 #[derive(Debug, Error)]
 pub(super) enum NoResponse {
-    #[error("no answer within {0:?}")]
+    #[error("no response within {0:?}")]
     Timeout(Duration),
     #[error("invalid HTTP response: {0}")]
     Invalid(#[source] hyper::Error),
-    #[error("the connection was closed before the answer was complete")]
+    #[error("the connection was closed before the response was complete")]
     Closed(#[source] hyper::Error),
     #[error("{}", root_cause(.0))]
     Connection(#[source] hyper::Error),
-    #[error("the answer is longer than {RESPONSE_BYTES} bytes")]
+    #[error("the response is longer than {RESPONSE_BYTES} bytes")]
     TooLong,
 }
 
@@ -127,7 +127,7 @@ impl Client {
         Ok(())
     }
 
-    /// Sends a request and reads the response. A kept connection may turn out to be dead; then a new one is opened.
+    /// Sends a request and reads the response. If a kept connection fails, a new one is opened.
     pub(super) async fn send(
         &self,
         method: Method,
@@ -246,7 +246,7 @@ impl Client {
         let token = self.token.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let token =
             token.as_ref().and_then(|token| std::str::from_utf8(token.as_bytes()).ok()).unwrap_or_default();
-        // Long enough that no token which begins in the part that is shown is cut off before it is replaced.
+        // Long enough that a token that starts in the shown part is not cut off before it is replaced.
         let enough = REASON_LENGTH.saturating_mul(token.len().saturating_add(1));
         let mut reason: String = line.chars().filter(|one| !one.is_control()).take(enough).collect();
         if !token.is_empty() {
@@ -299,17 +299,17 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let serving = std::thread::spawn(move || {
-            let serve = |answers: Vec<&str>| {
+            let serve = |responses: Vec<&str>| {
                 let (mut stream, _) = listener.accept().unwrap();
                 let mut received = Vec::new();
-                for answer in answers {
-                    let begin = received.len();
-                    while !received[begin..].ends_with(b"\r\n\r\n") {
+                for response in responses {
+                    let start = received.len();
+                    while !received[start..].ends_with(b"\r\n\r\n") {
                         let mut byte = [0];
                         stream.read_exact(&mut byte).unwrap();
                         received.extend_from_slice(&byte);
                     }
-                    stream.write_all(answer.as_bytes()).unwrap();
+                    stream.write_all(response.as_bytes()).unwrap();
                 }
                 String::from_utf8(received).unwrap()
             };

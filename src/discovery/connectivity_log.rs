@@ -17,9 +17,9 @@ pub(super) struct Failure {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FailureKind {
-    /// There was no answer.
+    /// There was no response.
     Unreachable,
-    /// The answer was a server error, or was not understood.
+    /// The response was a server error, or not valid.
     Unavailable,
     /// Consul refused the request.
     Refused,
@@ -31,7 +31,7 @@ impl From<&RequestError> for Failure {
     }
 }
 
-/// The connection's state as all tasks together see it.
+/// The state of the connection, from the results of all tasks.
 #[derive(Debug)]
 pub(super) struct ConnectivityLog {
     address: String,

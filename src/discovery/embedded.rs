@@ -10,7 +10,7 @@ use containerpilot_core::plan::{Plan, Service, Status, Watch};
 
 #[derive(Debug, Default)]
 pub(super) struct Embedded {
-    /// By service id. Ids outlive a reload.
+    /// By service id. A reload does not change ids.
     services: BTreeMap<String, (Service, Status)>,
 }
 

@@ -1,6 +1,6 @@
 //! Fuzz target: any bytes as a response of Consul. The instances are sorted and unique, or there is a short error.
 
-use super::api::{instances, is_forgotten};
+use super::api::{instances, is_unknown};
 
 pub(crate) fn run(body: &[u8]) {
     match instances(body) {
@@ -14,6 +14,6 @@ pub(crate) fn run(body: &[u8]) {
         }
         Err(why) => assert!(why.to_string().len() < 200, "{why}"),
     }
-    assert!(is_forgotten(404, body) && !is_forgotten(403, body) && !is_forgotten(200, body));
-    let _ = is_forgotten(500, body);
+    assert!(is_unknown(404, body) && !is_unknown(403, body) && !is_unknown(200, body));
+    let _ = is_unknown(500, body);
 }

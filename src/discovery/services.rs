@@ -26,7 +26,7 @@ pub(super) enum ServiceCommand {
     SetDesired(JobIx, DesiredService, Arc<Definition>),
     /// The service is still healthy.
     Heartbeat,
-    /// Deregister the service and end. The sender is dropped when that is done.
+    /// Deregister the service and finish. The sender is dropped when that is done.
     Deregister(std::sync::mpsc::Sender<()>),
 }
 
@@ -66,7 +66,7 @@ impl ServiceTask {
         Self { shared, definition, job, reconciler, name, deregistered: None }
     }
 
-    /// Runs until the service is deregistered or no command can come. After a panic the result of the last request is unknown, so
+    /// Runs until the service is deregistered or no more commands can arrive. After a panic the result of the last request is unknown, so
     /// the whole state is sent again.
     pub(super) async fn run(mut self, mut commands: UnboundedReceiver<ServiceCommand>) {
         while guarded(self.reconcile(&mut commands)).await.is_err() {
@@ -81,7 +81,7 @@ impl ServiceTask {
             while let Ok(command) = commands.try_recv() {
                 self.apply(command);
             }
-            self.report_withdrawn();
+            self.report_deregistered();
             let command = match self.reconciler.next(self.shared.now()) {
                 Action::Finished => break,
                 Action::Send(request) => {
@@ -123,10 +123,10 @@ impl ServiceTask {
         }
     }
 
-    fn report_withdrawn(&mut self) {
+    fn report_deregistered(&mut self) {
         if self.reconciler.take_deregistered() {
             self.shared.sender.send(LoopMessage::Deregistered(self.definition.service.id.clone(), self.job));
-            // Without a service there is nothing to say about Consul.
+            // Without a service its connectivity is not logged.
             if self.reconciler.is_settled() {
                 self.shared.connectivity.forget(&self.name);
             }
@@ -163,7 +163,7 @@ impl ServiceTask {
             Ok(response) if (200..300).contains(&response.status) => (Outcome::Done, None),
             Ok(response) => {
                 let registers = matches!(request, CatalogRequest::Register(_));
-                if !registers && api::is_forgotten(response.status, &response.body) {
+                if !registers && api::is_unknown(response.status, &response.body) {
                     return (Outcome::Forgotten, None);
                 }
                 let failure = self.shared.failure(&response);

@@ -19,7 +19,7 @@ use thiserror::Error;
 use super::{FileError, read_file};
 use crate::net::describe;
 
-/// Where systems keep their trusted certificates, in the order in which Go looks for them.
+/// The files with the trusted certificates of a system, in the order of Go.
 const SYSTEM_BUNDLES: [&str; 6] = [
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",

@@ -20,8 +20,8 @@ use crate::runtime::failpoints::{failpoint, guarded};
 /// Blocking queries at the same time. Each needs a connection of its own, and by default an agent accepts 200 from one address. If
 /// there are more watches, they take turns.
 pub(super) const CONCURRENT_QUERIES: u32 = 128;
-/// How long an answer may take beyond the wait of the query.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a response may take beyond the wait of the query.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The task of a watch.
 pub(super) struct WatchTask {
@@ -83,7 +83,7 @@ impl WatchTask {
         let path = api::query_path(&self.watch, query);
         // Consul adds up to a sixteenth to the wait.
         let wait = if query.index.is_some() { query.wait + query.wait / 16 } else { Duration::ZERO };
-        let within = wait.saturating_add(ANSWER_TIMEOUT);
+        let within = wait.saturating_add(RESPONSE_TIMEOUT);
         let response = self.shared.client.send(Method::GET, &path, Bytes::new(), within).await;
         let response = response.map_err(|error| Failure::from(&error))?;
         if response.status != 200 {
@@ -91,7 +91,7 @@ impl WatchTask {
         }
         let instances = api::instances(&response.body).map_err(|error| unavailable(error.to_string()))?;
         let index =
-            response.index.ok_or_else(|| unavailable("the answer has no X-Consul-Index".to_owned()))?;
+            response.index.ok_or_else(|| unavailable("the response has no X-Consul-Index".to_owned()))?;
         Ok((index, instances))
     }
 }

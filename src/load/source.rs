@@ -64,7 +64,7 @@ impl Source {
         Ok(())
     }
 
-    /// Reads and loads the configuration: the plan, and a report with warnings. What can never work is a warning here.
+    /// Reads and loads the configuration: the plan, and a report with warnings. A job that can never work is only a warning here.
     pub(crate) fn load(&self, environment: Environment) -> Result<(Plan, Report), LoadError> {
         let inputs = match &self.input {
             Some(inputs) => inputs.clone(),
@@ -101,7 +101,7 @@ pub(crate) fn utf8(word: &OsString) -> Result<String, String> {
     word.to_str().map(str::to_owned).ok_or_else(|| format!("`{}` is not UTF-8", word.to_string_lossy()))
 }
 
-/// Adds the program on the command line as the main job, whose exit ends the container (S7). Without a plan it is the only
+/// Adds the program on the command line as the main job, whose exit stops the container (S7). Without a plan it is the only
 /// job: it inherits the standard streams and every signal is forwarded to it.
 pub(crate) fn main_program(plan: Option<Plan>, words: &[String]) -> Result<Plan, Report> {
     let (program, arguments) = match words.split_first() {
@@ -119,7 +119,7 @@ pub(crate) fn main_program(plan: Option<Plan>, words: &[String]) -> Result<Plan,
     Ok(plan)
 }
 
-/// A report with a single error that has no place in a file.
+/// A report with a single error that has no location in a file.
 pub(crate) fn error_report(message: &str) -> Report {
     Report::new(Vec::new(), vec![Problem::unlocated(Severity::Error, message)])
 }

@@ -1,11 +1,11 @@
 //! The output of checks that have just started. Most checks write nothing and exit soon.
 //!
 //! The pipes of a new check stay here, and the log thread is not woken. They are passed to the log once the check has run
-//! for [`DELAY`], or if it has exited and its pipes hold data or are still open in another process. So a silent check costs
-//! the log thread nothing.
+//! for [`DELAY`], or if it has exited and its pipes hold data or are still open in another process. So a silent check does not
+//! wake the log thread.
 //!
 //! The first lines of a check are delayed by [`DELAY`] at most; a pipe takes 64 KiB meanwhile before the check blocks.
-//! Nothing is read here, and the output of a check still comes before the entry about its exit (P4).
+//! Nothing is read here, and the output of a check is still logged before the entry about its exit (P4).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -53,7 +53,7 @@ impl CheckOutputs {
         self.outputs.insert(source.pid, Output { stdout, stderr, source });
     }
 
-    /// A process has exited, a check or not. Tells the log, unless there is nothing to read.
+    /// A process has exited, a check or not. Passes its exit to the log, unless there is nothing to read.
     pub(crate) fn exited(&mut self, pid: u32, logs: &Logs) {
         if let Some(output) = self.outputs.remove(&pid) {
             self.forget_exited();

@@ -1,4 +1,4 @@
-//! The log thread: waits, reads, writes.
+//! The log thread: it waits for streams, reads them and writes the log.
 //!
 //! While the output accepts data, the thread waits for all streams. While it does not, the thread waits only for the output
 //! and the event loop: the pipes fill up, and the jobs that write wait (L4).
@@ -71,7 +71,7 @@ pub(super) struct LogWorker {
     /// New streams that are not in epoll yet.
     new_streams: Vec<u64>,
     /// Work that was taken from the queue and is not done yet.
-    todo: VecDeque<(u64, Work)>,
+    unfinished: VecDeque<(u64, Work)>,
     /// Whether everything was written, once the log is finished.
     end: Option<bool>,
 }
@@ -99,7 +99,7 @@ impl LogWorker {
             half_full: false,
             last_work: None,
             new_streams: Vec::new(),
-            todo: VecDeque::new(),
+            unfinished: VecDeque::new(),
             end: None,
         })
     }
@@ -147,9 +147,9 @@ impl LogWorker {
         if delay {
             std::thread::sleep(BATCH_DELAY);
         }
-        let begin = Instant::now();
+        let started = Instant::now();
         readable.wait(&mut ready);
-        let at_once = begin.elapsed() < BATCH_DELAY;
+        let at_once = started.elapsed() < BATCH_DELAY;
 
         let mut worker = lock(shared);
         worker.ready = ready;
@@ -167,7 +167,7 @@ impl LogWorker {
 
     /// Does the work in the queue. Returns the deadline if the log must be finished.
     fn work(&mut self) -> Option<Instant> {
-        if !self.ready.contains(&WAKER) && self.todo.is_empty() {
+        if !self.ready.contains(&WAKER) && self.unfinished.is_empty() {
             return None;
         }
         self.accumulate_work();
@@ -187,8 +187,8 @@ impl LogWorker {
 
     fn do_work(&mut self) -> Option<Instant> {
         // One item at a time: a panic must not lose the others.
-        self.todo.extend(self.shared.queue.take_work());
-        while let Some((number, work)) = self.todo.pop_front() {
+        self.unfinished.extend(self.shared.queue.take_work());
+        while let Some((number, work)) = self.unfinished.pop_front() {
             match work {
                 Work::Attach { stdout, stderr, source } => self.attach(stdout, stderr, source),
                 Work::Exited(pid) => {
@@ -285,7 +285,7 @@ impl LogWorker {
         }
     }
 
-    /// Reads what is in the pipe of an exited process. A grandchild may hold the pipe open: it is read further on then, but
+    /// Reads what is in the pipe of an exited process. A grandchild may hold the pipe open. Then reading continues, but
     /// the exit does not wait for it.
     fn drain(&mut self, number: u64) {
         let Some(stream) = self.streams.get_mut(&number) else { return };
@@ -396,7 +396,7 @@ impl LogWorker {
             let Some(count) = stream.read(&mut self.buffer) else { continue };
             self.read |= count > 0;
             self.half_full |= count * 2 >= stream.size();
-            // Entries that were queued before this read come first.
+            // Entries that were queued before this read are written first.
             self.write_entries(u64::MAX);
             let Some(stream) = self.streams.get_mut(&number) else { continue };
             let mut context = context(&mut self.writer, &mut self.held, &self.shared);
@@ -408,7 +408,7 @@ impl LogWorker {
         self.ready = ready;
     }
 
-    /// Writes everything that is there, until the deadline (S6).
+    /// Writes everything that has arrived, until the deadline (S6).
     fn finish(&mut self, deadline: Instant) -> bool {
         let numbers: Vec<u64> = self.streams.keys().copied().collect();
         for number in numbers {

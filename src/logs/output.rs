@@ -1,4 +1,4 @@
-//! The output of the log, written without ever blocking.
+//! The output of the log, which never blocks.
 //!
 //! Standard output is shared with the parent shell and with jobs whose output is raw. Setting it non-blocking would change
 //! it for them too. So a pipe or terminal is opened again through `/proc/self/fd`, which gives an open file description of

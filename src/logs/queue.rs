@@ -1,6 +1,6 @@
 //! The queue between the event loop and the log thread. Pushing never blocks.
 //!
-//! Work items (streams that start and end) are few and never dropped. Entries are kept until the log can be written, but
+//! Work items (for example new streams) are few and never dropped. Entries are kept until the log can be written, but
 //! within bounds: the oldest entries of the lowest levels are dropped, and the log reports their number.
 //!
 //! Both are numbered in one sequence, so that the log keeps their order.
@@ -52,15 +52,15 @@ pub(super) enum Work {
     Forget(String),
     /// Reopen the log file.
     Reopen,
-    /// Write everything and end, at the latest at this time.
+    /// Write everything and finish, at the latest at this time.
     Finish(Instant),
 }
 
 #[derive(Debug)]
 pub(super) struct Queue {
     inner: Mutex<Inner>,
-    /// Notifies [`Queue::wait_end`].
-    ended: Condvar,
+    /// Notifies [`Queue::wait_finished`].
+    finished: Condvar,
     /// Notifies [`Queue::wait_for_more`].
     finishing: Condvar,
     pub(super) waker: Waker,
@@ -82,8 +82,8 @@ struct Inner {
     woken: bool,
     /// Whether [`Work::Finish`] was queued.
     finishing: bool,
-    /// Set when the log thread has ended: whether everything was written.
-    end: Option<bool>,
+    /// Set when the log thread has finished: whether everything was written.
+    all_written: Option<bool>,
 }
 
 impl Inner {
@@ -97,10 +97,10 @@ impl Inner {
 
 impl Queue {
     pub(super) fn new(waker: Waker) -> Self {
-        Self { inner: Mutex::default(), ended: Condvar::new(), finishing: Condvar::new(), waker }
+        Self { inner: Mutex::default(), finished: Condvar::new(), finishing: Condvar::new(), waker }
     }
 
-    /// The other thread holds the lock only to move a few pointers. A panic leaves nothing half done here.
+    /// The other thread holds the lock only to move a few pointers. A panic cannot leave it inconsistent.
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -183,24 +183,24 @@ impl Queue {
         Some((entry, dropped))
     }
 
-    /// The log thread has ended.
-    pub(super) fn set_end(&self, all_written: bool) {
-        self.lock().end.get_or_insert(all_written);
-        self.ended.notify_all();
+    /// The log thread has finished.
+    pub(super) fn set_finished(&self, all_written: bool) {
+        self.lock().all_written.get_or_insert(all_written);
+        self.finished.notify_all();
     }
 
-    /// Waits until the log thread has ended. Returns true if everything was written.
-    pub(super) fn wait_end(&self, deadline: Instant) -> bool {
+    /// Waits until the log thread has finished. Returns true if everything was written.
+    pub(super) fn wait_finished(&self, deadline: Instant) -> bool {
         let mut inner = self.lock();
         loop {
-            if let Some(all_written) = inner.end {
+            if let Some(all_written) = inner.all_written {
                 return all_written;
             }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return false;
             }
-            inner = self.ended.wait_timeout(inner, left).unwrap_or_else(PoisonError::into_inner).0;
+            inner = self.finished.wait_timeout(inner, left).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 }

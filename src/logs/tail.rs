@@ -6,12 +6,12 @@ use bytes::Bytes;
 
 /// A client that follows the lines of a job. The log never waits for it.
 pub(crate) trait Reader: std::fmt::Debug + Send {
-    /// Offers lines. Returns false if the client is too slow or gone; it is dropped then, after the message `too_slow` if
+    /// Offers lines. Returns false if the client is too slow or has gone; it is dropped then, after the message `too_slow` if
     /// possible.
     fn offer(&mut self, lines: Bytes, too_slow: &'static str) -> bool;
 
     /// Returns true if the client has gone.
-    fn is_over(&self) -> bool;
+    fn is_closed(&self) -> bool;
 }
 
 /// How many bytes are kept for each job.
@@ -24,8 +24,8 @@ pub(super) struct Tail {
     bytes: Vec<u8>,
     /// Whether something was cut off at the front.
     cut: bool,
-    /// The process of each section of lines, and where it begins. A run may have several sections: if the log is slow, its last
-    /// lines come after the first ones of the next run.
+    /// The process of each section of lines, and where it starts. A run may have several sections: if the log is slow, its last
+    /// lines are kept after the first ones of the next run.
     runs: VecDeque<(u32, usize)>,
     readers: Vec<Box<dyn Reader>>,
 }
@@ -48,7 +48,7 @@ impl Tail {
         let text: String = last.iter().flat_map(|line| [line.as_str(), "\n"]).collect();
         if text.is_empty() || reader.offer(text.into(), TOO_SLOW) {
             // A silent job does not notice readers that have gone, so they are removed here too.
-            self.readers.retain(|reader| !reader.is_over());
+            self.readers.retain(|reader| !reader.is_closed());
             self.readers.push(reader);
         }
     }
@@ -138,7 +138,7 @@ mod tests {
         }
         let lines = tail.lines();
         assert_eq!(lines.last().unwrap(), "line 99999");
-        assert!(lines.iter().all(|line| line.starts_with("line ")), "no line without its beginning");
+        assert!(lines.iter().all(|line| line.starts_with("line ")), "no line is cut off at its start");
         assert!(lines.len() > 500 && tail.bytes.capacity() <= 4 * KEPT && tail.runs.len() < 10);
         assert_eq!(tail.of_run(99, 2, 100), ["line 99998", "line 99999"]);
     }

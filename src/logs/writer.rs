@@ -1,7 +1,7 @@
 //! Formats entries and writes them as far as the output accepts them.
 //!
 //! The writer is *blocked* while the output is full, or while a long line is in progress, whose pieces must stay together.
-//! Callers check that first; only the current batch is kept here, so a reader that stops reading costs one batch of memory.
+//! Callers check that first; only the current batch is kept here, so a reader that stops reading needs one batch of memory.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -33,7 +33,7 @@ pub(super) struct Writer {
     /// A long line in progress.
     long: Option<LongLine>,
     stall: Option<Stall>,
-    /// Since when the output fails, if that was reported.
+    /// Since when the output fails; `None` if it does not.
     failing: Option<Instant>,
     /// Whether the reader has closed the output: nothing is written any more.
     gone: bool,
@@ -212,7 +212,7 @@ impl Writer {
         }
     }
 
-    /// Continues to write, unless the retry time has not come.
+    /// Continues to write, if the retry time has passed.
     pub(super) fn retry(&mut self) {
         if matches!(self.stall, Some(Stall::Failing(retry_at)) if Instant::now() < retry_at) {
             return;
@@ -237,12 +237,12 @@ impl Writer {
         self.continue_from(before);
     }
 
-    /// Continues with a newly opened output. A different file gets a half-written entry from its beginning; the same file
-    /// gets the rest.
+    /// Continues with a newly opened output. A half-written entry is written again completely if the file is a different one,
+    /// and continued if it is the same.
     fn continue_from(&mut self, before: Option<(u64, u64)>) {
         if before.is_none() || before != self.output.file_id() {
-            let begun = self.pending.get(..self.written).unwrap_or_default();
-            self.written = memchr::memrchr(b'\n', begun).map_or(0, |end| end + 1);
+            let written = self.pending.get(..self.written).unwrap_or_default();
+            self.written = memchr::memrchr(b'\n', written).map_or(0, |end| end + 1);
             self.gone = false;
         }
         self.stall = None;
@@ -257,8 +257,8 @@ impl LongLine {
         let mut end = rest.len();
         if end > LONG_LINE {
             // Back to the start of a UTF-8 character, at most three bytes away.
-            let begins = |at: &usize| rest.get(*at).is_some_and(|byte| byte & 0xc0 != 0x80);
-            end = (LONG_LINE - 3..=LONG_LINE).rev().find(begins).unwrap_or(LONG_LINE);
+            let is_start = |at: &usize| rest.get(*at).is_some_and(|byte| byte & 0xc0 != 0x80);
+            end = (LONG_LINE - 3..=LONG_LINE).rev().find(is_start).unwrap_or(LONG_LINE);
         }
         self.form.piece(rest.get(..end).unwrap_or_default(), out);
         self.at += end;

@@ -1,7 +1,7 @@
 //! Response bodies: complete, or a stream that never makes its producer wait.
 //!
 //! A stream is a bounded queue. The producer offers chunks and never blocks. When the queue is full, the reader is too slow: the
-//! stream ends with a last message that says so. Bytes are counted as well as chunks, so that a thousand long lines need
+//! stream ends with a last message about it. Bytes are counted as well as chunks, so that a thousand long lines need
 //! no more memory than a thousand short ones.
 
 use std::convert::Infallible;
@@ -19,9 +19,9 @@ use super::limits::{STREAM_BYTES, STREAM_CHUNKS};
 /// The body of a response.
 #[derive(Debug)]
 pub(crate) enum Body {
-    /// All of it. Empty once it was sent.
+    /// The whole body. Empty once it was sent.
     Full(Bytes),
-    /// Chunks as they come.
+    /// Chunks as they are produced.
     Stream(StreamReceiver),
 }
 
@@ -168,8 +168,8 @@ impl crate::logs::Reader for StreamSender {
         Self::offer(self, lines, too_slow) == Offer::Queued
     }
 
-    fn is_over(&self) -> bool {
-        self.is_closed()
+    fn is_closed(&self) -> bool {
+        Self::is_closed(self)
     }
 }
 

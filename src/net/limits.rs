@@ -1,20 +1,20 @@
-//! Every bound on what an HTTP peer can cost, in one place.
+//! All limits for HTTP peers.
 //!
 //! | peer behaviour | bound | what the peer sees |
 //! | --- | --- | --- |
 //! | connects and sends nothing, or idles between requests | [`Limits::head_timeout`] | the connection is closed |
 //! | sends an endless request head | [`HEAD_BYTES`], [`HEAD_FIELDS`] | 431 or 414 |
 //! | sends something that is not HTTP/1.x | hyper's parser | 400 |
-//! | pipelines requests | [`HEAD_BYTES`] are buffered, the rest waits in the kernel | answers in order |
-//! | sends a large body | [`Limits::body_bytes`], [`LARGE_BODIES_BYTES`] for all of them together | 413, or 503 if there is no room |
+//! | pipelines requests | [`HEAD_BYTES`] are buffered, the rest waits in the kernel | responses in order |
+//! | sends a large body | [`Limits::body_bytes`], [`LARGE_BODIES_BYTES`] for all of them together | 413, or 503 if no memory is left |
 //! | sends a body slowly | [`Limits::stall_timeout`], [`Limits::request_timeout`] | 408 |
-//! | asks for something that takes long | [`Limits::request_timeout`] | 503 |
-//! | does not read the answer | [`Limits::stall_timeout`], [`Limits::request_timeout`] unless it is a stream | the connection is closed |
-//! | reads a stream too slowly | [`STREAM_CHUNKS`], [`STREAM_BYTES`] | the stream ends with a message that says so |
+//! | sends a request that takes long | [`Limits::request_timeout`] | 503 |
+//! | does not read the response | [`Limits::stall_timeout`], [`Limits::request_timeout`] unless it is a stream | the connection is closed |
+//! | reads a stream too slowly | [`STREAM_CHUNKS`], [`STREAM_BYTES`] | the stream ends with a message about it |
 //! | opens many connections | [`Limits::connections`] | further ones wait in the listen queue |
-//! | opens many streams | [`Limits::streams`] | 503; plain requests still have room |
+//! | opens many streams | [`Limits::streams`] | 503; other requests are still served |
 //!
-//! At shutdown the listener closes, requests that have arrived are answered to the end, and idle connections are closed.
+//! At shutdown the listener closes, requests that have arrived get their complete response, and idle connections are closed.
 
 use std::time::Duration;
 
@@ -43,9 +43,9 @@ pub(super) const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 pub(crate) struct Limits {
     /// Time for a request head, and how long a connection may idle.
     pub(crate) head_timeout: Duration,
-    /// Time for a whole request, from its head to the end of an answer that is not a stream.
+    /// Time for a whole request, from its head to the end of a response that is not a stream.
     pub(crate) request_timeout: Duration,
-    /// How long a peer may send nothing of a body, or read nothing of an answer.
+    /// How long a peer may send nothing of a body, or read nothing of a response.
     pub(crate) stall_timeout: Duration,
     /// Longest request body.
     pub(crate) body_bytes: usize,
@@ -53,13 +53,13 @@ pub(crate) struct Limits {
     pub(crate) connections: usize,
     /// How many of them may be streams.
     pub(crate) streams: usize,
-    /// Whether an HTTP/1.1 connection stays open unless the client sends `Connection: close`. If false, the client has to ask
+    /// Whether an HTTP/1.1 connection stays open unless the client sends `Connection: close`. If false, the client has to request it
     /// with `Connection: keep-alive`.
     pub(crate) keep_alive: bool,
 }
 
 impl Limits {
-    /// For the control socket. 3.8 closes every connection after its answer, and scripts read to the end.
+    /// For the control socket. 3.8 closes every connection after its response, and scripts read to the end.
     pub(crate) const CONTROL: Self = Self {
         head_timeout: Duration::from_secs(10),
         request_timeout: Duration::from_secs(30),

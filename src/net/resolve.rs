@@ -4,9 +4,9 @@
 //! none. Every container engine provides the two files.
 //!
 //! `hosts` parses `/etc/hosts`, `settings` parses `/etc/resolv.conf`, `message` encodes questions and parses answers, and
-//! `ask` decides which server is asked, how often and for how long.
+//! `ask` sends the questions, with retries and timeouts.
 //!
-//! A look-up blocks, so callers run it on a thread of its own. IPv4 addresses come before IPv6 addresses, because most containers
+//! A look-up blocks, so callers run it on a thread of its own. IPv4 addresses are sorted before IPv6 addresses, because most containers
 //! have only IPv4; within a family the order is the server's.
 
 mod ask;
@@ -80,7 +80,7 @@ fn look_up_in(
     Ok(addresses)
 }
 
-/// A file's content. An unreadable file counts as empty; the error of the look-up then says what is missing.
+/// A file's content. An unreadable file counts as empty; the look-up then fails with an error.
 fn read_file(path: &str) -> Vec<u8> {
     let mut text = Vec::new();
     if let Ok(file) = std::fs::File::open(path) {

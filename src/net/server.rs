@@ -1,4 +1,4 @@
-//! An HTTP/1.1 server on hyper, bounded in time and memory whatever its peers do. [`limits`](super::limits) has every bound.
+//! An HTTP/1.1 server on hyper, bounded in time and memory for any peer. [`limits`](super::limits) has every bound.
 //!
 //! A request's body is read completely before the handler sees the request: no handler works on half a request.
 
@@ -42,9 +42,9 @@ pub(crate) struct Request {
 
 pub(crate) type Response = hyper::Response<Body>;
 
-/// Answers requests.
+/// Handles requests.
 pub(crate) trait Handler: Send + Sync + 'static {
-    /// The answer to one request. The future is dropped when the request times out or its client leaves.
+    /// The response to one request. The future is dropped when the request times out or its client disconnects.
     fn handle(&self, request: Request) -> impl Future<Output = Response> + Send;
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn with_status(status: StatusCode, content_type: &'static str, body: 
     response
 }
 
-/// A response that says what is wrong: the status in words, as ContainerPilot 3.8 does, and then the reason.
+/// An error response: the status in words, as in ContainerPilot 3.8, and then the reason.
 pub(crate) fn error(status: StatusCode, reason: &str) -> Response {
     let text = format!("{}\n{reason}\n", status.canonical_reason().unwrap_or_default());
     with_status(status, "text/plain; charset=utf-8", text)
@@ -100,7 +100,7 @@ impl Listener {
             }
             Self::Tcp(listener) => {
                 let (stream, _) = listener.accept().await?;
-                // Answers are written at once, so there is nothing to coalesce. Without this option they are only slower.
+                // Responses are written at once, so there is nothing to coalesce. Without this option they are only slower.
                 let _ = stream.set_nodelay(true);
                 Ok((Box::new(stream), None))
             }
@@ -108,7 +108,7 @@ impl Listener {
     }
 }
 
-/// What all connections of a server share.
+/// Shared by all connections of a server.
 struct Shared<H> {
     limits: Limits,
     handler: H,
@@ -130,7 +130,7 @@ impl<H> Shared<H> {
 }
 
 /// Serves until the sender of `shutdown` sends something or is dropped. Then it accepts the connections that wait in the listen
-/// queue, closes the listener, answers every request that has arrived, and returns when the last connection is closed. Open
+/// queue, closes the listener, handles every request that has arrived, and returns when the last connection is closed. Open
 /// streams must be ended by their senders.
 pub(crate) async fn serve<H: Handler>(
     listener: Listener,
@@ -146,14 +146,14 @@ pub(crate) async fn serve<H: Handler>(
         shutdown,
     });
     let slots = Arc::new(Semaphore::new(limits.connections));
-    let mut left_in_queue = limits.connections;
+    let mut queue_budget = limits.connections;
     loop {
         let accepted = if shared.is_shutting_down() {
             // The listener closes soon, because another server may need its address.
-            if left_in_queue == 0 || !sys::can_read_now(listener.as_raw_fd()) {
+            if queue_budget == 0 || !sys::can_read_now(listener.as_raw_fd()) {
                 break;
             }
-            left_in_queue -= 1;
+            queue_budget -= 1;
             let Ok(slot) = Arc::clone(&slots).try_acquire_owned() else { break };
             let Ok(Ok(connection)) = timeout(LAST_READ, listener.accept()).await else { break };
             Ok((slot, connection))
@@ -186,7 +186,7 @@ pub(crate) async fn serve<H: Handler>(
     let _ = slots.acquire_many(all).await;
 }
 
-/// Serves one connection until it closes. Errors are not logged: the peer sees them, and time-outs are normal.
+/// Serves one connection until it closes. Errors are not logged: the peer sees them, and timeouts are normal.
 async fn serve_connection<H: Handler>(
     shared: &Arc<Shared<H>>,
     socket: Box<dyn Socket>,
@@ -196,7 +196,7 @@ async fn serve_connection<H: Handler>(
     let activity = Arc::new(Activity::default());
     let io = TokioIo::new(TimedSocket::new(socket, shared.limits.stall_timeout, Arc::clone(&activity)));
     let service =
-        service_fn(|request| exchange::answer(Arc::clone(shared), Arc::clone(&activity), request, peer_uid));
+        service_fn(|request| exchange::respond(Arc::clone(shared), Arc::clone(&activity), request, peer_uid));
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(shared.limits.head_timeout);
     builder.max_buf_size(HEAD_BYTES).max_headers(HEAD_FIELDS);
@@ -206,7 +206,7 @@ async fn serve_connection<H: Handler>(
         _ = connection.as_mut() => return,
         () = shared.shutdown_requested() => {}
     }
-    // A request that has reached the kernel is still answered. The runtime may not have seen it yet.
+    // A request that has reached the kernel is still handled. The runtime may not have seen it yet.
     if !activity.is_busy() && sys::can_read_now(fd) {
         let request = drive(connection.as_mut(), || activity.is_busy());
         if timeout(LAST_READ, request).await == Ok(Driven::Closed) {

@@ -1,4 +1,4 @@
-//! The only place that collects exit statuses (P1, P4).
+//! Collects exit statuses; nothing else does (P1, P4).
 //!
 //! An exited child is first found with `WNOWAIT` and only then reaped. In between its pid cannot be reused, so its process
 //! group can be signalled without hitting another process.
@@ -13,11 +13,11 @@ use nix::errno::Errno;
 
 use crate::process::sys::{self, WaitState};
 
-/// How many exited processes are collected before the loop looks at its other sources.
+/// How many exited processes are collected before the loop handles its other sources.
 const MAX_PER_PASS: usize = 4096;
 
-/// Every `waitid` scans the children from the oldest one on. With thousands of running orphans a scan costs more than
-/// its result is worth: after `MANY_ORPHANS`, a scan that takes longer than `SLOW_SCAN` is the last one of a pass.
+/// Every `waitid` scans the children from the oldest one on. With thousands of running orphans a scan is too
+/// expensive: after `MANY_ORPHANS`, a scan that takes longer than `SLOW_SCAN` is the last one of a pass.
 const MANY_ORPHANS: usize = 16;
 const SLOW_SCAN: Duration = Duration::from_micros(20);
 
@@ -28,7 +28,7 @@ pub(crate) enum Owner {
     Check(CheckRunId),
 }
 
-/// A process of ours that has exited.
+/// A process of the supervisor that has exited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Exited {
     pub(crate) owner: Owner,
@@ -75,13 +75,13 @@ impl Reaper {
     fn collect_until(&mut self, exited: &mut Vec<Exited>, slow_scan: Duration) -> Pass {
         let mut pass = Pass::default();
         for _ in 0..MAX_PER_PASS {
-            let begin = Instant::now();
+            let started = Instant::now();
             let (pid, status) = match sys::wait_nowait() {
                 Ok(WaitState::Exited(pid, status)) => (pid, status),
                 Ok(WaitState::Running | WaitState::NoChild) => return pass,
                 Err(_) => return Pass { failed: true, ..pass },
             };
-            let scan_time = begin.elapsed();
+            let scan_time = started.elapsed();
             if let Some(owner) = self.owners.remove(&pid) {
                 if !self.reap(owner, pid, status, exited) {
                     return Pass { failed: true, ..pass };
@@ -121,7 +121,7 @@ impl Reaper {
     fn reap(&mut self, owner: Owner, pid: i32, status: ExitStatus, exited: &mut Vec<Exited>) -> bool {
         self.pids.remove(&owner);
         // The zombie still holds the pid, so the signal reaches only members of its own group. The result of a check is
-        // known; what it leaves behind is killed, or each check could leave another process.
+        // known; its remaining processes are killed, or each check could leave another one running.
         let signal = match owner {
             Owner::Run(_) => Signal::TERM,
             Owner::Check(_) => Signal::KILL,
@@ -154,8 +154,8 @@ impl Reaper {
     /// Kills the orphaned process group of a run that has exited.
     ///
     /// While a group has a member, its number is not given to a new process. So if a process with that pid exists, the
-    /// group is gone. If none exists, but a child of ours (an orphan of that run) is in the group, it is the old group,
-    /// and stays so until that child is reaped, which does not happen in between.
+    /// group is gone. If none exists, but a child of the supervisor (an orphan of that run) is in the group, it is the
+    /// old group until that child is reaped, which does not happen in between.
     pub(crate) fn kill_orphaned_group(&mut self, run: RunId) {
         let Some(group) = self.orphaned_groups.remove(&run) else { return };
         if !sys::process_exists(group) && sys::has_child_in_group(group) {

@@ -1,7 +1,7 @@
 //! Signals to the supervisor.
 //!
-//! They are blocked first of all and read from descriptors. None is lost before the loop runs, no handler interrupts
-//! anything, and a child only has to reset the signal mask. Rust programs ignore SIGPIPE; `spawn` restores its default.
+//! They are blocked at the start and read from descriptors. No signal is lost before the loop runs, no handler interrupts
+//! the program, and a child only has to reset the signal mask. Rust programs ignore SIGPIPE; `spawn` restores its default.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -85,7 +85,7 @@ impl Signals {
         }
     }
 
-    /// Clears the pending SIGCHLD. It is pending once however many children have exited.
+    /// Clears the pending SIGCHLD. One is pending even if several children have exited.
     pub(crate) fn clear_sigchld(&self) {
         let _ = sys::read_signal(self.sigchld_fd());
     }

@@ -1,4 +1,4 @@
-//! Starting a process for a job or a check (P2, P3, P7, P8, P9).
+//! Starts a process for a job or a check (P2, P3, P7, P8, P9).
 //!
 //! Everything that can be prepared is prepared here, before the child exists; the child itself only makes system calls
 //! ([`sys::start`]). `std::process` is not used: with a process group, limits or a user it falls back to `fork`, which
@@ -110,8 +110,8 @@ impl Spawner {
         }
         let started = self.start(request);
         if output.is_some() {
-            // The supervisor's copies of the write ends must be closed, or the readers would never see the end. If one
-            // stays open, the next start replaces it, and the log does not wait for it: it reads what is there when the
+            // The supervisor's copies of the write ends must be closed, or the readers would never see end of file. If one
+            // stays open, the next start replaces it, and the log does not wait for it: it reads what is available when the
             // process has exited.
             for slot in [&self.slots.out, &self.slots.err] {
                 let _ = sys::replace(slot, self.null.as_fd());

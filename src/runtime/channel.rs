@@ -23,13 +23,13 @@ pub(crate) enum LoopMessage {
     Resolved(CheckRunId, Result<Vec<SocketAddr>, String>),
     /// The instances that a watch has found, with the watch's index when it started.
     WatchResult(Arc<Watch>, WatchIx, Vec<Instance>),
-    /// A service is out of the catalog: its id, and its job's index when that was requested.
+    /// A service was deregistered: its id, and its job's index when that was requested.
     Deregistered(String, JobIx),
     /// The result of loading a configuration for a reload.
     Loaded(Box<Loaded>),
     /// A log entry.
     Log(Level, String),
-    /// A query, with the channel for its answer.
+    /// A query, with the channel for its reply.
     Query(Query),
 }
 

@@ -1,4 +1,4 @@
-//! Carrying out the effects that the core has decided.
+//! Carries out the effects that the core has decided.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::ControlFlow;
@@ -9,6 +9,7 @@ use containerpilot_core::ids::{CheckIx, CheckRunId, JobIx, RunId};
 use containerpilot_core::input::{ExitStatus, Input, StartError, StartErrorKind};
 use containerpilot_core::plan::diff::Moves;
 use containerpilot_core::plan::{Check, Command, Job, Level, Plan, Probe, Role, Signal};
+use containerpilot_core::report::words;
 
 use crate::discovery::Discovery;
 use crate::logs::check_output::CheckOutputs;
@@ -66,9 +67,9 @@ impl EffectExecutor {
             }
             Effect::Advertise { job, desired } => results.extend(self.catalog.advertise(plan, job, desired)),
             Effect::Heartbeat { job } => self.catalog.heartbeat(plan, job),
-            Effect::Reply { id, reply: answer } => match self.reloads.reply(id, answer) {
+            Effect::Reply { id, reply } => match self.reloads.reply(id, reply) {
                 Ok((level, message)) => self.logs.entry(level, None, &message),
-                Err(answer) => self.queries.reply(id, answer),
+                Err(reply) => self.queries.reply(id, reply),
             },
             // The loop handles it.
             Effect::PlanReplaced { plan: _, moves: _ } => {}
@@ -111,7 +112,7 @@ impl EffectExecutor {
         self.check_outputs.exited(pid.unsigned_abs(), &self.logs);
         match owner {
             Owner::Run(run) => {
-                if let Some(InvalidOutput { job, message }) = self.sensors.ended(run, status.is_success()) {
+                if let Some(InvalidOutput { job, message }) = self.sensors.exited(run, status.is_success()) {
                     self.logs.entry(Level::Warn, Some(&job), &message);
                 }
                 Input::Exited { run, status, orphans }
@@ -243,9 +244,5 @@ impl EffectExecutor {
 }
 
 fn check_result(status: ExitStatus) -> Result<(), String> {
-    match status {
-        ExitStatus::Code(0) => Ok(()),
-        ExitStatus::Code(code) => Err(format!("exited with code {code}")),
-        ExitStatus::Signal(signal) => Err(format!("killed by {signal}")),
-    }
+    if status.is_success() { Ok(()) } else { Err(words::exit(status)) }
 }

@@ -1,4 +1,4 @@
-//! Waiting for the sources, and turning what they report into inputs.
+//! Waits for the sources and turns what they report into inputs.
 
 use std::ops::ControlFlow;
 use std::os::fd::AsRawFd;
@@ -24,7 +24,7 @@ const SLOW_SCAN: Duration = Duration::from_micros(100);
 /// The bounds of that delay. It is four times the time of the last scan, so that scans take a fifth of the time at most.
 const REAP_DELAY: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(20)];
 
-/// How long after the start, and after a reload, unused memory is returned to the kernel.
+/// How long after the first jobs have started unused memory is returned to the kernel.
 const RELEASE_DELAY: Duration = Duration::from_millis(100);
 
 impl<D: Decider> Runtime<D> {
@@ -38,7 +38,7 @@ impl<D: Decider> Runtime<D> {
             if self.oom.is_none() && !more && self.results.is_empty() {
                 // The first jobs are started; reading files no longer delays them.
                 self.oom = Some(OomCounter::open());
-                self.schedule_release();
+                self.release_at = Some(Instant::now() + RELEASE_DELAY);
             }
             fds = self.wait(more, fds);
             // The log thread is woken once per iteration, after everything else is done.
@@ -50,17 +50,12 @@ impl<D: Decider> Runtime<D> {
         }
     }
 
-    /// Returns unused memory to the kernel once what happens now is over.
-    pub(super) fn schedule_release(&mut self) {
-        self.release_at = Some(Instant::now() + RELEASE_DELAY);
-    }
-
     /// Waits for a source. The first four descriptors are signals, messages, SIGCHLD and the control socket.
     fn wait(&mut self, more: bool, mut fds: Vec<PollFd>) -> Vec<PollFd> {
         fds.clear();
         // `ppoll` ignores negative descriptors.
         let sigchld = if self.reap_at.is_none() { self.signals.sigchld_fd().as_raw_fd() } else { -1 };
-        let control = self.control.as_ref().map_or(-1, Control::awaited);
+        let control = self.control.as_ref().map_or(-1, Control::poll_fd);
         for fd in [self.signals.fd().as_raw_fd(), self.receiver.as_fd().as_raw_fd(), sigchld, control] {
             fds.push(sys::poll_fd(fd, sys::POLLIN));
         }
@@ -83,7 +78,7 @@ impl<D: Decider> Runtime<D> {
     fn timeout(&self) -> Option<Duration> {
         let core = self.core.next_deadline().map(|deadline| {
             let due = self.origin.checked_add(Duration::from_nanos(deadline.as_nanos()));
-            // A deadline beyond the clock's range: wait a day and look again.
+            // A deadline beyond the clock's range: wait a day and check again.
             let due = due.unwrap_or_else(|| Instant::now() + Duration::from_secs(86_400));
             self.paused_until.map_or(due, |paused| paused.max(due))
         });
@@ -118,11 +113,11 @@ impl<D: Decider> Runtime<D> {
         if !paused && self.core.next_deadline().is_some_and(|deadline| deadline <= self.now()) {
             self.handle(Input::Tick)?;
         }
-        // Once: the results of these wait for the next iteration.
+        // Only once: what these results cause is handled in the next iteration.
         self.handle_results()
     }
 
-    /// Passes the results that are there now to the core.
+    /// Passes the results that are known now to the core.
     fn handle_results(&mut self) -> ControlFlow<u8> {
         for _ in 0..self.results.len() {
             let Some(input) = self.results.pop_front() else { break };
@@ -149,7 +144,7 @@ impl<D: Decider> Runtime<D> {
     fn handle_messages(&mut self) -> ControlFlow<u8> {
         let messages: Vec<LoopMessage> = self.receiver.take().collect();
         if messages.iter().any(|message| matches!(message, LoopMessage::Query(_))) {
-            // Answers describe the core's last step, which may be long ago: one step brings it up to date.
+            // Replies describe the core's last step, which may be long ago: one step brings it up to date.
             self.handle(Input::Tick)?;
         }
         for message in messages {
@@ -166,9 +161,9 @@ impl<D: Decider> Runtime<D> {
                 None
             }
             LoopMessage::WatchResult(watch, ix, instances) => {
-                Discovery::seen(&self.plan, &watch, ix, instances)
+                Discovery::watch_result(&self.plan, &watch, ix, instances)
             }
-            LoopMessage::Deregistered(id, job) => Discovery::withdrawn(&self.plan, &id, job),
+            LoopMessage::Deregistered(id, job) => Discovery::deregistered(&self.plan, &id, job),
             LoopMessage::Loaded(loaded) => return self.loaded(*loaded),
             LoopMessage::Log(level, message) => {
                 self.log(level, &message);
@@ -194,9 +189,9 @@ impl<D: Decider> Runtime<D> {
         // Cleared before the scan, so that an exit during the scan is signalled again.
         self.signals.clear_sigchld();
         let mut exited = Vec::new();
-        let begin = Instant::now();
+        let started = Instant::now();
         let pass = self.executor.reaper.collect(&mut exited);
-        let scan_time = begin.elapsed();
+        let scan_time = started.elapsed();
         let delayed = pass.orphans >= MANY_ORPHANS || pass.orphans > 0 && scan_time > SLOW_SCAN;
         let [shortest, longest] = REAP_DELAY;
         self.reap_at = delayed.then(|| Instant::now() + (scan_time * 4).clamp(shortest, longest));
@@ -219,15 +214,15 @@ impl<D: Decider> Runtime<D> {
         ControlFlow::Continue(())
     }
 
-    /// Starts to serve the control socket: it has its first connection.
+    /// Starts serving the control socket, at its first connection.
     fn serve_control(&mut self) {
         let Some(mut control) = self.control.take() else { return };
-        let means = ControlHandles {
+        let handles = ControlHandles {
             queries: QueryHandle::new(self.receiver.sender()),
             metrics: self.metrics.clone(),
             tails: self.executor.logs.tails(),
         };
-        if let Err(error) = control.serve(self.net(), means) {
+        if let Err(error) = control.serve(self.net(), handles) {
             self.log(Level::Error, &format!("cannot serve the control socket: {error}"));
         }
         self.control = Some(control);

@@ -6,9 +6,9 @@
 //! | --- | --- | --- |
 //! | `step`: the core decides | `runtime::step` | an event is passed again; a command is refused |
 //! | `effect`: a decision is carried out | `runtime::step` | a process or check has failed to start; others are skipped |
-//! | `request`: the control socket or telemetry answers | `net` | the request gets a 500 |
+//! | `request`: the control socket or telemetry handles a request | `net` | the request gets a 500 |
 //! | `service`, `watch`: a request to Consul | `discovery` | the task restarts and sends everything again |
-//! | `log`: the log thread | `logs` | the thread goes on; lines in progress may be lost, which is logged |
+//! | `log`: the log thread | `logs` | the thread continues; lines in progress may be lost, which is logged |
 //! | `load`: a reload reads the configuration | `runtime::reload` | the request fails; nothing has changed |
 //!
 //! `CONTAINERPILOT_FAILPOINT=NAME:N` panics when that failpoint is reached for the N-th time.

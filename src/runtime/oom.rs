@@ -40,8 +40,8 @@ impl OomCounter {
     }
 }
 
-/// The files that may hold the count, from the content of `/proc/self/cgroup`. In a container the own group may be the root of
-/// the mounted hierarchy, whatever its name outside.
+/// The files that may contain the count, from the content of `/proc/self/cgroup`. In a container the own group may be the
+/// root of the mounted hierarchy, although it has a name outside.
 fn candidates(groups: &str) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for line in groups.lines() {

@@ -1,4 +1,4 @@
-//! What becomes of a panic: it is logged with its place, and the supervisor goes on.
+//! Handles panics: a panic is logged with its location, and the supervisor continues.
 
 use std::any::Any;
 use std::panic::PanicHookInfo;
@@ -14,7 +14,7 @@ use crate::runtime::channel::{LoopMessage, LoopSender};
 /// How long the core's deadlines are ignored after a panic, so that it cannot fail in a busy loop.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The last panic of the loop with its place, until it is logged.
+/// The last panic of the loop with its location, until it is logged.
 static LAST_PANIC: Mutex<Option<String>> = Mutex::new(None);
 
 impl<D: Decider> Runtime<D> {

@@ -262,13 +262,15 @@ fn request(http: &HttpTarget) -> Result<Vec<u8>, String> {
     .into_bytes())
 }
 
-/// The status of a response, once its first line has arrived.
+/// The status of a response, once its first line has arrived. `None` if it is incomplete or not HTTP/1.x.
 fn status(head: &[u8]) -> Option<u16> {
-    let (line, _) = head.split_at_checked(head.iter().position(|byte| *byte == b'\n')?)?;
-    let line = std::str::from_utf8(line).ok()?;
-    let mut words = line.strip_prefix("HTTP/1.")?.split_ascii_whitespace();
-    words.next()?;
-    words.next().filter(|status| status.len() == 3)?.parse().ok()
+    let line_end = head.iter().position(|byte| *byte == b'\n')?;
+    let mut config = httparse::ParserConfig::default();
+    config.allow_multiple_spaces_in_response_status_delimiters(true);
+    let mut response = httparse::Response::new(&mut []);
+    // Without the headers the response is always partial, but its status is set.
+    config.parse_response(&mut response, head.get(..=line_end)?).ok()?;
+    response.code
 }
 
 /// Resolves a host name on its own thread.

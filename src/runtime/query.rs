@@ -1,6 +1,6 @@
 //! Queries and control requests from other threads, and the event stream.
 //!
-//! A [`QueryHandle`] sends a query to the loop; the answer comes back through its own channel. The loop only copies what it
+//! A [`QueryHandle`] sends a query to the loop; the reply is sent through its own channel. The loop only copies what it
 //! knows; the client renders names, times and formats. Events are broadcast through a bounded ring that the loop never
 //! waits for: a slow client sees a gap.
 
@@ -29,14 +29,14 @@ const EVENT_RING: usize = 4096;
 /// How far the system clock may differ from the supervisor's before it is adopted.
 const MAX_DRIFT: Duration = Duration::from_secs(1);
 
-/// A query, with the channel for its answer.
+/// A query, with the channel for its reply.
 #[derive(Debug)]
 pub(crate) enum Query {
     /// The state of everything.
     Overview(oneshot::Sender<Arc<Snapshot>>),
     /// Why a job is in its current state.
     Explain(String, oneshot::Sender<Result<Explained, JobLookupError>>),
-    /// The name of a job, for data that is kept by name: several jobs of one name are no error.
+    /// The name of a job, for data that is kept by name: several jobs with one name are not an error.
     Name(String, oneshot::Sender<Result<String, JobLookupError>>),
     /// The events in the journal, and new ones.
     Events(oneshot::Sender<EventStream>),
@@ -66,7 +66,7 @@ pub(crate) enum JobLookupError {
     NotFound(Option<String>),
     /// This many jobs have the name.
     Ambiguous(usize),
-    /// The supervisor is shutting down and answers no more queries.
+    /// The supervisor is shutting down and handles no more queries.
     ShuttingDown,
 }
 
@@ -89,7 +89,7 @@ pub(crate) struct JobProperties {
     /// The advertised address.
     pub(crate) service: Option<(IpAddr, u16)>,
     pub(crate) has_health: bool,
-    /// Whether it runs at every event: such a job is in order while it does not run.
+    /// Whether it runs at every event: such a job is not expected to run all the time.
     pub(crate) runs_repeatedly: bool,
 }
 
@@ -188,34 +188,34 @@ impl QueryHandle {
 
     /// The state of everything; `None` if the supervisor is shutting down.
     pub(crate) async fn overview(&self) -> Option<Arc<Snapshot>> {
-        self.ask(Query::Overview).await
+        self.query(Query::Overview).await
     }
 
     /// Why a job is in its current state.
     pub(crate) async fn explain(&self, job: String) -> Result<Explained, JobLookupError> {
-        self.ask(|answer| Query::Explain(job, answer)).await.unwrap_or(Err(JobLookupError::ShuttingDown))
+        self.query(|reply| Query::Explain(job, reply)).await.unwrap_or(Err(JobLookupError::ShuttingDown))
     }
 
     /// See [`Query::Name`].
     pub(crate) async fn name(&self, job: String) -> Result<String, JobLookupError> {
-        self.ask(|answer| Query::Name(job, answer)).await.unwrap_or(Err(JobLookupError::ShuttingDown))
+        self.query(|reply| Query::Name(job, reply)).await.unwrap_or(Err(JobLookupError::ShuttingDown))
     }
 
     /// The event stream; `None` if the supervisor is shutting down.
     pub(crate) async fn events(&self) -> Option<EventStream> {
-        self.ask(Query::Events).await
+        self.query(Query::Events).await
     }
 
     /// Requests a change.
     pub(crate) async fn request(&self, request: ControlRequest) -> Result<Reply, JobLookupError> {
-        self.ask(|answer| Query::ControlRequest(request, answer))
+        self.query(|reply| Query::ControlRequest(request, reply))
             .await
             .unwrap_or(Err(JobLookupError::ShuttingDown))
     }
 
     /// Reloads the configuration, or reports what that would do; `None` if the supervisor is shutting down.
     pub(crate) async fn reload(&self, dry_run: bool) -> Option<ReloadOutcome> {
-        self.ask(|reply| Query::Reload(ReloadRequest { dry_run, reply: Some(reply) })).await
+        self.query(|reply| Query::Reload(ReloadRequest { dry_run, reply: Some(reply) })).await
     }
 
     /// Writes a log entry.
@@ -223,14 +223,14 @@ impl QueryHandle {
         self.0.send(LoopMessage::Log(level, message));
     }
 
-    async fn ask<T>(&self, query: impl FnOnce(oneshot::Sender<T>) -> Query) -> Option<T> {
-        let (sender, answer) = oneshot::channel();
+    async fn query<T>(&self, query: impl FnOnce(oneshot::Sender<T>) -> Query) -> Option<T> {
+        let (sender, reply) = oneshot::channel();
         self.0.send(LoopMessage::Query(query(sender)));
-        answer.await.ok()
+        reply.await.ok()
     }
 }
 
-/// The loop's end: answers queries.
+/// The loop's end: replies to queries.
 #[derive(Debug)]
 pub(crate) struct QueryHandler {
     clock: WallClock,
@@ -256,36 +256,36 @@ impl QueryHandler {
         }
     }
 
-    /// Answers a query, or returns the input for the core that answers it.
+    /// Replies to a query, or returns the input for the core that replies to it.
     ///
-    /// The core must have made a step just now: its answers describe its last step.
+    /// The core must have made a step just now: its replies describe its last step.
     pub(crate) fn handle(&mut self, core: &Core, now: Time, query: Query) -> Option<Input> {
         self.clock.follow(now, SystemTime::now());
-        // A client that has gone does not get its answer.
+        // Sending fails if the client has gone.
         match query {
-            Query::Overview(answer) => drop(answer.send(self.overview(core))),
-            Query::Explain(name, answer) => {
+            Query::Overview(reply) => drop(reply.send(self.overview(core))),
+            Query::Explain(name, reply) => {
                 let explained = find_job(core.plan(), &name).map(|job| self.explain(core, now, job));
-                drop(answer.send(explained));
+                drop(reply.send(explained));
             }
-            Query::Name(name, answer) => {
+            Query::Name(name, reply) => {
                 let found = match find_job(core.plan(), &name) {
                     Ok(job) => Ok(core.plan().jobs.get(job.index()).map_or(name, |job| job.name.clone())),
                     Err(JobLookupError::Ambiguous(_)) => Ok(name),
                     Err(error) => Err(error),
                 };
-                drop(answer.send(found));
+                drop(reply.send(found));
             }
-            Query::Events(answer) => drop(answer.send(self.subscribe(core))),
+            Query::Events(reply) => drop(reply.send(self.subscribe(core))),
             // The loop handles reloads itself.
             Query::Reload(_) => {}
-            Query::ControlRequest(request, answer) => match command(core.plan(), request) {
+            Query::ControlRequest(request, reply) => match command(core.plan(), request) {
                 Ok(command) => {
                     let id = self.next_id();
-                    self.waiting.insert(id, answer);
+                    self.waiting.insert(id, reply);
                     return Some(Input::Request { id, request: command });
                 }
-                Err(error) => drop(answer.send(Err(error))),
+                Err(error) => drop(reply.send(Err(error))),
             },
         }
         None
@@ -298,10 +298,10 @@ impl QueryHandler {
         id
     }
 
-    /// Passes an answer of the core to the client.
-    pub(crate) fn reply(&mut self, id: RequestId, answer: Reply) {
+    /// Passes a reply of the core to the client.
+    pub(crate) fn reply(&mut self, id: RequestId, reply: Reply) {
         if let Some(waiting) = self.waiting.remove(&id) {
-            drop(waiting.send(Ok(answer)));
+            drop(waiting.send(Ok(reply)));
         }
     }
 

@@ -1,4 +1,4 @@
-//! Reload requests: loading the configuration, and answering the clients (R1, R2, R4).
+//! Reload requests: loading the configuration, and replying to the clients (R1, R2, R4).
 //!
 //! The configuration is loaded on its own thread, because a disk may be slow and a configuration long; the loop only passes
 //! the new plan to the core. Requests that arrive during a load share one more load, which starts afterwards: it sees all
@@ -36,9 +36,9 @@ impl ReloadRequest {
         self.reply.as_ref().is_some_and(oneshot::Sender::is_closed)
     }
 
-    fn answer(self, outcome: ReloadOutcome) {
+    fn reply(self, outcome: ReloadOutcome) {
         if let Some(reply) = self.reply {
-            // It fails if the client has gone.
+            // Sending fails if the client has gone.
             let _ = reply.send(outcome);
         }
     }
@@ -139,7 +139,7 @@ impl Reloads {
         overrides: &BTreeMap<String, Option<String>>,
     ) -> Option<String> {
         self.next.retain(|request| !request.is_abandoned());
-        // Requests by SIGHUP get no answer, so one of them is enough.
+        // Requests by SIGHUP get no reply, so one of them is enough.
         let by_signal = |request: &ReloadRequest| request.reply.is_none();
         if !(by_signal(&request) && self.next.iter().any(by_signal)) {
             self.next.push(request);
@@ -155,13 +155,13 @@ impl Reloads {
         let requests = std::mem::take(&mut self.next);
         let Some(source) = self.source.clone() else {
             let why = "there is no configuration to reload: a single program is running";
-            requests.into_iter().for_each(|request| request.answer(ReloadOutcome::Refused(why.to_owned())));
+            requests.into_iter().for_each(|request| request.reply(ReloadOutcome::Refused(why.to_owned())));
             return None;
         };
         let environment = with_overrides((self.environment)(), overrides);
         let sender = self.sender.clone();
         let work = move || {
-            // After a panic the clients still get an answer.
+            // After a panic the clients still get a reply.
             let loaded = catch_unwind(AssertUnwindSafe(|| {
                 failpoint("load");
                 load(&source, environment)
@@ -176,13 +176,13 @@ impl Reloads {
             }
             Err(error) => {
                 let why = format!("cannot start a thread to load the configuration: {error}");
-                requests.into_iter().for_each(|request| request.answer(ReloadOutcome::Refused(why.clone())));
+                requests.into_iter().for_each(|request| request.reply(ReloadOutcome::Refused(why.clone())));
                 Some(format!("reload: {why}"))
             }
         }
     }
 
-    /// Handles a finished load. Dry runs are answered; the other requests wait for the core, which gets the plan in the
+    /// Handles a finished load. Dry runs get their reply; the other requests wait for the core, which gets the plan in the
     /// request `id`.
     pub(crate) fn loaded(&mut self, current: &Plan, loaded: Loaded, id: RequestId) -> LoadResult {
         let Loaded { plan, warnings, mut entries } = loaded;
@@ -197,7 +197,7 @@ impl Reloads {
             Err(why) => {
                 dry.into_iter()
                     .chain(real)
-                    .for_each(|request| request.answer(ReloadOutcome::Invalid(why.clone())));
+                    .for_each(|request| request.reply(ReloadOutcome::Invalid(why.clone())));
                 return LoadResult { entries, plan: None };
             }
         };
@@ -205,7 +205,7 @@ impl Reloads {
         if !dry.is_empty() {
             let changes = containerpilot_core::plan::diff::changes(current, &plan);
             let summary = ReloadSummary { changes, settings: settings.clone(), warnings: warnings.clone() };
-            dry.into_iter().for_each(|request| request.answer(ReloadOutcome::Applied(summary.clone())));
+            dry.into_iter().for_each(|request| request.reply(ReloadOutcome::Applied(summary.clone())));
         }
         if real.is_empty() {
             return LoadResult { entries, plan: None };
@@ -214,11 +214,11 @@ impl Reloads {
         LoadResult { entries, plan: Some((id, plan)) }
     }
 
-    /// Passes the core's answer to the clients and returns a log entry, or gives the answer back if it belongs to another
+    /// Passes the core's reply to the clients and returns a log entry. Returns the reply itself if it belongs to another
     /// request.
-    pub(crate) fn reply(&mut self, id: RequestId, answer: Reply) -> Result<(Level, String), Reply> {
-        let Some((requests, mut summary)) = self.applying.remove(&id) else { return Err(answer) };
-        let (outcome, entry) = match answer {
+    pub(crate) fn reply(&mut self, id: RequestId, reply: Reply) -> Result<(Level, String), Reply> {
+        let Some((requests, mut summary)) = self.applying.remove(&id) else { return Err(reply) };
+        let (outcome, entry) = match reply {
             Reply::Reloaded(changes) => {
                 summary.changes = changes;
                 let line = format!("reload: {}", summary.line());
@@ -232,7 +232,7 @@ impl Reloads {
                 (ReloadOutcome::Applied(summary), (Level::Info, "reload: done".to_owned()))
             }
         };
-        requests.into_iter().for_each(|request| request.answer(outcome.clone()));
+        requests.into_iter().for_each(|request| request.reply(outcome.clone()));
         Ok(entry)
     }
 }

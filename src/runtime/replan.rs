@@ -27,7 +27,6 @@ impl<D: Decider> Runtime<D> {
 
     /// Passes a loaded plan to the core, and starts the next load if one is requested.
     pub(super) fn loaded(&mut self, loaded: Loaded) -> ControlFlow<u8> {
-        self.schedule_release();
         let id = self.executor.queries.next_id();
         let LoadResult { entries, plan } = self.executor.reloads.loaded(&self.plan, loaded, id);
         for (level, message) in entries {
@@ -51,7 +50,6 @@ impl<D: Decider> Runtime<D> {
     /// R3: effects refer to the new plan from now on. Pending results are renumbered, and everything outside of the core
     /// follows.
     pub(super) fn replanned(&mut self, plan: &Arc<Plan>, moves: &Moves) {
-        self.schedule_release();
         let old = std::mem::replace(&mut self.plan, Arc::clone(plan));
         self.executor.replanned(&old, plan, moves);
         let results = std::mem::take(&mut self.results);

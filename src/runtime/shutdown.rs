@@ -11,14 +11,14 @@ use crate::process::sys;
 use crate::runtime::channel::LoopMessage;
 use crate::runtime::effects::EffectExecutor;
 
-/// The least time that the last log lines may take, however short the stop timeout is.
+/// Writing the last log lines may take this long even if the stop timeout is shorter.
 const MIN_LOG_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How long open connections may take to end.
+/// How long open connections may take to close.
 const NETWORK_TIMEOUT: Duration = Duration::from_millis(100);
 
 impl<D: Decider> Runtime<D> {
-    /// Takes all services out of the catalog and writes the whole log, within the stop timeout.
+    /// Deregisters all services and writes the whole log, within the stop timeout.
     pub(super) fn shut_down(self, code: u8) -> u8 {
         let Self { plan, receiver, executor, control, net, .. } = self;
         if let Some(Err(error)) = control.as_ref().map(Control::unlink) {
@@ -31,7 +31,7 @@ impl<D: Decider> Runtime<D> {
             // Deregistering may take a while.
             logs.end_batch();
         }
-        catalog.leave(stop_timeout);
+        catalog.deregister_all(stop_timeout);
         // Messages about the deregistration; nothing else is handled any more.
         for message in receiver.take() {
             if let LoopMessage::Log(level, message) = message {

@@ -63,8 +63,8 @@ impl<D: Decider> Runtime<D> {
             let Err(panic) = decided else { return ControlFlow::Continue(()) };
             self.survive_panic("deciding", panic.as_ref());
             if let Some(id) = refused.take() {
-                let answer = Reply::Refused(format!("{INTERNAL_ERROR}; see the log"));
-                effects.push(Effect::Reply { id, reply: answer });
+                let reply = Reply::Refused(format!("{INTERNAL_ERROR}; see the log"));
+                effects.push(Effect::Reply { id, reply });
             }
         }
         match again {

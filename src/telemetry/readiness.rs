@@ -12,9 +12,9 @@ use crate::runtime::query::{JobProperties, Snapshot};
 pub(super) fn not_ready_reasons(snapshot: &Snapshot) -> String {
     let mut text = String::new();
     match snapshot.overview.phase {
-        Phase::Starting => text.push_str("containerpilot is starting\n"),
+        Phase::Starting => text.push_str("the supervisor is starting\n"),
         Phase::Running => {}
-        Phase::Stopping | Phase::Killing | Phase::Exited => text.push_str("containerpilot is stopping\n"),
+        Phase::Stopping | Phase::Killing | Phase::Exited => text.push_str("the supervisor is stopping\n"),
     }
     if snapshot.overview.maintenance {
         text.push_str("in maintenance mode\n");
@@ -66,7 +66,7 @@ mod tests {
                   health: { exec: 'true', interval: 1, ttl: 10 } },
             ] }",
         );
-        assert!(not_ready_reasons(&core.snapshot()).starts_with("containerpilot is starting\n"));
+        assert!(not_ready_reasons(&core.snapshot()).starts_with("the supervisor is starting\n"));
         core.start();
         let text = not_ready_reasons(&core.snapshot());
         assert_eq!(text, "web: not checked yet\nlater: waiting to start\n");
@@ -87,6 +87,6 @@ mod tests {
         core.exit("later", 1);
         assert_eq!(not_ready_reasons(&core.snapshot()), "later: failed\n");
         core.terminate();
-        assert!(not_ready_reasons(&core.snapshot()).starts_with("containerpilot is stopping\n"));
+        assert!(not_ready_reasons(&core.snapshot()).starts_with("the supervisor is stopping\n"));
     }
 }

@@ -50,9 +50,9 @@ impl SensorOutputs {
         }
     }
 
-    /// A run has ended. If it was a successful run of a sensor, records the last line of its output. An invalid output is
+    /// A run has exited. If it was a successful run of a sensor, records the last line of its output. An invalid output is
     /// returned, unless the previous run failed in the same way.
-    pub(crate) fn ended(&mut self, run: RunId, success: bool) -> Option<InvalidOutput> {
+    pub(crate) fn exited(&mut self, run: RunId, success: bool) -> Option<InvalidOutput> {
         let SensorRun { job, metric, output } = self.running.remove(&run).filter(|_| success)?;
         let text = read_end(&output);
         let last = text.trim_end().lines().last().unwrap_or_default();
@@ -103,9 +103,9 @@ mod tests {
         input.write_all(text.as_bytes()).unwrap();
         sensors.started(RunId(1), "sensor.load", "load", output.into());
         // An orphan may still hold the other end of the pipe.
-        let invalid = sensors.ended(RunId(1), success);
+        let invalid = sensors.exited(RunId(1), success);
         drop(input);
-        assert_eq!(sensors.ended(RunId(1), true), None, "the run of another job");
+        assert_eq!(sensors.exited(RunId(1), true), None, "the run of another job");
         invalid.map(|invalid| invalid.message)
     }
 

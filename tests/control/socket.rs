@@ -1,10 +1,9 @@
-//! The socket file: owner, permissions, creation and removal (X1, S6). Also the memory that requests use.
+//! The socket file: owner, permissions, creation and removal (X1, S6).
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use crate::http_client::{Pilot, request};
 use crate::supervisor::{Mode, Supervisor, is_root, wait_until};
@@ -25,51 +24,6 @@ fn x1_socket_has_mode_0600_unless_configured() {
     let socket = pilot.supervisor.file("new/folder/cp");
     wait_until("the socket exists", || socket.exists() && mode(&socket) == 0o666);
     assert_eq!(request(&socket, "GET", "/v3/ping", "").status, 200);
-}
-
-/// The resident part of the program's code, in KiB.
-fn resident_code_kib(pid: u32) -> u64 {
-    let program = fs::read_link(format!("/proc/{pid}/exe")).unwrap();
-    let mappings = fs::read_to_string(format!("/proc/{pid}/smaps")).unwrap();
-    let mut lines = mappings
-        .lines()
-        .skip_while(|line| !(line.contains(" r-xp ") && line.ends_with(program.to_str().unwrap())));
-    let held = lines.find_map(|line| line.strip_prefix("Rss:")).unwrap();
-    held.trim().strip_suffix(" kB").unwrap().parse().unwrap()
-}
-
-/// Runs `action` and waits until a quarter of the resident code is released. The kernel decides how many pages are
-/// loaded at once, so an exact bound is not possible.
-fn assert_releases_code(pid: u32, mut action: impl FnMut()) {
-    let mut most = 0;
-    let mut again = Instant::now();
-    wait_until("code pages are released", || {
-        // On a busy machine the pages may be released before they are measured.
-        if Instant::now() >= again {
-            action();
-            again = Instant::now() + Duration::from_secs(10);
-        }
-        let now = resident_code_kib(pid);
-        most = most.max(now);
-        now <= most / 4 * 3
-    });
-}
-
-#[test]
-fn r1_code_pages_used_by_a_reload_are_released_when_idle() {
-    let mut supervisor = Supervisor::start(Mode::Plain, &format!("{{ {SLEEPER} }}"));
-    supervisor.wait_for_line("main started");
-    let pid = supervisor.pid();
-    let mut seconds = 1000;
-    for _ in 0..2 {
-        assert_releases_code(pid, || {
-            seconds += 1;
-            let config = format!("{{ jobs: [{{ name: 'main', exec: 'sleep {seconds}' }}] }}");
-            fs::write(supervisor.file("config.json5"), config).unwrap();
-            supervisor.signal("-HUP");
-        });
-    }
-    supervisor.wait_for_lines("main started", 3);
 }
 
 #[test]

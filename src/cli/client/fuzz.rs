@@ -1,4 +1,4 @@
-//! Any bytes as a stream of server-sent events: the same messages however the bytes are split.
+//! Any bytes as a stream of server-sent events: the messages do not depend on how the bytes are split.
 
 use super::messages::Reader;
 

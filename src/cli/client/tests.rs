@@ -1,4 +1,4 @@
-//! The client against a server that sends what the test says.
+//! The client against a server that sends scripted responses.
 
 use std::io::{Read, Write};
 use std::os::fd::AsRawFd;
@@ -14,7 +14,7 @@ use nix::sys::socket as net;
 use super::messages::Reader;
 use super::{Client, ClientError, StreamError, percent_encoded};
 
-/// A server that answers each connection with the next of its answers and records the requests.
+/// A server that responses each connection with the next of its responses and records the requests.
 pub(in super::super) struct Script {
     pub(in super::super) socket: PathBuf,
     requests: Receiver<String>,
@@ -28,21 +28,21 @@ fn path() -> PathBuf {
 }
 
 impl Script {
-    pub(in super::super) fn new(answers: &[&str]) -> Self {
-        let pieces = answers.iter().map(|answer| vec![(*answer).to_owned()]).collect();
+    pub(in super::super) fn new(responses: &[&str]) -> Self {
+        let pieces = responses.iter().map(|response| vec![(*response).to_owned()]).collect();
         Self::in_pieces(pieces)
     }
 
-    /// Each piece of an answer is sent by itself.
-    fn in_pieces(answers: Vec<Vec<String>>) -> Self {
+    /// Each piece of a response is sent by itself.
+    fn in_pieces(responses: Vec<Vec<String>>) -> Self {
         let socket = path();
         let listener = UnixListener::bind(&socket).unwrap();
         let (sender, requests) = mpsc::channel();
         std::thread::spawn(move || {
-            for answer in answers {
+            for response in responses {
                 let (mut peer, _) = listener.accept().unwrap();
                 let _ = sender.send(request(&mut peer));
-                for piece in answer {
+                for piece in response {
                     let _ = peer.write_all(piece.as_bytes());
                     std::thread::yield_now();
                 }
@@ -56,7 +56,7 @@ impl Script {
     }
 
     /// The next recorded request.
-    pub(in super::super) fn asked(&self) -> String {
+    pub(in super::super) fn next_request(&self) -> String {
         self.requests.recv_timeout(Duration::from_secs(30)).unwrap()
     }
 }
@@ -88,32 +88,32 @@ fn request(peer: &mut UnixStream) -> String {
 #[test]
 fn x4_a_request_is_http_1_1() {
     let script = Script::new(&["HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokmore"]);
-    let answer = script.client().post("/v3/environ", Some("{\"A\":\"1\"}")).unwrap();
-    assert_eq!((answer.status, answer.text().as_ref()), (200, "ok"));
-    let asked = script.asked();
-    assert!(asked.starts_with("POST /v3/environ HTTP/1.1\r\nhost: control\r\n"), "{asked}");
-    assert!(asked.ends_with("content-length: 9\r\n\r\n{\"A\":\"1\"}"), "{asked}");
+    let response = script.client().post("/v3/environ", Some("{\"A\":\"1\"}")).unwrap();
+    assert_eq!((response.status, response.text().as_ref()), (200, "ok"));
+    let request = script.next_request();
+    assert!(request.starts_with("POST /v3/environ HTTP/1.1\r\nhost: control\r\n"), "{request}");
+    assert!(request.ends_with("content-length: 9\r\n\r\n{\"A\":\"1\"}"), "{request}");
 }
 
 #[test]
 fn x4_a_body_ends_by_length_by_chunks_or_by_the_connection() {
-    for answer in [
+    for response in [
         "HTTP/1.1 200 OK\r\ncontent-length: 11\r\n\r\nhello world",
         "HTTP/1.0 200 OK\r\n\r\nhello world",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n6;x=y\r\n world\r\n0\r\nA: b\r\n\r\n",
     ] {
-        assert_eq!(Script::new(&[answer]).client().get("/").unwrap().text(), "hello world", "{answer}");
+        assert_eq!(Script::new(&[response]).client().get("/").unwrap().text(), "hello world", "{response}");
         // Byte by byte.
-        let letters = answer.chars().map(|c| c.to_string()).collect();
+        let letters = response.chars().map(|c| c.to_string()).collect();
         assert_eq!(Script::in_pieces(vec![letters]).client().get("/").unwrap().text(), "hello world");
     }
 }
 
 #[test]
-fn x4_garbage_is_distinguished_from_an_answer() {
+fn x4_garbage_is_distinguished_from_a_response() {
     let long = format!("HTTP/1.1 200 OK\r\nA: {}\r\n\r\n", "x".repeat(100_000));
     let many = format!("HTTP/1.1 200 OK\r\n{}\r\n", "A: b\r\n".repeat(100_000));
-    for (answer, expected) in [
+    for (response, expected) in [
         ("SSH-2.0-x\r\n", "is not a supervisor"),
         ("HTTP/1.1 abc\r\n\r\n", "is not a supervisor"),
         ("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", "is not a supervisor"),
@@ -125,8 +125,8 @@ fn x4_garbage_is_distinguished_from_an_answer() {
         ("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nab", "closed the connection"),
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab", "closed the connection"),
     ] {
-        let error = Script::new(&[answer]).client().get("/").unwrap_err();
-        assert!(error.to_string().contains(expected), "{answer:.60}: {error}");
+        let error = Script::new(&[response]).client().get("/").unwrap_err();
+        assert!(error.to_string().contains(expected), "{response:.60}: {error}");
     }
 }
 
@@ -138,9 +138,9 @@ fn x6_a_refusal_gives_its_reason() {
         ("just this", "just this"),
         ("", "the supervisor answered with status 409"),
     ] {
-        let answer = format!("HTTP/1.1 409 Conflict\r\nContent-Length: {}\r\n\r\n{body}", body.len());
-        let answer = Script::new(&[&answer]).client().get("/").unwrap();
-        assert_eq!(answer.success().unwrap_err().to_string(), reason);
+        let response = format!("HTTP/1.1 409 Conflict\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+        let response = Script::new(&[&response]).client().get("/").unwrap();
+        assert_eq!(response.success().unwrap_err().to_string(), reason);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Asks name servers: every candidate name at every server, until one has an answer.
+//! Queries name servers: every candidate name at every server, until one has an answer.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, ErrorKind, Read, Write};
@@ -15,7 +15,7 @@ const SECOND_FAMILY_TIMEOUT: Duration = Duration::from_millis(300);
 /// Size of the receive buffer. Without EDNS a datagram has at most 512 bytes.
 const DATAGRAM_BYTES: usize = 4096;
 
-/// The result of asking for one name.
+/// The result of the query for one name.
 enum Outcome {
     Found(Vec<IpAddr>),
     /// The name does not exist or has no address.
@@ -74,7 +74,7 @@ fn one_name(name: &Name, settings: &Settings, attempts: usize, deadline: Instant
     }
 }
 
-/// Asks one server for both address families at once.
+/// Queries one server for both address families at once.
 fn one_server(server: SocketAddr, name: &Name, use_tcp: bool, until: Instant) -> Outcome {
     let mut questions =
         [Family::V4, Family::V6].map(|family| Question { family, id: random_id(), answer: None });
@@ -118,7 +118,7 @@ fn combine(server: IpAddr, answers: [Option<Answered>; 2], reason: String) -> Ou
     }
 }
 
-/// A question and its answer, once it has come.
+/// A question and its answer, once it has arrived.
 struct Question {
     family: Family,
     id: u16,
@@ -177,7 +177,7 @@ fn ask_by_tcp(server: SocketAddr, name: &Name, question: &Question, until: Insta
     answered.ok_or_else(|| io::Error::other("invalid answer"))
 }
 
-/// Fills the buffer, at the latest until the deadline.
+/// Fills the buffer before the deadline.
 fn read_exact(stream: &mut TcpStream, mut buffer: &mut [u8], until: Instant) -> io::Result<()> {
     while !buffer.is_empty() {
         stream.set_read_timeout(Some(time_left(until)?))?;

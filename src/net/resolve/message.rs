@@ -217,7 +217,7 @@ impl Reader<'_> {
                     let [low] = self.take()?;
                     after.get_or_insert(self.at);
                     let target = usize::from(u16::from_be_bytes([length & 0x3f, low]));
-                    // Backwards each time, so it ends.
+                    // Only backwards, so the loop ends.
                     if target >= start {
                         return None;
                     }

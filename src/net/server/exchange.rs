@@ -1,4 +1,4 @@
-//! One request and its answer: reads the body within its bounds, calls the handler, and decides whether the connection stays.
+//! One request and its response: reads the body within its bounds, calls the handler, and decides whether the connection stays open.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -21,8 +21,8 @@ use crate::net::limits::{DISCARDED_BODY_BYTES, SMALL_BODY_BYTES};
 use crate::net::root_cause;
 use crate::runtime::failpoints::{failpoint, guarded};
 
-/// Answers one request. Never fails: every problem is an answer.
-pub(super) async fn answer<H: Handler>(
+/// Handles one request. Never fails: every problem becomes a response.
+pub(super) async fn respond<H: Handler>(
     shared: Arc<Shared<H>>,
     activity: Arc<Activity>,
     request: hyper::Request<Incoming>,
@@ -52,7 +52,7 @@ pub(super) async fn answer<H: Handler>(
                 }
                 Err(_) => {
                     let limit = shared.limits.request_timeout;
-                    error(StatusCode::SERVICE_UNAVAILABLE, &format!("no answer within {limit:?}"))
+                    error(StatusCode::SERVICE_UNAVAILABLE, &format!("no response within {limit:?}"))
                 }
             }
         }
@@ -76,8 +76,8 @@ pub(super) async fn answer<H: Handler>(
     Ok(response.map(|body| BodyInProgress { body, _guard: guard, _stream_slot: stream_slot }))
 }
 
-/// Whether the client wants to send further requests on this connection. With `by_default`, HTTP/1.1 clients do unless they say
-/// otherwise.
+/// Whether the client wants to send further requests on this connection. With `by_default`, HTTP/1.1 clients do unless they
+/// send `Connection: close`.
 fn wants_keep_alive(head: &Parts, by_default: bool) -> bool {
     let has_token = |token: &str| {
         let values = head.headers.get_all(CONNECTION).iter().filter_map(|value| value.to_str().ok());
@@ -110,7 +110,6 @@ impl BodyError {
     }
 }
 
-/// Reads a request body.
 async fn read_body<H>(
     shared: &Shared<H>,
     headers: &HeaderMap,
@@ -137,7 +136,7 @@ async fn read_body<H>(
             (body, permit) = (BytesMut::new(), None);
             continue;
         }
-        // Only once bytes have arrived: a client that announces a body and sends nothing must not keep others out. One permit is
+        // Only once bytes have arrived: a client that announces a body and sends nothing must not block others. One permit is
         // enough for the whole body, so that two half-read bodies never wait for each other.
         if received > SMALL_BODY_BYTES && permit.is_none() {
             let acquired = timeout(shared.limits.stall_timeout, shared.large_bodies.acquire()).await;

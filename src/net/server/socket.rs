@@ -1,7 +1,7 @@
 //! A server's side of a connection, with time limits on writes.
 //!
-//! hyper and the request handling bound every read. A peer that sends a request and does not read the answer would keep that
-//! answer in memory forever. Here a write fails if it makes no progress for a while, or beyond the request's deadline.
+//! hyper and the request handling bound every read. A peer that sends a request and does not read the response would keep that
+//! response in memory forever. Here a write fails if it makes no progress for a while, or beyond the request's deadline.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
@@ -17,12 +17,12 @@ use tokio::time::{Instant, Sleep};
 
 /// An accepted connection.
 pub(super) trait Socket: AsyncRead + AsyncWrite + AsRawFd + Unpin + Send {
-    /// After end of file: whether the peer has closed both directions, so that it cannot read an answer.
+    /// After end of file: whether the peer has closed both directions, so that it cannot read a response.
     fn peer_has_gone(&self) -> bool;
 }
 
 impl Socket for UnixStream {
-    /// `printf … | nc -N -U SOCKET` closes one direction and waits for the answer. `POLLHUP` tells the two cases apart.
+    /// `printf … | nc -N -U SOCKET` closes one direction and waits for the response. `POLLHUP` distinguishes the two cases.
     fn peer_has_gone(&self) -> bool {
         let mut polled = [PollFd::new(self.as_fd(), PollFlags::empty())];
         let hung_up = |fd: &PollFd<'_>| fd.revents().is_some_and(|found| found.contains(PollFlags::POLLHUP));
@@ -31,7 +31,7 @@ impl Socket for UnixStream {
 }
 
 impl Socket for TcpStream {
-    /// TCP cannot tell the two cases apart. Clients that leave are far more frequent than clients that half-close.
+    /// TCP cannot distinguish the two cases. Clients that disconnect are far more frequent than clients that half-close.
     fn peer_has_gone(&self) -> bool {
         true
     }
@@ -59,19 +59,19 @@ impl Activity {
         RequestGuard(Arc::clone(self))
     }
 
-    /// Whether a request is in progress or part of an answer is not written yet.
+    /// Whether a request is in progress or part of a response is not written yet.
     pub(super) fn is_busy(&self) -> bool {
         let state = self.state();
         state.requests > 0 || state.write_blocked
     }
 
-    /// When the current answer must be written completely; `None` for a stream.
+    /// When the current response must be written completely; `None` for a stream.
     pub(super) fn set_write_deadline(&self, deadline: Option<Instant>) {
         self.state().write_deadline = deadline;
     }
 }
 
-/// A request in progress: from its head until its answer's body has been handed to the socket.
+/// A request in progress: from its head until its response's body has been passed to the socket.
 #[derive(Debug)]
 pub(super) struct RequestGuard(Arc<Activity>);
 
@@ -126,7 +126,7 @@ impl AsyncRead for TimedSocket {
         let before = buffer.filled().len();
         let result = Pin::new(&mut this.socket).poll_read(context, buffer);
         let at_end = matches!(result, Poll::Ready(Ok(()))) && buffer.filled().len() == before;
-        // A peer that closed only its sending direction still waits for the answer. Every wait for more bytes has a timeout.
+        // A peer that closed only its sending direction still waits for the response. Every wait for more bytes has a timeout.
         if at_end && !this.socket.peer_has_gone() { Poll::Pending } else { result }
     }
 }

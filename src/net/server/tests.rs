@@ -102,7 +102,7 @@ fn persistent() -> Limits {
 }
 
 #[test]
-fn x1_a_request_is_answered_and_the_connection_closed_unless_asked_otherwise() {
+fn x1_a_request_is_answered_and_the_connection_closed_unless_keep_alive_is_requested() {
     let server = Server::start(Limits::CONTROL);
     let answer = server.send(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n\r\nhello");
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
@@ -255,7 +255,7 @@ fn x2_a_client_that_does_not_read_a_stream_is_disconnected() {
 }
 
 #[test]
-fn s6_requests_in_progress_are_answered_before_the_server_ends() {
+fn s6_requests_in_progress_are_answered_before_the_server_exits() {
     let mut server = Server::start(Limits::CONTROL);
     let mut stream = server.connect();
     stream.write_all(b"GET /stream HTTP/1.1\r\n\r\n").unwrap();
@@ -282,7 +282,7 @@ fn s6_a_large_answer_is_written_completely_before_the_server_ends() {
 }
 
 #[test]
-fn s6_requests_that_arrived_unnoticed_are_answered_before_the_server_ends() {
+fn s6_requests_that_arrived_unnoticed_are_answered_before_the_server_exits() {
     let mut server = Server::start(persistent());
     let mut accepted = server.connect();
     accepted.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
@@ -390,7 +390,7 @@ fn x1_http_1_0_clients_and_head_requests_get_an_answer_they_understand() {
 }
 
 #[test]
-fn x1_nothing_behind_a_request_with_two_lengths_is_answered() {
+fn x1_nothing_after_a_request_with_two_lengths_is_answered() {
     let server = Server::start(persistent());
     // RFC 9112, 6.3: the chunks count, and the connection is closed because a proxy may have read the length instead.
     let answer = server.send(

@@ -11,7 +11,7 @@ use super::Request;
 use super::identity::{IdentityError, principal_name};
 use crate::process::sys::{ExecError, SpawnStep};
 
-/// A failed start. Messages begin with the program and end with the system's words for the error.
+/// A failed start. Messages start with the program and end with the system's words for the error.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SpawnError {
     #[error("{program}: cannot create a pipe for its output: {}", errno.desc())]
@@ -71,7 +71,7 @@ impl SpawnError {
         let program = request.command.program.clone();
         let action = match step {
             SpawnStep::Clone => return Self::Clone { program, errno },
-            SpawnStep::Execute => return Self::of_program(error, request, candidates),
+            SpawnStep::Execute => return Self::from_exec_error(error, request, candidates),
             SpawnStep::User => {
                 let principal = match (&request.process.user, &request.process.group) {
                     (Some(user), _) => Switched::User(principal_name(user)),
@@ -91,7 +91,7 @@ impl SpawnError {
         Self::Setup { program, action, errno }
     }
 
-    fn of_program(error: &ExecError, request: &Request<'_>, candidates: &[PathBuf]) -> Self {
+    fn from_exec_error(error: &ExecError, request: &Request<'_>, candidates: &[PathBuf]) -> Self {
         let program = request.command.program.as_str();
         // A relative path is relative to the child's directory.
         let resolve = |file: &Path| match &request.process.cwd {
@@ -126,7 +126,7 @@ impl SpawnError {
             Self::NotInPath { .. } | Self::Missing { .. } => StartErrorKind::NotFound,
             Self::Pipe { errno, .. } | Self::Clone { errno, .. } | Self::File { errno, .. } => kind(*errno),
             Self::User { errno: Errno::EAGAIN, .. } => StartErrorKind::NoResources,
-            // These say nothing about the program itself.
+            // These errors are not about the program itself.
             Self::User { .. } | Self::Setup { .. } | Self::NulByte { .. } | Self::Identity { .. } => {
                 StartErrorKind::Other
             }

@@ -1,5 +1,5 @@
-//! Waiting for children, and signals to process groups.
-#![expect(unsafe_code, reason = "raw system calls; every block says why it is sound")]
+//! Waits for children and sends signals to process groups.
+#![expect(unsafe_code, reason = "raw system calls; every block has its SAFETY comment")]
 
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
@@ -42,7 +42,7 @@ pub(crate) fn reap(pid: i32) -> Result<(), Errno> {
     }
 }
 
-/// Returns true if a child of ours, running or zombie, belongs to a process group. The group's number cannot be reused
+/// Returns true if a child of this process, running or zombie, belongs to a process group. The group's number cannot be reused
 /// before that child is reaped.
 pub(crate) fn has_child_in_group(group: i32) -> bool {
     !matches!(wait_id(libc::P_PGID, group, libc::WNOWAIT | libc::WNOHANG), Ok(WaitState::NoChild) | Err(_))

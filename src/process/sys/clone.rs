@@ -1,5 +1,5 @@
-//! Starting a process: `clone`, set up the child, execute the program.
-#![expect(unsafe_code, reason = "raw system calls; every block says why it is sound")]
+//! Starts a process: `clone`, set up the child, execute the program.
+#![expect(unsafe_code, reason = "raw system calls; every block has its SAFETY comment")]
 
 use std::cell::Cell;
 use std::ffi::{c_char, c_int, c_void};
@@ -46,8 +46,7 @@ struct ChildContext<'a> {
 
 /// Starts a process. When this returns, the child has executed its program or has failed.
 ///
-/// The child shares our memory until then (`CLONE_VM | CLONE_VFORK`, as in `posix_spawn`). Nothing is copied however
-/// large the supervisor is, other threads keep running, and the child reports which step failed by writing to memory.
+/// The child shares our memory until then (`CLONE_VM | CLONE_VFORK`, as in `posix_spawn`). No memory is copied, other threads keep running, and the child reports which step failed by writing to memory.
 pub(crate) fn start(spec: &ExecSpec<'_>, stack: &mut ChildStack) -> Result<i32, ExecError> {
     let ChildStack { stack, lists } = stack;
     spec.files.list(&mut lists.files);

@@ -1,5 +1,5 @@
 //! File descriptors: ownership, close-on-exec, duplicates; and the size of a terminal.
-#![expect(unsafe_code, reason = "raw system calls; every block says why it is sound")]
+#![expect(unsafe_code, reason = "raw system calls; every block has its SAFETY comment")]
 
 use std::ffi::c_long;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
@@ -24,7 +24,7 @@ pub(crate) fn close_all_on_exec() -> bool {
 
 /// Sets close-on-exec on one descriptor.
 pub(crate) fn close_on_exec(fd: RawFd) {
-    // SAFETY: no memory is involved; a number that is no descriptor is refused.
+    // SAFETY: no memory is involved; a number that is not a descriptor is refused.
     unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) };
 }
 
@@ -46,7 +46,7 @@ pub(crate) fn replace(slot: &OwnedFd, with: BorrowedFd<'_>) -> Result<(), Errno>
     }
 }
 
-/// The number of columns of a terminal; `None` if the descriptor is no terminal or the number is unknown.
+/// The number of columns of a terminal; `None` if the descriptor is not a terminal or the number is unknown.
 pub(crate) fn terminal_width(terminal: &impl AsFd) -> Option<usize> {
     // SAFETY: the kernel writes a `winsize` to `size` only, and any bytes are a valid `winsize`.
     let columns = unsafe {

@@ -2,7 +2,7 @@
 //!
 //! That runtime gives every thread an alternate signal stack to report stack overflows, and aborts the process if there is
 //! no memory for it. PID 1 must survive a failed thread start, so `main` is called by the C library directly.
-#![expect(unsafe_code, reason = "the arguments of the C library; every block says why it is sound")]
+#![expect(unsafe_code, reason = "the arguments of the C library; every block has its SAFETY comment")]
 
 use std::ffi::{CStr, OsStr, OsString, c_char, c_int};
 use std::os::unix::ffi::OsStrExt;

@@ -1,5 +1,5 @@
-//! Giving memory back to the kernel.
-#![expect(unsafe_code, reason = "raw system calls; every block says why it is sound")]
+//! Returns unused memory to the kernel.
+#![expect(unsafe_code, reason = "raw system calls; every block has its SAFETY comment")]
 
 use std::ffi::{c_int, c_void};
 
@@ -7,12 +7,12 @@ use nix::libc;
 
 const PAGE: usize = 4096;
 
-/// The start and length of each read-only segment of the program. A linker makes two or three of them.
+/// The start and length of each read-only segment of the program. There are two or three of them.
 type Segments = [(usize, usize); 4];
 
 /// Returns the free heap, and the pages of the program's code and constants, to the kernel.
 ///
-/// Most code pages are needed once, to load the configuration. They are backed by the executable file: dropping them
+/// Most code pages are used only at the start, to load the configuration. They are backed by the executable file: dropping them
 /// changes only how much memory counts as used by the supervisor, and the next access reads the page cache again.
 pub(crate) fn release_unused_memory() {
     // SAFETY: takes no pointer; allocated blocks stay where they are.

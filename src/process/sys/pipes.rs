@@ -16,7 +16,7 @@ pub(crate) fn set_nonblocking(fd: BorrowedFd<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// The capacity of a pipe in bytes; `None` if it is no pipe.
+/// The capacity of a pipe in bytes; `None` if it is not a pipe.
 pub(crate) fn pipe_size(fd: BorrowedFd<'_>) -> Option<usize> {
     usize::try_from(fcntl(fd, FcntlArg::F_GETPIPE_SZ).ok()?).ok()
 }

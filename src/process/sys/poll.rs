@@ -1,5 +1,5 @@
 //! Waiting for descriptors, and waking a waiting thread.
-#![expect(unsafe_code, reason = "`ppoll` with a plain slice; the block says why it is sound")]
+#![expect(unsafe_code, reason = "`ppoll` with a plain slice; the block has its SAFETY comment")]
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, RawFd};
@@ -94,7 +94,7 @@ pub(crate) fn wait_read_or_write(
 ) {
     let mut fds = vec![nix::poll::PollFd::new(read, PollFlags::POLLIN)];
     fds.extend(write.map(|fd| nix::poll::PollFd::new(fd, PollFlags::POLLOUT)));
-    // Rounded up, so that a wait does not return early and is repeated for nothing.
+    // Rounded up: a wait that returns early would only be repeated.
     let milliseconds = |limit: Duration| i32::try_from(limit.as_micros().div_ceil(1_000)).unwrap_or(i32::MAX);
     let timeout = limit.map_or(PollTimeout::NONE, |limit| {
         PollTimeout::try_from(milliseconds(limit)).unwrap_or(PollTimeout::MAX)
@@ -109,7 +109,7 @@ pub(crate) fn can_write_now(fd: BorrowedFd<'_>) -> bool {
     nix::poll::poll(&mut fds, PollTimeout::ZERO).is_ok_and(|ready| ready > 0)
 }
 
-/// Returns true if a read or accept would not block: there are bytes, a connection, the end or an error.
+/// Returns true if a read or accept would not block: there are bytes, a connection, end of file or an error.
 pub(crate) fn can_read_now(fd: RawFd) -> bool {
     let mut fds = [poll_fd(fd, POLLIN)];
     poll(&mut fds, Some(Duration::ZERO)).is_ok() && fds.iter().any(|fd| fd.revents != 0)

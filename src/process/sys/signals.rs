@@ -1,5 +1,5 @@
 //! Signal sets, dispositions and signal descriptors.
-#![expect(unsafe_code, reason = "raw system calls; every block says why it is sound")]
+#![expect(unsafe_code, reason = "raw system calls; every block has its SAFETY comment")]
 
 use std::ffi::{c_int, c_long};
 use std::mem::MaybeUninit;

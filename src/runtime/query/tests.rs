@@ -36,23 +36,23 @@ fn x2_name_identifies_one_job_or_is_an_error() {
 }
 
 #[test]
-fn d8_control_request_gets_the_answer_of_the_core() {
+fn d8_control_request_gets_the_reply_of_the_core() {
     let mut core = core(JOBS);
     let mut queries = QueryHandler::new(SystemTime::now());
     let _ = step(&mut core, &mut queries, Input::Ready);
-    let (sender, mut answer) = oneshot::channel();
+    let (sender, mut reply) = oneshot::channel();
     let request = ControlRequest::Supervisor(Request::Maintenance(true));
     let input = queries.handle(&core, Time::ZERO, Query::ControlRequest(request, sender)).unwrap();
     for effect in step(&mut core, &mut queries, input) {
-        if let containerpilot_core::Effect::Reply { id, reply: answer } = effect {
-            queries.reply(id, answer);
+        if let containerpilot_core::Effect::Reply { id, reply } = effect {
+            queries.reply(id, reply);
         }
     }
-    assert_eq!(answer.try_recv(), Ok(Ok(Reply::Updated(true))));
-    let (sender, mut answer) = oneshot::channel();
+    assert_eq!(reply.try_recv(), Ok(Ok(Reply::Updated(true))));
+    let (sender, mut reply) = oneshot::channel();
     let request = ControlRequest::Job("webb".to_owned(), JobAction::Start);
     assert!(queries.handle(&core, Time::ZERO, Query::ControlRequest(request, sender)).is_none());
-    assert_eq!(answer.try_recv(), Ok(Err(JobLookupError::NotFound(Some("web".to_owned())))));
+    assert_eq!(reply.try_recv(), Ok(Err(JobLookupError::NotFound(Some("web".to_owned())))));
 }
 
 #[test]
@@ -60,9 +60,9 @@ fn x2_event_streams_have_every_event_once_whenever_they_start() {
     let mut core = core(JOBS);
     let mut queries = QueryHandler::new(SystemTime::UNIX_EPOCH);
     let subscribe = |core: &Core, queries: &mut QueryHandler| {
-        let (sender, mut answer) = oneshot::channel();
+        let (sender, mut reply) = oneshot::channel();
         queries.handle(core, Time::ZERO, Query::Events(sender));
-        answer.try_recv().unwrap()
+        reply.try_recv().unwrap()
     };
     let mut early = subscribe(&core, &mut queries);
     assert!(early.past.is_empty());
@@ -93,11 +93,11 @@ fn x2_snapshot_is_shared_until_the_state_changes() {
 
 #[test]
 fn x2_event_keeps_its_time_unless_the_system_clock_was_set() {
-    let begin = SystemTime::UNIX_EPOCH + Duration::from_secs(1000);
-    let mut clock = WallClock(begin);
+    let origin = SystemTime::UNIX_EPOCH + Duration::from_secs(1000);
+    let mut clock = WallClock(origin);
     let (event, now) = (Time::from_nanos(7), Time::from_nanos(3_000_000_000));
-    clock.follow(now, begin + Duration::from_millis(3_200));
-    assert_eq!(clock.at(event), begin + Duration::from_nanos(7));
-    clock.follow(now, begin + Duration::from_secs(3_600));
-    assert_eq!(clock.at(now), begin + Duration::from_secs(3_600));
+    clock.follow(now, origin + Duration::from_millis(3_200));
+    assert_eq!(clock.at(event), origin + Duration::from_nanos(7));
+    clock.follow(now, origin + Duration::from_secs(3_600));
+    assert_eq!(clock.at(now), origin + Duration::from_secs(3_600));
 }

@@ -1,5 +1,5 @@
-//! The supervisor's JSON, as far as the command line reads it. A missing member has its default and an unknown one is
-//! ignored, so that an older or a newer supervisor can be asked too.
+//! The parts of the supervisor's JSON that the commands read. A missing member has its default and an unknown one is
+//! ignored, so that the commands also work with an older or newer supervisor.
 
 use containerpilot_config::suggest;
 use containerpilot_core::event::Code;
@@ -104,7 +104,7 @@ impl Default for Condition {
 #[serde(default)]
 pub(super) struct Watch {
     pub(super) name: String,
-    /// `None` before the first answer of the catalog.
+    /// `None` before the first response of the catalog.
     pub(super) instances: Option<Vec<Instance>>,
 }
 
@@ -155,7 +155,7 @@ pub(super) struct Done {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Maintenance {
-    /// `None` from 3.8, which does not say.
+    /// `None` from 3.8, which does not report it.
     pub(super) updated: Option<bool>,
 }
 
@@ -163,10 +163,10 @@ pub(super) struct Maintenance {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Reload {
-    /// Set instead of the lists while a long reload is still going on.
+    /// Set instead of the lists while a long reload is still running.
     pub(super) message: String,
     pub(super) warnings: String,
-    /// `None` from 3.8, which does not say what it did.
+    /// `None` from 3.8, which does not report its changes.
     pub(super) kept: Option<Vec<String>>,
     pub(super) restarted: Vec<String>,
     pub(super) started: Vec<String>,
