@@ -4,9 +4,9 @@
 //! its [`LoopSender`](crate::runtime::channel::LoopSender) and receive commands through channels. A slow or hostile peer can
 //! delay these tasks, never the event loop. The thread is started when something first needs it.
 
-mod body;
 pub(crate) mod limits;
 pub(crate) mod resolve;
+mod response_body;
 pub(crate) mod server;
 
 use std::error::Error;

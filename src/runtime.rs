@@ -8,7 +8,9 @@
 //! what follows from them waits for the next one. All sources are polled between two iterations, so no job can keep the
 //! supervisor from handling signals.
 
+mod apply_plan;
 pub(crate) mod channel;
+mod decide;
 pub(crate) mod effects;
 mod event_loop;
 pub(crate) mod failpoints;
@@ -17,9 +19,7 @@ mod panics;
 pub(crate) mod probe;
 pub(crate) mod query;
 pub(crate) mod reload;
-mod replan;
 mod shutdown;
-mod step;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;

@@ -25,9 +25,9 @@ use tokio::sync::{Semaphore, watch};
 use tokio::time::{sleep, timeout};
 
 use self::socket::{Activity, Socket, TimedSocket};
-pub(crate) use super::body::{Body, Offer, StreamSender};
 pub(crate) use super::limits::Limits;
 use super::limits::{ACCEPT_RETRY, HEAD_BYTES, HEAD_FIELDS, LARGE_BODIES_BYTES, LAST_READ};
+pub(crate) use super::response_body::{Body, Offer, StreamSender};
 use crate::process::sys;
 pub(crate) use hyper::StatusCode;
 

@@ -14,7 +14,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use containerpilot_config::template::Environment;
-use containerpilot_core::environment;
 use containerpilot_core::input::StartError;
 use containerpilot_core::plan::{Command, Process};
 use nix::errno::Errno;
@@ -33,7 +32,7 @@ const DEFAULT_PATH: &[u8] = b"/bin:/usr/bin";
 pub(crate) struct Request<'a> {
     pub(crate) command: &'a Command,
     /// Variables in addition to the supervisor's own. The last one of a name wins.
-    pub(crate) environment: &'a environment::Environment,
+    pub(crate) environment: &'a containerpilot_core::variables::Environment,
     /// User, directory, limits and so on.
     pub(crate) process: &'a Process,
     /// Whether it inherits the supervisor's standard input (S7) instead of `/dev/null`.

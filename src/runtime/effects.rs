@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::ControlFlow;
 
 use containerpilot_core::effect::{Effect, Entry};
-use containerpilot_core::environment::Environment;
 use containerpilot_core::ids::{CheckIx, CheckRunId, JobIx, RunId};
 use containerpilot_core::input::{ExitStatus, Input, StartError, StartErrorKind};
 use containerpilot_core::plan::diff::Moves;
 use containerpilot_core::plan::{Check, Command, Job, Level, Plan, Probe, Role, Signal};
 use containerpilot_core::report::words;
+use containerpilot_core::variables::Environment;
 
 use crate::discovery::Discovery;
 use crate::logs::check_output::CheckOutputs;

@@ -3,9 +3,9 @@ use std::thread;
 
 use containerpilot_config::host::StaticHost;
 use containerpilot_config::{Input as Text, Options, load};
-use containerpilot_core::environment::Environment;
 use containerpilot_core::ids::{JobIx, RunId};
 use containerpilot_core::plan::Signal;
+use containerpilot_core::variables::Environment;
 
 use super::*;
 use crate::load::host;
@@ -168,6 +168,6 @@ isolated! {
             Input::Signal(_) => panic!("on purpose"),
             _ => {}
         });
-        assert_eq!(code, step::INTERNAL_ERROR_CODE);
+        assert_eq!(code, decide::INTERNAL_ERROR_CODE);
     }
 }

@@ -81,7 +81,10 @@ fn x1_panic_in_a_request_is_a_500_and_the_next_request_is_answered() {
     let supervisor = with_failpoint(Mode::Plain, "request:2", &format!("{{ jobs: [{WEB}] }}"));
     assert!(request(&supervisor, "GET /v3/ping").contains(" 200 "));
     let answer = request(&supervisor, "GET /v3/status");
-    assert!(answer.contains(" 500 ") && answer.contains("internal error of containerpilot; see its log"), "{answer}");
+    assert!(
+        answer.contains(" 500 ") && answer.contains("internal error of containerpilot; see its log"),
+        "{answer}"
+    );
     assert!(request(&supervisor, "GET /v3/status").contains("\"web\""));
     let log = assert_survives(supervisor);
     assert!(log.contains("on the network thread"), "{log}");

@@ -3,11 +3,11 @@
 use alloc::string::String;
 use alloc::sync::Arc;
 
-use crate::environment::Environment;
 use crate::ids::{CheckIx, CheckRunId, JobIx, RunId};
 use crate::plan::diff::Moves;
 use crate::plan::{Level, Plan, Signal, Status};
 use crate::request::{Reply, RequestId};
+use crate::variables::Environment;
 
 /// Something to do.
 #[derive(Clone, Debug, PartialEq)]

@@ -9,7 +9,6 @@ extern crate alloc;
 
 pub mod catalog;
 pub mod effect;
-pub mod environment;
 pub mod event;
 pub mod ids;
 pub mod input;
@@ -20,6 +19,7 @@ pub mod rng;
 pub mod rules;
 pub mod state;
 pub mod time;
+pub mod variables;
 
 pub use crate::effect::Effect;
 pub use crate::input::Input;

@@ -15,6 +15,7 @@ mod single_program;
 mod stop;
 mod telemetry;
 mod when;
+mod work;
 
 use alloc::vec::Vec;
 use core::time::Duration;

@@ -17,7 +17,7 @@ fn shell(spawner: &mut Spawner, script: &str) -> Spawned {
     let (own_stdin, raw_output) = (false, true);
     let request = Request {
         command: &command,
-        environment: &containerpilot_core::environment::Environment::default(),
+        environment: &containerpilot_core::variables::Environment::default(),
         process: &process,
         own_stdin,
         raw_output,

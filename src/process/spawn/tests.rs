@@ -26,7 +26,7 @@ fn spawn(spawner: &mut Spawner, words: &[&str], process: &Process) -> Result<Spa
     let (own_stdin, raw_output) = (false, false);
     spawner.spawn(&Request {
         command: &command,
-        environment: &environment::Environment::default(),
+        environment: &containerpilot_core::variables::Environment::default(),
         process,
         own_stdin,
         raw_output,
@@ -181,7 +181,7 @@ isolated! {
         let command = command(&["/bin/sh", "-c", "env | grep -aE '^(BOTH|OWN|X|CONTAINERPILOT_PID)=' | sort; exit 0"]);
         let pair = |name, value: &str| (name, value.to_owned());
         let why = vec![pair("BOTH", "trigger"), pair("X", "1"), pair("X", "2"), pair("OWN", "trigger")];
-        let environment = environment::Environment { why: why.into(), ..Default::default() };
+        let environment = containerpilot_core::variables::Environment { why: why.into(), ..Default::default() };
         let (own_stdin, raw_output) = (false, false);
         let request = Request { command: &command, environment: &environment, process: &process, own_stdin, raw_output };
         let spawned = spawner.spawn(&request).unwrap();

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use containerpilot_config::template::Environment;
-use containerpilot_core::environment::JobVariables;
+use containerpilot_core::variables::JobVariables;
 use nix::errno::Errno;
 
 use super::Request;

@@ -3,17 +3,14 @@
 use alloc::format;
 use alloc::string::String;
 
-use crate::effect::{DesiredService, Effect, KillReason};
+use crate::effect::{DesiredService, Effect};
 use crate::event::Code;
 use crate::ids::{JobIx, RunId};
-use crate::input::ExitStatus;
 use crate::plan::{Level, Signal};
 use crate::state::job::{Activity, State, StopReason, StopStage, Transition};
 use crate::state::journal::Event;
 use crate::state::run::{Cause, Run};
 use crate::state::supervisor::{Core, Phase};
-use crate::state::timers::JobTimer;
-use crate::time::fmt_duration;
 
 impl Core {
     /// Starts a run of a job that has no process. Without an event, the cause is that of the previous run.
@@ -87,12 +84,7 @@ impl Core {
             // The stop started before the process had started, so the stop signal was sent only now.
             self.set_kill_timer(job);
         }
-        if let Some(timeout) = self.planned(job).timeout.filter(|_| self.phase != Phase::Killing) {
-            let timer = self.set_timer(job, timeout, JobTimer::RunTimeout);
-            if let Some(run) = self.job_mut(job).run_mut() {
-                run.timeout = Some(timer);
-            }
-        }
+        self.set_run_timeout(job);
         self.begin_service(job);
     }
 
@@ -104,20 +96,5 @@ impl Core {
             }
             _ => String::new(),
         }
-    }
-
-    /// P5: a run has reached its timeout.
-    pub(crate) fn run_timeout(&mut self, job: JobIx) {
-        let (state, timers) = self.job_and_timers(job);
-        let Some(run) = state.run_mut() else { return };
-        timers.cancel(&mut run.timeout);
-        if core::mem::replace(&mut run.timed_out, true) {
-            return;
-        }
-        let timeout = fmt_duration(self.planned(job).timeout.unwrap_or_default());
-        let name = self.planned(job).name.clone();
-        let level = self.failure_level(job, ExitStatus::Signal(Signal::KILL), Level::Warn);
-        self.log(level, Some(job), format_args!("{name} timeout after {timeout}"));
-        self.send_signal(job, Signal::KILL, KillReason::Timeout);
     }
 }

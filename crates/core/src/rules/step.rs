@@ -12,7 +12,6 @@ use alloc::vec::Vec;
 use crate::effect::Effect;
 use crate::ids::JobIx;
 use crate::input::Input;
-use crate::plan::Level;
 use crate::request::Request;
 use crate::rules::signals;
 use crate::state::supervisor::{Core, Phase};
@@ -155,11 +154,7 @@ impl Core {
     fn on_empty_queue(&mut self) -> bool {
         match self.phase {
             Phase::Running if self.reload.is_some() => self.continue_reload(),
-            Phase::Running if self.plan_state.holding_open == 0 => {
-                self.log(Level::Info, None, format_args!("all jobs are complete, shutting down"));
-                self.shut_down();
-                true
-            }
+            Phase::Running if self.is_work_complete() => self.shut_down_by_itself(),
             Phase::Stopping | Phase::Killing if self.plan_state.incomplete == 0 => {
                 self.exit_supervisor();
                 false

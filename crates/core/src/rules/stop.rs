@@ -233,33 +233,4 @@ impl Core {
         let run = run.id;
         self.effects.push(Effect::Kill { run, signal, reason });
     }
-
-    /// W9: the job is complete.
-    pub(crate) fn finish(&mut self, job: JobIx) {
-        self.end_checks(job);
-        self.change(job, Transition::To(Activity::Complete));
-        self.advertise(job, DesiredService::Absent);
-        self.send(Origin::Job(job), Code::Stopped, None);
-        self.count_complete(job);
-        self.enqueue_dependents(job);
-        if !self.is_before_shutdown() {
-            return self.completed_during_shutdown(job);
-        }
-        let may_start_again = self.job(job).may_start_again();
-        let message = if may_start_again { "stopped" } else { "complete" };
-        self.log(Level::Info, Some(job), format_args!("{message}"));
-        if self.job(job).stop().is_some_and(|stop| stop.then_start) {
-            self.plan_state.start_again.push_back(job);
-        } else if !may_start_again && self.completed_and_stops_container(job) {
-            self.shut_down();
-        }
-    }
-
-    fn count_complete(&mut self, job: JobIx) {
-        // A job stopped by hand keeps the supervisor running, so that it can be started again.
-        let holds_open = self.plan_state.graph.holds_open(job) && !self.job(job).may_start_again();
-        let state = &mut self.plan_state;
-        state.incomplete = state.incomplete.saturating_sub(1);
-        state.holding_open = state.holding_open.saturating_sub(usize::from(holds_open));
-    }
 }

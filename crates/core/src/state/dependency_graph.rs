@@ -84,7 +84,6 @@ impl DependencyGraph {
             }
             Source::Signal(signal) => SourceKey::Signal(signal.signal().0),
         };
-        let works: Vec<bool> = plan.jobs.iter().map(does_work).collect();
         let mut graph = Self {
             keys: plan.jobs.iter().map(|job| job.when.patterns().iter().map(key).collect()).collect(),
             subscriptions: BTreeMap::new(),
@@ -92,8 +91,7 @@ impl DependencyGraph {
             hooks: vec![Vec::new(); jobs_named.len()],
             advertisers: advertisers(plan),
             watchers: vec![Vec::new(); plan.watches.len()],
-            // If no job does work, every job keeps the supervisor running (W10).
-            holds_open: if works.contains(&true) { works } else { vec![true; plan.jobs.len()] },
+            holds_open: plan.jobs_that_hold_open(),
             names,
             jobs_named,
         };
@@ -226,15 +224,4 @@ fn advertisers(plan: &Plan) -> Option<Vec<Vec<JobIx>>> {
         plan.jobs.iter().enumerate().filter(|(_, job)| sees(job)).map(|(index, _)| JobIx::at(index)).collect()
     };
     Some(plan.watches.iter().map(of).collect())
-}
-
-/// Returns true if a job does work of its own, rather than only react to signals, maintenance or stop events (W10).
-pub(crate) fn does_work(job: &Job) -> bool {
-    let reacts = |event: &EventPattern| {
-        matches!(event.source, Source::Signal(_))
-            || event.code.is_stop_event()
-            || matches!(event.code, Code::EnterMaintenance | Code::ExitMaintenance)
-    };
-    let patterns = job.when.patterns();
-    !job.role.is_secondary() && (patterns.is_empty() || !patterns.iter().all(reacts))
 }

@@ -5,11 +5,11 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use crate::environment::Why;
 use crate::ids::{CheckIx, CheckRunId, EventId};
 use crate::plan::Health;
 use crate::state::timers::TimerId;
 use crate::time::Time;
+use crate::variables::Why;
 
 /// The delay after the first failed check, until one passes (H3).
 pub(crate) const FIRST_DELAY: Duration = Duration::from_millis(100);

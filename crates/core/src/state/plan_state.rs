@@ -4,13 +4,13 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use crate::environment::JobVariables;
 use crate::ids::{CheckIx, CheckRunId, JobIx, RunId};
 use crate::plan::Plan;
 use crate::plan::diff::Moves;
 use crate::state::dependency_graph::DependencyGraph;
 use crate::state::job::JobState;
 use crate::state::watch::WatchState;
+use crate::variables::JobVariables;
 
 /// A plan and the state of its jobs and watches.
 #[derive(Debug)]

@@ -7,10 +7,10 @@ use containerpilot_config::host::StaticHost;
 use containerpilot_config::interfaces::HostAddress;
 use containerpilot_config::{Input as File, Options, load};
 use containerpilot_core::effect::DesiredService;
-use containerpilot_core::environment::Environment;
 use containerpilot_core::ids::{CheckRunId, JobIx, RunId, WatchIx};
 use containerpilot_core::input::{ExitStatus, Instance, StartError, StartErrorKind};
 use containerpilot_core::plan::{Plan, Signal};
+use containerpilot_core::variables::Environment;
 use containerpilot_core::{Core, Effect, Input, JobStatus, Reply, Request, RequestId, Time};
 
 /// A core and everything it has output.

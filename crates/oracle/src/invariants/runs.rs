@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use containerpilot_core::effect::KillReason;
-use containerpilot_core::environment::Environment;
 use containerpilot_core::ids::RunId;
 use containerpilot_core::plan::{Job, OnUnhealthy, Repeat, Restarts, Signal, Trigger};
+use containerpilot_core::variables::Environment;
 use containerpilot_core::{JobStatus, Phase, State, Time};
 use containerpilot_simulation::world::pid_of;
 
