@@ -251,7 +251,7 @@ impl<'a> Explorer<'a> {
         }
         for (at, job) in &run.killed {
             let because = vec![format!(
-                "killed at {}, {} after the shutdown began",
+                "killed at {}, {} after the shutdown started",
                 moment_of(*at),
                 moment_of(containerpilot_core::Time::ZERO + self.plan.stop_timeout)
             )];

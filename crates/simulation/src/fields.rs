@@ -55,11 +55,11 @@ section! {
         signal: SignalName = "signal", Nothing, "X4",
             "The signal that kills it, instead of `exit`.";
         stops_in: DurationOrNever = "stopsIn", Is("\"100ms\""), "X4",
-            "How long it takes to exit when it is asked to stop. With `never` it ignores every signal except SIGKILL.";
+            "How long it takes to exit on a stop signal. With `never` it ignores every signal except SIGKILL.";
         stop_exit: Whole<0, 255> = "stopExit", Says("it is killed by the signal"), "X4",
-            "Its exit code when it is asked to stop.";
+            "Its exit code on a stop signal.";
         healthy_after: DurationOrNever = "healthyAfter", Is("0"), "X4",
-            "When its checks begin to pass, counted from its start.";
+            "When its checks start to pass, counted from its start.";
     }
 }
 

@@ -15,7 +15,7 @@ pub fn markdown() -> String {
         "# Reference: every key of a scenario\n\n\
          This page is generated from the fields in the program, and a test keeps it up to date. See [Simulate](simulate.md) for \
          what scenarios are for. Values have the same form as in a configuration: a number is in seconds, a single value can replace a \
-         list, and keys that begin with `x-` are ignored. A scenario is not a template.\n",
+         list, and keys that start with `x-` are ignored. A scenario is not a template.\n",
     );
     out.push_str(&tables_of(&ScenarioFields::INFO));
     out.push_str(

@@ -18,8 +18,8 @@ pub const WAITING_UNTIL: &str = "waiting until ";
 pub fn condition(source: &str, code: Code) -> String {
     match code {
         Code::Startup => "the supervisor has started".into(),
-        Code::Shutdown => "shutdown begins".into(),
-        Code::EnterMaintenance => "maintenance mode begins".into(),
+        Code::Shutdown => "shutdown starts".into(),
+        Code::EnterMaintenance => "maintenance mode starts".into(),
         Code::ExitMaintenance => "maintenance mode ends".into(),
         Code::ExitSuccess => format!("{source} exits successfully"),
         Code::ExitFailed => format!("{source} fails"),
