@@ -21,10 +21,10 @@ pub type Target = (&'static str, fn(&[u8]));
 /// All targets.
 pub const TARGETS: &[Target] = &[
     ("accounts", accounts::run),
-    ("answers", cli::client::fuzz::run),
     ("arguments", cli::fuzz::run),
     ("consul", discovery::fuzz::run),
     ("decode", decode::run),
+    ("event_stream", cli::client::fuzz::run),
     ("json5", json5::run),
     ("lines", lines::run),
     ("migrate", migrate::run),
