@@ -2,7 +2,7 @@
 
 .PHONY: test test-docker deps lint sim faults soak bench bench-peers docs fuzz deny static
 
-# The container tests come last, so that a notice about a missing Docker engine is the last thing printed.
+# The container tests run last, so that a notice about a missing Docker engine is the last thing printed.
 test: deps lint
 	cargo test --workspace --no-fail-fast
 	scripts/test-docker --or-skip
@@ -35,7 +35,7 @@ FAULTS ?= all
 faults:
 	FAULTS='$(FAULTS)' cargo test --test faults -- --nocapture
 
-# Chaos test of the static release binary with a real Consul. The actions come from a seed, which is printed.
+# Chaos test of the static release binary with a real Consul. The actions are derived from a seed, which is printed.
 SOAK_SECONDS ?= 1800
 soak:
 	SOAK_SECONDS=$(SOAK_SECONDS) SOAK_BINARY="$$(scripts/static)" cargo test --test soak
@@ -49,8 +49,8 @@ BENCH ?=
 bench-peers: static
 	peers=$$(scripts/peers) && PATH="$$peers/bin:$$PATH" python3 benches/peers $(BENCH)
 
-# Fuzzes each target for a minute, starting from fuzz/corpus and the golden cases of the tests. New inputs go to fuzz/found,
-# crashes to fuzz/artifacts: copy those to fuzz/corpus. Needs a nightly toolchain.
+# Fuzzes each target for a minute, starting from fuzz/corpus and the golden cases of the tests. New inputs are in fuzz/found,
+# crashes in fuzz/artifacts: copy those to fuzz/corpus. Needs a nightly toolchain.
 FUZZ_SECONDS ?= 60
 FUZZ_TARGETS ?= $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs)))
 fuzz:

@@ -91,13 +91,13 @@ impl Client {
 }
 
 /// Sends requests from many threads; returns the rate per second.
-fn rate(clients: usize, ask: impl Fn(&mut Option<Client>) + Sync) -> f64 {
+fn rate(clients: usize, send: impl Fn(&mut Option<Client>) + Sync) -> f64 {
     let end = Instant::now() + TIME;
     let counts = std::thread::scope(|scope| {
         let one = || {
             let (mut client, mut count) = (None, 0_u32);
             while Instant::now() < end {
-                ask(&mut client);
+                send(&mut client);
                 count += 1;
             }
             count
@@ -132,10 +132,10 @@ fn reactions(pilot: &Pilot) -> Vec<Duration> {
         .map(|_| {
             // Opening waits for the job; closing makes it exit.
             let gate = fs::OpenOptions::new().write(true).open(&one).unwrap();
-            let began = Instant::now();
+            let started = Instant::now();
             drop(gate);
             fs::File::open(&two).unwrap().read_to_end(&mut Vec::new()).unwrap();
-            began.elapsed()
+            started.elapsed()
         })
         .collect();
     times.sort();
@@ -199,9 +199,9 @@ fn large_status() {
     let mut size = 0;
     let mut times: Vec<Duration> = (0..ROUNDS)
         .map(|_| {
-            let began = Instant::now();
+            let started = Instant::now();
             size = client.get("/v3/status");
-            began.elapsed()
+            started.elapsed()
         })
         .collect();
     times.sort();

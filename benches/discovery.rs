@@ -102,16 +102,16 @@ fn measured(agent: &Agent, file: &Path, rounds: usize, spread: u64) -> Vec<f64> 
         let _ = fs::remove_file(file);
         // A varying pause, so that it does not coincide with a poll.
         std::thread::sleep(Duration::from_millis(300 + spread * (round as u64 % 7)));
-        let began = monotonic();
+        let started = monotonic();
         if round % 2 == 0 {
             agent.register("db", "db-1", 1, &[])
         } else {
             agent.deregister("db-1")
         }
         wait_until("nothing was run", || file.exists());
-        let acted: f64 = fs::read_to_string(file).unwrap().parse().unwrap();
+        let stamped: f64 = fs::read_to_string(file).unwrap().parse().unwrap();
         if round > 0 {
-            times.push(acted - began);
+            times.push(stamped - started);
         }
     }
     times
@@ -154,10 +154,10 @@ fn idle(what: &str, services: usize, watches: usize, interval: usize) {
         agent.wait_for_status(&last, Some("passing"));
     }
     std::thread::sleep(Duration::from_secs(interval as u64 + 2));
-    let (asked, ticks, began) = (requests(&agent), run.cpu_ticks(), Instant::now());
+    let (before, ticks, started) = (requests(&agent), run.cpu_ticks(), Instant::now());
     std::thread::sleep(Duration::from_secs(interval as u64 * 3));
-    let seconds = began.elapsed().as_secs_f64();
-    let asked = (requests(&agent) - asked) as f64 / seconds;
+    let seconds = started.elapsed().as_secs_f64();
+    let rate = (requests(&agent) - before) as f64 / seconds;
     let busy = (run.cpu_ticks() - ticks) as f64 / seconds;
     let threads = fs::read_dir(format!("/proc/{pid}/task")).unwrap().count();
     let sockets = fs::read_dir(format!("/proc/{pid}/fd")).unwrap();
@@ -166,7 +166,7 @@ fn idle(what: &str, services: usize, watches: usize, interval: usize) {
         link.to_string_lossy().starts_with("socket:")
     });
     println!(
-        "{what}, interval {interval} s: {asked:.1} requests/s, {busy:.2} % of a CPU, PSS {} KiB, {threads} threads, {} sockets",
+        "{what}, interval {interval} s: {rate:.1} requests/s, {busy:.2} % of a CPU, PSS {} KiB, {threads} threads, {} sockets",
         pss(pid),
         sockets.count()
     );

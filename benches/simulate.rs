@@ -1,4 +1,4 @@
-//! How long a simulation takes: a day of virtual time for twenty jobs, and a thousand other worlds.
+//! How long a simulation takes: a day of virtual time for twenty jobs, and a thousand variations of its scenario.
 //!
 //! `cargo bench --bench simulate` prints the time and the number of core steps.
 
@@ -41,12 +41,12 @@ fn main() {
     let mut shortest = Duration::MAX;
     let mut steps = 0;
     for _ in 0..5 {
-        let began = Instant::now();
+        let started = Instant::now();
         steps = simulate(&plan, &day).steps;
-        shortest = shortest.min(began.elapsed());
+        shortest = shortest.min(started.elapsed());
     }
     println!("a day of 20 jobs: {shortest:.1?}, {steps} steps");
-    let began = Instant::now();
+    let started = Instant::now();
     let found = Explorer::new(&plan, &Scenario::default()).explore(1, 1_000).len();
-    println!("1000 variations of 20 jobs: {:.1?}, {found} findings", began.elapsed());
+    println!("1000 variations of 20 jobs: {:.1?}, {found} findings", started.elapsed());
 }

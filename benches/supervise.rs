@@ -138,10 +138,10 @@ fn micros(time: Duration, count: usize) -> f64 {
 }
 
 fn start(command: &mut Command) -> io::Result<f64> {
-    let began = Instant::now();
+    let started = Instant::now();
     let mut running = Running::start(command)?;
     running.first_byte()?;
-    Ok(micros(began.elapsed(), 1000))
+    Ok(micros(started.elapsed(), 1000))
 }
 
 fn start_bare(_: &Folder) -> io::Result<f64> {
@@ -169,12 +169,12 @@ fn signal(folder: &Folder, start: impl Fn(&str) -> io::Result<Running>) -> io::R
     let running = start(&fifo)?;
     let mut pipe = File::open(&fifo)?;
     pipe.read_exact(&mut [0])?;
-    // The child is ready; let the supervisor go idle.
+    // The child is ready; let the supervisor become idle.
     std::thread::sleep(Duration::from_millis(50));
-    let began = Instant::now();
+    let started = Instant::now();
     kill(running.pid(), Signal::SIGTERM)?;
     pipe.read_to_end(&mut Vec::new())?;
-    Ok(micros(began.elapsed(), 1))
+    Ok(micros(started.elapsed(), 1))
 }
 
 fn signal_direct(folder: &Folder) -> io::Result<f64> {
@@ -195,11 +195,11 @@ const RESTARTS: usize = 300;
 fn restart_bare(folder: &Folder) -> io::Result<f64> {
     let file = folder.file("marks");
     fs::write(&file, "")?;
-    let began = Instant::now();
+    let started = Instant::now();
     for _ in 0..RESTARTS {
         Running::start(&mut child(&["mark", &file])?)?.0.wait()?;
     }
-    Ok(micros(began.elapsed(), RESTARTS))
+    Ok(micros(started.elapsed(), RESTARTS))
 }
 
 fn restart_job(folder: &Folder) -> io::Result<f64> {
@@ -209,9 +209,9 @@ fn restart_job(folder: &Folder) -> io::Result<f64> {
     let exec = format!("['{}', 'child', 'mark', '{file}']", this()?);
     let _running = folder.supervise(&format!("{{ jobs: [{{ name: 'main', exec: {exec}, {how} }}] }}"))?;
     let marks = until(&file, 20)?;
-    let began = Instant::now();
+    let started = Instant::now();
     let count = until(&file, marks + RESTARTS)? - marks;
-    Ok(micros(began.elapsed(), count))
+    Ok(micros(started.elapsed(), count))
 }
 
 /// Waits until a file has `bytes` bytes; returns its size.
@@ -306,7 +306,7 @@ fn median(mut figures: Vec<f64>) -> f64 {
 }
 
 fn compare(rounds: usize, filter: &str) -> io::Result<()> {
-    println!("{:36} {:>9} {:>9} {:>7} {:>8}", "", "baseline", "ours", "ratio", "expected");
+    println!("{:36} {:>9} {:>9} {:>7} {:>8}", "", "baseline", "measured", "ratio", "expected");
     for (name, expected, baseline, supervised) in ROWS.into_iter().filter(|row| row.0.contains(filter)) {
         let (mut baselines, mut figures) = (Vec::new(), Vec::new());
         for _ in 0..rounds {
@@ -314,9 +314,9 @@ fn compare(rounds: usize, filter: &str) -> io::Result<()> {
             baselines.push(baseline(&folder)?);
             figures.push(supervised(&folder)?);
         }
-        let (floor, ours) = (median(baselines), median(figures));
-        let mark = if ours > floor * expected * TOLERANCE { "  <- a regression?" } else { "" };
-        println!("{name:36} {floor:9.2} {ours:9.2} {:7.2} {expected:8.2}{mark}", ours / floor);
+        let (baseline, measured) = (median(baselines), median(figures));
+        let mark = if measured > baseline * expected * TOLERANCE { "  <- a regression?" } else { "" };
+        println!("{name:36} {baseline:9.2} {measured:9.2} {:7.2} {expected:8.2}{mark}", measured / baseline);
     }
     Ok(())
 }

@@ -179,7 +179,7 @@ impl<D: Decider> Runtime<D> {
 
     /// Opens the telemetry port and the control socket, before the startup event (E4).
     pub(crate) fn open(&mut self) -> Result<(), String> {
-        // The port first: it leaves no file behind if the socket cannot be opened.
+        // The port first: unlike the socket it has no file that must be removed if the other cannot be opened.
         self.open_telemetry()?;
         let plan = Arc::clone(&self.plan);
         // S7: a single program has no control socket.

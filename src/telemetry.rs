@@ -1,6 +1,6 @@
 //! Telemetry: `/metrics`, `/status`, `/livez` and `/readyz` (T1–T3).
 //!
-//! [`Metrics`] holds what is counted outside the core: values that jobs send, and requests to the control socket. The server
+//! [`Metrics`] holds the numbers that are counted outside the core: values that jobs send, and requests to the control socket. The server
 //! renders its pages from that and from a snapshot of the core.
 
 mod exposition;
@@ -33,7 +33,7 @@ pub(crate) fn definitions(plan: &Plan) -> &[Metric] {
     plan.telemetry.as_ref().map(|telemetry| telemetry.metrics.as_slice()).unwrap_or_default()
 }
 
-/// What is counted outside the core. Clones share their content.
+/// The numbers that are counted outside the core. Clones share their content.
 #[derive(Clone, Debug)]
 pub(crate) struct Metrics {
     shared: Arc<Mutex<Shared>>,
@@ -59,7 +59,7 @@ impl Metrics {
         self.shared().store.put_all(values, self.started.elapsed())
     }
 
-    /// Counts a request to the control socket. `route` comes from the table of routes, not from the request, so that the number
+    /// Counts a request to the control socket. `route` is a path of the table of routes, not of the request, so that the number
     /// of labels is bounded.
     pub(crate) fn count_control_request(&self, code: u16, route: &'static str) {
         *self.shared().requests.entry((code, route)).or_default() += 1;
@@ -71,7 +71,7 @@ impl Metrics {
     }
 
     fn shared(&self) -> MutexGuard<'_, Shared> {
-        // A panic leaves the numbers consistent.
+        // After a panic the numbers are still consistent.
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -84,9 +84,9 @@ def measure(chosen):
     result = {"machine": page.machine(chosen.quick), "peers": {peer.name: page.facts(peer) for peer in there}, "scenes": {}}
     try:
         for name in pick(chosen.scenes, scenes.SCENES, "scene"):
-            began, rounds = time.monotonic(), Rounds(load, sizes["repeats"], say)
+            begin, rounds = time.monotonic(), Rounds(load, sizes["repeats"], say)
             scenes.SCENES[name](scenes.Play(tools, there, rounds, sizes))
-            took = time.monotonic() - began
+            took = time.monotonic() - begin
             say(f"{name}: {took:.0f}s, {rounds.redone} samples repeated")
             result["scenes"][name] = {"samples": rounds.samples, "failed": rounds.failed, "doubtful": rounds.doubtful,
                                       "conditions": rounds.conditions() | {"took": round(took, 1)}}

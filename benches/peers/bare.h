@@ -41,7 +41,7 @@ struct mark {
 	word time;
 	unsigned kind, number;
 };
-enum { BORN = 1, TOLD, BEGAN, ENDED, READY, ARRIVED };
+enum { STARTED = 1, SIGNALLED, BEGIN, FINISHED, READY, ARRIVED };
 
 static inline word clock_now(void)
 {
@@ -57,7 +57,7 @@ static inline void nap(word microseconds)
 }
 
 /* Appends sixteen bytes in one write, so that the marks of several processes do not mix. */
-static inline void leave_mark(const char *file, word time, unsigned kind, word number)
+static inline void write_mark(const char *file, word time, unsigned kind, word number)
 {
 	struct mark mark = {time, kind, (unsigned)number};
 	long fd = CALL(openat, -100 /* AT_FDCWD */, file, 02001 /* O_WRONLY | O_APPEND */, 0);

@@ -1,8 +1,8 @@
 /* The supervised program. It takes one argument, `VERB:MARKS[:ARGUMENT[:ARGUMENT]]`, so that the first line of a `run` file can
  * start it (`#!/…/child hold:/…/marks:7`) without a shell.
  *
- *   hold:MARKS:N            write the mark BORN, wait for a stop signal, write the mark TOLD, exit
- *   leave:MARKS:N           write the mark BORN and exit
+ *   hold:MARKS:N            write the mark STARTED, wait for a stop signal, write the mark SIGNALLED, exit
+ *   leave:MARKS:N           write the mark STARTED and exit
  *   write:MARKS:LINES:EACH  after a pause write LINES lines of 100 bytes, EACH of them per write; then hold
  *   orphans:MARKS:N         create N orphans, let them all exit at once, and wait until the last one is reaped; then hold
  */
@@ -14,7 +14,7 @@ static char lines[MOST];
 static void hold(const char *marks, word number)
 {
 	await(STOPS, 0);
-	leave_mark(marks, clock_now(), TOLD, number);
+	write_mark(marks, clock_now(), SIGNALLED, number);
 	leave(0);
 }
 
@@ -62,18 +62,18 @@ static void make_orphans(const char *marks, word count)
 	}
 	int status = 0;
 	CALL(wait4, nest, &status, 0, 0);
-	leave_mark(marks, clock_now(), READY, (word)status);
+	write_mark(marks, clock_now(), READY, (word)status);
 	nap(300000);
-	leave_mark(marks, clock_now(), BEGAN, 0);
+	write_mark(marks, clock_now(), BEGIN, 0);
 	CALL(close, pipe[1], 0, 0, 0);
 	while (CALL(kill, -nest, 0, 0, 0) == 0)
 		nap(1000);
-	leave_mark(marks, clock_now(), ENDED, 0);
+	write_mark(marks, clock_now(), FINISHED, 0);
 }
 
 __attribute__((used)) void begin(number *stack)
 {
-	word born = clock_now();
+	word started = clock_now();
 	char **arguments = (char **)(stack + 1), *part[4] = {0};
 	int parts = 0;
 	for (char *p = stack[0] > 1 ? arguments[1] : ""; *p && parts < 4;) {
@@ -88,14 +88,14 @@ __attribute__((used)) void begin(number *stack)
 	char *verb = part[0], *marks = part[1];
 	word first = digits(part[2]);
 	block(STOPS);
-	leave_mark(marks, born, BORN, first);
+	write_mark(marks, started, STARTED, first);
 	if (same(verb, "leave"))
 		leave(0);
 	if (same(verb, "write")) {
 		nap(150000);
-		leave_mark(marks, clock_now(), BEGAN, 0);
+		write_mark(marks, clock_now(), BEGIN, 0);
 		write_lines(first, parts > 3 ? digits(part[3]) : 1);
-		leave_mark(marks, clock_now(), ENDED, 0);
+		write_mark(marks, clock_now(), FINISHED, 0);
 	} else if (same(verb, "orphans")) {
 		nap(150000);
 		make_orphans(marks, first);

@@ -20,7 +20,7 @@ __attribute__((used)) void begin(number *stack)
 			seen += some;
 		}
 		if (before < wanted && seen >= wanted)
-			leave_mark(arguments[2], clock_now(), ARRIVED, seen);
+			write_mark(arguments[2], clock_now(), ARRIVED, seen);
 	}
 	leave(0);
 }

@@ -68,13 +68,13 @@ class Rounds:
         """Takes one sample, repeated while it is disturbed. Returns False if it failed."""
         while True:
             self.load.wait_until_idle()
-            machine, ours, began = proc.machine(), proc.ours(), time.monotonic_ns()
+            machine, ours, begin = proc.machine(), proc.ours(), time.monotonic_ns()
             figures, error = {}, None
             try:
                 figures = measure(peer)
             except (Missed, OSError, ValueError, IndexError) as caught:
                 error = caught
-            took = time.monotonic_ns() - began
+            took = time.monotonic_ns() - begin
             others = max(0, (proc.machine() - machine) - (proc.ours() - ours))
             self.others += others
             self.seconds += took / 1e9

@@ -7,7 +7,7 @@ import subprocess
 import time
 
 import proc
-from stage import ARRIVED, BEGAN, BORN, CHECK, ENDED, READY, TOLD, ExitWatch, Missed, Service, Stage, clock
+from stage import ARRIVED, BEGIN, STARTED, CHECK, FINISHED, READY, SIGNALLED, ExitWatch, Missed, Service, Stage, clock
 
 
 class Play:
@@ -32,8 +32,8 @@ def start(play):
 
         def measure(peer, form=form):
             with play.one(peer, form) as stage:
-                born = stage.marks.wait(BORN, 1, 15, "started", every=0.0005)
-                return {f"start-{form}": (born[0][0] - stage.began) / 1e6}
+                started = stage.marks.wait(STARTED, 1, 15, "started", every=0.0005)
+                return {f"start-{form}": (started[0][0] - stage.begin) / 1e6}
 
         play.rounds.take(play.who(form), measure, repeats=play.sizes["starts"], seconds=5)
 
@@ -44,7 +44,7 @@ def memory(play):
 
         def measure(peer, form=form):
             with play.one(peer, form) as stage:
-                stage.marks.wait(BORN, 1, 15, "started")
+                stage.marks.wait(STARTED, 1, 15, "started")
                 time.sleep(0.3)
                 return {"memory-program" if form == "program" else "memory-1": proc.memory(stage.sides()[0])}
 
@@ -60,7 +60,7 @@ def idle(play):
             for peer in play.who("fleet" if count > 1 else "file"):
                 try:
                     stage = open_stages.enter_context(play.many(peer, count))
-                    stage.marks.wait(BORN, count, 60, f"{count} started", every=0.01)
+                    stage.marks.wait(STARTED, count, 60, f"{count} started", every=0.01)
                     sleepers.append((peer, count, stage))
                 except Missed as missed:
                     play.rounds.fail(peer, missed)
@@ -83,19 +83,19 @@ def fleet(play):
 
         def measure(peer, count=count):
             with play.many(peer, count) as stage:
-                born = stage.marks.wait(BORN, count, 60, f"{count} started", every=0.002)
+                started = stage.marks.wait(STARTED, count, 60, f"{count} started", every=0.002)
                 used = proc.used(stage.sides()[0])
                 time.sleep(peer.settle)
                 supervising, supervised = stage.sides()
-                figures = {f"fleet-start-{count}": (max(born)[0] - stage.began) / 1e6,
+                figures = {f"fleet-start-{count}": (max(started)[0] - stage.begin) / 1e6,
                            f"fleet-cpu-{count}": used / 1e6,
                            f"memory-{count}": proc.memory(supervising)}
                 with ExitWatch(supervising + supervised) as exits:
                     asked = stage.stop()
                     gone = exits.wait(20)
-                told = stage.marks.read(TOLD)
-                if len(told) < count:
-                    raise Missed(f"only {len(told)} of {count} received the stop signal before they were killed")
+                signalled = stage.marks.read(SIGNALLED)
+                if len(signalled) < count:
+                    raise Missed(f"only {len(signalled)} of {count} received the stop signal before they were killed")
                 return figures | {f"fleet-stop-{count}": (gone - asked) / 1e6}
 
         play.rounds.take(play.who("fleet"), measure, repeats=3 if count > 100 else None, seconds=6)
@@ -134,15 +134,15 @@ def flood(play, peer, kind, count, each):
             afterwards.callback(counter.wait)
         with stage:
             os.close(output)
-            stage.marks.wait(BORN, 1, 15, "started")
+            stage.marks.wait(STARTED, 1, 15, "started")
             before = proc.used(stage.sides()[0])
-            began = stage.marks.wait(BEGAN, 1, 15, "begun")[0][0]
+            begin = stage.marks.wait(BEGIN, 1, 15, "begin")[0][0]
             if kind == "kept":
                 arrived = kept(service.log_file, count, 60)
             else:
                 arrived = stage.marks.wait(ARRIVED, 1, 60, f"{count} lines", every=0.002)[0][0]
             used = proc.used(stage.sides()[0]) - before  # listed again: a logger may start later than the job
-        return count / ((arrived - began) / 1e9) / 1e6, used / 1e9 / count * 1e6
+        return count / ((arrived - begin) / 1e9) / 1e6, used / 1e9 / count * 1e6
 
 
 def kept(path, count, seconds):
@@ -165,13 +165,13 @@ def restart(play):
 
     def measure(peer):
         with Stage(play.tools, peer, [Service("main", "leave:{marks}:0", again=True)]) as stage:
-            stage.marks.wait(BORN, 1, 15, "started")
+            stage.marks.wait(STARTED, 1, 15, "started")
             time.sleep(0.5)
             window = play.sizes["restarts"] if stage.marks.count() > 10 else 3
             side = stage.sides()[0]
-            count, used, began = stage.marks.count(), proc.used(side), clock()
+            count, used, begin = stage.marks.count(), proc.used(side), clock()
             time.sleep(window)
-            count, used, took = stage.marks.count() - count, proc.used(side) - used, clock() - began
+            count, used, took = stage.marks.count() - count, proc.used(side) - used, clock() - begin
             if not count:
                 raise Missed(f"not restarted within {window}s")
             return {"restart-rate": count / (took / 1e9), "restart-cpu": used / 1e3 / count}
@@ -192,7 +192,7 @@ def signals(play):
                         continue
                     stage = open_stages.enter_context(play.one(peer, form))
                     try:
-                        stage.marks.wait(BORN, 1, 15, "started")
+                        stage.marks.wait(STARTED, 1, 15, "started")
                         waiting.append((peer, form, stage))
                     except Missed as missed:
                         play.rounds.fail(peer, missed)
@@ -205,8 +205,8 @@ def signals(play):
                     with ExitWatch(sum(stage.sides(), [])) as exits:  # runit's first process exits before the others
                         asked = stage.stop()
                         ended = exits.wait(15)
-                    told = stage.marks.wait(TOLD, 1, 1, "stop signal")
-                    return {f"signal-{form}": (told[0][0] - asked) / 1e3, f"signal-end-{form}": (ended - asked) / 1e6}
+                    signalled = stage.marks.wait(SIGNALLED, 1, 1, "stop signal")
+                    return {f"signal-{form}": (signalled[0][0] - asked) / 1e3, f"signal-end-{form}": (ended - asked) / 1e6}
 
                 patience, play.rounds.load.patience = play.rounds.load.patience, 0  # this sample cannot be repeated
                 play.rounds.sample(peer, measure)
@@ -219,18 +219,18 @@ def orphans(play):
 
     def measure(peer):
         with Stage(play.tools, peer, [Service("main", f"orphans:{{marks}}:{count}")], alone=True) as stage:
-            stage.marks.wait(BORN, 1, 20, "started")
+            stage.marks.wait(STARTED, 1, 20, "started")
             side = stage.sides()[0]  # now: searching among ten thousand processes would disturb
             if stage.marks.wait(READY, 1, 30, "orphans made", every=0.01)[0][1]:
                 raise Missed("the orphans could not be made")
             used = proc.used(side)
-            began = stage.marks.wait(BEGAN, 1, 5, "begun", every=0.01)[0][0]
+            begin = stage.marks.wait(BEGIN, 1, 5, "begin", every=0.01)[0][0]
             try:
-                ended = stage.marks.wait(ENDED, 1, 5, "reaped", every=0.01)[0][0]
+                ended = stage.marks.wait(FINISHED, 1, 5, "reaped", every=0.01)[0][0]
             except Missed:
                 left = len(proc.family(stage.first())) - 2
                 raise Missed(f"{left:,} of {count:,} orphans not reaped after 5 s") from None
-            return {"orphans-time": (ended - began) / 1e6, "orphans-cpu": (proc.used(side) - used) / 1e3 / count}
+            return {"orphans-time": (ended - begin) / 1e6, "orphans-cpu": (proc.used(side) - used) / 1e3 / count}
 
     play.rounds.take(play.who("orphans"), measure, seconds=5)
 
@@ -242,7 +242,7 @@ def health(play):
     def measure(peer):
         services = [Service(f"s{i}", f"hold:{{marks}}:{i}", check=f"leave:{{marks}}:1000{i}") for i in range(count)]
         with Stage(play.tools, peer, services) as stage:
-            checks = lambda: [mark for mark in stage.marks.read(BORN) if mark[1] >= CHECK]
+            checks = lambda: [mark for mark in stage.marks.read(STARTED) if mark[1] >= CHECK]
             deadline = time.monotonic() + 20
             while len({number for _, number in checks()}) < count:
                 if time.monotonic() > deadline:
@@ -250,16 +250,16 @@ def health(play):
                 time.sleep(0.05)
             time.sleep(1.5)
             side = stage.sides()[0]
-            done, used, began = len(checks()), proc.used(side), clock()
+            done, used, begin = len(checks()), proc.used(side), clock()
             time.sleep(play.sizes["checking"])
             used, done = proc.used(side) - used, len(checks()) - done
             if not done:
                 raise Missed("no check ran")
             paces, last = [], {}
             for moment, number in sorted(checks()):
-                if moment >= began and number in last:
+                if moment >= begin and number in last:
                     paces.append(abs(moment - last[number] - 1_000_000_000) / 1e6)
-                if moment >= began:
+                if moment >= begin:
                     last[number] = moment
             paces.sort()
             return {"health-cpu": used / 1e3 / done, "health-pace": paces[int(len(paces) * 0.99)] if paces else None}

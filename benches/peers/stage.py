@@ -14,7 +14,7 @@ from typing import Optional
 import proc
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-BORN, TOLD, BEGAN, ENDED, READY, ARRIVED = range(1, 7)  # kinds of marks, as in bare.h
+STARTED, SIGNALLED, BEGIN, FINISHED, READY, ARRIVED = range(1, 7)  # kinds of marks, as in bare.h
 MARK = struct.Struct("<QII")
 CHECK = 10_000  # numbers from here on belong to checks: 1000 followed by the number of the service
 
@@ -173,7 +173,7 @@ class Stage:
         output = null if self.output is None else self.output
         streams = [(os.POSIX_SPAWN_DUP2, null, 0), (os.POSIX_SPAWN_DUP2, output, 1), (os.POSIX_SPAWN_DUP2, stderr, 2)]
         environment = {"PATH": os.environ["PATH"], "HOME": self.folder, "LANG": "C"}
-        self.began = clock()
+        self.begin = clock()
         self.process = os.posix_spawn(self.command[0], self.command, environment, file_actions=streams, setsid=True)
         os.close(null)
         os.close(stderr)

@@ -60,7 +60,7 @@ pub(crate) const SOCKET: Flag = Flag {
 pub(crate) const DIFF: Flag = Flag {
     name: "diff",
     kind: FlagKind::Bool,
-    help: "ask the running supervisor what a reload would change",
+    help: "print what a reload of the running supervisor would change",
 };
 pub(crate) const FOLLOW: Flag = Flag {
     name: "follow",
@@ -429,7 +429,7 @@ pub(crate) const COMMANDS: &[&Command] = &[
 
 /// The exit codes (X6).
 pub(crate) const EXIT_CODES: [(&str, &str); 3] =
-    [("0", "success"), ("1", "failure; standard error says why"), ("2", "invalid command line")];
+    [("0", "success"), ("1", "failure; the reason is on standard error"), ("2", "invalid command line")];
 
 /// The environment variables of the program.
 pub(crate) const VARIABLES: &[(&str, &str)] = &[

@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn x4_wait_for_all_leaves_out_jobs_that_cannot_be_in_the_state() {
+    fn x4_wait_for_all_skips_jobs_that_cannot_be_in_the_state() {
         let job = |name: &str, role: &str, health: &str| json!({ "name": name, "role": role, "state": "running", "health": health });
         let read = |status: &Value| serde_json::from_value::<Status>(status.clone()).unwrap();
         let mut status = json!({ "jobs": [job("a", "job", "healthy"), job("b", "job", "none"), job("t", "telemetry", "unknown")] });

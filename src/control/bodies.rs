@@ -1,4 +1,4 @@
-//! Parses request bodies. They come from outside: any bytes become a valid request or an error that never shows a value (L5).
+//! Parses request bodies. They are untrusted: any bytes become a valid request or an error that never shows a value (L5).
 
 use containerpilot_core::plan::Signal;
 use serde_json::{Map, Value};

@@ -138,9 +138,9 @@ fn bind(path: &Path, control: &Control) -> Result<UnixListener, SocketError> {
         Err(error) if error.kind() == ErrorKind::WouldBlock => {
             return Err(occupied("another process listens there".to_owned()));
         }
-        // A socket that we may not connect to is not ours.
+        // A socket that this process may not connect to belongs to another process.
         Err(error) => {
-            return Err(occupied(format!("cannot tell whether another process listens there: {error}")));
+            return Err(occupied(format!("cannot determine whether another process listens there: {error}")));
         }
     }
     fs::remove_file(path).map_err(failed)?;
@@ -150,7 +150,7 @@ fn bind(path: &Path, control: &Control) -> Result<UnixListener, SocketError> {
 /// Sets the file's group and mode.
 fn set_permissions(path: &Path, control: &Control) -> io::Result<SocketFile> {
     // Through a descriptor of this very file: another user who may write to the directory could have replaced it by a symbolic
-    // link to a file of ours.
+    // link to a file of the supervisor.
     let opened = File::options().read(true).custom_flags(libc::O_PATH | libc::O_NOFOLLOW).open(path)?;
     let metadata = opened.metadata()?;
     if !is_socket(&metadata) {

@@ -37,7 +37,7 @@ pub(super) fn run(text: &[u8]) {
         if let Some(at) = &located.location {
             assert!(at.line >= 1 && at.column >= 1);
         }
-        // An unexplained problem has no location and asks for a bug report.
+        // An unexplained problem has no location and requests a bug report.
         let unexplained = located.location.is_none()
             && located.problem.help.as_ref().is_some_and(|help| help.contains("defect"));
         assert!(!unexplained, "{shown}");

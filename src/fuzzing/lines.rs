@@ -75,7 +75,7 @@ fn one_line(out: &[u8]) -> String {
     line.strip_suffix('\n').map(str::to_owned).unwrap_or_else(|| panic!("{line:?}"))
 }
 
-/// The keys of a logfmt line, as a reader finds them.
+/// The keys of a logfmt line, as a parser finds them.
 fn keys(line: &str) -> Vec<String> {
     let mut keys = Vec::new();
     let mut letters = line.chars().peekable();

@@ -1,4 +1,4 @@
-//! Fuzz target: any bytes as a scenario. No panic, no hang; a valid scenario is played for a while and judged.
+//! Fuzz target: any bytes as a scenario. No panic, no hang; a valid scenario is simulated for a while and its expectations are checked.
 
 use std::time::Duration;
 

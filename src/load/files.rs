@@ -1,4 +1,4 @@
-//! Finding and reading the configuration files (C1).
+//! Finds and reads the configuration files (C1).
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -66,7 +66,7 @@ pub(crate) fn read(path: Option<&Path>) -> Result<Vec<Input>, ReadError> {
     files.iter().map(|file| read_file(file)).collect()
 }
 
-/// Returns true if the argument is the configuration itself, as ContainerPilot 2 allowed: it begins with `{` or with a
+/// Returns true if the argument is the configuration itself, as ContainerPilot 2 allowed: it starts with `{` or with a
 /// template action.
 fn is_inline(path: &Path) -> bool {
     path.as_os_str().as_encoded_bytes().trim_ascii_start().starts_with(b"{")

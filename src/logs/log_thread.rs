@@ -438,7 +438,7 @@ impl LogWorker {
     }
 }
 
-/// A panic leaves the state as it was between two work items; see [`LogWorker::do_work`].
+/// After a panic the state is that between two work items; see [`LogWorker::do_work`].
 fn lock(shared: &Mutex<LogWorker>) -> MutexGuard<'_, LogWorker> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -147,7 +147,7 @@ fn s6_finish_is_bounded_if_the_log_is_not_read() {
 }
 
 #[test]
-fn s6_dropping_the_log_ends_its_thread() {
+fn s6_dropping_the_log_stops_its_thread() {
     let (logs, reader) = piped(Format::Default);
     logs.entry(Level::Info, None, "bye");
     drop(logs);

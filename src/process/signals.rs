@@ -73,7 +73,7 @@ impl Signals {
 
     /// The next pending signal.
     pub(crate) fn next(&self) -> Option<Signal> {
-        // A SIGPIPE from the supervisor itself comes from its own write to a closed pipe.
+        // A SIGPIPE from the supervisor itself is caused by its own write to a closed pipe.
         let own_sigpipe =
             |received: &sys::ReceivedSignal| received.signal.0 == PIPE && received.sender == self.own_pid;
         loop {

@@ -1,7 +1,7 @@
 //! Users and groups, from `/etc/passwd` and `/etc/group`.
 //!
 //! The C library's lookup (NSS) would load plug-ins of the container's library into this static binary, and may use the
-//! network. The two files are what an image has.
+//! network. Every image has the two files, or needs none.
 
 use std::fs;
 

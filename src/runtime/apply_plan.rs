@@ -17,7 +17,7 @@ use crate::runtime::reload::{LoadResult, Loaded, ReloadRequest};
 use crate::telemetry::Telemetry;
 
 impl<D: Decider> Runtime<D> {
-    /// Starts a reload, or queues it behind the one that is running.
+    /// Starts a reload, or queues it after the running one.
     pub(super) fn reload(&mut self, request: ReloadRequest) {
         let overrides = self.environment_overrides();
         if let Some(error) = self.executor.reloads.request(request, &overrides) {

@@ -91,7 +91,7 @@ impl<D: Decider> Runtime<D> {
     fn iterate(&mut self, fds: &[PollFd], more: &mut bool) -> ControlFlow<u8> {
         *more = false;
         let ready = |place: usize| fds.get(place).is_some_and(|fd| fd.revents != 0);
-        // The results of the last iteration come first: a start before its exit (E3).
+        // The results of the last iteration first: a start before its exit (E3).
         self.handle_results()?;
         if ready(0) {
             self.handle_signals()?;

@@ -186,7 +186,7 @@ impl State {
                         Ok(Some(error)) | Err(error) => return Progress::Unreachable(error.to_string()),
                     }
                     match (stream.peer_addr(), stream.local_addr()) {
-                        // Without a listener the kernel may give this port to our own end: it is connected to itself.
+                        // Without a listener the kernel may choose the same port as the local port: the socket is connected to itself.
                         (Ok(peer), Ok(own)) if peer == own => {
                             return Progress::Unreachable("connection refused".to_owned());
                         }

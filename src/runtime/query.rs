@@ -83,7 +83,7 @@ pub(crate) struct Snapshot {
     pub(crate) clock: WallClock,
 }
 
-/// Properties of a job that come from the plan.
+/// Properties of a job in the plan.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct JobProperties {
     /// The advertised address.

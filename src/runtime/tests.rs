@@ -79,7 +79,7 @@ isolated! {
         assert_eq!(code, 5);
     }
 
-    fn e3_start_of_a_run_comes_before_its_exit() {
+    fn e3_start_of_a_run_is_reported_before_its_exit() {
         let mut seen = Vec::new();
         let code = run("{ jobs: [{ name: 'a', exec: 'true' }] }", |input, effects| {
             match &input {
@@ -97,7 +97,7 @@ isolated! {
         assert_eq!(seen[..3], [("other", 0), ("started", 1), ("started", 2)]);
     }
 
-    fn e3_start_comes_before_the_exit_in_the_same_iteration() {
+    fn e3_start_is_reported_before_the_exit_in_the_same_iteration() {
         let mut seen = Vec::new();
         let code = run("{ jobs: [{ name: 'a', exec: 'true' }] }", |input, effects| {
             match &input {

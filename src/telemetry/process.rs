@@ -4,7 +4,7 @@ use crate::process::sys;
 
 use super::exposition::{Kind, Page, count_to_f64};
 
-/// Resource usage of this process. What `/proc` does not tell is `None`.
+/// Resource usage of this process. A value that `/proc` does not provide is `None`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Process {
     cpu_seconds: Option<f64>,

@@ -2,9 +2,9 @@
 //!
 //! Samples are kept sorted. Each sample represents itself and some discarded values below it; the number it may represent
 //! shrinks towards the top (Cormode, Korn, Muthukrishnan and Srivastava, "Effective Computation of Biased Quantiles over
-//! Data Streams"). All errors that Prometheus' Go client promises are one rule: a tenth of the share of values above
-//! the quantile. Go's implementation tracks each target separately and breaks that promise for values in descending order. The
-//! number of values above a value never decreases, so here the promise holds for every order.
+//! Data Streams"). All error bounds of Prometheus' Go client follow one rule: a tenth of the share of values above
+//! the quantile. Go's implementation tracks each target separately and violates that bound for values in descending order. The
+//! number of values above a value never decreases, so here the bound holds for every order.
 
 /// The quantiles of a summary, each with the maximum error of its rank.
 pub(super) const TARGETS: [(f64, f64); 3] = [(0.5, 0.05), (0.9, 0.01), (0.99, 0.001)];

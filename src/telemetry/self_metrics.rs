@@ -1,6 +1,6 @@
 //! The supervisor's own metrics (T3).
 //!
-//! No label is unbounded: names of jobs, checks and watches come from the plan, event codes from a fixed list, routes from
+//! No label is unbounded: names of jobs, checks and watches are those of the plan, event codes those of a fixed list, routes those of
 //! the control socket's table. Jobs with the same name share a sample.
 
 use std::collections::BTreeMap;

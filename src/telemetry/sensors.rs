@@ -1,6 +1,6 @@
 //! Sensors: programs whose last output line is a value of a metric (T2).
 //!
-//! The core decides when a sensor runs and for how long, as for any job. Its output stays in the pipe until the run ends and is
+//! The core decides when a sensor runs and for how long, as for any job. Its output stays in the pipe until the run exits and is
 //! then read at once. A program that fills the pipe blocks until its timeout.
 
 use std::collections::BTreeMap;
@@ -70,7 +70,7 @@ impl SensorOutputs {
 /// The last bytes in a pipe.
 fn read_end(output: &OwnedFd) -> String {
     let (mut bytes, mut buffer) = (Vec::new(), [0; 4096]);
-    // At most one full pipe: an orphan of the run may go on writing.
+    // At most one full pipe: an orphan of the run may continue to write.
     let mut left = sys::pipe_size(output.as_fd()).unwrap_or(OUTPUT_BYTES);
     while let Ok(length @ 1..) = sys::read(output.as_fd(), &mut buffer) {
         bytes.extend_from_slice(buffer.get(..length).unwrap_or_default());

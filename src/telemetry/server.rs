@@ -1,7 +1,7 @@
 //! The telemetry server: four pages over HTTP (T1).
 //!
 //! Every page is rendered from a [`Snapshot`] of the core. One query to the event loop is in progress at a time, and its result
-//! is reused for 100 ms: however many clients there are, the loop is asked at most ten times a second.
+//! is reused for 100 ms, so the loop gets at most ten queries a second from any number of clients.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -23,7 +23,7 @@ use crate::net::server::{
 use crate::net::{Net, describe};
 use crate::runtime::query::{QueryHandle, Snapshot};
 
-/// How long the event loop may take to answer. Normally it answers at once.
+/// How long the event loop may take to reply. Normally it replies at once.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a snapshot is reused.
 const SNAPSHOT_LIFETIME: Duration = Duration::from_millis(100);
@@ -67,7 +67,7 @@ fn listen(wanted: &plan::Telemetry) -> Result<TcpListener, ListenError> {
     bind().map_err(|source| ListenError { address, source })
 }
 
-/// The server, as the event loop holds it. Dropping it stops the server.
+/// The event loop's handle of the server. Dropping it stops the server.
 #[derive(Debug)]
 pub(crate) struct Telemetry {
     /// The address in the plan; its port may be 0.
@@ -172,7 +172,7 @@ impl Handler for Pages {
             return method_not_allowed("GET, HEAD");
         }
         let Ok(Some(snapshot)) = timeout(QUERY_TIMEOUT, self.snapshot()).await else {
-            let reason = format!("the supervisor did not answer within {} s", QUERY_TIMEOUT.as_secs());
+            let reason = format!("the supervisor did not answer within {}s", QUERY_TIMEOUT.as_secs());
             return error(StatusCode::SERVICE_UNAVAILABLE, &reason);
         };
         match path {
@@ -182,7 +182,7 @@ impl Handler for Pages {
                 reasons if reasons.is_empty() => ok(TEXT, "ready\n"),
                 reasons => error(StatusCode::SERVICE_UNAVAILABLE, reasons.trim_end()),
             },
-            // `/livez`: the event loop has answered.
+            // `/livez`: the event loop has replied.
             _ => ok(TEXT, "alive\n"),
         }
     }
@@ -193,7 +193,7 @@ impl Pages {
         Self { metrics, queries, latest: Mutex::new(None) }
     }
 
-    /// A snapshot that is at most [`SNAPSHOT_LIFETIME`] old; `None` if the event loop has ended.
+    /// A snapshot that is at most [`SNAPSHOT_LIFETIME`] old; `None` if the event loop has exited.
     async fn snapshot(&self) -> Option<Arc<Snapshot>> {
         let mut latest = self.latest.lock().await;
         if let Some((at, snapshot)) = &*latest
@@ -211,7 +211,7 @@ impl Pages {
         let mut page = Page::default();
         let now = self.metrics.started.elapsed();
         let mut shared = self.metrics.shared();
-        // First: a configured metric must not replace one of ours.
+        // First, so that a configured metric cannot replace one of the supervisor's own.
         self_metrics::add_to(&mut page, snapshot, &shared, VERSION, &process);
         shared.store.add_to(&mut page, now);
         drop(shared);

@@ -61,10 +61,10 @@ fn non_empty<T>(list: Vec<T>) -> Option<Vec<T>> {
     Some(list).filter(|list| !list.is_empty())
 }
 
-/// 3.8's word for the state of a job, which is about health only.
+/// The state of a job in the words of 3.8, which only knows its health.
 const fn health(job: &JobOverview, maintenance: bool) -> &'static str {
     match job.status.healthy {
-        // The telemetry server is answering right now.
+        // The telemetry server is handling this request.
         _ if matches!(job.role, Role::Telemetry) => "healthy",
         _ if maintenance => "maintenance",
         Some(true) => "healthy",

@@ -1,4 +1,4 @@
-//! A core for tests: processes start at once, everything else happens when the test says so.
+//! A core for tests: processes start at once, everything else is triggered by the test.
 
 use std::time::{Duration, SystemTime};
 

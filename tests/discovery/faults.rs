@@ -115,7 +115,7 @@ fn recovers_from(behaviour: Behaviour, words: &str) {
 
 #[test]
 fn d5_agent_that_accepts_and_never_responds() {
-    recovers_from(Behaviour::Silent, "is unreachable: no answer within");
+    recovers_from(Behaviour::Silent, "is unreachable: no response within");
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn d7_watch_of_an_agent_that_sends_html_or_never_blocks() {
     let agent = FakeAgent::new(Behaviour::NotJson);
     let watch = "watches: [{ name: 'db', interval: 10 }]";
     let mut pilot = Pilot::start(&config(&format!("'{}'", agent.address), "1h", watch));
-    pilot.run.wait_for_line("is unavailable: the answer is not valid JSON");
+    pilot.run.wait_for_line("is unavailable: the response is not valid JSON");
     agent.change_to(Behaviour::Correct);
     pilot.run.wait_for_line("is available again");
     // Index 0 and no blocking query: the watch slows down by itself.

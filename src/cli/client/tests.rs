@@ -200,7 +200,7 @@ fn x4_every_wait_has_a_timeout() {
 }
 
 #[test]
-fn x4_server_sent_events_are_parsed_however_they_are_split() {
+fn x4_server_sent_events_are_parsed_for_any_split() {
     let text = ": hello\n\nid: 1\ndata: {\"a\":1}\n\n:\r\nid: 2\r\nevent: end\r\ndata: x\r\ndata:y\r\n\r\n\n\ndata: cut";
     for length in [1, 2, 3, 7, 1000] {
         let mut reader = Reader::default();
@@ -228,7 +228,7 @@ fn x4_a_stream_continues_after_a_timeout() {
         let (mut peer, _) = listener.accept().unwrap();
         request(&mut peer);
         peer.write_all(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\ndata: a\n\n\r\n").unwrap();
-        // The length of a chunk comes in two halves, with a pause between them.
+        // The length of a chunk arrives in two halves, with a pause between them.
         peer.write_all(b"0").unwrap();
         wait.recv().unwrap();
         peer.write_all(b"9\r\ndata: b\n\n\r\n0\r\n\r\n").unwrap();

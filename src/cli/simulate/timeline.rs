@@ -121,8 +121,8 @@ fn final_states(out: &mut String, screen: Screen, run: &SimulationRun) {
     let head = format!("AT {}", moment_of(run.end));
     *out += &table(screen, &[&head, "STATE", "RUNS", "WHY"], &rows);
     match (run.exit, run.stop_requested_at) {
-        (Some((at, code)), Some(asked)) => {
-            let took = moment_of(Time::ZERO + at.since(asked));
+        (Some((at, code)), Some(requested)) => {
+            let took = moment_of(Time::ZERO + at.since(requested));
             let _ = writeln!(out, "\nstopped at the end of the simulation, in {took}; exit code {code}");
         }
         (Some((at, code)), None) => {

@@ -37,7 +37,7 @@ fn finish(logs: Logs, file: &Path) -> Vec<String> {
 }
 
 #[test]
-fn l2_silent_check_costs_the_log_nothing() {
+fn l2_silent_check_does_not_wake_the_log_thread() {
     let (logs, file) = log();
     let mut outputs = CheckOutputs::default();
     for pid in 1..10 {
@@ -108,7 +108,7 @@ fn l2_a_check_that_runs_for_a_while_is_read_while_it_runs() {
 }
 
 #[test]
-fn s6_what_is_not_followed_at_the_end_is_written() {
+fn s6_check_output_not_yet_followed_is_written_at_the_end() {
     let (logs, file) = log();
     let mut outputs = CheckOutputs::default();
     let (mut stdout, _stderr) = start(&mut outputs, 7);

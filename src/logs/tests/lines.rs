@@ -43,7 +43,7 @@ fn l2_lines_of_a_check_are_labelled() {
 }
 
 #[test]
-fn p4_grandchild_that_keeps_the_pipe_open_delays_nothing() {
+fn p4_grandchild_that_keeps_the_pipe_open_does_not_delay_the_exit() {
     let (logs, mut reader) = piped(Format::Default);
     let (mut stdout, _stderr) = attach(&logs, "main", 7);
     stdout.write_all(b"done\nalmost").unwrap();
@@ -172,7 +172,7 @@ impl Read for Slow {
 }
 
 #[test]
-fn l3_lines_are_never_mixed_whatever_the_bytes_and_the_pace() {
+fn l3_lines_are_never_mixed_for_any_bytes_and_rate() {
     for seed in 1..=6_u64 {
         let (logs, reader) = piped(Format::Default);
         let reader = if seed % 2 == 0 { collect(reader) } else { collect(Slow(reader, 0)) };
@@ -215,7 +215,7 @@ fn l3_lines_are_never_mixed_whatever_the_bytes_and_the_pace() {
         let all = reader.join().unwrap();
         let mut found: Vec<Vec<Vec<u8>>> = vec![Vec::new(); 4];
         for line in all.strip_suffix(b"\n").unwrap().split(|&byte| byte == b'\n') {
-            assert_eq!(&line[29..33], b"Z j ", "an entry begins with its head");
+            assert_eq!(&line[29..33], b"Z j ", "an entry starts with its head");
             found[usize::from(line[33] - b'0')].push(line[35..].to_vec());
         }
         assert!(found == written, "seed {seed}");

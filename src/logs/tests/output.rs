@@ -16,7 +16,7 @@ fn l4_log_that_is_never_read_slows_only_the_jobs() {
             counter.fetch_add(size, Ordering::SeqCst);
         }
     });
-    until("the child has begun", || written.load(Ordering::SeqCst) > 128 * 1024);
+    until("the child has started", || written.load(Ordering::SeqCst) > 128 * 1024);
     for nth in 0..20_000 {
         logs.entry(Level::Info, None, &format!("number {nth}"));
         if nth % 1_000 == 0 {
@@ -37,7 +37,7 @@ fn l4_log_that_is_never_read_slows_only_the_jobs() {
     let from = |start: &str| lines.iter().filter(|line| line.starts_with(start)).count();
     assert_eq!(from("main 7 a line of some length"), written.load(Ordering::SeqCst) / 59);
     assert_eq!(from("important"), 20, "what matters is kept");
-    // One for all of them, unless the log was still keeping up when they began.
+    // One for all of them, unless the log was still keeping up when they started.
     let dropped = lines.iter().filter_map(|line| {
         let count = line.strip_prefix("the log was not read: dropped ")?.strip_suffix(" entries")?;
         count.parse::<usize>().ok()
@@ -107,7 +107,7 @@ fn l1_rotated_log_file_is_reopened() {
     stdout.write_all(b"third\n").unwrap();
     until("it is written", || fs::read(&path).unwrap().ends_with(b"third\n"));
 
-    // The folder goes: the file cannot be opened again, and the old one serves on.
+    // The folder is renamed: the file cannot be reopened, and the old one stays in use.
     let gone = folder.0.with_extension("gone");
     fs::rename(&folder.0, &gone).unwrap();
     logs.reopen();
@@ -242,6 +242,6 @@ fn l4_log_survives_without_free_descriptors() {
         .arg(std::env::current_exe().unwrap())
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&run.stdout);
-    assert!(run.status.success() && said.contains("1 passed"), "{said}");
+    let output = String::from_utf8_lossy(&run.stdout);
+    assert!(run.status.success() && output.contains("1 passed"), "{output}");
 }

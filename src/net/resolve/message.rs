@@ -126,12 +126,12 @@ pub(super) fn parse_answer(bytes: &[u8], id: u16, name: &Name, family: Family) -
     if !is_answer || !plain {
         return None;
     }
-    // Some servers leave the question out of an error.
+    // Some servers omit the question in an error.
     if questions == 0 && code != 0 && code != 3 {
         return Some(Answered { answer: Answer::Failed(ResponseCode(code)), truncated: false });
     }
-    let asked = (reader.name()?, reader.u16()?, reader.u16()?);
-    if questions != 1 || asked != (name.clone(), family.record_type(), CLASS_INTERNET) {
+    let repeated = (reader.name()?, reader.u16()?, reader.u16()?);
+    if questions != 1 || repeated != (name.clone(), family.record_type(), CLASS_INTERNET) {
         return None;
     }
     let answer = match code {

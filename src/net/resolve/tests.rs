@@ -21,10 +21,10 @@ enum Behaviour {
     Silent,
 }
 
-/// A test server and the names it was asked for.
+/// A test server and the names in its queries.
 struct Server {
     at: SocketAddr,
-    asked: Arc<Mutex<Vec<String>>>,
+    queries: Arc<Mutex<Vec<String>>>,
 }
 
 type Zone = HashMap<&'static str, Vec<[u8; 4]>>;
@@ -42,8 +42,8 @@ fn serve(behaviour: Behaviour, names: &[(&'static str, [u8; 4])]) -> Server {
         }
     };
     let at = socket.local_addr().unwrap();
-    let asked = Arc::new(Mutex::new(Vec::new()));
-    let (log, for_streams) = (Arc::clone(&asked), zone.clone());
+    let queries = Arc::new(Mutex::new(Vec::new()));
+    let (log, for_streams) = (Arc::clone(&queries), zone.clone());
     std::thread::spawn(move || {
         let mut buffer = [0; 512];
         loop {
@@ -82,7 +82,7 @@ fn serve(behaviour: Behaviour, names: &[(&'static str, [u8; 4])]) -> Server {
             }
         }
     });
-    Server { at, asked }
+    Server { at, queries }
 }
 
 fn parts(question: &[u8]) -> (String, u8) {
@@ -131,7 +131,7 @@ fn look(host: &str, settings: &Settings) -> Result<String, String> {
 }
 
 #[test]
-fn d5_the_hosts_file_is_read_before_the_server_is_asked() {
+fn d5_the_hosts_file_is_read_before_a_query_is_sent() {
     let server = serve(
         Behaviour::Answers,
         &[("consul", [10, 0, 0, 1]), ("consul", [10, 0, 0, 2]), ("fromfile", [1, 1, 1, 1])],
@@ -142,10 +142,10 @@ fn d5_the_hosts_file_is_read_before_the_server_is_asked() {
     assert_eq!(look("FromFile", &settings).unwrap(), "10.9.9.9");
     assert_eq!(look("::1", &settings).unwrap(), "::1");
     assert_eq!(look("localhost", &settings).unwrap(), "127.0.0.1 ::1");
-    assert_eq!(server.asked.lock().unwrap().len(), 2);
+    assert_eq!(server.queries.lock().unwrap().len(), 2);
     let error = look("unknown", &settings).unwrap_err();
     assert_eq!(error, "not found in /etc/hosts or at the name server");
-    assert!(look("a b", &settings).unwrap_err().starts_with("only letters"), "no server is asked");
+    assert!(look("a b", &settings).unwrap_err().starts_with("only letters"), "no query is sent");
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn d5_short_names_get_the_search_domains() {
     let server = serve(Behaviour::Answers, &[("consul.b.example", [10, 0, 0, 1])]);
     let settings = settings_for(&[&server], "search a.example b.example");
     assert_eq!(look("consul", &settings).unwrap(), "10.0.0.1");
-    assert_eq!(*server.asked.lock().unwrap(), ["consul.a.example", "consul.b.example"]);
+    assert_eq!(*server.queries.lock().unwrap(), ["consul.a.example", "consul.b.example"]);
 }
 
 #[test]
@@ -181,15 +181,15 @@ fn d5_a_server_that_never_answers_for_ipv6_does_not_delay_ipv4() {
 }
 
 #[test]
-fn d5_the_next_server_is_asked_when_one_fails_or_is_silent() {
+fn d5_the_next_server_is_queried_when_one_fails_or_is_silent() {
     let (failing, silent) = (serve(Behaviour::Fails, &[]), serve(Behaviour::Silent, &[]));
     let good = serve(Behaviour::Answers, &[("consul", [10, 0, 0, 1])]);
     assert_eq!(look("consul", &settings_for(&[&failing, &good], "")).unwrap(), "10.0.0.1");
     assert_eq!(look("consul", &settings_for(&[&silent, &good], "options timeout:1")).unwrap(), "10.0.0.1");
     let error = look("consul", &settings_for(&[&failing], "")).unwrap_err();
     assert_eq!(error, "name server 127.0.0.1 answered SERVFAIL");
-    // One question per look-up: a server that fails is not asked again.
-    assert_eq!(failing.asked.lock().unwrap().len(), 2);
+    // One question per look-up: a server that fails gets no second query.
+    assert_eq!(failing.queries.lock().unwrap().len(), 2);
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn d5_a_look_up_without_any_answer_times_out() {
     let settings = settings_for(&[&silent], "search a.example b.example\noptions timeout:1 attempts:1");
     let error = look("consul", &settings).unwrap_err();
     assert_eq!(error, "name server 127.0.0.1: timed out");
-    assert_eq!(*silent.asked.lock().unwrap(), ["consul.a.example", "consul.b.example", "consul"]);
+    assert_eq!(*silent.queries.lock().unwrap(), ["consul.a.example", "consul.b.example", "consul"]);
     let unused = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let mut settings = settings_for(&[&silent], "options timeout:1 attempts:1");
     settings.servers = vec![unused];

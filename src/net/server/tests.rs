@@ -11,7 +11,7 @@ use crate::net::Net;
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Echoes bodies. `/stream` streams what the test sends, `/large` sends 8 MiB, `/hang` never answers.
+/// Echoes bodies. `/stream` streams what the test sends, `/large` sends 8 MiB, `/hang` never responds.
 struct Echo(mpsc::Sender<StreamSender>);
 
 impl Handler for Echo {
@@ -102,11 +102,11 @@ fn persistent() -> Limits {
 }
 
 #[test]
-fn x1_a_request_is_answered_and_the_connection_closed_unless_keep_alive_is_requested() {
+fn x1_a_request_gets_a_response_and_the_connection_closed_unless_keep_alive_is_requested() {
     let server = Server::start(Limits::CONTROL);
-    let answer = server.send(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n\r\nhello");
-    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
-    assert!(answer.contains("connection: close\r\n") && answer.ends_with("\r\n\r\nhello"), "{answer}");
+    let response = server.send(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n\r\nhello");
+    assert!(response.starts_with("HTTP/1.1 200 OK\r\n"), "{response}");
+    assert!(response.contains("connection: close\r\n") && response.ends_with("\r\n\r\nhello"), "{response}");
     let two = server.send(
         b"POST / HTTP/1.1\r\nconnection: keep-alive\r\ncontent-length: 1\r\n\r\na\
           POST / HTTP/1.1\r\ncontent-length: 1\r\n\r\nb",
@@ -115,7 +115,7 @@ fn x1_a_request_is_answered_and_the_connection_closed_unless_keep_alive_is_reque
 }
 
 #[test]
-fn x1_a_client_that_closes_its_sending_direction_still_gets_the_answer() {
+fn x1_a_client_that_closes_its_sending_direction_still_gets_the_response() {
     let server = Server::start(Limits::CONTROL);
     let mut stream = server.connect();
     stream.write_all(b"POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n").unwrap();
@@ -147,8 +147,8 @@ fn x1_malformed_and_endless_heads_are_refused() {
         "GET / HTTP/1.1\r\ntransfer-encoding: identity\r\n\r\n",
         "GET / HTTP/1.0\r\ntransfer-encoding: chunked\r\n\r\n",
     ] {
-        let answer = server.send(head.as_bytes());
-        assert!(answer.starts_with("HTTP/1.1 400 "), "{head:?}: {answer}");
+        let response = server.send(head.as_bytes());
+        assert!(response.starts_with("HTTP/1.1 400 "), "{head:?}: {response}");
     }
     let long = format!("GET / HTTP/1.1\r\nx: {}", "y".repeat(64 * 1024));
     assert!(server.send(long.as_bytes()).starts_with("HTTP/1.1 431 "));
@@ -156,8 +156,8 @@ fn x1_malformed_and_endless_heads_are_refused() {
     assert!(server.send(fields(HEAD_FIELDS).as_bytes()).starts_with("HTTP/1.1 200 "));
     assert!(server.send(fields(HEAD_FIELDS + 1).as_bytes()).starts_with("HTTP/1.1 431 "));
     let path = format!("GET /{} HTTP/1.1\r\n\r\n", "y".repeat(60 * 1024));
-    let answer = server.send(path.as_bytes());
-    assert!(answer.starts_with("HTTP/1.1 414 ") || answer.starts_with("HTTP/1.1 431 "), "{answer}");
+    let response = server.send(path.as_bytes());
+    assert!(response.starts_with("HTTP/1.1 414 ") || response.starts_with("HTTP/1.1 431 "), "{response}");
 }
 
 #[test]
@@ -167,9 +167,9 @@ fn x1_a_body_over_the_limit_is_413_announced_or_not() {
     for length in [limit, limit + 1, 2 * limit, 20 << 20] {
         let mut request = format!("POST / HTTP/1.1\r\ncontent-length: {length}\r\n\r\n").into_bytes();
         request.resize(request.len() + length.min(4 << 20), b'x');
-        let answer = server.send(&request);
+        let response = server.send(&request);
         let status = if length > limit { "HTTP/1.1 413 " } else { "HTTP/1.1 200 " };
-        assert!(answer.starts_with(status), "{length}: {}", answer.get(..80).unwrap_or(&answer));
+        assert!(response.starts_with(status), "{length}: {}", response.get(..80).unwrap_or(&response));
     }
     let chunk = format!("{:x}\r\n{}\r\n", 1 << 16, "x".repeat(1 << 16));
     let chunked =
@@ -182,21 +182,21 @@ fn x1_slow_and_incomplete_requests_time_out() {
     let server = Server::start(short_timeouts());
     assert_eq!(server.send(b"GET / HTTP/1.1\r\nho"), "", "half a head");
     assert_eq!(server.send(b""), "", "nothing at all");
-    let answer = server.send(b"POST / HTTP/1.1\r\ncontent-length: 10\r\n\r\nhalf");
-    assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
-    let answer = server.send(b"GET /hang HTTP/1.1\r\n\r\n");
-    assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
+    let response = server.send(b"POST / HTTP/1.1\r\ncontent-length: 10\r\n\r\nhalf");
+    assert!(response.starts_with("HTTP/1.1 408 "), "{response}");
+    let response = server.send(b"GET /hang HTTP/1.1\r\n\r\n");
+    assert!(response.starts_with("HTTP/1.1 503 "), "{response}");
 }
 
 #[test]
 fn x1_an_idle_connection_is_closed_after_the_head_timeout() {
     let server = Server::start(Limits { keep_alive: true, ..short_timeouts() });
-    let answer = server.send(b"GET / HTTP/1.1\r\n\r\n");
-    assert!(answer.starts_with("HTTP/1.1 200 ") && !answer.contains("connection: close"), "{answer}");
+    let response = server.send(b"GET / HTTP/1.1\r\n\r\n");
+    assert!(response.starts_with("HTTP/1.1 200 ") && !response.contains("connection: close"), "{response}");
 }
 
 #[test]
-fn x1_a_client_that_does_not_read_the_answer_is_disconnected() {
+fn x1_a_client_that_does_not_read_the_response_is_disconnected() {
     let server = Server::start(short_timeouts());
     let mut stream = server.connect();
     stream.write_all(b"GET /large HTTP/1.1\r\n\r\n").unwrap();
@@ -212,8 +212,8 @@ fn x1_connections_beyond_the_limit_wait_for_a_free_slot() {
     let limits = Limits { connections: 2, head_timeout: Duration::from_millis(300), ..Limits::CONTROL };
     let server = Server::start(limits);
     let idle: Vec<_> = (0..10).map(|_| server.connect()).collect();
-    let answer = server.send(b"GET / HTTP/1.1\r\n\r\n");
-    assert!(answer.starts_with("HTTP/1.1 200 "), "after the idle ones have timed out: {answer}");
+    let response = server.send(b"GET / HTTP/1.1\r\n\r\n");
+    assert!(response.starts_with("HTTP/1.1 200 "), "after the idle ones have timed out: {response}");
     drop(idle);
 }
 
@@ -224,7 +224,7 @@ fn x2_streams_have_slots_of_their_own_and_return_them() {
     first.write_all(b"GET /stream HTTP/1.1\r\n\r\n").unwrap();
     let mut sender = server.next_stream();
     assert_eq!(sender.offer("hello".into(), "slow"), Offer::Queued);
-    // Once the response head has come, the slot is taken.
+    // Once the response head has arrived, the slot is taken.
     first.read_exact(&mut [0; 8]).unwrap();
     let refused = server.send(b"GET /stream HTTP/1.1\r\n\r\n");
     assert!(refused.starts_with("HTTP/1.1 503 "), "{refused}");
@@ -255,7 +255,7 @@ fn x2_a_client_that_does_not_read_a_stream_is_disconnected() {
 }
 
 #[test]
-fn s6_requests_in_progress_are_answered_before_the_server_exits() {
+fn s6_requests_in_progress_get_a_response_before_the_server_exits() {
     let mut server = Server::start(Limits::CONTROL);
     let mut stream = server.connect();
     stream.write_all(b"GET /stream HTTP/1.1\r\n\r\n").unwrap();
@@ -263,14 +263,14 @@ fn s6_requests_in_progress_are_answered_before_the_server_exits() {
     drop(server.shutdown.take());
     assert_eq!(sender.offer("last".into(), "slow"), Offer::Queued);
     sender.close_with(" message");
-    let answer = read_all(stream);
-    assert!(answer.contains("last") && answer.contains(" message"), "{answer}");
+    let response = read_all(stream);
+    assert!(response.contains("last") && response.contains(" message"), "{response}");
     assert!(server.has_ended());
     assert!(UnixStream::connect(server.folder.join("socket")).is_err(), "the listener is closed");
 }
 
 #[test]
-fn s6_a_large_answer_is_written_completely_before_the_server_ends() {
+fn s6_a_large_response_is_written_completely_before_the_server_exits() {
     let mut server = Server::start(persistent());
     let mut stream = server.connect();
     stream.write_all(b"GET /large HTTP/1.1\r\n\r\n").unwrap();
@@ -282,14 +282,14 @@ fn s6_a_large_answer_is_written_completely_before_the_server_ends() {
 }
 
 #[test]
-fn s6_requests_that_arrived_unnoticed_are_answered_before_the_server_exits() {
+fn s6_requests_that_arrived_unnoticed_get_a_response_before_the_server_exits() {
     let mut server = Server::start(persistent());
     let mut accepted = server.connect();
     accepted.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
-    let mut answer = [0; 1024];
-    let length = accepted.read(&mut answer).unwrap();
-    let answer = String::from_utf8_lossy(&answer[..length]);
-    assert!(answer.contains("200 OK") && !answer.contains("connection: close"), "{answer}");
+    let mut response = [0; 1024];
+    let length = accepted.read(&mut response).unwrap();
+    let response = String::from_utf8_lossy(&response[..length]);
+    assert!(response.contains("200 OK") && !response.contains("connection: close"), "{response}");
     let idle = server.connect();
     // The network thread is busy until all of this has happened.
     let (go_on, wait) = mpsc::channel::<()>();
@@ -305,8 +305,8 @@ fn s6_requests_that_arrived_unnoticed_are_answered_before_the_server_exits() {
     drop(server.shutdown.take());
     drop(go_on);
     for (stream, end) in [(accepted, "\r\n\r\nagain"), (queued, "\r\n\r\nfirst")] {
-        let answer = read_all(stream);
-        assert!(answer.contains("connection: close\r\n") && answer.ends_with(end), "{answer}");
+        let response = read_all(stream);
+        assert!(response.contains("connection: close\r\n") && response.ends_with(end), "{response}");
     }
     assert_eq!(read_all(idle), "", "an idle connection is closed");
     assert!(server.has_ended());
@@ -339,14 +339,14 @@ fn x1_many_large_bodies_are_read_although_memory_is_bounded() {
         let streams = (0..4 * LARGE_BODIES_BYTES / length).map(|_| server.connect());
         let clients: Vec<_> = streams.map(|stream| scope.spawn(|| send(stream))).collect();
         for client in clients {
-            let answer = client.join().unwrap();
-            assert!(answer.starts_with("HTTP/1.1 200 "), "{}", answer.get(..200).unwrap_or(&answer));
+            let response = client.join().unwrap();
+            assert!(response.starts_with("HTTP/1.1 200 "), "{}", response.get(..200).unwrap_or(&response));
         }
     });
 }
 
 #[test]
-fn x1_expect_100_continue_is_answered_or_refused() {
+fn x1_expect_100_continue_gets_a_response_or_is_refused() {
     let server = Server::start(Limits::CONTROL);
     let mut stream = server.connect();
     stream.write_all(b"POST / HTTP/1.1\r\nexpect: 100-continue\r\ncontent-length: 5\r\n\r\n").unwrap();
@@ -354,8 +354,8 @@ fn x1_expect_100_continue_is_answered_or_refused() {
     stream.read_exact(&mut interim).unwrap();
     assert_eq!(&interim, b"HTTP/1.1 100 Continue\r\n\r\n");
     stream.write_all(b"hello").unwrap();
-    let answer = read_all(stream);
-    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("\r\n\r\nhello"), "{answer}");
+    let response = read_all(stream);
+    assert!(response.starts_with("HTTP/1.1 200 OK\r\n") && response.ends_with("\r\n\r\nhello"), "{response}");
     let refused = server.send(b"POST / HTTP/1.1\r\nexpect: 100-continue\r\ncontent-length: 2000000\r\n\r\n");
     assert!(refused.starts_with("HTTP/1.1 413 "), "{refused}");
 }
@@ -363,8 +363,8 @@ fn x1_expect_100_continue_is_answered_or_refused() {
 #[test]
 fn x1_http_1_0_clients_and_head_requests_get_an_answer_they_understand() {
     let server = Server::start(persistent());
-    let answer = server.send(b"POST / HTTP/1.0\r\ncontent-length: 2\r\n\r\nab");
-    assert!(answer.contains("connection: close\r\n") && answer.ends_with("\r\n\r\nab"), "{answer}");
+    let response = server.send(b"POST / HTTP/1.0\r\ncontent-length: 2\r\n\r\nab");
+    assert!(response.contains("connection: close\r\n") && response.ends_with("\r\n\r\nab"), "{response}");
     let two = server.send(
         b"POST / HTTP/1.0\r\nconnection: keep-alive\r\ncontent-length: 1\r\n\r\na\
           POST / HTTP/1.1\r\nconnection: close\r\ncontent-length: 1\r\n\r\nb",
@@ -390,15 +390,15 @@ fn x1_http_1_0_clients_and_head_requests_get_an_answer_they_understand() {
 }
 
 #[test]
-fn x1_nothing_after_a_request_with_two_lengths_is_answered() {
+fn x1_nothing_after_a_request_with_two_lengths_is_handled() {
     let server = Server::start(persistent());
     // RFC 9112, 6.3: the chunks count, and the connection is closed because a proxy may have read the length instead.
-    let answer = server.send(
+    let response = server.send(
         b"POST / HTTP/1.1\r\ncontent-length: 5\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n\
           GET /hang HTTP/1.1\r\n\r\n",
     );
-    assert!(answer.contains("connection: close\r\n"), "{answer}");
-    assert_eq!(answer.matches("HTTP/1.1").count(), 1, "{answer}");
+    assert!(response.contains("connection: close\r\n"), "{response}");
+    assert_eq!(response.matches("HTTP/1.1").count(), 1, "{response}");
 }
 
 #[test]
@@ -406,10 +406,10 @@ fn x1_a_malformed_chunked_body_is_refused() {
     let server = Server::start(persistent());
     for body in ["no number\r\n", "-1\r\n", "1\r\nab\r\n", "fffffffffffffffff\r\n", "1\nx\r\n0\r\n\r\n"] {
         let request = format!("POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n{body}");
-        let answer = server.send(request.as_bytes());
+        let response = server.send(request.as_bytes());
         assert!(
-            answer.starts_with("HTTP/1.1 400 ") && answer.contains("malformed request body: "),
-            "{answer}"
+            response.starts_with("HTTP/1.1 400 ") && response.contains("malformed request body: "),
+            "{response}"
         );
     }
 }

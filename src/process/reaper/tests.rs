@@ -114,7 +114,7 @@ isolated! {
         // As if run 1 had once had that pid.
         reaper.orphaned_groups.insert(RunId(1), spawned.pid);
         reaper.kill_orphaned_group(RunId(1));
-        // A group without a child of ours.
+        // A group without a child of this process.
         reaper.orphaned_groups.insert(RunId(1), 2);
         reaper.kill_orphaned_group(RunId(1));
         assert_eq!(sys::wait_nowait(), Ok(WaitState::Running));

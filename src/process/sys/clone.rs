@@ -46,7 +46,8 @@ struct ChildContext<'a> {
 
 /// Starts a process. When this returns, the child has executed its program or has failed.
 ///
-/// The child shares our memory until then (`CLONE_VM | CLONE_VFORK`, as in `posix_spawn`). No memory is copied, other threads keep running, and the child reports which step failed by writing to memory.
+/// The child shares our memory until then (`CLONE_VM | CLONE_VFORK`, as in `posix_spawn`). No memory is copied, other
+/// threads keep running, and the child reports which step failed by writing to memory.
 pub(crate) fn start(spec: &ExecSpec<'_>, stack: &mut ChildStack) -> Result<i32, ExecError> {
     let ChildStack { stack, lists } = stack;
     spec.files.list(&mut lists.files);
@@ -94,7 +95,7 @@ unsafe fn exec_child(context: &ChildContext<'_>) -> (SpawnStep, Errno, usize) {
             }
         };
     }
-    // SAFETY: all pointers come from the context and are valid. The calls are raw system calls or thin wrappers that are
+    // SAFETY: all pointers are in the context and valid. The calls are raw system calls or thin wrappers that are
     // async-signal-safe. User and group are set by raw calls: the library's wrappers would change the supervisor's other
     // threads too.
     unsafe {

@@ -34,10 +34,10 @@ pub(crate) fn duplicate_low(fd: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
     owned(checked(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_DUPFD_CLOEXEC, 3) }.into())?)
 }
 
-/// Makes one of our descriptors refer to another open file (`dup3`). It needs no free descriptor.
+/// Makes a descriptor refer to another open file (`dup3`). It needs no free descriptor.
 pub(crate) fn replace(slot: &OwnedFd, with: BorrowedFd<'_>) -> Result<(), Errno> {
     let once = || {
-        // SAFETY: no memory is involved; the number stays ours.
+        // SAFETY: no memory is involved; the descriptor stays owned by `slot`.
         checked(unsafe { libc::dup3(with.as_raw_fd(), slot.as_raw_fd(), libc::O_CLOEXEC) }.into()).map(drop)
     };
     match once() {

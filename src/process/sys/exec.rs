@@ -83,11 +83,11 @@ pub(crate) struct ExecSpec<'a> {
     /// The arguments, the program's name first.
     pub(crate) arguments: &'a CStrings,
     pub(crate) environment: Variables<'a>,
-    /// The working directory: one string, or none to keep ours.
+    /// The working directory: one string, or none to keep the supervisor's.
     pub(crate) cwd: &'a CStrings,
-    /// Standard input; `None` keeps ours, and takes the terminal's foreground.
+    /// Standard input; `None` keeps the supervisor's, and takes the terminal's foreground.
     pub(crate) stdin: Option<BorrowedFd<'a>>,
-    /// Standard output and standard error; `None` keeps ours.
+    /// Standard output and standard error; `None` keeps the supervisor's.
     pub(crate) output: Option<(BorrowedFd<'a>, BorrowedFd<'a>)>,
     /// Only descriptors below this number are copied to the child. `None` if the kernel has no `close_range`: all are
     /// copied then, and closed by `execve`.

@@ -32,7 +32,7 @@ pub(crate) fn release_unused_memory() {
 
 /// Finds the read-only segments of the first object, which is the program itself. The nonzero result ends the iteration.
 unsafe extern "C" fn find_segments(info: *mut libc::dl_phdr_info, _: usize, segments: *mut c_void) -> c_int {
-    // SAFETY: the C library passes a valid structure, which has as many program headers as it says; the last argument
+    // SAFETY: the C library passes a valid structure, with its number of program headers; the last argument
     // is the pointer of `release_unused_memory`.
     let (base, headers, segments) = unsafe {
         let info = &*info;

@@ -27,7 +27,7 @@ fn x2_name_identifies_one_job_or_is_an_error() {
     assert_eq!(found("db:1"), Ok(JobIx(2)));
     assert_eq!(found("web"), Err(JobLookupError::Ambiguous(2)));
     assert_eq!(found("web:1"), Ok(JobIx(0)));
-    assert_eq!(found("web:2"), Ok(JobIx(3)), "an exact name comes first");
+    assert_eq!(found("web:2"), Ok(JobIx(3)), "an exact name is preferred");
     assert_eq!(found("web:3"), Err(JobLookupError::NotFound(Some("web:2".to_owned()))));
     assert_eq!(found("web:0"), Err(JobLookupError::NotFound(Some("web:2".to_owned()))));
     assert_eq!(found("dbb"), Err(JobLookupError::NotFound(Some("db".to_owned()))));
@@ -56,7 +56,7 @@ fn d8_control_request_gets_the_reply_of_the_core() {
 }
 
 #[test]
-fn x2_event_streams_have_every_event_once_whenever_they_start() {
+fn x2_event_streams_have_every_event_once_for_any_start() {
     let mut core = core(JOBS);
     let mut queries = QueryHandler::new(SystemTime::UNIX_EPOCH);
     let subscribe = |core: &Core, queries: &mut QueryHandler| {

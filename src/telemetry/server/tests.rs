@@ -27,7 +27,7 @@ struct Served {
     address: SocketAddr,
 }
 
-/// A server, and an event loop that answers from a core, if there is one.
+/// A server, and an event loop that replies from a core, if there is one.
 fn served(address: IpAddr, core: Option<TestCore>) -> Served {
     let receiver = LoopReceiver::new().unwrap();
     let queries = QueryHandle::new(receiver.sender());
@@ -39,8 +39,8 @@ fn served(address: IpAddr, core: Option<TestCore>) -> Served {
             let _ = crate::process::sys::poll(&mut fds, None);
             for message in receiver.take() {
                 match (message, &core) {
-                    (LoopMessage::Query(Query::Overview(answer)), Some(core)) => {
-                        let _ = answer.send(Arc::new(core.snapshot()));
+                    (LoopMessage::Query(Query::Overview(reply)), Some(core)) => {
+                        let _ = reply.send(Arc::new(core.snapshot()));
                     }
                     (LoopMessage::Log(_, text), _) => drop(log.send(text)),
                     _ => {}
@@ -110,7 +110,7 @@ fn t1_there_are_four_pages_and_no_other() {
 }
 
 #[test]
-fn t1_head_is_answered_without_a_body_and_other_methods_are_refused() {
+fn t1_head_gets_a_response_without_a_body_and_other_methods_are_refused() {
     let served = served(LOCALHOST, Some(core()));
     let head = served.request("HEAD", "/livez");
     assert!(head.starts_with("HTTP/1.1 200 OK\r\n") && head.ends_with("\r\n\r\n"), "{head}");
@@ -120,11 +120,11 @@ fn t1_head_is_answered_without_a_body_and_other_methods_are_refused() {
 }
 
 #[test]
-fn t1_livez_fails_if_the_event_loop_does_not_answer() {
+fn t1_livez_fails_if_the_event_loop_does_not_reply() {
     let served = served(LOCALHOST, None);
-    let answer = served.request("GET", "/livez");
-    assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
-    assert!(answer.ends_with("the supervisor did not answer within 5 s\n"), "{answer}");
+    let response = served.request("GET", "/livez");
+    assert!(response.starts_with("HTTP/1.1 503 "), "{response}");
+    assert!(response.ends_with("the supervisor did not answer within 5s\n"), "{response}");
 }
 
 #[test]

@@ -25,13 +25,13 @@ impl AnswerBytes {
 
 const GOOD: u16 = 0x8180;
 /// A pointer to the question's name.
-const ASKED: &[u8] = &[0xc0, 12];
+const NAME: &[u8] = &[0xc0, 12];
 
 fn name() -> Name {
     Name::parse("Consul.example").unwrap()
 }
 
-fn asked() -> Vec<u8> {
+fn question_bytes() -> Vec<u8> {
     question(7, &name(), Family::V4)
 }
 
@@ -65,65 +65,66 @@ fn d5_names_are_validated() {
 fn d5_a_question_is_encoded_as_in_rfc_1035() {
     let expected =
         b"\x00\x07\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x06consul\x07example\x00\x00\x01\x00\x01";
-    assert_eq!(asked(), expected);
+    assert_eq!(question_bytes(), expected);
 }
 
 #[test]
 fn d5_addresses_keep_the_order_of_the_answer() {
-    let made = AnswerBytes::to(&asked(), GOOD, 3)
-        .record(ASKED, 1, &[10, 0, 0, 2])
-        .record(ASKED, 16, b"\x04text")
+    let made = AnswerBytes::to(&question_bytes(), GOOD, 3)
+        .record(NAME, 1, &[10, 0, 0, 2])
+        .record(NAME, 16, b"\x04text")
         .record(b"\x06CONSUL\x07Example\x00", 1, &[10, 0, 0, 1]);
     assert_eq!(addresses_of(&made), ["10.0.0.2", "10.0.0.1"]);
     let six = question(7, &name(), Family::V6);
-    let made = AnswerBytes::to(&six, GOOD, 1).record(
-        ASKED,
-        28,
-        &[0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5],
-    );
+    let made =
+        AnswerBytes::to(&six, GOOD, 1).record(NAME, 28, &[0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5]);
     let read = parse_answer(&made.0, 7, &name(), Family::V6).unwrap();
     assert_eq!(read.answer, Answer::Addresses(vec!["fd00::5".parse().unwrap()]));
 }
 
 #[test]
 fn d5_aliases_are_followed_in_any_order_and_other_names_are_ignored() {
-    let made = AnswerBytes::to(&asked(), GOOD, 4)
+    let made = AnswerBytes::to(&question_bytes(), GOOD, 4)
         .record(b"\x01b\x00", 1, &[10, 0, 0, 9])
         .record(b"\x01a\x00", 5, b"\x01b\x00")
-        .record(ASKED, 5, b"\x01a\x00")
+        .record(NAME, 5, b"\x01a\x00")
         .record(b"\x08stranger\x00", 1, &[6, 6, 6, 6]);
     assert_eq!(addresses_of(&made), ["10.0.0.9"]);
     // A loop of aliases ends.
-    let made =
-        AnswerBytes::to(&asked(), GOOD, 2).record(ASKED, 5, b"\x01a\x00").record(b"\x01a\x00", 5, ASKED);
+    let made = AnswerBytes::to(&question_bytes(), GOOD, 2).record(NAME, 5, b"\x01a\x00").record(
+        b"\x01a\x00",
+        5,
+        NAME,
+    );
     assert_eq!(addresses_of(&made), [""; 0]);
 }
 
 #[test]
 fn d5_a_message_that_does_not_match_the_question_is_ignored() {
-    let good = AnswerBytes::to(&asked(), GOOD, 1).record(ASKED, 1, &[10, 0, 0, 2]);
+    let good = AnswerBytes::to(&question_bytes(), GOOD, 1).record(NAME, 1, &[10, 0, 0, 2]);
     assert!(parse_answer(&good.0, 8, &name(), Family::V4).is_none(), "another id");
     assert!(parse_answer(&good.0, 7, &name(), Family::V6).is_none(), "another family");
     assert!(parse_answer(&good.0, 7, &Name::parse("other").unwrap(), Family::V4).is_none(), "another name");
-    assert!(parse(&AnswerBytes(asked())).is_none(), "a question");
-    assert!(parse(&AnswerBytes::to(&asked(), 0xa180, 0)).is_none(), "another opcode");
+    assert!(parse(&AnswerBytes(question_bytes())).is_none(), "a question");
+    assert!(parse(&AnswerBytes::to(&question_bytes(), 0xa180, 0)).is_none(), "another opcode");
 }
 
 #[test]
 fn d5_nxdomain_is_distinguished_from_other_errors() {
-    assert_eq!(parse(&AnswerBytes::to(&asked(), 0x8183, 0)).unwrap().answer, Answer::NoSuchName);
-    assert_eq!(parse(&AnswerBytes::to(&asked(), 0x8182, 0)).unwrap().answer, Answer::Failed(ResponseCode(2)));
+    assert_eq!(parse(&AnswerBytes::to(&question_bytes(), 0x8183, 0)).unwrap().answer, Answer::NoSuchName);
+    assert_eq!(
+        parse(&AnswerBytes::to(&question_bytes(), 0x8182, 0)).unwrap().answer,
+        Answer::Failed(ResponseCode(2))
+    );
     let short = AnswerBytes(vec![0, 7, 0x81, 0x85, 0, 0, 0, 0, 0, 0, 0, 0]);
     assert_eq!(parse(&short).unwrap().answer, Answer::Failed(ResponseCode(5)));
 }
 
 #[test]
 fn d5_a_truncated_answer_keeps_its_complete_records() {
-    let mut made = AnswerBytes::to(&asked(), GOOD | 0x0200, 2).record(ASKED, 1, &[10, 0, 0, 2]).record(
-        ASKED,
-        1,
-        &[10, 0, 0, 3],
-    );
+    let mut made = AnswerBytes::to(&question_bytes(), GOOD | 0x0200, 2)
+        .record(NAME, 1, &[10, 0, 0, 2])
+        .record(NAME, 1, &[10, 0, 0, 3]);
     made.0.truncate(made.0.len() - 3);
     assert!(parse(&made).unwrap().truncated);
     assert_eq!(addresses_of(&made), ["10.0.0.2"]);
@@ -131,15 +132,15 @@ fn d5_a_truncated_answer_keeps_its_complete_records() {
 
 #[test]
 fn d5_pointers_that_loop_or_point_forward_are_refused() {
-    let after = u8::try_from(asked().len()).unwrap();
+    let after = u8::try_from(question_bytes().len()).unwrap();
     for owner in [[0xc0, after], [0xc0, after + 1], [0xff, 0xff], [0x80, 0]] {
         assert!(
-            parse(&AnswerBytes::to(&asked(), GOOD, 1).record(&owner, 1, &[1, 2, 3, 4])).is_none(),
+            parse(&AnswerBytes::to(&question_bytes(), GOOD, 1).record(&owner, 1, &[1, 2, 3, 4])).is_none(),
             "{owner:x?}"
         );
     }
     // Each pointer points backwards, but the name is too long.
-    let mut bytes = AnswerBytes::to(&asked(), GOOD, 1).0;
+    let mut bytes = AnswerBytes::to(&question_bytes(), GOOD, 1).0;
     let mut last = vec![0xc0, 12];
     for _ in 0..40 {
         let at = u16::try_from(bytes.len()).unwrap();
@@ -152,10 +153,10 @@ fn d5_pointers_that_loop_or_point_forward_are_refused() {
 
 #[test]
 fn d5_no_bytes_cause_a_panic() {
-    let made = AnswerBytes::to(&asked(), GOOD, 3)
-        .record(ASKED, 5, b"\x01a\xc0\x13")
+    let made = AnswerBytes::to(&question_bytes(), GOOD, 3)
+        .record(NAME, 5, b"\x01a\xc0\x13")
         .record(b"\x01a\xc0\x13", 1, &[10, 0, 0, 2])
-        .record(ASKED, 1, &[10, 0, 0, 3]);
+        .record(NAME, 1, &[10, 0, 0, 3]);
     assert!(parse(&made).is_some());
     for end in 0..made.0.len() {
         assert!(parse(&AnswerBytes(made.0[..end].to_vec())).is_none(), "{end}");
