@@ -4,6 +4,7 @@
 //! source at the end. The output of a `{{ … }}` is shown as the action, together with the rendered value.
 
 mod display;
+mod secrets;
 mod trace;
 mod view;
 
@@ -12,7 +13,6 @@ use crate::span::{SourceMap, Span};
 use trace::{LineIndex, amend, locate, trace};
 
 pub use display::{Display, Style};
-pub use trace::looks_secret;
 
 /// The severity of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

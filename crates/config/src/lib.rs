@@ -2,18 +2,18 @@
 //!
 //! A file passes these modules: [`template`] renders it, [`json5`] parses it, [`decode`] and [`values`] decode it according to
 //! the table of [`fields`], `merge` combines several files, `lower` builds the plan, and `validate` finds what can never work.
-//! [`legacy`] translates files of ContainerPilot 2 before they are decoded. [`diagnostics`] maps all problems to the source.
-//! [`load()`] runs all of it.
+//! [`file_version`] tells versions apart; [`legacy`] translates files of ContainerPilot 2. [`diagnostics`] maps all
+//! problems to the source. [`load()`] runs all of it.
 //!
 //! Everything here is a function of its arguments: it reads no file, clock, process or environment. A [`host::Host`] answers
 //! questions about the machine.
 #![forbid(unsafe_code)]
 
-pub mod command;
 pub mod decode;
 pub mod diagnostics;
 pub mod duration;
 pub mod fields;
+pub mod file_version;
 pub mod host;
 pub mod interfaces;
 pub mod json5;
@@ -24,9 +24,9 @@ mod lower;
 mod merge;
 pub mod metrics;
 pub mod migrate;
-mod names;
 pub mod reference;
 pub mod schema;
+mod service_name;
 mod validate;
 pub mod values;
 

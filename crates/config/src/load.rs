@@ -6,10 +6,11 @@ use std::collections::BTreeMap;
 use crate::decode::{DecodeContext, Roots, Section};
 use crate::diagnostics::{FileId, Place, Problem, Report, Severity, SourceFile};
 use crate::fields::ConfigFields;
+use crate::file_version::{self, Version};
 use crate::host::Host;
 use crate::json5::{self, Member, Node, Value};
 use crate::legacy::fields::LegacyFields;
-use crate::legacy::{self, Entry, Program, Version};
+use crate::legacy::{self, Entry, Program};
 use crate::lower::{Lower, SOCKET_VARIABLE};
 use crate::span::{SourceMap, Span};
 use crate::template::{self, Environment};
@@ -19,7 +20,7 @@ use crate::{limits, merge, validate};
 static ROOTS: Roots = Roots {
     current: &ConfigFields::INFO,
     legacy: &LegacyFields::INFO,
-    nearest_legacy_key: legacy::nearest_key,
+    nearest_legacy_key: file_version::nearest_legacy_key,
 };
 
 fn context(file: FileId, problems: &mut Vec<Problem>) -> DecodeContext<'_> {
@@ -76,7 +77,7 @@ pub fn version(inputs: &[Input], environment: &Environment) -> Version {
     let is_old = |input: &Input| {
         let Ok(rendered) = template::render(&input.text, environment) else { return false };
         match json5::parse(&rendered.text).root.map(|root| root.value) {
-            Some(Value::Object(members)) => legacy::version_of(&members) == Version::Two,
+            Some(Value::Object(members)) => file_version::version_of(&members) == Version::Two,
             _ => false,
         }
     };
@@ -308,9 +309,9 @@ impl Decoded {
             _ => Vec::new(),
         };
         let mut cx = context(id, problems);
-        match legacy::version_of(&members) {
+        match file_version::version_of(&members) {
             Version::Three => {
-                let members = legacy::reject_legacy_keys(&mut cx, members);
+                let members = file_version::reject_legacy_keys(&mut cx, members);
                 let fields = ConfigFields::from_members(&mut cx, span, &members);
                 keep_last_error_per_place(problems, before);
                 Some(fields)

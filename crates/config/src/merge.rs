@@ -1,8 +1,8 @@
 //! Merges several files (C1). Of two elements with the same name, and of two values of any other key, the later one counts.
 
-use crate::command::joined;
 use crate::decode::Spanned;
 use crate::fields::{ConfigFields, CoprocessFields, JobFields, MetricFields, TelemetryFields, WatchFields};
+use crate::values::command::joined;
 
 /// Merges a later file into the earlier ones.
 pub(crate) fn merge(earlier: &mut ConfigFields, later: ConfigFields) {

@@ -3,9 +3,10 @@
 use std::fmt::Write;
 
 use crate::diagnostics::{Problem, Report, Severity};
+use crate::file_version::Version;
 use crate::host::Host;
+use crate::legacy::as_version_3;
 use crate::legacy::print::{Printer, comment};
-use crate::legacy::{Version, as_version_3};
 use crate::load::{self, Input, Options};
 
 /// Why a file cannot be converted.

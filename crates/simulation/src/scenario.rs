@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use containerpilot_config::duration;
-use containerpilot_config::values::Choice;
+use containerpilot_config::values::Keyword;
 use containerpilot_core::input::{ExitStatus, StartErrorKind};
 use containerpilot_core::plan::{Plan, Signal};
 use std::collections::BTreeMap;
@@ -133,7 +133,7 @@ pub enum CheckAnswer {
     Hang,
 }
 
-impl Choice for CheckAnswer {
+impl Keyword for CheckAnswer {
     const NAMES: &'static [&'static str] = &["pass", "fail", "hang"];
     const VALUES: &'static [Self] = &[Self::Pass, Self::Fail, Self::Hang];
     const OTHERS: &'static [(&'static str, &'static str)] =
@@ -144,7 +144,7 @@ impl Choice for CheckAnswer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StartFailure(pub StartErrorKind);
 
-impl Choice for StartFailure {
+impl Keyword for StartFailure {
     const NAMES: &'static [&'static str] = &["notFound", "notExecutable", "noResources", "other"];
     const VALUES: &'static [Self] = &[
         Self(StartErrorKind::NotFound),
@@ -249,7 +249,7 @@ pub enum ExpectedState {
     Failed,
 }
 
-impl Choice for ExpectedState {
+impl Keyword for ExpectedState {
     const NAMES: &'static [&'static str] = &[
         "waiting",
         "starting",

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use crate::decode::advice::{Roots, advice};
 use crate::decode::describe::{found, shortened, weak_text};
-use crate::decode::table::{DefaultValue, Field, SectionInfo, is_ignored_key};
+use crate::decode::field_table::{DefaultValue, Field, SectionInfo};
+use crate::decode::unknown_key::{Roots, is_ignored_key, unknown_key};
 use crate::diagnostics::{FileId, Place, Problem, Severity, is_reported};
 use crate::json5::{self, Member, Node, Value};
 use crate::limits;
@@ -32,7 +32,7 @@ pub struct DecodeContext<'a> {
     /// The file.
     pub file: FileId,
     problems: &'a mut Vec<Problem>,
-    /// For advice about unknown keys.
+    /// For suggestions about unknown keys.
     roots: Option<&'static Roots>,
     /// The parsed defaults: a thousand jobs have the same ones.
     defaults: BTreeMap<&'static str, Option<Rc<Node>>>,
@@ -44,7 +44,7 @@ impl<'a> DecodeContext<'a> {
         Self { file, problems, roots: None, defaults: BTreeMap::new() }
     }
 
-    /// Adds the tables of whole files, for advice about unknown keys.
+    /// Adds the tables of whole files, for suggestions about unknown keys.
     #[must_use]
     pub fn with_roots(self, roots: &'static Roots) -> Self {
         Self { roots: Some(roots), ..self }
@@ -109,8 +109,10 @@ impl<'a> DecodeContext<'a> {
             };
             let row = info.fields.iter().zip(&mut filled).enumerate().find(|(_, (field, _))| same(field));
             let Some((row, (field, filled))) = row else {
-                if !is_ignored_key(&member.key) {
-                    self.unknown_key(info, member);
+                // Suggestions are expensive, and no more than this many problems are collected.
+                if !is_ignored_key(&member.key) && self.problems.len() < limits::PROBLEMS {
+                    let (message, help) = unknown_key(info, &member.key, self.roots);
+                    self.error(member.key_span, message, help);
                 }
                 continue;
             };
@@ -129,16 +131,6 @@ impl<'a> DecodeContext<'a> {
                 rows.fill(row, self, Some(&found));
             }
         }
-    }
-
-    /// Reports an unknown key, with the nearest known one (C4).
-    pub fn unknown_key(&mut self, info: &SectionInfo, member: &Member) {
-        // Advice is expensive, and the message would be dropped.
-        if self.problems.len() >= limits::PROBLEMS {
-            return;
-        }
-        let message = format!("unknown key `{}` in {}", member.key, info.name);
-        self.error(member.key_span, message, advice(info, &member.key, self.roots));
     }
 
     /// The members of an object. Any other value is an error.

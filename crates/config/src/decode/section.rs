@@ -1,7 +1,7 @@
 //! Sections: structs with one field per row of the table, and the macro that declares them.
 
 use crate::decode::context::{DecodeContext, Found, Rows};
-use crate::decode::table::{SectionInfo, Shape};
+use crate::decode::field_table::{SectionInfo, Shape};
 use crate::diagnostics::Place;
 use crate::json5::{Member, Node};
 use crate::span::Span;

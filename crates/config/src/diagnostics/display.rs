@@ -110,7 +110,6 @@ impl fmt::Display for Display<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnostics::trace::{shown, without};
     use crate::diagnostics::{FileId, Place, Problem, SourceFile};
     use crate::span::{SourceMap, Span};
 
@@ -191,24 +190,5 @@ mod tests {
         assert!(text.contains("--> a:1:9"), "{text}");
         assert!(text.contains("|         ^^^^^^^^^^^\n"), "{text}");
         assert!(text.contains("= rendered: `abc`"), "{text}");
-    }
-
-    #[test]
-    fn l5_no_part_of_a_secret_remains_in_a_message() {
-        assert_eq!(
-            without("`a` must be b, not the string \"hunter2\"", "\"hunter2\""),
-            "`a` must be b, not the string \"…\""
-        );
-        assert_eq!(without("\"nter\" is not a unit", "\"3hunter2\""), "\"…\" is not a unit");
-        assert_eq!(without("the number 12345 is too large", "12345"), "the number … is too large");
-        assert_eq!(
-            without("`port` must be 1, not the string \"x\"", "x"),
-            "`port` must be 1, not the string \"…\""
-        );
-    }
-
-    #[test]
-    fn l5_a_secret_is_not_shown() {
-        assert_eq!(shown(b"{{ .CONSUL_TOKEN }}", b"abc"), "(hidden: it may be a secret)");
     }
 }

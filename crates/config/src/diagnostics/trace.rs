@@ -1,5 +1,6 @@
 //! Maps a place in the rendered text back to the source.
 
+use super::secrets::{self, shown};
 use super::{FileId, Location, Place, Problem, Produced, SourceFile};
 use crate::span::{Origin, Span};
 
@@ -118,32 +119,9 @@ pub(super) fn amend(problem: &mut Problem, file: &SourceFile, traced: &Traced) {
             ));
         }
     }
-    if let Some(rendered) = traced.rendered.filter(|_| looks_secret(&source)) {
-        let rendered = file.rendered.get(rendered.range()).unwrap_or_default();
-        let value = String::from_utf8_lossy(rendered);
-        problem.message = without(&problem.message, &value);
-        problem.help = problem.help.take().map(|help| without(&help, &value));
+    if let Some(rendered) = traced.rendered {
+        secrets::remove(problem, &source, file.rendered.get(rendered.range()).unwrap_or_default());
     }
-}
-
-/// Removes a value from a message. Messages quote a part of a value, or contain the whole value.
-pub(super) fn without(text: &str, value: &str) -> String {
-    const HIDDEN: &str = "…";
-    let value = value.trim_matches(['"', '\'']);
-    // A shorter value may be part of any word. It is still removed in quotes below.
-    let text = if value.len() > 3 { text.replace(value, HIDDEN) } else { text.to_owned() };
-    let mut out = String::with_capacity(text.len());
-    for (nth, part) in text.split_inclusive(['"', '`']).enumerate() {
-        let inner = part.trim_end_matches(['"', '`']);
-        let quoted = nth % 2 == 1 && !inner.is_empty();
-        if quoted && value.contains(inner.trim_end_matches('…')) {
-            out.push_str(HIDDEN);
-            out.push_str(part.get(inner.len()..).unwrap_or_default());
-        } else {
-            out.push_str(part);
-        }
-    }
-    out
 }
 
 /// The source of a rendered range, and the rendered range if it differs from the source.
@@ -174,29 +152,4 @@ fn trace_back(file: &SourceFile, span: Span) -> (Span, Option<Span>) {
     let rendered = file.rendered.get(span.range()).unwrap_or_default();
     differs |= source != rendered;
     (whole, differs.then_some(span))
-}
-
-/// The rendered text for display, unless it may be a secret (L5).
-pub(super) fn shown(source: &[u8], rendered: &[u8]) -> String {
-    if looks_secret(&String::from_utf8_lossy(source)) {
-        return "(hidden: it may be a secret)".to_owned();
-    }
-    if rendered.is_empty() {
-        return "(empty)".to_owned();
-    }
-    let text = String::from_utf8_lossy(rendered);
-    let mut short: String = text.chars().take(60).collect();
-    if short.len() < text.len() {
-        short.push('…');
-    }
-    format!("`{short}`")
-}
-
-/// Returns true if a name or an expression suggests a secret.
-#[must_use]
-pub fn looks_secret(text: &str) -> bool {
-    let text = text.to_ascii_lowercase();
-    ["token", "secret", "passw", "credential", "private", "apikey", "api_key"]
-        .iter()
-        .any(|w| text.contains(w))
 }

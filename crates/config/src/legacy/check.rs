@@ -7,10 +7,9 @@ use crate::legacy::fields::{
     BackendFields, LegacyFields, LegacyTelemetryFields, SensorFields, ServiceFields, TaskFields,
 };
 use crate::legacy::translate::with_dashes;
-use crate::names::{is_service_name, service_name_rule};
-
-/// The shortest interval, in nanoseconds.
-const SHORTEST: i64 = 1_000_000;
+use crate::limits::SHORTEST_TIME;
+use crate::service_name::{is_service_name, service_name_rule};
+use crate::validate::ttl_too_short;
 
 /// Checks the decoded fields.
 pub(crate) fn check(cx: &mut DecodeContext<'_>, fields: &LegacyFields, has_program: bool) {
@@ -44,12 +43,9 @@ fn service(cx: &mut DecodeContext<'_>, one: &ServiceFields) {
     at.time(cx, one.poll.as_ref(), "poll");
     at.time(cx, one.ttl.as_ref(), "ttl");
     if let (Some(ttl), Some(poll)) = (&one.ttl, &one.poll)
-        && ttl.value > 0
-        && ttl.value <= poll.value
+        && let Some((message, help)) = ttl_too_short(ttl.value, poll.value, "poll", "checks")
     {
-        let help =
-            "otherwise the service turns critical between two checks; two or three times as long is usual";
-        cx.fault(ttl.place.span, "`ttl` must be longer than `poll`", help);
+        cx.fault(ttl.place.span, message, help);
     }
 }
 
@@ -117,7 +113,7 @@ impl At {
 
 /// Checks that a duration is at least 1 ms.
 fn at_least_1ms(cx: &mut DecodeContext<'_>, given: Option<&Spanned<i64>>, key: &str) {
-    if let Some(given) = given.filter(|given| given.value < SHORTEST) {
+    if let Some(given) = given.filter(|given| given.value < SHORTEST_TIME) {
         cx.error(given.place.span, format!("`{key}` must be at least 1ms"), "for example: 5 or \"500ms\"");
     }
 }

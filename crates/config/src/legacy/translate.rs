@@ -4,14 +4,15 @@
 //! checks and advertises them whatever runs. Hooks are jobs that wait for `stopping` and `stopped` of the main program. With a
 //! `preStart`, everything waits for it, and the hooks of a program that never started do not run.
 
-use crate::command::joined;
 use crate::decode::Spanned;
 use crate::json5::{Member, Node, Value};
 use crate::legacy::fields::LegacyFields;
 use crate::legacy::tree::{Entry, Piece};
-use crate::names::{PRE_START, is_service_name};
+use crate::lower::PRE_START;
+use crate::service_name::is_service_name;
 use crate::span::Span;
 use crate::template::{self, Environment};
+use crate::values::command::joined;
 
 /// The main program of the command line.
 #[derive(Clone, Debug)]

@@ -3,10 +3,10 @@
 use containerpilot_core::plan::{Check, Health, OnUnhealthy, Probe};
 
 use super::Lower;
-use super::when::SHORTEST;
 use crate::decode::{Section, Spanned};
 use crate::diagnostics::Place;
 use crate::fields::HealthFields;
+use crate::limits::SHORTEST_TIME;
 use crate::values::{Several, to_duration, value_of};
 
 impl Lower<'_> {
@@ -30,7 +30,7 @@ impl Lower<'_> {
             self.required(&HealthFields::INFO, given.place, given.key, "ttl");
         }
         let heartbeats: Vec<_> = items.iter().filter_map(|fields| fields.heartbeat.as_ref()).collect();
-        if let Some(wrong) = heartbeats.iter().find(|heartbeat| heartbeat.value < SHORTEST) {
+        if let Some(wrong) = heartbeats.iter().find(|heartbeat| heartbeat.value < SHORTEST_TIME) {
             self.error(wrong.place, "`heartbeat` must be at least 1ms", "");
             return None;
         }

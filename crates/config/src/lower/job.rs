@@ -1,19 +1,16 @@
-//! Jobs, their services, and watches.
+//! Jobs: their names, timeouts, restarts and processes.
 
 use std::time::Duration;
 
 use containerpilot_core::plan::{
-    Backoff, Job, Principal, Process, Repeat, Restarts, Role, Service, Stop, Trigger, Watch, When,
+    Backoff, Job, Principal, Process, Repeat, Restarts, Role, Stop, Trigger, When,
 };
 
 use super::Lower;
-use super::when::SHORTEST;
-use crate::decode::{Section, SectionInfo, Spanned};
-use crate::diagnostics::{Place, Severity};
-use crate::duration;
-use crate::fields::{BackoffFields, JobFields, WatchFields};
+use crate::decode::Spanned;
+use crate::fields::{BackoffFields, JobFields};
 use crate::host::Host;
-use crate::names::{is_service_name, service_name_like, service_name_rule};
+use crate::limits::SHORTEST_TIME;
 use crate::values::{TimeLimit, to_duration, value_of};
 
 impl Lower<'_> {
@@ -98,7 +95,7 @@ impl Lower<'_> {
         match &fields.timeout {
             None => Some(interval),
             Some(Spanned { value: TimeLimit::Never, .. }) => Some(None),
-            Some(Spanned { value: TimeLimit::After(time), place, .. }) if *time < SHORTEST => {
+            Some(Spanned { value: TimeLimit::After(time), place, .. }) if *time < SHORTEST_TIME => {
                 self.error(*place, "`timeout` must be at least 1ms", "remove it for no timeout");
                 None
             }
@@ -182,146 +179,5 @@ impl Lower<'_> {
             return None;
         }
         Some(Some(given.value.clone()))
-    }
-
-    /// The service of an advertised job; the inner `None` means that the job is not advertised.
-    fn service(
-        &mut self,
-        fields: &JobFields,
-        name: Option<&str>,
-        ttl: Option<Duration>,
-    ) -> Option<Option<Service>> {
-        let port = value_of(&fields.port).and_then(|port| u16::try_from(port).ok()).filter(|port| *port != 0);
-        let Some(port) = port else {
-            self.fields_without_effect(fields);
-            return Some(None);
-        };
-        if let Some(name) = name.filter(|name| !is_service_name(name)) {
-            match (&fields.name, &fields.port) {
-                (Some(given), _) => {
-                    let message =
-                        format!("`{name}` is not a valid service name, which a job with a `port` needs");
-                    self.error(given.place, message, &service_name_rule(name));
-                }
-                (None, port) => {
-                    let place = port.as_ref().map_or(fields.place.first_byte(), |given| given.key);
-                    let like = service_name_like(name).unwrap_or_else(|| "server".to_owned());
-                    let help = format!(
-                        "add for example name: \"{like}\"; its program, `{name}`, is not a valid service name"
-                    );
-                    self.error(place, "a job with a `port` needs a `name`", &help);
-                }
-            }
-        }
-        let address = self.address(fields.interfaces.as_ref());
-        let extras = fields.consul.as_ref().map(|given| &given.value);
-        let deregister_after = match extras.and_then(|extras| extras.deregister_after.as_ref()) {
-            None => Some(None),
-            Some(given) => self.with_unit(given, Severity::Error).map(Some),
-        };
-        let name = name.filter(|name| is_service_name(name))?;
-        Some(Some(Service {
-            name: name.to_owned(),
-            id: format!("{name}-{}", self.host.hostname()),
-            address: address?,
-            port,
-            tags: value_of(&fields.tags).unwrap_or_default(),
-            meta: value_of(&fields.meta).unwrap_or_default(),
-            ttl: ttl.unwrap_or_default(),
-            initial_status: value_of(&fields.initial_status),
-            enable_tag_override: extras
-                .and_then(|extras| value_of(&extras.enable_tag_override))
-                .unwrap_or(false),
-            deregister_critical_after: deregister_after?.map(to_duration),
-        }))
-    }
-
-    fn with_unit(&mut self, given: &Spanned<String>, severity: Severity) -> Option<i64> {
-        match duration::parse_go(&given.value) {
-            Ok(time) => Some(time),
-            Err(error) => {
-                let message =
-                    format!("`deregisterCriticalServiceAfter` must be a duration with a unit: {error}");
-                self.report(severity, given.place, message, "for example: \"10m\"");
-                None
-            }
-        }
-    }
-
-    /// Warns about fields that have no effect without a `port`. 3.8 does not even decode some of them.
-    fn fields_without_effect(&mut self, fields: &JobFields) {
-        let written =
-            |place: Option<(bool, Place)>| place.filter(|(written, _)| *written).map(|(_, place)| place);
-        let unused = [
-            ("tags", written(fields.tags.as_ref().map(|given| (given.written, given.key)))),
-            ("interfaces", written(fields.interfaces.as_ref().map(|given| (given.written, given.key)))),
-            (
-                "initial_status",
-                written(fields.initial_status.as_ref().map(|given| (given.written, given.key))),
-            ),
-            ("meta", written(fields.meta.as_ref().map(|given| (given.written, given.key)))),
-            ("consul", written(fields.consul.as_ref().map(|given| (given.written, given.key)))),
-        ];
-        for (key, place) in unused {
-            if let Some(place) = place {
-                let help = "only a job with a `port` is registered in the catalog";
-                self.report(
-                    Severity::Warning,
-                    place,
-                    format!("`{key}` has no effect without a `port`"),
-                    help,
-                );
-            }
-        }
-    }
-
-    pub(super) fn watch(&mut self, fields: &WatchFields) -> Option<Watch> {
-        let name = match &fields.name {
-            None => {
-                self.required(&WatchFields::INFO, fields.place, fields.place.first_byte(), "name");
-                None
-            }
-            Some(given) if !is_service_name(&given.value) => {
-                let help = service_name_rule(&given.value);
-                self.error(given.place, format!("`{}` is not a valid service name", given.value), &help);
-                None
-            }
-            Some(given) => Some(given.value.clone()),
-        };
-        let at = fields.name.as_ref().map_or(fields.place.first_byte(), |given| given.place);
-        let interval =
-            self.positive(&WatchFields::INFO, fields.place, at, fields.interval.as_ref(), "interval");
-        Some(Watch { name: name?, interval: interval?, tag: value_of(&fields.tag), dc: value_of(&fields.dc) })
-    }
-
-    /// A required duration of at least 1 ms.
-    pub(super) fn positive(
-        &mut self,
-        info: &SectionInfo,
-        section: Place,
-        at: Place,
-        given: Option<&Spanned<i64>>,
-        key: &str,
-    ) -> Option<Duration> {
-        match given {
-            None => {
-                self.required(info, section, at, key);
-                None
-            }
-            Some(given) if given.value <= 0 => {
-                self.error(
-                    given.place,
-                    format!("`{key}` must be greater than 0"),
-                    "for example: 5 or \"500ms\"",
-                );
-                None
-            }
-            // A shorter interval would leave no time for anything else.
-            Some(given) if given.value < SHORTEST => {
-                self.error(given.place, format!("`{key}` must be at least 1ms"), "");
-                None
-            }
-            Some(given) => Some(to_duration(given.value)),
-        }
     }
 }

@@ -1,15 +1,15 @@
 //! Triggers: W1 to W6 and W12.
 
+use std::collections::BTreeSet;
+
 use containerpilot_core::event::{Code, Source, UserSignal};
-use containerpilot_core::plan::{EventPattern, Repeat, Trigger, When};
+use containerpilot_core::plan::{EventPattern, Job, Repeat, Trigger, When};
 
 use super::Lower;
 use crate::decode::{Section, Spanned};
-use crate::fields::{ConditionFields, JobFields, WhenFields};
+use crate::fields::{ConditionFields, ConfigFields, JobFields, WhenFields};
+use crate::limits::SHORTEST_TIME;
 use crate::values::{EventName, EventOrFlag, to_duration};
-
-/// The shortest interval and timeout of a job, in nanoseconds.
-pub(super) const SHORTEST: i64 = 1_000_000;
 
 impl Lower<'_> {
     /// The trigger of a job. A source that is the name of a watch is resolved later, when all names are known.
@@ -58,7 +58,7 @@ impl Lower<'_> {
     }
 
     fn interval(&mut self, interval: &Spanned<i64>) -> Option<Trigger> {
-        if interval.value < SHORTEST {
+        if interval.value < SHORTEST_TIME {
             self.error(interval.place, "`interval` must be at least 1ms", "for example: 5 or \"500ms\"");
             return None;
         }
@@ -160,5 +160,30 @@ pub(crate) fn source_named(name: &str) -> Source {
             Some(watch) => Source::Watch(watch.to_owned()),
             None => Source::Job(name.to_owned()),
         },
+    }
+}
+
+/// Resolves a source that is the name of a watch but not of a job to the watch (E1).
+pub(super) fn resolve_sources(jobs: &mut [Option<Job>], fields: &ConfigFields) {
+    let named: BTreeSet<String> = jobs.iter().flatten().map(|job| job.name.clone()).collect();
+    let watches = fields.watches.iter().flat_map(|given| &given.value);
+    let watched: BTreeSet<&String> =
+        watches.filter_map(|watch| watch.name.as_ref()).map(|given| &given.value).collect();
+    let resolve = |event: &mut EventPattern| {
+        if let Source::Job(name) = &mut event.source
+            && !named.contains(name)
+            && watched.contains(name)
+        {
+            event.source = Source::Watch(std::mem::take(name));
+        }
+    };
+    for job in jobs.iter_mut().flatten() {
+        match &mut job.when.trigger {
+            Trigger::Event { event, .. } => resolve(event),
+            Trigger::All { conditions, .. } | Trigger::Any { conditions, .. } => {
+                conditions.iter_mut().for_each(resolve)
+            }
+            Trigger::Interval(_) | Trigger::Never => {}
+        }
     }
 }

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use containerpilot_core::plan::{EventPattern, Job, Trigger};
 
-use crate::command::joined;
 use crate::decode::Spanned;
 use crate::diagnostics::Place;
 use crate::fields::{ConditionFields, ConfigFields, CoprocessFields, JobFields, WhenFields};
+use crate::values::command::joined;
 
 /// The names of all sources of events.
 pub(super) struct Names {

@@ -1,8 +1,7 @@
-//! Commands (P8).
+//! Commands: as one string that is split at spaces, or as a list of arguments (P8).
 
 use containerpilot_core::plan::Command;
 
-use crate::command;
 use crate::decode::{DecodeContext, Shape, ValueType, found};
 use crate::json5::{Node, Value};
 
@@ -16,7 +15,7 @@ impl ValueType for Exec {
         const HELP: &str = "write the program and its arguments as one string, or as a list of strings";
         let mut words = match &node.value {
             Value::String(text) => {
-                let words = command::split(text);
+                let words = split(text);
                 if let Some(word) = words.iter().skip(1).find(|word| is_meant_for_a_shell(word)) {
                     let message = format!("`{key}` is not run by a shell: `{word}` is passed as an argument");
                     cx.warn(
@@ -56,6 +55,20 @@ impl ValueType for Exec {
     }
 }
 
+/// Splits a command at spaces, without quoting: configurations rely on `'a b'` being two arguments.
+///
+/// White space of every kind is trimmed at both ends, but only the space character separates arguments.
+fn split(text: &str) -> Vec<String> {
+    text.trim().split(' ').filter(|part| !part.is_empty()).map(str::to_owned).collect()
+}
+
+/// The command as one string, for names.
+pub(crate) fn joined(command: &Command) -> String {
+    let words: Vec<&str> =
+        std::iter::once(&command.program).chain(&command.arguments).map(String::as_str).collect();
+    words.join(" ")
+}
+
 /// Returns true if a word of a split command was probably written for a shell.
 fn is_meant_for_a_shell(word: &str) -> bool {
     word.starts_with(['\'', '"']) || matches!(word, "&&" | "||" | "|" | ";" | "&" | ">" | ">>" | "<" | "2>&1")
@@ -76,5 +89,17 @@ fn argument(cx: &mut DecodeContext<'_>, key: &str, item: &Node) -> Option<String
             cx.error(item.span, message, help);
             None
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn p8_a_string_is_split_at_spaces_without_quoting() {
+        assert_eq!(split("sh -c 'echo a' && b"), ["sh", "-c", "'echo", "a'", "&&", "b"]);
+        assert_eq!(split(" \u{2003}a \u{a0}b\tc   d\r\n"), ["a", "\u{a0}b\tc", "d"]);
+        assert_eq!(split(" \t\n"), [""; 0]);
     }
 }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use containerpilot_config::diagnostics::{Severity, Style};
+use containerpilot_config::file_version::Version;
 use containerpilot_config::host::StaticHost;
-use containerpilot_config::legacy::Version;
 use containerpilot_config::migrate::{MigrateError, migrate};
 use containerpilot_config::{Input, Loaded, Options, load_with_program, version};
 use containerpilot_core::event::{Code, Source};

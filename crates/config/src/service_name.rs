@@ -1,7 +1,4 @@
-//! Names: of services in the catalog (D9), and of jobs with a meaning of their own.
-
-/// The job after whose exit coprocesses start (C6).
-pub(crate) const PRE_START: &str = "preStart";
+//! Names of services in the catalog (D9).
 
 /// A valid service name similar to an invalid one.
 pub(crate) fn service_name_like(name: &str) -> Option<String> {

@@ -1,7 +1,7 @@
-//! Advice about unknown keys (C4).
+//! Unknown keys (C4): which are ignored, and the error for the others with the nearest known key.
 
 use crate::decode::describe::alternatives;
-use crate::decode::table::{SectionInfo, Shape};
+use crate::decode::field_table::{SectionInfo, Shape};
 use crate::suggest;
 
 /// The tables of whole files. An unknown key may belong to another section, or to another version.
@@ -46,8 +46,18 @@ const OTHER_NAMES: [(&str, &str); 27] = [
     ("exec", "health"),
 ];
 
+/// Returns true for keys that are ignored in every section: `x-` notes, and the schema for editors (C4).
+pub(super) fn is_ignored_key(key: &str) -> bool {
+    key == "$schema" || key.get(..2).is_some_and(|start| start.eq_ignore_ascii_case("x-"))
+}
+
+/// The message and the help for a key that is unknown in a section.
+pub(super) fn unknown_key(info: &SectionInfo, key: &str, roots: Option<&Roots>) -> (String, String) {
+    (format!("unknown key `{key}` in {}", info.name), suggestion(info, key, roots))
+}
+
 /// What to do about a key that is unknown in a section.
-pub(super) fn advice(info: &SectionInfo, key: &str, roots: Option<&Roots>) -> String {
+fn suggestion(info: &SectionInfo, key: &str, roots: Option<&Roots>) -> String {
     let known: Vec<&str> = info.fields.iter().map(|field| field.key).collect();
     if let Some(same) = known.iter().find(|known| known.eq_ignore_ascii_case(key)) {
         return format!("did you mean `{same}`?");

@@ -132,9 +132,3 @@ impl Shape {
         }
     }
 }
-
-/// Returns true for keys that are ignored in every section: `x-` notes, and the schema for editors (C4).
-#[must_use]
-pub fn is_ignored_key(key: &str) -> bool {
-    key == "$schema" || key.get(..2).is_some_and(|start| start.eq_ignore_ascii_case("x-"))
-}

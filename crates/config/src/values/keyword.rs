@@ -1,14 +1,14 @@
-//! One of a few strings.
+//! Keywords: values that are one of a few strings, such as log levels and metric types.
 
 use std::marker::PhantomData;
 
-use containerpilot_core::plan::{Format, Level, OnCompletion, OnUnhealthy, Output, Status};
+use containerpilot_core::plan::{Format, Level, OnCompletion, OnUnhealthy, Status};
 
 use crate::decode::{DecodeContext, Shape, ValueType, found};
 use crate::json5::Node;
 
 /// A value that is written as one of a few strings.
-pub trait Choice: Sized + Copy + 'static {
+pub trait Keyword: Sized + Copy + 'static {
     /// The strings. Of two with the same value, the first is preferred.
     const NAMES: &'static [&'static str];
     /// Their values, in the same order.
@@ -20,14 +20,14 @@ pub trait Choice: Sized + Copy + 'static {
 }
 
 /// One of a few strings. The empty string counts as absent.
-pub struct OneOf<C>(PhantomData<C>);
+pub struct OneOf<K>(PhantomData<K>);
 
-impl<C: Choice> ValueType for OneOf<C> {
-    type Value = C;
-    const SHAPE: Shape = Shape::OneOf(C::NAMES);
-    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<C> {
-        let chosen = chosen(cx, key, node, C::NAMES, C::OTHERS, C::ANY_CASE)?;
-        C::VALUES.get(chosen).copied()
+impl<K: Keyword> ValueType for OneOf<K> {
+    type Value = K;
+    const SHAPE: Shape = Shape::OneOf(K::NAMES);
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<K> {
+        let chosen = chosen(cx, key, node, K::NAMES, K::OTHERS, K::ANY_CASE)?;
+        K::VALUES.get(chosen).copied()
     }
 }
 
@@ -65,7 +65,7 @@ pub fn listed(names: &[&str]) -> String {
     }
 }
 
-impl Choice for Level {
+impl Keyword for Level {
     const NAMES: &'static [&'static str] = &["debug", "info", "warn", "warning", "error", "fatal", "panic"];
     const VALUES: &'static [Self] =
         &[Self::Debug, Self::Info, Self::Warn, Self::Warn, Self::Error, Self::Fatal, Self::Panic];
@@ -80,23 +80,23 @@ impl Choice for Level {
     ];
 }
 
-impl Choice for Format {
+impl Keyword for Format {
     const NAMES: &'static [&'static str] = &["default", "text", "json"];
     const VALUES: &'static [Self] = &[Self::Default, Self::Text, Self::Json];
     const ANY_CASE: bool = true;
 }
 
-impl Choice for Status {
+impl Keyword for Status {
     const NAMES: &'static [&'static str] = &["passing", "warning", "critical"];
     const VALUES: &'static [Self] = &[Self::Passing, Self::Warning, Self::Critical];
 }
 
-impl Choice for OnCompletion {
+impl Keyword for OnCompletion {
     const NAMES: &'static [&'static str] = &["continue", "shutdown"];
     const VALUES: &'static [Self] = &[Self::Continue, Self::Shutdown];
 }
 
-impl Choice for OnUnhealthy {
+impl Keyword for OnUnhealthy {
     const NAMES: &'static [&'static str] = &["report", "restart"];
     const VALUES: &'static [Self] = &[Self::Report, Self::Restart];
 }
@@ -110,7 +110,7 @@ pub enum Scheme {
     Https,
 }
 
-impl Choice for Scheme {
+impl Keyword for Scheme {
     const NAMES: &'static [&'static str] = &["http", "https"];
     const VALUES: &'static [Self] = &[Self::Http, Self::Https];
 }
@@ -125,24 +125,7 @@ pub enum MetricType {
     Summary,
 }
 
-impl Choice for MetricType {
+impl Keyword for MetricType {
     const NAMES: &'static [&'static str] = &["counter", "gauge", "histogram", "summary"];
     const VALUES: &'static [Self] = &[Self::Counter, Self::Gauge, Self::Histogram, Self::Summary];
-}
-
-/// The output of the log: `stdout`, `stderr` or a file (L1).
-pub struct LogOutput;
-
-impl ValueType for LogOutput {
-    type Value = Output;
-    const SHAPE: Shape = Shape::Text;
-    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<Output> {
-        let text = cx.text(key, node)?;
-        match text.to_ascii_lowercase().as_str() {
-            "" => None,
-            "stdout" => Some(Output::Stdout),
-            "stderr" => Some(Output::Stderr),
-            _ => Some(Output::File(text)),
-        }
-    }
 }
