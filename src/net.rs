@@ -25,8 +25,13 @@ pub(crate) fn describe(error: &io::Error) -> String {
     let text = error
         .raw_os_error()
         .map_or_else(|| error.to_string(), |errno| Errno::from_raw(errno).desc().to_owned());
+    // `I/O error` stays as it is.
+    let is_word = text.chars().nth(1).is_some_and(char::is_lowercase);
     let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
+    match letters.next() {
+        Some(first) if is_word => first.to_lowercase().chain(letters).collect(),
+        _ => text,
+    }
 }
 
 /// The innermost error. hyper's own messages only name the operation that failed.

@@ -54,6 +54,7 @@ struct StatusJson<'a> {
     uptime_seconds: f64,
     phase: &'static str,
     maintenance: bool,
+    #[serde(rename = "stopTime")]
     shutdown_deadline: Option<String>,
     jobs: Vec<JobJson<'a>>,
     watches: Vec<WatchJson<'a>>,

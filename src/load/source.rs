@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use containerpilot_config::diagnostics::{Problem, Report, Severity, Style};
-use containerpilot_config::host::Host;
 use containerpilot_config::file_version::Version;
+use containerpilot_config::host::Host;
 use containerpilot_config::template::Environment;
 use containerpilot_config::{Input, Loaded, Options, load_with_program, version};
 use containerpilot_core::plan::{Job, Plan, Role};

@@ -152,13 +152,13 @@ impl Scenario {
     /// Whether the supervisor has reported the error of the failed call.
     fn has_reported(&self) -> bool {
         let Some(fault) = &self.fault else { return false };
-        let text = self.read("stderr") + &self.log();
+        let text = (self.read("stderr") + &self.log()).to_lowercase();
         // pthread_create returns EAGAIN where clone fails with ENOMEM.
         let other = if fault.errno == Errno::ENOMEM { Errno::EAGAIN } else { fault.errno };
         [fault.errno, other].iter().any(|errno| {
             let system = std::io::Error::from_raw_os_error(*errno as i32).to_string();
             let system = system.split(" (os error").next().unwrap_or_default();
-            text.contains(system) || text.contains(errno.desc())
+            text.contains(&system.to_lowercase()) || text.contains(&errno.desc().to_lowercase())
         })
     }
 

@@ -28,7 +28,7 @@ pub use number::{Port, Whole, parse_whole};
 pub use object::{Either, ListOf, Object, ObjectOrFalse, ObjectOrText, OneOrMany, Several};
 pub use resource_limits::{Limits, RESOURCES};
 pub use restarts::RestartLimit;
-pub use signal::{SignalName};
+pub use signal::SignalName;
 pub use text::{Flag, Text, TextOrUnset, parse_bool};
 pub use time::{
     DurationOrNever, DurationText, DurationWithUnit, Seconds, SecondsOrUnset, TimeLimit, to_duration,
