@@ -20,6 +20,7 @@ pub(crate) mod probe;
 pub(crate) mod query;
 pub(crate) mod reload;
 mod shutdown;
+mod startup;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -33,8 +34,8 @@ use nix::errno::Errno;
 
 use crate::control::Control;
 use crate::discovery::Discovery;
+use crate::load::command_line::Source;
 use crate::load::host;
-use crate::load::source::Source;
 use crate::logs::Logs;
 use crate::logs::check_output::CheckOutputs;
 use crate::net::Net;
@@ -46,7 +47,7 @@ use crate::runtime::channel::LoopReceiver;
 use crate::runtime::effects::EffectExecutor;
 use crate::runtime::oom::OomCounter;
 use crate::runtime::probe::Probes;
-use crate::runtime::query::{QueryHandle, QueryHandler};
+use crate::runtime::query::QueryHandler;
 use crate::runtime::reload::Reloads;
 use crate::telemetry::{self, Metrics, SensorOutputs, Telemetry};
 
@@ -175,31 +176,6 @@ impl<D: Decider> Runtime<D> {
             reap_at: None,
             paused_until: None,
         })
-    }
-
-    /// Opens the telemetry port and the control socket, before the startup event (E4).
-    pub(crate) fn open(&mut self) -> Result<(), String> {
-        // The port first: unlike the socket it has no file that must be removed if the other cannot be opened.
-        self.open_telemetry()?;
-        let plan = Arc::clone(&self.plan);
-        // S7: a single program has no control socket.
-        if !plan.pass_signals {
-            match Control::open(&plan.control) {
-                Ok(control) => self.control = Some(control),
-                Err(error) if plan.control.required => return Err(error),
-                Err(error) => self.log(Level::Warn, &format!("no control socket: {error}")),
-            }
-        }
-        Ok(())
-    }
-
-    fn open_telemetry(&mut self) -> Result<(), String> {
-        let Some(telemetry) = self.plan.telemetry.clone() else { return Ok(()) };
-        let (metrics, queries) = (self.metrics.clone(), QueryHandle::new(self.receiver.sender()));
-        let net = self.net().map_err(|error| StartupError::Network(error).to_string())?;
-        self.telemetry =
-            Some(Telemetry::open(&telemetry, net, metrics, queries).map_err(|error| error.to_string())?);
-        Ok(())
     }
 
     /// Follows the services and watches of the plan in its catalog.

@@ -8,9 +8,9 @@ use containerpilot_core::plan::Plan;
 
 use super::flags::Arguments;
 use super::{Failure, as_json, colour, config_path, control, print, summary};
-use crate::load::files;
+use crate::load::command_line::{self, OPTIONS};
+use crate::load::find_files;
 use crate::load::host::ThisHost;
-use crate::load::source::{self, OPTIONS};
 
 pub(super) fn check(args: &Arguments) -> Result<(), Failure> {
     if args.is_on("diff") {
@@ -21,12 +21,12 @@ pub(super) fn check(args: &Arguments) -> Result<(), Failure> {
         return control::diff(args);
     }
     let json = as_json(args)?;
-    let read = match files::read(config_path(args).as_deref()) {
+    let read = match find_files::read(config_path(args).as_deref()) {
         Ok(read) => read,
         Err(message) => {
             // With --format json the output is always JSON.
             if json {
-                print(&summary::json(None, false, &source::error_report(&message.to_string())))?;
+                print(&summary::json(None, false, &command_line::error_report(&message.to_string())))?;
             }
             return Err(Failure::Failed(message.to_string()));
         }

@@ -6,9 +6,9 @@ use containerpilot_config::migrate::{self, MigrateError, Migrated};
 
 use super::flags::Arguments;
 use super::{Failure, check, config_path, print, run};
-use crate::load::files;
+use crate::load::command_line::OPTIONS;
+use crate::load::find_files;
 use crate::load::host::ThisHost;
-use crate::load::source::OPTIONS;
 
 pub(super) fn migrate(args: &Arguments) -> Result<(), Failure> {
     // All arguments after `--` belong to the program. Without `--` the first argument is the file.
@@ -17,7 +17,7 @@ pub(super) fn migrate(args: &Arguments) -> Result<(), Failure> {
         _ => (config_path(&args.flags_only()), args.rest.as_slice()),
     };
     let program: Vec<String> = program.iter().map(run::utf8).collect::<Result<_, _>>()?;
-    let mut inputs = files::read(path.as_deref()).map_err(|error| Failure::Failed(error.to_string()))?;
+    let mut inputs = find_files::read(path.as_deref()).map_err(|error| Failure::Failed(error.to_string()))?;
     let Some(input) = inputs.pop().filter(|_| inputs.is_empty()) else {
         let message = "a ContainerPilot 2 configuration is a file, not a directory";
         return Err(Failure::Usage(message.to_owned()));

@@ -6,8 +6,8 @@ use containerpilot_core::Core;
 
 use super::flags::Arguments;
 use super::{Failure, check, config_path, unknown_command};
-use crate::load::source::{self, LoadError, Program, Source};
-use crate::load::{files, host};
+use crate::load::command_line::{self, LoadError, Program, Source};
+use crate::load::{find_files, host};
 use crate::process::signals::{self, SignalMode};
 use crate::runtime::Runtime;
 
@@ -16,7 +16,7 @@ pub(super) fn run(args: &Arguments) -> Result<u8, Failure> {
     let program = program(args)?;
     // Arguments after `--` belong to the program; none of them is a path.
     let args = &args.flags_only();
-    let configured = program.is_none() || config_path(args).is_some() || files::default_exists();
+    let configured = program.is_none() || config_path(args).is_some() || find_files::default_exists();
     let taken = if configured { SignalMode::Supervise } else { SignalMode::Forward };
     // First of all: a signal that PID 1 does not block is lost.
     signals::block(taken).map_err(|error| cannot("cannot block signals", &error))?;
@@ -40,7 +40,7 @@ pub(super) fn run(args: &Arguments) -> Result<u8, Failure> {
     } else {
         match &program {
             Some(Program { words, bare: false }) => {
-                let plan = source::main_program(None, words).map_err(|report| {
+                let plan = command_line::main_program(None, words).map_err(|report| {
                     let words = report.display(check::style(false)).to_string();
                     Failure::Failed(format!("cannot run the program as a job:\n{words}"))
                 })?;
@@ -76,5 +76,5 @@ fn not_a_program(program: Option<&Program>) -> Failure {
 }
 
 pub(super) fn utf8(word: &OsString) -> Result<String, Failure> {
-    source::utf8(word).map_err(Failure::Usage)
+    command_line::utf8(word).map_err(Failure::Usage)
 }

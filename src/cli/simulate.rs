@@ -21,9 +21,9 @@ use containerpilot_simulation::{expect, runner};
 use super::flags::Arguments;
 use super::terminal::{Screen, sanitized};
 use super::{Failure, check, named_config, render};
-use crate::load::files;
+use crate::load::command_line::OPTIONS;
+use crate::load::find_files;
 use crate::load::host::ThisHost;
-use crate::load::source::OPTIONS;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Format {
@@ -124,14 +124,15 @@ fn paths(args: &Arguments) -> Result<(Option<PathBuf>, Option<PathBuf>), Failure
 
 /// Loads a configuration. Nothing is started, so its programs and users need not exist here.
 fn plan(path: Option<&Path>) -> Result<Plan, String> {
-    let inputs = files::read(path)?;
+    let inputs = find_files::read(path)?;
     let Loaded { plan, report } = load(inputs, &TargetHost(ThisHost::current()), OPTIONS);
     check::print_report(&report, false);
     plan.ok_or_else(|| "the configuration has errors, so there is nothing to simulate".to_owned())
 }
 
 fn read_scenario(path: &Path, plan: &Plan) -> Result<Scenario, Failure> {
-    let mut inputs = files::read(Some(path)).map_err(|error| Failure::InvalidInput(error.to_string()))?;
+    let mut inputs =
+        find_files::read(Some(path)).map_err(|error| Failure::InvalidInput(error.to_string()))?;
     let input = match inputs.pop() {
         Some(input) if inputs.is_empty() => input,
         _ => {

@@ -5,32 +5,32 @@
 //! not use the library's locks before it has executed its program.
 
 mod children;
-mod clone;
 mod descriptors;
 mod entry;
-mod exec;
+mod exec_spec;
 mod host;
 mod memory;
 mod pipes;
 mod poll;
 mod signals;
 mod sockets;
+mod start_child;
 
 use std::ffi::c_long;
 
 use nix::errno::Errno;
 
 pub(crate) use self::children::*;
-pub(crate) use self::clone::*;
 pub(crate) use self::descriptors::*;
 pub use self::entry::enter;
-pub(crate) use self::exec::*;
+pub(crate) use self::exec_spec::*;
 pub(crate) use self::host::*;
 pub(crate) use self::memory::*;
 pub(crate) use self::pipes::*;
 pub(crate) use self::poll::*;
 pub(crate) use self::signals::*;
 pub(crate) use self::sockets::*;
+pub(crate) use self::start_child::*;
 
 /// The result of a raw system call, or its error.
 fn checked(result: c_long) -> Result<c_long, Errno> {

@@ -30,8 +30,7 @@ const RELEASE_DELAY: Duration = Duration::from_millis(100);
 impl<D: Decider> Runtime<D> {
     /// Runs until the core exits; returns the exit code.
     pub(crate) fn run(mut self) -> u8 {
-        self.results.push_back(Input::Ready);
-        self.follow_catalog();
+        self.begin();
         let mut more = false;
         let mut fds = Vec::new();
         loop {

@@ -4,8 +4,8 @@
 //!
 //! | failpoint | caught by | the work |
 //! | --- | --- | --- |
-//! | `step`: the core decides | `runtime::step` | an event is passed again; a command is refused |
-//! | `effect`: a decision is carried out | `runtime::step` | a process or check has failed to start; others are skipped |
+//! | `step`: the core decides | `runtime::decide` | an event is passed again; a command is refused |
+//! | `effect`: a decision is carried out | `runtime::decide` | a process or check has failed to start; others are skipped |
 //! | `request`: the control socket or telemetry handles a request | `net` | the request gets a 500 |
 //! | `service`, `watch`: a request to Consul | `discovery` | the task restarts and sends everything again |
 //! | `log`: the log thread | `logs` | the thread continues; lines in progress may be lost, which is logged |

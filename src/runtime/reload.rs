@@ -16,7 +16,7 @@ use containerpilot_core::plan::{Level, Plan};
 use containerpilot_core::request::{Reply, RequestId};
 use tokio::sync::oneshot;
 
-use crate::load::source::{self, LoadError, Source};
+use crate::load::command_line::{self, LoadError, Source};
 use crate::runtime::channel::{LoopMessage, LoopSender};
 use crate::runtime::failpoints::failpoint;
 use crate::runtime::panics;
@@ -264,13 +264,13 @@ fn changed_settings(old: &Plan, new: &Plan) -> Vec<&'static str> {
 fn load(source: &Source, environment: Environment) -> Loaded {
     match source.load(environment) {
         Ok((plan, report)) => {
-            let (warnings, entries) = (source::report_text(&report), entries(&report));
+            let (warnings, entries) = (command_line::report_text(&report), entries(&report));
             Loaded { plan: Ok(Box::new(plan)), warnings, entries }
         }
         Err(LoadError::Invalid(report)) => {
             let mut lines = vec![(Level::Error, format!("reload: {UNCHANGED}"))];
             lines.extend(entries(&report));
-            let why = format!("{}\n{UNCHANGED}", source::report_text(&report).trim_end());
+            let why = format!("{}\n{UNCHANGED}", command_line::report_text(&report).trim_end());
             Loaded { plan: Err(why), warnings: String::new(), entries: lines }
         }
         Err(error @ (LoadError::Read(_) | LoadError::BareProgram)) => not_loaded(&error.to_string()),

@@ -3,7 +3,7 @@
 use alloc::string::String;
 use core::fmt;
 
-use crate::plan::Signal;
+use crate::signal::Signal;
 
 /// What happened. The names are those of `once`, `each` and `event` in a configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

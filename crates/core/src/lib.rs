@@ -17,6 +17,7 @@ pub mod report;
 pub mod request;
 pub mod rng;
 pub mod rules;
+pub mod signal;
 pub mod state;
 pub mod time;
 pub mod variables;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::super::flags::Arguments;
 use super::super::{Failure, check, named_config};
-use crate::load::{files, host};
+use crate::load::{find_files, host};
 
 pub(super) fn path(args: &Arguments) -> Result<PathBuf, Failure> {
     let named = args.text("socket");
@@ -13,13 +13,13 @@ pub(super) fn path(args: &Arguments) -> Result<PathBuf, Failure> {
         return Ok(PathBuf::from(named));
     }
     let config = named_config(args);
-    if config.is_none() && !files::default_exists() {
+    if config.is_none() && !find_files::default_exists() {
         // The default path is a default of the configuration, and defined only there.
         return find(Vec::new());
     }
     let hint = "so the control socket is unknown; name it with --socket";
-    let inputs =
-        files::read(config.as_deref()).map_err(|message| Failure::Failed(format!("{message}, {hint}")))?;
+    let inputs = find_files::read(config.as_deref())
+        .map_err(|message| Failure::Failed(format!("{message}, {hint}")))?;
     find(inputs)
 }
 

@@ -10,7 +10,7 @@ use containerpilot_core::plan::Resource;
 use nix::errno::Errno;
 use nix::libc;
 
-use super::exec::{ExecError, ExecSpec, SpawnStep};
+use super::exec_spec::{ExecError, ExecSpec, SpawnStep};
 use super::signals::{KernelAction, SET_SIZE};
 
 /// The stack of a child until it has executed its program, and the kernel's lists of strings. Reused for every child.

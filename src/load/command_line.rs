@@ -10,7 +10,7 @@ use containerpilot_config::template::Environment;
 use containerpilot_config::{Input, Loaded, Options, load_with_program, version};
 use containerpilot_core::plan::{Job, Plan, Role};
 
-use crate::load::files::{self, ReadError};
+use crate::load::find_files::{self, ReadError};
 use crate::load::host::ThisHost;
 
 /// The version that telemetry advertises.
@@ -59,7 +59,7 @@ impl Source {
     /// Reads standard input if it is the source: it cannot be read again at a reload.
     pub(crate) fn read_stdin(&mut self) -> Result<(), ReadError> {
         if self.path.as_deref() == Some(Path::new("-")) && self.input.is_none() {
-            self.input = Some(files::read(self.path.as_deref())?);
+            self.input = Some(find_files::read(self.path.as_deref())?);
         }
         Ok(())
     }
@@ -68,7 +68,7 @@ impl Source {
     pub(crate) fn load(&self, environment: Environment) -> Result<(Plan, Report), LoadError> {
         let inputs = match &self.input {
             Some(inputs) => inputs.clone(),
-            None => files::read(self.path.as_deref())?,
+            None => find_files::read(self.path.as_deref())?,
         };
         let host = ThisHost::with(environment);
         let bare = self.program.as_ref().is_some_and(|program| program.bare);
