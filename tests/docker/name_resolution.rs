@@ -85,7 +85,7 @@ fn d5_unknown_name_is_logged_and_stops_nothing() {
     let config = "{ consul: 'nobody:8500', stopTimeout: 300, control: { socket: '/socket' }, watches: [{ name: 'db', interval: 1 }], \
                   jobs: [{ name: 'web', port: 8500, interfaces: 'inet', health: { tcp: '127.0.0.1:1', interval: 1, ttl: 10 } }] }";
     let pilot = Container::start(config, &["--network", &network.0], scratch());
-    pilot.wait_for_log("looked up");
+    pilot.wait_for_log("cannot resolve nobody");
     assert_eq!(pilot.inspect("{{.State.Running}}"), "true");
     pilot.stop(300);
     assert_eq!(pilot.exit_code(), "0");
