@@ -1,0 +1,273 @@
+//! Between fork and exec: a start that never ends, and programs that change while they are started (P3, P9).
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::net::UnixListener;
+use std::time::{Duration, Instant};
+
+use crate::fixture::{Hostile, Rank, as_init_and_child, exe, permitted, state};
+use crate::supervisor::{children_of, until};
+
+/// Jobs of the user `nobody` that are started many times a second.
+fn many_starts(program: &str) -> String {
+    let job = |n| {
+        format!(
+            "{{ name: 'tick{n}', exec: '{program}', user: 'nobody', when: {{ interval: '{}ms' }} }}",
+            10 + n
+        )
+    };
+    (0..8).map(job).collect::<Vec<_>>().join(", ")
+}
+
+/// Whether a child of the supervisor is stopped before it has become its program.
+fn is_stopped_before_exec(pid: u32) -> bool {
+    let own = exe(pid);
+    children_of(pid).into_iter().any(|child| state(child) == Some('T') && exe(child) == own)
+}
+
+#[test]
+fn p3_s4_child_stopped_before_exec_holds_up_neither_ping_nor_sigterm() {
+    as_init_and_child(|rank| {
+        let config = format!(
+            "jobs: [{{ name: 'storm', exec: ['@/hostile', 'storm'], user: 'nobody' }}, {}]",
+            many_starts("/bin/true")
+        );
+        let mut hostile = Hostile::start(rank, 2, &config);
+        hostile.await_ready(1);
+        // A start that cannot be stopped there at all would be as good: the wait ends without it.
+        let limit = Instant::now() + Duration::from_secs(5);
+        until("a child is stopped before exec", || {
+            is_stopped_before_exec(hostile.pid) || Instant::now() > limit
+        });
+        hostile.stops();
+    });
+}
+
+#[test]
+fn p3_s4_program_swapped_for_a_fifo_holds_up_neither_ping_nor_sigterm() {
+    as_init_and_child(|rank| {
+        let config = "jobs: [
+            { name: 'swap', exec: ['@/hostile', 'swap', '@/own/script', '@/own/fifo'], user: 'nobody' },
+            { name: 'victim', exec: '@/own/script', user: 'nobody', restarts: 'unlimited', restartBackoff: false }]";
+        let script = "printf '#!/no/such/interpreter\\n' > @/own/script; mkfifo @/own/fifo; chmod 777 @/own/*; \
+                      chown nobody @/own/*";
+        let mut hostile = Hostile::behind(rank, script, 1, config);
+        // The status is not answered by a loop that is frozen.
+        let failures = || hostile.log().matches("/own/script").count();
+        let limit = Instant::now() + Duration::from_secs(5);
+        until("the program was found missing 300 times", || failures() > 300 || Instant::now() > limit);
+        hostile.stops();
+    });
+}
+
+const LEASED: &str =
+    "{ name: 'holder', exec: ['@/hostile', 'lease', '@/own/program', '@/own/broken'], user: 'nobody' }";
+
+#[test]
+fn p3_s4_lease_on_the_program_holds_up_neither_ping_nor_sigterm() {
+    as_init_and_child(|rank| {
+        let config = format!(
+            "jobs: [{LEASED}, {{ name: 'victim', exec: ['@/own/program', 'busy', '/dev/null'], user: 'nobody',
+                when: {{ source: 'SIGUSR2' }} }}]"
+        );
+        let mut hostile = Hostile::start(rank, 2, &config);
+        hostile.await_ready(1);
+        hostile.send(12);
+        hostile.await_file("own/broken");
+        hostile.stops();
+    });
+}
+
+#[test]
+fn h4_s4_lease_on_the_program_of_a_check_holds_up_neither_ping_nor_sigterm() {
+    as_init_and_child(|rank| {
+        let config = format!(
+            "jobs: [{LEASED}, {{ name: 'victim', exec: 'sleep 1000', user: 'nobody',
+                when: {{ source: 'SIGUSR2' }},
+                health: {{ exec: ['@/own/program', 'busy', '/dev/null'], interval: 1, ttl: 5 }} }}]"
+        );
+        let mut hostile = Hostile::start(rank, 2, &config);
+        hostile.await_ready(1);
+        hostile.send(12);
+        hostile.await_file("own/broken");
+        hostile.stops();
+    });
+}
+
+/// The start timeout is 10 s.
+#[test]
+fn p3_child_that_does_not_reach_exec_within_10s_is_killed_and_counts_as_a_failed_start() {
+    if !permitted() {
+        return;
+    }
+    let config = format!(
+        "jobs: [{LEASED}, {{ name: 'victim', exec: ['@/own/program', 'busy', '/dev/null'], user: 'nobody',
+            when: {{ source: 'SIGUSR2' }} }},
+            {{ name: 'next', exec: 'sleep 1000', when: {{ source: 'victim', once: 'exitFailed' }} }}]"
+    );
+    let mut hostile = Hostile::start(Rank::Init, 1, &config);
+    hostile.await_ready(1);
+    hostile.send(12);
+    hostile.await_file("own/broken");
+    let began = Instant::now();
+    hostile.await_job("next", "is running", |job| job["state"] == "running");
+    let took = began.elapsed();
+    assert!((8..=15).contains(&took.as_secs()), "{took:?}");
+    assert!(hostile.log().contains("did not reach exec"), "{}", hostile.log());
+    hostile.stops();
+}
+
+/// `@/stuck` is a directory on a file system that does not answer.
+fn stuck_file_system() -> Option<&'static str> {
+    if !std::path::Path::new("/dev/fuse").exists() {
+        eprintln!("skipped: there is no /dev/fuse");
+        return None;
+    }
+    Some("mkdir @/stuck; @/hostile fuse @/stuck @/mounted & while [ ! -e @/mounted ]; do :; done")
+}
+
+/// Waits until a child of the supervisor is blocked before exec, or for five seconds.
+fn await_blocked_child(hostile: &Hostile) {
+    let limit = Instant::now() + Duration::from_secs(5);
+    let own = exe(hostile.pid);
+    until("a child waits for the file system", || {
+        children_of(hostile.pid).into_iter().any(|child| exe(child) == own) || Instant::now() > limit
+    });
+}
+
+#[test]
+fn p9_s4_directory_that_does_not_answer_holds_up_neither_ping_nor_sigterm() {
+    let Some(script) = stuck_file_system() else { return };
+    as_init_and_child(|rank| {
+        let config = "jobs: [{ name: 'main', exec: 'sleep 1000' },
+            { name: 'victim', exec: 'sleep 1000', cwd: '@/stuck', when: { source: 'SIGUSR2' } }]";
+        let mut hostile = Hostile::behind(rank, script, 1, config);
+        hostile.send(12);
+        await_blocked_child(&hostile);
+        hostile.stops();
+    });
+}
+
+#[test]
+fn p3_s4_program_on_a_file_system_that_does_not_answer_holds_up_neither_ping_nor_sigterm() {
+    let Some(script) = stuck_file_system() else { return };
+    as_init_and_child(|rank| {
+        let config = "jobs: [{ name: 'main', exec: 'sleep 1000' },
+            { name: 'victim', exec: '@/stuck/program', when: { source: 'SIGUSR2' } }]";
+        let mut hostile = Hostile::behind(rank, script, 1, config);
+        hostile.send(12);
+        await_blocked_child(&hostile);
+        hostile.stops();
+    });
+}
+
+#[test]
+fn p8_s4_path_on_a_file_system_that_does_not_answer_holds_up_neither_ping_nor_sigterm() {
+    let Some(script) = stuck_file_system() else { return };
+    as_init_and_child(|rank| {
+        let config = "jobs: [{ name: 'main', exec: 'sleep 1000' },
+            { name: 'victim', exec: 'no-such-program', env: { PATH: '@/stuck:/bin' }, when: { source: 'SIGUSR2' } }]";
+        let mut hostile = Hostile::behind(rank, script, 1, config);
+        hostile.send(12);
+        await_blocked_child(&hostile);
+        hostile.stops();
+    });
+}
+
+#[test]
+fn p3_program_replaced_by_anything_is_a_failed_start_until_it_is_back() {
+    if !permitted() {
+        return;
+    }
+    let config =
+        "jobs: [{ name: 'main', exec: 'sleep 1000' }, { name: 'victim', exec: '@/own/victim', user: 'nobody',
+        restarts: 'unlimited', restartBackoff: { initial: '20ms', max: '20ms' } }]";
+    let mut hostile = Hostile::start(Rank::Init, 1, config);
+    let victim = hostile.run.file("own/victim");
+    let restarts = || hostile.job("victim")["restarts"].as_u64().unwrap();
+    // Holds the file open for writing (ETXTBSY).
+    let mut writer = None;
+    let mut socket = None;
+    for what in [
+        "missing",
+        "directory",
+        "fifo",
+        "socket",
+        "empty",
+        "busy",
+        "loop",
+        "dangling",
+        "self-interpreted",
+        "elf",
+    ] {
+        match what {
+            "directory" => fs::create_dir(&victim).unwrap(),
+            "fifo" => nix::unistd::mkfifo(&victim, nix::sys::stat::Mode::S_IRWXU).unwrap(),
+            "socket" => socket = Some(UnixListener::bind(&victim).unwrap()),
+            "empty" => fs::write(&victim, "").unwrap(),
+            "busy" => {
+                fs::copy("/bin/true", &victim).unwrap();
+                writer = Some(fs::File::options().append(true).open(&victim).unwrap());
+            }
+            "loop" => symlink(&victim, &victim).unwrap(),
+            "dangling" => symlink("/no/such/file", &victim).unwrap(),
+            "self-interpreted" => fs::write(&victim, format!("#!{}\n", victim.display())).unwrap(),
+            "elf" => fs::write(&victim, b"\x7fELF\x02\x01\x01 and nothing else").unwrap(),
+            _ => {}
+        }
+        if !matches!(what, "missing" | "loop" | "dangling") {
+            fs::set_permissions(&victim, fs::Permissions::from_mode(0o777)).unwrap();
+        }
+        let before = restarts();
+        until(&format!("a start fails ({what})"), || restarts() > before + 1);
+        assert_ne!(hostile.job("victim")["state"], "running", "{what}");
+        assert_eq!(hostile.job("main")["state"], "running", "{what}");
+        match what {
+            "missing" => {}
+            "directory" => fs::remove_dir(&victim).unwrap(),
+            _ => fs::remove_file(&victim).unwrap(),
+        }
+        writer = None;
+        socket = None;
+    }
+    drop((writer, socket));
+    fs::write(&victim, "#!/bin/sh\nexec sleep 1000\n").unwrap();
+    fs::set_permissions(&victim, fs::Permissions::from_mode(0o755)).unwrap();
+    hostile.await_job("victim", "is running", |job| job["state"] == "running");
+    hostile.stops();
+}
+
+#[test]
+fn p9_deleted_directories_are_failed_starts_and_reach_no_other_job() {
+    as_init_and_child(|rank| {
+        let config = "jobs: [{ name: 'main', exec: 'sleep 1000' },
+            { name: 'remover', exec: ['rm', '-r', '@/own'], user: 'root' },
+            { name: 'victim', exec: 'sleep 1000', cwd: '@/own', when: { source: 'remover', once: 'exitSuccess' } },
+            { name: 'next', exec: 'sleep 1000', when: { source: 'victim', once: 'exitFailed' } }]";
+        // The supervisor's own working directory is deleted, too.
+        let mut hostile = Hostile::behind(rank, "mkdir @/cwd; cd @/cwd; rmdir @/cwd", 1, config);
+        hostile.await_job("next", "is running", |job| job["state"] == "running");
+        assert_eq!(hostile.job("victim")["state"], "failed");
+        hostile.stops();
+    });
+}
+
+#[test]
+fn p9_process_that_is_not_yet_its_program_cannot_be_traced_or_read() {
+    if !permitted() {
+        return;
+    }
+    let config = format!(
+        "jobs: [{{ name: 'seizer', exec: ['@/hostile', 'seize'], user: 'nobody' }}, {},
+                {{ name: 'witness', exec: 'true', user: 'nobody', restarts: 'unlimited', restartBackoff: false }}]",
+        many_starts("/bin/true")
+    );
+    let mut hostile = Hostile::start(Rank::Child, 1, &config);
+    hostile.await_ready(1);
+    hostile.await_job("witness", "was started 300 times", |job| job["restarts"].as_u64() > Some(300));
+    let log = hostile.log();
+    for word in ["memory opened", "memory read", "process seized"] {
+        assert!(!log.contains(word), "{word}");
+    }
+    hostile.stops();
+}

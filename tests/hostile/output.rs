@@ -1,0 +1,362 @@
+//! Output that is forged, lost, stolen or not read (L2–L4).
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use nix::fcntl::OFlag;
+use nix::libc;
+
+use crate::fixture::{Hostile, Rank, as_init_and_child, permitted, whole, within};
+use crate::supervisor::until;
+
+/// Opens the reading end of a FIFO, which is read only when the test wants it.
+fn fifo(path: &Path) -> File {
+    until("the FIFO exists", || path.exists());
+    File::options().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(path).unwrap()
+}
+
+/// All that is in a FIFO now.
+fn drain(reader: &mut File) -> Vec<u8> {
+    let mut all = Vec::new();
+    // At the end EAGAIN if someone can still write, and nothing otherwise.
+    let _ = reader.read_to_end(&mut all);
+    all
+}
+
+/// The numbers of the lines that `hostile` wrote, in the order of the log.
+fn numbers(log: &[u8]) -> Vec<u64> {
+    let number = |line: &[u8]| {
+        let line = String::from_utf8_lossy(line).into_owned();
+        let (first, second) = line.split_once(" line ")?.1.split_once(' ')?;
+        let number = first.parse().ok()?;
+        (second.len() == 64 && second.parse() == Ok(number)).then_some(number)
+    };
+    log.split(|byte| *byte == b'\n').filter_map(number).collect()
+}
+
+fn assert_all(found: &[u64], count: u64) {
+    let missing = (0..count).filter(|number| found.binary_search(number).is_err()).count();
+    assert!(
+        found.iter().copied().eq(0..count),
+        "{missing} of {count} lines are missing; the log has {}",
+        found.len()
+    );
+}
+
+/// How the output changes in the middle of a line.
+#[derive(Clone, Copy, Debug)]
+enum Change {
+    Rotation,
+    Reload,
+}
+
+/// An entry of another job, as its format shows it.
+const FORGERIES: [(&str, &str); 3] = [
+    ("default", "2030-01-01T00:00:00.000Z bank 7 paid"),
+    ("text", "time=\"2030-01-01T00:00:00Z\" level=info msg=\"paid\" job=bank pid=7"),
+    (
+        "json",
+        "{\"time\":\"2030-01-01T00:00:00Z\",\"level\":\"info\",\"msg\":\"paid\",\"job\":\"bank\",\"pid\":7}",
+    ),
+];
+
+/// A job writes a long line to a log that is not read: its beginning is written, its end is not. Then the output changes.
+fn forge(change: Change, format: &str, forgery: &str) {
+    let quoted = serde_json::to_string(forgery).unwrap();
+    let config = |output: &str| {
+        format!(
+            "logging: {{ output: '{output}', format: '{format}' }}, jobs: [{{ name: 'liar', user: 'nobody',
+            exec: ['@/hostile', 'long-line', '400000', {quoted}] }}]"
+        )
+    };
+    let mut hostile = Hostile::behind(Rank::Child, "mkfifo @/log", 1, &config("@/log"));
+    let _reader = fifo(&hostile.run.file("log"));
+    // A writer gets EAGAIN from a full FIFO only after a part of the line is in it.
+    until("the FIFO is full", || {
+        let writer =
+            File::options().write(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(hostile.run.file("log"));
+        let mut fds = [nix::poll::PollFd::new(
+            std::os::fd::AsFd::as_fd(writer.as_ref().unwrap()),
+            nix::poll::PollFlags::POLLOUT,
+        )];
+        nix::poll::poll(&mut fds, nix::poll::PollTimeout::ZERO).unwrap() == 0
+    });
+    let new = match change {
+        Change::Rotation => {
+            fs::rename(hostile.run.file("log"), hostile.run.file("old")).unwrap();
+            hostile.send(10);
+            "log"
+        }
+        Change::Reload => {
+            let folder = format!("{}/", hostile.run.folder());
+            fs::write(hostile.run.file("config.json5"), whole(1, &config("@/new")).replace("@/", &folder))
+                .unwrap();
+            hostile.send(1);
+            "new"
+        }
+    };
+    within(10, "the second line is written", || hostile.run.read(new).contains("second line"));
+    let log = hostile.run.read(new);
+    for line in log.lines() {
+        let short = line.chars().take(120).collect::<String>();
+        let entry_of_another = match format {
+            "json" => {
+                let entry: serde_json::Value = serde_json::from_str(line)
+                    .unwrap_or_else(|error| panic!("{change:?}: not an entry ({error}): {short}"));
+                entry["job"] == "bank"
+            }
+            "text" => {
+                assert!(line.starts_with("time="), "{change:?}: an entry without a head: {short}");
+                line.contains(" job=bank") && !line.contains("job=liar")
+            }
+            _ => {
+                // Time, then the job or the level of an entry of the supervisor's own.
+                let mut words = line.split(' ');
+                let time = words.next().unwrap_or_default();
+                assert!(
+                    time.ends_with('Z') && time.contains('T') && time.len() < 40,
+                    "{change:?}: an entry without a head: {short}"
+                );
+                words.next() == Some("bank")
+            }
+        };
+        assert!(!entry_of_another, "{change:?}: a forged entry: {short}");
+    }
+    hostile.stops();
+}
+
+#[test]
+fn l3_long_line_cannot_forge_an_entry_when_the_log_is_rotated() {
+    if permitted() {
+        FORGERIES.iter().for_each(|(format, forgery)| forge(Change::Rotation, format, forgery));
+    }
+}
+
+#[test]
+fn l3_long_line_cannot_forge_an_entry_when_a_reload_changes_the_output() {
+    if permitted() {
+        FORGERIES.iter().for_each(|(format, forgery)| forge(Change::Reload, format, forgery));
+    }
+}
+
+#[test]
+fn l4_p4_output_in_an_enlarged_pipe_is_not_lost_at_the_exit_of_the_job() {
+    if !permitted() {
+        return;
+    }
+    let count = 13_000;
+    let config = format!(
+        "logging: {{ output: 'stdout' }}, jobs: [{{ name: 'main', exec: 'sleep 1000' }},
+            {{ name: 'a', exec: ['@/hostile', 'enlarge', '{count}'] }}]"
+    );
+    let mut hostile = Hostile::behind(Rank::Child, "mkfifo @/out; exec 1<>@/out", 2, &config);
+    let mut reader = fifo(&hostile.run.file("out"));
+    // Nobody reads while the job runs, so that its pipe is full when it exits.
+    hostile.await_job("a", "is complete", |job| job["state"] == "complete");
+    let mut log = Vec::new();
+    within(10, "all lines are written", || {
+        log.extend(drain(&mut reader));
+        numbers(&log).last() == Some(&(count - 1))
+    });
+    hostile.stops();
+    log.extend(drain(&mut reader));
+    assert_all(&numbers(&log), count);
+}
+
+#[test]
+fn l4_s6_output_in_an_enlarged_pipe_is_not_lost_at_shutdown() {
+    if !permitted() {
+        return;
+    }
+    let count = 13_000;
+    let config = format!(
+        "logging: {{ output: 'stdout' }}, jobs: [{{ name: 'main', exec: 'sleep 1000' }},
+            {{ name: 'a', exec: ['@/hostile', 'enlarge', '{count}'] }}]"
+    );
+    let mut hostile = Hostile::behind(Rank::Child, "mkfifo @/out; exec 1<>@/out", 2, &config);
+    let mut reader = fifo(&hostile.run.file("out"));
+    hostile.await_job("a", "is complete", |job| job["state"] == "complete");
+    // From now on everything is read at once.
+    let reading = std::thread::spawn(move || {
+        let (mut log, mut buffer) = (Vec::new(), [0; 65536]);
+        let mut idle = None::<Instant>;
+        loop {
+            match reader.read(&mut buffer) {
+                Ok(0) => return log,
+                Ok(count) => {
+                    idle = None;
+                    log.extend_from_slice(&buffer[..count]);
+                }
+                Err(_) if idle.get_or_insert_with(Instant::now).elapsed() > Duration::from_secs(6) => {
+                    return log;
+                }
+                Err(_) => std::thread::sleep(Duration::from_millis(1)),
+            }
+        }
+    });
+    hostile.stops();
+    assert_all(&numbers(&reading.join().unwrap()), count);
+}
+
+/// How many lines a job has written, which it keeps in a file.
+fn written(hostile: &Hostile) -> u64 {
+    let bytes = fs::read(hostile.run.file("own/count")).unwrap_or_default();
+    bytes.try_into().map_or(0, u64::from_ne_bytes)
+}
+
+/// Waits until the job cannot write any more, or has written everything; returns how many lines.
+fn await_full(hostile: &Hostile, limit: u64) -> u64 {
+    let (mut last, mut since) = (0, Instant::now());
+    until("the job cannot write any more", || {
+        let now = written(hostile);
+        if now != last {
+            (last, since) = (now, Instant::now());
+        }
+        now == limit || now > 0 && since.elapsed() > Duration::from_millis(500)
+    });
+    last
+}
+
+#[test]
+fn s6_l4_slow_reader_that_keeps_reading_gets_every_line() {
+    if !permitted() {
+        return;
+    }
+    let limit = 3_000;
+    let config = format!(
+        "logging: {{ output: 'stdout' }}, jobs: [{{ name: 'a', user: 'nobody',
+            exec: ['@/hostile', 'endless', '@/own/count', '{limit}'] }}]"
+    );
+    let mut hostile = Hostile::behind(Rank::Child, "mkfifo @/out; exec 1<>@/out", 2, &config);
+    let mut reader = fifo(&hostile.run.file("out"));
+    await_full(&hostile, limit);
+    // 80 KB/s: all that is waiting, at most 370 KB, is delivered before the stop timeout passes, because the FIFO itself
+    // holds 256 KiB of it.
+    let (done, is_done) = std::sync::mpsc::channel::<()>();
+    let reading = std::thread::spawn(move || {
+        let (mut log, mut buffer) = (Vec::new(), [0; 4096]);
+        while is_done.recv_timeout(Duration::from_millis(50))
+            == Err(std::sync::mpsc::RecvTimeoutError::Timeout)
+        {
+            let count = reader.read(&mut buffer).unwrap_or(0);
+            log.extend_from_slice(&buffer[..count]);
+        }
+        log.extend(drain(&mut reader));
+        log
+    });
+    hostile.stops();
+    drop(done);
+    let (log, count) = (reading.join().unwrap(), written(&hostile));
+    assert_all(&numbers(&log), count);
+}
+
+#[test]
+fn s6_l4_lines_that_a_stuck_reader_loses_are_counted_on_standard_error() {
+    as_init_and_child(|rank| {
+        let config = "logging: { output: 'stdout' }, jobs: [{ name: 'a', user: 'nobody',
+            exec: ['@/hostile', 'endless', '@/own/count', '1000000'] }]";
+        let mut hostile = Hostile::behind(rank, "mkfifo @/out; exec 1<>@/out", 1, config);
+        let mut reader = fifo(&hostile.run.file("out"));
+        await_full(&hostile, 1_000_000);
+        hostile.stops();
+        let (read, written) = (numbers(&drain(&mut reader)).len() as u64, written(&hostile));
+        let (lost, stderr) = (written - read, hostile.run.stderr());
+        assert!(lost > 0, "the FIFO holds everything: {written}");
+        // A line that was written in part may be counted or not.
+        let counts = stderr.split(|c: char| !c.is_ascii_digit()).filter_map(|word| word.parse::<u64>().ok());
+        assert!(
+            counts.into_iter().any(|count| count + 1 >= lost),
+            "{lost} of {written} lines are lost: {stderr:?}"
+        );
+    });
+}
+
+#[test]
+fn l4_packets_in_a_pipe_are_lines_like_any_other() {
+    if !permitted() {
+        return;
+    }
+    let config = "jobs: [{ name: 'main', exec: 'sleep 1000' },
+        { name: 'a', exec: ['@/hostile', 'packets', '5000'], user: 'nobody' }]";
+    let mut hostile = Hostile::start(Rank::Init, 1, config);
+    hostile.await_job("a", "is complete", |job| job["state"] == "complete");
+    until("the last line is written", || numbers(hostile.log().as_bytes()).last() == Some(&4_999));
+    assert_all(&numbers(hostile.log().as_bytes()), 5_000);
+    hostile.stops();
+}
+
+#[test]
+fn l4_job_that_reads_its_own_output_does_not_block_the_log() {
+    as_init_and_child(|rank| {
+        let config = "jobs: [{ name: 'thief', exec: ['@/hostile', 'thief', '@/stealing'] },
+            { name: 'a', exec: ['@/hostile', 'write', '2000'], when: { source: 'SIGUSR2' } }]";
+        let mut hostile = Hostile::start(rank, 1, config);
+        hostile.await_file("stealing");
+        hostile.send(12);
+        within(10, "the lines of the other job are written", || {
+            numbers(hostile.log().as_bytes()).last() == Some(&1_999)
+        });
+        assert_all(&numbers(hostile.log().as_bytes()), 2_000);
+        hostile.stops();
+    });
+}
+
+#[test]
+fn l2_raw_job_that_makes_the_shared_output_non_blocking_loses_no_line_of_others() {
+    if !permitted() {
+        return;
+    }
+    let config = "logging: { output: 'stdout' }, jobs: [
+        { name: 'raw', exec: ['@/hostile', 'nonblock'], logging: { raw: true } },
+        { name: 'a', exec: ['@/hostile', 'write', '20000'], when: { source: 'SIGUSR2' } }]";
+    let mut hostile = Hostile::behind(Rank::Child, "mkfifo @/out; exec 1<>@/out 2>&1", 2, config);
+    let mut reader = fifo(&hostile.run.file("out"));
+    let pid = hostile.pid;
+    until("the output is non-blocking", || {
+        let info = fs::read_to_string(format!("/proc/{pid}/fdinfo/1")).unwrap();
+        let flags = info.lines().find_map(|line| line.strip_prefix("flags:")).unwrap().trim().to_owned();
+        i32::from_str_radix(&flags, 8).unwrap() & libc::O_NONBLOCK != 0
+    });
+    hostile.send(12);
+    let mut log = Vec::new();
+    within(20, "all lines are written", || {
+        // Slowly, so that the output is full most of the time.
+        let mut buffer = [0; 16384];
+        let count = reader.read(&mut buffer).unwrap_or(0);
+        log.extend_from_slice(&buffer[..count]);
+        numbers(&log).last() == Some(&19_999)
+    });
+    hostile.stops();
+    assert_all(&numbers(&log), 20_000);
+}
+
+#[test]
+fn e7_l4_no_entry_of_the_supervisor_is_dropped_in_a_burst_while_the_log_takes_it() {
+    if !permitted() {
+        return;
+    }
+    let count = 3_000;
+    let jobs: Vec<String> = (0..count).map(|n| format!("{{ name: 'j{n}', exec: '/bin/true' }}")).collect();
+    let config = format!("logging: {{ output: '@/log', format: 'json' }}, jobs: [{}]", jobs.join(","));
+    let hostile = Hostile::unanswered(Rank::Child, "", 1, &config);
+    // The log is read before the directory is removed: from a second name for it.
+    until("the log exists", || hostile.run.file("log").exists());
+    within(60, "all jobs are complete", || hostile.run.file("counted").exists());
+    let log = hostile.run.file("log");
+    let log = fs::read_to_string(log).unwrap();
+    let mut entries = vec![0; count];
+    for line in log.lines() {
+        let entry: serde_json::Value = serde_json::from_str(line).unwrap();
+        let nth = entry["job"].as_str().and_then(|name| name.strip_prefix('j')?.parse::<usize>().ok());
+        if let Some(nth) = nth {
+            entries[nth] += 1;
+        }
+    }
+    // Started, exited, complete.
+    let most = entries.iter().copied().max().unwrap_or_default();
+    let incomplete = entries.iter().filter(|entries| **entries < most).count();
+    assert!(most >= 2 && incomplete == 0, "{incomplete} of {count} jobs have fewer than {most} entries");
+}
