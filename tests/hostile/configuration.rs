@@ -3,21 +3,24 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use crate::fixture::{Hostile, as_init_and_child, request, whole, within};
+use crate::fixture::{Hostile, as_init_and_child, request, waits_in, whole, within};
 use crate::supervisor::{Supervisor, until, ways};
 
 const JOBS: &str = "jobs: [{ name: 'main', exec: 'sleep 1000' }]";
+
+/// Whether a thread of a process waits until someone writes to a FIFO.
+fn waits_for_fifo(pid: u32) -> bool {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten();
+    let threads = tasks.filter_map(|task| task.ok()?.file_name().to_str()?.parse().ok());
+    threads.map(|thread| waits_in(pid, thread)).any(|wait| wait.contains("partner") || wait.contains("fifo"))
+}
 
 #[test]
 fn c1_s1_sigterm_is_obeyed_while_the_configuration_is_a_fifo_without_a_writer() {
     as_init_and_child(|rank| {
         let script = "mkfifo @/config.fifo; set -- \"$1\" -config @/config.fifo";
         let mut hostile = Hostile::unanswered(rank, script, 1, JOBS);
-        // It opens the FIFO: the only descriptor or system call that shows it is the wait itself.
-        until("it waits for the FIFO", || {
-            let wait = fs::read_to_string(format!("/proc/{}/wchan", hostile.pid)).unwrap_or_default();
-            hostile.has_exited() || wait.contains("fifo") || wait.contains("pipe") || wait.contains("poll")
-        });
+        until("it waits for the FIFO or refuses it", || hostile.has_exited() || waits_for_fifo(hostile.pid));
         if !hostile.has_exited() {
             hostile.stops();
         }
@@ -32,15 +35,9 @@ fn r2_configuration_that_is_a_fifo_blocks_no_later_reload() {
         fs::remove_file(&file).unwrap();
         nix::unistd::mkfifo(&file, nix::sys::stat::Mode::S_IRWXU).unwrap();
         hostile.send(1);
-        let waits = || {
-            let tasks = fs::read_dir(format!("/proc/{}/task", hostile.pid)).unwrap();
-            let mut waits =
-                tasks.map(|task| fs::read_to_string(task.unwrap().path().join("wchan")).unwrap_or_default());
-            waits.any(|wait| wait.contains("fifo"))
-        };
         // A supervisor that refuses FIFOs never waits.
         let limit = Instant::now() + Duration::from_secs(1);
-        until("the reload waits for the FIFO", || waits() || Instant::now() > limit);
+        until("the reload waits for the FIFO", || waits_for_fifo(hostile.pid) || Instant::now() > limit);
         fs::rename(&file, hostile.run.file("old")).unwrap();
         let config =
             whole(1, "jobs: [{ name: 'main', exec: 'sleep 1000' }, { name: 'new', exec: 'sleep 1000' }]");

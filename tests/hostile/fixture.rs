@@ -99,7 +99,10 @@ impl Hostile {
     /// Runs a shell script in the namespace first.
     pub(crate) fn behind(rank: Rank, script: &str, stop_timeout: u64, config: &str) -> Self {
         let mut hostile = Self::unanswered(rank, script, stop_timeout, config);
-        until("the control socket answers", || request(&hostile.socket(), "GET", "/v3/ping").is_ok());
+        until("the control socket answers", || {
+            assert!(!hostile.has_exited(), "it exited: {}{}", hostile.run.stderr(), hostile.log());
+            request(&hostile.socket(), "GET", "/v3/ping").is_ok()
+        });
         hostile.monitor = Monitor::start(hostile.socket());
         hostile
     }
@@ -112,9 +115,10 @@ impl Hostile {
     }
 
     fn adopt(run: Supervisor, rank: Rank, stop_timeout: u64) -> Self {
-        let first = run.pid();
         let mut pid = None;
         until("the supervisor is executed", || {
+            // Asked each time: right after the start it may be `unshare` itself.
+            let first = run.pid();
             let candidates = if rank == Rank::Init { vec![first] } else { children_of(first) };
             pid = candidates.into_iter().find(|pid| exe(*pid).ends_with("containerpilot"));
             pid.is_some()
@@ -129,12 +133,18 @@ impl Hostile {
 
     /// The log, unless the configuration has its own `logging`.
     pub(crate) fn log(&self) -> String {
-        self.run.read("log")
+        self.read("log")
     }
 
-    /// Waits until the log contains a text so many times.
-    pub(crate) fn await_log(&self, text: &str, count: usize) {
-        until(&format!("the log has {text:?} {count} times"), || self.log().matches(text).count() >= count);
+    /// The content of a file in the test's directory; empty if it does not exist.
+    pub(crate) fn read(&self, name: &str) -> String {
+        String::from_utf8_lossy(&fs::read(self.run.file(name)).unwrap_or_default()).into_owned()
+    }
+
+    fn last_entries(&self) -> String {
+        let log = self.log();
+        let lines: Vec<&str> = log.lines().rev().take(30).collect();
+        lines.into_iter().rev().collect::<Vec<_>>().join("\n")
     }
 
     /// Waits until every trick of the configuration has printed that it is ready.
@@ -199,7 +209,7 @@ impl Hostile {
         kill(Pid::from_raw(i32::try_from(self.pid).unwrap()), Signal::SIGTERM).unwrap();
         let began = Instant::now();
         // Longer than the bound, so that a failure says by how much it was missed; a frozen supervisor is not waited for.
-        let patience = bound + Duration::from_secs(5);
+        let patience = bound + Duration::from_secs(2);
         while !self.has_exited() && began.elapsed() < patience {
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -208,7 +218,7 @@ impl Hostile {
             let what = self.describe();
             panic!(
                 "it did not exit within {took:?} after SIGTERM; the bound is {bound:?}\n{what}\n{}",
-                self.log()
+                self.last_entries()
             );
         }
         let mut wrong = self.monitor.finish();
@@ -218,18 +228,15 @@ impl Hostile {
         if self.rank == Rank::Child {
             // The small init writes them, and exits then.
             until("the survivors are counted", || self.run.file("counted").exists());
-            let survivors = fs::read_to_string(self.run.file("survivors")).unwrap_or_default();
+            let survivors = self.read("survivors");
             wrong.extend(survivors.lines().map(|process| format!("{process} outlived the supervisor")));
         }
-        assert!(wrong.is_empty(), "{}\n{}", wrong.join("\n"), self.log());
+        assert!(wrong.is_empty(), "{}\n{}", wrong.join("\n"), self.last_entries());
     }
 
     /// What the supervisor and its children are doing.
     fn describe(&self) -> String {
-        let about = |pid: u32| {
-            let read = |name: &str| fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap_or_default();
-            format!("{pid} {} {:?} waits in {}", exe(pid), state(pid), read("wchan"))
-        };
+        let about = |pid: u32| format!("{pid} {} {:?} waits in {}", exe(pid), state(pid), waits_in(pid, pid));
         let children = children_of(self.pid).into_iter().map(about);
         std::iter::once(about(self.pid)).chain(children).collect::<Vec<_>>().join("\n")
     }
@@ -354,6 +361,11 @@ fn processes() -> Vec<u32> {
 pub(crate) fn exe(pid: u32) -> String {
     let path = fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
     path.display().to_string().trim_end_matches(" (deleted)").to_owned()
+}
+
+/// What a thread waits for in the kernel, by the name of a kernel function.
+pub(crate) fn waits_in(pid: u32, thread: u32) -> String {
+    fs::read_to_string(format!("/proc/{pid}/task/{thread}/wchan")).unwrap_or_default()
 }
 
 /// The state of a process, such as `S`; `None` if it is gone.

@@ -26,7 +26,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -66,6 +65,9 @@ static void touch(const char *path)
     if (file >= 0) close(file);
 }
 
+/* The name of processes that no job has started. */
+#define BYSTANDER "bystander"
+
 /* ---- launchers ---- */
 
 /* init PROGRAM…: PID 1 of the namespace, with PROGRAM as its only child. When PROGRAM has exited, prints to the file
@@ -78,8 +80,8 @@ static int init(char **argv)
     pid_t child = fork();
     must(child);
     if (child == 0) {
-        execv(argv[2], argv + 2);
-        fail("execv");
+        execvp(argv[2], argv + 2);
+        fail("execvp");
     }
     int status;
     while (waitpid(child, &status, 0) != child) {}
@@ -94,10 +96,13 @@ static int init(char **argv)
     struct dirent *entry;
     while (proc && out && (entry = readdir(proc))) {
         pid_t pid = atoi(entry->d_name);
-        char link[64], exe[4096];
+        char link[64], exe[4096], name[32] = "";
+        snprintf(link, sizeof link, "/proc/%d/comm", pid);
+        int file = open(link, O_RDONLY);
+        if (file >= 0 && read(file, name, sizeof name - 1) > 0) close(file);
         snprintf(link, sizeof link, "/proc/%d/exe", pid);
         ssize_t length = pid > 1 ? readlink(link, exe, sizeof exe - 1) : -1;
-        if (length >= 0) fprintf(out, "%d %.*s\n", pid, (int)length, exe);
+        if (length >= 0 && strcmp(name, BYSTANDER "\n") != 0) fprintf(out, "%d %.*s\n", pid, (int)length, exe);
     }
     if (out) fclose(out);
     strcpy(strrchr(path, '/'), "/counted");
@@ -123,15 +128,18 @@ static int without(char **argv)
     return 1;
 }
 
-/* fuse DIRECTORY READY: mounts a file system that never answers and stays its server. */
+/* fuse DIRECTORY NOW READY: when the file NOW exists, mounts a file system that never answers, stays its server and creates
+ * READY. No job has started it, so it may survive. */
 static int fuse(char **argv)
 {
+    prctl(PR_SET_NAME, BYSTANDER);
+    while (access(argv[3], F_OK) < 0) usleep(5000);
     int device = open("/dev/fuse", O_RDWR);
     must(device);
     char options[128];
     snprintf(options, sizeof options, "fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other", device);
     must(mount("hostile", argv[2], "fuse", 0, options));
-    touch(argv[3]);
+    touch(argv[4]);
     forever();
 }
 
@@ -151,29 +159,21 @@ static int swap(char **argv)
     for (;;) must(renameat2(AT_FDCWD, argv[2], AT_FDCWD, argv[3], RENAME_EXCHANGE));
 }
 
-/* seize: tries to trace every process of this user that is not yet its program, and to read its memory. */
-static int seize(void)
+/* spy: looks for processes that are not yet their program and whose memory this user can read. A link in /proc can be
+ * followed only by who may read the memory. */
+static int spy(void)
 {
     say("ready");
     for (;;) {
         DIR *proc = opendir("/proc");
         struct dirent *entry;
         while (proc && (entry = readdir(proc))) {
-            pid_t pid = atoi(entry->d_name);
-            char path[64], name[32] = "", byte;
-            if (pid <= 1) continue;
-            snprintf(path, sizeof path, "/proc/%d/comm", pid);
-            int file = open(path, O_RDONLY);
-            if (file < 0 || read(file, name, sizeof name - 1) < 0) name[0] = 0;
-            if (file >= 0) close(file);
-            if (strncmp(name, "containerpilot", 14) != 0) continue;
-            snprintf(path, sizeof path, "/proc/%d/mem", pid);
-            file = open(path, O_RDONLY);
-            if (file >= 0) say("memory opened");
-            if (file >= 0) close(file);
-            struct iovec here = { &byte, 1 }, there = { (void *)init, 1 };
-            if (process_vm_readv(pid, &here, 1, &there, 1, 0) >= 0 || errno == EFAULT) say("memory read");
-            if (ptrace(PTRACE_SEIZE, pid, 0, 0) >= 0) say("process seized");
+            char path[300], exe[4096] = "";
+            snprintf(path, sizeof path, "/proc/%s/exe", entry->d_name);
+            if (readlink(path, exe, sizeof exe - 1) > 0 && strstr(exe, "/containerpilot")) {
+                say("memory is readable");
+                ptrace(PTRACE_SEIZE, atoi(entry->d_name), 0, 0);
+            }
         }
         closedir(proc);
     }
@@ -549,7 +549,7 @@ int main(int argc, char **argv)
     TRICK("storm", storm());
     TRICK("swap", swap(argv));
     TRICK("lease", lease(argv));
-    TRICK("seize", seize());
+    TRICK("spy", spy());
     TRICK("busy", busy(argv));
     TRICK("leave-group", leave_group());
     TRICK("daemon", daemon_(argv));

@@ -91,7 +91,7 @@ fn x1_first_connection_without_a_free_thread_does_not_close_the_control_socket()
         let user = own_user();
         // The limit does not apply to root. The binary is opened first, because the user may have no access to its path.
         let script = format!(
-            "chown {user} @/; exec 9<\"$1\"; shift; set -- setpriv --reuid {user} --clear-groups /proc/self/fd/9 \"$@\"; ulimit -u 20"
+            "chown {user} @/; exec 9<\"$1\"; shift; set -- setpriv --reuid {user} --clear-groups /proc/self/fd/9 \"$@\"; prlimit --nproc=20 --pid $$"
         );
         let count = |hostile: &Hostile| {
             let threads = fs::read_dir(format!("/proc/{}/task", hostile.pid)).unwrap().count();
