@@ -30,11 +30,12 @@ fn is_stopped_before_exec(pid: u32) -> bool {
 fn p3_s4_child_stopped_before_exec_holds_up_neither_ping_nor_sigterm() {
     as_init_and_child(|rank| {
         let config = format!(
-            "jobs: [{{ name: 'storm', exec: ['@/hostile', 'storm'], user: 'nobody' }}, {}]",
+            "jobs: [{{ name: 'storm', exec: ['@/hostile', 'storm', '@/own/storm'], user: 'nobody', when: {{ source: 'SIGUSR2' }} }}, {}]",
             many_starts("/bin/true")
         );
         let mut hostile = Hostile::start(rank, 2, &config);
-        hostile.await_ready(1);
+        hostile.send(12);
+        hostile.await_file("own/storm");
         // A start that cannot be stopped there at all would be as good: the wait ends without it.
         let limit = Instant::now() + Duration::from_secs(5);
         until("a child is stopped before exec", || {
@@ -48,11 +49,13 @@ fn p3_s4_child_stopped_before_exec_holds_up_neither_ping_nor_sigterm() {
 fn p3_s4_program_swapped_for_a_fifo_holds_up_neither_ping_nor_sigterm() {
     as_init_and_child(|rank| {
         let config = "jobs: [
-            { name: 'swap', exec: ['@/hostile', 'swap', '@/own/script', '@/own/fifo'], user: 'nobody' },
+            { name: 'swap', exec: ['@/hostile', 'swap', '@/own/script', '@/own/fifo'], user: 'nobody',
+              when: { source: 'SIGUSR2' } },
             { name: 'victim', exec: '@/own/script', user: 'nobody', restarts: 'unlimited', restartBackoff: false }]";
         let script = "printf '#!/no/such/interpreter\\n' > @/own/script; mkfifo @/own/fifo; chmod 777 @/own/*; \
                       chown nobody @/own/*";
         let mut hostile = Hostile::behind(rank, script, 1, config);
+        hostile.send(12);
         // The status is not answered by a loop that is frozen.
         let failures = || hostile.log().matches("/own/script").count();
         let limit = Instant::now() + Duration::from_secs(5);

@@ -99,7 +99,7 @@ impl Hostile {
     /// Runs a shell script in the namespace first.
     pub(crate) fn behind(rank: Rank, script: &str, stop_timeout: u64, config: &str) -> Self {
         let mut hostile = Self::unanswered(rank, script, stop_timeout, config);
-        until("the control socket answers", || {
+        within(20, "the control socket answers", || {
             assert!(!hostile.has_exited(), "it exited: {}{}", hostile.run.stderr(), hostile.log());
             request(&hostile.socket(), "GET", "/v3/ping").is_ok()
         });

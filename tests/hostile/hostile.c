@@ -145,10 +145,10 @@ static int fuse(char **argv)
 
 /* ---- before exec ---- */
 
-/* storm: stops every process of this user, again and again. */
-static int storm(void)
+/* storm FLAG: creates FLAG and stops every process of this user, again and again. */
+static int storm(char **argv)
 {
-    say("ready");
+    touch(argv[2]);
     for (;;) kill(-1, SIGSTOP);
 }
 
@@ -170,7 +170,8 @@ static int spy(void)
         while (proc && (entry = readdir(proc))) {
             char path[300], exe[4096] = "";
             snprintf(path, sizeof path, "/proc/%s/exe", entry->d_name);
-            if (readlink(path, exe, sizeof exe - 1) > 0 && strstr(exe, "/containerpilot")) {
+            ssize_t length = readlink(path, exe, sizeof exe - 1);
+            if (length > 15 && strcmp(exe + length - 15, "/containerpilot") == 0) {
                 say("memory is readable");
                 ptrace(PTRACE_SEIZE, atoi(entry->d_name), 0, 0);
             }
@@ -371,48 +372,60 @@ static int unreadable(char **argv)
 
 /* ---- output ---- */
 
-/* lines FROM TO: writes numbered lines in large pieces. */
-static void lines(long from, long to)
+#define LINE 78
+
+/* Writes numbered lines, as many at a time as `batch` says. Counts those that were written, if `count` is not null. */
+static void lines(long from, long to, long batch, volatile long *count)
 {
-    static char buffer[1 << 16];
-    size_t used = 0;
-    for (long number = from; number < to; number++) {
-        used += sprintf(buffer + used, "line %07ld %064ld\n", number, number);
-        if (used > sizeof buffer - 256 || number + 1 == to) {
-            for (size_t done = 0; done < used;) {
-                ssize_t count = write(1, buffer + done, used - done);
-                must(count);
-                done += count;
-            }
-            used = 0;
+    static char buffer[(1 << 16) + LINE + 1];
+    long bytes = 0;
+    while (from < to) {
+        size_t used = 0;
+        for (; from < to && used < (size_t)batch * LINE; from++)
+            used += sprintf(buffer + used, "line %07ld %064ld\n", from, from);
+        for (size_t done = 0; done < used;) {
+            ssize_t written = write(1, buffer + done, used - done);
+            must(written);
+            done += written;
+            bytes += written;
+            if (count) *count = bytes / LINE;
         }
     }
 }
 
-/* enlarge COUNT: makes its pipe hold 1 MiB, writes COUNT lines and exits. */
-static int enlarge(char **argv)
-{
-    must(fcntl(1, F_SETPIPE_SZ, 1 << 20));
-    lines(0, atol(argv[2]));
-    return 0;
-}
+#define MANY ((1 << 16) / LINE)
 
 /* write COUNT: writes COUNT lines and exits. */
 static int write_(char **argv)
 {
-    lines(0, atol(argv[2]));
+    lines(0, atol(argv[2]), MANY, NULL);
     return 0;
 }
 
-/* endless FILE LIMIT: writes LIMIT numbered lines one by one; FILE always holds how many were written, as 8 bytes. */
-static int endless(char **argv)
+/* Writes numbered lines; the file always holds how many were written, as 8 bytes. */
+static void count_lines(const char *path, long limit, long batch)
 {
-    int file = open(argv[2], O_RDWR | O_CREAT, 0644);
+    int file = open(path, O_RDWR | O_CREAT, 0644);
     must(file);
     must(ftruncate(file, sizeof(long)));
     volatile long *count = mmap(NULL, sizeof(long), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    for (; *count < atol(argv[3]); ++*count) lines(*count, *count + 1);
+    if (count == MAP_FAILED) fail("mmap");
+    lines(0, limit, batch, count);
+}
+
+/* count FILE LIMIT: writes LIMIT counted lines and stays. */
+static int count(char **argv)
+{
+    count_lines(argv[2], atol(argv[3]), 1);
     forever();
+}
+
+/* enlarge FILE LIMIT: makes its pipe hold 1 MiB, writes LIMIT counted lines and exits. */
+static int enlarge(char **argv)
+{
+    must(fcntl(1, F_SETPIPE_SZ, 1 << 20));
+    count_lines(argv[2], atol(argv[3]), MANY);
+    return 0;
 }
 
 /* long-line BYTES TEXT: one line of BYTES bytes and then TEXT, and a second line. */
@@ -434,7 +447,7 @@ static int long_line(char **argv)
 static int packets(char **argv)
 {
     must(fcntl(1, F_SETFL, O_WRONLY | O_DIRECT));
-    for (long number = 0; number < atol(argv[2]); number++) lines(number, number + 1);
+    for (long number = 0; number < atol(argv[2]); number++) lines(number, number + 1, 1, NULL);
     return 0;
 }
 
@@ -546,7 +559,7 @@ int main(int argc, char **argv)
     TRICK("init", init(argv));
     TRICK("without", without(argv));
     TRICK("fuse", fuse(argv));
-    TRICK("storm", storm());
+    TRICK("storm", storm(argv));
     TRICK("swap", swap(argv));
     TRICK("lease", lease(argv));
     TRICK("spy", spy());
@@ -561,7 +574,7 @@ int main(int argc, char **argv)
     TRICK("unreadable", unreadable(argv));
     TRICK("enlarge", enlarge(argv));
     TRICK("write", write_(argv));
-    TRICK("endless", endless(argv));
+    TRICK("count", count(argv));
     TRICK("long-line", long_line(argv));
     TRICK("packets", packets(argv));
     TRICK("thief", thief(argv));

@@ -17,7 +17,7 @@ fn config(agent: &TcpListener, hooks: &str) -> String {
             {{ name: 'stubborn', exec: ['sh', '-c', 'trap \"\" TERM; touch @/ready1; while :; do sleep 0.1; done'] }},
             {{ name: 'escaped', exec: ['sh', '-c', 'touch @/ready2; exec @/hostile leave-group'] }},
             {{ name: 'daemon', exec: ['@/hostile', 'daemon', 'double', 'stay'] }},
-            {{ name: 'flood', exec: ['@/hostile', 'endless', '@/count', '1000000'] }},
+            {{ name: 'flood', exec: ['@/hostile', 'count', '@/count', '1000000'] }},
             {{ name: 'service', exec: 'sleep 1000', port: 80, interfaces: 'lo', initial_status: 'passing',
                health: {{ exec: 'true', interval: 1, ttl: 5 }} }}{hooks} ]",
         agent.local_addr().unwrap()
