@@ -266,12 +266,12 @@ fn p9_process_that_is_not_yet_its_program_cannot_be_traced_or_read() {
     }
     let config = format!(
         "jobs: [{{ name: 'spy', exec: ['@/hostile', 'spy'], user: 'nobody' }}, {},
-                {{ name: 'witness', exec: 'true', user: 'nobody', restarts: 'unlimited', restartBackoff: false }}]",
+                {{ name: 'counter', exec: 'true', user: 'nobody', restarts: 'unlimited', restartBackoff: false }}]",
         many_starts("/bin/true")
     );
     let mut hostile = Hostile::start(Rank::Child, 1, &config);
     hostile.await_ready(1);
-    hostile.await_job("witness", "was started 300 times", |job| job["restarts"].as_u64() > Some(300));
+    hostile.await_job("counter", "was started 300 times", |job| job["restarts"].as_u64() > Some(300));
     assert!(!hostile.log().contains("memory is readable"));
     hostile.stops();
 }
