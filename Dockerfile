@@ -1,4 +1,4 @@
-# An image of nothing but the binary, for others to copy from:  make static && docker build -t containerpilot .
+# An image with only the binary, to copy it from:  make static && docker build -t containerpilot .
 FROM scratch
 COPY target/dist/containerpilot /bin/containerpilot
 ENTRYPOINT ["/bin/containerpilot"]

@@ -1,16 +1,17 @@
-# `make test` is all a contributor needs; the others are its parts and some tools.
+# `make test` runs all tests. The other targets are parts of it, and tools.
 
-.PHONY: test test-docker deps lint sim faults soak bench bench-peers order docs fuzz deny static
+.PHONY: test test-docker deps lint sim faults soak bench bench-peers docs fuzz deny static
 
-# The tests in containers come last, so that nobody overlooks what is said if they cannot be run.
+# The container tests run last, so that a notice about a missing Docker engine is the last thing printed.
 test: deps lint
 	cargo test --workspace --no-fail-fast
 	scripts/test-docker --or-skip
 
-# The same in real containers, with a Docker engine that runs here or a private one that is started and stopped for it.
+# The tests in real containers, with a running Docker engine or a private one that is started for them.
 test-docker: deps
 	scripts/test-docker
 
+# Installs missing dependencies of the tests.
 deps:
 	scripts/test-deps
 
@@ -19,47 +20,37 @@ lint:
 	cargo clippy --workspace --all-targets -- -D warnings
 	cargo clippy --test docker --test example -- -D warnings
 
-# Writes the generated pages (reference, manual page, schema) and the expected messages anew. Look at the difference!
+# Rewrites the generated pages (reference, manual page, schema) and the expected messages. Review the diff!
 docs:
 	BLESS=1 cargo test --workspace --quiet
 
-# Made-up schedules against the core, from a series of their own if SIM_SERIES says so.
+# Random schedules against the core. SIM_SERIES selects another series.
 SIM_SCHEDULES ?= 1000000
 SIM_SERIES ?= 0
 sim:
 	cargo run -p containerpilot-oracle -- --schedules $(SIM_SCHEDULES) --seed $(SIM_SERIES)
 
-# Each of the first system calls of each kind fails once, in every way it can. One fault: FAULTS='loop:pipe2:3:EMFILE'.
+# Makes the first system calls of each kind fail once, with every error. A single fault: FAULTS='loop:pipe2:3:EMFILE'.
 FAULTS ?= all
 faults:
 	FAULTS='$(FAULTS)' cargo test --test faults -- --nocapture
 
-# Chaos on the release binary with a real Consul, for half an hour; what is done when comes from a seed, which is printed.
+# Chaos test of the static release binary with a real Consul. The actions are derived from a seed, which is printed.
 SOAK_SECONDS ?= 1800
 soak:
-	cargo build --release
-	SOAK_SECONDS=$(SOAK_SECONDS) SOAK_BINARY="$${CARGO_TARGET_DIR:-$(CURDIR)/target}/release/containerpilot" cargo test --test soak
+	SOAK_SECONDS=$(SOAK_SECONDS) SOAK_BINARY="$$(scripts/static)" cargo test --test soak
 
 bench:
 	cargo bench --bench load --bench logs --bench supervise --bench discovery --bench control --bench simulate
 
-# Finds out anew which functions and constants are used together (link-order.txt, link-order.ld): before a release, and when
-# a start has become slower.
-order: release = $${CARGO_TARGET_DIR:-$(CURDIR)/target}/release
-order:
-	cargo build --release
-	mkdir -p "$(release)/order" && cp "$(release)/containerpilot" "$(release)/containerpilot.map" "$(release)/order"
-	cargo bench --bench order -- write "$(release)/order/containerpilot"
-	cargo build --release
-
-# This program beside tini, s6, runit and others, which are installed where they are missing: writes docs/peers.md and its
-# pictures. BENCH has further words: --quick, --rt, --scenes start,log, --peers floor,containerpilot,s6, --merge, --help.
+# Compares with tini, s6, runit and others, which are installed if they are missing. Writes docs/peers.md and its charts.
+# BENCH takes options: --quick, --rt, --scenes start,log, --peers floor,containerpilot,s6, --merge, --help.
 BENCH ?=
 bench-peers: static
 	peers=$$(scripts/peers) && PATH="$$peers/bin:$$PATH" python3 benches/peers $(BENCH)
 
-# A minute for each target, from what is kept in fuzz/corpus and from the golden cases of the tests. What is found goes
-# to fuzz/found, and what breaks something to fuzz/artifacts: keep that in fuzz/corpus. Needs a nightly toolchain.
+# Fuzzes each target for a minute, starting from fuzz/corpus and the golden cases of the tests. New inputs are in fuzz/found,
+# crashes in fuzz/artifacts: copy those to fuzz/corpus. Needs a nightly toolchain.
 FUZZ_SECONDS ?= 60
 FUZZ_TARGETS ?= $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs)))
 fuzz:
@@ -70,13 +61,13 @@ fuzz:
 			-max_total_time=$(FUZZ_SECONDS) -max_len=4096 -timeout=10 -rss_limit_mb=1024 || exit 1; \
 	done
 
-# What the program is made of. Advisories need the network, for their database.
+# Checks dependencies and licences. Advisories need the network, for their database.
 deny:
 	@command -v cargo-deny >/dev/null || cargo install --locked cargo-deny
 	cargo deny check bans licenses sources
 	if cargo deny fetch db; then cargo deny check --disable-fetch advisories; \
-	else echo "the advisory database cannot be reached: advisories were NOT checked"; fi
+	else echo "cannot reach the advisory database: advisories were NOT checked"; fi
 
-# One static binary with its checksum, and a Debian package, in target/dist. .cargo/config.toml says how it is linked.
+# The static binary, a Debian package and their checksums, in target/dist.
 static:
 	scripts/dist

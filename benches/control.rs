@@ -1,9 +1,8 @@
-//! What the control socket carries, and what it costs the supervisor.
+//! The throughput of the control socket, and its cost for the supervisor.
 //!
-//! `cargo bench --bench control` starts the real binary and prints: requests a second; the time from the exit of one
-//! process to the start of the next that waits for it, with nobody asking, with clients who ask without a pause, and
-//! with as many threads that are busy with something else (that is what sharing a machine costs anyway); and how large
-//! the status of 1,000 jobs is and how long it takes.
+//! `cargo bench --bench control` starts the release binary and prints: requests per second; the time from the exit of one job
+//! to the start of the next that waits for it, without requests, with clients that send requests all the time, and with as
+//! many unrelated busy threads (the cost of sharing the machine); and the size and time of the status of 1,000 jobs.
 #![expect(clippy::unwrap_used, reason = "a benchmark stops at what it does not expect")]
 
 use std::fs;
@@ -24,7 +23,7 @@ fn main() {
     large_status();
 }
 
-/// A supervisor with a folder of its own, for which `@/` stands in its configuration.
+/// A supervisor with its own folder; `@/` in the configuration is that folder.
 struct Pilot {
     child: Child,
     folder: PathBuf,
@@ -63,7 +62,7 @@ impl Drop for Pilot {
     }
 }
 
-/// A connection that stays open.
+/// A persistent connection.
 struct Client(BufReader<UnixStream>);
 
 impl Client {
@@ -71,7 +70,7 @@ impl Client {
         Self(BufReader::new(UnixStream::connect(socket).unwrap()))
     }
 
-    /// Asks, and says how many bytes the answer had.
+    /// Sends a request and returns the size of the response body.
     fn get(&mut self, path: &str) -> usize {
         let request = format!("GET {path} HTTP/1.1\r\nconnection: keep-alive\r\n\r\n");
         self.0.get_mut().write_all(request.as_bytes()).unwrap();
@@ -91,14 +90,14 @@ impl Client {
     }
 }
 
-/// Asks from many threads for a while; how often that was done in a second.
-fn rate(clients: usize, ask: impl Fn(&mut Option<Client>) + Sync) -> f64 {
+/// Sends requests from many threads; returns the rate per second.
+fn rate(clients: usize, send: impl Fn(&mut Option<Client>) + Sync) -> f64 {
     let end = Instant::now() + TIME;
     let counts = std::thread::scope(|scope| {
         let one = || {
             let (mut client, mut count) = (None, 0_u32);
             while Instant::now() < end {
-                ask(&mut client);
+                send(&mut client);
                 count += 1;
             }
             count
@@ -126,17 +125,17 @@ fn requests() {
     }
 }
 
-/// The times from one exit to the start of what waits for it, sorted.
+/// The sorted times from the exit of the first job to the start of the second.
 fn reactions(pilot: &Pilot) -> Vec<Duration> {
     let (one, two) = (pilot.folder.join("one"), pilot.folder.join("two"));
     let mut times: Vec<Duration> = (0..ROUNDS)
         .map(|_| {
-            // Opening waits for the other side; closing is what the job ends at.
+            // Opening waits for the job; closing makes it exit.
             let gate = fs::OpenOptions::new().write(true).open(&one).unwrap();
-            let began = Instant::now();
+            let started = Instant::now();
             drop(gate);
             fs::File::open(&two).unwrap().read_to_end(&mut Vec::new()).unwrap();
-            began.elapsed()
+            started.elapsed()
         })
         .collect();
     times.sort();
@@ -153,9 +152,9 @@ fn reaction() {
     let socket = pilot.socket();
     let show = |what: &str, times: &[Duration]| {
         let at = |part: usize| times[(times.len() - 1) * part / 100];
-        println!("exit to next start, {what}: median {:?}, 95 of 100 within {:?}", at(50), at(95));
+        println!("exit to next start, {what}: median {:?}, p95 {:?}", at(50), at(95));
     };
-    show("nobody asks", &reactions(&pilot));
+    show("no requests", &reactions(&pilot));
     let stop = AtomicBool::new(false);
     let with = |busy: &(dyn Fn() + Sync)| {
         stop.store(false, Ordering::Relaxed);
@@ -174,7 +173,7 @@ fn reaction() {
             client.get("/v3/status");
         }
     });
-    show("8 clients ask for the status without a pause", &asking);
+    show("8 clients request the status all the time", &asking);
     let elsewhere = with(&|| {
         let (mut left, mut right) = UnixStream::pair().unwrap();
         let mut bytes = [0; 512];
@@ -183,7 +182,7 @@ fn reaction() {
             right.read_exact(&mut bytes).unwrap();
         }
     });
-    show("8 threads are busy with something else", &elsewhere);
+    show("8 unrelated busy threads", &elsewhere);
 }
 
 fn large_status() {
@@ -200,9 +199,9 @@ fn large_status() {
     let mut size = 0;
     let mut times: Vec<Duration> = (0..ROUNDS)
         .map(|_| {
-            let began = Instant::now();
+            let started = Instant::now();
             size = client.get("/v3/status");
-            began.elapsed()
+            started.elapsed()
         })
         .collect();
     times.sort();

@@ -1,6 +1,6 @@
-//! What discovery costs, with a real Consul agent: how soon a change is acted upon, and what idling takes.
+//! The cost of discovery with a real Consul agent: the latency of a change, and idle load.
 //!
-//! `cargo bench --bench discovery`; `QUICK=1` makes fewer rounds. Figures are for docs/benchmarks.md.
+//! `cargo bench --bench discovery`; `QUICK=1` runs fewer rounds. The results are in docs/benchmarks.md.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a measurement stops at what it does not expect")]
 
 #[expect(dead_code, reason = "shared with the tests, which need more of it")]
@@ -16,7 +16,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use consul::Agent;
-use supervisor::{As, Supervisor, until};
+use supervisor::{Mode, Supervisor, wait_until};
 
 fn main() {
     let args: Vec<String> = std::env::args().collect();
@@ -31,7 +31,7 @@ fn main() {
     idle("nothing but Consul's address", 0, 0, 10);
 }
 
-/// What the triggered job does first of all: writes down the time.
+/// The triggered job: writes the current time.
 fn stamp(file: &Path) {
     let now = monotonic();
     let part = file.with_extension("part");
@@ -39,13 +39,13 @@ fn stamp(file: &Path) {
     fs::rename(part, file).unwrap();
 }
 
-/// Milliseconds of a clock that all processes share.
+/// The monotonic clock in milliseconds.
 fn monotonic() -> f64 {
     let now = nix::time::clock_gettime(nix::time::ClockId::CLOCK_MONOTONIC).unwrap();
     now.tv_sec() as f64 * 1e3 + now.tv_nsec() as f64 / 1e6
 }
 
-/// From Consul's change to the triggered job's first instruction.
+/// The time from a change in Consul to the first instruction of the triggered job.
 fn change(rounds: usize) {
     let agent = Agent::dev();
     let own = std::env::current_exe().unwrap();
@@ -56,26 +56,26 @@ fn change(rounds: usize) {
         agent.address(),
         own.display()
     );
-    let run = Supervisor::start(As::Plain, &config);
+    let run = Supervisor::start(Mode::Plain, &config);
     let file = run.file("stamp");
-    // The first is not counted: the watch has to begin.
+    // The first change is not counted: the watch has to start.
     let followed = measured(&agent, &file, rounds, 0);
     report("change to the job's first instruction, blocking query", followed);
     drop(run);
 
-    // The last of an even number of changes was a registration.
+    // The last of an odd number of changes was a registration.
     agent.deregister("db-1");
-    // The same by polling at 1 s: ask, compare, run the job if something has changed.
+    // The same with polling every second: query, compare, run the job after a change.
     let (stop, stopped) = std::sync::mpsc::channel::<()>();
-    let (address, file, job) = (agent.address(), file_of_its_own(), own);
+    let (address, file, job) = (agent.address(), stamp_file(), own);
     let poller = {
         let file = file.clone();
         std::thread::spawn(move || {
-            let look =
+            let query =
                 || consul::http(&address, "GET", "/v1/health/service/db?passing=1", None, "").unwrap().1;
-            let mut known = look();
+            let mut known = query();
             while stopped.recv_timeout(Duration::from_secs(1)).is_err() {
-                let found = look();
+                let found = query();
                 if found != known {
                     known = found;
                     let mut child =
@@ -91,27 +91,27 @@ fn change(rounds: usize) {
     poller.join().unwrap();
 }
 
-fn file_of_its_own() -> PathBuf {
+fn stamp_file() -> PathBuf {
     consul::folder().join("stamp")
 }
 
-/// Makes changes, and waits for the stamp after each.
+/// Makes changes and waits for the stamp after each.
 fn measured(agent: &Agent, file: &Path, rounds: usize, spread: u64) -> Vec<f64> {
     let mut times = Vec::new();
     for round in 0..=rounds {
         let _ = fs::remove_file(file);
-        // The pause is another one each time, so that it does not fall together with a poll.
+        // A varying pause, so that it does not coincide with a poll.
         std::thread::sleep(Duration::from_millis(300 + spread * (round as u64 % 7)));
-        let began = monotonic();
+        let started = monotonic();
         if round % 2 == 0 {
             agent.register("db", "db-1", 1, &[])
         } else {
             agent.deregister("db-1")
         }
-        until("nothing was run", || file.exists());
-        let acted: f64 = fs::read_to_string(file).unwrap().parse().unwrap();
+        wait_until("nothing was run", || file.exists());
+        let stamped: f64 = fs::read_to_string(file).unwrap().parse().unwrap();
         if round > 0 {
-            times.push(acted - began);
+            times.push(stamped - started);
         }
     }
     times
@@ -129,7 +129,7 @@ fn report(what: &str, mut times: Vec<f64>) {
     );
 }
 
-/// What it takes to do nothing.
+/// The load while nothing changes.
 fn idle(what: &str, services: usize, watches: usize, interval: usize) {
     let agent = Agent::dev();
     let jobs = (0..services).map(|nth| {
@@ -147,18 +147,18 @@ fn idle(what: &str, services: usize, watches: usize, interval: usize) {
         jobs.join(", ").replace("exec: 'true', ", ""),
         watches.join(", ")
     );
-    let run = Supervisor::start(As::Plain, &config);
+    let run = Supervisor::start(Mode::Plain, &config);
     let pid = run.pid();
     if services > 0 {
         let last = format!("service-{}", services - 1);
-        agent.until_status(&last, Some("passing"));
+        agent.wait_for_status(&last, Some("passing"));
     }
     std::thread::sleep(Duration::from_secs(interval as u64 + 2));
-    let (asked, ticks, began) = (requests(&agent), run.ticks(), Instant::now());
+    let (before, ticks, started) = (requests(&agent), run.cpu_ticks(), Instant::now());
     std::thread::sleep(Duration::from_secs(interval as u64 * 3));
-    let seconds = began.elapsed().as_secs_f64();
-    let asked = (requests(&agent) - asked) as f64 / seconds;
-    let busy = (run.ticks() - ticks) as f64 / seconds;
+    let seconds = started.elapsed().as_secs_f64();
+    let rate = (requests(&agent) - before) as f64 / seconds;
+    let busy = (run.cpu_ticks() - ticks) as f64 / seconds;
     let threads = fs::read_dir(format!("/proc/{pid}/task")).unwrap().count();
     let sockets = fs::read_dir(format!("/proc/{pid}/fd")).unwrap();
     let sockets = sockets.filter(|fd| {
@@ -166,7 +166,7 @@ fn idle(what: &str, services: usize, watches: usize, interval: usize) {
         link.to_string_lossy().starts_with("socket:")
     });
     println!(
-        "{what}, interval {interval} s: {asked:.1} requests/s, {busy:.2} % of a processor, PSS {} KiB, {threads} threads, {} sockets",
+        "{what}, interval {interval} s: {rate:.1} requests/s, {busy:.2} % of a CPU, PSS {} KiB, {threads} threads, {} sockets",
         pss(pid),
         sockets.count()
     );

@@ -1,7 +1,7 @@
-//! How long it takes to make a plan of a configuration, and whether that grows in step with its size.
+//! The time to load a configuration, and whether it grows linearly with the number of jobs.
 //!
-//! `cargo bench --bench load` prints the time for 10 to 10,000 jobs: all of it, and each step alone. The last column
-//! is the time per job against that of 1,000 jobs in the same run; it should stay near 1.
+//! `cargo bench --bench load` prints the time for 10 to 10,000 jobs: in total and for each step. The last column is the time
+//! per job relative to that of 1,000 jobs; it should stay near 1.
 
 use std::fmt::Write;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use containerpilot_config::host::StaticHost;
 use containerpilot_config::{Input, Options, json5, load, template};
 
-/// A configuration of so many jobs, in the style of real ones: templates, checks, services, dependencies.
+/// A realistic configuration: templates, checks, services, dependencies.
 fn configuration(jobs: usize) -> Vec<u8> {
     let mut text = String::from("{\n  consul: \"{{ .CONSUL | default \"localhost\" }}:8500\",\n  jobs: [\n");
     for nth in 0..jobs {
@@ -32,7 +32,7 @@ fn configuration(jobs: usize) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// The shortest of some runs: what the work takes when nothing else gets in its way.
+/// The shortest of several runs, which is the least disturbed one.
 fn shortest(runs: usize, mut work: impl FnMut()) -> Duration {
     let once = |work: &mut dyn FnMut()| {
         let start = Instant::now();
@@ -44,7 +44,8 @@ fn shortest(runs: usize, mut work: impl FnMut()) -> Duration {
 
 fn main() {
     let environment = [("NAME", "shop"), ("PUBLIC", "1")].map(|(name, value)| (name.into(), value.into()));
-    let host = StaticHost { environment: environment.into(), hostname: "host".into(), ..StaticHost::default() };
+    let host =
+        StaticHost { environment: environment.into(), hostname: "host".into(), ..StaticHost::default() };
     let options = Options { version: "0" };
     println!(
         "{:>7} {:>9} {:>10} {:>10} {:>10} {:>10} {:>6}",
@@ -57,7 +58,7 @@ fn main() {
             Ok(rendered) => rendered.text,
             Err(errors) => {
                 eprintln!(
-                    "the benchmark's own configuration is wrong: {:?}",
+                    "the configuration of the benchmark is invalid: {:?}",
                     errors.first().map(|error| &error.message)
                 );
                 std::process::exit(1);

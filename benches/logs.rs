@@ -59,7 +59,7 @@ fn write(lines: usize, per_write: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// The reader of the output: rerounds when all lines have arrived.
+/// The reader of the output: returns when all lines have arrived.
 fn sink(lines: usize) -> io::Result<()> {
     let mut stdin = io::stdin().lock();
     let mut buffer = vec![0; 256 * 1024];
@@ -94,7 +94,7 @@ fn supervisor(format: &str, lines: &str, per_write: &str) -> io::Result<Command>
     Ok(command)
 }
 
-/// Runs `writer | relay | sink` and rerounds the time until the last line has arrived at the sink.
+/// Runs `writer | relay | sink` and returns the time until the last line has arrived at the sink.
 fn once(relay: &str, per_write: usize, lines: usize) -> io::Result<Duration> {
     let (lines, per_write) = (lines.to_string(), per_write.to_string());
     let (read_end, write_end) = io::pipe()?;

@@ -1,6 +1,6 @@
-//! How long a rehearsal takes: a day of virtual time for twenty jobs, and a thousand other worlds.
+//! How long a simulation takes: a day of virtual time for twenty jobs, and a thousand variations of its scenario.
 //!
-//! `cargo bench --bench simulate` prints the time, and how many steps of the core it took.
+//! `cargo bench --bench simulate` prints the time and the number of core steps.
 
 use std::fmt::Write;
 use std::time::{Duration, Instant};
@@ -9,10 +9,10 @@ use containerpilot_config::host::StaticHost;
 use containerpilot_config::{Input, Options, load};
 use containerpilot_core::plan::Plan;
 use containerpilot_simulation::explore::Explorer;
-use containerpilot_simulation::player::play;
-use containerpilot_simulation::scenario::{Lasting, Run, Scenario, Script};
+use containerpilot_simulation::runner::simulate;
+use containerpilot_simulation::scenario::{JobScript, Lifetime, RunScript, Scenario};
 
-/// Twenty services, each waiting for the one before, and checked every ten seconds.
+/// Twenty services, each waits for the previous one and is checked every ten seconds.
 fn plan() -> Option<Plan> {
     let mut text = String::from("{ jobs: [");
     for nth in 0..20 {
@@ -32,21 +32,21 @@ fn plan() -> Option<Plan> {
 
 fn main() {
     let Some(plan) = plan() else {
-        eprintln!("the benchmark's own configuration is wrong");
+        eprintln!("the configuration of the benchmark is invalid");
         std::process::exit(1);
     };
     let mut day = Scenario { until: Some(Duration::from_secs(86_400)), ..Scenario::default() };
-    let run = Run { lasts: Some(Lasting::For(Duration::from_secs(600))), ..Run::default() };
-    day.jobs.insert("job3".to_owned(), Script { runs: vec![run], checks: Vec::new() });
+    let run = RunScript { lasts: Some(Lifetime::For(Duration::from_secs(600))), ..RunScript::default() };
+    day.jobs.insert("job3".to_owned(), JobScript { runs: vec![run], checks: Vec::new() });
     let mut shortest = Duration::MAX;
     let mut steps = 0;
     for _ in 0..5 {
-        let began = Instant::now();
-        steps = play(&plan, &day).steps;
-        shortest = shortest.min(began.elapsed());
+        let started = Instant::now();
+        steps = simulate(&plan, &day).steps;
+        shortest = shortest.min(started.elapsed());
     }
     println!("a day of 20 jobs: {shortest:.1?}, {steps} steps");
-    let began = Instant::now();
+    let started = Instant::now();
     let found = Explorer::new(&plan, &Scenario::default()).explore(1, 1_000).len();
-    println!("1000 worlds of 20 jobs: {:.1?}, {found} findings", began.elapsed());
+    println!("1000 variations of 20 jobs: {:.1?}, {found} findings", started.elapsed());
 }

@@ -1,13 +1,12 @@
-//! What supervising costs, each figure beside that of a floor in the same run.
+//! The cost of supervision compared with a baseline in the same run.
 //!
-//! `cargo bench --bench supervise` runs the real binary and, in turn with it, the same work done by this program itself:
-//! starting a child, starting it again, signalling it, running it as a check, reaping orphans. It prints the medians of
-//! both and their ratio, with the ratio that was last thought good; what is far above that is marked. Only ratios mean
-//! something, and only on a machine that has little else to do; where it has, run the program that `cargo bench --no-run`
-//! names behind `chrt -r 1`, as root, and the others give way. `cargo bench --bench supervise -- 9 start` takes nine
-//! turns of what has `start` in its name.
+//! `cargo bench --bench supervise` runs the release binary and, alternating, the same work done by this program itself:
+//! starting a child, restarting it, signalling it, running it as a check, reaping orphans. It prints the medians of both and
+//! their ratio next to the expected ratio; a much larger one is marked. Only ratios are meaningful, and only on an idle
+//! machine; on a busy one run the program that `cargo bench --no-run` prints under `chrt -r 1`, as root.
+//! `cargo bench --bench supervise -- 9 start` runs nine rounds of the rows with `start` in their name.
 //!
-//! The child is this program too: larger than the one of benches/peers, so that the ratios are smaller here.
+//! The child is this program too. It is larger than the one of benches/peers, so the ratios are smaller here.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -19,19 +18,19 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 const PILOT: &str = env!("CARGO_BIN_EXE_containerpilot");
-/// Above the usual ratio times this, a line is marked.
-const MARKED: f64 = 1.5;
+/// A ratio above the expected one times this is marked.
+const TOLERANCE: f64 = 1.5;
 
-/// A figure: its name with the unit, the usual ratio of the second to the first, and how both are measured.
-type Row = (&'static str, f64, fn(&Place) -> io::Result<f64>, fn(&Place) -> io::Result<f64>);
+/// A row: name with unit, expected ratio, and how the baseline and the supervisor are measured.
+type Row = (&'static str, f64, fn(&Folder) -> io::Result<f64>, fn(&Folder) -> io::Result<f64>);
 
 const ROWS: [Row; 6] = [
     ("start, -- cmd, ms", 2.3, start_bare, start_alone),
     ("start, one-job file, ms", 2.3, start_bare, start_file),
     ("signal, µs", 1.5, signal_direct, signal_passed),
     ("restart, µs each", 1.1, restart_bare, restart_job),
-    ("check, µs of processor time each", 1.2, check_bare, check_job),
-    ("orphan, µs of processor time each", 2.0, orphan_bare, orphan_job),
+    ("check, µs of CPU time each", 1.2, check_bare, check_job),
+    ("orphan, µs of CPU time each", 2.0, orphan_bare, orphan_job),
 ];
 
 fn main() -> ExitCode {
@@ -42,8 +41,8 @@ fn main() -> ExitCode {
         ["child", "mark", file] => mark(file),
         ["child", "hold", file] => hold(file),
         ["child", "nothing"] => Ok(()),
-        [turns, name] => compare(turns.parse().unwrap_or(5), name),
-        [turns] => compare(turns.parse().unwrap_or(5), ""),
+        [rounds, filter] => compare(rounds.parse().unwrap_or(5), filter),
+        [rounds] => compare(rounds.parse().unwrap_or(5), ""),
         _ => compare(5, ""),
     };
     match done {
@@ -55,12 +54,12 @@ fn main() -> ExitCode {
     }
 }
 
-/// Leaves a byte in a file.
+/// Appends a byte to a file.
 fn mark(file: &str) -> io::Result<()> {
     File::options().append(true).open(file)?.write_all(b"x")
 }
 
-/// Leaves a byte in a named pipe, and holds it open until it is killed.
+/// Writes a byte to a named pipe and holds it open until it is killed.
 fn hold(file: &str) -> io::Result<()> {
     let mut pipe = File::options().write(true).open(file)?;
     pipe.write_all(b"x")?;
@@ -70,9 +69,9 @@ fn hold(file: &str) -> io::Result<()> {
 }
 
 /// A folder for one measurement.
-struct Place(PathBuf);
+struct Folder(PathBuf);
 
-impl Place {
+impl Folder {
     fn new() -> io::Result<Self> {
         let path = std::env::temp_dir().join(format!("containerpilot-bench-{}", std::process::id()));
         let _ = fs::remove_dir_all(&path);
@@ -92,13 +91,13 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Folder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
-/// A process that is ended when it is not needed any more.
+/// A process that is stopped when it is dropped.
 struct Running(Child);
 
 impl Running {
@@ -139,30 +138,30 @@ fn micros(time: Duration, count: usize) -> f64 {
 }
 
 fn start(command: &mut Command) -> io::Result<f64> {
-    let began = Instant::now();
+    let started = Instant::now();
     let mut running = Running::start(command)?;
     running.first_byte()?;
-    Ok(micros(began.elapsed(), 1000))
+    Ok(micros(started.elapsed(), 1000))
 }
 
-fn start_bare(_: &Place) -> io::Result<f64> {
+fn start_bare(_: &Folder) -> io::Result<f64> {
     start(&mut child(&["hello"])?)
 }
 
-fn start_alone(_: &Place) -> io::Result<f64> {
+fn start_alone(_: &Folder) -> io::Result<f64> {
     start(Command::new(PILOT).args(["--", &this()?, "child", "hello"]))
 }
 
-fn start_file(place: &Place) -> io::Result<f64> {
-    let file = place.file("pilot.json5");
+fn start_file(folder: &Folder) -> io::Result<f64> {
+    let file = folder.file("pilot.json5");
     let job = format!("name: 'main', exec: ['{}', 'child', 'hello'], logging: {{ raw: true }}", this()?);
     fs::write(&file, format!("{{ jobs: [{{ {job} }}], logging: {{ output: 'stderr' }} }}"))?;
     start(Command::new(PILOT).args(["-config", &file]))
 }
 
-/// From the signal to the end of the child, which lets go of a named pipe.
-fn signal(place: &Place, start: impl Fn(&str) -> io::Result<Running>) -> io::Result<f64> {
-    let fifo = place.file("fifo");
+/// The time from the signal to the exit of the child, which closes a named pipe.
+fn signal(folder: &Folder, start: impl Fn(&str) -> io::Result<Running>) -> io::Result<f64> {
+    let fifo = folder.file("fifo");
     if !Path::new(&fifo).exists() {
         let made = Command::new("mkfifo").arg(&fifo).status()?;
         assert!(made.success(), "mkfifo {fifo}");
@@ -170,22 +169,22 @@ fn signal(place: &Place, start: impl Fn(&str) -> io::Result<Running>) -> io::Res
     let running = start(&fifo)?;
     let mut pipe = File::open(&fifo)?;
     pipe.read_exact(&mut [0])?;
-    // It has said that it is there; it shall also have come to rest.
+    // The child is ready; let the supervisor become idle.
     std::thread::sleep(Duration::from_millis(50));
-    let began = Instant::now();
+    let started = Instant::now();
     kill(running.pid(), Signal::SIGTERM)?;
     pipe.read_to_end(&mut Vec::new())?;
-    Ok(micros(began.elapsed(), 1))
+    Ok(micros(started.elapsed(), 1))
 }
 
-fn signal_direct(place: &Place) -> io::Result<f64> {
-    signal(place, |fifo| Running::start(&mut child(&["hold", fifo])?))
+fn signal_direct(folder: &Folder) -> io::Result<f64> {
+    signal(folder, |fifo| Running::start(&mut child(&["hold", fifo])?))
 }
 
-fn signal_passed(place: &Place) -> io::Result<f64> {
+fn signal_passed(folder: &Folder) -> io::Result<f64> {
     let this = this()?;
-    signal(place, |fifo| {
-        place.supervise(&format!(
+    signal(folder, |fifo| {
+        folder.supervise(&format!(
             "{{ jobs: [{{ name: 'main', exec: ['{this}', 'child', 'hold', '{fifo}'] }}] }}"
         ))
     })
@@ -193,29 +192,29 @@ fn signal_passed(place: &Place) -> io::Result<f64> {
 
 const RESTARTS: usize = 300;
 
-fn restart_bare(place: &Place) -> io::Result<f64> {
-    let file = place.file("marks");
+fn restart_bare(folder: &Folder) -> io::Result<f64> {
+    let file = folder.file("marks");
     fs::write(&file, "")?;
-    let began = Instant::now();
+    let started = Instant::now();
     for _ in 0..RESTARTS {
         Running::start(&mut child(&["mark", &file])?)?.0.wait()?;
     }
-    Ok(micros(began.elapsed(), RESTARTS))
+    Ok(micros(started.elapsed(), RESTARTS))
 }
 
-fn restart_job(place: &Place) -> io::Result<f64> {
-    let file = place.file("marks");
+fn restart_job(folder: &Folder) -> io::Result<f64> {
+    let file = folder.file("marks");
     fs::write(&file, "")?;
     let how = "restarts: 'unlimited', restartBackoff: false";
     let exec = format!("['{}', 'child', 'mark', '{file}']", this()?);
-    let _running = place.supervise(&format!("{{ jobs: [{{ name: 'main', exec: {exec}, {how} }}] }}"))?;
+    let _running = folder.supervise(&format!("{{ jobs: [{{ name: 'main', exec: {exec}, {how} }}] }}"))?;
     let marks = until(&file, 20)?;
-    let began = Instant::now();
+    let started = Instant::now();
     let count = until(&file, marks + RESTARTS)? - marks;
-    Ok(micros(began.elapsed(), count))
+    Ok(micros(started.elapsed(), count))
 }
 
-/// Waits until a file has so many bytes; how many it has then.
+/// Waits until a file has `bytes` bytes; returns its size.
 fn until(file: &str, bytes: usize) -> io::Result<usize> {
     let deadline = Instant::now() + Duration::from_secs(30);
     loop {
@@ -230,7 +229,7 @@ fn until(file: &str, bytes: usize) -> io::Result<usize> {
     }
 }
 
-/// The processor time that all threads of a process have used.
+/// The CPU time of all threads of a process.
 fn used(process: &str) -> io::Result<Duration> {
     let mut sum = 0;
     for thread in fs::read_dir(format!("/proc/{process}/task"))? {
@@ -242,7 +241,7 @@ fn used(process: &str) -> io::Result<Duration> {
 
 const CHECKS: usize = 400;
 
-fn check_bare(_: &Place) -> io::Result<f64> {
+fn check_bare(_: &Folder) -> io::Result<f64> {
     let before = used("self")?;
     for _ in 0..CHECKS {
         Running::start(&mut child(&["nothing"])?)?.0.wait()?;
@@ -250,13 +249,13 @@ fn check_bare(_: &Place) -> io::Result<f64> {
     Ok(micros(used("self")?.saturating_sub(before), CHECKS))
 }
 
-fn check_job(place: &Place) -> io::Result<f64> {
-    let file = place.file("marks");
+fn check_job(folder: &Folder) -> io::Result<f64> {
+    let file = folder.file("marks");
     fs::write(&file, "")?;
     let health = format!("{{ exec: ['{}', 'child', 'mark', '{file}'], interval: '20ms', ttl: 10 }}", this()?);
     let job = |nth| format!("{{ name: 'job{nth}', exec: 'sleep 1000', health: {health} }}");
     let jobs: Vec<String> = (0..10).map(job).collect();
-    let running = place.supervise(&format!("{{ jobs: [{}] }}", jobs.join(", ")))?;
+    let running = folder.supervise(&format!("{{ jobs: [{}] }}", jobs.join(", ")))?;
     let marks = until(&file, 50)?;
     let pid = running.pid().to_string();
     let before = used(&pid)?;
@@ -266,8 +265,8 @@ fn check_job(place: &Place) -> io::Result<f64> {
 
 const ORPHANS: usize = 1000;
 
-/// What reaping costs when the processes are known: so much for each that sleeps a second and ends.
-fn orphan_bare(_: &Place) -> io::Result<f64> {
+/// The cost of reaping known children.
+fn orphan_bare(_: &Folder) -> io::Result<f64> {
     let mut all = Vec::new();
     for _ in 0..ORPHANS {
         all.push(Command::new("sleep").arg("1").spawn()?);
@@ -279,19 +278,19 @@ fn orphan_bare(_: &Place) -> io::Result<f64> {
     Ok(micros(used("self")?.saturating_sub(before), ORPHANS))
 }
 
-/// The same for processes that were left to the supervisor, which has never heard of them.
-fn orphan_job(place: &Place) -> io::Result<f64> {
-    let file = place.file("marks");
+/// The cost of reaping orphans, which the supervisor has not started.
+fn orphan_job(folder: &Folder) -> io::Result<f64> {
+    let file = folder.file("marks");
     fs::write(&file, "")?;
-    // Each sleeps until a moment that is the same for all, in a group of its own that outlives the job's.
+    // All orphans exit at about the same time, while the job keeps running.
     let script = format!(
         "i=0; while [ $i -lt {ORPHANS} ]; do (sleep 1 > /dev/null 2>&1 &); i=$((i + 1)); done; echo x >> {file}; exec sleep 1000"
     );
     let running =
-        place.supervise(&format!("{{ jobs: [{{ name: 'main', exec: ['sh', '-c', '{script}'] }}] }}"))?;
+        folder.supervise(&format!("{{ jobs: [{{ name: 'main', exec: ['sh', '-c', '{script}'] }}] }}"))?;
     let pid = running.pid().to_string();
     let children = || fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
-    // The shells in between are orphans' parents and no orphans: only what is left of them counts.
+    // The subshells in between are reaped already; the remaining children are the orphans and the job.
     until(&file, 1)?;
     let left = children()?.split_whitespace().count();
     let before = used(&pid)?;
@@ -306,18 +305,18 @@ fn median(mut figures: Vec<f64>) -> f64 {
     figures.get(figures.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-fn compare(turns: usize, wanted: &str) -> io::Result<()> {
-    println!("{:36} {:>9} {:>9} {:>7} {:>7}", "", "floor", "ours", "ratio", "usual");
-    for (name, usual, floor, ours) in ROWS.into_iter().filter(|row| row.0.contains(wanted)) {
-        let (mut floors, mut figures) = (Vec::new(), Vec::new());
-        for _ in 0..turns {
-            let place = Place::new()?;
-            floors.push(floor(&place)?);
-            figures.push(ours(&place)?);
+fn compare(rounds: usize, filter: &str) -> io::Result<()> {
+    println!("{:36} {:>9} {:>9} {:>7} {:>8}", "", "baseline", "measured", "ratio", "expected");
+    for (name, expected, baseline, supervised) in ROWS.into_iter().filter(|row| row.0.contains(filter)) {
+        let (mut baselines, mut figures) = (Vec::new(), Vec::new());
+        for _ in 0..rounds {
+            let folder = Folder::new()?;
+            baselines.push(baseline(&folder)?);
+            figures.push(supervised(&folder)?);
         }
-        let (floor, ours) = (median(floors), median(figures));
-        let mark = if ours > floor * usual * MARKED { "  <- a regression?" } else { "" };
-        println!("{name:36} {floor:9.2} {ours:9.2} {:7.2} {usual:7.2}{mark}", ours / floor);
+        let (baseline, measured) = (median(baselines), median(figures));
+        let mark = if measured > baseline * expected * TOLERANCE { "  <- a regression?" } else { "" };
+        println!("{name:36} {baseline:9.2} {measured:9.2} {:7.2} {expected:8.2}{mark}", measured / baseline);
     }
     Ok(())
 }

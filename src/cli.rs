@@ -1,6 +1,5 @@
 //! The command line: one module per command. [`table`] lists all commands and flags.
 
-mod answers;
 mod check;
 pub(crate) mod client;
 mod completions;
@@ -16,6 +15,7 @@ mod logs;
 mod man;
 mod migrate;
 mod render;
+mod responses;
 mod run;
 mod simulate;
 mod status;
@@ -75,7 +75,7 @@ pub(crate) fn main(args: &[OsString]) -> u8 {
         Err(Failure::Reported) => return 1,
         Err(failure) => failure,
     };
-    // If standard error is closed, the exit code still tells.
+    // If standard error is closed, the exit code still reports the failure.
     let _ = writeln!(std::io::stderr(), "containerpilot: {failure}");
     if matches!(failure, Failure::Failed(_)) { 1 } else { 2 }
 }
@@ -222,7 +222,7 @@ fn help_or_failure(error: &FlagError, command: Option<&Command>) -> Result<(), F
     }
 }
 
-/// The path of the configuration: the first argument, -config or CONTAINERPILOT. `None` means the default places.
+/// The path of the configuration: the first argument, -config or CONTAINERPILOT. `None` means the default paths.
 fn config_path(args: &Arguments) -> Option<PathBuf> {
     args.rest.first().map(PathBuf::from).or_else(|| named_config(args))
 }
@@ -265,7 +265,7 @@ fn line_limit(args: &Arguments) -> Result<Option<usize>, Failure> {
     Ok(Some(count))
 }
 
-/// The version in the format of 3.8, and the build date. Only `make static` sets the commit and the date.
+/// The version in the format of 3.8, and the build date. `build.rs` finds the hash; only `make static` sets the date.
 fn version() -> String {
     let hash = option_env!("CONTAINERPILOT_GIT_HASH").unwrap_or("unknown");
     let date = option_env!("CONTAINERPILOT_BUILD_DATE").unwrap_or("unknown");
@@ -283,7 +283,7 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 
 /// Indented JSON with a newline at the end.
 fn pretty_json(value: &impl serde::Serialize) -> String {
-    // Serializing to a string fails only for maps with keys that are not strings; no answer has such a map.
+    // Serializing to a string fails only for maps with keys that are not strings; no output has such a map.
     let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
     text.push('\n');
     text

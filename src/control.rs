@@ -1,11 +1,10 @@
-//! The control log_thread: HTTP on a unix socket, by which a running supervisor is watched and steered (X1, X2).
+//! The control socket: HTTP on a unix socket, for watching and controlling a running supervisor (X1, X2).
 //!
-//! The socket listens before the first job starts (E4), and costs no more than that: the loop waits for its first
-//! connection beside everything else, and only then is the network's thread started and given the listener. From then
-//! on the loop hears nothing of connections, only questions and wishes (see `inquiry`).
+//! The socket listens before the first job starts (E4). Until its first connection the event loop polls it; then the
+//! network thread is started and takes over the listener. After that the loop receives queries and requests, never connections.
 //!
-//! `socket` makes the file, `routes` says which path means what, `bodies` what is asked for, `endpoints` does it,
-//! `events` streams, `render` has the forms of the answers.
+//! `socket` creates the file, `routes` maps paths to endpoints, `bodies` parses request bodies, `endpoints` handles requests,
+//! `events` streams events, `render` defines the JSON of the responses.
 
 mod bodies;
 mod endpoints;
@@ -25,76 +24,77 @@ use std::time::{Duration, Instant};
 use containerpilot_core::plan;
 use tokio::sync::watch;
 
-use self::endpoints::Plane;
+use self::endpoints::ControlApi;
 use self::socket::SocketFile;
 use crate::logs::Tails;
 use crate::net::Net;
-use crate::net::serve::{Limits, Listener, serve};
+use crate::net::server::{Limits, Listener, serve};
 use crate::process::sys;
 use crate::runtime::query::QueryHandle;
 use crate::telemetry::Metrics;
 
-/// The control socket, as the loop holds it.
+/// The event loop's part of the control socket.
 #[derive(Debug)]
 pub(crate) struct Control {
-    /// How it is wanted.
     plan: plan::Control,
     file: SocketFile,
-    /// Whether somebody has opened it to more than its owner.
-    opened: Arc<AtomicBool>,
-    stage: Stage,
+    /// Whether the file's mode lets users other than its owner write.
+    open_to_others: Arc<AtomicBool>,
+    state: State,
 }
 
 #[derive(Debug)]
-enum Stage {
-    /// Nobody has connected yet.
-    Waiting(UnixListener),
-    /// The network's thread has it.
-    Served { end: watch::Sender<()>, ended: mpsc::Receiver<()> },
+enum State {
+    /// No client has connected yet.
+    Listening(UnixListener),
+    /// The network thread has the listener.
+    Served { shutdown: watch::Sender<()>, finished: mpsc::Receiver<()> },
     /// It could not be served.
     Closed,
 }
 
-fn is_open(plan: &plan::Control) -> bool {
+fn is_open_to_others(plan: &plan::Control) -> bool {
     plan.mode & 0o022 != 0
 }
 
-/// What the control log_thread speaks with.
-pub(crate) struct Means {
-    pub(crate) desk: QueryHandle,
+/// What the control socket's endpoints need from the rest of the supervisor.
+pub(crate) struct ControlHandles {
+    pub(crate) queries: QueryHandle,
     pub(crate) metrics: Metrics,
     pub(crate) tails: Tails,
 }
 
 impl Control {
-    /// Listens on the socket that a plan asks for. What stands in the way is said in words.
+    /// Listens on the socket of a plan.
     pub(crate) fn open(plan: &plan::Control) -> Result<Self, String> {
-        Self::listen(plan, socket::NEIGHBOUR)
+        Self::listen(plan, socket::LOCK_TIMEOUT)
     }
 
-    fn listen(plan: &plan::Control, write_timeout: Duration) -> Result<Self, String> {
-        let (listener, file) = socket::open(plan, write_timeout).map_err(|refusal| refusal.message)?;
-        let opened = Arc::new(AtomicBool::new(is_open(plan)));
-        Ok(Self { plan: plan.clone(), file, opened, stage: Stage::Waiting(listener) })
+    fn listen(plan: &plan::Control, lock_timeout: Duration) -> Result<Self, String> {
+        let (listener, file) = socket::open(plan, lock_timeout).map_err(|error| error.to_string())?;
+        let open_to_others = Arc::new(AtomicBool::new(is_open_to_others(plan)));
+        Ok(Self { plan: plan.clone(), file, open_to_others, state: State::Listening(listener) })
     }
 
-    /// R3: what a socket becomes with another plan. At another path there is a new one before the old one goes; whoever
-    /// is being answered on the old one is answered to the end. If it cannot be as it is wanted, it stays as it is.
-    pub(crate) fn follow(now: &mut Option<Self>, wanted: &plan::Control) -> Result<(), String> {
-        match now {
-            Some(now) if now.plan.socket == wanted.socket => {
-                let (mode, group) = (wanted.mode, &wanted.group);
-                if (now.plan.mode, &now.plan.group) != (mode, group) {
-                    now.file.resettle(wanted).map_err(|error| {
-                        format!("the control socket {} keeps its group and mode: {error}", wanted.socket)
+    /// R3: applies another plan. At another path the new socket listens before the old one is removed; requests on the old one
+    /// get their complete response. If the plan cannot be applied, the socket stays as it is.
+    pub(crate) fn follow(current: &mut Option<Self>, wanted: &plan::Control) -> Result<(), String> {
+        match current {
+            Some(current) if current.plan.socket == wanted.socket => {
+                if (current.plan.mode, &current.plan.group) != (wanted.mode, &wanted.group) {
+                    current.file.set_permissions(wanted).map_err(|error| {
+                        format!(
+                            "cannot change group and mode of the control socket {}: {error}",
+                            wanted.socket
+                        )
                     })?;
-                    now.opened.store(is_open(wanted), Ordering::Relaxed);
+                    current.open_to_others.store(is_open_to_others(wanted), Ordering::Relaxed);
                 }
-                now.plan = wanted.clone();
+                current.plan = wanted.clone();
             }
-            // The loop waits for nobody.
+            // The event loop must not wait for the lock.
             _ => {
-                if let Some(old) = now.replace(Self::listen(wanted, Duration::ZERO)?) {
+                if let Some(old) = current.replace(Self::listen(wanted, Duration::ZERO)?) {
                     old.unlink()?;
                 }
             }
@@ -102,57 +102,52 @@ impl Control {
         Ok(())
     }
 
-    /// What the loop has to wait for until the first connection; a negative number afterwards.
-    pub(crate) fn awaited(&self) -> RawFd {
-        match &self.stage {
-            Stage::Waiting(listener) => listener.as_raw_fd(),
-            Stage::Served { .. } | Stage::Closed => -1,
+    /// The descriptor to poll until the first connection; -1 afterwards.
+    pub(crate) fn poll_fd(&self) -> RawFd {
+        match &self.state {
+            State::Listening(listener) => listener.as_raw_fd(),
+            State::Served { .. } | State::Closed => -1,
         }
     }
 
-    /// Somebody has connected: from now on the network's thread serves.
-    pub(crate) fn serve(&mut self, net: io::Result<&Net>, means: Means) -> io::Result<()> {
-        let Stage::Waiting(listener) = std::mem::replace(&mut self.stage, Stage::Closed) else {
+    /// Passes the listener to the network thread, at the first connection.
+    pub(crate) fn serve(&mut self, net: io::Result<&Net>, handles: ControlHandles) -> io::Result<()> {
+        let State::Listening(listener) = std::mem::replace(&mut self.state, State::Closed) else {
             return Ok(());
         };
         let net = net?;
-        // The listener must be made known to the thread's own poller.
-        let entered = net.handle().enter();
-        let listener = tokio::net::UnixListener::from_std(listener)?;
-        drop(entered);
-        let Means { desk, metrics, tails } = means;
-        let log_thread = Plane {
-            desk,
-            metrics,
-            tails,
-            own_user: sys::effective_ids().0,
-            opened: Arc::clone(&self.opened),
+        let listener = {
+            // Registers the listener with the network thread's runtime.
+            let _entered = net.handle().enter();
+            tokio::net::UnixListener::from_std(listener)?
         };
-        // 3.8 closes every connection after its answer, and scripts read to the end.
-        let limits = Limits { persistent: false, ..Limits::default() };
-        let (end, ending) = watch::channel(());
-        let (tell_ended, ended) = mpsc::channel();
-        let used = net.used();
+        let api = ControlApi {
+            handles,
+            own_uid: sys::effective_ids().0,
+            open_to_others: Arc::clone(&self.open_to_others),
+        };
+        let (shutdown, shutdown_requested) = watch::channel(());
+        let (finished_sender, finished) = mpsc::channel();
         net.spawn(async move {
-            serve(Listener::Unix(listener), limits, Box::new(log_thread), used, ending).await;
-            drop(tell_ended);
+            serve(Listener::Unix(listener), Limits::CONTROL, api, shutdown_requested).await;
+            drop(finished_sender);
         });
-        self.stage = Stage::Served { end, ended };
+        self.state = State::Served { shutdown, finished };
         Ok(())
     }
 
-    /// S6: nobody finds the socket any more. What stands in the way is said in words.
+    /// S6: removes the socket's file.
     pub(crate) fn unlink(&self) -> Result<(), String> {
-        let left = |error| format!("the control socket {} could not be removed: {error}", self.plan.socket);
-        self.file.remove().map_err(left)
+        let failed = |error| format!("cannot remove the control socket {}: {error}", self.plan.socket);
+        self.file.remove().map_err(failed)
     }
 
-    /// Waits until all who were being answered are, though not beyond the deadline.
+    /// Waits until every request in progress has its response, at most until the deadline.
     pub(crate) fn finish(self, deadline: Instant) {
-        if let Stage::Served { end, ended } = self.stage {
-            drop(end);
-            // Nothing is ever sent: it is the end of the sender that is waited for.
-            let _ = ended.recv_timeout(deadline.saturating_duration_since(Instant::now()));
+        if let State::Served { shutdown, finished } = self.state {
+            drop(shutdown);
+            // Nothing is sent: the receiver is disconnected when the server has finished.
+            let _ = finished.recv_timeout(deadline.saturating_duration_since(Instant::now()));
         }
     }
 }

@@ -1,336 +1,345 @@
-//! The catalog: Consul, or the one inside this process (D1–D9). Both are told the same and answer the same.
+//! Service discovery: Consul, or the embedded catalog inside this process (D1–D9).
 //!
-//! With Consul, nothing here ever waits: the loop says what is wanted, tasks on the network's thread make it so, and
-//! what they find out comes back through the receiver. Each service and each watch has a task, and each task a machine of
-//! the core's that decides what to ask and when ([`containerpilot_core::catalog::reconcile`]); the tasks only ask.
+//! With Consul nothing here blocks: the event loop sets the desired state, tasks on the network thread send requests, and results
+//! are sent back as messages to the loop. Each service and each watch has a task. What to request and when is decided by
+//! state machines of the core ([`containerpilot_core::catalog`]).
 
-mod ciphers;
+mod api;
 mod client;
+mod connect;
 mod connectivity_log;
-mod dial;
 mod embedded;
 pub(crate) mod fuzz;
 mod services;
 mod tls;
 mod watches;
-mod wire;
 
+use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io::Read;
-use std::path::Path;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use containerpilot_core::catalog::contact::Fared;
-use containerpilot_core::catalog::follow::Crowd;
-use containerpilot_core::effect::Wanted;
+use containerpilot_core::catalog::watch_queries::QuerySlots;
+use containerpilot_core::effect::DesiredService;
 use containerpilot_core::ids::{JobIx, WatchIx};
 use containerpilot_core::input::Instance;
 use containerpilot_core::plan::{Catalog, Consul, ConsulAddress, Job, Plan, Watch};
 use containerpilot_core::{Input, Time};
-use std::collections::BTreeMap;
+use thiserror::Error;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::task::AbortHandle;
 
-use self::client::{Answer, Client};
-use self::connectivity_log::{Failure, Voice};
+use self::client::{Client, Response};
+use self::connectivity_log::{ConnectivityLog, Failure, FailureKind};
 use self::embedded::Embedded;
-use self::services::{Definition, Keeper, Order};
-use self::watches::{PLACES, Watcher};
-use crate::net::begin_on;
+use self::services::{Definition, ServiceCommand, ServiceTask};
+use self::watches::{CONCURRENT_QUERIES, WatchTask};
+use crate::net::describe;
 use crate::runtime::channel::LoopSender;
 
-/// How many requests for services are under way at the same time.
-const SERVICE_PLACES: usize = 8;
-/// The most that is read of a file of certificates; a system's own bundle is a quarter of a megabyte.
-const MOST_FILE: u64 = 8 * 1024 * 1024;
-/// After a fault of ours, how long a task waits before it begins anew.
-const RECOVERY: Duration = Duration::from_secs(1);
-/// How long the end of everything waits at most for Consul, however long the stop time is.
-const LAST_CALL: Duration = Duration::from_secs(1);
+/// Requests about services at the same time.
+const CONCURRENT_REQUESTS: usize = 8;
+/// Longest file of certificates or tokens. The certificate bundle of a Linux distribution has about 250 KiB.
+const FILE_BYTES: u64 = 8 * 1024 * 1024;
+/// Pause before a task starts over after a panic.
+const PANIC_PAUSE: Duration = Duration::from_secs(1);
+/// How long the exit waits at most for deregistrations, even if the stop timeout is longer.
+const DEREGISTER_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Where services are registered and looked up.
+/// The catalog in which services are registered and watched.
 #[derive(Debug)]
 pub(crate) struct Discovery {
     settings: Catalog,
-    arm: Arm,
-    /// What is wanted of each service, by its id: another catalog has to be told, too.
-    wanted: BTreeMap<String, Wanted>,
+    backend: Backend,
+    /// The desired state of each service by its id, for a reload that changes the catalog.
+    desired: BTreeMap<String, DesiredService>,
 }
 
 #[derive(Debug)]
-enum Arm {
-    /// Inside this process.
+enum Backend {
     Embedded(Embedded),
-    /// A Consul agent.
-    Consul(Box<Agent>),
+    Consul(Box<ConsulBackend>),
 }
 
 impl Discovery {
-    /// A catalog for a plan; `tasks` are those of the network's thread, and needed for Consul only.
-    pub(crate) fn new(plan: &Plan, tasks: Option<&Handle>, sender: &LoopSender) -> Self {
+    /// The catalog of a plan. Consul needs the runtime of the network thread.
+    pub(crate) fn new(plan: &Plan, runtime: Option<&Handle>, sender: &LoopSender) -> Self {
         Self {
             settings: plan.catalog.clone(),
-            arm: Arm::new(&plan.catalog, tasks, sender),
-            wanted: BTreeMap::new(),
+            backend: Backend::new(&plan.catalog, runtime, sender),
+            desired: BTreeMap::new(),
         }
     }
 
-    /// Whether a plan needs the network for its catalog.
     pub(crate) fn needs_network(plan: &Plan) -> bool {
         matches!(plan.catalog, Catalog::Consul(_))
     }
 
-    /// Takes a plan over, the first or another one: follows its watches (those that have not changed are left alone), and
-    /// moves what is wanted into its catalog, if that is another one. What is known at once comes back at once.
-    pub(crate) fn adopt(&mut self, plan: &Plan, tasks: Option<&Handle>, sender: &LoopSender) -> Vec<Input> {
-        let mut answers = Vec::new();
+    /// Applies a plan, at the start or after a reload: follows its watches, and registers the services again if the catalog has
+    /// changed. Returns inputs that are known at once.
+    pub(crate) fn adopt(&mut self, plan: &Plan, runtime: Option<&Handle>, sender: &LoopSender) -> Vec<Input> {
+        let mut inputs = Vec::new();
         if self.settings != plan.catalog {
             self.settings = plan.catalog.clone();
-            let before = std::mem::replace(&mut self.arm, Arm::new(&plan.catalog, tasks, sender));
-            if let Arm::Consul(agent) = before {
-                drop(agent.retire());
+            let before = std::mem::replace(&mut self.backend, Backend::new(&plan.catalog, runtime, sender));
+            if let Backend::Consul(consul) = before {
+                drop(consul.shut_down());
             }
             for (nth, job) in plan.jobs.iter().enumerate() {
-                let wanted = job.service.as_ref().and_then(|service| self.wanted.get(&service.id));
-                if let Some(wanted @ Wanted::Present(_)) = wanted {
-                    answers.extend(self.arm.advertise(plan, JobIx::at(nth), *wanted));
+                let desired = job.service.as_ref().and_then(|service| self.desired.get(&service.id));
+                if let Some(desired @ DesiredService::Present(_)) = desired {
+                    inputs.extend(self.backend.advertise(plan, JobIx::at(nth), *desired));
                 }
             }
         }
-        // A service that is gone keeps its task, which alone knows whether Consul has heard of that.
-        self.wanted.retain(|_, wanted| *wanted != Wanted::Absent);
-        match &mut self.arm {
-            // At the beginning there is nothing in it, and nothing to say.
-            Arm::Embedded(_) if self.wanted.is_empty() => {}
-            Arm::Embedded(catalog) => answers.extend(catalog.answers(plan)),
-            Arm::Consul(agent) => agent.follow(plan),
+        // The task of an absent service continues: it knows whether Consul has confirmed the deregistration.
+        self.desired.retain(|_, desired| *desired != DesiredService::Absent);
+        match &mut self.backend {
+            // At the start the catalog is empty.
+            Backend::Embedded(_) if self.desired.is_empty() => {}
+            Backend::Embedded(catalog) => inputs.extend(catalog.inputs(plan)),
+            Backend::Consul(consul) => consul.follow(plan),
         }
-        answers
+        inputs
     }
 
-    /// Makes a service as it is wanted. What is known at once comes back at once.
-    #[inline(never)]
-    pub(crate) fn advertise(&mut self, plan: &Plan, job: JobIx, wanted: Wanted) -> Vec<Input> {
+    /// Sets the desired state of a service. Returns inputs that are known at once.
+    pub(crate) fn advertise(&mut self, plan: &Plan, job: JobIx, desired: DesiredService) -> Vec<Input> {
         if let Some(service) = plan.jobs.get(job.index()).and_then(|job| job.service.as_ref()) {
-            self.wanted.insert(service.id.clone(), wanted);
+            self.desired.insert(service.id.clone(), desired);
         }
-        self.arm.advertise(plan, job, wanted)
+        self.backend.advertise(plan, job, desired)
     }
 
-    /// What a watch sees, told to it where it is now: a plan may have come since it looked. Nothing if it is no more.
-    pub(crate) fn seen(plan: &Plan, watch: &Watch, ix: WatchIx, instances: Vec<Instance>) -> Option<Input> {
-        let is_there = |ix: &WatchIx| plan.watches.get(ix.index()) == Some(watch);
+    /// The input for new instances of a watch. A reload may have moved the watch to another index, or removed it.
+    pub(crate) fn watch_result(
+        plan: &Plan,
+        watch: &Watch,
+        ix: WatchIx,
+        instances: Vec<Instance>,
+    ) -> Option<Input> {
+        let is_same = |ix: &WatchIx| plan.watches.get(ix.index()) == Some(watch);
         let anywhere = || plan.watches.iter().position(|other| other == watch).map(WatchIx::at);
-        let watch = Some(ix).filter(is_there).or_else(anywhere)?;
+        let watch = Some(ix).filter(is_same).or_else(anywhere)?;
         Some(Input::Instances { watch, instances })
     }
 
-    /// A service is out, told to its job where that is now. Nothing if it is no more.
-    pub(crate) fn withdrawn(plan: &Plan, id: &str, job: JobIx) -> Option<Input> {
+    /// The input for a confirmed deregistration. A reload may have moved the job to another index, or removed it.
+    pub(crate) fn deregistered(plan: &Plan, id: &str, job: JobIx) -> Option<Input> {
         let has = |job: &Job| job.service.as_ref().is_some_and(|service| service.id == id);
-        let is_there = |ix: &JobIx| plan.jobs.get(ix.index()).is_some_and(has);
+        let is_same = |ix: &JobIx| plan.jobs.get(ix.index()).is_some_and(has);
         let anywhere = || plan.jobs.iter().position(has).map(JobIx::at);
-        let job = Some(job).filter(is_there).or_else(anywhere)?;
-        Some(Input::Withdrawn { job })
+        let job = Some(job).filter(is_same).or_else(anywhere)?;
+        Some(Input::Deregistered { job })
     }
 
-    /// Tells that a service is still healthy (H6).
-    #[inline(never)]
+    /// Reports that a service is still healthy (H6).
     pub(crate) fn heartbeat(&mut self, plan: &Plan, job: JobIx) {
-        match &mut self.arm {
-            // It believes in a service until it is told otherwise.
-            Arm::Embedded(_) => {}
-            Arm::Consul(agent) => agent.send(plan, job, Order::Beat),
+        match &mut self.backend {
+            // The embedded catalog has no TTL.
+            Backend::Embedded(_) => {}
+            Backend::Consul(consul) => consul.send(plan, job, ServiceCommand::Heartbeat),
         }
     }
 
-    /// S6: takes every service out before the process leaves, and waits for that, but not for every price.
-    pub(crate) fn leave(self, stop_timeout: Duration) {
-        if let Arm::Consul(agent) = self.arm {
-            // Nothing is ever sent: it is the end of the last sender that is waited for.
-            let _ = agent.retire().recv_timeout(LAST_CALL.min(stop_timeout / 4));
+    /// S6: deregisters every service before the process exits, and waits for that for a bounded time.
+    pub(crate) fn deregister_all(self, stop_timeout: Duration) {
+        if let Backend::Consul(consul) = self.backend {
+            // Nothing is sent: the receiver is disconnected when the last task has finished.
+            let _ = consul.shut_down().recv_timeout(DEREGISTER_TIMEOUT.min(stop_timeout / 4));
         }
     }
 }
 
-impl Arm {
-    fn new(settings: &Catalog, tasks: Option<&Handle>, sender: &LoopSender) -> Self {
-        match (settings, tasks) {
-            (Catalog::Consul(consul), Some(tasks)) => {
-                Self::Consul(Box::new(Agent::new(consul, tasks.clone(), sender.clone())))
+impl Backend {
+    fn new(settings: &Catalog, runtime: Option<&Handle>, sender: &LoopSender) -> Self {
+        match (settings, runtime) {
+            (Catalog::Consul(consul), Some(runtime)) => {
+                Self::Consul(Box::new(ConsulBackend::new(consul, runtime.clone(), sender.clone())))
             }
             _ => Self::Embedded(Embedded::default()),
         }
     }
 
-    fn advertise(&mut self, plan: &Plan, job: JobIx, wanted: Wanted) -> Vec<Input> {
+    fn advertise(&mut self, plan: &Plan, job: JobIx, desired: DesiredService) -> Vec<Input> {
         match self {
-            Self::Embedded(catalog) => catalog.advertise(plan, job, wanted),
-            Self::Consul(agent) => {
-                agent.advertise(plan, job, wanted);
+            Self::Embedded(catalog) => catalog.advertise(plan, job, desired),
+            Self::Consul(consul) => {
+                consul.advertise(plan, job, desired);
                 Vec::new()
             }
         }
     }
 }
 
-/// What all tasks have in common.
+/// Shared by all tasks.
 #[derive(Debug)]
 struct Shared {
     client: Client,
-    voice: Voice,
+    connectivity: ConnectivityLog,
     sender: LoopSender,
-    places: Semaphore,
-    began: Instant,
+    request_slots: Semaphore,
+    started: Instant,
     random: RandomState,
 }
 
 impl Shared {
     fn now(&self) -> Time {
-        Time::from_nanos(u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX))
+        Time::from_nanos(u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }
 
-    /// A seed for somebody's jitter: another one in every process and for everybody.
+    /// A seed for the jitter of a task, different for every task and process.
     fn seed(&self) -> u64 {
         let mut hasher = self.random.build_hasher();
         hasher.write_u64(self.now().as_nanos());
         hasher.finish()
     }
 
-    /// What an answer other than yes means. After a refusal the token is read again, if it has a file.
-    fn failure(&self, answer: &Answer) -> Failure {
-        let mut why = self.client.words(answer);
-        let refused = (400..500).contains(&answer.status) && answer.status != 429;
-        if matches!(answer.status, 401 | 403)
-            && let Err(unreadable) = self.client.renew_token()
+    /// What an error response means. After a refusal the token file is read again.
+    fn failure(&self, response: &Response) -> Failure {
+        let mut reason = self.client.describe(response);
+        let refused = (400..500).contains(&response.status) && response.status != 429;
+        if matches!(response.status, 401 | 403)
+            && let Err(error) = self.client.reload_token()
         {
-            why = format!("{why}; {unreadable}");
+            reason = format!("{reason}; the token file: {error}");
         }
-        Failure { fared: if refused { Fared::Refused } else { Fared::Away }, why }
+        let kind = if refused { FailureKind::Refused } else { FailureKind::Unavailable };
+        Failure { kind, reason }
     }
 }
 
-/// A Consul agent, as the loop sees it.
+/// The event loop's part of a Consul agent.
 #[derive(Debug)]
-struct Agent {
+struct ConsulBackend {
     shared: Arc<Shared>,
-    tasks: Handle,
-    /// The tasks of the services, by the services' ids, which outlive every plan.
-    keepers: BTreeMap<String, UnboundedSender<Order>>,
-    watchers: Vec<(Followed, AbortHandle)>,
+    runtime: Handle,
+    /// The tasks of services by service id. A reload does not change ids.
+    services: BTreeMap<String, UnboundedSender<ServiceCommand>>,
+    watches: Vec<(Followed, AbortHandle)>,
 }
 
-/// What is followed, and among how many.
+/// A watch that is followed. If any of this changes, its task is replaced.
 #[derive(Clone, Debug, PartialEq)]
 struct Followed {
     watch: Watch,
     ix: WatchIx,
-    crowd: Crowd,
+    slots: QuerySlots,
 }
 
-impl Agent {
-    fn new(consul: &Consul, tasks: Handle, sender: LoopSender) -> Self {
+impl ConsulBackend {
+    fn new(consul: &Consul, runtime: Handle, sender: LoopSender) -> Self {
         let address = match &consul.address {
             ConsulAddress::Network(address) => address.clone(),
             ConsulAddress::Unix(path) => format!("unix://{path}"),
         };
         let shared = Shared {
             client: Client::new(consul),
-            voice: Voice::new(address, sender.clone()),
+            connectivity: ConnectivityLog::new(address, sender.clone()),
             sender,
-            places: Semaphore::new(SERVICE_PLACES),
-            began: Instant::now(),
+            request_slots: Semaphore::new(CONCURRENT_REQUESTS),
+            started: Instant::now(),
             random: RandomState::new(),
         };
-        Self { shared: Arc::new(shared), tasks, keepers: BTreeMap::new(), watchers: Vec::new() }
+        Self { shared: Arc::new(shared), runtime, services: BTreeMap::new(), watches: Vec::new() }
     }
 
     fn follow(&mut self, plan: &Plan) {
         let watches = u32::try_from(plan.watches.len()).unwrap_or(u32::MAX);
-        let crowd = Crowd { places: PLACES, watches };
-        let wanted = plan.watches.iter().enumerate();
-        let wanted: Vec<Followed> = wanted
-            .map(|(nth, watch)| Followed { watch: watch.clone(), ix: WatchIx::at(nth), crowd })
+        let slots = QuerySlots { slots: CONCURRENT_QUERIES, watches };
+        let desired = plan.watches.iter().enumerate();
+        let desired: Vec<Followed> = desired
+            .map(|(nth, watch)| Followed { watch: watch.clone(), ix: WatchIx::at(nth), slots })
             .collect();
-        let (kept, ended): (Vec<_>, Vec<_>) = std::mem::take(&mut self.watchers)
+        let (kept, removed): (Vec<_>, Vec<_>) = std::mem::take(&mut self.watches)
             .into_iter()
-            .partition(|(followed, _)| wanted.contains(followed));
-        self.watchers = kept;
-        for (followed, task) in ended {
+            .partition(|(followed, _)| desired.contains(followed));
+        self.watches = kept;
+        for (followed, task) in removed {
             task.abort();
-            self.shared.voice.forget(&format!("watch {}", followed.watch.name));
+            self.shared.connectivity.forget(&format!("watch {}", followed.watch.name));
         }
-        let places = Arc::new(Semaphore::new(PLACES as usize));
-        for followed in wanted {
-            if self.watchers.iter().any(|(other, _)| *other == followed) {
+        let query_slots = Arc::new(Semaphore::new(CONCURRENT_QUERIES as usize));
+        for followed in desired {
+            if self.watches.iter().any(|(other, _)| *other == followed) {
                 continue;
             }
-            let watcher = Watcher {
+            let task = WatchTask {
                 shared: Arc::clone(&self.shared),
                 watch: Arc::new(followed.watch.clone()),
                 ix: followed.ix,
-                places: Arc::clone(&places),
-                crowd,
+                query_slots: Arc::clone(&query_slots),
+                slots,
             };
-            let task = begin_on(&self.tasks, watcher.work()).abort_handle();
-            self.watchers.push((followed, task));
+            let task = self.runtime.spawn(task.run()).abort_handle();
+            self.watches.push((followed, task));
         }
     }
 
-    fn advertise(&mut self, plan: &Plan, job: JobIx, wanted: Wanted) {
+    fn advertise(&mut self, plan: &Plan, job: JobIx, desired: DesiredService) {
         let Some(definition) = plan.jobs.get(job.index()).and_then(definition) else { return };
         let id = definition.service.id.clone();
         let definition = Arc::new(definition);
-        if !self.keepers.contains_key(&id) {
-            let (sender, orders) = unbounded_channel();
-            let keeper = Keeper::new(Arc::clone(&self.shared), job, Arc::clone(&definition));
-            drop(begin_on(&self.tasks, keeper.work(orders)));
-            self.keepers.insert(id, sender);
+        if !self.services.contains_key(&id) {
+            let (sender, commands) = unbounded_channel();
+            let task = ServiceTask::new(Arc::clone(&self.shared), job, Arc::clone(&definition));
+            self.runtime.spawn(task.run(commands));
+            self.services.insert(id, sender);
         }
-        self.send(plan, job, Order::Want(job, wanted, definition));
+        self.send(plan, job, ServiceCommand::SetDesired(job, desired, definition));
     }
 
-    fn send(&self, plan: &Plan, job: JobIx, order: Order) {
+    fn send(&self, plan: &Plan, job: JobIx, command: ServiceCommand) {
         let service = plan.jobs.get(job.index()).and_then(|job| job.service.as_ref());
-        if let Some(keeper) = service.and_then(|service| self.keepers.get(&service.id)) {
-            // A task that has ended has nothing to keep any more.
-            let _ = keeper.send(order);
+        if let Some(task) = service.and_then(|service| self.services.get(&service.id)) {
+            // Sending fails if the task has finished, which needs no more commands.
+            let _ = task.send(command);
         }
     }
 
-    /// Takes every service out, and ends everything. What comes back is closed when that is done.
-    fn retire(self) -> mpsc::Receiver<()> {
-        for (_, task) in &self.watchers {
+    /// Deregisters every service and stops all tasks. The receiver is disconnected when that is done.
+    fn shut_down(self) -> mpsc::Receiver<()> {
+        for (_, task) in &self.watches {
             task.abort();
         }
-        let (leaving, left) = mpsc::channel();
-        for keeper in self.keepers.values() {
-            let _ = keeper.send(Order::Leave(leaving.clone()));
+        let (deregistered, done) = mpsc::channel();
+        for task in self.services.values() {
+            let _ = task.send(ServiceCommand::Deregister(deregistered.clone()));
         }
-        left
+        done
     }
 }
 
-/// How a job is advertised, if it is: its service, and the pace at which its health is heard of.
+/// The service of a job, if it has one, and the interval of its heartbeats.
 fn definition(job: &Job) -> Option<Definition> {
     let service = job.service.clone()?;
     let health = job.health.as_ref();
     let checks = health.and_then(|health| health.checks.iter().map(|check| check.interval).min());
-    let pace = health.and_then(|health| health.heartbeat).or(checks);
-    Some(Definition { pace: pace.unwrap_or(service.ttl / 3), service })
+    let heartbeat = health.and_then(|health| health.heartbeat).or(checks);
+    Some(Definition { heartbeat: heartbeat.unwrap_or(service.ttl / 3), service })
 }
 
-/// Reads a file of secrets or certificates. Only a file: anything else might make everybody here wait.
-fn read(path: &Path) -> Result<Vec<u8>, String> {
-    let unreadable = |error: std::io::Error| format!("{} cannot be read: {error}", path.display());
+/// Why a file of certificates or tokens cannot be used.
+#[derive(Debug, Error)]
+enum FileError {
+    #[error("cannot read {}: {}", path.display(), describe(source))]
+    Read { path: PathBuf, source: io::Error },
+    #[error("{} is not a regular file", .0.display())]
+    NotAFile(PathBuf),
+}
+
+/// Reads a file of certificates or tokens. Only a regular file: reading a pipe could block the network thread.
+fn read_file(path: &Path) -> Result<Vec<u8>, FileError> {
+    let unreadable = |source| FileError::Read { path: path.to_owned(), source };
     if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
-        return Err(format!("{} is no file", path.display()));
+        return Err(FileError::NotAFile(path.to_owned()));
     }
     let file = std::fs::File::open(path).map_err(unreadable)?;
     let mut content = Vec::new();
-    file.take(MOST_FILE).read_to_end(&mut content).map_err(unreadable)?;
+    file.take(FILE_BYTES).read_to_end(&mut content).map_err(unreadable)?;
     Ok(content)
 }

@@ -1,6 +1,6 @@
 //! containerpilot: an init system for containers.
 //!
-//! This is the runtime layer. It reads files, makes system calls, talks to the network and prints; every decision is
+//! This is the runtime layer. It reads files, makes system calls, uses the network and prints; every decision is
 //! made in `containerpilot-core`.
 
 mod cli;
@@ -8,7 +8,6 @@ mod control;
 mod discovery;
 #[doc(hidden)]
 pub mod fuzzing;
-mod json;
 mod load;
 mod logs;
 mod net;
@@ -19,11 +18,12 @@ mod telemetry;
 mod test_support;
 
 use std::ffi::OsString;
-use std::process::ExitCode;
 
-/// Runs the program with the arguments of this process.
+#[doc(hidden)]
+pub use process::sys::enter;
+
+/// Runs the program with these arguments, without the name of the program; returns the exit code.
 #[must_use]
-pub fn main() -> ExitCode {
-    let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
-    ExitCode::from(cli::main(&arguments))
+pub fn run(arguments: &[OsString]) -> u8 {
+    cli::main(arguments)
 }

@@ -1,5 +1,5 @@
-//! From the command line, files and the machine to a plan.
+//! Loads a plan from the command line, configuration files and properties of the host.
 
-pub(crate) mod files;
+pub(crate) mod command_line;
+pub(crate) mod find_files;
 pub(crate) mod host;
-pub(crate) mod source;

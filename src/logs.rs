@@ -1,33 +1,29 @@
-//! The log: lines of children and entries of the supervisor, on a thread of their own.
+//! The log: lines of jobs and entries of the supervisor, written on the log thread.
 //!
-//! # How it works
-//!
-//! The supervisor's thread holds a [`Logs`] and never waits for anything in it: what it says goes into a bounded queue.
-//! The log's thread starts with the first thing that is said, so that a program with our own streams comes without it; it
-//! reads the children's pipes, cuts lines, formats and writes them. It waits in two ways only (see
-//! `log_thread`): for the pipes while the output takes what it is given, and for the output while it does not. So a reader
-//! who stops reading slows the children who write, and nobody else (L4). While it waits for the pipes, what it works with is
-//! free, and whoever wants the end of the log may write the rest (see `Logs::finish`).
+//! The event loop holds a [`Logs`] and never waits for it: entries go into a bounded queue. The log thread starts with the
+//! first entry, so a single program with inherited streams runs without it. The thread reads the pipes of the jobs, splits
+//! lines, formats and writes them. It waits for the pipes while the output accepts data, and for the output while it does
+//! not. So a reader that stops reading slows down the jobs that write, and nothing else (L4). While the thread waits for the
+//! pipes its state is unlocked, and [`Logs::finish`] can write the rest of the log without waking it.
 //!
 //! ```text
-//! children ── pipes ──▶ stream (lines) ──▶ writer (form) ──▶ output
+//! jobs ─────── pipes ──▶ stream (lines) ──▶ writer (format) ──▶ output
 //!                          │                  ▲
 //! supervisor ── queue ─────┼── entries ───────┘
 //!                          └──▶ tail (last lines, L6)
 //! ```
 //!
-//! What is kept in memory, at most: one read (256 KiB), one batch that could not be written (some 256 KiB), the
-//! beginnings of lines (16 MiB for all children together), one long line under way (16 MiB), 1 MiB of entries, and
-//! the last 16 KiB of each job that has written any.
+//! Memory is bounded: one read (256 KiB), one batch that could not be written (about 256 KiB), incomplete lines
+//! (16 MiB for all jobs together), one long line in progress (16 MiB), 1 MiB of entries, and the last 16 KiB of each job
+//! that has written anything.
 //!
-//! * A line of up to 16 MiB is one entry. A longer one, or a shorter one (of 64 KiB at least) while others hold as
-//!   much, becomes several, and each but the last says that it goes on.
-//! * A full disk, or any other error of a log file, is retried every second; meanwhile children wait.
-//! * Standard output whose reader has left for good is not waited for: the log is dropped, the last lines are kept,
-//!   and standard error is told.
+//! * A line of up to 16 MiB is one entry. A longer line is split into several entries, each but the last marked as
+//!   continued; a shorter line (64 KiB or more) is also split while the others hold 16 MiB.
+//! * A full disk, or another error of a log file, is retried every second; the jobs that write wait meanwhile.
+//! * If the reader of standard output has closed it, the log is dropped, the last lines are kept, and a message is written
+//!   to standard error.
 //!
-//! The log never prints an environment or a value of the configuration by itself; what an entry says is its caller's
-//! duty (L5).
+//! The log never prints an environment or a configuration value by itself; callers are responsible for their messages (L5).
 
 pub(crate) mod check_output;
 mod log_thread;
@@ -39,6 +35,7 @@ mod tail;
 mod tests;
 mod writer;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -48,58 +45,54 @@ use std::time::{Duration, Instant, SystemTime};
 
 use containerpilot_core::plan::{self, Level, Logging};
 pub(crate) use containerpilot_log_format::is_hidden;
-use std::collections::BTreeMap;
 
-use self::log_thread::Plane;
-use self::output::{Output, complain};
+use self::log_thread::LogWorker;
+use self::output::{Output, write_stderr};
 use self::queue::{Entry, Queue, Work};
 pub(crate) use self::tail::Reader;
 use self::tail::Tail;
 use crate::process::sys::Waker;
 
-/// After so many panics the log's thread gives up; each is a bug, and there is no use in endless ones.
+/// After this many panics the log thread gives up.
 const MAX_PANICS: u32 = 100;
-/// What is said about a panic.
-const FAULT: &str = "a bug in the log: some lines may be lost; please report it";
-/// How much longer than its own deadline the end of the log's thread is waited for.
+const PANICKED: &str = "internal error on the log thread: lines may be lost; please report it";
+/// How long after its deadline the log thread may take to finish.
 const GRACE: Duration = Duration::from_millis(100);
 
-/// A time as the log writes it, as RFC 3339 wants it.
+/// A time in RFC 3339, as in the log.
 pub(crate) fn rfc3339(time: SystemTime) -> String {
     containerpilot_log_format::stamp(time).iter().map(|byte| char::from(*byte)).collect()
 }
 
-/// Who writes to a pipe.
+/// The process that writes to a pipe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Source {
-    /// The job's name.
     pub(crate) job: String,
-    /// The process.
     pub(crate) pid: u32,
-    /// The check's name, if it is one of the job's checks.
+    /// The name of the check, if the process is one.
     pub(crate) check: Option<String>,
 }
 
-/// The supervisor's end of the log. Nothing here waits, but for [`Logs::finish`].
+/// The event loop's part of the log. Nothing here blocks except [`Logs::finish`].
 #[derive(Debug)]
 pub(crate) struct Logs {
     shared: Arc<Shared>,
-    /// What the log's thread works with. It holds this, but for the time that it waits for something to read.
-    log_thread: Arc<Mutex<Plane>>,
-    /// Whether there is such a thread.
-    begun: AtomicBool,
-    /// Whether nobody is woken for what is said, for the time being.
-    held: AtomicBool,
+    /// The state of the log thread. The thread locks it except while it waits for the pipes.
+    worker: Arc<Mutex<LogWorker>>,
+    /// Whether the thread is started.
+    started: AtomicBool,
+    /// Whether the thread is not woken before [`Logs::end_batch`].
+    batching: AtomicBool,
 }
 
-/// The last lines of jobs, for whoever asks, on any thread.
+/// The last lines of jobs, for any thread.
 #[derive(Clone, Debug)]
 pub(crate) struct Tails {
     shared: Arc<Shared>,
 }
 
 impl Tails {
-    /// The last lines of a job, of this run and former ones, as far as they have been read.
+    /// The last lines of a job, of this run and earlier ones.
     pub(crate) fn last_lines(&self, job: &str) -> Vec<String> {
         let tails = self.shared.tails.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(tail) = tails.get(job).cloned() else { return Vec::new() };
@@ -107,28 +100,25 @@ impl Tails {
         tail.lock().unwrap_or_else(PoisonError::into_inner).lines()
     }
 
-    /// Gives a reader the last lines of a job, at most so many, and then each that comes, until the log ends. A reader
-    /// that does not keep up is left behind.
+    /// Sends the last lines of a job to a reader, at most `lines`, and then each new line until the log is finished. A reader that
+    /// is too slow is dropped.
     pub(crate) fn follow(&self, job: &str, lines: usize, reader: Box<dyn Reader>) {
         let tail = self.shared.tail(job);
         tail.lock().unwrap_or_else(PoisonError::into_inner).follow(lines, reader);
     }
 }
 
-/// What both threads hold.
+/// Shared by the event loop, the log thread and clients.
 #[derive(Debug)]
 struct Shared {
     queue: Queue,
-    /// The least level that is written.
+    /// The lowest level that is written.
     level: AtomicU8,
-    /// Whether everything has been started.
-    settled: AtomicBool,
     /// The last lines of each job.
     tails: Mutex<BTreeMap<Box<str>, Arc<Mutex<Tail>>>>,
 }
 
 impl Shared {
-    /// The last lines of a job; made when first asked for.
     fn tail(&self, job: &str) -> Arc<Mutex<Tail>> {
         let mut tails = self.tails.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(tail) = tails.get(job) {
@@ -138,30 +128,30 @@ impl Shared {
     }
 }
 
-/// The life of the log's thread.
-fn run(log_thread: &Mutex<Plane>, shared: &Shared) {
+/// The log thread.
+fn run(worker: &Mutex<LogWorker>, shared: &Shared) {
     for _ in 0..MAX_PANICS {
-        // A panic is a bug, but not one that children should die of, as they would when their pipes close.
-        match catch_unwind(AssertUnwindSafe(|| Plane::run(log_thread))) {
-            Ok(all_written) => return shared.queue.set_end(all_written),
-            Err(_) => complain(FAULT),
+        // The thread must survive a panic: jobs would get SIGPIPE if their pipes were closed.
+        match catch_unwind(AssertUnwindSafe(|| LogWorker::run(worker))) {
+            Ok(all_written) => return shared.queue.set_finished(all_written),
+            Err(_) => write_stderr(PANICKED),
         }
     }
-    shared.queue.set_end(false);
+    shared.queue.set_finished(false);
 }
 
-/// Opens the output; an error names the file, because the system's words do not.
+/// Opens the output. The error names the file.
 fn open(logging: &Logging) -> io::Result<Output> {
     Output::open(&logging.output).map_err(|error| match &logging.output {
         plan::Output::File(path) => {
-            io::Error::new(error.kind(), format!("the log file {path} cannot be opened: {error}"))
+            io::Error::new(error.kind(), format!("cannot open the log file {path}: {error}"))
         }
         plan::Output::Stdout | plan::Output::Stderr => error,
     })
 }
 
 impl Logs {
-    /// Opens the output. The log's thread starts when there is something for it to do.
+    /// Opens the output. The log thread starts with the first entry or pipe.
     pub(crate) fn start(logging: &Logging) -> io::Result<Self> {
         Self::start_on(open(logging)?, logging)
     }
@@ -170,57 +160,49 @@ impl Logs {
         let shared = Arc::new(Shared {
             queue: Queue::new(Waker::new()?),
             level: AtomicU8::new(logging.level as u8),
-            settled: AtomicBool::new(false),
             tails: Mutex::default(),
         });
-        let log_thread = Arc::new(Mutex::new(Plane::new(Arc::clone(&shared), output, logging)?));
-        Ok(Self { shared, log_thread, begun: AtomicBool::new(false), held: AtomicBool::new(false) })
+        let worker = Arc::new(Mutex::new(LogWorker::new(Arc::clone(&shared), output, logging)?));
+        Ok(Self { shared, worker, started: AtomicBool::new(false), batching: AtomicBool::new(false) })
     }
 
-    /// Makes sure that somebody does what is in the queue. If no thread can be had, the next word tries again; until
-    /// then all waits in the queue and in the pipes.
-    fn run_plane(&self) {
-        if self.begun.swap(true, Ordering::Relaxed) {
+    /// Starts the log thread if it is not running. If that fails, the next entry tries again; until then everything waits
+    /// in the queue and in the pipes.
+    fn start_thread(&self) {
+        if self.started.swap(true, Ordering::Relaxed) {
             return;
         }
-        let (log_thread, shared) = (Arc::clone(&self.log_thread), Arc::clone(&self.shared));
-        let started =
-            std::thread::Builder::new().name("logs".into()).spawn(move || run(&log_thread, &shared));
+        let (worker, shared) = (Arc::clone(&self.worker), Arc::clone(&self.shared));
+        let started = std::thread::Builder::new().name("logs".into()).spawn(move || run(&worker, &shared));
         if let Err(error) = started {
-            self.begun.store(false, Ordering::Relaxed);
-            complain(&format!("the log has to wait, for it cannot have a thread: {error}"));
+            self.started.store(false, Ordering::Relaxed);
+            write_stderr(&format!("cannot start the log thread: {error}; trying again with the next entry"));
         }
     }
 
-    /// Tells the log's thread that everything has been started, for when it comes to rest.
-    pub(crate) fn settle(&self) {
-        self.shared.settled.store(true, Ordering::Relaxed);
+    /// Does not wake the log thread until [`Logs::end_batch`]: one wake-up is enough for all entries of an iteration.
+    pub(crate) fn begin_batch(&self) {
+        self.batching.store(true, Ordering::Relaxed);
     }
 
-    /// Collects what is said until [`Logs::release`]: the thread is woken once for all of it, and after what matters more
-    /// than the log has been done.
-    pub(crate) fn hold(&self) {
-        self.held.store(true, Ordering::Relaxed);
-    }
-
-    /// Lets the log's thread have what was collected.
-    pub(crate) fn release(&self) {
-        self.held.store(false, Ordering::Relaxed);
+    /// Wakes the log thread if there is work for it.
+    pub(crate) fn end_batch(&self) {
+        self.batching.store(false, Ordering::Relaxed);
         self.shared.queue.wake();
     }
 
-    /// Wakes the log's thread, unless that has to wait. It is there from the first word on, before further jobs can use
-    /// up what a user may have of threads and processes.
+    /// Wakes the log thread unless a batch is open. The thread is started at once, before further jobs can use up the
+    /// limit of threads and processes.
     fn wake(&self) {
-        self.run_plane();
-        if !self.held.load(Ordering::Relaxed) {
+        self.start_thread();
+        if !self.batching.load(Ordering::Relaxed) {
             self.shared.queue.wake();
         }
     }
 
-    /// Whether nothing was ever said, and no output followed.
-    pub(crate) fn is_silent(&self) -> bool {
-        !self.begun.load(Ordering::Relaxed) && self.shared.queue.is_empty()
+    /// Returns true if there was never an entry or a pipe.
+    pub(crate) fn is_unused(&self) -> bool {
+        !self.started.load(Ordering::Relaxed) && self.shared.queue.is_empty()
     }
 
     fn push_work(&self, work: Work) {
@@ -228,27 +210,27 @@ impl Logs {
         self.wake();
     }
 
-    /// Reads two pipes of a process from now on, until they are closed.
+    /// Reads the two pipes of a process until they are closed.
     pub(crate) fn attach(&self, stdout: OwnedFd, stderr: OwnedFd, source: Source) {
         self.push_work(Work::Attach { stdout, stderr, source });
     }
 
-    /// A process has ended. All that it has written is forwarded, also a last line without a newline (P4), before any
-    /// entry that comes after this.
-    pub(crate) fn run_ended(&self, pid: u32) {
-        if self.is_silent() {
+    /// A process has exited. Everything it has written is written before any later entry, also a last line without a
+    /// newline (P4).
+    pub(crate) fn process_exited(&self, pid: u32) {
+        if self.is_unused() {
             return;
         }
-        self.push_work(Work::Ended(pid));
+        self.push_work(Work::Exited(pid));
     }
 
-    /// Writes an entry of the supervisor's own, about a job or not.
+    /// Writes an entry of the supervisor, about a job or in general.
     pub(crate) fn entry(&self, level: Level, job: Option<&str>, message: &str) {
         self.push(level, job, message, None);
     }
 
-    /// Writes an entry about a job together with the last lines of one of its processes (L6). If that was told to have
-    /// ended before, these are the last that it wrote.
+    /// Writes an entry about a job with the last lines of one of its processes (L6). After [`Logs::process_exited`] these
+    /// are the last ones it wrote.
     pub(crate) fn entry_with_output(&self, level: Level, job: &str, pid: u32, message: &str) {
         self.push(level, Some(job), message, Some(pid));
     }
@@ -268,61 +250,60 @@ impl Logs {
         self.wake();
     }
 
-    /// The last lines of jobs, for whoever asks.
     pub(crate) fn tails(&self) -> Tails {
         Tails { shared: Arc::clone(&self.shared) }
     }
 
-    /// Forgets the last lines of a job that is no more, when all that it has written is read.
+    /// Forgets the last lines of a removed job, once everything it has written is read.
     pub(crate) fn forget(&self, job: &str) {
-        if !self.is_silent() {
+        if !self.is_unused() {
             self.push_work(Work::Forget(job.to_owned()));
         }
     }
 
-    /// Changes level, form and output, after a reload. If the new output cannot be opened, the old one is kept and
-    /// the log says so.
+    /// Changes level, format and output after a reload. If the new output cannot be opened, the old one is kept and an
+    /// error is logged.
     pub(crate) fn configure(&self, logging: &Logging) {
         self.shared.level.store(logging.level as u8, Ordering::Relaxed);
         self.push_work(Work::Configure(logging.clone()));
     }
 
-    /// Opens the log file again, after a rotation (L1).
+    /// Reopens the log file after a rotation (L1).
     pub(crate) fn reopen(&self) {
         self.push_work(Work::Reopen);
     }
 
-    /// Writes everything that has been written and said by now, and waits for that, until the deadline (S6). Whether
+    /// Writes everything that is in the pipes and the queue, and waits for that until the deadline (S6). Returns true if
     /// everything was written. Nothing is written afterwards.
     pub(crate) fn finish(&self, deadline: Instant) -> bool {
-        let all_written = self.is_silent() || self.write_all(deadline);
-        // Those who follow a job have heard its last line.
+        let all_written = self.is_unused() || self.write_all(deadline);
+        // Closes the streams of the readers.
         self.shared.tails.lock().unwrap_or_else(PoisonError::into_inner).clear();
         all_written
     }
 
-    /// Has everything written: by ourselves if the log's thread is at rest or was never had, for to wake it and to be woken
-    /// by it takes longer than the writing.
+    /// Writes everything: on this thread if the log thread is waiting or was never started, because two thread switches
+    /// take longer than the writing.
     fn write_all(&self, deadline: Instant) -> bool {
         self.shared.queue.push_work(Work::Finish(deadline));
-        let at_rest = match self.log_thread.try_lock() {
-            Ok(log_thread) => Some(log_thread),
+        let idle = match self.worker.try_lock() {
+            Ok(worker) => Some(worker),
             Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
             Err(TryLockError::WouldBlock) => None,
         };
-        if let Some(mut log_thread) = at_rest {
-            match catch_unwind(AssertUnwindSafe(|| log_thread.finish_now(deadline))) {
+        if let Some(mut worker) = idle {
+            match catch_unwind(AssertUnwindSafe(|| worker.finish_now(deadline))) {
                 Ok(all_written) => return all_written,
-                Err(_) => complain(FAULT),
+                Err(_) => write_stderr(PANICKED),
             }
         }
-        self.release();
-        self.shared.queue.wait_end(deadline + GRACE)
+        self.end_batch();
+        self.shared.queue.wait_finished(deadline + GRACE)
     }
 }
 
 impl Drop for Logs {
-    /// Nobody can speak any more: the thread ends too.
+    /// Stops the log thread.
     fn drop(&mut self) {
         self.shared.queue.push_work(Work::Finish(Instant::now()));
         self.shared.queue.wake();

@@ -1,7 +1,4 @@
 //! The `containerpilot` program. Everything is in the library, so that tests and fuzz targets can use it.
+#![no_main]
 
-use std::process::ExitCode;
-
-fn main() -> ExitCode {
-    containerpilot::main()
-}
+containerpilot::entry!();

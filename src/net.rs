@@ -1,100 +1,89 @@
-//! The network's thread: everything that waits for a peer lives here, and nothing that supervises does.
+//! The network thread: everything that waits for a peer runs here.
 //!
-//! Consul, the control socket and telemetry are asynchronous tasks on one thread with one small runtime. They tell the
-//! loop what they have found out through its [`LoopSender`], and are told what is wanted through channels of their own;
-//! a slow or hostile peer can make them late, and never the loop. The thread is started when something first needs
-//! it, so a supervisor that speaks to nobody has none.
+//! Consul, the control socket and telemetry are tasks of one single-threaded tokio runtime. They report to the event loop through
+//! its [`LoopSender`](crate::runtime::channel::LoopSender) and receive commands through channels. A slow or hostile peer can
+//! delay these tasks, never the event loop. The thread is started when something first needs it.
 
-mod body;
-pub(crate) mod fuzz;
-pub(crate) mod http;
+pub(crate) mod limits;
 pub(crate) mod resolve;
-mod rest;
-pub(crate) mod serve;
-pub(crate) mod wire;
-mod write_timeout;
+mod response_body;
+pub(crate) mod server;
 
+use std::error::Error;
 use std::future::Future;
 use std::io;
-use std::pin::Pin;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::Instant;
 
+use nix::errno::Errno;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
-use tokio::task::JoinHandle as TaskHandle;
 
-pub(crate) use self::rest::Used;
-
-/// A task as the runtime keeps it: one kind for all, because the runtime has much to say about each kind.
-type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
-
-/// Begins a task beside the one that calls.
-pub(crate) fn begin(task: impl Future<Output = ()> + Send + 'static) {
-    begin_on(&Handle::current(), task);
+/// An error in the system's words, without its number: `connection refused`.
+pub(crate) fn describe(error: &io::Error) -> String {
+    let text = error
+        .raw_os_error()
+        .map_or_else(|| error.to_string(), |errno| Errno::from_raw(errno).desc().to_owned());
+    // `I/O error` stays as it is.
+    let is_word = text.chars().nth(1).is_some_and(char::is_lowercase);
+    let mut letters = text.chars();
+    match letters.next() {
+        Some(first) if is_word => first.to_lowercase().chain(letters).collect(),
+        _ => text,
+    }
 }
 
-/// Begins a task on the network's thread, which can be ended early.
-pub(crate) fn begin_on(tasks: &Handle, task: impl Future<Output = ()> + Send + 'static) -> TaskHandle<()> {
-    let task: Task = Box::pin(task);
-    tasks.spawn(task)
+/// The innermost error. hyper's own messages only name the operation that failed.
+pub(crate) fn root_cause(error: &dyn Error) -> String {
+    error.source().map_or_else(|| error.to_string(), root_cause)
 }
 
-/// The thread, as the loop holds it.
+/// The event loop's handle of the network thread.
 #[derive(Debug)]
 pub(crate) struct Net {
-    tasks: Handle,
-    used: Used,
-    /// Dropped, it ends the thread.
-    end: Option<oneshot::Sender<()>>,
-    ended: mpsc::Receiver<()>,
+    runtime: Handle,
+    /// Dropping it stops the thread.
+    stop: Option<oneshot::Sender<()>>,
+    /// Disconnected when the thread has stopped.
+    stopped: mpsc::Receiver<()>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Net {
-    /// Starts the thread. Signals are blocked in it as they are in the loop's, which holds them for the whole process.
+    /// Starts the thread. It inherits the event loop's signal mask, which blocks every signal.
     pub(crate) fn start() -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
-        let tasks = runtime.handle().clone();
-        let (used, resting) = rest::rest();
-        drop(begin_on(&tasks, resting));
-        let (end, asked_to_end) = oneshot::channel::<()>();
-        let (tell_ended, ended) = mpsc::channel();
+        let handle = runtime.handle().clone();
+        let (stop, stop_requested) = oneshot::channel::<()>();
+        let (stopped_sender, stopped) = mpsc::channel();
         let thread = std::thread::Builder::new().name("network".to_owned()).spawn(move || {
-            // An error means that the other end is gone, which is the same request.
-            let _ = runtime.block_on(asked_to_end);
-            // Tasks that wait for a name to be resolved have threads of their own, which nobody waits for.
+            // An error means that the sender was dropped, which is the request.
+            let _ = runtime.block_on(stop_requested);
+            // Name look-ups run on blocking threads, which are not waited for.
             runtime.shutdown_background();
-            drop(tell_ended);
+            drop(stopped_sender);
         })?;
-        Ok(Self { tasks, used, end: Some(end), ended, thread: Some(thread) })
+        Ok(Self { runtime: handle, stop: Some(stop), stopped, thread: Some(thread) })
     }
 
-    /// Begins a task on the network's thread.
+    /// Starts a task on the network thread.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        drop(begin_on(&self.tasks, task));
+        self.runtime.spawn(task);
     }
 
-    /// Where those who are asked note it.
-    pub(crate) fn used(&self) -> Used {
-        self.used.clone()
-    }
-
-    /// The thread's tasks, for whoever has to enter them.
     pub(crate) fn handle(&self) -> &Handle {
-        &self.tasks
+        &self.runtime
     }
 
-    /// Ends every task, and waits for the thread, though not beyond the deadline.
+    /// Stops every task and waits for the thread, at most until the deadline.
     pub(crate) fn finish(mut self, deadline: Instant) {
-        drop(self.end.take());
-        let write_timeout = deadline.saturating_duration_since(Instant::now());
-        // Nothing is ever sent: it is the end of the sender that is waited for.
-        if self.ended.recv_timeout(write_timeout) == Err(mpsc::RecvTimeoutError::Disconnected)
+        drop(self.stop.take());
+        let left = deadline.saturating_duration_since(Instant::now());
+        if self.stopped.recv_timeout(left) == Err(mpsc::RecvTimeoutError::Disconnected)
             && let Some(thread) = self.thread.take()
         {
-            // A panic in there was told by the hook.
+            // The panic hook has logged a panic in there.
             let _ = thread.join();
         }
     }
@@ -106,25 +95,22 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn e7_a_task_runs_beside_the_caller_and_ends_with_the_thread() {
+    fn e7_a_task_runs_concurrently_and_stops_with_the_thread() {
         let net = Net::start().unwrap();
         let (sender, receiver) = mpsc::channel();
         net.spawn(async move {
-            sender.send("begun").unwrap();
+            sender.send("started").unwrap();
             std::future::pending::<()>().await;
             drop(sender);
         });
-        assert_eq!(receiver.recv_timeout(Duration::from_secs(30)), Ok("begun"));
+        assert_eq!(receiver.recv_timeout(Duration::from_secs(30)), Ok("started"));
         net.finish(Instant::now() + Duration::from_secs(30));
-        assert_eq!(
-            receiver.recv_timeout(Duration::from_secs(30)),
-            Err(mpsc::RecvTimeoutError::Disconnected),
-            "the task is gone"
-        );
+        let after = receiver.recv_timeout(Duration::from_secs(30));
+        assert_eq!(after, Err(mpsc::RecvTimeoutError::Disconnected), "the task was dropped");
     }
 
     #[test]
-    fn e7_a_panic_in_a_task_does_not_end_the_others() {
+    fn e7_a_panic_in_a_task_does_not_stop_the_others() {
         let net = Net::start().unwrap();
         net.spawn(async { panic!("for the test") });
         let (sender, receiver) = mpsc::channel();

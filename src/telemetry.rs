@@ -1,8 +1,7 @@
-//! Telemetry: what the outside may know (T1–T3).
+//! Telemetry: `/metrics`, `/status`, `/livez` and `/readyz` (T1–T3).
 //!
-//! [`Metrics`] holds what is counted outside the core: the values that jobs send, and the requests to the control
-//! socket. It is shared by everybody on the network's thread; nobody waits with it in hand. From that and
-//! from what the loop knows at one moment the server makes its pages.
+//! [`Metrics`] holds the numbers that are counted outside the core: values that jobs send, and requests to the control socket. The server
+//! renders its pages from that and from a snapshot of the core.
 
 mod exposition;
 pub(crate) mod fuzz;
@@ -18,63 +17,61 @@ mod summary;
 #[cfg(test)]
 mod testing;
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use containerpilot_core::plan::{Metric, Plan};
-use std::collections::BTreeMap;
 
-pub(crate) use sensors::{Complaint, Sensors};
+pub(crate) use sensors::{InvalidOutput, SensorOutputs};
 pub(crate) use server::Telemetry;
-pub(crate) use store::Refusal;
 use store::Store;
+pub(crate) use store::ValueError;
 
-/// The metrics that a plan defines; without telemetry there are none.
+/// The metrics that a plan defines; none without telemetry.
 pub(crate) fn definitions(plan: &Plan) -> &[Metric] {
     plan.telemetry.as_ref().map(|telemetry| telemetry.metrics.as_slice()).unwrap_or_default()
 }
 
-/// What is counted outside the core. A clone is another handle to the same.
+/// The numbers that are counted outside the core. Clones share their content.
 #[derive(Clone, Debug)]
 pub(crate) struct Metrics {
     shared: Arc<Mutex<Shared>>,
-    began: Instant,
+    started: Instant,
 }
 
 #[derive(Debug, Default)]
 struct Shared {
     store: Store,
-    /// Requests to the control socket, by answer and route.
+    /// Requests to the control socket, by status code and route.
     requests: BTreeMap<(u16, &'static str), u64>,
 }
 
 impl Metrics {
-    /// For the metrics of a plan; without telemetry there are none, and every value is refused.
     pub(crate) fn new(definitions: &[Metric]) -> Self {
-        let began = Instant::now();
-        let store = Store::new(definitions, began.elapsed());
-        Self { shared: Arc::new(Mutex::new(Shared { store, ..Shared::default() })), began }
+        let started = Instant::now();
+        let store = Store::new(definitions, started.elapsed());
+        Self { shared: Arc::new(Mutex::new(Shared { store, ..Shared::default() })), started }
     }
 
-    /// Takes values, each by the name of its metric or by 3.8's name for it: all of them, or, if there is something
-    /// wrong with any, none. A JSON number is given as it is written.
-    pub(crate) fn put_all(&self, values: &[(&str, &str)]) -> Result<(), Vec<Refusal>> {
-        self.shared().store.put_all(values, self.began.elapsed())
+    /// Records values by the names of their metrics, or by 3.8's names for them. If one value is invalid, none is recorded.
+    pub(crate) fn put_all(&self, values: &[(&str, &str)]) -> Result<(), Vec<ValueError>> {
+        self.shared().store.put_all(values, self.started.elapsed())
     }
 
-    /// Counts a request to the control socket: the answer's code, and its route as it is written in the table of
-    /// routes, never the path that was sent, of which there may be any number.
-    pub(crate) fn control_request(&self, code: u16, route: &'static str) {
+    /// Counts a request to the control socket. `route` is a path of the table of routes, not of the request, so that the number
+    /// of labels is bounded.
+    pub(crate) fn count_control_request(&self, code: u16, route: &'static str) {
         *self.shared().requests.entry((code, route)).or_default() += 1;
     }
 
-    /// Takes other definitions; what is defined as before keeps its value (R3).
+    /// Replaces the definitions. A metric with the same definition keeps its value (R3).
     pub(crate) fn replace(&self, definitions: &[Metric]) {
-        self.shared().store.replace(definitions, self.began.elapsed());
+        self.shared().store.replace(definitions, self.started.elapsed());
     }
 
     fn shared(&self) -> MutexGuard<'_, Shared> {
-        // After a panic the numbers are still numbers.
+        // After a panic the numbers are still consistent.
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,4 +1,4 @@
-//! Tests that collect children must not share a process with others that start some.
+//! Helpers for tests. A test that collects children must not share a process with tests that start some.
 
 use std::io::Read;
 use std::os::fd::OwnedFd;
@@ -6,33 +6,33 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::process::reaper::{Ended, Reaper};
+use crate::process::reaper::{Exited, Reaper};
 
-/// Makes tests that each run in a process of their own: the test starts the same binary again, for itself alone.
+/// Defines tests that each run in their own process: the test starts the same binary again with only itself.
 macro_rules! isolated {
     ($(fn $name:ident() $body:block)*) => {
         $(#[test]
         fn $name() {
-            crate::test_support::alone(concat!(module_path!(), "::", stringify!($name)), || $body);
+            crate::test_support::run_isolated(concat!(module_path!(), "::", stringify!($name)), || $body);
         })*
     };
 }
 pub(crate) use isolated;
 
-const ALONE: &str = "CONTAINERPILOT_TEST_ALONE";
+const ISOLATED: &str = "CONTAINERPILOT_TEST_ISOLATED";
 
-/// Runs a test in a process of its own.
-pub(crate) fn alone(path: &str, test: impl FnOnce()) {
-    if std::env::var_os(ALONE).is_some() {
+/// Runs a test in its own process.
+pub(crate) fn run_isolated(path: &str, test: impl FnOnce()) {
+    if std::env::var_os(ISOLATED).is_some() {
         return test();
     }
     let (_, name) = path.split_once("::").unwrap();
-    // The supervisor holds its signals before it has a second thread; the test harness has one from the start.
+    // The supervisor blocks signals before it has a second thread; the test harness has threads from the start.
     let output = std::process::Command::new("timeout")
         .args(["60", "env", "--block-signal=CHLD,HUP,INT,TERM,USR1,USR2"])
         .arg(std::env::current_exe().unwrap())
         .args([name, "--exact", "--nocapture", "--test-threads=1"])
-        .env(ALONE, "1")
+        .env(ISOLATED, "1")
         .output()
         .unwrap();
     let text =
@@ -40,24 +40,24 @@ pub(crate) fn alone(path: &str, test: impl FnOnce()) {
     assert!(output.status.success() && text.contains("1 passed"), "{text}");
 }
 
-/// Everything that comes out of a pipe until its end.
-pub(crate) fn all(pipe: OwnedFd) -> String {
+/// Reads a pipe until its end.
+pub(crate) fn read_all(pipe: OwnedFd) -> String {
     let mut text = String::new();
     std::fs::File::from(pipe).read_to_string(&mut text).unwrap();
     text
 }
 
-/// Collects children until so many of ours have ended.
-pub(crate) fn collect(reaper: &mut Reaper, count: usize) -> Vec<Ended> {
-    let mut ended = Vec::new();
+/// Collects children until `count` of the supervisor's own have exited.
+pub(crate) fn collect(reaper: &mut Reaper, count: usize) -> Vec<Exited> {
+    let mut exited = Vec::new();
     until(|| {
-        reaper.collect(&mut ended);
-        ended.len() >= count
+        reaper.collect(&mut exited);
+        exited.len() >= count
     });
-    ended
+    exited
 }
 
-/// A new folder that no other test has. Whoever made it removes it.
+/// A new folder for one test, which must remove it.
 pub(crate) fn folder() -> PathBuf {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -66,11 +66,11 @@ pub(crate) fn folder() -> PathBuf {
     folder
 }
 
-/// Waits until something holds, at most ten seconds.
+/// Waits until the condition holds, at most ten seconds.
 pub(crate) fn until(mut holds: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(10);
     while !holds() {
-        assert!(Instant::now() < deadline, "it did not come to hold in time");
+        assert!(Instant::now() < deadline, "the condition did not hold within 10s");
         std::thread::sleep(Duration::from_millis(2));
     }
 }

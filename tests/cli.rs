@@ -91,7 +91,7 @@ fn c7_check_fails_for_a_job_that_can_never_run() {
     let file = folder.file("a.json5", GHOST);
     let output = run(&[OsStr::new("check"), file.as_os_str()]);
     assert_eq!(code(&output), 1);
-    assert!(err(&output).contains("error: there is no job or watch `ghost`"), "{}", err(&output));
+    assert!(err(&output).contains("error: unknown job or watch `ghost`"), "{}", err(&output));
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn c7_run_only_warns_about_a_job_that_can_never_run() {
     let folder = Folder::new("fault-run");
     let file = folder.file("a.json5", GHOST);
     let output = run(&[OsStr::new("-config"), file.as_os_str()]);
-    assert!(err(&output).contains("warning: there is no job or watch `ghost`"), "{}", err(&output));
+    assert!(err(&output).contains("warning: unknown job or watch `ghost`"), "{}", err(&output));
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn c1_directory_is_read_in_lexical_order_and_merged() {
     fs::create_dir(&empty).unwrap();
     let output = run(&[OsStr::new("check"), empty.as_os_str()]);
     assert_eq!(code(&output), 1);
-    assert!(err(&output).contains("holds no file"), "{}", err(&output));
+    assert!(err(&output).contains("contains no *.json5"), "{}", err(&output));
 }
 
 #[test]
@@ -305,11 +305,11 @@ fn x4_unreadable_configuration_is_an_error_unless_socket_is_given() {
     let config = config.to_str().unwrap();
     let output = run(&["ping", "-config", config]);
     assert_eq!(code(&output), 1);
-    for part in ["a.json5:1:", "so its socket is not known; name it with --socket"] {
+    for part in ["a.json5:1:", "so the control socket is unknown; name it with --socket"] {
         assert!(err(&output).contains(part), "{}", err(&output));
     }
     let output = run(&["ping", "-config", "/nonexistent/a.json5"]);
-    let words = "/nonexistent/a.json5 cannot be read: No such file or directory (os error 2), so its socket is not known";
+    let words = "/nonexistent/a.json5 cannot be read: No such file or directory (os error 2), so the control socket is unknown";
     assert!(err(&output).contains(words), "{}", err(&output));
     let output = run(&["ping", "-config", config, "--socket", "/nonexistent/socket"]);
     assert!(err(&output).contains("no supervisor answers at /nonexistent/socket"), "{}", err(&output));
@@ -535,7 +535,7 @@ fn c8_migrate_prints_a_file_that_check_accepts() {
     assert_eq!(printed.status.code(), Some(0), "{}", err(&printed));
     assert!(out(&printed).contains(r#"exec: ["sleep", "-x 1"]"#), "{}", out(&printed));
     assert!(out(&printed).contains(r#"exec: "echo {{ .WHO }}""#), "{}", out(&printed));
-    assert!(err(&printed).contains("note: Tasks run at startup, too"), "{}", err(&printed));
+    assert!(err(&printed).contains("note: Tasks also run at startup"), "{}", err(&printed));
     let new = folder.file("new.json5", &out(&printed));
     let checked = run(&[OsStr::new("check"), new.as_os_str()]);
     assert_eq!(checked.status.code(), Some(0), "{}", err(&checked));

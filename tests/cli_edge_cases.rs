@@ -61,7 +61,7 @@ fn x6_empty_path_is_reported() {
 fn x6_run_does_not_treat_a_path_as_a_program() {
     let (code, _, stderr) = containerpilot(&["run", "a.json5"]);
     assert_eq!(code, Some(2));
-    assert!(stderr.contains("name a configuration with -config"), "{stderr}");
+    assert!(stderr.contains("use -config for a configuration"), "{stderr}");
 }
 
 #[test]

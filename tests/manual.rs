@@ -386,7 +386,7 @@ fn every_page_of_the_manual_is_in_the_table_of_contents() {
 
 #[test]
 fn c2_every_template_function_has_an_example_in_the_manual() {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/config/src/template/funcs.rs");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/template/src/functions.rs");
     let source = std::fs::read_to_string(source).unwrap();
     let page = std::fs::read_to_string(docs().join("templates.md")).unwrap();
     let examples: String = blocks(&page)

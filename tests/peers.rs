@@ -35,8 +35,7 @@ fn peers_harness_measures_a_few_scenes_quickly() {
     let picture = std::fs::read_to_string(folder.join("peers/log.svg")).unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
 
-    for row in ["start of one service", "start of 10 services", "log, as JSON", "processor time per restart"]
-    {
+    for row in ["start of one service", "start of 10 services", "log as JSON", "CPU time per restart"] {
         let line = page.lines().find(|line| line.starts_with(&format!("| {row}")));
         let cells: Vec<&str> = line.unwrap_or_default().split('|').map(str::trim).collect();
         let figure = cells.get(3).copied().unwrap_or_default().trim_matches('*').replace(',', "");

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Duration;
 
-use deadline::until_within;
+use deadline::wait_until_within;
 use serde_json::Value;
 
 fn folder(name: &str) -> PathBuf {
@@ -188,7 +188,7 @@ fn x4_explore_finds_a_dependency_cycle_and_the_seed_that_shows_it() {
     let config = file(&folder, "ring.json5", &text);
     let (code, stdout, _) = simulate(&[&config, "--explore", "50"]);
     assert_eq!(code, Some(1), "{stdout}");
-    assert!(stdout.contains("PROBLEM a waits for ever  --seed 1.0"), "{stdout}");
+    assert!(stdout.contains("PROBLEM a waits forever  --seed 1.0"), "{stdout}");
     assert!(stdout.contains("without any fault"), "{stdout}");
     let (_, stdout, _) = simulate(&[&config, "--seed", "1.0"]);
     assert!(stdout.contains("will never run"), "{stdout}");
@@ -208,7 +208,7 @@ fn x4_explore_finds_a_stop_that_takes_too_long() {
     );
     let (code, stdout, _) = simulate(&[&config, "--explore", "20"]);
     assert_eq!(code, Some(1), "{stdout}");
-    assert!(stdout.contains("web is killed, because the stop time is over"), "{stdout}");
+    assert!(stdout.contains("web is killed because the stop timeout passed"), "{stdout}");
 }
 
 #[test]
@@ -242,7 +242,7 @@ fn x4_simulation_has_the_same_order_of_events_as_a_real_run() {
         .unwrap();
     let log_so_far = || std::fs::read_to_string(&log).unwrap();
     let what = || format!("greeter is stopped; the log was:\n{}", log_so_far());
-    until_within(Duration::from_secs(60), what, || {
+    wait_until_within(Duration::from_secs(60), what, || {
         assert!(real.try_wait().unwrap().is_none(), "the supervisor has exited");
         log_so_far().contains("event greeter stopped")
     });

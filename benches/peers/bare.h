@@ -1,5 +1,5 @@
-/* Linux without a C library, so that the programs of this benchmark begin with their own first instruction and hold
- * next to no memory. x86-64 and arm64; only calls that both have. */
+/* Linux without a C library, so that the programs of this benchmark start with their own first instruction and use almost no
+ * memory. For x86-64 and arm64, with system calls that both have. */
 #include <asm/unistd.h>
 #include <linux/signal.h>
 #include <linux/time_types.h>
@@ -36,12 +36,12 @@ static inline __attribute__((always_inline)) number call(number which, word a, w
 #define BIT(signal) (1UL << ((signal) - 1))
 #define STOPS (BIT(SIGTERM) | BIT(SIGINT) | BIT(SIGHUP) | BIT(SIGQUIT))
 
-/* What a program of ours leaves in the file of marks; marks.py reads it. */
+/* A record in the file of marks; stage.py reads it. */
 struct mark {
 	word time;
 	unsigned kind, number;
 };
-enum { BORN = 1, TOLD, BEGAN, ENDED, READY, ARRIVED };
+enum { STARTED = 1, SIGNALLED, BEGIN, FINISHED, READY, ARRIVED };
 
 static inline word clock_now(void)
 {
@@ -56,8 +56,8 @@ static inline void nap(word microseconds)
 	CALL(nanosleep, &t, 0, 0, 0);
 }
 
-/* Sixteen bytes appended in one write: the kernel keeps the marks of many processes apart. */
-static inline void leave_mark(const char *file, word time, unsigned kind, word number)
+/* Appends sixteen bytes in one write, so that the marks of several processes do not mix. */
+static inline void write_mark(const char *file, word time, unsigned kind, word number)
 {
 	struct mark mark = {time, kind, (unsigned)number};
 	long fd = CALL(openat, -100 /* AT_FDCWD */, file, 02001 /* O_WRONLY | O_APPEND */, 0);
@@ -104,7 +104,7 @@ __asm__(".globl _start\n_start: mov %rsp, %rdi\n and $-16, %rsp\n call begin\n")
 __asm__(".globl _start\n_start: mov x0, sp\n bl begin\n");
 #endif
 
-/* What the compiler may make of a loop. */
+/* The compiler may turn a loop into a call of these. */
 void *memset(void *to, int byte, word size)
 {
 	for (char *p = to; size--;)

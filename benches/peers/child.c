@@ -1,11 +1,10 @@
-/* What is supervised. Everything it is told is one word, `VERB:MARKS[:ARGUMENT[:ARGUMENT]]`, so that the first line of a `run`
- * file (`#!/…/child hold:/…/marks:7`) can name it and no supervisor is charged for a shell.
+/* The supervised program. It takes one argument, `VERB:MARKS[:ARGUMENT[:ARGUMENT]]`, so that the first line of a `run` file can
+ * start it (`#!/…/child hold:/…/marks:7`) without a shell.
  *
- *   hold:MARKS:N            leave the mark BORN, wait for a signal to stop, leave the mark TOLD, end
- *   leave:MARKS:N           leave the mark BORN and end
- *   write:MARKS:LINES:EACH  when all has come to rest, write so many lines of 100 bytes, EACH of them at a time; then hold
- *   orphans:MARKS:N         make N processes that nobody but init will miss, end them all at once, and wait until the last one
- *                           has been reaped; then hold
+ *   hold:MARKS:N            write the mark STARTED, wait for a stop signal, write the mark SIGNALLED, exit
+ *   leave:MARKS:N           write the mark STARTED and exit
+ *   write:MARKS:LINES:EACH  after a pause write LINES lines of 100 bytes, EACH of them per write; then hold
+ *   orphans:MARKS:N         create N orphans, let them all exit at once, and wait until the last one is reaped; then hold
  */
 #include "bare.h"
 
@@ -15,7 +14,7 @@ static char lines[MOST];
 static void hold(const char *marks, word number)
 {
 	await(STOPS, 0);
-	leave_mark(marks, clock_now(), TOLD, number);
+	write_mark(marks, clock_now(), SIGNALLED, number);
 	leave(0);
 }
 
@@ -39,8 +38,8 @@ static void write_lines(word count, word each)
 	}
 }
 
-/* The process in between ends, and init inherits what it has made. They are one process group, which exists for as
- * long as one of them does, be it as a zombie: that is how the last one's end is seen. */
+/* The process in between exits, and PID 1 inherits its children. They are one process group, which exists as long as one of them
+ * does, also as a zombie: that shows when the last one is reaped. */
 static void make_orphans(const char *marks, word count)
 {
 	int pipe[2];
@@ -63,18 +62,18 @@ static void make_orphans(const char *marks, word count)
 	}
 	int status = 0;
 	CALL(wait4, nest, &status, 0, 0);
-	leave_mark(marks, clock_now(), READY, (word)status);
+	write_mark(marks, clock_now(), READY, (word)status);
 	nap(300000);
-	leave_mark(marks, clock_now(), BEGAN, 0);
+	write_mark(marks, clock_now(), BEGIN, 0);
 	CALL(close, pipe[1], 0, 0, 0);
 	while (CALL(kill, -nest, 0, 0, 0) == 0)
 		nap(1000);
-	leave_mark(marks, clock_now(), ENDED, 0);
+	write_mark(marks, clock_now(), FINISHED, 0);
 }
 
 __attribute__((used)) void begin(number *stack)
 {
-	word born = clock_now();
+	word started = clock_now();
 	char **arguments = (char **)(stack + 1), *part[4] = {0};
 	int parts = 0;
 	for (char *p = stack[0] > 1 ? arguments[1] : ""; *p && parts < 4;) {
@@ -89,14 +88,14 @@ __attribute__((used)) void begin(number *stack)
 	char *verb = part[0], *marks = part[1];
 	word first = digits(part[2]);
 	block(STOPS);
-	leave_mark(marks, born, BORN, first);
+	write_mark(marks, started, STARTED, first);
 	if (same(verb, "leave"))
 		leave(0);
 	if (same(verb, "write")) {
 		nap(150000);
-		leave_mark(marks, clock_now(), BEGAN, 0);
+		write_mark(marks, clock_now(), BEGIN, 0);
 		write_lines(first, parts > 3 ? digits(part[3]) : 1);
-		leave_mark(marks, clock_now(), ENDED, 0);
+		write_mark(marks, clock_now(), FINISHED, 0);
 	} else if (same(verb, "orphans")) {
 		nap(150000);
 		make_orphans(marks, first);

@@ -1,4 +1,4 @@
-/* count LINES MARKS: reads its input to the end; when so many lines have come (each has one `~`), leaves the mark ARRIVED. */
+/* count LINES MARKS: reads its input to the end and writes the mark ARRIVED after LINES lines (each has one `~`). */
 #include "bare.h"
 
 enum { BUFFER = 1 << 18 };
@@ -12,7 +12,7 @@ __attribute__((used)) void begin(number *stack)
 	word wanted = digits(arguments[1]), seen = 0;
 	for (number size; (size = CALL(read, 0, buffer, BUFFER, 0)) > 0;) {
 		word before = seen;
-		for (number i = 0; i < size; i += 128) { /* sums of bytes, which the compiler makes wide, cannot overflow in 128 steps */
+		for (number i = 0; i < size; i += 128) { /* byte sums, which the compiler vectorizes, cannot overflow in 128 steps */
 			unsigned char some = 0;
 			number end = i + 128 < size ? i + 128 : size;
 			for (number k = i; k < end; k++)
@@ -20,7 +20,7 @@ __attribute__((used)) void begin(number *stack)
 			seen += some;
 		}
 		if (before < wanted && seen >= wanted)
-			leave_mark(arguments[2], clock_now(), ARRIVED, seen);
+			write_mark(arguments[2], clock_now(), ARRIVED, seen);
 	}
 	leave(0);
 }

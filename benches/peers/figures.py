@@ -1,12 +1,12 @@
-"""From samples to what a reader sees: medians, spreads, places, and numbers in words."""
+"""From samples to figures: medians, ranges, comparisons and number formats."""
 import statistics
 from dataclasses import dataclass
 
 from rows import BY_NAME, ROWS
 
-OURS, FLOOR, DIRECT = "containerpilot", "floor", "nothing between"
-# A difference of less than a twentieth is none; nor is one of less than a seventh, where each median is among the other's samples.
-LEVEL, CLOSE = 1.05, 1.15
+OURS, FLOOR, DIRECT = "containerpilot", "floor", "no supervisor"
+# A ratio below EQUAL counts as equal; so does one below CLOSE if each median is within the range of the other.
+EQUAL, CLOSE = 1.05, 1.15
 
 
 @dataclass
@@ -19,7 +19,7 @@ class Figure:
 
 
 class Result:
-    """What is kept in the JSON, looked at by row."""
+    """The content of peers.json, by row."""
 
     def __init__(self, kept):
         self.kept = kept
@@ -29,7 +29,7 @@ class Result:
         return self.kept["scenes"].get(row.scene, {}).get("samples", {}).get(row.name, {}) or self.elsewhere(row)
 
     def elsewhere(self, row):
-        """The memory of a fleet is measured with the fleet."""
+        """The memory of many services is measured in the fleet scene."""
         for scene in self.kept["scenes"].values():
             if row.name in scene["samples"]:
                 return scene["samples"][row.name]
@@ -54,7 +54,7 @@ class Result:
 
 
 def target(result, row):
-    """What the project has set itself for a row, in words; whether it is met; None without a target or a figure."""
+    """The target of a row as text, and whether it is met; None without a target or a figure."""
     ours = result.figure(row, OURS)
     if not row.target or not ours:
         return None
@@ -64,37 +64,37 @@ def target(result, row):
         said = f"{words.rsplit(' ', 1)[0]} {limit:,g}"
     else:
         times, _, peer = words.partition(" × ")
-        beside = result.figure(BY_NAME[other] if other else row, peer)
+        beside = result.best(row)[1] if peer == "best peer" else result.figure(BY_NAME[other] if other else row, peer)
         if not beside:
             return None
         limit = float(times) * beside.median
-        said = f"{times} × {'no supervisor' if peer == DIRECT else peer} = {number(limit)}"
+        said = f"{times} × {peer} = {number(limit)}"
     return said, (ours.median >= limit if row.more else ours.median <= limit)
 
 
 def cost(row, figure, beside):
-    """How many times the effort of `beside` it is, whichever direction is good; None where a zero makes it meaningless."""
+    """The cost relative to `beside`, for rates the inverse; None if a zero makes it meaningless."""
     over, under = (beside.median, figure.median) if row.more else (figure.median, beside.median)
     return over / under if under else (1.0 if over == 0 else None)
 
 
 def place(row, ours, best):
-    """What we are beside the best peer: ahead, level or behind, in words, and whether behind."""
+    """The comparison with the best peer as text, and whether containerpilot is behind."""
     if best is None:
-        return "alone", False
+        return "no peer", False
     ratio = cost(row, ours, best)
     if ratio is None:
         return "behind", True
     if ratio == 0:
         return "ahead", False
     among = ours.low <= best.median <= ours.high and best.low <= ours.median <= best.high
-    if 1 / LEVEL < ratio < LEVEL or (among and 1 / CLOSE < ratio < CLOSE):
-        return "level", False
+    if 1 / EQUAL < ratio < EQUAL or (among and 1 / CLOSE < ratio < CLOSE):
+        return "equal", False
     return (f"{number(1 / ratio)} × ahead", False) if ratio < 1 else (f"**{number(ratio)} × behind**", True)
 
 
 def number(value):
-    """Three digits."""
+    """A number with three digits."""
     value = float(f"{value:.3g}") if abs(value) < 100 else value
     size = abs(value)
     if size == 0:

@@ -1,9 +1,9 @@
-/* The least that a supervisor can do: start, wait, reap, pass the signal to stop on. No configuration, no log, no care.
+/* The least that a supervisor must do: start, wait, reap, forward the stop signal. No configuration and no log.
  *
- *   floor plain N CHILD WORD          N times CHILD WORD, where WORD ends with the number of each if N is more than 1
- *   floor again N CHILD WORD          the same, and whatever ends is started again at once
- *   floor check N CHILD WORD CHECK    the same as plain, and CHILD CHECK for each of them every second
- *   floor relay 1 CHILD WORD          one, whose output is read and written to our own
+ *   floor plain N CHILD WORD          runs N times CHILD WORD; if N is more than 1, the number of each is appended to WORD
+ *   floor again N CHILD WORD          the same, and restarts each at once when it exits
+ *   floor check N CHILD WORD CHECK    the same as plain, and runs CHILD CHECK for each of them every second
+ *   floor relay 1 CHILD WORD          one, whose output is copied to standard output
  */
 #include "bare.h"
 
@@ -35,7 +35,7 @@ static inline __attribute__((always_inline, noreturn)) void become(char *program
 	leave(127);
 }
 
-/* The child runs in our memory until it has become CHILD, as after vfork; so this must not return in it. */
+/* The child shares our memory until it has executed CHILD, as after vfork, so it must not return from here. */
 static inline __attribute__((always_inline)) long start(char *program, char *word_)
 {
 	word none = 0;
@@ -123,7 +123,7 @@ __attribute__((used)) void begin(number *stack)
 			else
 				living[i] = 0, alive--;
 		}
-		/* Each look costs the kernel a walk over all that still live: where many end, let them gather. */
+		/* Every wait4 scans all running children: wait a little if many exit at once. */
 		if (strangers)
 			nap(50000);
 	}

@@ -1,4 +1,4 @@
-"""The page: what was measured, in Markdown, with pictures. Made of the JSON alone, so that it can be made again."""
+"""The page in Markdown with charts. Made from peers.json alone, so that it can be rendered again."""
 import json
 import os
 import platform
@@ -12,62 +12,62 @@ from rows import BY_NAME, ROWS
 ORDER = [peer.name for peer in everyone("")]
 COUNTS = (1, 10, 100, 1000)
 
-# Heading, what is said about it, pictures (file, title, subtitle, rows), tables (rows).
+# Heading, text, charts (file, title, subtitle, rows), tables (rows).
 SECTIONS = [
-    ("Start", "From the moment before the supervisor is started to the first instruction of what it runs. tini, dumb-init and "
-     "catatonit are told one program on the command line, as `containerpilot -- PROGRAM` and Horust can be; the others read a configuration.",
-     [("start", "How long until the service runs", "From the start of the supervisor to the service's first instruction",
+    ("Start", "From just before the supervisor is started to the first instruction of its service. tini, dumb-init and catatonit get one "
+     "program on the command line, as `containerpilot -- PROGRAM` and Horust can; the others read a configuration.",
+     [("start", "Time until the service runs", "From the start of the supervisor to the first instruction of the service",
        ["start-program", "start-file"])],
      [["start-program", "start-file"]]),
-    ("Memory", "PSS of every process on the supervisor's side, and of no service. s6 and runit have a process for each service. After its "
-     "start containerpilot gives the pages of its own code back to the kernel, which keeps them in its cache: they count again when they are used.",
+    ("Memory", "PSS of all processes of the supervisor, without the services. s6 and runit have a process for each service. After its "
+     "start containerpilot returns the pages of its own code to the kernel, which keeps them in the page cache: a page counts again when it is used.",
      [("memory", "Memory by number of services", "PSS of all processes of the supervisor, both axes logarithmic", "lines")],
      [["memory-program"] + [f"memory-{count}" for count in COUNTS]]),
-    ("Rest", "Nothing happens: how often is something awake all the same, and for how long?",
-     [("rest", "How often a supervisor wakes while nothing happens", "Wake-ups a second of all its threads; services asleep",
+    ("Idle", "Wake-ups and CPU time while nothing happens.",
+     [("rest", "Wake-ups while nothing happens", "Wake-ups per second of all threads of the supervisor; idle services",
        [f"wakeups-{count}" for count in (100, 1000)])],
      [[f"wakeups-{count}" for count in COUNTS], [f"idle-{count}" for count in COUNTS]]),
-    ("Fleets", "Many services at once, which do nothing but wait for their end: until the last one runs, and from the signal to stop until "
-     "the last process is gone. Processor time is the supervisor's, till the last service runs.",
-     [("fleet", "A fleet of services", "Start to the last one's first instruction; stop to the end of the last process",
+    ("Many services", "Services that only wait for SIGTERM: the time until the last one runs, and from the stop signal until the last "
+     "process has exited. CPU time is that of the supervisor until the last service runs.",
+     [("fleet", "Many services", "Start to the first instruction of the last one; stop to the exit of the last process",
        ["fleet-start-100", "fleet-start-1000", "fleet-stop-100", "fleet-stop-1000"])],
      [[f"fleet-start-{count}" for count in COUNTS[1:]], [f"fleet-cpu-{count}" for count in COUNTS[1:]],
       [f"fleet-stop-{count}" for count in COUNTS[1:]]]),
-    ("Logs", "A service writes lines of 100 bytes as fast as it can: 64 KB at a time, or each line by itself; until the last one has come to "
-     "a reader at the end of a pipe, or into a file in memory. *With time and job* is each supervisor's own way to mark lines: `default` "
-     "here (time, job, process), `T` for s6-log and `-tt` for svlogd (only the time). *Unchanged* is what comes out as it went in. "
-     "The floor reads and writes. Processor time is that of the supervisor's side, loggers among them.",
-     [("log", "Log lines a second", "Lines of 100 bytes, in millions a second", ["log-stamped", "log-lines", "log-kept", "log-plain"]),
-      ("log-cpu", "What a million log lines cost", "Processor time of the supervisor's side, in seconds",
+    ("Logs", "A service writes lines of 100 bytes as fast as it can, 64 KB or one line per write, until the last one has arrived at the reader "
+     "of a pipe or in a file in memory. *With time and job* is the log format of each supervisor: `default` for containerpilot (time, job, "
+     "pid), `T` for s6-log and `-tt` for svlogd (only the time). *Unchanged* is output without labels. The floor only copies. CPU time is "
+     "that of the supervisor, including its loggers.",
+     [("log", "Log lines per second", "Lines of 100 bytes, in millions per second", ["log-stamped", "log-lines", "log-kept", "log-plain"]),
+      ("log-cpu", "CPU time per million log lines", "CPU time of the supervisor, in seconds",
        ["log-cpu-stamped", "log-cpu-lines", "log-cpu-kept", "log-cpu-plain"])],
      [["log-stamped", "log-json", "log-lines", "log-kept", "log-plain"],
       ["log-cpu-stamped", "log-cpu-json", "log-cpu-lines", "log-cpu-kept", "log-cpu-plain"]]),
-    ("Restarts", "A service that ends at once and shall run for ever. Most peers start a service at most once a second, which is their "
-     "choice and a good one for most services (ours backs off, too, unless told not to); what a restart costs them can still be compared.",
-     [("restart", "Starting again what has ended", "A service that ends at once; back-off switched off where it can be",
+    ("Restarts", "A service that exits at once and is restarted without limit. Most peers start a service at most once a second, which is a "
+     "good default (containerpilot backs off too, unless it is disabled); the cost of a restart can still be compared.",
+     [("restart", "Restarts", "A service that exits at once; back-off disabled where possible",
        ["restart-rate", "restart-cpu"])],
      [["restart-rate", "restart-cpu"]]),
-    ("Signals", "The supervisor is asked to stop: until the service has its SIGTERM, and until the last process has ended. It has been "
-     "asleep for more than a second, so nothing is warm.",
-     [("signal", "From the supervisor's signal to the service's", "One service, asleep for a second or more",
+    ("Signals", "The supervisor gets its stop signal: the time until the service has its SIGTERM, and until the last process has exited. The "
+     "supervisor has been idle for more than a second, so the caches are cold.",
+     [("signal", "From the stop signal to the SIGTERM of the service", "One service, idle for a second or more",
        ["signal-program", "signal-file", "signal-end-program", "signal-end-file"])],
      [["signal-program", "signal-file"], ["signal-end-program", "signal-end-file"]]),
-    ("Orphans", "As PID 1 of a namespace of its own: a service leaves 10,000 processes behind, which end at the same moment.",
-     [("orphans", "Reaping 10,000 orphans as PID 1", "All end at the same moment", ["orphans-time", "orphans-cpu"])],
+    ("Orphans", "As PID 1 of a pid namespace: a service leaves 10,000 orphans behind, which exit at the same time.",
+     [("orphans", "Reaping 10,000 orphans as PID 1", "All exit at the same time", ["orphans-time", "orphans-cpu"])],
      [["orphans-time", "orphans-cpu"]]),
-    ("Health checks", "100 services, each with a check that is a small program, once a second. The pace is how far the time "
-     "from one check to the next is from a second.",
-     [("health", "Health checks", "100 services, a check of each every second", ["health-cpu", "health-pace"])],
+    ("Health checks", "100 services, each with an exec check once a second. The jitter is how much the time between two checks differs from "
+     "a second.",
+     [("health", "Health checks", "100 services, each checked every second", ["health-cpu", "health-pace"])],
      [["health-cpu", "health-pace"]]),
-    ("Size", "What an image has to hold. The second column counts shared libraries, the loader and, for supervisor, Python with its "
+    ("Size", "Files in an image. The second column includes shared libraries, the dynamic loader and, for supervisor, Python with its "
      "standard library.",
-     [("size", "What an image has to hold", "Files on disk", ["size-own", "size-all"])],
+     [("size", "Files in an image", "Size on disk", ["size-own", "size-all"])],
      [["size-own", "size-all"]]),
 ]
 SHORT = {"start-program": "`-- PROGRAM`", "start-file": "from a configuration", "memory-program": "`-- PROGRAM`",
-         "log-stamped": "time and job", "log-json": "JSON", "log-lines": "a write per line", "log-kept": "into a file",
+         "log-stamped": "time and job", "log-json": "JSON", "log-lines": "one write per line", "log-kept": "to a file",
          "log-plain": "unchanged", "signal-program": "`-- PROGRAM`: to the program", "signal-file": "configuration: to the service",
-         "signal-end-program": "`-- PROGRAM`: to the end", "signal-end-file": "configuration: to the end"}
+         "signal-end-program": "`-- PROGRAM`: to the last exit", "signal-end-file": "configuration: to the last exit"}
 ABILITIES = {"program": "one program", "file": "configuration", "fleet": "many services", "again": "restarts", "check": "health checks",
              "orphans": "PID 1"}
 
@@ -84,7 +84,7 @@ def facts(peer):
 
 
 def rounded(result):
-    """As JSON, with four digits of each figure: more would be noise."""
+    """As JSON, with four digits of each figure."""
     def short(value):
         if isinstance(value, float):
             return float(f"{value:.4g}")
@@ -92,7 +92,7 @@ def rounded(result):
             return {key: short(inner) for key, inner in value.items()}
         return [short(inner) for inner in value] if isinstance(value, (list, tuple)) else value
     text = json.dumps(short(result), indent=1, ensure_ascii=False)
-    # Samples of one peer on one line: the file is read by people, too.
+    # The samples of one peer on one line, for readability.
     return _lists_in_line(text) + "\n"
 
 
@@ -138,14 +138,14 @@ def table(result, names):
         return []
     there = [peer for peer in ORDER if any(result.figure(row, peer) or result.failure(row, peer) for row in rows)]
     family = names[-1].rsplit("-", 1)
-    if family[-1].isdigit():  # the same for different numbers of services
+    if family[-1].isdigit():  # one column for each number of services
         title = BY_NAME[names[-1]].title.replace("1,000 ", "").replace(" services", "").replace("with", "").strip(" ,")
         heads = [SHORT.get(row.name) or f"{int(row.name.rsplit('-', 1)[1]):,} service{'s' * (not row.name.endswith('-1'))}" for row in rows]
-        corner = {"memory": "PSS, KiB", "wakeups": "wake-ups a second", "idle": "processor time, ms a second", "fleet-start": "start, ms",
-                  "fleet-cpu": "processor time of the start, ms", "fleet-stop": "stop, ms"}.get(family[0], title)
+        corner = {"memory": "PSS, KiB", "wakeups": "wake-ups per second", "idle": "CPU time, ms per second", "fleet-start": "start, ms",
+                  "fleet-cpu": "CPU time of the start, ms", "fleet-stop": "stop, ms"}.get(family[0], title)
     else:
         heads = [f"{SHORT.get(row.name) or SHORT.get(row.name.replace('-cpu', '')) or row.title}, {row.unit}" for row in rows]
-        corner = "processor time per million lines" if "log-cpu-stamped" in names else ""
+        corner = "CPU time per million lines" if "log-cpu-stamped" in names else ""
     lines = [f"| {corner} | " + " | ".join(heads) + " |", "|---|" + "--:|" * len(rows)]
     for peer in there:
         name = f"**{peer}**" if peer == OURS else f"*{peer}*" if peer in (FLOOR, DIRECT) else peer
@@ -154,7 +154,7 @@ def table(result, names):
 
 
 def summary(result):
-    lines = ["| | floor | containerpilot | best peer | × floor | beside the best peer |", "|---|--:|--:|---|--:|---|"]
+    lines = ["| | floor | containerpilot | best peer | × floor | compared with the best peer |", "|---|--:|--:|---|--:|---|"]
     behind = []
     for row in result.rows:
         ours = result.figure(row, OURS)
@@ -176,7 +176,7 @@ def targets(result):
     found = [(row, *said) for row, said in found if said]
     if not found:
         return []
-    out = ["## The targets of this project", "", "Set before the first line was written; some beside the floor, some beside tini.", "",
+    out = ["## Targets", "", "The targets of this project, relative to the floor or a peer in the same run, or absolute.", "",
            "| | target | containerpilot | met |", "|---|---|--:|---|"]
     for row, words, met in found:
         out.append(f"| {joined(row)} | {words} | {number(result.figure(row, OURS).median)} | {'yes' if met else '**no**'} |")
@@ -199,7 +199,7 @@ def heading(row):
     if row.name.startswith("log-"):
         return plain(SHORT[row.name.replace("-cpu", "")])
     words = plain(SHORT.get(row.name) or row.title)
-    for long in (", to the last one's first instruction", ", to the end of the last process", ", as PID 1"):
+    for long in (", to the first instruction of the last one", ", to the exit of the last process", ", as PID 1"):
         words = words.replace(long, "")
     return words[:1].upper() + words[1:] if not words.startswith("--") else words
 
@@ -214,13 +214,13 @@ def pictures(result):
         ratios = {peer: cost(row, result.figure(row, peer), ours) for peer in ORDER
                   if peer not in (OURS, DIRECT, FLOOR) and result.figure(row, peer)}
         ratios = {peer: (1e9 if ratio is None else ratio) for peer, ratio in ratios.items()}
-        rows.append((plain(row.title).replace(": processor time per million lines", ": processor time")
-                     .replace(", to the last one's first instruction", "").replace(", to the end of the last process", "")
-                     .replace(" of everything", ""), ratios))
+        rows.append((plain(row.title).replace(": CPU time per million lines", ": CPU time")
+                     .replace(", to the first instruction of the last one", "").replace(", to the exit of the last process", "")
+                     .replace(" to the exit of the last process", " to the last exit"), ratios))
     peers = [peer for peer in ORDER if any(peer in ratios for _, ratios in rows)]
     if rows:
-        files["overview"] = picture.dots("What each peer costs beside containerpilot",
-                                         "Each mark is a peer's median as a multiple of ours: time, memory, processor time or size; of rates, the inverse. Logarithmic; ∞: ours is 0.",
+        files["overview"] = picture.dots("Cost of each peer relative to containerpilot",
+                                         "Each mark is the median of a peer as a multiple of containerpilot's: time, memory, CPU time or size; for rates the inverse. Logarithmic; ∞: containerpilot has 0.",
                                          rows, peers, number)
     for _, _, drawn, _ in SECTIONS:
         for name, title, subtitle, what in drawn:
@@ -242,30 +242,31 @@ def pictures(result):
 
 
 def render(kept):
-    """All files, by name."""
+    """All files by name."""
     result = Result(kept)
     drawn = pictures(result)
     image = lambda name, words: [f"![{words}](peers/{name}.svg)", ""] if f"peers/{name}.svg" in drawn else []
     lines, behind = summary(result)
     where = kept["machine"]
-    out = ["# Speed beside the peers", "", "<!-- Written by `make bench-peers` from peers.json: do not edit. -->", "",
-           "What containerpilot costs beside other inits and supervisors for containers, measured in one go on one machine, "
-           f"on {where['when']}: {where['processors']} processors ({where['model']}), Linux {where['kernel']}.", "",
-           "Medians. The *floor* is the least that a supervisor can do: a C program without a C library that starts, waits, reaps and "
-           "passes signals on, and knows nothing else. ⚙ marks rows in which the kernel does nearly all the work. A difference of less "
-           "than a twentieth is called level, and so is one of up to a seventh if each median is among the other's samples. **Only ratios within a row mean anything**: another machine has other figures.", ""]
+    out = ["# Performance compared with other supervisors", "", "<!-- Generated by `make bench-peers` from peers.json: do not edit. -->", "",
+           "containerpilot compared with other init systems and supervisors for containers, measured in one run on one machine, "
+           f"on {where['when']}: {where['processors']} CPUs ({where['model']}), Linux {where['kernel']}.", "",
+           "All figures are medians. The *floor* is the least that a supervisor must do: a C program without a C library that starts, waits, "
+           "reaps and forwards signals. ⚙ marks rows in which the kernel does nearly all the work. A difference of less than 5% counts as "
+           "equal, and so does one of less than 15% if each median is within the range of the other. **Only ratios within a row are "
+           "meaningful**: another machine has other figures.", ""]
     if where["quick"]:
-        out += ["**A quick look**: fewer services, lines and orphans than the titles say, and few samples.", ""]
-    out += image("overview", "What each peer costs beside containerpilot")
+        out += ["**Quick run**: fewer services, lines and orphans than the titles say, and few samples.", ""]
+    out += image("overview", "Cost of each peer relative to containerpilot")
     out += [*lines, ""]
-    out += ["## Where we are not first, and why", ""]
+    out += ["## Where containerpilot is not first", ""]
     for row, name, words in behind:
         out.append(f"- **{row.title[:1].upper() + row.title[1:]}**: {words.strip('*')} {name}. {row.why or 'No reason is known.'}"
                    f"{' ⚙ ' + row.bound if row.bound else ''}")
     out += ["Nowhere." if not behind else "", "" if not behind else None]
     bound = [row for row in result.rows if row.bound and row not in [late for late, _, _ in behind]]
     if bound:
-        out += ["Rows that the kernel bounds, in which we are not behind:", ""]
+        out += ["Rows that are bounded by the kernel, in which containerpilot is not behind:", ""]
         out += [f"- {row.title}: {row.bound[:1].lower() + row.bound[1:]}" for row in bound] + [""]
     out += targets(result)
     for title, words, pictures_, tables in SECTIONS:
@@ -282,7 +283,7 @@ def render(kept):
             failed |= kept["scenes"].get(scene, {}).get("failed", {})
         for peer, text in failed.items():
             once = any(result.figure(row, peer) for row in shown)
-            out.append(f"- {peer} failed{' in one turn, after which it was not asked again' if once else ''}: {text}.")
+            out.append(f"- {peer} failed{' in one round and was not measured again' if once else ''}: {text}.")
         out += [""] if failed else []
     out += fairness(kept)
     out += versions(kept)
@@ -293,23 +294,22 @@ def render(kept):
 def fairness(kept):
     real = any(scene["conditions"]["real_time"] for scene in kept["scenes"].values())
     out = ["## How it is measured", "",
-           "- Everybody's configuration is in memory (tmpfs), and so is what the services write down. The service is one small C program "
-           "without a C library, which reads the clock with its first instruction.",
-           "- `run` files of s6 and runit name that program in their first line: no shell is charged to them. supervisor has "
-           "`startsecs=0`. Whatever holds restarts back is switched off where it can be. See the settings below.",
-           "- Memory is PSS: private pages, and of each shared page its share, of every process that belongs to the supervisor, and of no "
-           "service. Our binary is a copy of its own, on disk and in the kernel's cache as theirs are, so that no other run of it shares its pages; libraries of the peers are shared with the "
-           "rest of the machine, which is to their advantage.",
-           "- Peers take turns: all once, then all again. A figure is the median of the samples, with the smallest and the largest beside it. "
-           "Who takes very long is asked less often, but at least twice.",
-           "- Before each sample we wait until nothing else wants a processor. A sample during which other programs, or the host, used more "
-           "than a fifth of one is thrown away and taken again, as long as patience lasts (45 s); if it is kept, and such samples are a "
-           "third of a figure, it is marked ≈.",
-           "- Who cannot do a thing has a — in its row. What a peer has failed to do is said below the table.", ""]
+           "- All configurations and all files that the services write are in memory (tmpfs). The service is a small C program without a C "
+           "library, which reads the clock with its first instruction.",
+           "- The `run` files of s6 and runit name that program in their first line, without a shell. supervisor has `startsecs=0`. Back-off is "
+           "disabled where possible. See the settings below.",
+           "- Memory is PSS (private pages plus the share of shared pages) of all processes of the supervisor, without the services. "
+           "containerpilot is measured with a fresh copy of its binary, which no other process shares; the shared libraries of the peers "
+           "are shared with the rest of the machine, which is in their favour.",
+           "- Peers are measured in alternation: all once, then all again. A figure is the median of the samples, with the smallest and the "
+           "largest next to it. Slow peers are measured less often, but at least twice.",
+           "- Each sample waits for an idle machine. A sample during which other programs, or the host, used more than a fifth of a CPU is "
+           "repeated, for 45 seconds in total; if more than a third of the samples of a figure are disturbed, it is marked ≈.",
+           "- A — means that the peer does not have the feature. Failures are listed below the table.", ""]
     if real:
-        out += ["Where the table says so, everything measured was in the real-time class (`--rt`), because other programs used the "
-                "machine: they give way at once, but leave their traces in the caches. No sample was thrown away for them.", ""]
-    out += ["| scene | other programs used, processors | samples taken again | doubtful ones kept | real-time class | seconds | measured |",
+        out += ["Where the table says so, everything was measured in the real-time class (`--rt`), because other programs used the machine: "
+                "they are preempted, but disturb the caches. No sample was repeated because of them.", ""]
+    out += ["| scene | CPUs used by other programs | samples repeated | disturbed samples kept | real-time class | seconds | measured |",
             "|---|--:|--:|--:|:-:|--:|---|"]
     for name, scene in kept["scenes"].items():
         if name != "size":
@@ -321,7 +321,7 @@ def fairness(kept):
 
 
 def versions(kept):
-    out = ["## Who takes part", "", "| | version | " + " | ".join(ABILITIES.values()) + " | log | settings |",
+    out = ["## Peers", "", "| | version | " + " | ".join(ABILITIES.values()) + " | log | settings |",
            "|---|---|" + ":-:|" * len(ABILITIES) + "---|---|"]
     for name in ORDER:
         facts_ = kept["peers"].get(name)
@@ -332,20 +332,20 @@ def versions(kept):
     return [*out, ""]
 
 
-REPEAT = """## Measure it yourself
+REPEAT = """## Run it yourself
 
 ```sh
-make bench-peers                        # everything, about eight minutes; writes this page, its pictures and peers.json
-make bench-peers BENCH=--rt             # on a machine that others keep busy, as root
-make bench-peers BENCH=--quick          # a look, in a minute, into target/peers-some
+make bench-peers                        # everything, about eight minutes; writes this page, its charts and peers.json
+make bench-peers BENCH=--rt             # on a busy machine, as root
+make bench-peers BENCH=--quick          # a quick run in a minute, into target/peers-some
 make bench-peers BENCH="--scenes start,log --peers floor,containerpilot,s6"
 make bench-peers BENCH="--scenes log --merge"    # measure a part of this page again
-python3 benches/peers --render          # this page anew from peers.json, without measuring
+python3 benches/peers --render          # render this page from peers.json, without measuring
 ```
 
-Debian's packages are installed where they are missing, and Horust is built from its crate into `target/peers`. Nothing needs to be root
-but `--rt` and the installation, where the kernel lets users have namespaces. x86-64 and arm64.
+Missing Debian packages are installed, and Horust is built from crates.io into `target/peers`. Only `--rt` and the installation need
+root, if the kernel allows user namespaces. x86-64 and arm64.
 
-[peers.json](peers.json) has every sample. [Benchmarks](benchmarks.md) has what has no counterpart among the peers: Consul, the control
-socket, and what was found on the way.
+[peers.json](peers.json) has every sample. [Benchmarks](benchmarks.md) has measurements without a counterpart among the peers, such as
+Consul and the control socket.
 """.split("\n")

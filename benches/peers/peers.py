@@ -1,4 +1,4 @@
-"""Who is compared: what each is told, in its own words, and what it can do."""
+"""The peers: configuration, command line and features of each supervisor."""
 import json
 import os
 import re
@@ -10,20 +10,20 @@ import subprocess
 
 class Peer:
     name = ""
-    programs = ()  # all files that make up the supervisor, the one to start first
-    package = None  # Debian's
+    programs = ()  # all executables of the supervisor, the one to start first
+    package = None  # the Debian package
     about = ""
-    # program: one program named on the command line; file: services from a configuration; fleet: many of them;
-    # again: starts again what ends; check: health checks; orphans: can be PID 1; signal: passes the signal to stop on
+    # program: one program on the command line; file: services from a configuration; fleet: many services;
+    # again: restarts; check: health checks; orphans: can be PID 1; signal: forwards the stop signal
     can = frozenset()
-    logs = {}  # kind of log -> what this peer calls it
+    logs = {}  # kind of log -> its name for this peer
     stop_signal = signal.SIGTERM
-    own_logs = False  # a program of its own for the log, which makes the files
-    settle = 0.3  # seconds after the start before which it need not listen
-    setting = ""  # what was set, and what could not be
+    own_logs = False  # has a separate logger process, which creates the files
+    settle = 0.3  # seconds after the start until it handles commands
+    setting = ""  # the settings for the page
 
     def missing(self):
-        """The first of its programs that is not there."""
+        """The first of its programs that is not installed."""
         return next((program for program in self.programs if not shutil.which(program)), None)
 
     def program(self):
@@ -37,7 +37,7 @@ class Peer:
         return found or output(self.program(), "--version")
 
     def size(self):
-        """KiB of its own files, and of those with everything that they need in an empty image."""
+        """KiB of its own files, and of everything that it needs in an empty image."""
         files = {os.path.realpath(shutil.which(program)) for program in self.programs}
         return kib(files), kib(files | libraries(files))
 
@@ -55,7 +55,7 @@ def kib(files):
 
 
 def libraries(files):
-    """The shared libraries that they name, the loader among them."""
+    """Their shared libraries, including the dynamic loader."""
     found = set()
     for file in files:
         try:
@@ -67,9 +67,9 @@ def libraries(files):
 
 
 class Direct(Peer):
-    """No supervisor at all."""
+    """The service without a supervisor."""
 
-    name = "nothing between"
+    name = "no supervisor"
     can = frozenset(["program", "signal"])
     logs = {"plain": "none", "lines": "none"}
 
@@ -83,7 +83,7 @@ class Direct(Peer):
 class Floor(Peer):
     name = "floor"
     can = frozenset("program file fleet again check orphans signal".split())
-    logs = {kind: "read and written" for kind in ("stamped", "lines", "kept", "plain")}
+    logs = {kind: "copied" for kind in ("stamped", "lines", "kept", "plain")}
 
     def missing(self):
         return None
@@ -92,7 +92,7 @@ class Floor(Peer):
         first, count = services[0], str(len(services))
         word = first.word if len(services) == 1 else first.word.rsplit(":", 1)[0] + ":"
         mode = "again" if first.again else "check" if first.check else "relay" if first.log != "inherit" else "plain"
-        check = [first.check.rsplit(":", 1)[0] + ":1000"] if first.check else []  # it puts the number behind
+        check = [first.check.rsplit(":", 1)[0] + ":1000"] if first.check else []  # it appends the number
         return [stage.tools.floor, mode, count, stage.tools.child, word, *check]
 
 
@@ -101,7 +101,7 @@ class Ours(Peer):
     about = "this program"
     can = frozenset("program file fleet again check orphans signal".split())
     logs = {"stamped": "`default`", "lines": "`default`", "kept": "`default`", "json": "`json`", "plain": "`raw`"}
-    setting = "`restartBackoff: false` where restarts are counted; otherwise as it comes"
+    setting = "`restartBackoff: false` for the restarts; otherwise defaults"
 
     def __init__(self, program):
         self.programs = (program,)
@@ -131,7 +131,7 @@ class Ours(Peer):
 
 class Tini(Peer):
     name, programs, package = "tini", ("tini",), "tini"
-    about = "runs one program, reaps, passes signals on"
+    about = "runs one program, reaps, forwards signals"
     can = frozenset("program orphans signal".split())
     logs = {"plain": "inherited"}
 
@@ -148,11 +148,11 @@ class Catatonit(Tini):
 
 
 class Folders(Peer):
-    """The family of daemontools: a folder for each service, with a `run` file in it."""
+    """The daemontools family: a folder for each service, with a `run` file."""
 
     can = frozenset("file fleet again orphans signal".split())
     own_logs = True
-    settle = 1.2  # they do not listen to every command in a service's first second
+    settle = 1.2  # some commands are ignored in the first second of a service
 
     def folders(self, stage, services):
         for service in services:
@@ -160,7 +160,7 @@ class Folders(Peer):
             logger = self.logger(stage, service)
             if logger:
                 stage.write(f"#!/bin/sh\nexec {logger}\n", "services", service.name, "log", "run", mode=0o755)
-        # A folder that has changed within this second would be looked at again only after a second.
+        # A folder with a recent change would be scanned again only after a second.
         os.utime(stage.path("services"), (1, 1))
         return stage.path("services")
 
@@ -169,7 +169,7 @@ class S6(Folders):
     name, programs, package = "s6", ("s6-svscan", "s6-supervise", "s6-log"), "s6"
     about = "a small process for each service"
     logs = {"stamped": "`s6-log T`", "lines": "`s6-log T`", "kept": "`s6-log T`", "plain": "`s6-log`"}
-    setting = "`-t 0`, room for all services; starts a service at most once a second, which cannot be set"
+    setting = "`-t 0`, `-c` for all services; starts a service at most once a second (fixed)"
 
     def logger(self, stage, service):
         if service.log == "inherit":
@@ -185,15 +185,15 @@ class Runit(Folders):
     name, programs, package = "runit", ("runsvdir", "runsv", "svlogd"), "runit"
     about = "a small process for each service"
     logs = {"kept": "`svlogd -tt`"}
-    stop_signal = signal.SIGHUP  # SIGTERM would leave the services running
-    setting = "stopped with SIGHUP; starts a service at most once a second, which cannot be set; logs only to files"
+    stop_signal = signal.SIGHUP  # SIGTERM leaves the services running
+    setting = "stopped with SIGHUP; starts a service at most once a second (fixed); logs only to files"
 
     def logger(self, stage, service):
         if service.log == "inherit":
             return None
         folder = os.path.dirname(service.log_file)
         with open(os.path.join(folder, "config"), "w") as file:
-            file.write("s268435455\n")  # no rotation in between
+            file.write("s268435455\n")  # no rotation
         return f"{shutil.which('svlogd')} -tt {folder}"
 
     def command(self, stage, services, form):
@@ -202,10 +202,10 @@ class Runit(Folders):
 
 class Supervisor(Peer):
     name, programs, package = "supervisor", ("supervisord",), "supervisor"
-    about = "Python; a process that turns once a second"
+    about = "Python; polls once a second"
     can = frozenset("file fleet again orphans signal".split())
     logs = {"plain": "`stdout_logfile`"}
-    setting = "`startsecs=0`, `autorestart=true`, no log of its own; looks for work once a second"
+    setting = "`startsecs=0`, `autorestart=true`, no log file; polls once a second"
 
     def command(self, stage, services, form):
         text = f"[supervisord]\nnodaemon=true\nlogfile=/dev/null\nlogfile_maxbytes=0\nminfds=4096\npidfile={stage.path('pid')}\n"
@@ -234,13 +234,13 @@ def package_size(name):
 
 class Horust(Peer):
     name, programs = "Horust", ("horust",)
-    about = "Rust; a thread that turns ten times a second"
+    about = "Rust; polls ten times a second"
     can = frozenset("program file fleet again check orphans signal".split())
     logs = {"plain": "inherited"}
-    setting = "`backoff = \"0s\"`; looks for work every 100 to 300 ms"
+    setting = "`backoff = \"0s\"`; polls every 100 to 300 ms"
 
     def version(self):
-        # It has no option for it: cargo wrote it down.
+        # It has no version option, but cargo has recorded the version.
         try:
             root = os.path.dirname(os.path.dirname(os.path.realpath(self.program())))
             with open(os.path.join(root, ".crates.toml")) as file:

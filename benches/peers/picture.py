@@ -1,11 +1,11 @@
-"""Pictures in SVG, by hand: bars, lines and dots that can be read in light and in dark."""
+"""SVG charts: bars, lines and dots, readable in light and dark mode."""
 import math
 from html import escape
 
 OURS = "containerpilot"
-# Colours that the colour-blind can tell apart, and a shape for each, for those who print.
+# Colours for colour-blind readers, and a shape for each, for print.
 LOOKS = {
-    OURS: ("#7c3aed", "disc"), "floor": ("#8b949e", "disc"), "nothing between": ("#b1bac4", "disc"),
+    OURS: ("#7c3aed", "disc"), "floor": ("#8b949e", "disc"), "no supervisor": ("#b1bac4", "disc"),
     "tini": ("#e69f00", "up"), "dumb-init": ("#56b4e9", "square"), "catatonit": ("#009e73", "diamond"),
     "s6": ("#0072b2", "down"), "runit": ("#d55e00", "square"), "supervisor": ("#cc79a7", "diamond"), "Horust": ("#a08000", "ring"),
 }
@@ -46,7 +46,7 @@ def line(x1, y1, x2, y2, kind):
 
 
 def sheet(title, subtitle, height, parts):
-    """A page of paper of its own: whoever shows it need not know which colours it has."""
+    """An SVG document with its own background."""
     head = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:.0f}" width="{WIDTH}" height="{height:.0f}" role="img">',
             f"<title>{escape(title)}</title>", f"<style>{STYLE}</style>",
             f'<rect class="paper" x="0.5" y="0.5" width="{WIDTH - 1}" height="{height - 1:.0f}" rx="8"/>',
@@ -55,7 +55,7 @@ def sheet(title, subtitle, height, parts):
 
 
 class Scale:
-    """Where a value is drawn. Logarithmic where the largest is more than 25 times the smallest."""
+    """Maps values to positions. Logarithmic if the largest is more than 25 times the smallest."""
 
     def __init__(self, values, left, right):
         good = [value for value in values if value > 0] or [1]
@@ -93,7 +93,7 @@ def tick(value):
 
 
 def panel(x, y, width, name, unit, more, bars, number):
-    """One figure of all peers, as bars. Returns its parts and its height."""
+    """One figure of all peers as bars. Returns its elements and its height."""
     label, room = 108, 66  # for the names on the left and the numbers on the right
     values = [figure.median for _, figure in bars]
     scale = Scale(values, x + label, x + width - room)
@@ -106,7 +106,7 @@ def panel(x, y, width, name, unit, more, bars, number):
     for nth, (peer, figure) in enumerate(bars):
         top = y + 31 + STEP * nth
         own = peer == OURS
-        kind = "own" if own else "ground" if peer in ("floor", "nothing between") else "peer"
+        kind = "own" if own else "ground" if peer in ("floor", "no supervisor") else "peer"
         end = max(scale.at(figure.median), scale.left + 1.5)
         parts.append(text(x + label - 8, top + 12, peer, "us" if own else "", "end"))
         parts.append(f'<rect class="{kind}" x="{scale.left:.1f}" y="{top:.1f}" width="{end - scale.left:.1f}" height="16" rx="2"/>')
@@ -146,7 +146,7 @@ def shape(peer, x, y, size=4.5):
 
 
 def lines(title, subtitle, counts, series, number):
-    """A line for each peer over the number of services; both axes logarithmic. Names stand at the ends, apart."""
+    """A line for each peer over the number of services; both axes logarithmic. Labels are at the line ends, without overlap."""
     left, right, top, bottom = 78, WIDTH - 210, 74, 400
     values = [figure.median for _, points in series for figure in points.values()]
     low, high = 10 ** math.floor(math.log10(min(values))), max(values) * 1.3
@@ -188,7 +188,7 @@ def memory(kib):
 
 
 def dots(title, subtitle, rows, peers, number):
-    """Rows of (name, {peer: times our effort}). Ours is the line at 1."""
+    """Rows of (name, {peer: ratio}). containerpilot is the line at 1."""
     left, right, top = 336, WIDTH - 40, 112
     ratios = [ratio for _, some in rows for ratio in some.values() if 0 < ratio < 1e9]
     low = min(0.5, *ratios) / 1.4
@@ -214,7 +214,7 @@ def dots(title, subtitle, rows, peers, number):
         for x, peer in sorted((at(ratio), peer) for peer, ratio in some.items()):
             stack = stack + 1 if x - before < 7 else 0
             before = x if stack == 0 else before
-            marks.append(shape(peer, x, y + (0, -5, 5, -8, 8)[stack % 5], 4.5 if stack == 0 else 4))  # apart, not one upon the other
+            marks.append(shape(peer, x, y + (0, -5, 5, -8, 8)[stack % 5], 4.5 if stack == 0 else 4))  # without overlap
         if max(some.values()) >= 1e9:
             marks.append(text(right + 9, y + 4, "∞", "quiet"))
     parts += [line(at(1), top - 8, at(1), bottom, "one"), *marks]

@@ -1,4 +1,4 @@
-"""What the kernel says about processes."""
+"""Process data from /proc."""
 import os
 import time
 
@@ -10,12 +10,12 @@ def children(process):
             with open(f"/proc/{process}/task/{thread}/children") as file:
                 found += map(int, file.read().split())
     except OSError:
-        pass  # it has ended meanwhile
+        pass  # it has exited meanwhile
     return found
 
 
 def family(process):
-    """A process and all that descend from it."""
+    """A process and all its descendants."""
     known = [process]
     for one in known:
         known += children(one)
@@ -30,7 +30,7 @@ def program(process):
 
 
 def used(processes):
-    """Processor time of all their threads, in nanoseconds: the kernel's own clock of each process, not its ticks."""
+    """CPU time of all their threads in nanoseconds, from the CPU clock of each process."""
     total = 0
     for process in processes:
         try:
@@ -41,7 +41,7 @@ def used(processes):
 
 
 def wakeups(processes):
-    """How often their threads have gone to sleep of their own will, and so have been woken."""
+    """Wake-ups: the voluntary context switches of all their threads."""
     total = 0
     for process in processes:
         try:
@@ -54,7 +54,7 @@ def wakeups(processes):
 
 
 def memory(processes):
-    """PSS in KiB: private pages, and of each shared one this process's share."""
+    """PSS in KiB: private pages plus the share of shared pages."""
     total = 0
     for process in processes:
         try:
@@ -66,7 +66,7 @@ def memory(processes):
 
 
 def machine():
-    """Processor time that the whole machine has used, and that its host has kept from it, in nanoseconds."""
+    """CPU time of the whole machine, including time stolen by its host, in nanoseconds."""
     with open("/proc/stat") as file:
         ticks = [int(word) for word in file.readline().split()[1:]]
     user, nice, system, _idle, _wait, irq, softirq, steal = ticks[:8]
@@ -74,12 +74,12 @@ def machine():
 
 
 def ours():
-    """Processor time of this program and of all whose end it has seen, in nanoseconds."""
+    """CPU time of this program and of its reaped children, in nanoseconds."""
     times = os.times()
     return int((times.user + times.system + times.children_user + times.children_system) * 1e9)
 
 
 def running():
-    """How many threads of the machine want a processor at this moment, this one among them."""
+    """The number of runnable threads of the machine, including this one."""
     with open("/proc/loadavg") as file:
         return int(file.read().split()[3].split("/")[0])

@@ -1,4 +1,4 @@
-"""A supervisor on a stage of its own: a folder in memory, marks that its children leave, and nothing left behind."""
+"""Runs a supervisor in a temporary folder in memory, with marks that its services write, and cleans up afterwards."""
 import ctypes
 import os
 import select
@@ -14,26 +14,26 @@ from typing import Optional
 import proc
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-BORN, TOLD, BEGAN, ENDED, READY, ARRIVED = range(1, 7)  # kinds of marks, as in bare.h
+STARTED, SIGNALLED, BEGIN, FINISHED, READY, ARRIVED = range(1, 7)  # kinds of marks, as in bare.h
 MARK = struct.Struct("<QII")
-CHECK = 10_000  # numbers from here on are those of checks: 1000 with the number of the service behind it
+CHECK = 10_000  # numbers from here on belong to checks: 1000 followed by the number of the service
 
-clock = time.monotonic_ns  # the children read the same one
+clock = time.monotonic_ns  # the services read the same clock
 
 
 class Missed(Exception):
-    """A supervisor has not done what was asked of it; the text says what was missed."""
+    """A supervisor did not do what was expected."""
 
 
 @dataclass
 class Service:
-    """One program to be supervised, in words that every peer's configuration can say."""
+    """A supervised program, in terms that every peer can express."""
 
     name: str
-    word: str  # what the child is told, see child.c; with {marks} for the file of marks
-    again: bool = False  # to be started again whenever it ends
-    check: Optional[str] = None  # what the child is told as a check, once a second
-    log: str = "inherit"  # what is done with its output; see the peers
+    word: str  # the argument of the service, see child.c; {marks} is the file of marks
+    again: bool = False  # restart it whenever it exits
+    check: Optional[str] = None  # the argument of its check, once a second
+    log: str = "inherit"  # how its output is logged; see peers.py
     log_file: Optional[str] = None
 
 
@@ -42,7 +42,7 @@ def memory_folder():
 
 
 class Tools:
-    """The three C programs, built into a folder that lives as long as this run; and copies of others."""
+    """The three C programs, built into a temporary folder; and copies of other programs."""
 
     def __init__(self):
         self.folder, self.copies = tempfile.mkdtemp(prefix="peers-", dir=memory_folder()), {}
@@ -54,8 +54,8 @@ class Tools:
             setattr(self, name, os.path.join(self.folder, name))
 
     def own(self, program):
-        """A copy of a program for this run alone: another one that runs elsewhere would share its pages and its PSS. It lies
-        beside the original, because a program in tmpfs is mapped page by page and starts a third of a millisecond later."""
+        """A copy of a program for this run: another process of the same file would share its pages and reduce its PSS. It is next to the
+        original, because a program in tmpfs is mapped page by page and starts 0.3 ms later."""
         if program not in self.copies:
             beside = os.path.dirname(os.path.abspath(program))
             place = beside if os.access(beside, os.W_OK) else tempfile.gettempdir()
@@ -70,7 +70,7 @@ class Tools:
 
 
 def adopt_orphans():
-    """What loses its parent becomes ours, so that all of it can be ended."""
+    """Makes this process a child subreaper, so that all orphans can be killed."""
     ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
 
 
@@ -84,14 +84,14 @@ class Marks:
         return os.stat(self.path).st_size // MARK.size
 
     def read(self, kind):
-        """All marks of a kind, as (time, number)."""
+        """All marks of a kind as (time, number)."""
         with open(self.path, "rb") as file:
             data = file.read()
         whole = len(data) // MARK.size * MARK.size
         return [(time_, number) for time_, its, number in MARK.iter_unpack(data[:whole]) if its == kind]
 
     def wait(self, kind, count, seconds, what, every=0.001):
-        """Waits for so many marks of a kind."""
+        """Waits for `count` marks of a kind."""
         deadline = time.monotonic() + seconds
         while True:
             if self.count() >= count:
@@ -99,12 +99,12 @@ class Marks:
                 if len(found) >= count:
                     return found
             if time.monotonic() > deadline:
-                raise Missed(f"{what}: {len(self.read(kind))} of {count} after {seconds:g} s")
+                raise Missed(f"{what}: {len(self.read(kind))} of {count} after {seconds:g}s")
             time.sleep(every)
 
 
-class Farewell:
-    """Watches for the end of processes, from before they are asked for it."""
+class ExitWatch:
+    """Waits for the exit of processes. Created before they are stopped."""
 
     def __init__(self, processes):
         self.poll, self.waiting = select.poll(), set()
@@ -117,12 +117,12 @@ class Farewell:
             self.poll.register(descriptor, select.POLLIN)
 
     def wait(self, seconds):
-        """When the last one was seen to have ended."""
+        """Returns when the last one has exited."""
         deadline, total = time.monotonic() + seconds, len(self.waiting)
         while self.waiting:
             ended = self.poll.poll(max(0, (deadline - time.monotonic()) * 1000))
             if not ended:
-                raise Missed(f"{len(self.waiting)} of {total} processes were still there after {seconds:g} s")
+                raise Missed(f"{len(self.waiting)} of {total} processes did not exit within {seconds:g}s")
             moment = clock()
             for descriptor, _ in ended:
                 self.poll.unregister(descriptor)
@@ -139,7 +139,7 @@ class Farewell:
 
 
 class Stage:
-    """`with Stage(…) as stage:` starts a supervisor, and ends everything that has come of it."""
+    """`with Stage(…) as stage:` starts a supervisor, and kills all its descendants at the end."""
 
     def __init__(self, tools, peer, services, alone=False, output=None, form=None):
         self.peer, self.output = peer, output
@@ -150,7 +150,7 @@ class Stage:
             service.word = service.word.format(marks=self.marks.path)
             service.check = service.check and service.check.format(marks=self.marks.path)
         self.command = peer.command(self, services, form)
-        if alone:  # the first process of its own small world
+        if alone:  # PID 1 of a pid namespace
             rootless = ["--user", "--map-root-user"] if os.geteuid() else []
             unshare = shutil.which("unshare") or "unshare"
             self.command = [unshare, *rootless, "--pid", "--fork", "--mount-proc", "--", *self.command]
@@ -169,26 +169,26 @@ class Stage:
 
     def __enter__(self):
         null = os.open("/dev/null", os.O_RDWR)
-        said = os.open(self.path("said"), os.O_CREAT | os.O_WRONLY | os.O_APPEND)
+        stderr = os.open(self.path("stderr"), os.O_CREAT | os.O_WRONLY | os.O_APPEND)
         output = null if self.output is None else self.output
-        streams = [(os.POSIX_SPAWN_DUP2, null, 0), (os.POSIX_SPAWN_DUP2, output, 1), (os.POSIX_SPAWN_DUP2, said, 2)]
+        streams = [(os.POSIX_SPAWN_DUP2, null, 0), (os.POSIX_SPAWN_DUP2, output, 1), (os.POSIX_SPAWN_DUP2, stderr, 2)]
         environment = {"PATH": os.environ["PATH"], "HOME": self.folder, "LANG": "C"}
-        self.began = clock()
+        self.begin = clock()
         self.process = os.posix_spawn(self.command[0], self.command, environment, file_actions=streams, setsid=True)
         os.close(null)
-        os.close(said)
-        Stage.playing.append(self)
+        os.close(stderr)
+        Stage.active.append(self)
         return self
 
     def first(self):
-        """The process number of the supervisor itself."""
+        """The pid of the supervisor."""
         if self.alone:
             below = proc.children(self.process)
             return below[0] if below else self.process
         return self.process
 
     def sides(self):
-        """Who supervises, and who is supervised."""
+        """The processes of the supervisor, and the services."""
         supervising, supervised = [], []
         for process in proc.family(self.first()):
             program = proc.program(process)
@@ -199,15 +199,15 @@ class Stage:
         return supervising, supervised
 
     def stop(self):
-        """Asks for the end of everything, as this peer wants to be asked; when that was."""
+        """Sends the stop signal of this peer; returns the time."""
         first, moment = self.first(), clock()
         os.kill(first, self.peer.stop_signal)
         return moment
 
     def __exit__(self, *_):
-        # A killed supervisor's children become ours: until nothing is left. Others may be on a stage of their own meanwhile.
-        Stage.playing.remove(self)
-        others = {stage.process for stage in Stage.playing}
+        # The children of a killed supervisor become ours; repeat until none is left. Other stages may be open meanwhile.
+        Stage.active.remove(self)
+        others = {stage.process for stage in Stage.active}
         while True:
             mine = [one for one in proc.children(os.getpid()) if one not in others]
             left = [descendant for one in mine for descendant in proc.family(one)]
@@ -226,4 +226,4 @@ class Stage:
             time.sleep(0.002)
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    playing = []  # stages that are open at the same time
+    active = []  # open stages

@@ -8,9 +8,9 @@ use containerpilot_core::plan::Plan;
 
 use super::flags::Arguments;
 use super::{Failure, as_json, colour, config_path, control, print, summary};
-use crate::load::files;
+use crate::load::command_line::{self, OPTIONS};
+use crate::load::find_files;
 use crate::load::host::ThisHost;
-use crate::load::source::{self, OPTIONS};
 
 pub(super) fn check(args: &Arguments) -> Result<(), Failure> {
     if args.is_on("diff") {
@@ -21,14 +21,14 @@ pub(super) fn check(args: &Arguments) -> Result<(), Failure> {
         return control::diff(args);
     }
     let json = as_json(args)?;
-    let read = match files::read(config_path(args).as_deref()) {
+    let read = match find_files::read(config_path(args).as_deref()) {
         Ok(read) => read,
         Err(message) => {
             // With --format json the output is always JSON.
             if json {
-                print(&summary::json(None, false, &source::unreadable(&message)))?;
+                print(&summary::json(None, false, &command_line::error_report(&message.to_string())))?;
             }
-            return Err(Failure::Failed(message));
+            return Err(Failure::Failed(message.to_string()));
         }
     };
     let names: Vec<String> = read.iter().map(|input| input.name.clone()).collect();
@@ -46,7 +46,7 @@ pub(super) fn check(args: &Arguments) -> Result<(), Failure> {
     if good { Ok(()) } else { Err(Failure::Reported) }
 }
 
-/// Loads a configuration as the supervisor does: a configuration that can never work gets only a warning. `otherwise` ends
+/// Loads a configuration as the supervisor does: a configuration that can never work gets only a warning. `otherwise` completes
 /// the sentence "the configuration has errors, so".
 pub(super) fn load_or_fail(inputs: Vec<Input>, otherwise: &str) -> Result<Plan, Failure> {
     let Loaded { plan, report } = load_here(inputs);
@@ -55,7 +55,7 @@ pub(super) fn load_or_fail(inputs: Vec<Input>, otherwise: &str) -> Result<Plan, 
 }
 
 fn load_here(inputs: Vec<Input>) -> Loaded {
-    load(inputs, &ThisHost::look(), OPTIONS)
+    load(inputs, &ThisHost::current(), OPTIONS)
 }
 
 /// Prints errors and warnings to standard error.
@@ -63,7 +63,7 @@ pub(super) fn print_report(report: &Report, faults_are_errors: bool) {
     let mut text = report.display(style(faults_are_errors)).to_string();
     if !text.is_empty() {
         text.push('\n');
-        // If standard error is closed, the exit code still tells.
+        // If standard error is closed, the exit code still reports the failure.
         let _ = std::io::stderr().write_all(text.as_bytes());
     }
 }

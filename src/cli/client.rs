@@ -1,227 +1,253 @@
-//! Speaking to a running supervisor through its control socket: a small HTTP/1.1 client, blocking and with deadlines.
+//! Sends requests to a running supervisor through its control socket: a blocking client on hyper, with deadlines.
 //!
-//! A command asks one thing and ends, so there is nothing to share a thread with: no asynchronous runtime, no pool of
-//! connections. Whatever answers there may be broken or hostile; everything that is read is bounded.
+//! Every request has a connection and a small runtime of its own. The peer may be broken or hostile, so everything
+//! that is read is bounded.
 
 pub(crate) mod fuzz;
-mod http;
 mod messages;
 mod socket;
 mod stream;
 #[cfg(test)]
 pub(super) mod tests;
 
-use std::fmt;
-use std::io::{self, Write};
+use std::error::Error as _;
+use std::fmt::Write;
+use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::client::conn::http1;
+use hyper::header::{CONNECTION, CONTENT_TYPE, HOST};
+use hyper::{Method, Request};
+use hyper_util::rt::TokioIo;
 use nix::errno::Errno;
 use nix::sys::socket as net;
+use thiserror::Error;
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::timeout_at;
 
-use self::http::Body;
 pub(super) use self::messages::Message;
 pub(super) use self::stream::Messages;
 use super::Failure;
 use super::flags::Arguments;
+use crate::net::describe;
+use crate::net::limits::{HEAD_BYTES, HEAD_FIELDS};
 use crate::process::sys;
 
-/// How long an answer may take, unless something else is said.
-pub(super) const PATIENCE: Duration = Duration::from_secs(30);
-/// The longest answer that is read: the status of a hundred thousand jobs.
-const MOST: usize = 64 * 1024 * 1024;
+/// How long a response may take, unless the command has another timeout.
+pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
+/// Longest response: the status of a hundred thousand jobs.
+const RESPONSE_BYTES: usize = 64 * 1024 * 1024;
 
-/// Where a supervisor is asked.
+/// A supervisor's control socket.
 #[derive(Clone, Debug)]
 pub(super) struct Client {
     socket: PathBuf,
-    write_timeout: Duration,
+    timeout: Duration,
 }
 
-/// What was answered.
+/// A complete response.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct Response {
     pub(super) status: u16,
     pub(super) body: Vec<u8>,
 }
 
-/// Why there is no answer.
-#[derive(Debug)]
-pub(super) enum Trouble {
-    /// Nobody is there, and why that is thought.
-    Absent(String),
-    /// Everything else.
-    Other(String),
+/// Why there is no response.
+#[derive(Debug, Error)]
+pub(super) enum ClientError {
+    #[error("no supervisor answers at {}: is it running? ({reason})", socket.display())]
+    NotRunning { socket: PathBuf, reason: String },
+    #[error("{}", permission_hint(.0))]
+    PermissionDenied(PathBuf),
+    #[error("the supervisor at {} did not answer within {timeout:?}", socket.display())]
+    Timeout { socket: PathBuf, timeout: Duration },
+    #[error("the supervisor at {} closed the connection before it answered", socket.display())]
+    Closed { socket: PathBuf },
+    #[error("the process at {} is not a supervisor: {reason}", socket.display())]
+    NotHttp { socket: PathBuf, reason: String },
+    #[error("cannot send a request to the supervisor at {}: {}", socket.display(), describe(source))]
+    Io { socket: PathBuf, source: io::Error },
+    #[error("the response is longer than {RESPONSE_BYTES} bytes")]
+    TooLong,
+    /// The supervisor refused the request, or sent something that cannot be used.
+    #[error("{0}")]
+    Failed(String),
 }
 
-impl fmt::Display for Trouble {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Self::Absent(message) | Self::Other(message)) = self;
-        out.write_str(message)
-    }
-}
-
-impl From<Trouble> for Failure {
-    fn from(trouble: Trouble) -> Self {
-        Self::Failed(trouble.to_string())
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Self {
+        Self::Failed(error.to_string())
     }
 }
 
 impl Client {
-    /// The supervisor that the flags or the configuration lead to.
+    /// The supervisor that the flags or the configuration name.
     pub(super) fn of(args: &Arguments) -> Result<Self, Failure> {
         Ok(Self::at(socket::path(args)?))
     }
 
-    /// The supervisor behind a socket.
     pub(super) fn at(socket: PathBuf) -> Self {
-        Self { socket, write_timeout: PATIENCE }
+        Self { socket, timeout: DEFAULT_TIMEOUT }
     }
 
-    /// The same, with another write_timeout.
-    pub(super) fn patient(mut self, write_timeout: Duration) -> Self {
-        self.write_timeout = write_timeout;
+    pub(super) fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
         self
     }
 
-    pub(super) fn get(&self, path: &str) -> Result<Answer, Trouble> {
-        self.ask("GET", path, None)
+    pub(super) fn get(&self, path: &str) -> Result<Response, ClientError> {
+        self.send(Method::GET, path, None)
     }
 
-    pub(super) fn post(&self, path: &str, body: Option<&str>) -> Result<Answer, Trouble> {
-        self.ask("POST", path, body)
+    pub(super) fn post(&self, path: &str, body: Option<&str>) -> Result<Response, ClientError> {
+        self.send(Method::POST, path, body)
     }
 
-    /// A stream of bytes that goes on as long as the supervisor has something to say.
-    pub(super) fn bytes(&self, path: &str) -> Result<Bytes, Trouble> {
-        let until = Instant::now() + self.write_timeout;
-        let (status, mut body) = self.open("GET", path, None, until)?;
+    /// A stream of bytes that continues as long as the supervisor sends.
+    pub(super) fn bytes(&self, path: &str) -> Result<ByteStream, ClientError> {
+        let deadline = Instant::now() + self.timeout;
+        let (status, mut stream) = self.open(Method::GET, path, None, deadline)?;
         if status != 200 {
-            let body = self.rest(&mut body, Some(until))?;
-            return Err(Trouble::Other(Answer { status, body }.reason()));
+            let body = stream.read_all(deadline)?;
+            return Err(ClientError::Failed(Response { status, body }.reason()));
         }
-        Ok(Bytes { client: self.clone(), body })
-    }
-
-    /// A stream of server-sent events.
-    pub(super) fn messages(&self, path: &str) -> Result<Messages, Trouble> {
-        Ok(Messages::new(self.bytes(path)?))
-    }
-
-    fn ask(&self, method: &str, path: &str, body: Option<&str>) -> Result<Answer, Trouble> {
-        let until = Instant::now() + self.write_timeout;
-        let (status, mut answer) = self.open(method, path, body, until)?;
-        let body = self.rest(&mut answer, Some(until))?;
-        Ok(Answer { status, body })
-    }
-
-    /// Sends a request, and reads the answer up to its body.
-    fn open(
-        &self,
-        method: &str,
-        path: &str,
-        body: Option<&str>,
-        until: Instant,
-    ) -> Result<(u16, Body), Trouble> {
-        let mut stream = self.connect(until)?;
-        let body = body.unwrap_or_default();
-        let request = format!(
-            "{method} {path} HTTP/1.1\r\nHost: control\r\nConnection: close\r\nContent-Type: application/json\r\n\
-             Content-Length: {}\r\n\r\n{body}",
-            body.len()
-        );
-        // One who refuses a body need not read it: what it has to say counts, not that it closed the door.
-        match stream.write_all(request.as_bytes()) {
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(self.trouble(&error)),
-            _ => {}
-        }
-        Body::open(stream, until).map_err(|error| self.trouble(&error))
-    }
-
-    fn rest(&self, body: &mut Body, until: Option<Instant>) -> Result<Vec<u8>, Trouble> {
-        let mut all = Vec::new();
-        while let Some(piece) = body.next(until).map_err(|error| self.trouble(&error))? {
-            all.extend_from_slice(piece);
-            if all.len() > MOST {
-                return Err(Trouble::Other(format!("the answer has more than {MOST} bytes")));
-            }
-        }
-        Ok(all)
-    }
-
-    fn connect(&self, until: Instant) -> Result<UnixStream, Trouble> {
-        let trouble = |errno: Errno| self.absent(&io::Error::from(errno));
-        let address = net::UnixAddr::new(&self.socket).map_err(trouble)?;
-        let flags = net::SockFlag::SOCK_CLOEXEC;
-        let socket =
-            net::socket(net::AddressFamily::Unix, net::SockType::Stream, flags, None).map_err(trouble)?;
-        let stream = UnixStream::from(socket);
-        // The time to write is the time to connect too, if there is a queue at the door.
-        let left = until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
-        stream.set_write_timeout(Some(left)).map_err(|error| self.trouble(&error))?;
-        net::connect(stream.as_raw_fd(), &address).map_err(trouble)?;
         Ok(stream)
     }
 
-    /// Why nobody could be reached.
-    fn absent(&self, error: &io::Error) -> Trouble {
-        let path = self.socket.display();
-        let nobody =
-            |why: &str| Trouble::Absent(format!("no supervisor answers at {path}: is it running? ({why})"));
+    /// A stream of server-sent events.
+    pub(super) fn messages(&self, path: &str) -> Result<Messages, ClientError> {
+        Ok(Messages::new(self.bytes(path)?))
+    }
+
+    fn send(&self, method: Method, path: &str, body: Option<&str>) -> Result<Response, ClientError> {
+        let deadline = Instant::now() + self.timeout;
+        let (status, mut stream) = self.open(method, path, body, deadline)?;
+        Ok(Response { status, body: stream.read_all(deadline)? })
+    }
+
+    /// Sends a request and reads the head of the response.
+    fn open(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&str>,
+        deadline: Instant,
+    ) -> Result<(u16, ByteStream), ClientError> {
+        let stream = self.connect(deadline)?;
+        let body = Full::new(Bytes::copy_from_slice(body.unwrap_or_default().as_bytes()));
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(HOST, "control")
+            .header(CONNECTION, "close")
+            .header(CONTENT_TYPE, "application/json")
+            .body(body)
+            .map_err(|error| self.io_error(io::Error::other(error)))?;
+        let runtime = Builder::new_current_thread().enable_io().enable_time().build();
+        let runtime = runtime.map_err(|error| self.io_error(error))?;
+        let response = runtime.block_on(async {
+            let stream = stream.set_nonblocking(true).and_then(|()| tokio::net::UnixStream::from_std(stream));
+            let stream = stream.map_err(|error| self.io_error(error))?;
+            let exchange = async {
+                let mut builder = http1::Builder::new();
+                builder.max_buf_size(HEAD_BYTES).max_headers(HEAD_FIELDS);
+                let (mut sender, connection) = builder.handshake(TokioIo::new(stream)).await?;
+                // Its errors are reported to the sender.
+                tokio::spawn(async { drop(connection.await) });
+                sender.send_request(request).await
+            };
+            match timeout_at(deadline.into(), exchange).await {
+                Ok(response) => response.map_err(|error| self.http_error(&error)),
+                Err(_) => Err(self.timed_out()),
+            }
+        })?;
+        let status = response.status().as_u16();
+        let body = response.into_body();
+        Ok((status, ByteStream { client: self.clone(), runtime, body, chunk: Bytes::new() }))
+    }
+
+    fn connect(&self, deadline: Instant) -> Result<UnixStream, ClientError> {
+        let failed = |errno: Errno| self.connect_error(io::Error::from(errno));
+        let address = net::UnixAddr::new(&self.socket).map_err(failed)?;
+        let flags = net::SockFlag::SOCK_CLOEXEC;
+        let socket =
+            net::socket(net::AddressFamily::Unix, net::SockType::Stream, flags, None).map_err(failed)?;
+        let stream = UnixStream::from(socket);
+        // A blocking connect waits for room in the listen queue, at most as long as the write timeout. A non-blocking connect would
+        // fail with EAGAIN.
+        let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+        stream.set_write_timeout(Some(left)).map_err(|error| self.io_error(error))?;
+        net::connect(stream.as_raw_fd(), &address).map_err(failed)?;
+        Ok(stream)
+    }
+
+    fn connect_error(&self, error: io::Error) -> ClientError {
+        let not_running =
+            |reason: &str| ClientError::NotRunning { socket: self.socket.clone(), reason: reason.to_owned() };
         match error.kind() {
-            io::ErrorKind::NotFound => nobody("there is no such socket"),
+            io::ErrorKind::NotFound => not_running("there is no such socket"),
             io::ErrorKind::ConnectionRefused => match self.socket.metadata() {
-                Ok(about) if !about.file_type().is_socket() => nobody("that is no socket"),
-                _ => nobody("nobody listens there"),
+                Ok(metadata) if !metadata.file_type().is_socket() => not_running("the file is not a socket"),
+                _ => not_running("no process listens there"),
             },
-            io::ErrorKind::PermissionDenied => Trouble::Other(denied(&self.socket)),
-            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => self.trouble(error),
-            _ => nobody(&error.to_string()),
+            io::ErrorKind::PermissionDenied => ClientError::PermissionDenied(self.socket.clone()),
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => self.timed_out(),
+            _ => not_running(&describe(&error)),
         }
     }
 
-    /// Why no answer came from somebody who could be reached.
-    fn trouble(&self, error: &io::Error) -> Trouble {
-        let path = self.socket.display();
-        Trouble::Other(match error.kind() {
-            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-                format!("the supervisor at {path} has not answered within {:?}", self.write_timeout)
-            }
-            io::ErrorKind::UnexpectedEof
-            | io::ErrorKind::ConnectionReset
-            | io::ErrorKind::ConnectionAborted => {
-                format!("the supervisor at {path} went away before it had answered")
-            }
-            io::ErrorKind::InvalidData => format!("what answers at {path} is no supervisor: {error}"),
-            _ => format!("the supervisor at {path} cannot be asked: {error}"),
-        })
+    fn http_error(&self, error: &hyper::Error) -> ClientError {
+        let mut source = error.source();
+        while let Some(inner) = source.and_then(std::error::Error::source) {
+            source = Some(inner);
+        }
+        let kind = source.and_then(|source| source.downcast_ref::<io::Error>()).map(io::Error::kind);
+        let is_malformed = matches!(kind, Some(io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput));
+        if error.is_parse() || is_malformed {
+            let reason = source.map_or_else(|| error.to_string(), ToString::to_string);
+            ClientError::NotHttp { socket: self.socket.clone(), reason }
+        } else {
+            ClientError::Closed { socket: self.socket.clone() }
+        }
+    }
+
+    fn io_error(&self, source: io::Error) -> ClientError {
+        ClientError::Io { socket: self.socket.clone(), source }
+    }
+
+    fn timed_out(&self) -> ClientError {
+        ClientError::Timeout { socket: self.socket.clone(), timeout: self.timeout }
     }
 }
 
-/// Who may use a socket, for one who may not.
-fn denied(socket: &Path) -> String {
+/// Explains to a user without access who may use a socket.
+fn permission_hint(socket: &Path) -> String {
     let (user, _) = sys::effective_ids();
     let path = socket.display();
     match socket.metadata() {
-        Ok(about) => format!(
-            "user {user} may not use {path}, which is for user {} and group {} with mode {:04o}: run this as that \
-             user, or let others in with `control: {{ mode, group }}`",
-            about.uid(),
-            about.gid(),
-            about.mode() & 0o7777
+        Ok(metadata) => format!(
+            "user {user} may not use {path}, which belongs to user {} and group {} with mode {:04o}: run this as that \
+             user, or admit others with `control: {{ mode, group }}`",
+            metadata.uid(),
+            metadata.gid(),
+            metadata.mode() & 0o7777
         ),
         Err(_) => {
-            format!("user {user} may not look into the folder of {path}: run this as the supervisor's user")
+            format!("user {user} may not enter the directory of {path}: run this as the supervisor's user")
         }
     }
 }
 
-impl Answer {
-    /// Whether it says yes.
-    pub(super) fn is_good(&self) -> bool {
+impl Response {
+    /// Whether the status is 2xx.
+    pub(super) fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
     }
 
@@ -229,77 +255,110 @@ impl Answer {
         String::from_utf8_lossy(&self.body)
     }
 
-    /// The answer if it says yes; otherwise the reason it gives.
-    pub(super) fn good(self) -> Result<Self, Failure> {
-        if self.is_good() { Ok(self) } else { Err(Failure::Failed(self.reason())) }
+    /// The response if it is a success; otherwise the reason it gives.
+    pub(super) fn success(self) -> Result<Self, Failure> {
+        if self.is_success() { Ok(self) } else { Err(Failure::Failed(self.reason())) }
     }
 
-    /// The answer as JSON, if it says yes and is some.
+    /// The JSON of a successful response.
     pub(super) fn json<T: serde::de::DeserializeOwned>(&self) -> Result<T, Failure> {
-        if !self.is_good() {
+        if !self.is_success() {
             return Err(Failure::Failed(self.reason()));
         }
         serde_json::from_slice(&self.body)
-            .map_err(|error| Failure::Failed(format!("unexpected answer from the supervisor: {error}")))
+            .map_err(|error| Failure::Failed(format!("unexpected response from the supervisor: {error}")))
     }
 
-    /// Why it says no. The first line only repeats the number in words, if there are others.
+    /// The reason of an error response: all but the first line, which only repeats the status.
     pub(super) fn reason(&self) -> String {
         let text = self.text();
         let text = text.trim();
         let reason = text.split_once('\n').map_or(text, |(_, reason)| reason).trim();
         if reason.is_empty() {
-            format!("the supervisor answers with {}", self.status)
+            format!("the supervisor answered with status {}", self.status)
         } else {
             reason.to_owned()
         }
     }
 }
 
-/// A stream of bytes from the supervisor.
-pub(super) struct Bytes {
+/// The body of a response, as it arrives.
+pub(super) struct ByteStream {
     client: Client,
-    body: Body,
+    runtime: Runtime,
+    body: Incoming,
+    chunk: Bytes,
 }
 
-impl Bytes {
-    /// The next bytes; nothing at the end. Without a time it waits as long as it takes.
-    pub(super) fn next(&mut self, until: Option<Instant>) -> Result<Option<&[u8]>, Late> {
-        match self.body.next(until) {
-            Ok(piece) => Ok(piece),
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
-                Err(Late::Time)
+impl ByteStream {
+    /// The next bytes; `None` at the end. After [`StreamError::Timeout`] it can be called again. Without a deadline it waits
+    /// indefinitely.
+    pub(super) fn next(&mut self, deadline: Option<Instant>) -> Result<Option<&[u8]>, StreamError> {
+        loop {
+            let Self { runtime, body, .. } = self;
+            let frame = runtime.block_on(async {
+                match deadline {
+                    Some(deadline) => timeout_at(deadline.into(), body.frame()).await,
+                    None => Ok(body.frame().await),
+                }
+            });
+            match frame {
+                Err(_) => return Err(StreamError::Timeout),
+                Ok(None) => return Ok(None),
+                Ok(Some(Err(error))) => return Err(self.client.http_error(&error).into()),
+                Ok(Some(Ok(frame))) => match frame.into_data() {
+                    Ok(chunk) if !chunk.is_empty() => {
+                        self.chunk = chunk;
+                        return Ok(Some(&self.chunk));
+                    }
+                    // Trailers are ignored.
+                    _ => {}
+                },
             }
-            Err(error) => Err(Late::Trouble(self.client.trouble(&error))),
+        }
+    }
+
+    fn read_all(&mut self, deadline: Instant) -> Result<Vec<u8>, ClientError> {
+        let mut all = Vec::new();
+        loop {
+            match self.next(Some(deadline)) {
+                Ok(Some(chunk)) => all.extend_from_slice(chunk),
+                Ok(None) => return Ok(all),
+                Err(StreamError::Timeout) => return Err(self.client.timed_out()),
+                Err(StreamError::Failed(error)) => return Err(error),
+            }
+            if all.len() > RESPONSE_BYTES {
+                return Err(ClientError::TooLong);
+            }
         }
     }
 }
 
-/// Why a stream has nothing.
-#[derive(Debug)]
-pub(super) enum Late {
-    /// The time is over; it may go on.
-    Time,
-    /// It is broken.
-    Trouble(Trouble),
+/// Why a stream has no next part.
+#[derive(Debug, Error)]
+pub(super) enum StreamError {
+    /// The deadline has passed. The stream may continue.
+    #[error("timed out waiting for the supervisor")]
+    Timeout,
+    /// The stream is broken.
+    #[error(transparent)]
+    Failed(#[from] ClientError),
 }
 
-impl From<Late> for Failure {
-    fn from(late: Late) -> Self {
-        match late {
-            Late::Time => Self::Failed("the supervisor has said nothing in time".to_owned()),
-            Late::Trouble(trouble) => trouble.into(),
-        }
+impl From<StreamError> for Failure {
+    fn from(error: StreamError) -> Self {
+        Self::Failed(error.to_string())
     }
 }
 
-/// A name as a part of a path.
-pub(super) fn quoted(name: &str) -> String {
+/// Text as a path segment.
+pub(super) fn percent_encoded(name: &str) -> String {
     let mut out = String::new();
     for byte in name.bytes() {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => out.push(byte.into()),
-            _ => drop(fmt::Write::write_fmt(&mut out, format_args!("%{byte:02X}"))),
+            // Writing to a string cannot fail.
+            _ => drop(write!(out, "%{byte:02X}")),
         }
     }
     out

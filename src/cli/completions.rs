@@ -3,9 +3,9 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use super::answers::Status;
 use super::client::Client;
 use super::flags::{Arguments, Flag, FlagKind};
+use super::responses::Status;
 use super::table::{COMMANDS, Command, MAIN_FLAGS};
 use super::terminal::sanitized;
 use super::{Failure, print};
@@ -28,12 +28,12 @@ pub(super) fn completions(args: &Arguments) -> Result<(), Failure> {
 /// The names of the running supervisor's jobs, one per line; nothing if the supervisor does not answer.
 fn jobs(args: &Arguments) -> String {
     // Completion must be fast and must not print errors.
-    let client = Client::of(&args.flags_only()).map(|client| client.patient(Duration::from_secs(1)));
+    let client = Client::of(&args.flags_only()).map(|client| client.with_timeout(Duration::from_secs(1)));
     let status: Status = client.and_then(|client| client.get("/v3/status")?.json()).unwrap_or_default();
     status.jobs.iter().map(|job| format!("{}\n", sanitized(&job.name))).collect()
 }
 
-/// How a completion script asks for the names of the jobs.
+/// The command by which a completion script gets the names of the jobs.
 const JOBS: &str = "containerpilot completions jobs 2>/dev/null";
 
 fn takes_job(command: &Command) -> bool {

@@ -6,9 +6,9 @@ use std::io::Write;
 
 use serde::Serialize;
 
-use super::answers::{Done, Maintenance, Reload, Status};
-use super::client::{Answer, Client, quoted};
+use super::client::{Client, Response, percent_encoded};
 use super::flags::Arguments;
+use super::responses::{Done, Maintenance, Reload, Status};
 use super::{Failure, as_json, print};
 
 fn utf8_arguments(args: &Arguments) -> Result<Vec<&str>, Failure> {
@@ -16,13 +16,13 @@ fn utf8_arguments(args: &Arguments) -> Result<Vec<&str>, Failure> {
     words.ok_or_else(|| Failure::Usage("an argument is not UTF-8".to_owned()))
 }
 
-/// `start`, `stop` and `restart`. If one job fails, the following jobs are tried all the same.
+/// `start`, `stop` and `restart`. If one job fails, the following jobs are still tried.
 pub(super) fn jobs(command: &str, args: &Arguments) -> Result<(), Failure> {
     let client = Client::of(args)?;
     let mut ok = true;
     for job in utf8_arguments(args)? {
-        let answer = client.post(&format!("/v3/jobs/{}/{command}", quoted(job)), None)?;
-        ok &= report(job, answer.json())?;
+        let response = client.post(&format!("/v3/jobs/{}/{command}", percent_encoded(job)), None)?;
+        ok &= report(job, response.json())?;
     }
     if ok { Ok(()) } else { Err(Failure::Reported) }
 }
@@ -34,7 +34,7 @@ fn report(job: &str, outcome: Result<Done, Failure>) -> Result<bool, Failure> {
         Err(failure) => {
             let why = failure.to_string();
             let why = why.strip_prefix(&format!("{job}: ")).unwrap_or(&why);
-            // If standard error is closed, the exit code still tells.
+            // If standard error is closed, the exit code still reports the failure.
             let _ = writeln!(std::io::stderr(), "containerpilot: {job}: {why}");
             Ok(false)
         }
@@ -50,27 +50,27 @@ pub(super) fn signal(args: &Arguments) -> Result<(), Failure> {
     let [job, signal] = words.as_slice() else {
         return Err(Failure::Usage("`signal` needs a job and a signal".to_owned()));
     };
-    let path = format!("/v3/jobs/{}/signal", quoted(job));
-    let answer = Client::of(args)?.post(&path, Some(&json_body(&Body { signal })?))?;
-    if report(job, answer.json())? { Ok(()) } else { Err(Failure::Reported) }
+    let path = format!("/v3/jobs/{}/signal", percent_encoded(job));
+    let response = Client::of(args)?.post(&path, Some(&json_body(&Body { signal })?))?;
+    if report(job, response.json())? { Ok(()) } else { Err(Failure::Reported) }
 }
 
 pub(super) fn reload(args: &Arguments) -> Result<(), Failure> {
     let json = as_json(args)?;
-    let answer = Client::of(args)?.post("/v3/reload", None)?;
-    print_reload(&answer.good()?, json, false)
+    let response = Client::of(args)?.post("/v3/reload", None)?;
+    print_reload(&response.success()?, json, false)
 }
 
-/// `check --diff`: what a reload would do. Only the supervisor knows which configuration is in force.
+/// `check --diff`: what a reload would do. Only the supervisor knows the current configuration.
 pub(super) fn diff(args: &Arguments) -> Result<(), Failure> {
     let json = as_json(args)?;
-    let answer = Client::of(args)?.post("/v3/reload?dry-run=true", None)?;
-    print_reload(&answer.good()?, json, true)
+    let response = Client::of(args)?.post("/v3/reload?dry-run=true", None)?;
+    print_reload(&response.success()?, json, true)
 }
 
-fn print_reload(answer: &Answer, json: bool, dry_run: bool) -> Result<(), Failure> {
-    let text = answer.text();
-    // The answer of 3.8 is empty.
+fn print_reload(response: &Response, json: bool, dry_run: bool) -> Result<(), Failure> {
+    let text = response.text();
+    // The response of 3.8 is empty.
     let reload: Reload = serde_json::from_str(&text).unwrap_or_default();
     if !reload.warnings.is_empty() {
         // The reload has been done, whether or not standard error is open.
@@ -112,7 +112,7 @@ fn reload_text(reload: &Reload, dry_run: bool) -> String {
 }
 
 pub(super) fn ping(args: &Arguments) -> Result<(), Failure> {
-    Client::of(args)?.get("/v3/ping")?.good()?;
+    Client::of(args)?.get("/v3/ping")?.success()?;
     print("ok\n")
 }
 
@@ -136,8 +136,8 @@ pub(super) fn maintenance(args: &Arguments) -> Result<(), Failure> {
             )));
         }
     };
-    let answer: Maintenance = client()?.post(maintenance_path(enable), None)?.json()?;
-    print(match (enable, answer.updated != Some(false)) {
+    let response: Maintenance = client()?.post(maintenance_path(enable), None)?.json()?;
+    print(match (enable, response.updated != Some(false)) {
         (true, true) => {
             "entered maintenance mode: services are deregistered, checks are suspended, jobs keep running\n"
         }
@@ -159,7 +159,7 @@ pub(super) fn put(path: &str, args: &Arguments) -> Result<(), Failure> {
         let (key, value) = pair.ok_or_else(|| not_a_pair(number, word))?;
         pairs.insert(key, value);
     }
-    Client::of(args)?.post(path, Some(&json_body(&pairs)?))?.good()?;
+    Client::of(args)?.post(path, Some(&json_body(&pairs)?))?.success()?;
     Ok(())
 }
 
@@ -189,9 +189,9 @@ pub(super) fn flags(args: &Arguments) -> Result<(), Failure> {
     };
     let client = Client::of(args)?;
     let post = |flag: &str, path: &str, body: Option<&str>| match client.post(path, body) {
-        Ok(answer) if answer.is_good() => Ok(()),
-        Ok(answer) => Err(failed(flag, &answer.reason())),
-        Err(trouble) => Err(failed(flag, &trouble.to_string())),
+        Ok(response) if response.is_success() => Ok(()),
+        Ok(response) => Err(failed(flag, &response.reason())),
+        Err(error) => Err(failed(flag, &error.to_string())),
     };
     if args.is_on("reload") {
         post("reload", "/v3/reload", None)?;
@@ -207,15 +207,15 @@ pub(super) fn flags(args: &Arguments) -> Result<(), Failure> {
     }
     if args.is_on("ping") {
         match client.get("/v3/ping") {
-            Ok(answer) if answer.is_good() => print("ok\n")?,
-            Ok(answer) => return Err(Failure::Failed(format!("-ping: failed: {}", answer.reason()))),
-            Err(trouble) => return Err(Failure::Failed(format!("-ping: failed: {trouble}"))),
+            Ok(response) if response.is_success() => print("ok\n")?,
+            Ok(response) => return Err(Failure::Failed(format!("-ping: failed: {}", response.reason()))),
+            Err(error) => return Err(Failure::Failed(format!("-ping: failed: {error}"))),
         }
     }
     Ok(())
 }
 
-/// The wording of 3.8; scripts may look for it.
+/// The wording of 3.8; scripts may match it.
 fn failed(flag: &str, why: &str) -> Failure {
     Failure::Failed(format!("-{flag}: failed to run subcommand: {why}"))
 }

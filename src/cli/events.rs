@@ -3,9 +3,9 @@
 use std::io::{ErrorKind, Write};
 use std::time::Instant;
 
-use super::answers::Event;
-use super::client::{Client, Message, PATIENCE};
+use super::client::{Client, DEFAULT_TIMEOUT, Message};
 use super::flags::Arguments;
+use super::responses::Event;
 use super::terminal::sanitized;
 use super::{Failure, as_json, line_limit, timestamps};
 
@@ -17,7 +17,7 @@ pub(super) fn events(args: &Arguments) -> Result<(), Failure> {
     let mut kept = Vec::new();
     let mut stream = client.messages("/v3/events?follow=false")?;
     // The kept events are sent at once; only new events may take any time.
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + DEFAULT_TIMEOUT;
     while let Some(message) = stream.next(Some(until))? {
         if message.event.is_empty() {
             last_id.clone_from(&message.id);
@@ -83,7 +83,7 @@ mod tests {
     use serde_json::{Value, json};
 
     #[test]
-    fn x4_an_event_is_one_line_whatever_its_source_is_called() {
+    fn x4_an_event_is_one_line_with_any_source_name() {
         let line = |event: Value| super::line(&serde_json::from_value(event).unwrap());
         let event = json!({ "id": 7, "time": "T", "source": "db", "code": "exitFailed", "cause": 6,
                             "exit": { "code": 137, "signal": "SIGKILL" } });

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 
-use containerpilot_config::values::parse_bool;
 use containerpilot_config::suggest;
+use containerpilot_config::values::parse_bool;
 
 #[cfg(test)]
 mod tests;
@@ -54,7 +54,7 @@ pub(crate) struct Arguments {
     given: Vec<(&'static str, String)>,
     /// The arguments that are not flags.
     pub(crate) rest: Vec<OsString>,
-    /// True if `--` came before the rest.
+    /// True if `--` precedes the rest.
     pub(crate) double_dash: bool,
 }
 
@@ -73,7 +73,7 @@ impl Arguments {
         self.given.iter().map(|(name, _)| *name)
     }
 
-    /// Adds the flags that came before the subcommand; the subcommand's own flags win.
+    /// Adds the flags before the subcommand; the subcommand's own flags win.
     pub(crate) fn inherit(&mut self, main: &Self) {
         let mut given = main.given.clone();
         given.append(&mut self.given);
@@ -106,11 +106,11 @@ pub(crate) enum FlagErrorKind {
     BadSyntax,
 }
 
-/// The arguments are invalid, or they ask for help.
+/// The arguments are invalid, or they request help.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FlagError {
     pub(crate) kind: FlagErrorKind,
-    /// Go's wording, because scripts may look for it, and perhaps a suggestion.
+    /// Go's wording, because scripts may match it, and perhaps a suggestion.
     pub(crate) message: String,
 }
 
@@ -226,10 +226,10 @@ fn unknown(flags: &[&'static Flag], name: &str) -> FlagError {
     FlagError::new(FlagErrorKind::UnknownFlag, message)
 }
 
-/// The flags that begin with `name`, or else the most similar one.
+/// The flags that start with `name`, or else the most similar one.
 fn nearest(flags: &[&'static Flag], name: &str) -> Vec<&'static str> {
     let name = name.trim().to_ascii_lowercase();
     let names = || flags.iter().map(|flag| flag.name).chain(["help"]);
-    let begins: Vec<_> = names().filter(|flag| !name.is_empty() && flag.starts_with(&name)).collect();
-    if begins.is_empty() { suggest::nearest(&name, names()).into_iter().collect() } else { begins }
+    let matching: Vec<_> = names().filter(|flag| !name.is_empty() && flag.starts_with(&name)).collect();
+    if matching.is_empty() { suggest::nearest(&name, names()).into_iter().collect() } else { matching }
 }

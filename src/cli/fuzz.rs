@@ -1,4 +1,4 @@
-//! Any bytes as a command line, with a NUL behind each argument: none is lost, none is made up.
+//! Fuzz target: any bytes as a command line, with a NUL after each argument. No argument is lost or invented.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;

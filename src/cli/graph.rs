@@ -11,7 +11,7 @@ mod tests;
 use self::model::Graph;
 use super::flags::Arguments;
 use super::{Failure, check, config_path, render};
-use crate::load::files;
+use crate::load::find_files;
 
 pub(super) fn graph(args: &Arguments) -> Result<(), Failure> {
     let draw = match args.text("format") {
@@ -24,7 +24,8 @@ pub(super) fn graph(args: &Arguments) -> Result<(), Failure> {
             )));
         }
     };
-    let read = files::read(config_path(args).as_deref()).map_err(Failure::Failed)?;
+    let read =
+        find_files::read(config_path(args).as_deref()).map_err(|error| Failure::Failed(error.to_string()))?;
     let plan = check::load_or_fail(read, "nothing was drawn")?;
     render::write(args.text("out"), draw(&Graph::of(&plan)).as_bytes())
 }

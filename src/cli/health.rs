@@ -1,8 +1,8 @@
 //! `health`: one line and an exit code, for the HEALTHCHECK of an image.
 
-use super::answers::{Health, Job, Status};
 use super::client::Client;
 use super::flags::Arguments;
+use super::responses::{Health, Job, Status};
 use super::{Failure, print, time_limit};
 
 /// How many unhealthy jobs are named.
@@ -10,17 +10,17 @@ const MAX_NAMED: usize = 5;
 
 pub(super) fn health(args: &Arguments) -> Result<(), Failure> {
     let client = match time_limit(args)? {
-        Some(limit) => Client::of(args)?.patient(limit),
+        Some(limit) => Client::of(args)?.with_timeout(limit),
         None => Client::of(args)?,
     };
     let (healthy, reason) = match args.rest.first() {
         None => {
-            let mut answer = client.get("/v3/health")?;
+            let mut response = client.get("/v3/health")?;
             // An unhealthy container is reported with 503 and the same JSON.
-            if answer.status == 503 && answer.body.starts_with(b"{") {
-                answer.status = 200;
+            if response.status == 503 && response.body.starts_with(b"{") {
+                response.status = 200;
             }
-            let health: Health = answer.json()?;
+            let health: Health = response.json()?;
             (health.healthy, reason(&health))
         }
         Some(name) => {

@@ -4,9 +4,9 @@ use std::io::{ErrorKind, Write};
 use std::sync::Mutex;
 use std::time::Instant;
 
-use super::answers::{Job, Status};
-use super::client::{Bytes, Client, PATIENCE, quoted};
+use super::client::{ByteStream, Client, DEFAULT_TIMEOUT, percent_encoded};
 use super::flags::Arguments;
+use super::responses::{Job, Status};
 use super::{Failure, line_limit};
 
 /// How many jobs can be followed at once; each takes a connection and a thread.
@@ -22,14 +22,14 @@ pub(super) fn logs(args: &Arguments) -> Result<(), Failure> {
         names = distinct(status.jobs.iter().filter(|job| job.role != "telemetry"));
     }
     let open = |name: &String| {
-        let mut path = format!("/v3/jobs/{}/logs?follow={follow}", quoted(name));
+        let mut path = format!("/v3/jobs/{}/logs?follow={follow}", percent_encoded(name));
         if let Some(limit) = limit {
             path += &format!("&lines={limit}");
         }
         client.bytes(&path).map_err(Failure::from)
     };
     // The kept lines are sent at once; only new lines may take any time.
-    let until = (!follow).then(|| Instant::now() + PATIENCE);
+    let until = (!follow).then(|| Instant::now() + DEFAULT_TIMEOUT);
     if let [only] = names.as_slice() {
         return copy(open(only)?, None, until);
     }
@@ -50,8 +50,8 @@ pub(super) fn logs(args: &Arguments) -> Result<(), Failure> {
         for (name, stream) in names.iter().zip(streams) {
             let first = &first;
             scope.spawn(move || {
-                let ended = copy(stream, Some(name), None);
-                if let (Err(failure), Ok(mut first)) = (ended, first.lock())
+                let result = copy(stream, Some(name), None);
+                if let (Err(failure), Ok(mut first)) = (result, first.lock())
                     && first.is_ok()
                 {
                     *first = Err(failure);
@@ -75,7 +75,7 @@ fn distinct<'a>(jobs: impl Iterator<Item = &'a Job>) -> Vec<String> {
 }
 
 /// Copies a log to standard output. With a name, it is copied line by line with the name in front.
-fn copy(mut stream: Bytes, name: Option<&str>, until: Option<Instant>) -> Result<(), Failure> {
+fn copy(mut stream: ByteStream, name: Option<&str>, until: Option<Instant>) -> Result<(), Failure> {
     let mut line = Vec::new();
     loop {
         let piece = stream.next(until)?;

@@ -7,11 +7,12 @@ use containerpilot_config::diagnostics::Style;
 
 use super::flags::Arguments;
 use super::{Failure, colour, config_path};
-use crate::load::files;
+use crate::load::find_files;
 use crate::load::host;
 
 pub(super) fn render(args: &Arguments) -> Result<(), Failure> {
-    let inputs = files::read(config_path(args).as_deref()).map_err(Failure::Failed)?;
+    let inputs =
+        find_files::read(config_path(args).as_deref()).map_err(|error| Failure::Failed(error.to_string()))?;
     let names: Vec<String> = inputs.iter().map(|input| input.name.clone()).collect();
     let rendered = containerpilot_config::render(inputs, &host::environment()).map_err(|report| {
         let style = Style { faults_are_errors: true, colour: colour() };

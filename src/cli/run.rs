@@ -6,9 +6,9 @@ use containerpilot_core::Core;
 
 use super::flags::Arguments;
 use super::{Failure, check, config_path, unknown_command};
-use crate::load::source::{self, NoPlan, Program, Source};
-use crate::load::{files, host};
-use crate::process::signals::{self, Taken};
+use crate::load::command_line::{self, LoadError, Program, Source};
+use crate::load::{find_files, host};
+use crate::process::signals::{self, SignalMode};
 use crate::runtime::Runtime;
 
 /// Runs the supervisor. Returns its exit code.
@@ -16,21 +16,21 @@ pub(super) fn run(args: &Arguments) -> Result<u8, Failure> {
     let program = program(args)?;
     // Arguments after `--` belong to the program; none of them is a path.
     let args = &args.flags_only();
-    let configured = program.is_none() || config_path(args).is_some() || files::usual_place_exists();
-    let taken = if configured { Taken::Meant } else { Taken::Every };
+    let configured = program.is_none() || config_path(args).is_some() || find_files::default_exists();
+    let taken = if configured { SignalMode::Supervise } else { SignalMode::Forward };
     // First of all: a signal that PID 1 does not block is lost.
-    signals::hold(taken).map_err(|error| cannot("cannot block signals", &error))?;
+    signals::block(taken).map_err(|error| cannot("cannot block signals", &error))?;
     let (plan, source) = if configured {
         let mut source = Source::new(config_path(args), program.clone());
-        source.read_once().map_err(Failure::Failed)?;
+        source.read_stdin().map_err(|error| Failure::Failed(error.to_string()))?;
         let plan = match source.load(host::environment()) {
             Ok((plan, report)) => {
                 check::print_report(&report, false);
                 plan
             }
-            Err(NoPlan::Unreadable(why)) => return Err(Failure::Failed(why)),
-            Err(NoPlan::Bare) => return Err(not_a_program(program.as_ref())),
-            Err(NoPlan::Errors(report)) => {
+            Err(LoadError::Read(error)) => return Err(Failure::Failed(error.to_string())),
+            Err(LoadError::BareProgram) => return Err(not_a_program(program.as_ref())),
+            Err(LoadError::Invalid(report)) => {
                 check::print_report(&report, false);
                 let words = "the configuration has errors, so nothing was started";
                 return Err(Failure::Failed(words.to_owned()));
@@ -40,7 +40,7 @@ pub(super) fn run(args: &Arguments) -> Result<u8, Failure> {
     } else {
         match &program {
             Some(Program { words, bare: false }) => {
-                let plan = source::main_program(None, words).map_err(|report| {
+                let plan = command_line::main_program(None, words).map_err(|report| {
                     let words = report.display(check::style(false)).to_string();
                     Failure::Failed(format!("cannot run the program as a job:\n{words}"))
                 })?;
@@ -51,12 +51,12 @@ pub(super) fn run(args: &Arguments) -> Result<u8, Failure> {
         }
     };
     let mut runtime = Runtime::new(Core::new(plan), taken, host::environment(), source)
-        .map_err(|error| cannot("cannot start the supervisor", &error))?;
+        .map_err(|error| cannot("cannot start", &error))?;
     runtime.open().map_err(Failure::Failed)?;
     Ok(runtime.run())
 }
 
-fn cannot(what: &str, error: &std::io::Error) -> Failure {
+fn cannot(what: &str, error: &dyn std::fmt::Display) -> Failure {
     Failure::Failed(format!("{what}: {error}"))
 }
 
@@ -76,5 +76,5 @@ fn not_a_program(program: Option<&Program>) -> Failure {
 }
 
 pub(super) fn utf8(word: &OsString) -> Result<String, Failure> {
-    source::utf8(word).map_err(Failure::Usage)
+    command_line::utf8(word).map_err(Failure::Usage)
 }

@@ -16,14 +16,14 @@ use containerpilot_core::plan::Plan;
 use containerpilot_simulation::explore::{Explorer, Found, Seed};
 use containerpilot_simulation::read::Draft;
 use containerpilot_simulation::scenario::Scenario;
-use containerpilot_simulation::{expect, player};
+use containerpilot_simulation::{expect, runner};
 
 use super::flags::Arguments;
 use super::terminal::{Screen, sanitized};
 use super::{Failure, check, named_config, render};
-use crate::load::files;
+use crate::load::command_line::OPTIONS;
+use crate::load::find_files;
 use crate::load::host::ThisHost;
-use crate::load::source::OPTIONS;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Format {
@@ -43,7 +43,7 @@ pub(super) fn simulate(args: &Arguments) -> Result<(), Failure> {
         }
     };
     let (config, scenario) = paths(args)?;
-    let plan = plan(config.as_deref()).map_err(Failure::InvalidInput)?;
+    let plan = plan(config.as_deref()).map_err(|error| Failure::InvalidInput(error.to_string()))?;
     let scenario = match scenario {
         Some(path) => read_scenario(&path, &plan)?,
         None => Scenario::default(),
@@ -54,7 +54,7 @@ pub(super) fn simulate(args: &Arguments) -> Result<(), Failure> {
         return explore(args, &plan, &scenario, format, screen);
     }
     let (scenario, faults) = with_seed(args, &plan, scenario)?;
-    let run = player::play(&plan, &scenario);
+    let run = runner::simulate(&plan, &scenario);
     let verdicts = expect::judge(&scenario, &run);
     let text = match format {
         Format::Human => faults + &timeline::human(screen, &run, &verdicts, args.is_on("full")),
@@ -62,7 +62,7 @@ pub(super) fn simulate(args: &Arguments) -> Result<(), Failure> {
         Format::Json => json::timeline(&run, &verdicts),
     };
     render::write(out, text.as_bytes())?;
-    if let Some(cut) = run.cut {
+    if let Some(cut) = run.abort {
         return Err(Failure::Failed(format!("the simulation was stopped: {cut}")));
     }
     if verdicts.iter().all(|verdict| verdict.holds) { Ok(()) } else { Err(Failure::Reported) }
@@ -105,7 +105,7 @@ fn with_seed(args: &Arguments, plan: &Plan, scenario: Scenario) -> Result<(Scena
         Failure::Usage(format!("invalid -seed `{text}`: copy it from the output of -explore"))
     })?;
     let explorer = Explorer::new(plan, &scenario);
-    let faults = format!("{}\n\n", sanitized(&explore::fault_list(&explorer.mishaps(seed))));
+    let faults = format!("{}\n\n", sanitized(&explore::fault_list(&explorer.faults(seed))));
     let expectations = scenario.expectations;
     Ok((Scenario { expectations, ..explorer.scenario(seed) }, faults))
 }
@@ -124,14 +124,15 @@ fn paths(args: &Arguments) -> Result<(Option<PathBuf>, Option<PathBuf>), Failure
 
 /// Loads a configuration. Nothing is started, so its programs and users need not exist here.
 fn plan(path: Option<&Path>) -> Result<Plan, String> {
-    let inputs = files::read(path)?;
-    let Loaded { plan, report } = load(inputs, &TargetHost(ThisHost::look()), OPTIONS);
+    let inputs = find_files::read(path)?;
+    let Loaded { plan, report } = load(inputs, &TargetHost(ThisHost::current()), OPTIONS);
     check::print_report(&report, false);
     plan.ok_or_else(|| "the configuration has errors, so there is nothing to simulate".to_owned())
 }
 
 fn read_scenario(path: &Path, plan: &Plan) -> Result<Scenario, Failure> {
-    let mut inputs = files::read(Some(path)).map_err(Failure::InvalidInput)?;
+    let mut inputs =
+        find_files::read(Some(path)).map_err(|error| Failure::InvalidInput(error.to_string()))?;
     let input = match inputs.pop() {
         Some(input) if inputs.is_empty() => input,
         _ => {

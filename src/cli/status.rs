@@ -8,24 +8,24 @@ use containerpilot_core::report::words::WAITING_UNTIL;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::answers::{Job, Status, Watch};
 use super::client::Client;
 use super::flags::Arguments;
+use super::responses::{Job, Status, Watch};
 use super::terminal::{Cell, Screen, Tone, short_duration, table};
 use super::{Failure, as_json, print};
 
 pub(super) fn status(args: &Arguments) -> Result<(), Failure> {
     let json = as_json(args)?;
-    let answer = Client::of(args)?.get("/v3/status")?.good()?;
+    let response = Client::of(args)?.get("/v3/status")?.success()?;
     let Some(name) = args.rest.first().map(|name| name.to_string_lossy().into_owned()) else {
         if json {
-            return print(&format!("{}\n", answer.text().trim_end()));
+            return print(&format!("{}\n", response.text().trim_end()));
         }
-        return print(&overview(Screen::of_stdout(), &answer.json()?));
+        return print(&overview(Screen::of_stdout(), &response.json()?));
     };
-    let status: Status = answer.json()?;
+    let status: Status = response.json()?;
     let subject = subject(&status, &name)?;
-    print(&if json { subject.json(answer.json()?) } else { subject.text(Screen::of_stdout(), &status) })
+    print(&if json { subject.json(response.json()?) } else { subject.text(Screen::of_stdout(), &status) })
 }
 
 /// What a name on the command line means: an index into the jobs or the watches.
@@ -74,7 +74,13 @@ fn overview(screen: Screen, status: &Status) -> String {
     let uptime = short_duration(status.uptime_seconds);
     let mut out = format!("containerpilot {}, pid {}, up {uptime}", status.version, status.pid);
     if !matches!(status.phase.as_str(), "running" | "") {
-        out += &format!(", {}", screen.paint(Tone::Waiting, &status.phase));
+        // The API keeps its older names of these phases.
+        let phase = match status.phase.as_str() {
+            "beginning" => "starting",
+            "left" => "exited",
+            phase => phase,
+        };
+        out += &format!(", {}", screen.paint(Tone::Waiting, phase));
     }
     if status.maintenance {
         out += &format!(", {}", screen.paint(Tone::Waiting, "in maintenance mode"));

@@ -123,9 +123,9 @@ fn watch_line(watch: &Watch) -> String {
     line
 }
 
-/// The answer of `check --format json`.
+/// The output of `check --format json`.
 #[derive(Serialize)]
-struct Answer<'a> {
+struct Output<'a> {
     ok: bool,
     problems: Vec<Problem<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -162,7 +162,7 @@ struct Summary<'a> {
 
 pub(super) fn json(plan: Option<&Plan>, ok: bool, report: &Report) -> String {
     let summary = |name, summary| Summary { name, summary };
-    super::pretty_json(&Answer {
+    super::pretty_json(&Output {
         ok,
         problems: report.problems().iter().map(|problem| describe(report, problem)).collect(),
         jobs: plan.map(|plan| plan.jobs.iter().map(|job| summary(&*job.name, job_line(job))).collect()),

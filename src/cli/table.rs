@@ -60,7 +60,7 @@ pub(crate) const SOCKET: Flag = Flag {
 pub(crate) const DIFF: Flag = Flag {
     name: "diff",
     kind: FlagKind::Bool,
-    help: "ask the running supervisor what a reload would change",
+    help: "print what a reload of the running supervisor would change",
 };
 pub(crate) const FOLLOW: Flag = Flag {
     name: "follow",
@@ -208,8 +208,8 @@ pub(crate) const WAIT: Command = Command {
     name: "wait",
     arguments: "[JOB…] STATE",
     about: "wait until jobs are in a state",
-    details: "STATE is running, healthy, unhealthy, waiting, stopped (it has ended in any way), complete (it \
-              has ended successfully) or failed. With several jobs, all of them must be in the state; with \
+    details: "STATE is running, healthy, unhealthy, waiting, stopped (it has exited in any way), complete (it \
+              has exited successfully) or failed. With several jobs, all of them must be in the state; with \
               --all, all jobs that can be in it.\n\n\
               Exits with 0 when the state is reached, and with 1 when it can no longer be reached or when \
               --timeout has passed. With --timeout, `wait` also waits for a supervisor that does not answer yet.\n\
@@ -429,7 +429,7 @@ pub(crate) const COMMANDS: &[&Command] = &[
 
 /// The exit codes (X6).
 pub(crate) const EXIT_CODES: [(&str, &str); 3] =
-    [("0", "success"), ("1", "failure; standard error says why"), ("2", "invalid command line")];
+    [("0", "success"), ("1", "failure; the reason is on standard error"), ("2", "invalid command line")];
 
 /// The environment variables of the program.
 pub(crate) const VARIABLES: &[(&str, &str)] = &[

@@ -19,7 +19,7 @@ fn seconds(timestamp: &str) -> Option<f64> {
     let (year, month, day) = (date.next()??, date.next()??, date.next()??);
     let mut time = time.splitn(3, ':').map(|part| part.parse::<f64>().ok());
     let (hours, minutes, seconds) = (time.next()??, time.next()??, time.next()??);
-    // Years that begin on March 1st have their leap day at the end (Howard Hinnant's days_from_civil).
+    // Years that start on March 1st have their leap day at the end (Howard Hinnant's days_from_civil).
     let (year, month) = if month <= 2 { (year - 1, month + 9) } else { (year, month - 3) };
     let era = year.div_euclid(400);
     let year_of_era = year.rem_euclid(400);

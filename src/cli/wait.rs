@@ -6,15 +6,15 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use super::answers::{Event, Job, Status};
-use super::client::{Client, Late, Messages, PATIENCE, Trouble};
+use super::client::{Client, ClientError, DEFAULT_TIMEOUT, Messages, StreamError};
 use super::flags::Arguments;
 use super::health::state_and_health;
+use super::responses::{Event, Job, Status};
 use super::{Failure, time_limit};
 
 const POLL: Duration = Duration::from_secs(1);
 const FAST_POLL: Duration = Duration::from_millis(20);
-/// Events that arrive within this time of each other are answered by one read of the status.
+/// Events that arrive within this time of each other cause one read of the status.
 const BATCH: Duration = Duration::from_millis(1);
 
 /// The states that can be waited for.
@@ -37,8 +37,8 @@ pub(super) fn wait(args: &Arguments) -> Result<(), Failure> {
     let limit = time_limit(args)?;
     let until = limit.map(|limit| Instant::now() + limit);
     // Even with the shortest timeout there is time to read the status once.
-    let answer_limit = limit.map_or(PATIENCE, |limit| limit.clamp(POLL, PATIENCE));
-    let client = Client::of(args)?.patient(answer_limit);
+    let request_timeout = limit.map_or(DEFAULT_TIMEOUT, |limit| limit.clamp(POLL, DEFAULT_TIMEOUT));
+    let client = Client::of(args)?.with_timeout(request_timeout);
     let mut waiter = Waiter { client, jobs, state, until, last: "the supervisor did not answer".to_owned() };
     waiter.run()
 }
@@ -69,32 +69,32 @@ impl Waiter<'_> {
         let mut exits = Exits::default();
         loop {
             // The stream is opened before the status is read, so that no event in between is missed.
-            let trouble = match self.client.messages("/v3/events") {
+            let error = match self.client.messages("/v3/events") {
                 Ok(mut stream) => match self.follow(&mut stream, &mut exits)? {
-                    Some(trouble) => trouble,
+                    Some(error) => error,
                     None => return Ok(()),
                 },
-                Err(trouble) => trouble,
+                Err(error) => error,
             };
             if self.is_reached_by(&exits) {
                 return Ok(());
             }
-            self.retry(trouble)?;
+            self.retry(error)?;
         }
     }
 
-    /// Follows the events until the state is reached. Returns why if the supervisor stops answering before.
-    fn follow(&mut self, stream: &mut Messages, exits: &mut Exits) -> Result<Option<Trouble>, Failure> {
+    /// Follows the events until the state is reached. Returns the error if the supervisor stops answering before.
+    fn follow(&mut self, stream: &mut Messages, exits: &mut Exits) -> Result<Option<ClientError>, Failure> {
         loop {
             let status: Status = match self.client.get("/v3/status") {
-                Ok(answer) if answer.is_good() => answer.json()?,
+                Ok(response) if response.is_success() => response.json()?,
                 failed => {
-                    // The supervisor is exiting; the events that it sent before may decide the question.
+                    // The supervisor is exiting; the events that it sent before may decide whether the state was reached.
                     while let Ok(Some(message)) = stream.next(Some(Instant::now() + POLL)) {
                         exits.record(&message.data);
                     }
-                    let reason = failed.map(|answer| Trouble::Other(answer.reason()));
-                    return Ok(Some(reason.unwrap_or_else(|trouble| trouble)));
+                    let reason = failed.map(|response| ClientError::Failed(response.reason()));
+                    return Ok(Some(reason.unwrap_or_else(|error| error)));
                 }
             };
             let interval = match judge_all(&status, self.jobs, self.state)? {
@@ -114,24 +114,24 @@ impl Waiter<'_> {
             if self.until.is_some_and(|until| Instant::now() >= until) {
                 return Err(self.timed_out());
             }
-            if !matches!(next, Err(Late::Time)) {
-                return Ok(Some(Trouble::Other("the supervisor has exited".to_owned())));
+            if !matches!(next, Err(StreamError::Timeout)) {
+                return Ok(Some(ClientError::Failed("the supervisor has exited".to_owned())));
             }
         }
     }
 
-    /// Returns true if the recorded exits of all jobs fit the state. Used when the supervisor is gone.
+    /// Returns true if the recorded exits of all jobs fit the state. Used when the supervisor has exited.
     fn is_reached_by(&self, exits: &Exits) -> bool {
         !self.jobs.is_empty() && self.jobs.iter().all(|job| exits.is(job, self.state))
     }
 
-    /// With a timeout, a supervisor that does not answer yet is asked again.
-    fn retry(&mut self, trouble: Trouble) -> Result<(), Failure> {
-        let Some(until) = self.until else { return Err(trouble.into()) };
+    /// With a timeout, a supervisor that does not answer yet is tried again.
+    fn retry(&mut self, error: ClientError) -> Result<(), Failure> {
+        let Some(until) = self.until else { return Err(error.into()) };
         if Instant::now() >= until {
             return Err(self.timed_out());
         }
-        self.last = trouble.to_string();
+        self.last = error.to_string();
         std::thread::sleep(FAST_POLL);
         Ok(())
     }
@@ -141,7 +141,7 @@ impl Waiter<'_> {
     }
 }
 
-/// How jobs ended, from their events: the supervisor may exit before it can be asked.
+/// How jobs exited, from their events: the supervisor may exit before its status can be read.
 #[derive(Debug, Default)]
 struct Exits(BTreeMap<String, Exit>);
 
@@ -200,26 +200,26 @@ fn judge_all(status: &Status, jobs: &[String], state: &str) -> Result<Verdict, F
 
 fn judge(job: &Job, wanted: &str) -> Verdict {
     let (name, state, health) = (&job.name, job.state.as_str(), job.health.as_str());
-    let ended = matches!(state, "stopped" | "complete" | "failed");
+    let is_final = matches!(state, "stopped" | "complete" | "failed");
     let about_health = matches!(wanted, "healthy" | "unhealthy");
     let reached = match wanted {
         _ if about_health && health == "none" => {
             return Verdict::Unreachable(format!("{name} has no checks, so it is never {wanted}"));
         }
         _ if about_health => health == wanted,
-        "stopped" => ended,
+        "stopped" => is_final,
         _ => state == wanted,
     };
     if reached {
         return Verdict::Reached;
     }
-    if ended {
-        let end = match state {
+    if is_final {
+        let reason = match state {
             "failed" => "has failed",
             "complete" => "is complete",
             _ => "was stopped by hand",
         };
-        return Verdict::Unreachable(format!("{name} {end}, so it will not become {wanted}"));
+        return Verdict::Unreachable(format!("{name} {reason}, so it will not become {wanted}"));
     }
     Verdict::NotYet {
         why: if about_health { state_and_health(job) } else { format!("{name} is {state}") },
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn x4_wait_tells_a_reached_state_from_a_possible_and_an_unreachable_one() {
+    fn x4_wait_distinguishes_reached_possible_and_unreachable_states() {
         assert_eq!(judged("running", "healthy", "healthy"), Verdict::Reached);
         assert_eq!(judged("running", "healthy", "running"), Verdict::Reached);
         assert_eq!(judged("failed", "unknown", "stopped"), Verdict::Reached);
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn x4_wait_for_all_leaves_out_jobs_that_cannot_be_in_the_state() {
+    fn x4_wait_for_all_skips_jobs_that_cannot_be_in_the_state() {
         let job = |name: &str, role: &str, health: &str| json!({ "name": name, "role": role, "state": "running", "health": health });
         let read = |status: &Value| serde_json::from_value::<Status>(status.clone()).unwrap();
         let mut status = json!({ "jobs": [job("a", "job", "healthy"), job("b", "job", "none"), job("t", "telemetry", "unknown")] });
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn x4_the_events_of_a_job_tell_how_it_ended_after_the_supervisor_has_exited() {
+    fn x4_events_show_how_a_job_exited_after_the_supervisor_has_exited() {
         let mut exits = Exits::default();
         exits.record(r#"{"source":"a","code":"exitSuccess"}"#);
         assert!(!exits.is("a", "complete"));

@@ -1,289 +1,262 @@
-//! What is done at each path. Nothing is decided here: requests become questions and wishes, answers become text.
+//! What each endpoint does. Nothing is decided here: requests become queries and commands, replies become responses.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use containerpilot_config::values::signal_name;
 use containerpilot_core::plan::Level;
-use containerpilot_core::request::{Answer as Word, Command};
+use containerpilot_core::request::{self, Reply};
+use hyper::header::{CACHE_CONTROL, HeaderMap, HeaderValue};
 use tokio::time::timeout;
 
-use super::bodies::{self, Wrong};
+use super::bodies::{self, BodyError};
+use super::render::{self, JobMessage, Message, Updated};
 use super::routes::{self, Endpoint, Found};
-use super::{events, render};
-use crate::json;
-use crate::logs::Tails;
-use crate::net::http::Fields;
-use crate::net::serve::{Answer, Answering, Asked, Body, Response, Status, error, wrong_method};
-use crate::runtime::query::{ControlRequest, JobAction, QueryHandle, Unclear};
-use crate::runtime::reload::Outcome;
-use crate::telemetry::Metrics;
+use super::{ControlHandles, events};
+use crate::net::server::{
+    Body, Handler, Limits, Request, Response, StatusCode, error, method_not_allowed, ok, with_status,
+};
+use crate::runtime::query::{ControlRequest, JobAction, JobLookupError};
+use crate::runtime::reload::ReloadOutcome;
 
 const JSON: &str = "application/json";
 const TEXT: &str = "text/plain; charset=utf-8";
 const EVENTS: &str = "text/event-stream";
 
-/// How long an answer to a reload is waited for: less than a request may take.
-const RELOAD: Duration = Duration::from_secs(25);
+/// How long a request waits for a reload to finish. The rest of its time is for the response.
+const RELOAD_TIMEOUT: Duration = Limits::CONTROL.request_timeout.saturating_sub(Duration::from_secs(5));
 
-/// How an endpoint answers.
-type Answered = Result<Response, Refusal>;
+type EndpointResult = Result<Response, Refusal>;
 
-/// Why something is not done.
+/// Why a request is refused.
 #[derive(Debug)]
 struct Refusal {
-    status: Status,
+    status: StatusCode,
     reason: String,
 }
 
-impl From<Wrong> for Refusal {
-    fn from(wrong: Wrong) -> Self {
-        match wrong {
-            Wrong::Form(why) => unprocessable(&why),
-            Wrong::Content(why) => refuse(Status::BAD_REQUEST, &why),
-        }
-    }
-}
-
-/// The control log_thread: who answers on the socket.
-#[derive(Debug)]
-pub(super) struct Plane {
-    pub(super) desk: QueryHandle,
-    pub(super) metrics: Metrics,
-    pub(super) tails: Tails,
-    /// The user we act as.
-    pub(super) own_user: u32,
-    /// Whether the file's mode and group decide who may connect, because somebody has opened it further.
-    pub(super) opened: Arc<AtomicBool>,
-}
-
-impl Answer for Plane {
-    fn answer(&self, asked: Asked) -> Answering<'_> {
-        Box::pin(self.respond(asked))
-    }
-}
-
-impl Plane {
-    async fn respond(&self, asked: Asked) -> Response {
-        let (request, peer) = (&asked.request, asked.peer);
-        let (route, answer) = match routes::find(&request.method, &request.path) {
-            _ if !self.admits(peer) => {
-                let words = "only root and the supervisor's own user may steer it; control: { mode, group } lets others in";
-                ("unknown", error(Status::FORBIDDEN, words))
-            }
-            Found::Endpoint(endpoint, route, name) => {
-                let answered = self.serve(endpoint, name, &asked).await;
-                (route, answered.unwrap_or_else(|refusal| error(refusal.status, &refusal.reason)))
-            }
-            Found::Method(allowed, route) => (route, wrong_method(allowed)),
-            Found::BadName => {
-                ("unknown", error(Status::BAD_REQUEST, "the job's name is not percent-encoded UTF-8"))
-            }
-            Found::Nothing => {
-                let words = format!("there is nothing at {}", request.path);
-                ("unknown", error(Status::NOT_FOUND, &words))
-            }
+impl From<BodyError> for Refusal {
+    fn from(error: BodyError) -> Self {
+        let status = match error {
+            BodyError::Form(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            BodyError::Content(_) => StatusCode::BAD_REQUEST,
         };
-        self.metrics.control_request(answer.status.number(), route);
-        answer
+        refusal(status, error.to_string())
+    }
+}
+
+/// The handler of the control socket.
+pub(super) struct ControlApi {
+    pub(super) handles: ControlHandles,
+    pub(super) own_uid: u32,
+    /// Whether the configuration opens the socket to other users. Then the file's mode and group decide who may connect.
+    pub(super) open_to_others: Arc<AtomicBool>,
+}
+
+impl Handler for ControlApi {
+    async fn handle(&self, request: Request) -> Response {
+        let path = request.head.uri.path();
+        let (route, response) = match routes::find(request.head.method.as_str(), path) {
+            _ if !self.admits(request.peer_uid) => {
+                let reason = "only root and the supervisor's own user may use this socket; control: { mode, group } admits others";
+                ("unknown", error(StatusCode::FORBIDDEN, reason))
+            }
+            Found::Endpoint { endpoint, route, job } => {
+                let result = self.call(endpoint, job, &request).await;
+                (route, result.unwrap_or_else(|refusal| error(refusal.status, &refusal.reason)))
+            }
+            Found::WrongMethod { allowed, route } => (route, method_not_allowed(allowed)),
+            Found::InvalidName => {
+                ("unknown", error(StatusCode::BAD_REQUEST, "the job's name is not percent-encoded UTF-8"))
+            }
+            Found::UnknownPath => ("unknown", error(StatusCode::NOT_FOUND, &format!("unknown path {path}"))),
+        };
+        self.handles.metrics.count_control_request(response.status().as_u16(), route);
+        response
+    }
+}
+
+impl ControlApi {
+    /// The file's mode already keeps other users out. This check holds even if the mode was changed from outside.
+    fn admits(&self, peer_uid: Option<u32>) -> bool {
+        self.open_to_others.load(Ordering::Relaxed)
+            || peer_uid.is_some_and(|uid| uid == 0 || uid == self.own_uid)
     }
 
-    /// Who may connect is the file's affair; with its usual mode that is nobody but us and root, whatever has become
-    /// of the file.
-    fn admits(&self, peer: Option<u32>) -> bool {
-        self.opened.load(Ordering::Relaxed) || peer.is_some_and(|user| user == 0 || user == self.own_user)
-    }
-
-    async fn serve(&self, endpoint: Endpoint, name: String, asked: &Asked) -> Answered {
-        let (request, body, peer) = (&asked.request, &asked.body, asked.peer);
-        let query = request.query.as_deref();
+    async fn call(&self, endpoint: Endpoint, job: String, request: &Request) -> EndpointResult {
+        let Request { head, body, peer_uid } = request;
+        let (query, peer_uid) = (head.uri.query(), *peer_uid);
         match endpoint {
-            Endpoint::Ping => Ok(done()),
-            Endpoint::Environ => self.environ(body, peer).await,
+            Endpoint::Ping => Ok(empty_line()),
+            Endpoint::Environ => self.environ(body, peer_uid).await,
             Endpoint::Metric => self.metric(body),
-            Endpoint::Reload => self.reload(query, peer).await,
+            Endpoint::Reload => self.reload(query, peer_uid).await,
             Endpoint::Maintenance(on) => self.maintenance(on).await,
             Endpoint::Status => {
-                let snapshot = self.desk.overview().await.ok_or_else(leaving)?;
-                Ok(Response::new(JSON, line(render::status(&snapshot))))
+                let snapshot = self.handles.queries.overview().await.ok_or_else(exiting)?;
+                Ok(ok(JSON, render::status(&snapshot)))
             }
             Endpoint::Health => self.health().await,
-            Endpoint::Events => self.events(query, &request.fields).await,
-            Endpoint::Logs => self.logs(name, query).await,
+            Endpoint::Events => self.events(query, &head.headers).await,
+            Endpoint::Logs => self.logs(job, query).await,
             Endpoint::Explain => {
-                let explained = self.desk.explain(name.clone()).await;
-                let explained = explained.map_err(|unclear| refused(&name, &unclear))?;
-                Ok(Response::new(JSON, line(render::explanation(&explained))))
+                let explained = self.handles.queries.explain(job.clone()).await;
+                let explained = explained.map_err(|error| unresolved(&job, &error))?;
+                Ok(ok(JSON, render::explanation(&explained)))
             }
-            Endpoint::Start => self.act(name, JobAction::Start, "start", peer).await,
-            Endpoint::Stop => self.act(name, JobAction::Stop, "stop", peer).await,
-            Endpoint::Restart => self.act(name, JobAction::Restart, "restart", peer).await,
-            Endpoint::Signal => {
-                let signal = bodies::signal(body)?;
-                self.act(name, JobAction::Signal(signal), &signal_name(signal), peer).await
-            }
+            Endpoint::Start => self.act(job, JobAction::Start, peer_uid).await,
+            Endpoint::Stop => self.act(job, JobAction::Stop, peer_uid).await,
+            Endpoint::Restart => self.act(job, JobAction::Restart, peer_uid).await,
+            Endpoint::Signal => self.act(job, JobAction::Signal(bodies::signal(body)?), peer_uid).await,
         }
     }
 
-    /// L5: names may be told, values never.
-    async fn environ(&self, body: &Bytes, peer: Option<u32>) -> Answered {
+    fn log(&self, message: String) {
+        self.handles.queries.log(Level::Info, format!("control: {message}"));
+    }
+
+    /// L5: the log shows names, never values.
+    async fn environ(&self, body: &Bytes, peer_uid: Option<u32>) -> EndpointResult {
         let variables = bodies::variables(body)?;
         if variables.is_empty() {
-            return Ok(done());
+            return Ok(empty_line());
         }
         let names: Vec<&str> = variables.iter().map(|(name, _)| name.as_str()).collect();
-        let message = format!("control: {} set {}", who(peer), names.join(", "));
-        self.desk.say(Level::Info, message);
-        self.whole(Command::SetVariables(variables)).await.map(|_| done())
+        self.log(format!("{} set {}", user(peer_uid), names.join(", ")));
+        self.command(request::Request::SetVariables(variables)).await.map(|_| empty_line())
     }
 
-    fn metric(&self, body: &Bytes) -> Answered {
+    fn metric(&self, body: &Bytes) -> EndpointResult {
         let values = bodies::values(body)?;
         let values: Vec<(&str, &str)> = values.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
-        self.metrics.put_all(&values).map(|()| done()).map_err(|refusals| {
-            let words: Vec<String> = refusals.iter().map(ToString::to_string).collect();
-            refuse(Status::BAD_REQUEST, &words.join("\n"))
+        self.handles.metrics.put_all(&values).map(|()| empty_line()).map_err(|refusals| {
+            let reasons: Vec<String> = refusals.iter().map(ToString::to_string).collect();
+            refusal(StatusCode::BAD_REQUEST, reasons.join("\n"))
         })
     }
 
-    async fn reload(&self, query: Option<&str>, peer: Option<u32>) -> Answered {
-        let bad = |why: String| refuse(Status::BAD_REQUEST, &why);
-        let [dry] = routes::parameters(query, ["dry-run"]).map_err(bad)?;
-        let dry = routes::flag("dry-run", dry, false).map_err(bad)?;
-        if !dry {
-            self.desk.say(Level::Info, format!("control: {} asks for a reload", who(peer)));
+    async fn reload(&self, query: Option<&str>, peer_uid: Option<u32>) -> EndpointResult {
+        let [dry_run] = routes::parameters(query, ["dry-run"]).map_err(bad_request)?;
+        let dry_run = routes::flag("dry-run", dry_run, false).map_err(bad_request)?;
+        if !dry_run {
+            self.log(format!("{} requested a reload", user(peer_uid)));
         }
-        let Ok(outcome) = timeout(RELOAD, self.desk.reload(dry)).await else {
-            let words = "the reload goes on: jobs are still being stopped, or files read; the log says when it is done";
-            let mut answer = Response::new(
-                JSON,
-                line(json::object(|out| {
-                    out.text("message", words);
-                })),
-            );
-            answer.status = Status::ACCEPTED;
-            return Ok(answer);
+        let Ok(outcome) = timeout(RELOAD_TIMEOUT, self.handles.queries.reload(dry_run)).await else {
+            let message = "the reload continues: jobs are still being stopped, or files read; it is logged when it is done";
+            return Ok(with_status(StatusCode::ACCEPTED, JSON, render::line(&Message { message })));
         };
-        match outcome.ok_or_else(leaving)? {
-            Outcome::Done(done) => Ok(Response::new(JSON, line(render::reloaded(&done, dry)))),
-            Outcome::Wrong(report) => Err(unprocessable(&report)),
-            Outcome::Refused(why) => Err(refuse(Status::CONFLICT, &why)),
+        match outcome.ok_or_else(exiting)? {
+            ReloadOutcome::Applied(done) => Ok(ok(JSON, render::reloaded(&done, dry_run))),
+            ReloadOutcome::Invalid(report) => Err(refusal(StatusCode::UNPROCESSABLE_ENTITY, report)),
+            ReloadOutcome::Refused(why) => Err(refusal(StatusCode::CONFLICT, why)),
         }
     }
 
-    async fn maintenance(&self, on: bool) -> Answered {
-        let updated = match self.whole(Command::Maintenance(on)).await? {
-            Word::Updated(updated) => updated,
-            Word::Done(_) | Word::Reloaded(_) => true,
-            Word::Refused(why) => return Err(refuse(Status::CONFLICT, &why)),
+    async fn maintenance(&self, on: bool) -> EndpointResult {
+        let updated = match self.command(request::Request::Maintenance(on)).await? {
+            Reply::Updated(updated) => updated,
+            Reply::Done(_) | Reply::Reloaded(_) => true,
+            Reply::Refused(why) => return Err(refusal(StatusCode::CONFLICT, why)),
         };
-        let text = json::object(|out| {
-            out.plain("updated", updated);
-        });
-        Ok(Response::new(JSON, line(text)))
+        Ok(ok(JSON, render::line(&Updated { updated })))
     }
 
-    async fn health(&self) -> Answered {
-        let snapshot = self.desk.overview().await.ok_or_else(leaving)?;
+    async fn health(&self) -> EndpointResult {
+        let snapshot = self.handles.queries.overview().await.ok_or_else(exiting)?;
         let (healthy, text) = render::health(&snapshot);
-        let mut answer = Response::new(JSON, line(text));
-        if !healthy {
-            answer.status = Status::SERVICE_UNAVAILABLE;
-        }
-        Ok(answer)
+        let status = if healthy { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+        Ok(with_status(status, JSON, text))
     }
 
-    async fn events(&self, query: Option<&str>, fields: &Fields) -> Answered {
-        let bad = |why: String| refuse(Status::BAD_REQUEST, &why);
-        let [follow, since] = routes::parameters(query, ["follow", "since"]).map_err(bad)?;
-        let follow = routes::flag("follow", follow, true).map_err(bad)?;
-        // What an EventSource sends by itself when it connects again.
-        let last = fields.get("last-event-id").map(str::to_owned);
-        let since = routes::number("since", since.or(last)).map_err(bad)?;
-        let listening = self.desk.events().await.ok_or_else(leaving)?;
-        let mut answer = Response::new(EVENTS, events::body(listening, follow, since));
-        answer.fields.push(("cache-control", "no-store"));
-        Ok(answer)
+    async fn events(&self, query: Option<&str>, headers: &HeaderMap) -> EndpointResult {
+        let [follow, since] = routes::parameters(query, ["follow", "since"]).map_err(bad_request)?;
+        let follow = routes::flag("follow", follow, true).map_err(bad_request)?;
+        // An EventSource sends this header by itself when it reconnects.
+        let last_id =
+            headers.get("last-event-id").map(|id| String::from_utf8_lossy(id.as_bytes()).into_owned());
+        let since = routes::number("since", since.or(last_id)).map_err(bad_request)?;
+        let stream = self.handles.queries.events().await.ok_or_else(exiting)?;
+        let mut response = ok(EVENTS, events::body(stream, follow, since));
+        response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        Ok(response)
     }
 
-    async fn logs(&self, name: String, query: Option<&str>) -> Answered {
-        let bad = |why: String| refuse(Status::BAD_REQUEST, &why);
-        let [follow, lines] = routes::parameters(query, ["follow", "lines"]).map_err(bad)?;
-        let follow = routes::flag("follow", follow, false).map_err(bad)?;
-        let lines = routes::number("lines", lines).map_err(bad)?;
+    async fn logs(&self, name: String, query: Option<&str>) -> EndpointResult {
+        let [follow, lines] = routes::parameters(query, ["follow", "lines"]).map_err(bad_request)?;
+        let follow = routes::flag("follow", follow, false).map_err(bad_request)?;
+        let lines = routes::number("lines", lines).map_err(bad_request)?;
         let lines = lines.map_or(usize::MAX, |lines| usize::try_from(lines).unwrap_or(usize::MAX));
-        let job = self.desk.name(name.clone()).await.map_err(|unclear| refused(&name, &unclear))?;
+        let found = self.handles.queries.name(name.clone()).await;
+        let job = found.map_err(|error| unresolved(&name, &error))?;
         if follow {
-            let (feed, body) = Body::stream();
-            self.tails.follow(&job, lines, Box::new(feed));
-            return Ok(Response::new(TEXT, body));
+            let (sender, body) = Body::stream();
+            self.handles.tails.follow(&job, lines, Box::new(sender));
+            return Ok(ok(TEXT, body));
         }
-        let all = self.tails.last_lines(&job);
+        let all = self.handles.tails.last_lines(&job);
         let last = all.get(all.len().saturating_sub(lines)..).unwrap_or_default();
         let text: String = last.iter().flat_map(|line| [line.as_str(), "\n"]).collect();
-        Ok(Response::new(TEXT, text))
+        Ok(ok(TEXT, text))
     }
 
-    async fn act(&self, name: String, act: JobAction, verb: &str, peer: Option<u32>) -> Answered {
-        self.desk.say(Level::Info, format!("control: {} asks for {verb} of {name}", who(peer)));
-        let answer = self.desk.request(ControlRequest::Job(name.clone(), act)).await;
-        match answer.map_err(|unclear| refused(&name, &unclear))? {
-            Word::Refused(why) => Err(refuse(Status::CONFLICT, &format!("{name}: {why}"))),
-            Word::Done(message) => Ok(begun(&name, &message)),
-            Word::Updated(_) | Word::Reloaded(_) => Ok(begun(&name, "done")),
+    async fn act(&self, job: String, action: JobAction, peer_uid: Option<u32>) -> EndpointResult {
+        let what = match action {
+            JobAction::Start => "start of".to_owned(),
+            JobAction::Stop => "stop of".to_owned(),
+            JobAction::Restart => "restart of".to_owned(),
+            JobAction::Signal(signal) => format!("{signal} for"),
+        };
+        self.log(format!("{} requested {what} {job}", user(peer_uid)));
+        let reply = self.handles.queries.request(ControlRequest::Job(job.clone(), action)).await;
+        let message = match reply.map_err(|error| unresolved(&job, &error))? {
+            Reply::Refused(why) => {
+                return Err(refusal(StatusCode::CONFLICT, format!("{job}: {why}")));
+            }
+            Reply::Done(message) => message,
+            Reply::Updated(_) | Reply::Reloaded(_) => "done".to_owned(),
+        };
+        Ok(ok(JSON, render::line(&JobMessage { job: &job, message: &message })))
+    }
+
+    async fn command(&self, command: request::Request) -> Result<Reply, Refusal> {
+        let reply = self.handles.queries.request(ControlRequest::Supervisor(command)).await;
+        reply.map_err(|error| unresolved("", &error))
+    }
+}
+
+/// The response of 3.8 to a successful request.
+fn empty_line() -> Response {
+    ok(TEXT, "\n")
+}
+
+fn user(uid: Option<u32>) -> String {
+    uid.map_or_else(|| "an unknown user".to_owned(), |uid| format!("user {uid}"))
+}
+
+fn refusal(status: StatusCode, reason: String) -> Refusal {
+    Refusal { status, reason }
+}
+
+fn bad_request(reason: String) -> Refusal {
+    refusal(StatusCode::BAD_REQUEST, reason)
+}
+
+fn exiting() -> Refusal {
+    refusal(StatusCode::SERVICE_UNAVAILABLE, "the supervisor is exiting".to_owned())
+}
+
+/// A name that does not identify one job.
+fn unresolved(name: &str, error: &JobLookupError) -> Refusal {
+    match error {
+        JobLookupError::ShuttingDown => exiting(),
+        JobLookupError::NotFound(None) => refusal(StatusCode::NOT_FOUND, format!("there is no job `{name}`")),
+        JobLookupError::NotFound(Some(near)) => {
+            refusal(StatusCode::NOT_FOUND, format!("there is no job `{name}`; did you mean `{near}`?"))
         }
-    }
-
-    async fn whole(&self, command: Command) -> Result<Word, Refusal> {
-        self.desk.request(ControlRequest::Whole(command)).await.map_err(|unclear| refused("", &unclear))
-    }
-}
-
-/// 3.8's answer to what it has nothing to say about: an empty line.
-fn done() -> Response {
-    Response::new(TEXT, "\n")
-}
-
-fn begun(job: &str, message: &str) -> Response {
-    let text = json::object(|out| {
-        out.text("job", job).text("message", message);
-    });
-    Response::new(JSON, line(text))
-}
-
-fn line(mut text: String) -> String {
-    text.push('\n');
-    text
-}
-
-fn who(peer: Option<u32>) -> String {
-    peer.map_or_else(|| "somebody".to_owned(), |user| format!("user {user}"))
-}
-
-fn refuse(status: Status, reason: &str) -> Refusal {
-    Refusal { status, reason: reason.to_owned() }
-}
-
-fn leaving() -> Refusal {
-    refuse(Status::SERVICE_UNAVAILABLE, "the supervisor is leaving")
-}
-
-fn unprocessable(why: &str) -> Refusal {
-    refuse(Status::UNPROCESSABLE_ENTITY, why)
-}
-
-fn refused(name: &str, unclear: &Unclear) -> Refusal {
-    match unclear {
-        Unclear::Leaving => leaving(),
-        Unclear::Nobody(None) => refuse(Status::NOT_FOUND, &format!("there is no job `{name}`")),
-        Unclear::Nobody(Some(near)) => {
-            refuse(Status::NOT_FOUND, &format!("there is no job `{name}`; did you mean `{near}`?"))
-        }
-        Unclear::Several(count) => {
-            let words = format!("there are {count} jobs `{name}`: say `{name}:1` to `{name}:{count}`");
-            refuse(Status::CONFLICT, &words)
+        JobLookupError::Ambiguous(count) => {
+            let reason = format!("there are {count} jobs named `{name}`: use `{name}:1` to `{name}:{count}`");
+            refusal(StatusCode::CONFLICT, reason)
         }
     }
 }

@@ -1,5 +1,6 @@
-//! Events as a stream that never slows the supervisor: what is remembered first, then what comes.
+//! The event stream: journaled events first, then events as they happen. It never slows the supervisor down.
 
+use std::fmt::Write;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -7,92 +8,90 @@ use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::time::timeout;
 
 use super::render;
-use crate::net::begin;
-use crate::net::serve::{Body, Feed, First, Taken, first};
-use crate::runtime::query::{Listening, Told};
+use crate::net::server::{Body, Offer, StreamSender};
+use crate::runtime::query::{EventRecord, EventStream};
 
-/// How long a stream may be silent: whoever stands between may take silence for the end.
-const SILENCE: Duration = Duration::from_secs(15);
-/// How much is gathered into one piece, if so much comes at once.
-const PIECE: usize = 32 * 1024;
+/// Longest time without a byte: proxies may close a connection that is idle for longer.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// Events that arrive together are joined to chunks of about this size.
+const CHUNK: usize = 32 * 1024;
 
-const STILL_HERE: &str = ": still here\n\n";
-const END: &str = "event: end\ndata: {\"reason\":\"the supervisor has left\"}\n\n";
+const KEEP_ALIVE_COMMENT: &str = ": keep-alive\n\n";
+const END: &str = "event: end\ndata: {\"reason\":\"the supervisor has exited\"}\n\n";
 const DROPPED: &str =
-    "event: dropped\ndata: {\"reason\":\"the reader was too slow, and events are missing from here on\"}\n\n";
+    "event: dropped\ndata: {\"reason\":\"the reader was too slow; events from here on are missing\"}\n\n";
 
-/// The body of an answer: what is remembered, from an event on, and, if that is wanted, what comes.
-pub(super) fn body(listening: Listening, follow: bool, since: Option<u64>) -> Body {
+/// The body of a response: journaled events after `since`, and with `follow` also new events.
+pub(super) fn body(stream: EventStream, follow: bool, since: Option<u64>) -> Body {
     let mut text = String::new();
-    let remembered = listening.remembered.iter();
-    remembered.filter(|told| is_after(told, since)).for_each(|told| write(&mut text, told));
+    let journaled = stream.past.iter();
+    journaled.filter(|event| is_after(event, since)).for_each(|event| write_message(&mut text, event));
     if !follow {
         return text.into();
     }
-    let (mut feed, body) = Body::stream();
+    let (mut sender, body) = Body::stream();
     if text.is_empty() {
-        // A head alone may stay in a buffer somewhere until something follows it.
-        STILL_HERE.clone_into(&mut text);
+        // Some clients and proxies hold a response back until its first body byte.
+        KEEP_ALIVE_COMMENT.clone_into(&mut text);
     }
-    begin(async move {
-        if feed.offer(text.into(), DROPPED) == Taken::Yes {
-            follow_on(feed, listening, since).await;
+    tokio::spawn(async move {
+        if sender.offer(text.into(), DROPPED) == Offer::Queued {
+            stream_events(sender, stream, since).await;
         }
     });
     body
 }
 
-fn is_after(told: &Told, since: Option<u64>) -> bool {
-    since.is_none_or(|since| told.id.0 > since)
+fn is_after(event: &EventRecord, since: Option<u64>) -> bool {
+    since.is_none_or(|since| event.id.0 > since)
 }
 
-fn write(text: &mut String, told: &Told) {
-    let data = render::event(told);
-    // Writing to a string cannot fail; JSON has no line breaks.
-    let _ = std::fmt::Write::write_fmt(text, format_args!("id: {}\ndata: {data}\n\n", told.id.0));
+fn write_message(text: &mut String, event: &EventRecord) {
+    // Writing to a string cannot fail. The JSON is a single line.
+    let _ = write!(text, "id: {}\ndata: {}\n\n", event.id.0, render::event(event));
 }
 
-/// Tells what comes, until nobody reads or nothing can come any more.
-async fn follow_on(mut feed: Feed, listening: Listening, since: Option<u64>) {
-    let mut coming = listening.coming;
+/// Sends events until the reader disconnects or the supervisor exits.
+async fn stream_events(mut sender: StreamSender, stream: EventStream, since: Option<u64>) {
+    let mut events = stream.live;
     loop {
-        let next = match first(feed.gone(), timeout(SILENCE, coming.recv())).await {
-            First::One(()) => return,
-            First::Other(Err(_)) => {
-                if feed.offer(Bytes::from_static(STILL_HERE.as_bytes()), DROPPED) == Taken::Never {
-                    return;
-                }
-                continue;
+        let received = tokio::select! {
+            () = sender.closed() => return,
+            received = timeout(KEEP_ALIVE, events.recv()) => received,
+        };
+        let Ok(first) = received else {
+            if sender.offer(Bytes::from_static(KEEP_ALIVE_COMMENT.as_bytes()), DROPPED) == Offer::Closed {
+                return;
             }
-            First::Other(Ok(next)) => next,
+            continue;
         };
         let mut text = String::new();
-        let mut next = next.map_err(|error| match error {
+        let mut next = first.map_err(|error| match error {
             RecvError::Closed => END,
             RecvError::Lagged(_) => DROPPED,
         });
         loop {
             match next {
-                Ok(told) if is_after(&told, since) => write(&mut text, &told),
+                Ok(event) if is_after(&event, since) => write_message(&mut text, &event),
                 Ok(_) => {}
-                Err(last_words) => {
-                    if feed.offer(text.into(), DROPPED) == Taken::Yes {
-                        feed.finish(last_words);
+                Err(last_message) => {
+                    if sender.offer(text.into(), DROPPED) == Offer::Queued {
+                        sender.close_with(last_message);
                     }
                     return;
                 }
             }
-            if text.len() >= PIECE {
+            if text.len() >= CHUNK {
                 break;
             }
-            next = match coming.try_recv() {
-                Ok(told) => Ok(told),
+            next = match events.try_recv() {
+                Ok(event) => Ok(event),
                 Err(TryRecvError::Empty) => break,
                 Err(TryRecvError::Closed) => Err(END),
                 Err(TryRecvError::Lagged(_)) => Err(DROPPED),
             };
         }
-        if !text.is_empty() && feed.offer(text.into(), DROPPED) == Taken::Never {
+        if !text.is_empty() && sender.offer(text.into(), DROPPED) == Offer::Closed {
             return;
         }
     }

@@ -1,6 +1,6 @@
-//! Any bytes as what comes through the control socket, behind HTTP itself: path, query, body.
+//! Fuzz target: any bytes as path, query and body of a control request.
 
-use super::bodies::{Wrong, signal, values, variables};
+use super::bodies::{BodyError, signal, values, variables};
 use super::routes::{Found, find, flag, number, parameters};
 
 pub(crate) fn run(bytes: &[u8]) {
@@ -8,8 +8,8 @@ pub(crate) fn run(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let (path, query) = text.split_once('?').map_or((text, None), |(path, query)| (path, Some(query)));
     for method in ["GET", "POST"] {
-        if let Found::Endpoint(_, route, name) = find(method, path) {
-            assert_eq!(route.contains("{name}"), !name.is_empty());
+        if let Found::Endpoint { route, job, .. } = find(method, path) {
+            assert_eq!(route.contains("{name}"), !job.is_empty());
         }
     }
     match parameters(query, ["follow", "lines"]) {
@@ -25,10 +25,13 @@ fn bodies(bytes: &[u8]) {
         Ok(variables) => {
             for (name, value) in variables {
                 assert!(!name.is_empty() && !name.contains(['=', '\0', '\n']));
-                assert!(!value.is_some_and(|value| value.contains('\0')), "no process could have it");
+                assert!(
+                    !value.is_some_and(|value| value.contains('\0')),
+                    "no process could have such a variable"
+                );
             }
         }
-        Err(Wrong::Form(why) | Wrong::Content(why)) => assert!(!why.is_empty()),
+        Err(BodyError::Form(why) | BodyError::Content(why)) => assert!(!why.is_empty()),
     }
     let _ = values(bytes);
     if let Ok(signal) = signal(bytes) {

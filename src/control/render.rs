@@ -1,28 +1,200 @@
-//! The answers of the control log_thread as JSON. What they look like is written down in `docs/openapi.json`.
+//! The JSON of the control socket's responses. `docs/openapi.json` documents it.
 
 use std::time::Duration;
 
-use containerpilot_config::values::signal_name;
 use containerpilot_core::Phase;
-use containerpilot_core::effect::Wanted;
+use containerpilot_core::effect::DesiredService;
 use containerpilot_core::ids::{EventId, JobIx};
 use containerpilot_core::input::ExitStatus;
-use containerpilot_core::plan::{Role, Status};
+use containerpilot_core::plan::{Role, Signal, Status};
 use containerpilot_core::report::explain::Reason;
 use containerpilot_core::report::status::{Awaited, CheckOverview, JobOverview, WatchOverview};
 use containerpilot_core::state::journal::{Event, Origin};
 use containerpilot_core::time::Time;
+use serde::Serialize;
 
-use crate::json::{self, Writer};
 use crate::logs::rfc3339;
-use crate::runtime::query::{Explained, Snapshot, Told, Wall};
-use crate::runtime::reload::Done;
+use crate::runtime::query::{EventRecord, Explained, Snapshot, WallClock};
+use crate::runtime::reload::ReloadSummary;
 
-/// A moment, and how to speak of others from there.
+/// One line of JSON.
+pub(super) fn line(response: &impl Serialize) -> String {
+    // Serializing these types to memory cannot fail: their keys are strings.
+    let mut text = serde_json::to_string(response).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+/// A response that is a sentence.
+#[derive(Serialize)]
+pub(super) struct Message<'a> {
+    pub(super) message: &'a str,
+}
+
+/// `POST /v3/jobs/NAME/start` and the like.
+#[derive(Serialize)]
+pub(super) struct JobMessage<'a> {
+    pub(super) job: &'a str,
+    pub(super) message: &'a str,
+}
+
+/// `POST /v3/maintenance/enable|disable`.
+#[derive(Serialize)]
+pub(super) struct Updated {
+    pub(super) updated: bool,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct StatusJson<'a> {
+    version: &'static str,
+    pid: u32,
+    started_at: String,
+    now: String,
+    uptime_seconds: f64,
+    phase: &'static str,
+    maintenance: bool,
+    #[serde(rename = "stopTime")]
+    shutdown_deadline: Option<String>,
+    jobs: Vec<JobJson<'a>>,
+    watches: Vec<WatchJson<'a>>,
+    events: Vec<EventCountJson<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ReloadJson<'a> {
+    dry_run: bool,
+    kept: &'a [String],
+    restarted: &'a [String],
+    started: &'a [String],
+    stopped: &'a [String],
+    settings: &'a [&'static str],
+    warnings: &'a str,
+}
+
+#[derive(Serialize)]
+struct ExplanationJson<'a> {
+    job: JobJson<'a>,
+    summary: &'a str,
+    waits: Vec<ReasonJson<'a>>,
+    causes: Vec<EventJson>,
+    sentences: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct HealthJson<'a> {
+    healthy: bool,
+    reason: &'a str,
+    jobs: Vec<JobHealthJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct JobHealthJson<'a> {
+    name: &'a str,
+    state: &'static str,
+    health: &'static str,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct JobJson<'a> {
+    name: &'a str,
+    role: &'static str,
+    state: &'static str,
+    health: &'static str,
+    pid: Option<i32>,
+    started_at: Option<String>,
+    ended_at: Option<String>,
+    uptime_seconds: Option<f64>,
+    restarts: u64,
+    restarts_left: Option<u64>,
+    last_exit: Option<ExitJson>,
+    service: &'static str,
+    deadlines: Vec<DeadlineJson>,
+    checks: Vec<CheckJson<'a>>,
+    waits_for: Vec<ConditionJson<'a>>,
+    hooks: Vec<&'a str>,
+    cause: Option<EventJson>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct DeadlineJson {
+    what: &'static str,
+    at: String,
+    in_seconds: f64,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct CheckJson<'a> {
+    name: &'a str,
+    running: bool,
+    passed: Option<bool>,
+    message: Option<&'a str>,
+    at: Option<String>,
+    took_seconds: Option<f64>,
+    failures: u32,
+    next_at: Option<String>,
+}
+
+#[derive(Serialize)]
+struct ConditionJson<'a> {
+    source: &'a str,
+    code: &'static str,
+    holds: bool,
+    possible: bool,
+    state: &'a str,
+}
+
+#[derive(Serialize)]
+struct WatchJson<'a> {
+    name: &'a str,
+    instances: Option<Vec<InstanceJson<'a>>>,
+}
+
+#[derive(Serialize)]
+struct InstanceJson<'a> {
+    id: &'a str,
+    address: &'a str,
+    port: u16,
+}
+
+#[derive(Serialize)]
+struct EventCountJson<'a> {
+    source: &'a str,
+    code: &'static str,
+    count: u64,
+}
+
+#[derive(Serialize)]
+struct ReasonJson<'a> {
+    sentence: &'a str,
+    because: Vec<ReasonJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct EventJson {
+    id: u64,
+    time: String,
+    source: String,
+    code: &'static str,
+    cause: Option<u64>,
+    exit: Option<ExitJson>,
+}
+
+#[derive(Serialize)]
+struct ExitJson {
+    code: u8,
+    signal: Option<String>,
+}
+
+/// Converts the core's time to wall-clock time.
 #[derive(Clone, Copy)]
 struct Clock {
     now: Time,
-    wall: Wall,
+    wall: WallClock,
 }
 
 impl Clock {
@@ -31,166 +203,167 @@ impl Clock {
     }
 }
 
-/// Seconds, to the millisecond.
-fn seconds(duration: Duration) -> String {
-    format!("{}.{:03}", duration.as_secs(), duration.subsec_millis())
+/// Seconds with millisecond precision.
+#[expect(clippy::cast_precision_loss, reason = "more than 2^53 ms are 285,000 years")]
+fn seconds(duration: Duration) -> f64 {
+    duration.as_millis() as f64 / 1000.0
 }
 
 /// `GET /v3/status`.
 pub(super) fn status(snapshot: &Snapshot) -> String {
     let overview = &snapshot.overview;
-    let clock = Clock { now: overview.now, wall: snapshot.wall };
-    let name = |job: JobIx| overview.jobs.get(job.index()).map_or("", |job| job.name.as_str());
-    let origin = |origin| match origin {
-        Origin::Job(job) => name(job).to_owned(),
+    let clock = Clock { now: overview.now, wall: snapshot.clock };
+    let names = |job: JobIx| overview.jobs.get(job.index()).map_or("", |job| job.name.as_str());
+    let source = |origin| match origin {
+        Origin::Job(job) => names(job).to_owned(),
         Origin::Watch(watch) => {
             format!("watch.{}", overview.watches.get(watch.index()).map_or("", |watch| watch.name.as_str()))
         }
-        Origin::Former(place) => snapshot.former.get(&place).cloned().unwrap_or_default(),
-        other => origin_name(other),
+        Origin::Removed(place) => snapshot.removed.get(&place).cloned().unwrap_or_default(),
+        Origin::Signal(number) => Signal(number).to_string(),
+        Origin::Global => "global".to_owned(),
     };
-    json::object(|out| {
-        out.text("version", env!("CARGO_PKG_VERSION"));
-        out.plain("pid", std::process::id());
-        out.text("startedAt", &clock.at(Time::ZERO));
-        out.text("now", &clock.at(clock.now));
-        out.plain("uptimeSeconds", seconds(clock.now.since(Time::ZERO)));
-        out.text("phase", phase(overview.phase));
-        out.plain("maintenance", overview.maintenance);
-        out.text_or_null("stopTime", overview.stop_time.map(|time| clock.at(time)).as_deref());
-        let advertised = snapshot.advertised.iter().copied().chain(std::iter::repeat(false));
-        out.objects("jobs", overview.jobs.iter().zip(advertised), |(job, advertised), out| {
-            write_job(out, job, advertised, clock, &name, &origin);
-        });
-        out.objects("watches", &overview.watches, |watch, out| write_watch(out, watch));
-        out.objects("events", &overview.events, |event, out| {
-            out.text("source", &event.source).text("code", event.code.name()).plain("count", event.count);
-        });
+    let advertised = snapshot.advertised.iter().copied().chain(std::iter::repeat(false));
+    let jobs = overview.jobs.iter().zip(advertised);
+    line(&StatusJson {
+        version: env!("CARGO_PKG_VERSION"),
+        pid: std::process::id(),
+        started_at: clock.at(Time::ZERO),
+        now: clock.at(clock.now),
+        uptime_seconds: seconds(clock.now.since(Time::ZERO)),
+        phase: phase(overview.phase),
+        maintenance: overview.maintenance,
+        shutdown_deadline: overview.shutdown_deadline.map(|time| clock.at(time)),
+        jobs: jobs.map(|(job, advertised)| job_json(job, advertised, clock, &names, &source)).collect(),
+        watches: overview.watches.iter().map(watch_json).collect(),
+        events: overview
+            .events
+            .iter()
+            .map(|event| EventCountJson {
+                source: &event.source,
+                code: event.code.name(),
+                count: event.count,
+            })
+            .collect(),
     })
 }
 
 /// `POST /v3/reload`.
-pub(super) fn reloaded(done: &Done, dry: bool) -> String {
-    let Done { changes, settings, warnings } = done;
-    json::object(|out| {
-        out.plain("dryRun", dry);
-        out.texts("kept", &changes.kept).texts("restarted", &changes.restarted);
-        out.texts("started", &changes.started).texts("stopped", &changes.stopped);
-        out.texts("settings", settings).text("warnings", warnings);
+pub(super) fn reloaded(done: &ReloadSummary, dry_run: bool) -> String {
+    let ReloadSummary { changes, settings, warnings } = done;
+    line(&ReloadJson {
+        dry_run,
+        kept: &changes.kept,
+        restarted: &changes.restarted,
+        started: &changes.started,
+        stopped: &changes.stopped,
+        settings,
+        warnings,
     })
 }
 
 /// `GET /v3/jobs/NAME/explain`.
 pub(super) fn explanation(explained: &Explained) -> String {
     let explanation = &explained.explanation;
-    let clock = Clock { now: explained.now, wall: explained.wall };
-    let name = |job: JobIx| explained.names.get(job.index()).map_or("", String::as_str);
-    // The chain of causes begins with the job's own.
-    let origin = |_| explanation.causes.first().map(|cause| cause.source.clone()).unwrap_or_default();
-    json::object(|out| {
-        out.object("job", |out| {
-            write_job(out, &explanation.job, explained.advertised, clock, &name, &origin);
-        });
-        out.text("summary", &explanation.summary);
-        write_reasons(out, "waits", &explanation.waits);
-        out.objects("causes", &explanation.causes, |cause, out| {
-            write_event(out, &told(&cause.event, cause.source.clone(), clock));
-        });
-        out.texts("sentences", explanation.sentences());
+    let clock = Clock { now: explained.now, wall: explained.clock };
+    let names = |job: JobIx| explained.names.get(job.index()).map_or("", String::as_str);
+    // The first cause is the event that the job itself has as its cause.
+    let source = |_| explanation.causes.first().map(|cause| cause.source.clone()).unwrap_or_default();
+    let causes = explanation.causes.iter();
+    line(&ExplanationJson {
+        job: job_json(&explanation.job, explained.advertised, clock, &names, &source),
+        summary: &explanation.summary,
+        waits: reasons_json(&explanation.waits),
+        causes: causes.map(|cause| journaled_json(&cause.event, cause.source.clone(), clock)).collect(),
+        sentences: explanation.sentences(),
     })
 }
 
-/// An event of `GET /v3/events`.
-pub(super) fn event(told: &Told) -> String {
-    json::object(|out| write_event(out, told))
+/// An event of `GET /v3/events`, without a line break.
+pub(super) fn event(event: &EventRecord) -> String {
+    serde_json::to_string(&event_json(event)).unwrap_or_default()
 }
 
-/// What counts for `GET /v3/health`: a job with checks that is to run now, or that has failed for good.
+/// Whether a job counts for `GET /v3/health`: it has checks, and should be running now or has failed for good.
 fn counts(job: &JobOverview) -> bool {
-    let to_run = matches!(job.status.word(), "starting" | "running" | "restarting" | "stopping" | "failed");
-    !job.checks.is_empty() && to_run
+    let due = matches!(job.status.word(), "starting" | "running" | "restarting" | "stopping" | "failed");
+    !job.checks.is_empty() && due
 }
 
-/// `GET /v3/health`: whether the container is healthy, and the answer.
+/// `GET /v3/health`: whether the container is healthy, and the response.
 pub(super) fn health(snapshot: &Snapshot) -> (bool, String) {
     let overview = &snapshot.overview;
-    let counting: Vec<&JobOverview> = overview.jobs.iter().filter(|job| counts(job)).collect();
-    let healthy = |job: &&&JobOverview| job.status.healthy == Some(true) && job.status.word() != "failed";
-    let well = counting.iter().filter(healthy).count();
-    let (good, reason) = match overview.phase {
-        Phase::Beginning => (false, "the supervisor is not ready yet".to_owned()),
-        Phase::Stopping | Phase::Killing | Phase::Left => (false, "the supervisor is stopping".to_owned()),
+    let counted: Vec<&JobOverview> = overview.jobs.iter().filter(|job| counts(job)).collect();
+    let is_healthy = |job: &&&JobOverview| job.status.healthy == Some(true) && job.status.word() != "failed";
+    let passing = counted.iter().filter(is_healthy).count();
+    let (healthy, reason) = match overview.phase {
+        Phase::Starting => (false, "the supervisor is starting".to_owned()),
+        Phase::Stopping | Phase::Killing | Phase::Exited => (false, "the supervisor is stopping".to_owned()),
         Phase::Running if overview.maintenance => {
-            (true, "there is maintenance, and no checks are made".to_owned())
+            (true, "in maintenance mode: checks are suspended".to_owned())
         }
-        Phase::Running if counting.is_empty() => (true, "no job has to pass a check now".to_owned()),
+        Phase::Running if counted.is_empty() => (true, "no job has to pass a check now".to_owned()),
         Phase::Running => {
-            let all = counting.len();
-            (well == all, format!("{well} of {all} jobs with checks are healthy"))
+            let all = counted.len();
+            (passing == all, format!("{passing} of {all} jobs with checks are healthy"))
         }
     };
-    let text = json::object(|out| {
-        out.plain("healthy", good).text("reason", &reason);
-        out.objects("jobs", &counting, |job, out| {
-            out.text("name", &job.name).text("state", job.status.word()).text("health", health_word(job));
-        });
+    let jobs = counted.iter().map(|job| JobHealthJson {
+        name: &job.name,
+        state: job.status.word(),
+        health: health_word(job),
     });
-    (good, text)
+    (healthy, line(&HealthJson { healthy, reason: &reason, jobs: jobs.collect() }))
 }
 
-fn write_job<'n>(
-    out: &mut Writer<'_>,
-    job: &JobOverview,
+fn job_json<'a>(
+    job: &'a JobOverview,
     advertised: bool,
     clock: Clock,
-    name: &dyn Fn(JobIx) -> &'n str,
-    origin: &dyn Fn(Origin) -> String,
-) {
+    names: &dyn Fn(JobIx) -> &'a str,
+    source: &dyn Fn(Origin) -> String,
+) -> JobJson<'a> {
     let status = &job.status;
-    out.text("name", &job.name);
-    out.text(
-        "role",
-        match job.role {
+    let running_since = job.started_at.filter(|_| status.pid.is_some());
+    let deadlines = job.deadlines.iter().map(|deadline| DeadlineJson {
+        what: deadline.what.name(),
+        at: clock.at(deadline.at),
+        in_seconds: seconds(deadline.at.since(clock.now)),
+    });
+    JobJson {
+        name: &job.name,
+        role: match job.role {
             Role::User => "job",
             Role::Main => "main",
             Role::Coprocess => "coprocess",
             Role::Telemetry => "telemetry",
             Role::Sensor(_) => "sensor",
         },
-    );
-    out.text("state", status.word());
-    out.text("health", health_word(job));
-    out.plain_or_null("pid", status.pid);
-    out.text_or_null("startedAt", job.started_at.map(|time| clock.at(time)).as_deref());
-    out.text_or_null("endedAt", job.ended_at.map(|time| clock.at(time)).as_deref());
-    let since = job.started_at.filter(|_| status.pid.is_some());
-    out.plain_or_null("uptimeSeconds", since.map(|since| seconds(clock.now.since(since))));
-    out.plain("restarts", status.restarts);
-    out.plain_or_null("restartsLeft", job.restarts_left);
-    out.object_or_null("lastExit", status.last_exit, write_exit);
-    out.text(
-        "service",
-        match status.wanted {
+        state: status.word(),
+        health: health_word(job),
+        pid: status.pid,
+        started_at: job.started_at.map(|time| clock.at(time)),
+        ended_at: job.ended_at.map(|time| clock.at(time)),
+        uptime_seconds: running_since.map(|since| seconds(clock.now.since(since))),
+        restarts: status.restarts,
+        restarts_left: job.restarts_left,
+        last_exit: status.last_exit.map(exit_json),
+        service: match status.desired {
             _ if !advertised => "none",
-            Wanted::Absent => "absent",
-            Wanted::Present(Status::Passing) => "passing",
-            Wanted::Present(Status::Warning) => "warning",
-            Wanted::Present(Status::Critical) => "critical",
+            DesiredService::Absent => "absent",
+            DesiredService::Present(Status::Passing) => "passing",
+            DesiredService::Present(Status::Warning) => "warning",
+            DesiredService::Present(Status::Critical) => "critical",
         },
-    );
-    out.objects("deadlines", &job.deadlines, |deadline, out| {
-        out.text("what", deadline.what.name()).text("at", &clock.at(deadline.at));
-        out.plain("inSeconds", seconds(deadline.at.since(clock.now)));
-    });
-    out.objects("checks", &job.checks, |check, out| write_check(out, check, clock));
-    out.objects("waitsFor", &job.waits_for, |awaited, out| write_awaited(out, awaited));
-    out.texts("hooks", job.hooks.iter().map(|job| name(*job)));
-    out.object_or_null("cause", job.cause, |event, out| {
-        write_event(out, &told(&event, origin(event.origin), clock));
-    });
+        deadlines: deadlines.collect(),
+        checks: job.checks.iter().map(|check| check_json(check, clock)).collect(),
+        waits_for: job.waits_for.iter().map(condition_json).collect(),
+        hooks: job.hooks.iter().map(|job| names(*job)).collect(),
+        cause: job.cause.map(|event| journaled_json(&event, source(event.origin), clock)),
+    }
 }
 
-/// Healthy or not; a job without checks is neither.
+/// The health of a job; a job without checks has none.
 fn health_word(job: &JobOverview) -> &'static str {
     match job.status.healthy {
         _ if job.checks.is_empty() => "none",
@@ -200,75 +373,75 @@ fn health_word(job: &JobOverview) -> &'static str {
     }
 }
 
-fn write_check(out: &mut Writer<'_>, check: &CheckOverview, clock: Clock) {
+fn check_json(check: &CheckOverview, clock: Clock) -> CheckJson<'_> {
     let last = check.last.as_ref();
-    out.text("name", &check.name).plain("running", check.running);
-    out.plain_or_null("passed", last.map(|last| last.result.is_ok()));
-    out.text_or_null("message", last.and_then(|last| last.result.as_ref().err()).map(String::as_str));
-    out.text_or_null("at", last.map(|last| clock.at(last.at)).as_deref());
-    out.plain_or_null("tookSeconds", last.map(|last| seconds(last.took)));
-    out.plain("failures", check.failures);
-    out.text_or_null("nextAt", check.next.map(|time| clock.at(time)).as_deref());
+    CheckJson {
+        name: &check.name,
+        running: check.running,
+        passed: last.map(|last| last.result.is_ok()),
+        message: last.and_then(|last| last.result.as_ref().err()).map(String::as_str),
+        at: last.map(|last| clock.at(last.at)),
+        took_seconds: last.map(|last| seconds(last.took)),
+        failures: check.failures,
+        next_at: check.next.map(|time| clock.at(time)),
+    }
 }
 
-fn write_awaited(out: &mut Writer<'_>, awaited: &Awaited) {
-    out.text("source", &awaited.source).text("code", awaited.code.name());
-    out.plain("holds", awaited.holds).plain("possible", awaited.possible).text("state", &awaited.state);
+fn condition_json(awaited: &Awaited) -> ConditionJson<'_> {
+    ConditionJson {
+        source: &awaited.source,
+        code: awaited.code.name(),
+        holds: awaited.holds,
+        possible: awaited.possible,
+        state: &awaited.state,
+    }
 }
 
-fn write_watch(out: &mut Writer<'_>, watch: &WatchOverview) {
-    out.text("name", &watch.name);
-    match &watch.instances {
-        None => out.plain("instances", "null"),
-        Some(instances) => out.objects("instances", instances, |instance, out| {
-            out.text("id", &instance.id).text("address", &instance.address.to_string());
-            out.plain("port", instance.port);
-        }),
-    };
-}
-
-fn write_reasons(out: &mut Writer<'_>, key: &str, reasons: &[Reason]) {
-    out.objects(key, reasons, |reason, out| {
-        out.text("sentence", &reason.sentence);
-        write_reasons(out, "because", &reason.because);
+fn watch_json(watch: &WatchOverview) -> WatchJson<'_> {
+    let instances = watch.instances.as_ref().map(|instances| {
+        let instances = instances.iter();
+        instances.map(|one| InstanceJson { id: &one.id, address: &one.address, port: one.port }).collect()
     });
+    WatchJson { name: &watch.name, instances }
 }
 
-fn write_event(out: &mut Writer<'_>, told: &Told) {
-    out.plain("id", told.id.0).text("time", &rfc3339(told.time));
-    out.text("source", &told.source).text("code", told.code.name());
-    out.plain_or_null("cause", told.cause.map(|EventId(id)| id));
-    out.object_or_null("exit", told.exit, write_exit);
+fn reasons_json(reasons: &[Reason]) -> Vec<ReasonJson<'_>> {
+    reasons
+        .iter()
+        .map(|Reason { sentence, because }| ReasonJson { sentence, because: reasons_json(because) })
+        .collect()
 }
 
-fn write_exit(exit: ExitStatus, out: &mut Writer<'_>) {
-    out.plain("code", exit.code());
+fn event_json(event: &EventRecord) -> EventJson {
+    EventJson {
+        id: event.id.0,
+        time: rfc3339(event.time),
+        source: event.source.clone(),
+        code: event.code.name(),
+        cause: event.cause.map(|EventId(id)| id),
+        exit: event.exit.map(exit_json),
+    }
+}
+
+fn journaled_json(event: &Event, source: String, clock: Clock) -> EventJson {
+    let Event { id, cause, at, origin: _, code, exit } = *event;
+    event_json(&EventRecord { id, time: clock.wall.at(at), source, code, cause, exit })
+}
+
+fn exit_json(exit: ExitStatus) -> ExitJson {
     let signal = match exit {
         ExitStatus::Code(_) => None,
-        ExitStatus::Signal(signal) => Some(signal_name(signal)),
+        ExitStatus::Signal(signal) => Some(signal.to_string()),
     };
-    out.text_or_null("signal", signal.as_deref());
-}
-
-fn told(event: &Event, source: String, clock: Clock) -> Told {
-    let Event { id, cause, at, origin: _, code, exit } = *event;
-    Told { id, time: clock.wall.at(at), source, code, cause, exit }
-}
-
-/// The source of an event that is neither a job's nor a watch's.
-fn origin_name(origin: Origin) -> String {
-    match origin {
-        Origin::Signal(number) => signal_name(containerpilot_core::plan::Signal(number)),
-        Origin::Global | Origin::Job(_) | Origin::Watch(_) | Origin::Former(_) => "global".to_owned(),
-    }
+    ExitJson { code: exit.code(), signal }
 }
 
 const fn phase(phase: Phase) -> &'static str {
     match phase {
-        Phase::Beginning => "beginning",
+        Phase::Starting => "beginning",
         Phase::Running => "running",
         Phase::Stopping => "stopping",
         Phase::Killing => "killing",
-        Phase::Left => "left",
+        Phase::Exited => "left",
     }
 }

@@ -1,6 +1,5 @@
-//! Which path means what. The same table is written down for users in `docs/openapi.json`; a test compares them.
+//! Maps methods and paths to endpoints. `docs/openapi.json` documents the same table; a test compares the two.
 
-/// Something that can be asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Endpoint {
     Ping,
@@ -19,10 +18,10 @@ pub(super) enum Endpoint {
     Signal,
 }
 
-/// A path with its one method.
+/// A path with its only method.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Route {
-    /// The path; `{name}` stands for a job's name.
+    /// `{name}` stands for a job's name.
     pub(super) path: &'static str,
     method: &'static str,
     pub(super) endpoint: Endpoint,
@@ -36,7 +35,6 @@ const fn post(path: &'static str, endpoint: Endpoint) -> Route {
     Route { path, method: "POST", endpoint }
 }
 
-/// Everything that is answered.
 const ROUTES: [Route; 16] = [
     get("/v3/ping", Endpoint::Ping),
     post("/v3/environ", Endpoint::Environ),
@@ -56,35 +54,42 @@ const ROUTES: [Route; 16] = [
     post("/v3/jobs/{name}/signal", Endpoint::Signal),
 ];
 
-/// Where a path leads.
+/// The result of matching a request against the routes.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Found {
-    /// To this endpoint, for the job of this name if it is about one.
-    Endpoint(Endpoint, &'static str, String),
-    /// To a path that takes another method.
-    Method(&'static str, &'static str),
-    /// Nowhere.
-    Nothing,
-    /// The name is no text.
-    BadName,
+    Endpoint {
+        endpoint: Endpoint,
+        /// The path as it is in the table.
+        route: &'static str,
+        /// The job's name; empty if the endpoint is not about a job.
+        job: String,
+    },
+    /// The path is known, but accepts only another method.
+    WrongMethod {
+        allowed: &'static str,
+        route: &'static str,
+    },
+    UnknownPath,
+    /// The job's name is not percent-encoded UTF-8.
+    InvalidName,
 }
 
-/// Finds what a request is for.
+/// Finds the endpoint of a request.
 pub(super) fn find(method: &str, path: &str) -> Found {
     for route in &ROUTES {
         let Some(name) = matches(route.path, path) else { continue };
         if method != route.method {
-            return Found::Method(route.method, route.path);
+            return Found::WrongMethod { allowed: route.method, route: route.path };
         }
         return match decode(name, false) {
-            Some(name) => Found::Endpoint(route.endpoint, route.path, name),
-            None => Found::BadName,
+            Some(job) => Found::Endpoint { endpoint: route.endpoint, route: route.path, job },
+            None => Found::InvalidName,
         };
     }
-    Found::Nothing
+    Found::UnknownPath
 }
 
-/// What stands in a path in place of `{name}`, if the path is of that form.
+/// The part of a path that matches `{name}`; empty for a pattern without one. `None` if the path does not match.
 fn matches<'a>(pattern: &str, path: &'a str) -> Option<&'a str> {
     let Some((before, after)) = pattern.split_once("{name}") else {
         return (pattern == path).then_some("");
@@ -93,8 +98,8 @@ fn matches<'a>(pattern: &str, path: &'a str) -> Option<&'a str> {
     (!name.is_empty() && !name.contains('/')).then_some(name)
 }
 
-/// A text without its percent-encoding; nothing if it is not well-formed.
-fn decode(text: &str, plus_is_blank: bool) -> Option<String> {
+/// Decodes percent-encoded text. `None` if it is malformed or not UTF-8.
+fn decode(text: &str, plus_is_space: bool) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {
@@ -103,14 +108,14 @@ fn decode(text: &str, plus_is_blank: bool) -> Option<String> {
                 let digits = [rest.next()?, rest.next()?];
                 u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?
             }
-            b'+' if plus_is_blank => b' ',
+            b'+' if plus_is_space => b' ',
             other => other,
         });
     }
     String::from_utf8(bytes).ok()
 }
 
-/// The parameters of a query, each of which must be known.
+/// The values of the known query parameters. An unknown parameter is an error.
 pub(super) fn parameters<const N: usize>(
     query: Option<&str>,
     known: [&'static str; N],
@@ -119,31 +124,32 @@ pub(super) fn parameters<const N: usize>(
     for part in query.unwrap_or_default().split('&').filter(|part| !part.is_empty()) {
         let (name, value) = part.split_once('=').unwrap_or((part, ""));
         let decoded = decode(name, true).zip(decode(value, true));
-        let (name, value) = decoded.ok_or_else(|| format!("the query `{part}` is not well-formed"))?;
+        let (name, value) = decoded.ok_or_else(|| format!("the query parameter `{part}` is malformed"))?;
         let place = known.iter().zip(&mut found).find(|(known, _)| **known == name);
         match place {
             Some((_, place)) => *place = Some(value),
             None => {
-                return Err(format!("there is no parameter `{name}`; there are {}", known.join(" and ")));
+                return Err(format!("unknown query parameter `{name}`; known are {}", known.join(" and ")));
             }
         }
     }
     Ok(found)
 }
 
-/// A parameter that is on or off; on if it stands there alone.
+/// A boolean parameter; a parameter without a value is true.
 pub(super) fn flag(name: &str, value: Option<String>, default: bool) -> Result<bool, String> {
     match value.as_deref() {
         None => Ok(default),
         Some("" | "true" | "1") => Ok(true),
         Some("false" | "0") => Ok(false),
-        Some(other) => Err(format!("`{name}` is true or false, not `{other}`")),
+        Some(other) => Err(format!("`{name}` must be true or false, not `{other}`")),
     }
 }
 
-/// A parameter that is a whole number.
+/// An unsigned integer parameter.
 pub(super) fn number(name: &str, value: Option<String>) -> Result<Option<u64>, String> {
-    let parse = |text: String| text.parse().map_err(|_| format!("`{name}` is a whole number, not `{text}`"));
+    let parse =
+        |text: String| text.parse().map_err(|_| format!("`{name}` must be a whole number, not `{text}`"));
     value.map(parse).transpose()
 }
 
@@ -153,48 +159,52 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn x2_the_description_has_every_route_and_no_other() {
+    fn x2_openapi_documents_every_route_and_no_other() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/openapi.json");
         let text = std::fs::read_to_string(path).unwrap();
-        let described: serde_json::Value = serde_json::from_str(&text).unwrap();
-        let mut written = BTreeSet::new();
-        for (path, methods) in described["paths"].as_object().unwrap() {
+        let openapi: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let mut documented = BTreeSet::new();
+        for (path, methods) in openapi["paths"].as_object().unwrap() {
             for (method, about) in methods.as_object().unwrap() {
-                written.insert((path.clone(), method.to_uppercase()));
-                assert!(about["responses"]["405"].is_object(), "{path}: another method is 405");
+                documented.insert((path.clone(), method.to_uppercase()));
+                assert!(about["responses"]["405"].is_object(), "{path}: 405 is not documented");
             }
         }
-        let built: BTreeSet<_> =
+        let implemented: BTreeSet<_> =
             ROUTES.iter().map(|route| (route.path.to_owned(), route.method.to_owned())).collect();
-        assert_eq!(written, built);
+        assert_eq!(documented, implemented);
     }
 
     #[test]
     fn x2_a_name_in_a_path_is_decoded() {
         let found = |path: &str| find("POST", path);
-        let start = |name: &str| Found::Endpoint(Endpoint::Start, "/v3/jobs/{name}/start", name.to_owned());
+        let start = |name: &str| Found::Endpoint {
+            endpoint: Endpoint::Start,
+            route: "/v3/jobs/{name}/start",
+            job: name.to_owned(),
+        };
         assert_eq!(found("/v3/jobs/web/start"), start("web"));
         assert_eq!(found("/v3/jobs/%2Fbin%2Fserver/start"), start("/bin/server"));
         assert_eq!(found("/v3/jobs/a+b%20c/start"), start("a+b c"));
-        assert_eq!(found("/v3/jobs/100%/start"), Found::BadName);
-        assert_eq!(found("/v3/jobs/%ff/start"), Found::BadName);
-        for nothing in ["/v3/jobs//start", "/v3/jobs/a/b/start", "/v3/jobs/start", "/v3/ping/", "/", ""] {
-            assert_eq!(found(nothing), Found::Nothing, "{nothing}");
+        assert_eq!(found("/v3/jobs/100%/start"), Found::InvalidName);
+        assert_eq!(found("/v3/jobs/%ff/start"), Found::InvalidName);
+        for path in ["/v3/jobs//start", "/v3/jobs/a/b/start", "/v3/jobs/start", "/v3/ping/", "/", ""] {
+            assert_eq!(found(path), Found::UnknownPath, "{path}");
         }
     }
 
     #[test]
-    fn x1_a_known_path_with_another_method_says_which_it_takes() {
-        assert_eq!(find("GET", "/v3/environ"), Found::Method("POST", "/v3/environ"));
-        assert_eq!(find("POST", "/v3/ping"), Found::Method("GET", "/v3/ping"));
+    fn x1_a_known_path_with_another_method_names_the_allowed_one() {
+        assert_eq!(find("GET", "/v3/environ"), Found::WrongMethod { allowed: "POST", route: "/v3/environ" });
+        assert_eq!(find("POST", "/v3/ping"), Found::WrongMethod { allowed: "GET", route: "/v3/ping" });
     }
 
     #[test]
-    fn x2_parameters_are_known_or_refused() {
+    fn x2_unknown_parameters_are_refused() {
         let read = |query| parameters(query, ["follow", "since"]);
         assert_eq!(read(None), Ok([None, None]));
         assert_eq!(read(Some("follow&since=4+%35")), Ok([Some(String::new()), Some("4 5".to_owned())]));
-        assert!(read(Some("folow=1")).unwrap_err().contains("there are follow and since"));
+        assert!(read(Some("folow=1")).unwrap_err().contains("known are follow and since"));
         assert!(read(Some("follow=%")).is_err());
         assert_eq!(flag("follow", Some("0".to_owned()), true), Ok(false));
         assert!(flag("follow", Some("no".to_owned()), true).is_err());

@@ -1,61 +1,83 @@
-//! What the log is told of the conversation with Consul: every change once.
+//! Logs the state of the connection to Consul: once per change, not once per attempt (D5).
 
 use std::sync::{Mutex, PoisonError};
 
-use containerpilot_core::catalog::contact::{Contact, Fared, News as Change};
+use containerpilot_core::catalog::connectivity::{Connectivity, ConnectivityChange as Change, RequestResult};
 use containerpilot_core::plan::Level;
 
+use super::client::RequestError;
 use crate::runtime::channel::{LoopMessage, LoopSender};
 
-/// Why something did not go well.
+/// A request that did not succeed.
 #[derive(Clone, Debug)]
 pub(super) struct Failure {
-    /// What that says about Consul.
-    pub(super) fared: Fared,
-    /// In words.
-    pub(super) why: String,
+    pub(super) kind: FailureKind,
+    pub(super) reason: String,
 }
 
-/// The voice of all who ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FailureKind {
+    /// There was no response.
+    Unreachable,
+    /// The response was a server error, or not valid.
+    Unavailable,
+    /// Consul refused the request.
+    Refused,
+}
+
+impl From<&RequestError> for Failure {
+    fn from(error: &RequestError) -> Self {
+        Self { kind: FailureKind::Unreachable, reason: error.to_string() }
+    }
+}
+
+/// The state of the connection, from the results of all tasks.
 #[derive(Debug)]
-pub(super) struct Voice {
+pub(super) struct ConnectivityLog {
     address: String,
     sender: LoopSender,
-    contact: Mutex<Contact<String>>,
+    contact: Mutex<Connectivity<String>>,
 }
 
-impl Voice {
+impl ConnectivityLog {
     pub(super) fn new(address: String, sender: LoopSender) -> Self {
         Self { address, sender, contact: Mutex::default() }
     }
 
-    /// Somebody has asked, for example `service web`, and this came of it.
-    pub(super) fn heard(&self, who: &str, failure: Option<&Failure>) {
-        let fared = failure.map_or(Fared::Well, |failure| failure.fared);
-        let why = failure.map_or("", |failure| &failure.why);
+    /// Records the result of a request. `requester` is for example `service web`.
+    pub(super) fn record(&self, requester: &str, failure: Option<&Failure>) {
+        let result = match failure.map(|failure| failure.kind) {
+            None => RequestResult::Answered,
+            Some(FailureKind::Unreachable | FailureKind::Unavailable) => RequestResult::Unavailable,
+            Some(FailureKind::Refused) => RequestResult::Refused,
+        };
         let changes =
-            self.contact.lock().unwrap_or_else(PoisonError::into_inner).heard(who.to_owned(), fared);
+            self.contact.lock().unwrap_or_else(PoisonError::into_inner).record(requester.to_owned(), result);
         for change in changes.into_iter().flatten() {
-            self.say(change, who, why);
+            self.log(change, requester, failure);
         }
     }
 
-    /// Somebody asks no more.
-    pub(super) fn forget(&self, who: &str) {
-        self.contact.lock().unwrap_or_else(PoisonError::into_inner).forget(&who.to_owned());
+    /// A task sends no more requests.
+    pub(super) fn forget(&self, requester: &str) {
+        self.contact.lock().unwrap_or_else(PoisonError::into_inner).forget(&requester.to_owned());
     }
 
-    fn say(&self, change: Change, who: &str, why: &str) {
+    fn log(&self, change: Change, requester: &str, failure: Option<&Failure>) {
         let address = &self.address;
+        let reason = failure.map_or("", |failure| failure.reason.as_str());
         let (level, message) = match change {
-            Change::Away => (
-                Level::Warn,
-                format!("Consul at {address} cannot be used: {why}; jobs go on, and it is tried again"),
-            ),
-            Change::Back => (Level::Info, format!("Consul at {address} can be used again")),
-            Change::Refused => (Level::Warn, format!("Consul refuses {who}: {why}; it is tried again")),
-            Change::Accepted => (Level::Info, format!("Consul takes {who} again")),
+            Change::Unavailable => {
+                let is_unreachable = failure.is_some_and(|failure| failure.kind == FailureKind::Unreachable);
+                let state = if is_unreachable { "unreachable" } else { "unavailable" };
+                (Level::Warn, format!("Consul at {address} is {state}: {reason}; retrying"))
+            }
+            Change::Available => (Level::Info, format!("Consul at {address} is available again")),
+            Change::Refused => {
+                (Level::Warn, format!("Consul at {address} refused {requester}: {reason}; retrying"))
+            }
+            Change::Accepted => (Level::Info, format!("Consul at {address} accepts {requester} again")),
         };
-        self.sender.send(LoopMessage::Said(level, message));
+        self.sender.send(LoopMessage::Log(level, message));
     }
 }

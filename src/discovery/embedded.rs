@@ -1,49 +1,51 @@
-//! The embedded catalog: which services of this supervisor are there, and how they are (D2).
+//! The embedded catalog: the services of this supervisor and their status (D2).
+
+use std::collections::BTreeMap;
 
 use containerpilot_core::Input;
-use containerpilot_core::effect::Wanted;
+use containerpilot_core::effect::DesiredService;
 use containerpilot_core::ids::{JobIx, WatchIx};
 use containerpilot_core::input::Instance;
 use containerpilot_core::plan::{Plan, Service, Status, Watch};
-use std::collections::BTreeMap;
 
-/// What is advertised, by its id, which outlives every plan.
 #[derive(Debug, Default)]
 pub(super) struct Embedded {
-    present: BTreeMap<String, (Service, Status)>,
+    /// By service id. A reload does not change ids.
+    services: BTreeMap<String, (Service, Status)>,
 }
 
 impl Embedded {
-    /// Makes a service as it is wanted. Answers every watch that follows it, and the job that waits to be let go (S2).
-    pub(super) fn advertise(&mut self, plan: &Plan, job: JobIx, wanted: Wanted) -> Vec<Input> {
-        let mut answers = Vec::new();
+    /// Registers, updates or deregisters a service. Returns the new instances for its watches, and the confirmation that a
+    /// stopping job waits for (S2).
+    pub(super) fn advertise(&mut self, plan: &Plan, job: JobIx, desired: DesiredService) -> Vec<Input> {
+        let mut inputs = Vec::new();
         if let Some(service) = plan.jobs.get(job.index()).and_then(|job| job.service.as_ref()) {
-            match wanted {
-                Wanted::Absent => drop(self.present.remove(&service.id)),
-                Wanted::Present(status) => {
-                    drop(self.present.insert(service.id.clone(), (service.clone(), status)));
+            match desired {
+                DesiredService::Absent => drop(self.services.remove(&service.id)),
+                DesiredService::Present(status) => {
+                    drop(self.services.insert(service.id.clone(), (service.clone(), status)));
                 }
             }
-            answers.extend(self.seen_by(plan, |watch| watch.name == service.name));
+            inputs.extend(self.instances_for(plan, |watch| watch.name == service.name));
         }
-        if wanted == Wanted::Absent {
-            answers.push(Input::Withdrawn { job });
+        if desired == DesiredService::Absent {
+            inputs.push(Input::Deregistered { job });
         }
-        answers
+        inputs
     }
 
-    /// What every watch of a plan sees now.
-    pub(super) fn answers(&self, plan: &Plan) -> Vec<Input> {
-        self.seen_by(plan, |_| true).collect()
+    /// The instances of every watch of a plan.
+    pub(super) fn inputs(&self, plan: &Plan) -> Vec<Input> {
+        self.instances_for(plan, |_| true).collect()
     }
 
-    /// What some watches see now. Whoever has seen the same before knows that nothing has changed.
-    fn seen_by<'a>(
+    /// The instances of the watches that `filter` selects. The core ignores those that have not changed.
+    fn instances_for<'a>(
         &'a self,
         plan: &'a Plan,
-        which: impl Fn(&Watch) -> bool + 'a,
+        filter: impl Fn(&Watch) -> bool + 'a,
     ) -> impl Iterator<Item = Input> + 'a {
-        let watches = plan.watches.iter().enumerate().filter(move |(_, watch)| which(watch));
+        let watches = plan.watches.iter().enumerate().filter(move |(_, watch)| filter(watch));
         watches.map(|(place, watch)| Input::Instances {
             watch: WatchIx::at(place),
             instances: self.healthy(watch),
@@ -51,7 +53,7 @@ impl Embedded {
     }
 
     fn healthy(&self, watch: &Watch) -> Vec<Instance> {
-        let passing = self.present.values().filter(|(_, status)| *status == Status::Passing);
+        let passing = self.services.values().filter(|(_, status)| *status == Status::Passing);
         passing
             .map(|(service, _)| service)
             .filter(|service| watch.sees(service))

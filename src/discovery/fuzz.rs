@@ -1,6 +1,6 @@
-//! Any bytes as what Consul answers: instances in order, each once, or a few words.
+//! Fuzz target: any bytes as a response of Consul. The instances are sorted and unique, or there is a short error.
 
-use super::wire::{instances, is_forgotten};
+use super::api::{instances, is_unknown};
 
 pub(crate) fn run(body: &[u8]) {
     match instances(body) {
@@ -9,11 +9,11 @@ pub(crate) fn run(body: &[u8]) {
                 found.is_sorted() && found.iter().zip(found.iter().skip(1)).all(|(one, next)| one != next)
             );
             let text: usize = found.iter().map(|one| one.id.len() + one.address.len()).sum();
-            // What stands there escaped is longer than what it means, never the other way round.
+            // Escaped text is never shorter than its meaning.
             assert!(text <= body.len());
         }
-        Err(why) => assert!(why.len() < 200, "{why}"),
+        Err(why) => assert!(why.to_string().len() < 200, "{why}"),
     }
-    assert!(is_forgotten(404, body) && !is_forgotten(403, body) && !is_forgotten(200, body));
-    let _ = is_forgotten(500, body);
+    assert!(is_unknown(404, body) && !is_unknown(403, body) && !is_unknown(200, body));
+    let _ = is_unknown(500, body);
 }

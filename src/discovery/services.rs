@@ -1,171 +1,174 @@
-//! One task for each service: it hears what is wanted, and keeps Consul equal to that (D5).
+//! One task per service: it makes Consul's state equal to the desired state (D5).
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use containerpilot_core::catalog::contact::Fared;
-use containerpilot_core::catalog::reconcile::{Outcome, Reconciler, Request, Settings, Step};
-use containerpilot_core::effect::Wanted;
+use containerpilot_core::catalog::reconcile::{Action, CatalogRequest, Outcome, Reconciler, Settings};
+use containerpilot_core::effect::DesiredService;
 use containerpilot_core::ids::JobIx;
 use containerpilot_core::plan::Service;
+use hyper::Method;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::timeout;
 
-use super::client::Trouble;
-use super::connectivity_log::Failure;
-use super::wire;
-use super::{RECOVERY, Shared};
+use super::api;
+use super::client::RequestError;
+use super::connectivity_log::{Failure, FailureKind};
+use super::{PANIC_PAUSE, Shared};
 use crate::runtime::channel::LoopMessage;
 use crate::runtime::failpoints::{failpoint, guarded};
 
-/// What a service's task is told.
+/// A command to the task of a service.
 #[derive(Debug)]
-pub(super) enum Order {
-    /// This is wanted, by this job, of a service that is defined so.
-    Want(JobIx, Wanted, Arc<Definition>),
-    /// It is still healthy.
-    Beat,
-    /// The supervisor leaves. What is sent along is dropped when the service is out.
-    Leave(std::sync::mpsc::Sender<()>),
+pub(super) enum ServiceCommand {
+    /// Sets the desired state of the job's service.
+    SetDesired(JobIx, DesiredService, Arc<Definition>),
+    /// The service is still healthy.
+    Heartbeat,
+    /// Deregister the service and finish. The sender is dropped when that is done.
+    Deregister(std::sync::mpsc::Sender<()>),
 }
 
-/// A service, and how often it is heard of.
+/// A service and the interval of its heartbeats.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Definition {
     pub(super) service: Service,
-    /// The pace of its heartbeats.
-    pub(super) pace: Duration,
+    pub(super) heartbeat: Duration,
 }
 
 impl Definition {
     pub(super) fn settings(&self) -> Settings {
         Settings {
             ttl: self.service.ttl,
-            pace: self.pace,
+            heartbeat_interval: self.heartbeat,
             drops_critical: self.service.deregister_critical_after.is_some(),
         }
     }
 }
 
-/// A service's task.
-pub(super) struct Keeper {
+/// The task of a service.
+pub(super) struct ServiceTask {
     shared: Arc<Shared>,
     definition: Arc<Definition>,
     job: JobIx,
-    machine: Reconciler,
-    /// How it is called in the log.
+    reconciler: Reconciler,
+    /// Its name in the log.
     name: String,
-    /// Dropped at the end, when the supervisor leaves.
-    leaving: Option<std::sync::mpsc::Sender<()>>,
+    /// Dropped at the end of the task.
+    deregistered: Option<std::sync::mpsc::Sender<()>>,
 }
 
-impl Keeper {
+impl ServiceTask {
     pub(super) fn new(shared: Arc<Shared>, job: JobIx, definition: Arc<Definition>) -> Self {
-        let machine = Reconciler::new(definition.settings(), shared.seed());
+        let reconciler = Reconciler::new(definition.settings(), shared.seed());
         let name = format!("service {}", definition.service.name);
-        Self { shared, definition, job, machine, name, leaving: None }
+        Self { shared, definition, job, reconciler, name, deregistered: None }
     }
 
-    /// Works until nobody can tell it anything any more, or until the supervisor leaves. After a fault it begins anew: what
-    /// became of the request at hand is not known, so everything is told once more.
-    pub(super) async fn work(mut self, mut orders: UnboundedReceiver<Order>) {
-        while guarded(self.keep(&mut orders)).await.is_err() {
-            tokio::time::sleep(RECOVERY).await;
-            self.machine.done(self.shared.now(), Outcome::Unknown);
+    /// Runs until the service is deregistered or no more commands can arrive. After a panic the result of the last request is unknown, so
+    /// the whole state is sent again.
+    pub(super) async fn run(mut self, mut commands: UnboundedReceiver<ServiceCommand>) {
+        while guarded(self.reconcile(&mut commands)).await.is_err() {
+            tokio::time::sleep(PANIC_PAUSE).await;
+            self.reconciler.done(self.shared.now(), Outcome::Unknown);
         }
-        self.shared.voice.forget(&self.name);
+        self.shared.connectivity.forget(&self.name);
     }
 
-    async fn keep(&mut self, orders: &mut UnboundedReceiver<Order>) {
+    async fn reconcile(&mut self, commands: &mut UnboundedReceiver<ServiceCommand>) {
         loop {
-            while let Ok(order) = orders.try_recv() {
-                self.obey(order);
+            while let Ok(command) = commands.try_recv() {
+                self.apply(command);
             }
-            self.tell_withdrawn();
-            let order = match self.machine.next(self.shared.now()) {
-                Step::Over => break,
-                Step::Ask(request) => {
-                    self.ask(request).await;
+            self.report_deregistered();
+            let command = match self.reconciler.next(self.shared.now()) {
+                Action::Finished => break,
+                Action::Send(request) => {
+                    self.send(request).await;
                     continue;
                 }
-                Step::Wait(None) => orders.recv().await,
-                Step::Wait(Some(until)) => {
+                Action::Wait(None) => commands.recv().await,
+                Action::Wait(Some(until)) => {
                     let pause = until.since(self.shared.now());
-                    match timeout(pause, orders.recv()).await {
-                        Ok(order) => order,
+                    match timeout(pause, commands.recv()).await {
+                        Ok(command) => command,
                         Err(_) => continue,
                     }
                 }
             };
-            match order {
-                Some(order) => self.obey(order),
+            match command {
+                Some(command) => self.apply(command),
                 None => break,
             }
         }
     }
 
-    fn obey(&mut self, order: Order) {
+    fn apply(&mut self, command: ServiceCommand) {
         let now = self.shared.now();
-        match order {
-            Order::Want(job, wanted, definition) => {
+        match command {
+            ServiceCommand::SetDesired(job, desired, definition) => {
                 self.job = job;
                 if *definition != *self.definition {
-                    self.machine.redefine(definition.settings());
+                    self.reconciler.redefine(definition.settings());
                     self.definition = definition;
                 }
-                self.machine.want(now, wanted);
+                self.reconciler.set_desired(now, desired);
             }
-            Order::Beat => self.machine.beat(),
-            Order::Leave(leaving) => {
-                self.leaving = Some(leaving);
-                self.machine.leave(now);
-            }
-        }
-    }
-
-    fn tell_withdrawn(&mut self) {
-        if self.machine.take_withdrawn() {
-            self.shared.sender.send(LoopMessage::Withdrawn(self.definition.service.id.clone(), self.job));
-            // Whoever is not wanted there does not care whether Consul is.
-            if self.machine.is_settled() {
-                self.shared.voice.forget(&self.name);
+            ServiceCommand::Heartbeat => self.reconciler.heartbeat_due(),
+            ServiceCommand::Deregister(deregistered) => {
+                self.deregistered = Some(deregistered);
+                self.reconciler.leave(now);
             }
         }
     }
 
-    async fn ask(&mut self, request: Request) {
-        // A few at a time are as fast as all of them; an error can only mean that there are no places any more.
-        let place = self.shared.places.acquire().await;
+    fn report_deregistered(&mut self) {
+        if self.reconciler.take_deregistered() {
+            self.shared.sender.send(LoopMessage::Deregistered(self.definition.service.id.clone(), self.job));
+            // Without a service its connectivity is not logged.
+            if self.reconciler.is_settled() {
+                self.shared.connectivity.forget(&self.name);
+            }
+        }
+    }
+
+    async fn send(&mut self, request: CatalogRequest) {
+        // The semaphore is never closed.
+        let slot = self.shared.request_slots.acquire().await;
         failpoint("service");
-        let (outcome, failure) = self.carry_out(request).await;
-        drop(place);
-        self.machine.done(self.shared.now(), outcome);
-        self.shared.voice.heard(&self.name, failure.as_ref());
+        let (outcome, failure) = self.exchange(request).await;
+        drop(slot);
+        self.reconciler.done(self.shared.now(), outcome);
+        self.shared.connectivity.record(&self.name, failure.as_ref());
     }
 
-    async fn carry_out(&self, request: Request) -> (Outcome, Option<Failure>) {
+    async fn exchange(&self, request: CatalogRequest) -> (Outcome, Option<Failure>) {
         let service = &self.definition.service;
         let (path, body) = match request {
-            Request::Register(status) => (wire::REGISTER.to_owned(), wire::registration(service, status)),
-            Request::Update(status) => (wire::update_path(service), wire::update(status)),
-            Request::Deregister => (wire::deregister_path(service), Bytes::new()),
+            CatalogRequest::Register(status) => {
+                (api::REGISTER.to_owned(), api::registration(service, status))
+            }
+            CatalogRequest::Update(status) => (api::update_path(service), api::update(status)),
+            CatalogRequest::Deregister => (api::deregister_path(service), Bytes::new()),
         };
-        let client = &self.shared.client;
-        let away = |why: String| Some(Failure { fared: Fared::Away, why });
-        match client.ask("PUT", &path, body, self.machine.deadline()).await {
-            Err(Trouble::NotAsked(why)) => (Outcome::Failed, away(why)),
-            Err(Trouble::NoAnswer(why)) => (Outcome::Unknown, away(why)),
-            Ok(answer) if (200..300).contains(&answer.status) => (Outcome::Done, None),
-            Ok(answer) => {
-                let registers = matches!(request, Request::Register(_));
-                if !registers && wire::is_forgotten(answer.status, &answer.body) {
+        match self.shared.client.send(Method::PUT, &path, body, self.reconciler.deadline()).await {
+            Err(error) => {
+                let outcome = match error {
+                    RequestError::NotSent(_) => Outcome::Failed,
+                    RequestError::NoResponse(_) => Outcome::Unknown,
+                };
+                (outcome, Some(Failure::from(&error)))
+            }
+            Ok(response) if (200..300).contains(&response.status) => (Outcome::Done, None),
+            Ok(response) => {
+                let registers = matches!(request, CatalogRequest::Register(_));
+                if !registers && api::is_unknown(response.status, &response.body) {
                     return (Outcome::Forgotten, None);
                 }
-                let failure = self.shared.failure(&answer);
-                let outcome =
-                    if failure.fared == Fared::Refused { Outcome::Failed } else { Outcome::Unknown };
-                (outcome, Some(failure))
+                let failure = self.shared.failure(&response);
+                let refused = failure.kind == FailureKind::Refused;
+                (if refused { Outcome::Failed } else { Outcome::Unknown }, Some(failure))
             }
         }
     }

@@ -1,19 +1,25 @@
-//! The encrypted connection's settings (D1): whom to trust, who we are, and for whom the other must have a certificate.
+//! TLS settings (D1): which certificates to trust, which one to present, and the expected server name.
+
+#[cfg(test)]
+mod tests;
 
 use std::ffi::OsStr;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use containerpilot_core::plan::Tls;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
-use rustls::pki_types::pem::PemObject;
+use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use thiserror::Error;
 
-use super::{ciphers, read};
+use super::{FileError, read_file};
+use crate::net::describe;
 
-/// Where systems keep the certificates they trust, in the order in which Go looks for them.
+/// The files with the trusted certificates of a system, in the order of Go.
 const SYSTEM_BUNDLES: [&str; 6] = [
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
@@ -23,78 +29,101 @@ const SYSTEM_BUNDLES: [&str; 6] = [
     "/etc/ssl/cert.pem",
 ];
 
-/// Reads the files and makes a configuration of them. Says what is wrong with which file.
-pub(super) fn configuration(tls: &Tls) -> Result<Arc<ClientConfig>, String> {
-    let provider = Arc::new(ciphers::provider());
-    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
-        .with_safe_default_protocol_versions()
-        .map_err(|error| error.to_string())?;
+/// Why TLS cannot be set up.
+#[derive(Debug, Error)]
+pub(super) enum TlsError {
+    #[error(transparent)]
+    File(#[from] FileError),
+    #[error("cannot read the directory {}: {}", path.display(), describe(source))]
+    Directory { path: PathBuf, source: io::Error },
+    #[error("no certificate in {}", .0.display())]
+    NoCertificate(PathBuf),
+    #[error("invalid certificate in {}: {source}", path.display())]
+    InvalidCertificate { path: PathBuf, source: pem::Error },
+    #[error("no usable certificate among the {0} trusted ones")]
+    NoTrustAnchor(usize),
+    #[error("no trusted certificates on this system: set `cafile`, or install the package ca-certificates")]
+    NoSystemBundle,
+    #[error("no private key in {}: {source}", path.display())]
+    NoPrivateKey { path: PathBuf, source: pem::Error },
+    #[error("cannot use the client certificate {}: {source}", path.display())]
+    ClientCertificate { path: PathBuf, source: rustls::Error },
+    #[error("`{0}` is not a valid server name")]
+    ServerName(String),
+    #[error(transparent)]
+    Rustls(#[from] rustls::Error),
+}
+
+/// Reads the certificates and keys that the settings name.
+pub(super) fn client_config(tls: &Tls) -> Result<Arc<ClientConfig>, TlsError> {
+    let provider = Arc::new(ring::default_provider());
+    let builder =
+        ClientConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions()?;
     let builder = if tls.verify {
-        builder.with_root_certificates(roots(tls)?)
+        builder.with_root_certificates(trust_anchors(tls)?)
     } else {
-        builder.dangerous().with_custom_certificate_verifier(Arc::new(Anybody(provider)))
+        builder.dangerous().with_custom_certificate_verifier(Arc::new(AcceptAny(provider)))
     };
     let config = match (&tls.client_cert, &tls.client_key) {
         (Some(certificate), Some(key)) => {
-            let chain = certificates(Path::new(certificate))?;
-            let key = PrivateKeyDer::from_pem_slice(&read(Path::new(key))?)
-                .map_err(|error| format!("there is no private key in {key}: {error}"))?;
+            let (certificate, key) = (Path::new(certificate), Path::new(key));
+            let chain = certificates(certificate)?;
+            let key = PrivateKeyDer::from_pem_slice(&read_file(key)?)
+                .map_err(|source| TlsError::NoPrivateKey { path: key.to_owned(), source })?;
             builder
                 .with_client_auth_cert(chain, key)
-                .map_err(|error| format!("the client's certificate {certificate} cannot be used: {error}"))?
+                .map_err(|source| TlsError::ClientCertificate { path: certificate.to_owned(), source })?
         }
         _ => builder.with_no_client_auth(),
     };
     Ok(Arc::new(config))
 }
 
-/// The name that the other's certificate must be for.
-pub(super) fn server_name(tls: &Tls, host: &str) -> Result<ServerName<'static>, String> {
+/// The name that the server's certificate must be valid for.
+pub(super) fn server_name(tls: &Tls, host: &str) -> Result<ServerName<'static>, TlsError> {
     let name = tls.server_name.as_deref().unwrap_or(host);
-    ServerName::try_from(name.to_owned()).map_err(|_| format!("`{name}` cannot be the name of a server"))
+    ServerName::try_from(name.to_owned()).map_err(|_| TlsError::ServerName(name.to_owned()))
 }
 
-fn roots(tls: &Tls) -> Result<RootCertStore, String> {
-    let mut roots = RootCertStore::empty();
+fn trust_anchors(tls: &Tls) -> Result<RootCertStore, TlsError> {
+    let mut anchors = RootCertStore::empty();
     let mut trusted = Vec::new();
     if let Some(file) = &tls.ca_file {
         trusted.extend(certificates(Path::new(file))?);
     }
-    if let Some(folder) = &tls.ca_path {
-        trusted.extend(certificates_in(Path::new(folder))?);
+    if let Some(directory) = &tls.ca_path {
+        trusted.extend(certificates_in(Path::new(directory))?);
     }
     if tls.ca_file.is_none() && tls.ca_path.is_none() {
         trusted.extend(certificates(&system_bundle()?)?);
     }
-    let (taken, refused) = roots.add_parsable_certificates(trusted);
-    if taken == 0 {
-        return Err(format!("none of the {refused} certificates to trust can be used"));
+    let (added, ignored) = anchors.add_parsable_certificates(trusted);
+    if added == 0 {
+        return Err(TlsError::NoTrustAnchor(ignored));
     }
-    Ok(roots)
+    Ok(anchors)
 }
 
-fn system_bundle() -> Result<PathBuf, String> {
+fn system_bundle() -> Result<PathBuf, TlsError> {
     let named = std::env::var_os("SSL_CERT_FILE").filter(|name| name != OsStr::new("")).map(PathBuf::from);
     let usual = || SYSTEM_BUNDLES.map(PathBuf::from).into_iter().find(|path| path.exists());
-    named.or_else(usual).ok_or_else(|| {
-        "this system has no certificates to trust: set `cafile`, or install them (ca-certificates)".to_owned()
-    })
+    named.or_else(usual).ok_or(TlsError::NoSystemBundle)
 }
 
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
-    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&read(path)?).collect();
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&read_file(path)?).collect();
     match found {
-        Ok(found) if found.is_empty() => Err(format!("there is no certificate in {}", path.display())),
+        Ok(found) if found.is_empty() => Err(TlsError::NoCertificate(path.to_owned())),
         Ok(found) => Ok(found),
-        Err(error) => Err(format!("a certificate in {} is broken: {error}", path.display())),
+        Err(source) => Err(TlsError::InvalidCertificate { path: path.to_owned(), source }),
     }
 }
 
-/// The certificates in all files of a folder; files without any are passed over.
-fn certificates_in(folder: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
-    let unreadable = |error: std::io::Error| format!("{} cannot be read: {error}", folder.display());
+/// The certificates in all files of a directory. Files without certificates are ignored.
+fn certificates_in(directory: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let unreadable = |source| TlsError::Directory { path: directory.to_owned(), source };
     let mut files = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(unreadable)? {
+    for entry in std::fs::read_dir(directory).map_err(unreadable)? {
         let path = entry.map_err(unreadable)?.path();
         if path.is_file() {
             files.push(path);
@@ -103,16 +132,16 @@ fn certificates_in(folder: &Path) -> Result<Vec<CertificateDer<'static>>, String
     files.sort();
     let found: Vec<_> = files.iter().filter_map(|file| certificates(file).ok()).flatten().collect();
     if found.is_empty() {
-        return Err(format!("there is no certificate in any file of {}", folder.display()));
+        return Err(TlsError::NoCertificate(directory.to_owned()));
     }
     Ok(found)
 }
 
-/// Takes every certificate, because it was told to in so many words (`verify: false`).
+/// Accepts every certificate, for `verify: false`.
 #[derive(Debug)]
-struct Anybody(Arc<CryptoProvider>);
+struct AcceptAny(Arc<CryptoProvider>);
 
-impl ServerCertVerifier for Anybody {
+impl ServerCertVerifier for AcceptAny {
     fn verify_server_cert(
         &self,
         _end_entity: &CertificateDer<'_>,

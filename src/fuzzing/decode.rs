@@ -1,4 +1,4 @@
-//! Any bytes as a whole configuration, in one or two files: no panic, no hang, and a plan or an error.
+//! Fuzz target: any bytes as a configuration in one or two files. No panic, no hang; a plan or an error.
 
 use std::net::IpAddr;
 
@@ -7,7 +7,7 @@ use containerpilot_config::host::StaticHost;
 use containerpilot_config::interfaces::HostAddress;
 use containerpilot_config::{Input, Options, load};
 
-/// A machine like many.
+/// A typical host.
 pub(super) fn host() -> StaticHost {
     let address = |interface: &str, ip: IpAddr| HostAddress { interface: interface.into(), ip };
     StaticHost {
@@ -24,20 +24,20 @@ pub(super) fn host() -> StaticHost {
 
 pub(super) fn run(text: &[u8]) {
     let host = host();
-    // A NUL parts two files, so that merging is tried too.
+    // A NUL separates two files, to test merging.
     let inputs = text.splitn(2, |byte| *byte == 0).enumerate();
     let inputs =
         inputs.map(|(nth, part)| Input { name: format!("{nth}.json5"), text: part.to_vec() }).collect();
     let loaded = load(inputs, &host, Options { version: "0" });
     let errors = loaded.report.count(Severity::Error);
-    assert_eq!(loaded.plan.is_none(), errors > 0, "a plan is made exactly if there is no error");
+    assert_eq!(loaded.plan.is_none(), errors > 0, "there is a plan exactly if there is no error");
     let shown = loaded.report.display(Style { faults_are_errors: true, colour: false }).to_string();
     assert_eq!(shown.is_empty(), loaded.report.problems().is_empty());
     for located in loaded.report.problems() {
         if let Some(at) = &located.location {
             assert!(at.line >= 1 && at.column >= 1);
         }
-        // What the program cannot explain has no place and asks to be reported.
+        // An unexplained problem has no location and requests a bug report.
         let unexplained = located.location.is_none()
             && located.problem.help.as_ref().is_some_and(|help| help.contains("defect"));
         assert!(!unexplained, "{shown}");

@@ -1,4 +1,4 @@
-//! Any bytes as JSON5: no panic, no hang, and every place inside the text.
+//! Fuzz target: any bytes as JSON5. No panic, no hang; every span is inside the text.
 
 use containerpilot_config::json5::{Node, Value, parse};
 

@@ -1,11 +1,12 @@
-//! Any bytes as the output of a job, and as its name: one line a line in every form, and nothing that can forge another.
+//! Fuzz target: any bytes as the output and the name of a job. Each line is one entry in every format, and none can be
+//! forged.
 
 use containerpilot_core::plan::{Format, Level};
-use containerpilot_log_format::{Form, Labels, Stamp, is_hidden};
+use containerpilot_log_format::{EntryFormatter, Labels, Stamp, is_hidden};
 
 const STAMP: &Stamp = b"2026-11-15T00:15:28.645445913Z";
 
-/// Whatever the bytes are: the name of the job, that of its check, and what it writes, with a NUL behind the first two.
+/// The bytes are the names of a job and its check, each with a NUL, and the output.
 pub(super) fn run(bytes: &[u8]) {
     let mut parts = bytes.splitn(3, |byte| *byte == 0);
     let mut name = || String::from_utf8_lossy(parts.next().unwrap_or_default()).into_owned();
@@ -13,21 +14,24 @@ pub(super) fn run(bytes: &[u8]) {
     let output = parts.next().unwrap_or_default();
     let labels = Labels { level: Level::Info, job: Some(&job), pid: Some(17), check: Some(&check) };
     for format in [Format::Default, Format::Text, Format::Json] {
-        let mut form = Form::new(format);
+        let mut form = EntryFormatter::new(format);
         form.label(STAMP, labels);
         for text in output.split(|byte| *byte == b'\n') {
             line(&form, format, text, &job, &check);
         }
-        let said = String::from_utf8_lossy(output).into_owned();
+        let message = String::from_utf8_lossy(output).into_owned();
         let mut out = Vec::new();
-        form.entry(&said, &[said.clone(), job.clone()], &mut out);
-        // The supervisor's own entries are whole in every form.
+        form.entry(&message, &[message.clone(), job.clone()], &mut out);
+        // The supervisor's own entries are escaped in every format.
         let entry = one_line(&out);
-        assert!(!entry.contains(|letter: char| letter.is_control() || is_hidden(letter)), "{entry:?}");
+        assert!(
+            !entry.contains(|character: char| character.is_control() || is_hidden(character)),
+            "{entry:?}"
+        );
     }
 }
 
-fn line(form: &Form, format: Format, text: &[u8], job: &str, check: &str) {
+fn line(form: &EntryFormatter, format: Format, text: &[u8], job: &str, check: &str) {
     let mut out = Vec::new();
     form.line(text, &mut out);
     let mut pieces = Vec::new();
@@ -42,12 +46,18 @@ fn line(form: &Form, format: Format, text: &[u8], job: &str, check: &str) {
             }
             Format::Text => {
                 let line = one_line(out);
-                assert!(!line.contains(|letter: char| letter.is_control() || is_hidden(letter)), "{line:?}");
+                assert!(
+                    !line.contains(|character: char| character.is_control() || is_hidden(character)),
+                    "{line:?}"
+                );
                 assert_eq!(keys(&line), ["time", "level", "msg", "job", "pid", "check"], "{line}");
             }
             Format::Json => {
                 let line = one_line(out);
-                assert!(!line.contains(|letter: char| letter.is_control() || is_hidden(letter)), "{line:?}");
+                assert!(
+                    !line.contains(|character: char| character.is_control() || is_hidden(character)),
+                    "{line:?}"
+                );
                 let entry: serde_json::Map<String, serde_json::Value> =
                     serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
                 assert_eq!(entry.len(), 6, "{line}");
@@ -58,14 +68,14 @@ fn line(form: &Form, format: Format, text: &[u8], job: &str, check: &str) {
     }
 }
 
-/// What was written, without its end.
+/// The entry without its newline.
 fn one_line(out: &[u8]) -> String {
     let line = String::from_utf8(out.to_vec()).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(line.matches('\n').count(), 1, "{line:?}");
     line.strip_suffix('\n').map(str::to_owned).unwrap_or_else(|| panic!("{line:?}"))
 }
 
-/// The keys of a line of logfmt, as whoever reads it finds them.
+/// The keys of a logfmt line, as a parser finds them.
 fn keys(line: &str) -> Vec<String> {
     let mut keys = Vec::new();
     let mut letters = line.chars().peekable();

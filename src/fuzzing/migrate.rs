@@ -1,4 +1,4 @@
-//! Any bytes as a ContainerPilot 2 file: a file of version 3 that means the same, or what is wrong with the old one.
+//! Fuzz target: any bytes as a ContainerPilot 2 file. The result is a valid version 3 file, or the problems of the old one.
 
 use containerpilot_config::diagnostics::{Severity, Style};
 use containerpilot_config::migrate::{self, MigrateError};
@@ -14,8 +14,8 @@ pub(super) fn run(text: &[u8]) {
             let again = Input { name: "new.json5".to_owned(), text: migrated.text.into_bytes() };
             assert_eq!(load(vec![again], &host, options).report.count(Severity::Error), 0);
         }
-        Err(MigrateError::NotOld) => {}
-        Err(MigrateError::Broken(report)) => {
+        Err(MigrateError::NotLegacy) => {}
+        Err(MigrateError::Invalid(report)) => {
             let shown = report.display(Style { faults_are_errors: false, colour: false }).to_string();
             assert!(report.count(Severity::Error) > 0, "{shown}");
             assert!(!shown.contains("this is a defect"), "{shown}");

@@ -1,4 +1,4 @@
-//! Any bytes as a scenario: no panic and no hang; what is understood is played for a while, and judged.
+//! Fuzz target: any bytes as a scenario. No panic, no hang; a valid scenario is simulated for a while and its expectations are checked.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use containerpilot_config::diagnostics::{Severity, Style};
 use containerpilot_config::{Input, Options, load};
 use containerpilot_core::plan::Plan;
 use containerpilot_simulation::read::Draft;
-use containerpilot_simulation::{expect, player};
+use containerpilot_simulation::{expect, runner};
 use std::collections::BTreeMap;
 
-/// A configuration with something of everything.
+/// A configuration with one job of every kind.
 const CONFIG: &str = r#"{ consul: "localhost:8500", jobs: [
     { name: "setup", exec: "setup" },
     { name: "web", exec: "web", when: { source: "setup", once: "exitSuccess", timeout: "30s" }, restarts: 3, port: 80,
@@ -31,9 +31,9 @@ pub(super) fn run(text: &[u8]) {
     match draft.scenario(&plan, &others) {
         Ok(mut scenario) => {
             scenario.until = Some(scenario.end().min(Duration::from_secs(60)));
-            let course = player::play(&plan, &scenario);
-            assert!(course.exit.is_some() || course.cut.is_some(), "it comes to an end");
-            assert_eq!(expect::judge(&scenario, &course).len(), scenario.expectations.len());
+            let run = runner::simulate(&plan, &scenario);
+            assert!(run.exit.is_some() || run.abort.is_some(), "the simulation ends");
+            assert_eq!(expect::judge(&scenario, &run).len(), scenario.expectations.len());
         }
         Err(report) => {
             assert!(report.count(Severity::Error) > 0);

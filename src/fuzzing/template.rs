@@ -1,4 +1,4 @@
-//! Any bytes as a template: no panic, no hang, and a map that stays inside the source.
+//! Fuzz target: any bytes as a template. No panic, no hang; the source map stays inside the source.
 
 use containerpilot_config::span::Origin;
 use containerpilot_config::template::{Environment, render};
@@ -19,7 +19,7 @@ pub(super) fn run(source: &[u8]) {
                         assert_eq!(
                             source.get(at as usize),
                             rendered.text.get(offset),
-                            "a copied byte is another one"
+                            "a copied byte differs from its source"
                         );
                         at + 1
                     }

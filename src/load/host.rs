@@ -1,4 +1,4 @@
-//! The machine this process runs on, as the configuration layer asks about it.
+//! The properties of this host that the configuration layer needs.
 
 use std::cell::OnceCell;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -11,27 +11,26 @@ use containerpilot_core::plan::Principal;
 
 use crate::process::{sys, users};
 
-/// This machine, as it was when it was looked at.
+/// This host.
 pub(crate) struct ThisHost {
     environment: Environment,
-    /// Asked for only where a job is advertised: the question costs a fifth of a millisecond of every start.
+    /// Read only if a job is advertised: it takes 0.2 ms.
     addresses: OnceCell<Vec<HostAddress>>,
     hostname: String,
 }
 
 impl ThisHost {
-    /// Looks at the machine.
-    pub(crate) fn look() -> Self {
+    /// With the environment of this process.
+    pub(crate) fn current() -> Self {
         Self::with(environment())
     }
 
-    /// Looks at the machine, with another environment than this process's.
     pub(crate) fn with(environment: Environment) -> Self {
         Self { environment, addresses: OnceCell::new(), hostname: sys::hostname() }
     }
 }
 
-/// This process's environment, byte for byte.
+/// The environment of this process as bytes.
 pub(crate) fn environment() -> Environment {
     std::env::vars_os().map(|(name, value)| (name.into_vec(), value.into_vec())).collect()
 }
@@ -58,7 +57,7 @@ impl Host for ThisHost {
             .get(&b"PATH"[..])
             .map(|path| std::ffi::OsStr::from_bytes(path))
             .unwrap_or_default();
-        // As execvp does: one that may not be executed is passed over, but remembered.
+        // As `execvp`: a file that is not executable is skipped, but reported if no other is found.
         let states = std::env::split_paths(path).map(|folder| program_at(&folder.join(program)));
         states.fold(ProgramState::Missing, |best, state| match (best, state) {
             (ProgramState::Runnable, _) | (_, ProgramState::Runnable) => ProgramState::Runnable,
@@ -91,7 +90,7 @@ impl Host for ThisHost {
 fn program_at(path: &Path) -> ProgramState {
     match std::fs::metadata(path) {
         Err(_) => ProgramState::Missing,
-        Ok(about) if about.is_file() && sys::may_execute(path) => ProgramState::Runnable,
+        Ok(metadata) if metadata.is_file() && sys::may_execute(path) => ProgramState::Runnable,
         Ok(_) => ProgramState::NotExecutable,
     }
 }

@@ -1,26 +1,23 @@
-//! The output of checks that have just begun. Most checks say nothing and end soon.
+//! The output of checks that have just started. Most checks write nothing and exit soon.
 //!
-//! As long as it is not known that a check has something to say, its pipes stay here and the log is told nothing of it: a
-//! check that ends in silence then costs the log's thread nothing at all, neither a wake-up at its beginning nor one at its
-//! end. Once it has run for [`A_WHILE`], or has ended and left something in its pipes or someone who holds them, they are
-//! the log's, as those of a job are from the first moment on.
+//! The pipes of a new check stay here, and the log thread is not woken. They are passed to the log once the check has run
+//! for [`DELAY`], or if it has exited and its pipes hold data or are still open in another process. So a silent check does not
+//! wake the log thread.
 //!
-//! So a check's first lines come that much later, at most, and a pipe takes 64 KiB meanwhile before the check has to wait.
-//! Nothing is read here, and what a check has written still comes before anything that is said of its end (P4).
+//! The first lines of a check are delayed by [`DELAY`] at most; a pipe takes 64 KiB meanwhile before the check blocks.
+//! Nothing is read here, and the output of a check is still logged before the entry about its exit (P4).
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
-
-use std::collections::BTreeMap;
 
 use crate::logs::{Logs, Source};
 use crate::process::sys;
 
-/// How long a check may run before its output is followed.
-const A_WHILE: Duration = Duration::from_millis(20);
+/// How long a check may run before the log reads its output.
+const DELAY: Duration = Duration::from_millis(20);
 
-/// What one check writes to.
+/// The pipes of one check.
 #[derive(Debug)]
 struct Output {
     stdout: OwnedFd,
@@ -29,11 +26,11 @@ struct Output {
 }
 
 impl Output {
-    /// Whether nothing was written and nobody is left who could.
-    fn is_over(&self) -> bool {
-        let mut fds = [&self.stdout, &self.stderr].map(|fd| sys::awaited(fd.as_raw_fd(), sys::POLLIN));
-        let looked = sys::poll(&mut fds, Some(Duration::ZERO));
-        looked.is_ok() && fds.iter().all(|fd| fd.revents == sys::POLLHUP)
+    /// Returns true if the pipes are empty and closed.
+    fn is_finished(&self) -> bool {
+        let mut fds = [&self.stdout, &self.stderr].map(|fd| sys::poll_fd(fd.as_raw_fd(), sys::POLLIN));
+        let polled = sys::poll(&mut fds, Some(Duration::ZERO));
+        polled.is_ok() && fds.iter().all(|fd| fd.revents == sys::POLLHUP)
     }
 
     fn follow(self, logs: &Logs) {
@@ -41,39 +38,39 @@ impl Output {
     }
 }
 
-/// The checks whose output is not followed yet.
+/// The checks whose pipes the log does not have yet.
 #[derive(Debug, Default)]
-pub(crate) struct Quiet {
+pub(crate) struct CheckOutputs {
     outputs: BTreeMap<u32, Output>,
-    /// When each of them will have run for a while, the oldest first; also some that have ended.
+    /// When each of them is passed to the log, the oldest first; also some that have exited.
     due: VecDeque<(Instant, u32)>,
 }
 
-impl Quiet {
-    /// A check has begun.
-    pub(crate) fn began(&mut self, stdout: OwnedFd, stderr: OwnedFd, source: Source) {
-        self.due.push_back((Instant::now() + A_WHILE, source.pid));
+impl CheckOutputs {
+    /// A check was started.
+    pub(crate) fn started(&mut self, stdout: OwnedFd, stderr: OwnedFd, source: Source) {
+        self.due.push_back((Instant::now() + DELAY, source.pid));
         self.outputs.insert(source.pid, Output { stdout, stderr, source });
     }
 
-    /// A process has ended, of a check or not. The log hears of it, unless there is nothing that it could do.
-    pub(crate) fn ended(&mut self, pid: u32, logs: &Logs) {
+    /// A process has exited, a check or not. Passes its exit to the log, unless there is nothing to read.
+    pub(crate) fn exited(&mut self, pid: u32, logs: &Logs) {
         if let Some(output) = self.outputs.remove(&pid) {
-            self.forget_ended();
-            if output.is_over() {
+            self.forget_exited();
+            if output.is_finished() {
                 return;
             }
             output.follow(logs);
         }
-        logs.run_ended(pid);
+        logs.process_exited(pid);
     }
 
-    /// When the next of them will have run for a while.
+    /// When the next pipes are passed to the log.
     pub(crate) fn next_due(&self) -> Option<Instant> {
         self.due.front().map(|(due, _)| *due)
     }
 
-    /// Follows the output of those that have run for a while.
+    /// Passes the pipes of checks that have run for [`DELAY`] to the log.
     pub(crate) fn follow_due(&mut self, logs: &Logs) {
         let now = Instant::now();
         while let Some((_, pid)) = self.due.pop_front_if(|(due, _)| *due <= now) {
@@ -81,10 +78,10 @@ impl Quiet {
                 output.follow(logs);
             }
         }
-        self.forget_ended();
+        self.forget_exited();
     }
 
-    /// Follows the output of all: no more is to come.
+    /// Passes all pipes to the log.
     pub(crate) fn follow_all(&mut self, logs: &Logs) {
         self.due.clear();
         for (_, output) in std::mem::take(&mut self.outputs) {
@@ -92,8 +89,8 @@ impl Quiet {
         }
     }
 
-    /// Nobody is woken for one that has ended.
-    fn forget_ended(&mut self) {
+    /// Drops the deadlines of exited checks at the front, so that the loop does not wake up for them.
+    fn forget_exited(&mut self) {
         while self.due.pop_front_if(|(_, pid)| !self.outputs.contains_key(pid)).is_some() {}
     }
 }

@@ -1,8 +1,8 @@
-//! Where the log goes, written to without ever waiting.
+//! The output of the log, which never blocks.
 //!
-//! Standard output is shared: with the shell that started us, with children whose output is raw. Setting it
-//! non-blocking would change it for them too. So a pipe or a terminal is opened anew through `/proc`, which gives an
-//! open file of our own; where that is refused, the stream is asked first and given no more than it takes whole.
+//! Standard output is shared with the parent shell and with jobs whose output is raw. Setting it non-blocking would change
+//! it for them too. So a pipe or terminal is opened again through `/proc/self/fd`, which gives an open file description of
+//! our own. Where that is refused, the stream is polled before each write, and gets at most `PIPE_BUF` bytes.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -13,137 +13,132 @@ use containerpilot_core::plan;
 
 use crate::process::sys;
 
-/// As much as a pipe that can be written takes whole (`PIPE_BUF`).
-const SURE: usize = 4096;
-/// The size asked for a pipe that is our output: fewer turns between us and its reader.
+/// A writable pipe accepts this much without blocking (`PIPE_BUF`).
+const ATOMIC_WRITE: usize = 4096;
+/// The capacity requested for a pipe that is the output: fewer switches between the supervisor and the reader.
 const PIPE: usize = 256 * 1024;
 
-/// A place to write to.
 #[derive(Debug)]
 pub(super) struct Output {
-    /// The path, if it is a file of the configuration.
+    /// The path of a log file.
     path: Option<String>,
-    way: Way,
+    method: Method,
 }
 
-/// How it is written to.
+/// How to write without blocking.
 #[derive(Debug)]
-enum Way {
-    /// A write never waits: a regular file, or an open file of our own that is non-blocking.
+enum Method {
+    /// A regular file, or a non-blocking open file description of our own.
     Direct(File),
-    /// A socket, told with every write not to wait.
+    /// A socket, with `MSG_DONTWAIT` at every write.
     Socket(OwnedFd),
-    /// Something shared that would wait: asked first, and given little at a time.
-    Careful(File),
+    /// A shared blocking stream: polled first, with small writes.
+    Polled(File),
 }
 
 impl Output {
-    /// Opens what a configuration names.
     pub(super) fn open(output: &plan::Output) -> io::Result<Self> {
         match output {
             plan::Output::Stdout => Self::shared(io::stdout().as_fd().try_clone_to_owned()?),
             plan::Output::Stderr => Self::shared(io::stderr().as_fd().try_clone_to_owned()?),
             plan::Output::File(path) => {
-                Ok(Self { way: Way::Direct(open_file(path)?), path: Some(path.clone()) })
+                Ok(Self { method: Method::Direct(open_file(path)?), path: Some(path.clone()) })
             }
         }
     }
 
-    /// Writes to a stream that others may hold too.
+    /// An output to a stream that other processes may share.
     pub(super) fn shared(fd: OwnedFd) -> io::Result<Self> {
         let file = File::from(fd);
         let kind = file.metadata()?.file_type();
-        let way = if kind.is_file() {
-            Way::Direct(file)
+        let method = if kind.is_file() {
+            Method::Direct(file)
         } else if kind.is_socket() {
-            Way::Socket(file.into())
+            Method::Socket(file.into())
         } else {
-            match open_own(&file) {
-                Ok(own) => Way::Direct(own),
-                Err(_) => Way::Careful(file),
+            match reopen_nonblocking(&file) {
+                Ok(own) => Method::Direct(own),
+                Err(_) => Method::Polled(file),
             }
         };
-        if let (Way::Direct(file) | Way::Careful(file), true) = (&way, kind.is_fifo())
+        if let (Method::Direct(file) | Method::Polled(file), true) = (&method, kind.is_fifo())
             && sys::pipe_size(file.as_fd()).is_some_and(|size| size < PIPE)
         {
             let _ = sys::grow_pipe(file.as_fd(), PIPE);
         }
-        Ok(Self { path: None, way })
+        Ok(Self { path: None, method })
     }
 
-    /// Writes some of the bytes, or says that it would have to wait.
+    /// Writes some of the bytes, or fails with `WouldBlock`.
     pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match &mut self.way {
-            Way::Direct(file) => file.write(bytes),
-            Way::Socket(fd) => sys::send_now(fd.as_fd(), bytes),
-            Way::Careful(file) => {
+        match &mut self.method {
+            Method::Direct(file) => file.write(bytes),
+            Method::Socket(fd) => sys::send_now(fd.as_fd(), bytes),
+            Method::Polled(file) => {
                 if !sys::can_write_now(file.as_fd()) {
                     return Err(io::ErrorKind::WouldBlock.into());
                 }
-                file.write(bytes.get(..SURE).unwrap_or(bytes))
+                file.write(bytes.get(..ATOMIC_WRITE).unwrap_or(bytes))
             }
         }
     }
 
-    /// What to wait for until it can be written again.
+    /// Writable when the output accepts data again.
     pub(super) fn fd(&self) -> BorrowedFd<'_> {
-        match &self.way {
-            Way::Direct(file) | Way::Careful(file) => file.as_fd(),
-            Way::Socket(fd) => fd.as_fd(),
+        match &self.method {
+            Method::Direct(file) | Method::Polled(file) => file.as_fd(),
+            Method::Socket(fd) => fd.as_fd(),
         }
     }
 
-    /// Device and number of what is written to, by which it can be told whether another output leads to the same place.
-    pub(super) fn place(&self) -> Option<(u64, u64)> {
-        let about = match &self.way {
-            Way::Direct(file) | Way::Careful(file) => file.metadata().ok()?,
-            Way::Socket(fd) => File::from(fd.try_clone().ok()?).metadata().ok()?,
+    /// Device and inode, to compare two outputs.
+    pub(super) fn file_id(&self) -> Option<(u64, u64)> {
+        let metadata = match &self.method {
+            Method::Direct(file) | Method::Polled(file) => file.metadata().ok()?,
+            Method::Socket(fd) => File::from(fd.try_clone().ok()?).metadata().ok()?,
         };
-        Some((about.dev(), about.ino()))
+        Some((metadata.dev(), metadata.ino()))
     }
 
-    /// Opens a file again by its name, after it was rotated. Anything else stays as it is.
-    ///
-    /// If that fails the old file is still there to be written.
+    /// Reopens a log file by its path after a rotation. If that fails, the old file stays open.
     pub(super) fn reopen(&mut self) -> io::Result<()> {
         if let Some(path) = &self.path {
-            self.way = Way::Direct(open_file(path)?);
+            self.method = Method::Direct(open_file(path)?);
         }
         Ok(())
     }
 
-    /// Whether an error means that nobody will ever read what is written here.
-    ///
-    /// A stream whose reader has left gets no other; a file (also a named pipe) can recover.
+    /// Returns true if the error is permanent: the reader of the stream has closed it. A log file, also a named pipe, can
+    /// recover.
     pub(super) fn is_gone(&self, error: &io::Error) -> bool {
         use io::ErrorKind::{BrokenPipe, ConnectionReset, NotConnected};
-        // EBADF has no kind of its own.
+        // EBADF has no `ErrorKind`.
         let bad_descriptor = error.raw_os_error() == Some(nix::libc::EBADF);
         self.path.is_none()
             && (bad_descriptor || matches!(error.kind(), BrokenPipe | ConnectionReset | NotConnected))
     }
 
-    /// Its name in messages.
+    /// The name in messages.
     pub(super) fn name(&self) -> &str {
-        self.path.as_deref().unwrap_or("the standard streams")
+        self.path.as_deref().unwrap_or("standard output")
     }
 }
 
-/// Opens a log file to append to it. Never waits, not even for the reader of a named pipe.
+/// Opens a log file for appending. Does not block, not even on a named pipe without a reader.
 fn open_file(path: &str) -> io::Result<File> {
     let flags = nix::libc::O_NONBLOCK | nix::libc::O_NOCTTY;
     OpenOptions::new().append(true).create(true).custom_flags(flags).open(path)
 }
 
-/// Opens what is behind a descriptor anew, non-blocking.
-fn open_own(file: &File) -> io::Result<File> {
+/// Opens the file behind a descriptor again, non-blocking.
+fn reopen_nonblocking(file: &File) -> io::Result<File> {
     let flags = nix::libc::O_NONBLOCK | nix::libc::O_NOCTTY;
     let path = format!("/proc/self/fd/{}", file.as_raw_fd());
     OpenOptions::new().write(true).custom_flags(flags).open(path)
 }
 
-/// Says something on standard error, if that can be done without waiting: for troubles of the log itself.
-pub(super) fn complain(text: &str) {
+/// Writes a message about the log itself to standard error, if that does not block.
+pub(super) fn write_stderr(text: &str) {
     if let Ok(mut stderr) = Output::open(&plan::Output::Stderr) {
         let _ = stderr.write(format!("containerpilot: {text}\n").as_bytes());
     }
@@ -168,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn l4_a_full_pipe_is_not_waited_for_and_not_changed_for_others() {
+    fn l4_full_pipe_does_not_block_and_stays_blocking_for_others() {
         let (_reader, writer) = io::pipe().unwrap();
         let others = writer.try_clone().unwrap();
         let mut output = Output::shared(writer.into()).unwrap();
@@ -178,9 +173,9 @@ mod tests {
     }
 
     #[test]
-    fn l4_a_pipe_that_cannot_be_opened_anew_is_asked_first() {
+    fn l4_pipe_that_cannot_be_reopened_is_polled_first() {
         let (mut reader, writer) = io::pipe().unwrap();
-        let mut output = Output { path: None, way: Way::Careful(File::from(OwnedFd::from(writer))) };
+        let mut output = Output { path: None, method: Method::Polled(File::from(OwnedFd::from(writer))) };
         let written = fill(&mut output);
         assert!(written > 10_000);
         drop(output);
@@ -190,15 +185,15 @@ mod tests {
     }
 
     #[test]
-    fn l4_a_socket_is_not_waited_for() {
+    fn l4_socket_does_not_block() {
         let (_reader, writer) = std::os::unix::net::UnixStream::pair().unwrap();
         let mut output = Output::shared(writer.into()).unwrap();
-        assert!(matches!(output.way, Way::Socket(_)));
+        assert!(matches!(output.method, Method::Socket(_)));
         assert!(fill(&mut output) > 10_000);
     }
 
     #[test]
-    fn l4_a_reader_that_left_is_gone() {
+    fn l4_closed_reader_is_a_permanent_error() {
         let (reader, writer) = io::pipe().unwrap();
         let mut output = Output::shared(writer.into()).unwrap();
         drop(reader);

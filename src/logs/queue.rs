@@ -1,9 +1,9 @@
-//! What the supervisor's thread and the log's thread share: a queue that is never waited for.
+//! The queue between the event loop and the log thread. Pushing never blocks.
 //!
-//! Work (streams that come and go) is few and never dropped. Entries are kept until the log can be written, but not
-//! without bound: then the oldest that matter least go, and the next that is written is preceded by their number.
+//! Work items (for example new streams) are few and never dropped. Entries are kept until the log can be written, but
+//! within bounds: the oldest entries of the lowest levels are dropped, and the log reports their number.
 //!
-//! Both are numbered in one series, so that the log keeps the order in which they were asked for.
+//! Both are numbered in one sequence, so that the log keeps their order.
 
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
@@ -15,19 +15,18 @@ use containerpilot_core::plan::{Level, Logging};
 use super::Source;
 use crate::process::sys::Waker;
 
-/// At most so many entries wait …
+/// The limits of the queued entries, in number and bytes.
 const MAX_ENTRIES: usize = 4096;
-/// … and so many bytes of them.
 const MAX_BYTES: usize = 1 << 20;
 
-/// An entry of the supervisor's own.
+/// An entry of the supervisor.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) time: SystemTime,
     pub(super) level: Level,
     pub(super) job: Option<Box<str>>,
     pub(super) message: Box<str>,
-    /// The process whose last lines belong to it (L6).
+    /// The process whose last lines are added (L6).
     pub(super) output_of: Option<u32>,
 }
 
@@ -37,143 +36,141 @@ impl Entry {
     }
 }
 
-/// Something that the log's thread must do.
+/// A work item for the log thread.
 #[derive(Debug)]
 pub(super) enum Work {
-    /// Read these two pipes.
-    Attach { stdout: OwnedFd, stderr: OwnedFd, source: Source },
-    /// The process with this pid has ended: read what it has left.
-    Ended(u32),
-    /// Write in another form or to another place.
+    Attach {
+        stdout: OwnedFd,
+        stderr: OwnedFd,
+        source: Source,
+    },
+    /// The process with this pid has exited: read the rest of its output.
+    Exited(u32),
+    /// Change format and output.
     Configure(Logging),
     /// Forget the last lines of this job.
     Forget(String),
-    /// Open the log file anew.
+    /// Reopen the log file.
     Reopen,
-    /// Write what there is and end, at the latest at this time.
+    /// Write everything and finish, at the latest at this time.
     Finish(Instant),
 }
 
-/// The queue between the two threads.
 #[derive(Debug)]
 pub(super) struct Queue {
     inner: Mutex<Inner>,
-    /// Tells whoever waits in [`Queue::wait_end`].
-    ended: Condvar,
-    /// Tells whoever waits in [`Queue::gather`].
+    /// Notifies [`Queue::wait_finished`].
+    finished: Condvar,
+    /// Notifies [`Queue::wait_for_more`].
     finishing: Condvar,
     pub(super) waker: Waker,
 }
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// The number of what comes next.
-    next: u64,
+    /// The last number.
+    last: u64,
     work: VecDeque<(u64, Work)>,
     entries: VecDeque<(u64, Entry)>,
     /// The size of the entries.
     bytes: usize,
     /// How many entries were dropped since the last that was written.
     dropped: u64,
-    /// Whether something has come that the other thread does not know of.
-    news: bool,
-    /// Whether the other thread has been woken and has not looked yet.
+    /// Whether there is something that the log thread was not woken for.
+    unseen: bool,
+    /// Whether the log thread was woken and has not taken the work yet.
     woken: bool,
-    /// Whether it has been told to end.
+    /// Whether [`Work::Finish`] was queued.
     finishing: bool,
-    /// How the log's thread ended: with everything written or not.
-    end: Option<bool>,
+    /// Set when the log thread has finished: whether everything was written.
+    all_written: Option<bool>,
 }
 
 impl Inner {
-    /// Numbers what has come.
+    /// The number for a new item.
     fn number(&mut self) -> u64 {
-        self.news = true;
-        self.next += 1;
-        self.next
+        self.unseen = true;
+        self.last += 1;
+        self.last
     }
 }
 
 impl Queue {
     pub(super) fn new(waker: Waker) -> Self {
-        Self { inner: Mutex::default(), ended: Condvar::new(), finishing: Condvar::new(), waker }
+        Self { inner: Mutex::default(), finished: Condvar::new(), finishing: Condvar::new(), waker }
     }
 
-    /// The other side holds the lock only to move a few pointers, so this is no wait to speak of. A panic of the
-    /// other side leaves nothing half done here.
+    /// The other thread holds the lock only to move a few pointers. A panic cannot leave it inconsistent.
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Wakes the other thread if something has come and it was not woken already.
+    /// Wakes the log thread if there is something new and it was not woken already.
     pub(super) fn wake(&self) {
         let mut inner = self.lock();
-        let news = std::mem::take(&mut inner.news);
-        if news && !inner.woken {
+        let unseen = std::mem::take(&mut inner.unseen);
+        if unseen && !inner.woken {
             inner.woken = true;
             drop(inner);
             self.waker.wake();
         }
     }
 
-    /// Nobody is woken by this; see [`Queue::wake`].
+    /// Does not wake the log thread; see [`Queue::wake`].
     pub(super) fn push_work(&self, work: Work) {
         let mut inner = self.lock();
         let number = inner.number();
         let finish = matches!(work, Work::Finish(_));
         inner.finishing |= finish;
         inner.work.push_back((number, work));
-        // Whoever is woken wants the lock.
+        // The woken thread needs the lock.
         drop(inner);
         if finish {
             self.finishing.notify_one();
         }
     }
 
-    /// Nobody is woken by this; see [`Queue::wake`].
+    /// Does not wake the log thread; see [`Queue::wake`].
     pub(super) fn push_entry(&self, entry: Entry) {
         let mut inner = self.lock();
         inner.bytes += entry.size();
         let number = inner.number();
         inner.entries.push_back((number, entry));
         while inner.entries.len() > MAX_ENTRIES || inner.bytes > MAX_BYTES && inner.entries.len() > 1 {
-            let least = inner.entries.iter().position(|(_, entry)| entry.level <= Level::Info).unwrap_or(0);
-            if let Some((_, dropped)) = inner.entries.remove(least) {
+            let lowest = inner.entries.iter().position(|(_, entry)| entry.level <= Level::Info).unwrap_or(0);
+            if let Some((_, dropped)) = inner.entries.remove(lowest) {
                 inner.bytes = inner.bytes.saturating_sub(dropped.size());
                 inner.dropped += 1;
             }
         }
     }
 
-    /// Whether there is nothing to do and nothing to write.
     pub(super) fn is_empty(&self) -> bool {
         let inner = self.lock();
         inner.work.is_empty() && inner.entries.is_empty()
     }
 
-    /// Lets work gather for a while, but not when the end has been asked for: somebody waits for that.
-    pub(super) fn gather(&self, time: Duration) {
+    /// Waits for this time, so that more work accumulates, or until the log must be finished.
+    pub(super) fn wait_for_more(&self, time: Duration) {
         let inner = self.lock();
         let until_finishing = self.finishing.wait_timeout_while(inner, time, |inner| !inner.finishing);
         drop(until_finishing.unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Whether an entry waits.
     pub(super) fn has_entries(&self) -> bool {
         !self.lock().entries.is_empty()
     }
 
-    /// All the work there is, numbered.
+    /// Takes all work items, with their numbers.
     pub(super) fn take_work(&self) -> VecDeque<(u64, Work)> {
         self.waker.clear();
         let mut inner = self.lock();
-        (inner.woken, inner.news) = (false, false);
+        (inner.woken, inner.unseen) = (false, false);
         std::mem::take(&mut inner.work)
     }
 
-    /// The oldest entry, and how many before it were dropped, if it was asked for before the work of a number and
-    /// before all work that nobody has taken yet: a process's output must be read before the entry that tells of its
-    /// end.
+    /// Takes the oldest entry and the number of dropped ones before it, if it was queued before the work item `before` and
+    /// before all work that is not taken: the output of a process is read before the entry about its exit.
     pub(super) fn take_entry(&self, before: u64) -> Option<(Entry, u64)> {
         let mut inner = self.lock();
         let first_work = inner.work.front().map_or(u64::MAX, |(number, _)| *number);
@@ -186,24 +183,24 @@ impl Queue {
         Some((entry, dropped))
     }
 
-    /// The log's thread has ended.
-    pub(super) fn set_end(&self, all_written: bool) {
-        self.lock().end.get_or_insert(all_written);
-        self.ended.notify_all();
+    /// The log thread has finished.
+    pub(super) fn set_finished(&self, all_written: bool) {
+        self.lock().all_written.get_or_insert(all_written);
+        self.finished.notify_all();
     }
 
-    /// Waits for the end of the log's thread; whether everything was written.
-    pub(super) fn wait_end(&self, deadline: Instant) -> bool {
+    /// Waits until the log thread has finished. Returns true if everything was written.
+    pub(super) fn wait_finished(&self, deadline: Instant) -> bool {
         let mut inner = self.lock();
         loop {
-            if let Some(all_written) = inner.end {
+            if let Some(all_written) = inner.all_written {
                 return all_written;
             }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return false;
             }
-            inner = self.ended.wait_timeout(inner, left).unwrap_or_else(PoisonError::into_inner).0;
+            inner = self.finished.wait_timeout(inner, left).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 }
@@ -217,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn l4_entries_are_bounded_and_the_least_go_first() {
+    fn l4_entries_are_bounded_and_the_lowest_levels_are_dropped_first() {
         let queue = Queue::new(Waker::new().unwrap());
         queue.push_entry(entry(Level::Error, "first"));
         for nth in 0..10_000 {
@@ -236,9 +233,9 @@ mod tests {
     fn l2_work_and_entries_keep_their_order() {
         let queue = Queue::new(Waker::new().unwrap());
         queue.push_entry(entry(Level::Info, "first"));
-        queue.push_work(Work::Ended(7));
+        queue.push_work(Work::Exited(7));
         queue.push_entry(entry(Level::Info, "second"));
-        queue.push_work(Work::Ended(8));
+        queue.push_work(Work::Exited(8));
         queue.push_entry(entry(Level::Info, "third"));
         let message = |before| queue.take_entry(before).map(|(entry, _)| String::from(entry.message));
         assert_eq!((message(u64::MAX).as_deref(), message(u64::MAX)), (Some("first"), None));
@@ -249,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn l4_large_entries_are_bounded_by_their_size() {
+    fn l4_entries_are_bounded_by_their_size() {
         let queue = Queue::new(Waker::new().unwrap());
         let large = "x".repeat(MAX_BYTES / 4);
         for _ in 0..10 {

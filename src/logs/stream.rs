@@ -1,8 +1,7 @@
-//! One pipe of a child: its bytes, cut into lines.
+//! One pipe of a process: splits its bytes into lines.
 //!
-//! A stream holds the beginning of a line whose end has not come yet. While the writer is blocked it may also hold
-//! whole lines, those that were read and could not be written; it is then *queued*, and nothing of it may be written
-//! but in its turn.
+//! A stream holds an incomplete line. While the writer is blocked it may also hold complete lines that could not be
+//! written; it is *queued* then, and is written only in the order of the backlog.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -10,54 +9,53 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Source;
 use super::tail::Tail;
-use super::writer::{LONG, Writer};
+use super::writer::{LONG_LINE, Writer};
 use crate::process::sys;
 
-/// The streams hold no more than this together, or [`LONG`] each if that is more. A line that is longer is written
-/// in parts, marked as such.
+/// All streams together hold at most this much, or [`LONG_LINE`] each if that is more. A longer line is split into several
+/// entries.
 pub(super) const MAX_HELD: usize = 16 << 20;
-/// A held line that needed more room than this gives it back.
-const KEPT_ROOM: usize = 4096;
-/// What a new pipe holds, unless its user has too many of them; then it is less, and does not grow either.
-const NEW_PIPE: usize = 64 * 1024;
-/// The size that a pipe gets which was found full: less turns between the child and us.
-const PIPE: usize = 256 * 1024;
+/// A larger line buffer is freed after use.
+const KEPT_CAPACITY: usize = 4096;
+/// The default capacity of a pipe. It is smaller if the user has too many pipes, and does not grow then either.
+const DEFAULT_PIPE: usize = 64 * 1024;
+/// The capacity of a pipe that was found full: fewer switches between the job and the log thread.
+const LARGE_PIPE: usize = 256 * 1024;
 
-/// The read end of a child's pipe.
+/// The read end of a process's pipe.
 #[derive(Debug)]
 pub(super) struct Stream {
-    /// Closed as soon as the other end is.
+    /// `None` once the other end is closed.
     fd: Option<OwnedFd>,
     source: Arc<Source>,
-    /// Where its last lines are kept, if it is a job's own output.
+    /// Keeps the last lines, if the process is a run of a job.
     tail: Option<Arc<Mutex<Tail>>>,
-    /// What was read and is not written; those before `done` are.
+    /// Bytes that were read; those before `done` are written.
     held: Vec<u8>,
     done: usize,
-    /// Whether it waits for its turn to be written.
+    /// Whether it is in the backlog.
     pub(super) queued: bool,
-    /// Whether what is held will not go on: a line without its newline is then a line.
-    cut: bool,
-    /// How many bytes the pipe can hold at most.
+    /// Whether an incomplete line is the last one and must be written.
+    line_ended: bool,
+    /// The capacity of the pipe.
     size: usize,
-    /// Why there is no more to read, if that is not because nobody writes any more.
-    failed: Option<io::Error>,
+    /// The error that ended the stream.
+    error: Option<io::Error>,
 }
 
-/// What goes with every operation on a stream.
+/// The context of every operation on a stream.
 pub(super) struct Context<'a> {
     pub(super) writer: &'a mut Writer,
     /// How many bytes all streams hold.
     pub(super) held: &'a mut usize,
-    /// Whether lines of children are not written: because of the level, or because nobody is there to read them.
-    pub(super) quiet: bool,
+    /// Whether lines of jobs are not written: because of the level, or because the output is closed.
+    pub(super) discard: bool,
 }
 
 impl Stream {
-    /// Takes a pipe over.
     pub(super) fn new(fd: OwnedFd, source: Arc<Source>, tail: Option<Arc<Mutex<Tail>>>) -> io::Result<Self> {
         sys::set_nonblocking(fd.as_fd())?;
-        let size = NEW_PIPE;
+        let size = DEFAULT_PIPE;
         Ok(Self {
             fd: Some(fd),
             source,
@@ -65,9 +63,9 @@ impl Stream {
             held: Vec::new(),
             done: 0,
             queued: false,
-            cut: false,
+            line_ended: false,
             size,
-            failed: None,
+            error: None,
         })
     }
 
@@ -79,20 +77,20 @@ impl Stream {
         self.fd.as_ref().map(AsFd::as_fd)
     }
 
-    /// Whether the other end is closed and all was read.
+    /// Returns true if the other end is closed and everything was read.
     pub(super) fn is_at_end(&self) -> bool {
         self.fd.is_none()
     }
 
-    /// Reads what is there, as far as the buffer goes. `None`: nothing, for now.
+    /// Reads into the buffer. `None` if there is nothing now, `Some(0)` at the end.
     pub(super) fn read(&mut self, buffer: &mut [u8]) -> Option<usize> {
         let fd = self.fd.as_ref()?.as_fd();
         match sys::read(fd, buffer) {
             Ok(count @ 1..) => {
-                // Lines that are written one by one leave a little of each page empty.
-                if count >= self.size / 8 * 7 && self.size < PIPE {
-                    // Refused when the user has too many large pipes; then it is not asked again.
-                    self.size = sys::grow_pipe(fd, PIPE).unwrap_or(PIPE);
+                // Single lines leave a little of each page empty, so a full pipe holds less than its capacity.
+                if count >= self.size / 8 * 7 && self.size < LARGE_PIPE {
+                    // Refused if the user has too many large pipes; not tried again then.
+                    self.size = sys::grow_pipe(fd, LARGE_PIPE).unwrap_or(LARGE_PIPE);
                 }
                 Some(count)
             }
@@ -103,26 +101,26 @@ impl Stream {
                 self.fd = None;
                 Some(0)
             }
-            // No pipe fails. If one should, there is no more to come, and that is said.
+            // A pipe does not fail; if it does, the stream ends and the error is logged.
             Err(error) => {
                 self.fd = None;
-                self.failed = Some(error);
+                self.error = Some(error);
                 Some(0)
             }
         }
     }
 
-    /// Why the rest was lost, if it was; told once.
-    pub(super) fn take_failure(&mut self) -> Option<io::Error> {
-        self.failed.take()
+    /// The error that ended the stream, once.
+    pub(super) fn take_error(&mut self) -> Option<io::Error> {
+        self.error.take()
     }
 
-    /// How much could be in the pipe.
+    /// The capacity of the pipe.
     pub(super) fn size(&self) -> usize {
         self.size
     }
 
-    /// Writes the lines that a piece of output completes, and keeps the rest.
+    /// Writes the lines that `chunk` completes, and keeps the rest.
     pub(super) fn feed(&mut self, chunk: &[u8], context: &mut Context<'_>) {
         if self.queued || context.writer.is_blocked() {
             self.hold(chunk, context);
@@ -131,13 +129,13 @@ impl Stream {
         }
         let Some(last) = memchr::memrchr(b'\n', chunk) else {
             self.hold(chunk, context);
-            if *context.held > MAX_HELD && self.held.len() > LONG {
-                context.writer.label_child(&self.source);
+            if *context.held > MAX_HELD && self.held.len() > LONG_LINE {
+                context.writer.label(&self.source);
                 self.write_held(true, context);
             }
             return;
         };
-        context.writer.label_child(&self.source);
+        context.writer.label(&self.source);
         let mut rest = chunk;
         if !self.held.is_empty()
             && let Some(end) = memchr::memchr(b'\n', chunk)
@@ -153,12 +151,12 @@ impl Stream {
         self.queued = context.writer.is_blocked();
     }
 
-    /// Goes on with what was held while the writer was blocked. Afterwards the stream may be queued again.
+    /// Continues with what was held while the writer was blocked. Afterwards the stream may be queued again.
     pub(super) fn resume(&mut self, context: &mut Context<'_>) {
         let held = std::mem::take(&mut self.held);
         let rest = held.get(self.done..).unwrap_or_default();
         let whole = memchr::memrchr(b'\n', rest).map_or(0, |last| last + 1);
-        context.writer.label_child(&self.source);
+        context.writer.label(&self.source);
         let done = self.write_lines(rest.get(..whole).unwrap_or_default(), context);
         *context.held = context.held.saturating_sub(done);
         self.queued = context.writer.is_blocked();
@@ -166,34 +164,34 @@ impl Stream {
             self.held = held;
             self.done += done;
         } else {
-            // Only the beginning of a line is left.
+            // Only an incomplete line is left.
             self.held = rest.get(done..).unwrap_or_default().to_vec();
             self.done = 0;
         }
     }
 
-    /// No more belongs to the line that is held: it is a line, as soon as it can be written.
-    pub(super) fn cut(&mut self) {
-        self.cut = true;
+    /// The incomplete line is the last one: it becomes an entry.
+    pub(super) fn end_line(&mut self) {
+        self.line_ended = true;
     }
 
-    /// Writes a line that was cut, if it is the stream's turn.
-    pub(super) fn settle(&mut self, context: &mut Context<'_>) {
-        if self.queued || !(self.cut || self.is_at_end()) {
+    /// Writes the last incomplete line, unless the stream is in the backlog.
+    pub(super) fn write_last_line(&mut self, context: &mut Context<'_>) {
+        if self.queued || !(self.line_ended || self.is_at_end()) {
             return;
         }
         if self.held.is_empty() {
-            self.cut = false;
+            self.line_ended = false;
         } else if context.writer.is_blocked() {
             self.queued = true;
         } else {
-            self.cut = false;
-            context.writer.label_child(&self.source);
+            self.line_ended = false;
+            context.writer.label(&self.source);
             self.write_held(false, context);
         }
     }
 
-    /// Throws away what is held; how many bytes that was.
+    /// Discards what is held and returns its size.
     pub(super) fn discard(&mut self, held: &mut usize) -> usize {
         let bytes = self.held.len() - self.done.min(self.held.len());
         *held = held.saturating_sub(bytes);
@@ -207,9 +205,9 @@ impl Stream {
         *context.held += bytes.len();
     }
 
-    /// Writes whole lines; returns how many bytes, less than all if the writer is blocked.
+    /// Writes complete lines. Returns how many bytes were written: fewer than all if the writer is blocked.
     fn write_lines(&mut self, lines: &[u8], context: &mut Context<'_>) -> usize {
-        let done = if context.quiet {
+        let done = if context.discard {
             lines.len()
         } else if context.writer.is_blocked() {
             0
@@ -223,21 +221,21 @@ impl Stream {
     }
 
     /// Writes what is held as one line.
-    fn write_held(&mut self, goes_on: bool, context: &mut Context<'_>) {
+    fn write_held(&mut self, continued: bool, context: &mut Context<'_>) {
         let mut line = std::mem::take(&mut self.held);
         *context.held = context.held.saturating_sub(line.len());
         if let Some(tail) = &self.tail {
             tail.lock().unwrap_or_else(PoisonError::into_inner).push_line(self.source.pid, &line);
         }
-        if context.quiet {
+        if context.discard {
             return;
         }
-        if goes_on || line.len() > LONG {
-            context.writer.long(line, goes_on);
+        if continued || line.len() > LONG_LINE {
+            context.writer.long(line, continued);
             context.writer.flush();
         } else {
             context.writer.line(&line);
-            if line.capacity() <= KEPT_ROOM {
+            if line.capacity() <= KEPT_CAPACITY {
                 line.clear();
                 self.held = line;
             }

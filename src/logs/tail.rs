@@ -4,57 +4,56 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 
-/// Somebody who wants the lines of a job as they come. The log knows no more of them, and waits for none.
+/// A client that follows the lines of a job. The log never waits for it.
 pub(crate) trait Reader: std::fmt::Debug + Send {
-    /// Whether it has taken some lines. One that has not is left behind, and told with these words if that can be.
+    /// Offers lines. Returns false if the client is too slow or has gone; it is dropped then, after the message `too_slow` if
+    /// possible.
     fn offer(&mut self, lines: Bytes, too_slow: &'static str) -> bool;
 
-    /// Whether it has left.
-    fn is_over(&self) -> bool;
+    /// Returns true if the client has gone.
+    fn is_closed(&self) -> bool;
 }
 
-/// How many bytes are kept of each job.
+/// How many bytes are kept for each job.
 const KEPT: usize = 8 * 1024;
 
-/// The end of a job's output, whole lines only. Costs nothing until the job has written something.
+/// The last complete lines of a job. Takes no memory until the job has written something.
 #[derive(Debug, Default)]
 pub(super) struct Tail {
-    /// Lines, each with its newline; the first may have lost its beginning.
+    /// Lines with their newlines; the first one may be cut off.
     bytes: Vec<u8>,
-    /// Whether something was cut off in front.
+    /// Whether something was cut off at the front.
     cut: bool,
-    /// Whose the lines are: a process, and where lines of it begin. Those of one run need not stand together, and a
-    /// run's last lines may come after the next one has begun, if the log is slow.
+    /// The process of each section of lines, and where it starts. A run may have several sections: if the log is slow, its last
+    /// lines are kept after the first ones of the next run.
     runs: VecDeque<(u32, usize)>,
-    /// Who wants every line that comes.
     readers: Vec<Box<dyn Reader>>,
 }
 
-/// What a reader is told who does not keep up.
-const TOO_SLOW: &str = "containerpilot: this reader was too slow: lines are missing from here on\n";
+const TOO_SLOW: &str = "containerpilot: this reader was too slow, lines are missing from here on\n";
 
 impl Tail {
-    /// Adds whole lines of a process, each with its newline.
+    /// Adds complete lines of a process.
     pub(super) fn push(&mut self, pid: u32, lines: &[u8]) {
         if !self.readers.is_empty() {
-            self.tell(Bytes::copy_from_slice(lines));
+            self.send(Bytes::copy_from_slice(lines));
         }
         self.keep(pid, lines);
     }
 
-    /// Gives a reader the last lines that are kept, and then each that comes.
+    /// Sends the last lines to a reader, and then each new line.
     pub(super) fn follow(&mut self, lines: usize, mut reader: Box<dyn Reader>) {
         let all = self.lines();
         let last = all.get(all.len().saturating_sub(lines)..).unwrap_or_default();
         let text: String = last.iter().flat_map(|line| [line.as_str(), "\n"]).collect();
         if text.is_empty() || reader.offer(text.into(), TOO_SLOW) {
-            // Those who have left are noticed when there is something to tell; a job may be silent for long.
-            self.readers.retain(|reader| !reader.is_over());
+            // A silent job does not notice readers that have gone, so they are removed here too.
+            self.readers.retain(|reader| !reader.is_closed());
             self.readers.push(reader);
         }
     }
 
-    fn tell(&mut self, lines: Bytes) {
+    fn send(&mut self, lines: Bytes) {
         self.readers.retain_mut(|reader| reader.offer(lines.clone(), TOO_SLOW));
     }
 
@@ -69,7 +68,7 @@ impl Tail {
         }
         let last = lines.get(lines.len().saturating_sub(KEPT)..).unwrap_or_default();
         self.bytes.extend_from_slice(last);
-        // Twice the size before anything moves, so that short lines are not each paid for with a move of all.
+        // Moved only at twice the size, so that short lines are cheap.
         if self.bytes.len() > 2 * KEPT {
             let excess = self.bytes.len() - KEPT;
             self.bytes.drain(..excess);
@@ -83,26 +82,26 @@ impl Tail {
         }
     }
 
-    /// Adds one line that has no newline.
+    /// Adds one line without its newline.
     pub(super) fn push_line(&mut self, pid: u32, line: &[u8]) {
         if !self.readers.is_empty() {
-            self.tell([line, b"\n"].concat().into());
+            self.send([line, b"\n"].concat().into());
         }
         self.keep(pid, line.get(line.len().saturating_sub(KEPT)..).unwrap_or_default());
         self.keep(pid, b"\n");
     }
 
-    /// All lines that are kept, the oldest first.
+    /// All kept lines, the oldest first.
     pub(super) fn lines(&self) -> Vec<String> {
         let mut lines = split(&self.bytes);
-        // The first may be the rest of a line: left out, unless it is all there is.
+        // The first line may be cut off: left out, unless it is the only one.
         if self.cut && lines.len() > 1 {
             lines.remove(0);
         }
         lines
     }
 
-    /// The last lines of one run, at most so many and so many bytes.
+    /// The last lines of one run, within the limits.
     pub(super) fn of_run(&self, pid: u32, lines: usize, bytes: usize) -> Vec<String> {
         let ends = self.runs.iter().skip(1).map(|&(_, start)| start).chain([self.bytes.len()]);
         let own = self.runs.iter().zip(ends).filter(|((run, _), _)| *run == pid);
@@ -121,7 +120,6 @@ impl Tail {
     }
 }
 
-/// Lines, each of which has a newline.
 fn split(text: &[u8]) -> Vec<String> {
     let lines = text.split_inclusive(|&byte| byte == b'\n');
     lines.map(|line| String::from_utf8_lossy(line.strip_suffix(b"\n").unwrap_or(line)).into_owned()).collect()
@@ -132,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn l6_the_last_lines_are_kept_and_bounded() {
+    fn l6_last_lines_are_kept_within_bounds() {
         let mut tail = Tail::default();
         assert!(tail.lines().is_empty());
         for nth in 0..100_000 {
@@ -140,16 +138,16 @@ mod tests {
         }
         let lines = tail.lines();
         assert_eq!(lines.last().unwrap(), "line 99999");
-        assert!(lines.iter().all(|line| line.starts_with("line ")), "no line without its beginning");
+        assert!(lines.iter().all(|line| line.starts_with("line ")), "no line is cut off at its start");
         assert!(lines.len() > 500 && tail.bytes.capacity() <= 4 * KEPT && tail.runs.len() < 10);
         assert_eq!(tail.of_run(99, 2, 100), ["line 99998", "line 99999"]);
     }
 
     #[test]
-    fn x2_a_reader_hears_the_last_lines_and_then_all_that_come() {
+    fn x2_reader_gets_the_last_lines_and_then_new_ones() {
         let mut tail = Tail::default();
         tail.push(1, b"one\ntwo\n");
-        let (feed, body) = crate::net::serve::Body::stream();
+        let (feed, body) = crate::net::server::Body::stream();
         tail.follow(1, Box::new(feed));
         tail.push(1, b"three\n");
         tail.push_line(1, &[b'x'; 3 * KEPT]);
@@ -159,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn l6_a_batch_larger_than_what_is_kept() {
+    fn l6_batch_larger_than_the_kept_size() {
         let mut tail = Tail::default();
         tail.push(1, b"first\n");
         tail.push(2, "0123456789\n".repeat(10_000).as_bytes());
@@ -171,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn l6_a_run_shows_only_its_own_lines() {
+    fn l6_run_shows_only_its_own_lines() {
         let mut tail = Tail::default();
         tail.push(1, b"one\ntwo\n");
         assert!(tail.of_run(2, 5, 1000).is_empty());

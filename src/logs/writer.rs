@@ -1,71 +1,70 @@
-//! Entries on their way out: formatted, and written as far as the output takes them.
+//! Formats entries and writes them as far as the output accepts them.
 //!
-//! The writer is *blocked* while the output takes no more, or while a long line is under way, whose pieces must not
-//! be parted by anything else. Whoever has lines asks first; only what was already begun is kept here, so that a
-//! reader who stops reading costs one batch of memory and no more.
+//! The writer is *blocked* while the output is full, or while a long line is in progress, whose pieces must stay together.
+//! Callers check that first; only the current batch is kept here, so a reader that stops reading needs one batch of memory.
 
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant, SystemTime};
 
 use containerpilot_core::plan::{Format, Level};
-use containerpilot_log_format::{Form, Labels, stamp};
+use containerpilot_log_format::{EntryFormatter, Labels, stamp};
 
 use super::Source;
-use super::output::{Output, complain};
+use super::output::{Output, write_stderr};
 
-/// A batch is written when it has so many bytes.
+/// A batch is written when it has this many bytes.
 const BATCH: usize = 256 * 1024;
-/// A longer line is formatted piece by piece, so that escapes do not multiply its size in memory.
-pub(super) const LONG: usize = 64 * 1024;
-/// How long to wait after an error of the output, a full disk for example.
+/// A longer line is formatted in pieces, so that escapes do not multiply its size in memory.
+pub(super) const LONG_LINE: usize = 64 * 1024;
+/// The delay after an error of the output, for example a full disk.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// Formats and writes entries.
 #[derive(Debug)]
 pub(super) struct Writer {
     output: Output,
-    /// The form of children's lines, labelled for one of them, and that of the supervisor's entries.
-    form: Form,
-    own: Form,
-    /// Formatted entries; those before `written` are out.
+    /// The format of job lines, labelled for one job, and of the supervisor's entries.
+    form: EntryFormatter,
+    own: EntryFormatter,
+    /// Formatted entries; the bytes before `written` are written.
     pending: Vec<u8>,
     written: usize,
-    /// A long line whose entry is under way.
-    long: Option<Long>,
+    /// A long line in progress.
+    long: Option<LongLine>,
     stall: Option<Stall>,
-    /// Since when the output fails, if it has been reported.
+    /// Since when the output fails; `None` if it does not.
     failing: Option<Instant>,
-    /// Whether the reader of the output is gone, so that nothing is written any more.
+    /// Whether the reader has closed the output: nothing is written any more.
     gone: bool,
 }
 
-/// Why nothing can be written just now.
+/// Why nothing can be written now.
 #[derive(Clone, Copy, Debug)]
 enum Stall {
-    /// The output is full; it will say when it is not.
+    /// The output is full; its descriptor becomes writable.
     Full,
-    /// The output fails; it is tried again at this time.
+    /// The output fails; retried at this time.
     Failing(Instant),
 }
 
-/// A line that is formatted piece by piece.
+/// A line that is formatted in pieces.
 #[derive(Debug)]
-struct Long {
-    form: Form,
+struct LongLine {
+    form: EntryFormatter,
     text: Vec<u8>,
-    /// How much of it has been formatted.
+    /// How many bytes are formatted.
     at: usize,
-    /// Whether the line goes on in the next entry.
-    goes_on: bool,
+    /// Whether the line continues in the next entry.
+    continued: bool,
 }
 
 impl Writer {
     pub(super) fn new(output: Output, format: Format) -> Self {
         Self {
             output,
-            form: Form::new(format),
-            own: Form::new(format),
+            form: EntryFormatter::new(format),
+            own: EntryFormatter::new(format),
             pending: Vec::new(),
             written: 0,
             long: None,
@@ -75,18 +74,18 @@ impl Writer {
         }
     }
 
-    /// Whether no entry may be added just now.
+    /// Returns true if no entry may be added now.
     pub(super) fn is_blocked(&self) -> bool {
         self.stall.is_some() || self.long.is_some()
     }
 
-    /// Whether nobody will ever read what is written.
+    /// Returns true if the reader has closed the output.
     pub(super) fn is_gone(&self) -> bool {
         self.gone
     }
 
-    /// The entries that follow are lines of a child, read now.
-    pub(super) fn label_child(&mut self, source: &Source) {
+    /// The following entries are lines of this process, read now.
+    pub(super) fn label(&mut self, source: &Source) {
         let labels = Labels {
             level: Level::Info,
             job: Some(&source.job),
@@ -96,12 +95,11 @@ impl Writer {
         self.form.label(&stamp(SystemTime::now()), labels);
     }
 
-    /// Adds the entries of whole lines, each with its newline; returns how many bytes of them, less than all if the
-    /// output is full.
+    /// Adds the entries of complete lines. Returns how many bytes were taken: fewer than all if the output is full.
     pub(super) fn lines(&mut self, lines: &[u8]) -> usize {
         let mut done = 0;
         while let Some(rest @ [_, ..]) = lines.get(done..) {
-            done += self.form.lines(rest, BATCH, LONG, &mut self.pending);
+            done += self.form.lines(rest, BATCH, LONG_LINE, &mut self.pending);
             if self.pending.len() < BATCH
                 && let Some(rest @ [_, ..]) = lines.get(done..)
             {
@@ -124,13 +122,13 @@ impl Writer {
         self.form.line(line, &mut self.pending);
     }
 
-    /// Adds the entry of a long line; says so if the line itself goes on in the next entry.
-    pub(super) fn long(&mut self, text: Vec<u8>, goes_on: bool) {
+    /// Adds the entry of a long line; `continued` if the line continues in the next entry.
+    pub(super) fn long(&mut self, text: Vec<u8>, continued: bool) {
         self.form.open(&mut self.pending);
-        self.long = Some(Long { form: self.form.clone(), text, at: 0, goes_on });
+        self.long = Some(LongLine { form: self.form.clone(), text, at: 0, continued });
     }
 
-    /// Adds an entry of the supervisor's own.
+    /// Adds an entry of the supervisor.
     pub(super) fn entry(
         &mut self,
         time: SystemTime,
@@ -146,7 +144,7 @@ impl Writer {
         }
     }
 
-    /// Writes as much as the output takes.
+    /// Writes as much as the output accepts.
     pub(super) fn flush(&mut self) {
         loop {
             while let Some(bytes @ [_, ..]) = self.pending.get(self.written..) {
@@ -173,13 +171,13 @@ impl Writer {
             self.written = 0;
             self.stall = None;
             if let Some(since) = self.failing.take() {
-                let message = format!("the log could not be written for {} s", since.elapsed().as_secs());
-                // Behind a long line that is under way, since nothing may part its pieces.
+                let message = format!("writing the log works again after {}s", since.elapsed().as_secs());
+                // The pieces of a long line must stay together.
                 if self.long.is_none() {
                     self.entry(SystemTime::now(), Level::Warn, None, &message, &[]);
                     continue;
                 }
-                complain(&message);
+                write_stderr(&message);
             }
             let Some(long) = &mut self.long else { return };
             if long.piece(&mut self.pending) {
@@ -188,61 +186,63 @@ impl Writer {
         }
     }
 
-    /// The output has failed: for ever, or until it is tried again. Reported once.
+    /// Handles an error of the output, which is permanent or retried. Reported once.
     fn fail(&mut self, error: &io::Error) {
         let name = self.output.name();
         if self.output.is_gone(error) {
             self.gone = true;
-            complain(&format!("{name} cannot be written any more ({error}): the log is dropped from now on"));
+            write_stderr(&format!("cannot write to {name}: {error}; dropping the log"));
             return;
         }
         if self.failing.is_none() {
             self.failing = Some(Instant::now());
-            complain(&format!("cannot write the log to {name}: {error}; trying again until it works"));
+            write_stderr(&format!("cannot write the log to {name}: {error}; retrying every second"));
         }
         self.stall = Some(Stall::Failing(Instant::now() + RETRY));
     }
 
-    /// What to wait for while the writer is blocked, and how long at most.
-    pub(super) fn awaited(&self) -> (Option<BorrowedFd<'_>>, Option<Duration>) {
+    /// The descriptor to wait for while the writer is blocked, and the longest wait.
+    pub(super) fn wait_for(&self) -> (Option<BorrowedFd<'_>>, Option<Duration>) {
         match self.stall {
             None => (None, Some(Duration::ZERO)),
             Some(Stall::Full) => (Some(self.output.fd()), None),
-            Some(Stall::Failing(again)) => (None, Some(again.saturating_duration_since(Instant::now()))),
+            Some(Stall::Failing(retry_at)) => {
+                (None, Some(retry_at.saturating_duration_since(Instant::now())))
+            }
         }
     }
 
-    /// Writes on if there is hope.
+    /// Continues to write, if the retry time has passed.
     pub(super) fn retry(&mut self) {
-        if matches!(self.stall, Some(Stall::Failing(again)) if Instant::now() < again) {
+        if matches!(self.stall, Some(Stall::Failing(retry_at)) if Instant::now() < retry_at) {
             return;
         }
         self.flush();
     }
 
-    /// Opens the log file again, after a rotation.
+    /// Reopens the log file after a rotation.
     pub(super) fn reopen(&mut self) -> io::Result<()> {
-        let before = self.output.place();
+        let before = self.output.file_id();
         self.output.reopen()?;
-        self.go_on_from(before);
+        self.continue_from(before);
         Ok(())
     }
 
-    /// Writes in another form, to another place.
+    /// Changes output and format.
     pub(super) fn change(&mut self, output: Output, format: Format) {
-        let before = self.output.place();
+        let before = self.output.file_id();
         self.output = output;
         self.form.set_format(format);
         self.own.set_format(format);
-        self.go_on_from(before);
+        self.continue_from(before);
     }
 
-    /// Goes on with an output that has just been opened. What is elsewhere gets an entry that the old one has got only in part
-    /// from its beginning; the same place gets the rest.
-    fn go_on_from(&mut self, before: Option<(u64, u64)>) {
-        if before.is_none() || before != self.output.place() {
-            let begun = self.pending.get(..self.written).unwrap_or_default();
-            self.written = memchr::memrchr(b'\n', begun).map_or(0, |end| end + 1);
+    /// Continues with a newly opened output. A half-written entry is written again completely if the file is a different one,
+    /// and continued if it is the same.
+    fn continue_from(&mut self, before: Option<(u64, u64)>) {
+        if before.is_none() || before != self.output.file_id() {
+            let written = self.pending.get(..self.written).unwrap_or_default();
+            self.written = memchr::memrchr(b'\n', written).map_or(0, |end| end + 1);
             self.gone = false;
         }
         self.stall = None;
@@ -250,21 +250,21 @@ impl Writer {
     }
 }
 
-impl Long {
-    /// Formats the next piece; whether it was the last.
+impl LongLine {
+    /// Formats the next piece. Returns true if it was the last.
     fn piece(&mut self, out: &mut Vec<u8>) -> bool {
         let rest = self.text.get(self.at..).unwrap_or_default();
         let mut end = rest.len();
-        if end > LONG {
-            // Back to the beginning of a letter, which is never farther than three bytes away.
-            let begins = |at: &usize| rest.get(*at).is_some_and(|byte| byte & 0xc0 != 0x80);
-            end = (LONG - 3..=LONG).rev().find(begins).unwrap_or(LONG);
+        if end > LONG_LINE {
+            // Back to the start of a UTF-8 character, at most three bytes away.
+            let is_start = |at: &usize| rest.get(*at).is_some_and(|byte| byte & 0xc0 != 0x80);
+            end = (LONG_LINE - 3..=LONG_LINE).rev().find(is_start).unwrap_or(LONG_LINE);
         }
         self.form.piece(rest.get(..end).unwrap_or_default(), out);
         self.at += end;
         let last = self.at >= self.text.len();
         if last {
-            self.form.close(self.goes_on, out);
+            self.form.close(self.continued, out);
         }
         last
     }
@@ -274,15 +274,13 @@ impl Long {
 mod tests {
     use super::*;
 
-    /// L3: whoever asks for the file anew while a batch is half written gets no part of a line twice: standard output has not
-    /// become another one.
     #[test]
-    fn l3_a_half_written_entry_goes_on_where_the_output_is_the_same() {
+    fn l3_half_written_entry_continues_if_the_output_is_the_same_file() {
         let (mut reader, writer) = std::io::pipe().unwrap();
         let mut output = Writer::new(Output::shared(writer.into()).unwrap(), Format::Default);
         let line = vec![b'x'; 50_000];
         let source = Source { job: "web".into(), pid: 7, check: None };
-        output.label_child(&source);
+        output.label(&source);
         let mut lines = 0;
         while !output.is_blocked() {
             output.line(&line);

@@ -1,17 +1,13 @@
-//! Names of machines: from `/etc/hosts`, or else by asking the servers in `/etc/resolv.conf`.
+//! Resolves host names by `/etc/hosts` and the name servers of `/etc/resolv.conf`.
 //!
-//! The C library's own look-up would load plug-ins of whatever library the image happens to hold into this static binary, as
-//! its `nsswitch.conf` says, and an image made of nothing has neither. The two files are what every engine gives a container.
+//! glibc's own resolver would load NSS plug-ins of the image's libc into this static binary, and an image built from scratch has
+//! none. Every container engine provides the two files.
 //!
-//! | file | room |
-//! | --- | --- |
-//! | `/etc/hosts` | `hosts` |
-//! | `/etc/resolv.conf` | `settings` |
-//! | what is asked and what is answered, as bytes | `message`: pure, trusts nothing |
-//! | asking: which server, how often, how long | `ask` |
+//! `hosts` parses `/etc/hosts`, `settings` parses `/etc/resolv.conf`, `message` encodes questions and parses answers, and
+//! `ask` sends the questions, with retries and timeouts.
 //!
-//! Looking up blocks, so whoever calls has a thread for it. IPv4 comes before IPv6, because that is what a container
-//! mostly has; in each the order is the server's.
+//! A look-up blocks, so callers run it on a thread of its own. IPv4 addresses are sorted before IPv6 addresses, because most containers
+//! have only IPv4; within a family the order is the server's.
 
 mod ask;
 pub(crate) mod fuzz;
@@ -23,20 +19,34 @@ use std::io::Read;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::{Duration, Instant};
 
-use message::Name;
+use message::{Name, ResponseCode};
 use settings::Settings;
+use thiserror::Error;
 
-/// How long one look-up may take in all.
-const MOST_TIME: Duration = Duration::from_secs(15);
+/// Time for one look-up, over all servers and attempts.
+const LOOK_UP_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// How many addresses of a name are kept.
-const MOST_ADDRESSES: usize = 64;
+/// Most addresses of one name.
+const MAX_ADDRESSES: usize = 64;
 
 /// How much of a file is read.
-const MOST_FILE: u64 = 4 << 20;
+const FILE_BYTES: u64 = 4 << 20;
 
-/// The addresses that a host has without being looked up: it is an address, or this machine.
-pub(crate) fn known(host: &str) -> Option<Vec<IpAddr>> {
+/// Why a host has no address.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub(crate) enum ResolveError {
+    #[error("{0}")]
+    InvalidName(&'static str),
+    #[error("not found in /etc/hosts or at the name server")]
+    NotFound,
+    #[error("name server {server} answered {code}")]
+    ServerError { server: IpAddr, code: ResponseCode },
+    #[error("name server {server}: {reason}")]
+    NoAnswer { server: IpAddr, reason: String },
+}
+
+/// The addresses of a host that needs no look-up: an IP address, or `localhost`.
+pub(crate) fn without_look_up(host: &str) -> Option<Vec<IpAddr>> {
     if let Ok(address) = host.parse() {
         return Some(vec![address]);
     }
@@ -45,32 +55,37 @@ pub(crate) fn known(host: &str) -> Option<Vec<IpAddr>> {
     local.then(|| vec![IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)])
 }
 
-/// The addresses of a host, of which there is at least one; or why there is none, in words. It may take its time.
-pub(crate) fn look_up(host: &str) -> Result<Vec<IpAddr>, String> {
-    let settings = Settings::read(&file("/etc/resolv.conf"), &crate::process::sys::hostname());
-    found_in(host, &file("/etc/hosts"), &settings, Instant::now() + MOST_TIME)
+/// The addresses of a host, at least one; or the reason why there is none. Blocks for at most 15 seconds.
+pub(crate) fn look_up(host: &str) -> Result<Vec<IpAddr>, ResolveError> {
+    let settings = Settings::parse(&read_file("/etc/resolv.conf"), &crate::process::sys::hostname());
+    look_up_in(host, &read_file("/etc/hosts"), &settings, Instant::now() + LOOK_UP_TIMEOUT)
 }
 
-fn found_in(host: &str, hosts: &[u8], settings: &Settings, deadline: Instant) -> Result<Vec<IpAddr>, String> {
-    if let Some(addresses) = known(host) {
+fn look_up_in(
+    host: &str,
+    hosts: &[u8],
+    settings: &Settings,
+    deadline: Instant,
+) -> Result<Vec<IpAddr>, ResolveError> {
+    if let Some(addresses) = without_look_up(host) {
         return Ok(addresses);
     }
-    Name::of(host)?;
+    Name::parse(host).map_err(ResolveError::InvalidName)?;
     let mut addresses = hosts::addresses(hosts, host.strip_suffix('.').unwrap_or(host));
     if addresses.is_empty() {
         addresses = ask::addresses(host, settings, deadline)?;
     }
     addresses.sort_by_key(IpAddr::is_ipv6);
-    addresses.truncate(MOST_ADDRESSES);
+    addresses.truncate(MAX_ADDRESSES);
     Ok(addresses)
 }
 
-/// A file's contents. One that cannot be read has none: the look-up then says what it misses.
-fn file(path: &str) -> Vec<u8> {
+/// A file's content. An unreadable file counts as empty; the look-up then fails with an error.
+fn read_file(path: &str) -> Vec<u8> {
     let mut text = Vec::new();
     if let Ok(file) = std::fs::File::open(path) {
-        // What was read before an error is still worth having.
-        let _ = file.take(MOST_FILE).read_to_end(&mut text);
+        // The part before a read error is still useful.
+        let _ = file.take(FILE_BYTES).read_to_end(&mut text);
     }
     text
 }

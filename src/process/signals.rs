@@ -1,8 +1,7 @@
-//! Signals to the supervisor, turned into news.
+//! Signals to the supervisor.
 //!
-//! They are blocked from the very beginning and read from descriptors, so none is lost before the loop runs, no
-//! handler interrupts anything, and nothing has to be undone in a child but the mask. SIGPIPE is ignored by every
-//! Rust program; `spawn` gives it back to the children.
+//! They are blocked at the start and read from descriptors. No signal is lost before the loop runs, no handler interrupts
+//! the program, and a child only has to reset the signal mask. Rust programs ignore SIGPIPE; `spawn` restores its default.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -19,79 +18,75 @@ const PIPE: u8 = 13;
 const TERM: u8 = 15;
 const CHLD: u8 = 17;
 
-/// The signals that mean something here (S1, W3, L1).
-const MEANT: SignalSet = SignalSet::NONE.with(HUP).with(INT).with(USR1).with(USR2).with(TERM);
-
-/// Which signals the supervisor takes.
+/// Which signals the supervisor receives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Taken {
-    /// Those that mean something here.
-    Meant,
-    /// Every one that can be caught, to be passed on (S7).
-    Every,
+pub(crate) enum SignalMode {
+    /// The signals that have a meaning for the supervisor (S1, W3, L1).
+    Supervise,
+    /// Every signal that can be caught, to forward it (S7).
+    Forward,
 }
 
-impl Taken {
+impl SignalMode {
     fn set(self) -> SignalSet {
         match self {
-            Self::Meant => MEANT,
-            Self::Every => SignalSet::CATCHABLE.without(CHLD),
+            Self::Supervise => SignalSet::EMPTY.with(HUP).with(INT).with(USR1).with(USR2).with(TERM),
+            Self::Forward => SignalSet::CATCHABLE.without(CHLD),
         }
     }
 }
 
-/// Keeps the signals until they are read. To be called first of all, before any thread is started.
-pub(crate) fn hold(taken: Taken) -> io::Result<()> {
-    sys::block_signals(taken.set().with(CHLD))?;
-    // Whoever started us may have ignored it, and that is inherited: then the kernel would throw every exit status
-    // away, and no job would ever end.
+/// Blocks the signals until they are read. Must be called before any thread is started.
+pub(crate) fn block(mode: SignalMode) -> io::Result<()> {
+    sys::block_signals(mode.set().with(CHLD))?;
+    // An ignored SIGCHLD is inherited, and would make the kernel discard every exit status.
     Ok(sys::restore_default(CHLD)?)
 }
 
-/// The signals that are held.
+/// The blocked signals.
 #[derive(Debug)]
 pub(crate) struct Signals {
-    news: OwnedFd,
-    children: OwnedFd,
+    fd: OwnedFd,
+    sigchld_fd: OwnedFd,
     own_pid: i32,
 }
 
 impl Signals {
-    /// The signals that [`hold`] keeps.
-    pub(crate) fn open(taken: Taken) -> io::Result<Self> {
+    /// Opens the descriptors for the signals that [`block`] has blocked.
+    pub(crate) fn open(mode: SignalMode) -> io::Result<Self> {
         Ok(Self {
-            news: sys::signal_fd(taken.set())?,
-            children: sys::signal_fd(SignalSet::NONE.with(CHLD))?,
+            fd: sys::signal_fd(mode.set())?,
+            sigchld_fd: sys::signal_fd(SignalSet::EMPTY.with(CHLD))?,
             own_pid: i32::try_from(std::process::id()).unwrap_or(0),
         })
     }
 
-    /// Ready when there is a signal to read.
-    pub(crate) fn news(&self) -> BorrowedFd<'_> {
-        self.news.as_fd()
+    /// Readable when a signal is pending.
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
     }
 
-    /// Ready when children have ended. As long as it is not read, further ends make no noise.
-    pub(crate) fn children(&self) -> BorrowedFd<'_> {
-        self.children.as_fd()
+    /// Readable when children have exited, until [`Signals::clear_sigchld`].
+    pub(crate) fn sigchld_fd(&self) -> BorrowedFd<'_> {
+        self.sigchld_fd.as_fd()
     }
 
-    /// The next signal that has arrived.
+    /// The next pending signal.
     pub(crate) fn next(&self) -> Option<Signal> {
-        // The supervisor's own writes to a reader that has gone are no news for anybody.
-        let own = |arrived: &sys::Arrived| arrived.signal.0 == PIPE && arrived.sender == self.own_pid;
+        // A SIGPIPE from the supervisor itself is caused by its own write to a closed pipe.
+        let own_sigpipe =
+            |received: &sys::ReceivedSignal| received.signal.0 == PIPE && received.sender == self.own_pid;
         loop {
-            match sys::read_signal(self.news()) {
-                Ok(Some(arrived)) if own(&arrived) => {}
-                Ok(Some(arrived)) => return Some(arrived.signal),
+            match sys::read_signal(self.fd()) {
+                Ok(Some(received)) if own_sigpipe(&received) => {}
+                Ok(Some(received)) => return Some(received.signal),
                 Ok(None) | Err(_) => return None,
             }
         }
     }
 
-    /// Takes note that children have ended.
-    pub(crate) fn children_seen(&self) {
-        // However many have ended, the signal waits once; if there should be more, the descriptor stays ready.
-        let _ = sys::read_signal(self.children());
+    /// Clears the pending SIGCHLD. One is pending even if several children have exited.
+    pub(crate) fn clear_sigchld(&self) {
+        let _ = sys::read_signal(self.sigchld_fd());
     }
 }

@@ -1,13 +1,12 @@
-//! Users and groups, as `/etc/passwd` and `/etc/group` list them.
+//! Users and groups, from `/etc/passwd` and `/etc/group`.
 //!
-//! The C library's own look-up would load plug-ins of whatever library the container happens to hold into this
-//! static binary, and may ask the network. A supervisor can afford neither; the two files are what an image has.
+//! The C library's lookup (NSS) would load plug-ins of the container's library into this static binary, and may use the
+//! network. Every image has the two files, or needs none.
 
 use std::fs;
 
 use containerpilot_core::plan::Principal;
 
-/// A user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct User {
     pub(crate) name: Vec<u8>,
@@ -16,22 +15,22 @@ pub(crate) struct User {
     pub(crate) home: Vec<u8>,
 }
 
-/// The user of a name or number. A number needs no entry, so only a name can be missing.
+/// Looks up a user by name or number. A number without an entry is still a valid user, which the caller handles.
 pub(crate) fn user(who: &Principal) -> Option<User> {
     user_in(&fs::read("/etc/passwd").unwrap_or_default(), who)
 }
 
-/// The number of a group.
+/// The number of a group. A number needs no entry.
 pub(crate) fn group(which: &Principal) -> Option<u32> {
     group_in(&fs::read("/etc/group").unwrap_or_default(), which)
 }
 
-/// The groups a user belongs to, the given one first.
+/// The groups of a user: `group` first, then the supplementary ones.
 pub(crate) fn groups_of(user: &User, group: u32) -> Vec<u32> {
     groups_in(&fs::read("/etc/group").unwrap_or_default(), user, group)
 }
 
-/// The fields of each line that is an entry.
+/// The fields of each line.
 fn entries(text: &[u8]) -> impl Iterator<Item = Vec<&[u8]>> {
     text.split(|byte| *byte == b'\n').map(|line| line.split(|byte| *byte == b':').collect())
 }
@@ -44,11 +43,11 @@ pub(crate) fn user_in(text: &[u8], who: &Principal) -> Option<User> {
     entries(text).find_map(|entry| match *entry.as_slice() {
         [name, _, id, group, ref more @ ..] => {
             let id = number(id)?;
-            let is_it = match who {
+            let matches = match who {
                 Principal::Name(wanted) => wanted.as_bytes() == name,
                 Principal::Id(wanted) => *wanted == id,
             };
-            is_it.then(|| {
+            matches.then(|| {
                 let home = more.get(1).filter(|home| !home.is_empty()).copied().unwrap_or(b"/").to_owned();
                 Some(User { name: name.to_owned(), id, group: number(group)?, home })
             })?
@@ -69,7 +68,7 @@ pub(crate) fn group_in(text: &[u8], which: &Principal) -> Option<u32> {
 
 pub(crate) fn groups_in(text: &[u8], user: &User, group: u32) -> Vec<u32> {
     let mut groups = vec![group];
-    // A user without an entry has no name, which is not to be mistaken for an empty list of members.
+    // A user without an entry has an empty name, which must not match an empty list of members.
     if user.name.is_empty() {
         return groups;
     }
@@ -95,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn p9_a_user_is_found_by_name_and_by_number() {
+    fn p9_user_is_found_by_name_and_by_number() {
         let web = User { name: b"web".to_vec(), id: 33, group: 34, home: b"/".to_vec() };
         assert_eq!(user_in(PASSWD, &name("web")), Some(web.clone()));
         assert_eq!(user_in(PASSWD, &Principal::Id(33)), Some(web));
@@ -106,11 +105,11 @@ mod tests {
     }
 
     #[test]
-    fn p9_supplementary_groups_come_once_each_after_the_first() {
+    fn p9_supplementary_groups_follow_the_primary_group_without_duplicates() {
         let web = User { name: b"web".to_vec(), id: 33, group: 34, home: b"/".to_vec() };
         assert_eq!(groups_in(GROUP, &web, 34), [34, 7]);
-        let stranger = User { name: Vec::new(), id: 99, group: 0, home: b"/".to_vec() };
-        assert_eq!(groups_in(GROUP, &stranger, 5), [5]);
+        let unlisted = User { name: Vec::new(), id: 99, group: 0, home: b"/".to_vec() };
+        assert_eq!(groups_in(GROUP, &unlisted, 5), [5]);
         assert_eq!(group_in(GROUP, &name("logs")), Some(7));
         assert_eq!(group_in(GROUP, &Principal::Id(99)), Some(99));
         assert_eq!(group_in(GROUP, &name("log")), None);

@@ -1,7 +1,6 @@
-//! What other threads have to say to the loop.
+//! Messages from other threads to the event loop.
 //!
-//! This is the seam for everything that waits on the network: it lives on threads of its own, with whatever
-//! machinery it likes, and sends what it has found out.
+//! Everything that waits for the network or a disk runs on its own thread and sends its results here.
 
 use std::io;
 use std::net::SocketAddr;
@@ -9,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 
-use containerpilot_core::ids::{CheckRun, JobIx, WatchIx};
+use containerpilot_core::ids::{CheckRunId, JobIx, WatchIx};
 use containerpilot_core::input::Instance;
 use containerpilot_core::plan::{Level, Watch};
 
@@ -17,24 +16,24 @@ use crate::process::sys::Waker;
 use crate::runtime::query::Query;
 use crate::runtime::reload::Loaded;
 
-/// LoopMessage from another thread.
+/// A message from another thread.
 #[derive(Debug)]
 pub(crate) enum LoopMessage {
-    /// The addresses of a check's host, or why there are none.
-    Resolved(CheckRun, Result<Vec<SocketAddr>, String>),
-    /// What a watch sees, where it was in the plan when it began to look.
-    Seen(Arc<Watch>, WatchIx, Vec<Instance>),
-    /// A service is out of the catalog: its id, and where its job was in the plan when that was asked for.
-    Withdrawn(String, JobIx),
-    /// A configuration was loaded for a reload, or could not be.
+    /// The addresses of a check's host, or the error of the lookup.
+    Resolved(CheckRunId, Result<Vec<SocketAddr>, String>),
+    /// The instances that a watch has found, with the watch's index when it started.
+    WatchResult(Arc<Watch>, WatchIx, Vec<Instance>),
+    /// A service was deregistered: its id, and its job's index when that was requested.
+    Deregistered(String, JobIx),
+    /// The result of loading a configuration for a reload.
     Loaded(Box<Loaded>),
-    /// Something for the log.
-    Said(Level, String),
-    /// A question, with the way back for its answer.
+    /// A log entry.
+    Log(Level, String),
+    /// A query, with the channel for its reply.
     Query(Query),
 }
 
-/// The loop's end.
+/// The receiving end, in the loop.
 #[derive(Debug)]
 pub(crate) struct LoopReceiver {
     receiver: Receiver<LoopMessage>,
@@ -42,7 +41,7 @@ pub(crate) struct LoopReceiver {
     waker: Arc<Waker>,
 }
 
-/// The other threads' end.
+/// The sending end, in other threads.
 #[derive(Clone, Debug)]
 pub(crate) struct LoopSender {
     sender: Sender<LoopMessage>,
@@ -55,17 +54,16 @@ impl LoopReceiver {
         Ok(Self { receiver, sender, waker: Arc::new(Waker::new()?) })
     }
 
-    /// An end for another thread.
     pub(crate) fn sender(&self) -> LoopSender {
         LoopSender { sender: self.sender.clone(), waker: Arc::clone(&self.waker) }
     }
 
-    /// Ready when there is news.
+    /// Readable when there are messages.
     pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
         self.waker.as_fd()
     }
 
-    /// The news that have come.
+    /// Takes all messages that have arrived.
     pub(crate) fn take(&self) -> impl Iterator<Item = LoopMessage> {
         self.waker.clear();
         self.receiver.try_iter()
@@ -73,9 +71,9 @@ impl LoopReceiver {
 }
 
 impl LoopSender {
-    /// Sends news. Says whether somebody will read it: nobody does any more when the supervisor is leaving.
-    pub(crate) fn send(&self, news: LoopMessage) -> bool {
-        let sent = self.sender.send(news).is_ok();
+    /// Sends a message. Returns false if the loop has ended.
+    pub(crate) fn send(&self, message: LoopMessage) -> bool {
+        let sent = self.sender.send(message).is_ok();
         if sent {
             self.waker.wake();
         }

@@ -1,100 +1,99 @@
-//! Carrying out what the core wants.
+//! Carries out the effects that the core has decided.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::ControlFlow;
 
 use containerpilot_core::effect::{Effect, Entry};
-use containerpilot_core::environment::Environment;
-use containerpilot_core::ids::{CheckIx, CheckRun, JobIx, RunId};
+use containerpilot_core::ids::{CheckIx, CheckRunId, JobIx, RunId};
 use containerpilot_core::input::{ExitStatus, Input, StartError, StartErrorKind};
 use containerpilot_core::plan::diff::Moves;
 use containerpilot_core::plan::{Check, Command, Job, Level, Plan, Probe, Role, Signal};
-use std::collections::{BTreeMap, BTreeSet};
+use containerpilot_core::report::words;
+use containerpilot_core::variables::Environment;
 
 use crate::discovery::Discovery;
-use crate::logs::check_output::Quiet;
+use crate::logs::check_output::CheckOutputs;
 use crate::logs::{Logs, Source};
-use crate::process::reaper::{Ended, Owner, Reaper};
+use crate::process::reaper::{Exited, Owner, Reaper};
 use crate::process::spawn::{Request, Spawner};
 use crate::runtime::probe::{Probes, Target};
 use crate::runtime::query::QueryHandler;
 use crate::runtime::reload::Reloads;
-use crate::telemetry::{self, Complaint, Sensors};
+use crate::telemetry::{self, InvalidOutput, SensorOutputs};
 
-/// What the supervisor acts with.
+/// Everything that carries out effects.
 pub(crate) struct EffectExecutor {
     pub(crate) spawner: Spawner,
     pub(crate) reaper: Reaper,
     pub(crate) probes: Probes,
     pub(crate) catalog: Discovery,
     pub(crate) logs: Logs,
-    pub(crate) quiet: Quiet,
+    pub(crate) check_outputs: CheckOutputs,
     pub(crate) queries: QueryHandler,
-    pub(crate) sensors: Sensors,
+    pub(crate) sensors: SensorOutputs,
     pub(crate) reloads: Reloads,
-    /// The process of each job's last run, whose output belongs to what is told of its end.
+    /// The pid of each job's last run, whose last lines are logged with its exit.
     pub(crate) pids: BTreeMap<JobIx, i32>,
 }
 
 impl EffectExecutor {
-    /// Does what is wanted. Answers are queued, never acted upon at once, so that a job which fails to start in no
-    /// time cannot keep the supervisor from everything else. Breaks with the exit code when it is time to leave.
-    #[inline(never)]
+    /// Carries out one effect. Results are queued, so that a job that keeps failing to start cannot starve the other
+    /// sources of the loop. Breaks with the exit code.
     pub(crate) fn carry_out(
         &mut self,
         plan: &Plan,
         effect: Effect,
-        answers: &mut VecDeque<Input>,
+        results: &mut VecDeque<Input>,
     ) -> ControlFlow<u8> {
         match effect {
             Effect::Spawn { job, run, environment } => {
-                answers.push_back(self.spawn(plan, job, run, &environment));
+                results.push_back(self.spawn(plan, job, run, &environment));
             }
-            Effect::Kill { run, signal, purpose: _ } => self.kill(Owner::Run(run), signal),
-            Effect::KillRemains { run } => self.reaper.kill_remains(run),
+            Effect::Kill { run, signal, reason: _ } => self.kill(Owner::Run(run), signal),
+            Effect::KillOrphans { run } => self.reaper.kill_orphaned_group(run),
             Effect::RunCheck { job, check, run, environment } => {
                 if let Some(result) = self.check(plan, (job, check), run, &environment) {
-                    answers.push_back(Input::CheckDone { check: run, result });
+                    results.push_back(Input::CheckDone { check: run, result });
                 }
             }
             Effect::CancelCheck { run } => {
                 if self.probes.cancel(run) {
-                    let result = Err("it was cut short".to_owned());
-                    answers.push_back(Input::CheckDone { check: run, result });
+                    let result = Err("cancelled".to_owned());
+                    results.push_back(Input::CheckDone { check: run, result });
                 } else {
-                    // The answer comes when it has been reaped.
+                    // The result follows when it is reaped.
                     self.kill(Owner::Check(run), Signal::KILL);
                 }
             }
-            Effect::Advertise { job, wanted } => answers.extend(self.catalog.advertise(plan, job, wanted)),
+            Effect::Advertise { job, desired } => results.extend(self.catalog.advertise(plan, job, desired)),
             Effect::Heartbeat { job } => self.catalog.heartbeat(plan, job),
-            Effect::Reply { id, answer } => match self.reloads.reply(id, answer) {
+            Effect::Reply { id, reply } => match self.reloads.reply(id, reply) {
                 Ok((level, message)) => self.logs.entry(level, None, &message),
-                Err(answer) => self.queries.reply(id, answer),
+                Err(reply) => self.queries.reply(id, reply),
             },
-            // The loop has seen to it.
-            Effect::Replanned { plan: _, moves: _ } => {}
+            // The loop handles it.
+            Effect::PlanReplaced { plan: _, moves: _ } => {}
             Effect::Log(entry) => self.log(plan, &entry),
             Effect::Exit { code } => return ControlFlow::Break(code),
         }
         ControlFlow::Continue(())
     }
 
-    /// Another plan is in force: what is kept by place is moved, and the log follows.
+    /// Adopts a new plan: renumbers what is kept by index, and reconfigures the log.
     pub(crate) fn replanned(&mut self, old: &Plan, plan: &Plan, moves: &Moves) {
         let pids = std::mem::take(&mut self.pids);
         self.pids = pids.into_iter().filter_map(|(job, pid)| Some((moves.job(job)?, pid))).collect();
         if old.logging != plan.logging {
             self.logs.configure(&plan.logging);
         }
-        // What is kept by name goes with the last job of that name.
+        // Data that is kept by name is dropped with the last job of that name.
         let names: BTreeSet<&str> = plan.jobs.iter().map(|job| job.name.as_str()).collect();
         for job in old.jobs.iter().filter(|job| !names.contains(job.name.as_str())) {
             self.logs.forget(&job.name);
         }
     }
 
-    /// Writes an entry; with the last lines of the run it speaks of, if it is about a failure (L6).
+    /// Writes an entry, with the last lines of the job's run if the entry is about a failure (L6).
     fn log(&self, plan: &Plan, entry: &Entry) {
         let Entry { level, job, message, with_output } = entry;
         let name = job.and_then(|job| plan.jobs.get(job.index())).map(|job| job.name.as_str());
@@ -107,26 +106,25 @@ impl EffectExecutor {
         }
     }
 
-    /// What the end of a child means to the core.
-    pub(crate) fn ended(&mut self, ended: Ended) -> Input {
-        let Ended { owner, pid, status, orphans } = ended;
-        self.quiet.ended(pid.unsigned_abs(), &self.logs);
+    /// The input for the core about an exited child.
+    pub(crate) fn exited(&mut self, exited: Exited) -> Input {
+        let Exited { owner, pid, status, orphans } = exited;
+        self.check_outputs.exited(pid.unsigned_abs(), &self.logs);
         match owner {
             Owner::Run(run) => {
-                if let Some(Complaint { job, message }) = self.sensors.ended(run, status.is_success()) {
+                if let Some(InvalidOutput { job, message }) = self.sensors.exited(run, status.is_success()) {
                     self.logs.entry(Level::Warn, Some(&job), &message);
                 }
                 Input::Exited { run, status, orphans }
             }
-            Owner::Check(check) => Input::CheckDone { check, result: passed(status) },
+            Owner::Check(check) => Input::CheckDone { check, result: check_result(status) },
         }
     }
 
-    #[inline(never)]
     fn spawn(&mut self, plan: &Plan, ix: JobIx, run: RunId, environment: &Environment) -> Input {
         let wanted = plan.jobs.get(ix.index()).and_then(|job| Some((job, job.exec.as_ref()?)));
         let Some((job, command)) = wanted else {
-            let message = format!("job {} has nothing to run; this is a fault of containerpilot", ix.index());
+            let message = format!("internal error, please report it: job {} has no program", ix.index());
             return Input::StartFailed { run, why: StartError { kind: StartErrorKind::Other, message } };
         };
         let request = Request {
@@ -153,7 +151,7 @@ impl EffectExecutor {
         }
     }
 
-    /// Starts a program whose output is kept for the end of its run, when it is a value.
+    /// Starts a sensor, whose output is the value of a metric when it has exited.
     fn start_sensor(
         &mut self,
         request: &Request<'_>,
@@ -165,22 +163,21 @@ impl EffectExecutor {
         self.reaper.started(spawned.pid, Owner::Run(run));
         if let Some((stdout, stderr)) = spawned.output {
             self.sensors.started(run, job, metric, stdout);
-            // There is nothing for the log where its output would be.
-            if let Ok((nothing, _)) = std::io::pipe() {
+            // The log gets an empty stream in place of its standard output.
+            if let Ok((empty, _)) = std::io::pipe() {
                 let source = Source { job: job.to_owned(), pid: spawned.pid.unsigned_abs(), check: None };
-                self.logs.attach(nothing.into(), stderr, source);
+                self.logs.attach(empty.into(), stderr, source);
             }
         }
         Ok(spawned.pid)
     }
 
-    /// Begins a check. Says how it came out if that is known at once.
-    #[inline(never)]
+    /// Starts a check. Returns its result if that is known at once.
     fn check(
         &mut self,
         plan: &Plan,
         (job, check): (JobIx, CheckIx),
-        run: CheckRun,
+        run: CheckRunId,
         environment: &Environment,
     ) -> Option<Result<(), String>> {
         let Some(job) = plan.jobs.get(job.index()) else {
@@ -192,9 +189,9 @@ impl EffectExecutor {
         match &check.probe {
             Probe::Running => Some(Ok(())),
             Probe::Tcp { host, port } => {
-                self.probes.begin(run, Target::Tcp { host: host.clone(), port: *port })
+                self.probes.start(run, Target::Tcp { host: host.clone(), port: *port })
             }
-            Probe::Http(http) => self.probes.begin(run, Target::Http(http.clone())),
+            Probe::Http(http) => self.probes.start(run, Target::Http(http.clone())),
             Probe::Exec(command) => self.exec_check(job, check, command, run, environment),
         }
     }
@@ -204,7 +201,7 @@ impl EffectExecutor {
         job: &Job,
         check: &Check,
         command: &Command,
-        run: CheckRun,
+        run: CheckRunId,
         environment: &Environment,
     ) -> Option<Result<(), String>> {
         let request = Request {
@@ -232,7 +229,7 @@ impl EffectExecutor {
             let source = Source { job: job.to_owned(), pid, check: check.map(str::to_owned) };
             match owner {
                 Owner::Run(_) => self.logs.attach(stdout, stderr, source),
-                Owner::Check(_) => self.quiet.began(stdout, stderr, source),
+                Owner::Check(_) => self.check_outputs.started(stdout, stderr, source),
             }
         }
         Ok(spawned.pid)
@@ -240,16 +237,12 @@ impl EffectExecutor {
 
     fn kill(&self, owner: Owner, signal: Signal) {
         if let Err(errno) = self.reaper.kill(owner, signal) {
-            let message = format!("signal {} could not be sent: {}", signal.0, errno.desc());
+            let message = format!("cannot send {signal}: {}", errno.desc());
             self.logs.entry(Level::Warn, None, &message);
         }
     }
 }
 
-fn passed(status: ExitStatus) -> Result<(), String> {
-    match status {
-        ExitStatus::Code(0) => Ok(()),
-        ExitStatus::Code(code) => Err(format!("it exited with code {code}")),
-        ExitStatus::Signal(Signal(number)) => Err(format!("it was killed by signal {number}")),
-    }
+fn check_result(status: ExitStatus) -> Result<(), String> {
+    if status.is_success() { Ok(()) } else { Err(words::exit(status)) }
 }

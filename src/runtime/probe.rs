@@ -1,10 +1,8 @@
-//! Checks that speak to the network: `http` and `tcp` (H5).
+//! `http` and `tcp` checks (H5).
 //!
-//! Each is a connection in the loop's own wait, since it lives for milliseconds and mostly on this machine.
-//! Deadlines are the core's business: it cancels. Only a host name that has to be looked up needs a thread, because
-//! looking up may block.
+//! Each check is a non-blocking connection in the loop's own `ppoll`: it lives for milliseconds, mostly on this machine. The
+//! core cancels a check that times out. Only a host name that must be resolved needs a thread, because that may block.
 
-mod answer;
 pub(crate) mod fuzz;
 
 use std::collections::VecDeque;
@@ -12,157 +10,152 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::AsRawFd;
 
-use containerpilot_core::ids::CheckRun;
+use containerpilot_core::ids::CheckRunId;
 use containerpilot_core::plan::HttpTarget;
 
 use crate::net::resolve;
 use crate::process::sys;
 use crate::runtime::channel::{LoopMessage, LoopSender};
 
-/// How a check came out: passed, or why not.
-pub(crate) type Outcome = Result<(), String>;
+/// The result of a check: passed, or the reason why not.
+pub(crate) type CheckResult = Result<(), String>;
 
-/// How much of an answer is read before a status must have come.
-const MOST_HEAD: usize = 4096;
+/// How many bytes are read at most to find the status of a response.
+const MAX_STATUS_LINE: usize = 4096;
 
-/// What is asked for.
+/// What a check connects to.
 #[derive(Clone, Debug)]
 pub(crate) enum Target {
-    /// That a connection is accepted.
-    Tcp {
-        /// Host name or address.
-        host: String,
-        /// Port.
-        port: u16,
-    },
-    /// That a URL answers with 2xx or 3xx.
+    /// Passes if a connection is accepted.
+    Tcp { host: String, port: u16 },
+    /// Passes if the status is 2xx or 3xx.
     Http(HttpTarget),
 }
 
-/// The checks that are going on.
+/// The running checks.
 #[derive(Debug)]
 pub(crate) struct Probes {
-    live: Vec<Probe>,
+    running: Vec<Probe>,
     sender: LoopSender,
 }
 
 #[derive(Debug)]
 struct Probe {
-    run: CheckRun,
+    run: CheckRunId,
     target: Target,
     addresses: VecDeque<SocketAddr>,
-    connection: Option<(TcpStream, Phase)>,
+    connection: Option<(TcpStream, State)>,
 }
 
 #[derive(Debug)]
-enum Phase {
+enum State {
     Connecting,
-    /// What is still to be sent.
-    Asking(Vec<u8>),
-    /// What has come.
-    Answered(Vec<u8>),
+    /// The rest of the request.
+    Sending(Vec<u8>),
+    /// The response so far.
+    Receiving(Vec<u8>),
 }
 
 impl Probes {
     pub(crate) fn new(sender: LoopSender) -> Self {
-        Self { live: Vec::new(), sender }
+        Self { running: Vec::new(), sender }
     }
 
-    /// Begins a check. Says how it came out if that is known at once.
-    pub(crate) fn begin(&mut self, run: CheckRun, target: Target) -> Option<Outcome> {
+    /// Starts a check. Returns its result if that is known at once.
+    pub(crate) fn start(&mut self, run: CheckRunId, target: Target) -> Option<CheckResult> {
         let (host, port) = match &target {
             Target::Tcp { host, port } => (host.as_str(), *port),
             Target::Http(http) => (http.host.as_str(), http.port),
         };
-        let addresses = match resolve::known(host) {
+        let addresses = match resolve::without_look_up(host) {
             Some(addresses) => addresses.into_iter().map(|address| SocketAddr::new(address, port)).collect(),
             None => {
-                if let Err(why) = look_up(run, host.to_owned(), port, self.sender.clone()) {
-                    return Some(Err(why));
+                if let Err(error) = start_lookup(run, host.to_owned(), port, self.sender.clone()) {
+                    return Some(Err(error));
                 }
                 VecDeque::new()
             }
         };
         let known = !addresses.is_empty();
-        self.live.push(Probe { run, target, addresses, connection: None });
+        self.running.push(Probe { run, target, addresses, connection: None });
         if known { self.advance(run) } else { None }
     }
 
-    /// The addresses of a check's host have been found, or not.
+    /// Continues a check with the result of its lookup.
     pub(crate) fn resolved(
         &mut self,
-        run: CheckRun,
+        run: CheckRunId,
         found: Result<Vec<SocketAddr>, String>,
-    ) -> Option<Outcome> {
-        let place = self.live.iter().position(|probe| probe.run == run)?;
+    ) -> Option<CheckResult> {
+        let place = self.running.iter().position(|probe| probe.run == run)?;
         match found {
             Ok(addresses) => {
-                self.live.get_mut(place)?.addresses = addresses.into();
+                self.running.get_mut(place)?.addresses = addresses.into();
                 self.advance(run)
             }
-            Err(why) => {
-                self.live.swap_remove(place);
-                Some(Err(why))
+            Err(error) => {
+                self.running.swap_remove(place);
+                Some(Err(error))
             }
         }
     }
 
-    /// Gives a check up. Says whether it was going on.
-    pub(crate) fn cancel(&mut self, run: CheckRun) -> bool {
-        let before = self.live.len();
-        self.live.retain(|probe| probe.run != run);
-        self.live.len() < before
+    /// Cancels a check. Returns false if it was not running.
+    pub(crate) fn cancel(&mut self, run: CheckRunId) -> bool {
+        let before = self.running.len();
+        self.running.retain(|probe| probe.run != run);
+        self.running.len() < before
     }
 
-    /// Adds what the checks wait for.
-    pub(crate) fn await_all(&self, fds: &mut Vec<sys::Awaited>) {
-        for probe in &self.live {
-            let Some((stream, phase)) = &probe.connection else { continue };
-            let events = if matches!(phase, Phase::Answered(_)) { sys::POLLIN } else { sys::POLLOUT };
-            fds.push(sys::awaited(stream.as_raw_fd(), events));
+    /// Adds the descriptors of all connections.
+    pub(crate) fn add_poll_fds(&self, fds: &mut Vec<sys::PollFd>) {
+        for probe in &self.running {
+            let Some((stream, state)) = &probe.connection else { continue };
+            let events = if matches!(state, State::Receiving(_)) { sys::POLLIN } else { sys::POLLOUT };
+            fds.push(sys::poll_fd(stream.as_raw_fd(), events));
         }
     }
 
-    /// Goes on with the checks whose connections are ready.
-    pub(crate) fn ready(&mut self, fds: &[sys::Awaited]) -> Vec<(CheckRun, Outcome)> {
-        let is_ready = |fd: i32| fds.iter().any(|awaited| awaited.fd == fd && awaited.revents != 0);
+    /// Continues the checks whose connections are ready, and returns the results of those that are done.
+    pub(crate) fn ready(&mut self, fds: &[sys::PollFd]) -> Vec<(CheckRunId, CheckResult)> {
+        let is_ready = |fd: i32| fds.iter().any(|polled| polled.fd == fd && polled.revents != 0);
         let connected = |probe: &&Probe| {
             probe.connection.as_ref().is_some_and(|(stream, _)| is_ready(stream.as_raw_fd()))
         };
-        let runs: Vec<CheckRun> = self.live.iter().filter(connected).map(|probe| probe.run).collect();
+        let runs: Vec<CheckRunId> = self.running.iter().filter(connected).map(|probe| probe.run).collect();
         runs.into_iter().filter_map(|run| Some((run, self.advance(run)?))).collect()
     }
 
-    fn advance(&mut self, run: CheckRun) -> Option<Outcome> {
-        let place = self.live.iter().position(|probe| probe.run == run)?;
-        let outcome = self.live.get_mut(place)?.advance()?;
-        self.live.swap_remove(place);
+    fn advance(&mut self, run: CheckRunId) -> Option<CheckResult> {
+        let place = self.running.iter().position(|probe| probe.run == run)?;
+        let outcome = self.running.get_mut(place)?.advance()?;
+        self.running.swap_remove(place);
         Some(outcome)
     }
 }
 
 impl Probe {
-    /// Goes on as far as possible. Says how it came out, if it has.
-    fn advance(&mut self) -> Option<Outcome> {
-        let mut why = format!("{} has no address", self.host());
+    /// Continues as far as possible without waiting. Returns the result when it is known.
+    fn advance(&mut self) -> Option<CheckResult> {
+        let mut error = format!("{} has no address", self.host());
         loop {
-            let step = match &mut self.connection {
+            let progress = match &mut self.connection {
                 None => {
-                    let Some(address) = self.addresses.pop_front() else { return Some(Err(why)) };
+                    let Some(address) = self.addresses.pop_front() else { return Some(Err(error)) };
                     match sys::begin_connection(address) {
-                        Ok(stream) => self.connection = Some((stream, Phase::Connecting)),
-                        Err(errno) => why = format!("{address}: {}", errno.desc()),
+                        Ok(stream) => self.connection = Some((stream, State::Connecting)),
+                        Err(errno) => error = format!("{address}: {}", errno.desc()),
                     }
                     continue;
                 }
-                Some((stream, phase)) => phase.advance(stream, &self.target),
+                Some((stream, state)) => state.advance(stream, &self.target),
             };
-            match step {
-                Step::Waits => return None,
-                Step::Done(outcome) => return Some(outcome),
-                // The next address has its chance.
-                Step::Unreachable(words) => {
-                    why = words;
+            match progress {
+                Progress::Blocked => return None,
+                Progress::Done(result) => return Some(result),
+                // Try the next address.
+                Progress::Unreachable(why) => {
+                    error = why;
                     self.connection = None;
                 }
             }
@@ -177,65 +170,67 @@ impl Probe {
     }
 }
 
-enum Step {
-    Waits,
+enum Progress {
+    Blocked,
     Unreachable(String),
-    Done(Outcome),
+    Done(CheckResult),
 }
 
-impl Phase {
-    fn advance(&mut self, stream: &mut TcpStream, target: &Target) -> Step {
+impl State {
+    fn advance(&mut self, stream: &mut TcpStream, target: &Target) -> Progress {
         loop {
             match self {
                 Self::Connecting => {
                     match stream.take_error() {
                         Ok(None) => {}
-                        Ok(Some(error)) | Err(error) => return Step::Unreachable(error.to_string()),
+                        Ok(Some(error)) | Err(error) => return Progress::Unreachable(error.to_string()),
                     }
                     match (stream.peer_addr(), stream.local_addr()) {
-                        // A port that nobody listens on may be given to our own end, which then meets itself.
+                        // Without a listener the kernel may choose the same port as the local port: the socket is connected to itself.
                         (Ok(peer), Ok(own)) if peer == own => {
-                            return Step::Unreachable("nobody listens".to_owned());
+                            return Progress::Unreachable("connection refused".to_owned());
                         }
                         (Ok(_), _) => {}
-                        (Err(error), _) if error.kind() == ErrorKind::NotConnected => return Step::Waits,
-                        (Err(error), _) => return Step::Unreachable(error.to_string()),
+                        (Err(error), _) if error.kind() == ErrorKind::NotConnected => {
+                            return Progress::Blocked;
+                        }
+                        (Err(error), _) => return Progress::Unreachable(error.to_string()),
                     }
                     match target {
-                        Target::Tcp { .. } => return Step::Done(Ok(())),
+                        Target::Tcp { .. } => return Progress::Done(Ok(())),
                         Target::Http(http) => match request(http) {
-                            Ok(request) => *self = Self::Asking(request),
-                            Err(why) => return Step::Done(Err(why)),
+                            Ok(request) => *self = Self::Sending(request),
+                            Err(why) => return Progress::Done(Err(why)),
                         },
                     }
                 }
-                Self::Asking(request) => match stream.write(request) {
-                    Ok(written) if written == request.len() => *self = Self::Answered(Vec::new()),
+                Self::Sending(request) => match stream.write(request) {
+                    Ok(written) if written == request.len() => *self = Self::Receiving(Vec::new()),
                     Ok(written) => drop(request.drain(..written)),
-                    Err(error) if error.kind() == ErrorKind::WouldBlock => return Step::Waits,
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => return Progress::Blocked,
                     Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                    Err(error) => return Step::Done(Err(error.to_string())),
+                    Err(error) => return Progress::Done(Err(error.to_string())),
                 },
-                Self::Answered(head) => {
+                Self::Receiving(head) => {
                     let mut buffer = [0; 1024];
                     match stream.read(&mut buffer) {
                         Ok(read) => {
                             head.extend(buffer.iter().take(read));
-                            match answer::status(head) {
-                                None if read > 0 && head.len() < MOST_HEAD => {}
-                                None => return Step::Done(Err("the answer is not HTTP".to_owned())),
+                            match status(head) {
+                                None if read > 0 && head.len() < MAX_STATUS_LINE => {}
+                                None => return Progress::Done(Err("the response is not HTTP".to_owned())),
                                 Some(status) => {
-                                    swallow(stream);
-                                    return Step::Done(match status {
+                                    discard_pending(stream);
+                                    return Progress::Done(match status {
                                         200..400 => Ok(()),
-                                        _ => Err(format!("the answer is {status}")),
+                                        _ => Err(format!("the response status is {status}")),
                                     });
                                 }
                             }
                         }
-                        Err(error) if error.kind() == ErrorKind::WouldBlock => return Step::Waits,
+                        Err(error) if error.kind() == ErrorKind::WouldBlock => return Progress::Blocked,
                         Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                        Err(error) => return Step::Done(Err(error.to_string())),
+                        Err(error) => return Progress::Done(Err(error.to_string())),
                     }
                 }
             }
@@ -243,8 +238,8 @@ impl Phase {
     }
 }
 
-/// Reads what has come already, so that a server that has written it all is not told off.
-fn swallow(stream: &mut TcpStream) {
+/// Reads what has arrived: closing with unread bytes would reset the connection of a server that has sent everything.
+fn discard_pending(stream: &mut TcpStream) {
     let mut buffer = [0; 4096];
     for _ in 0..16 {
         if !matches!(stream.read(&mut buffer), Ok(1..)) {
@@ -255,7 +250,7 @@ fn swallow(stream: &mut TcpStream) {
 
 fn request(http: &HttpTarget) -> Result<Vec<u8>, String> {
     if http.path.bytes().chain(http.host.bytes()).any(|byte| byte <= b' ' || byte == 0x7f) {
-        return Err("a space or a control character stands in the URL".to_owned());
+        return Err("the URL contains a space or a control character".to_owned());
     }
     let HttpTarget { host, port, path } = http;
     let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
@@ -267,15 +262,28 @@ fn request(http: &HttpTarget) -> Result<Vec<u8>, String> {
     .into_bytes())
 }
 
-/// Looks a name up on a thread of its own.
-fn look_up(run: CheckRun, host: String, port: u16, sender: LoopSender) -> Result<(), String> {
-    let thread = std::thread::Builder::new().name("look-up".to_owned()).stack_size(256 * 1024);
+/// The status of a response, once its first line has arrived. `None` if it is incomplete or not HTTP/1.x.
+fn status(head: &[u8]) -> Option<u16> {
+    let line_end = head.iter().position(|byte| *byte == b'\n')?;
+    let mut config = httparse::ParserConfig::default();
+    config.allow_multiple_spaces_in_response_status_delimiters(true);
+    let mut response = httparse::Response::new(&mut []);
+    // Without the headers the response is always partial, but its status is set.
+    config.parse_response(&mut response, head.get(..=line_end)?).ok()?;
+    response.code
+}
+
+/// Resolves a host name on its own thread.
+fn start_lookup(run: CheckRunId, host: String, port: u16, sender: LoopSender) -> Result<(), String> {
+    let thread = std::thread::Builder::new().name("resolver".to_owned()).stack_size(256 * 1024);
+    let name = host.clone();
     let started = thread.spawn(move || {
         let at_port = |address| SocketAddr::new(address, port);
-        let found = resolve::look_up(&host).map(|found| found.into_iter().map(at_port).collect());
-        sender.send(LoopMessage::Resolved(run, found.map_err(|why| format!("{host}: {why}"))));
+        let found = resolve::look_up(&name).map(|found| found.into_iter().map(at_port).collect());
+        let found = found.map_err(|error| error.to_string());
+        sender.send(LoopMessage::Resolved(run, found.map_err(|error| format!("{name}: {error}"))));
     });
-    started.map(drop).map_err(|error| format!("no thread to look the host up: {error}"))
+    started.map(drop).map_err(|error| format!("cannot start a thread to resolve {host}: {error}"))
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
-//! What other threads ask of the loop, and how it answers.
+//! Queries and control requests from other threads, and the event stream.
 //!
-//! The [`QueryHandle`] is the askers' end: a question goes through the receiver, the answer comes back through a channel of its
-//! own. The loop does no more for an answer than to copy what it knows; names, times and forms are the asker's work.
-//! Events are told as they happen to whoever listens, through a ring that the loop never waits for: who is too slow
-//! finds that something is missing.
+//! A [`QueryHandle`] sends a query to the loop; the reply is sent through its own channel. The loop only copies what it
+//! knows; the client renders names, times and formats. Events are broadcast through a bounded ring that the loop never
+//! waits for: a slow client sees a gap.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -16,47 +16,41 @@ use containerpilot_core::input::ExitStatus;
 use containerpilot_core::plan::{Job, Level, Plan, Repeat, Signal};
 use containerpilot_core::report::explain::Explanation;
 use containerpilot_core::report::status::{JobOverview, Overview};
-use containerpilot_core::request::{Answer, Command, RequestId};
+use containerpilot_core::request::{Reply, Request, RequestId};
 use containerpilot_core::state::journal::{Event, Origin};
 use containerpilot_core::{Core, Input, Time};
-use std::collections::BTreeMap;
 use tokio::sync::{broadcast, oneshot};
 
 use crate::runtime::channel::{LoopMessage, LoopSender};
-use crate::runtime::reload::{Asker, Outcome};
+use crate::runtime::reload::{ReloadOutcome, ReloadRequest};
 
-/// How many events are kept for those who listen and have not heard them yet.
-const RING: usize = 4096;
-/// How far the system's clock may go from ours before we follow it.
-const DRIFT: Duration = Duration::from_secs(1);
+/// How many events are kept for slow clients.
+const EVENT_RING: usize = 4096;
+/// How far the system clock may differ from the supervisor's before it is adopted.
+const MAX_DRIFT: Duration = Duration::from_secs(1);
 
-/// Something that is asked, with the way back.
+/// A query, with the channel for its reply.
 #[derive(Debug)]
 pub(crate) enum Query {
-    /// Everything that is known.
+    /// The state of everything.
     Overview(oneshot::Sender<Arc<Snapshot>>),
-    /// Why a job runs, or does not.
-    Explain(String, oneshot::Sender<Result<Explained, Unclear>>),
-    /// Whether there is a job of that name, for what is kept by name; of several, any will do.
-    Name(String, oneshot::Sender<Result<String, Unclear>>),
-    /// The events that are remembered, and those that come.
-    Events(oneshot::Sender<Listening>),
-    /// Something is to be done.
-    ControlRequest(ControlRequest, oneshot::Sender<Result<Answer, Unclear>>),
-    /// The configuration is to be read anew.
-    Reload(Asker),
+    /// Why a job is in its current state.
+    Explain(String, oneshot::Sender<Result<Explained, JobLookupError>>),
+    /// The name of a job, for data that is kept by name: several jobs with one name are not an error.
+    Name(String, oneshot::Sender<Result<String, JobLookupError>>),
+    /// The events in the journal, and new ones.
+    Events(oneshot::Sender<EventStream>),
+    ControlRequest(ControlRequest, oneshot::Sender<Result<Reply, JobLookupError>>),
+    Reload(ReloadRequest),
 }
 
-/// Something that is to be done.
+/// A change that a client requests.
 #[derive(Debug)]
 pub(crate) enum ControlRequest {
-    /// To a job.
     Job(String, JobAction),
-    /// To the whole.
-    Whole(Command),
+    Supervisor(Request),
 }
 
-/// Something that can be done to a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum JobAction {
     Start,
@@ -65,98 +59,97 @@ pub(crate) enum JobAction {
     Signal(Signal),
 }
 
-/// Why a name does not say which job is meant.
+/// Why a name does not identify a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Unclear {
-    /// There is none of that name; this one is near.
-    Nobody(Option<String>),
-    /// There are so many of that name.
-    Several(usize),
-    /// The supervisor is leaving, and answers nothing any more.
-    Leaving,
+pub(crate) enum JobLookupError {
+    /// There is no such job; the nearest name is a suggestion.
+    NotFound(Option<String>),
+    /// This many jobs have the name.
+    Ambiguous(usize),
+    /// The supervisor is shutting down and handles no more queries.
+    ShuttingDown,
 }
 
-/// Everything that is known at a moment.
+/// The state of everything at one moment.
 #[derive(Debug)]
 pub(crate) struct Snapshot {
     pub(crate) overview: Overview,
-    /// Which jobs are advertised, in the order of the overview.
+    /// Whether each job of the overview is advertised.
     pub(crate) advertised: Vec<bool>,
-    /// What the plan says of each job, in the same order.
-    pub(crate) planned: Vec<Planned>,
-    /// The names of those events' sources that are no more, by their places.
-    pub(crate) former: BTreeMap<u32, String>,
-    pub(crate) wall: Wall,
+    /// Properties of each job of the overview.
+    pub(crate) properties: Vec<JobProperties>,
+    /// The names of removed jobs and watches that events still refer to, by index.
+    pub(crate) removed: BTreeMap<u32, String>,
+    pub(crate) clock: WallClock,
 }
 
-/// What is to be known of a job besides what it is doing.
+/// Properties of a job in the plan.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Planned {
-    /// Where it is advertised.
+pub(crate) struct JobProperties {
+    /// The advertised address.
     pub(crate) service: Option<(IpAddr, u16)>,
-    /// Whether it has checks.
     pub(crate) has_health: bool,
-    /// Whether it runs now and then, so that it is in order when it does not.
-    pub(crate) now_and_then: bool,
+    /// Whether it runs at every event: such a job is not expected to run all the time.
+    pub(crate) runs_repeatedly: bool,
 }
 
-impl Planned {
+impl JobProperties {
     fn new(job: &Job) -> Self {
         Self {
             service: job.service.as_ref().map(|service| (service.address, service.port)),
             has_health: job.health.is_some(),
-            now_and_then: job.when.repeat() == Repeat::Each,
+            runs_repeatedly: job.when.repeat() == Repeat::Each,
         }
     }
 }
 
 impl Snapshot {
-    /// Everything that a core knows.
-    pub(crate) fn new(core: &Core, wall: Wall) -> Self {
+    pub(crate) fn new(core: &Core, clock: WallClock) -> Self {
         let jobs = &core.plan().jobs;
         let overview = core.overview();
         let causes = overview.jobs.iter().filter_map(|job| job.cause.map(|cause| cause.origin));
-        let former = causes.filter_map(|origin| match origin {
-            Origin::Former(place) => Some((place, core.origin_name(origin))),
+        let removed = causes.filter_map(|origin| match origin {
+            Origin::Removed(place) => Some((place, core.origin_name(origin))),
             Origin::Global | Origin::Job(_) | Origin::Watch(_) | Origin::Signal(_) => None,
         });
         Self {
-            former: former.collect(),
+            removed: removed.collect(),
             overview,
             advertised: jobs.iter().map(|job| job.service.is_some()).collect(),
-            planned: jobs.iter().map(Planned::new).collect(),
-            wall,
+            properties: jobs.iter().map(JobProperties::new).collect(),
+            clock,
         }
     }
 
-    /// Each job, with what the plan says of it.
-    pub(crate) fn jobs(&self) -> impl Iterator<Item = (&JobOverview, Planned)> {
-        let planned = self.planned.iter().copied().chain(std::iter::repeat_with(Planned::default));
-        self.overview.jobs.iter().zip(planned)
+    /// Each job with its properties.
+    pub(crate) fn jobs(&self) -> impl Iterator<Item = (&JobOverview, JobProperties)> {
+        let properties =
+            self.properties.iter().copied().chain(std::iter::repeat_with(JobProperties::default));
+        self.overview.jobs.iter().zip(properties)
     }
 }
 
-/// Why a job runs, or does not, at a moment.
+/// Why a job is in its current state.
 #[derive(Debug)]
 pub(crate) struct Explained {
     pub(crate) explanation: Explanation,
     pub(crate) advertised: bool,
-    /// The names of all jobs, to which the explanation refers by their places.
+    /// The names of all jobs, to which the explanation refers by index.
     pub(crate) names: Vec<String>,
     pub(crate) now: Time,
-    pub(crate) wall: Wall,
+    pub(crate) clock: WallClock,
 }
 
-/// What was when somebody began to listen, and what comes.
+/// The events of the journal, and new ones as they happen.
 #[derive(Debug)]
-pub(crate) struct Listening {
-    pub(crate) remembered: Vec<Arc<Told>>,
-    pub(crate) coming: broadcast::Receiver<Arc<Told>>,
+pub(crate) struct EventStream {
+    pub(crate) past: Vec<Arc<EventRecord>>,
+    pub(crate) live: broadcast::Receiver<Arc<EventRecord>>,
 }
 
-/// An event, as it is told to others.
+/// An event for clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct EventRecord {
     pub(crate) id: EventId,
     pub(crate) time: SystemTime,
     pub(crate) source: String,
@@ -165,27 +158,26 @@ pub(crate) struct Told {
     pub(crate) exit: Option<ExitStatus>,
 }
 
-/// The time on the wall at the beginning of the core's time.
+/// Converts the core's time to wall-clock time: the wall-clock time of the core's origin.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Wall(pub(crate) SystemTime);
+pub(crate) struct WallClock(pub(crate) SystemTime);
 
-impl Wall {
-    /// The time on the wall at a moment of the core's.
+impl WallClock {
     pub(crate) fn at(self, moment: Time) -> SystemTime {
         self.0 + Duration::from_nanos(moment.as_nanos())
     }
 
-    /// The same moment has the same time every time it is asked for, unless somebody has set the clock.
+    /// Adopts the system clock if it was set. Otherwise a moment keeps its wall-clock time.
     fn follow(&mut self, now: Time, clock: SystemTime) {
         let shown = self.at(now);
         let drift = clock.duration_since(shown).unwrap_or_else(|early| early.duration());
-        if drift > DRIFT {
+        if drift > MAX_DRIFT {
             self.0 = clock.checked_sub(Duration::from_nanos(now.as_nanos())).unwrap_or(self.0);
         }
     }
 }
 
-/// An asker's end.
+/// The client's end: sends queries to the loop.
 #[derive(Clone, Debug)]
 pub(crate) struct QueryHandle(LoopSender);
 
@@ -194,145 +186,145 @@ impl QueryHandle {
         Self(sender)
     }
 
-    /// Everything that is known; nothing if the supervisor is leaving.
+    /// The state of everything; `None` if the supervisor is shutting down.
     pub(crate) async fn overview(&self) -> Option<Arc<Snapshot>> {
-        self.ask(Query::Overview).await
+        self.query(Query::Overview).await
     }
 
-    /// Why a job runs, or does not.
-    pub(crate) async fn explain(&self, job: String) -> Result<Explained, Unclear> {
-        self.ask(|answer| Query::Explain(job, answer)).await.unwrap_or(Err(Unclear::Leaving))
+    /// Why a job is in its current state.
+    pub(crate) async fn explain(&self, job: String) -> Result<Explained, JobLookupError> {
+        self.query(|reply| Query::Explain(job, reply)).await.unwrap_or(Err(JobLookupError::ShuttingDown))
     }
 
-    /// The name that the jobs of a name have.
-    pub(crate) async fn name(&self, job: String) -> Result<String, Unclear> {
-        self.ask(|answer| Query::Name(job, answer)).await.unwrap_or(Err(Unclear::Leaving))
+    /// See [`Query::Name`].
+    pub(crate) async fn name(&self, job: String) -> Result<String, JobLookupError> {
+        self.query(|reply| Query::Name(job, reply)).await.unwrap_or(Err(JobLookupError::ShuttingDown))
     }
 
-    /// The events that are remembered, and those that come; nothing if the supervisor is leaving.
-    pub(crate) async fn events(&self) -> Option<Listening> {
-        self.ask(Query::Events).await
+    /// The event stream; `None` if the supervisor is shutting down.
+    pub(crate) async fn events(&self) -> Option<EventStream> {
+        self.query(Query::Events).await
     }
 
-    /// Has something done.
-    pub(crate) async fn request(&self, request: ControlRequest) -> Result<Answer, Unclear> {
-        self.ask(|answer| Query::ControlRequest(request, answer)).await.unwrap_or(Err(Unclear::Leaving))
+    /// Requests a change.
+    pub(crate) async fn request(&self, request: ControlRequest) -> Result<Reply, JobLookupError> {
+        self.query(|reply| Query::ControlRequest(request, reply))
+            .await
+            .unwrap_or(Err(JobLookupError::ShuttingDown))
     }
 
-    /// Has the configuration read anew, or, `dry`, says what that would do; nothing if the supervisor is leaving.
-    pub(crate) async fn reload(&self, dry: bool) -> Option<Outcome> {
-        self.ask(|answer| Query::Reload(Asker { dry, answer: Some(answer) })).await
+    /// Reloads the configuration, or reports what that would do; `None` if the supervisor is shutting down.
+    pub(crate) async fn reload(&self, dry_run: bool) -> Option<ReloadOutcome> {
+        self.query(|reply| Query::Reload(ReloadRequest { dry_run, reply: Some(reply) })).await
     }
 
-    /// Has something written to the log.
-    pub(crate) fn say(&self, level: Level, message: String) {
-        self.0.send(LoopMessage::Said(level, message));
+    /// Writes a log entry.
+    pub(crate) fn log(&self, level: Level, message: String) {
+        self.0.send(LoopMessage::Log(level, message));
     }
 
-    async fn ask<T>(&self, question: impl FnOnce(oneshot::Sender<T>) -> Query) -> Option<T> {
-        let (sender, answer) = oneshot::channel();
-        self.0.send(LoopMessage::Query(question(sender)));
-        answer.await.ok()
+    async fn query<T>(&self, query: impl FnOnce(oneshot::Sender<T>) -> Query) -> Option<T> {
+        let (sender, reply) = oneshot::channel();
+        self.0.send(LoopMessage::Query(query(sender)));
+        reply.await.ok()
     }
 }
 
-/// The loop's end: who waits for what.
+/// The loop's end: replies to queries.
 #[derive(Debug)]
 pub(crate) struct QueryHandler {
-    wall: Wall,
+    clock: WallClock,
     next: u64,
-    waiting: BTreeMap<RequestId, oneshot::Sender<Result<Answer, Unclear>>>,
-    /// What was told last, as long as nothing has happened since.
+    waiting: BTreeMap<RequestId, oneshot::Sender<Result<Reply, JobLookupError>>>,
+    /// The last snapshot, until the state changes.
     snapshot: Option<Arc<Snapshot>>,
-    listeners: Option<broadcast::Sender<Arc<Told>>>,
-    /// The last event that was told to listeners.
-    told: Option<EventId>,
+    subscribers: Option<broadcast::Sender<Arc<EventRecord>>>,
+    /// The last event that was sent to the subscribers.
+    last_sent: Option<EventId>,
 }
 
 impl QueryHandler {
-    /// Nobody has asked anything, at the beginning of the core's time.
+    /// `now` is the wall-clock time of the core's origin.
     pub(crate) fn new(now: SystemTime) -> Self {
         Self {
-            wall: Wall(now),
+            clock: WallClock(now),
             next: 0,
             waiting: BTreeMap::new(),
             snapshot: None,
-            listeners: None,
-            told: None,
+            subscribers: None,
+            last_sent: None,
         }
     }
 
-    /// Answers what can be answered at once. What has to be asked of the core is given back.
+    /// Replies to a query, or returns the input for the core that replies to it.
     ///
-    /// The core must just have been told the time: what it says is true of its last step.
-    pub(crate) fn hear(&mut self, core: &Core, now: Time, question: Query) -> Option<Input> {
-        self.wall.follow(now, SystemTime::now());
-        // Whoever does not wait for an answer any more does not get one.
-        match question {
-            Query::Overview(answer) => drop(answer.send(self.overview(core))),
-            Query::Explain(name, answer) => {
-                let explained = job_meant(core.plan(), &name).map(|job| self.explain(core, now, job));
-                drop(answer.send(explained));
+    /// The core must have made a step just now: its replies describe its last step.
+    pub(crate) fn handle(&mut self, core: &Core, now: Time, query: Query) -> Option<Input> {
+        self.clock.follow(now, SystemTime::now());
+        // Sending fails if the client has gone.
+        match query {
+            Query::Overview(reply) => drop(reply.send(self.overview(core))),
+            Query::Explain(name, reply) => {
+                let explained = find_job(core.plan(), &name).map(|job| self.explain(core, now, job));
+                drop(reply.send(explained));
             }
-            Query::Name(name, answer) => {
-                let found = match job_meant(core.plan(), &name) {
+            Query::Name(name, reply) => {
+                let found = match find_job(core.plan(), &name) {
                     Ok(job) => Ok(core.plan().jobs.get(job.index()).map_or(name, |job| job.name.clone())),
-                    Err(Unclear::Several(_)) => Ok(name),
-                    Err(unclear) => Err(unclear),
+                    Err(JobLookupError::Ambiguous(_)) => Ok(name),
+                    Err(error) => Err(error),
                 };
-                drop(answer.send(found));
+                drop(reply.send(found));
             }
-            Query::Events(answer) => drop(answer.send(self.listen(core))),
-            // The loop has seen to it.
+            Query::Events(reply) => drop(reply.send(self.subscribe(core))),
+            // The loop handles reloads itself.
             Query::Reload(_) => {}
-            Query::ControlRequest(request, answer) => match command(core.plan(), request) {
+            Query::ControlRequest(request, reply) => match command(core.plan(), request) {
                 Ok(command) => {
-                    let id = self.number();
-                    self.waiting.insert(id, answer);
-                    return Some(Input::Command { id, command });
+                    let id = self.next_id();
+                    self.waiting.insert(id, reply);
+                    return Some(Input::Request { id, request: command });
                 }
-                Err(unclear) => drop(answer.send(Err(unclear))),
+                Err(error) => drop(reply.send(Err(error))),
             },
         }
         None
     }
 
-    /// A number for another request.
-    pub(crate) fn number(&mut self) -> RequestId {
+    /// An id for a request to the core.
+    pub(crate) fn next_id(&mut self) -> RequestId {
         let id = RequestId(self.next);
         self.next += 1;
         id
     }
 
-    /// Passes an answer of the core on.
-    #[inline(never)]
-    pub(crate) fn reply(&mut self, id: RequestId, answer: Answer) {
+    /// Passes a reply of the core to the client.
+    pub(crate) fn reply(&mut self, id: RequestId, reply: Reply) {
         if let Some(waiting) = self.waiting.remove(&id) {
-            drop(waiting.send(Ok(answer)));
+            drop(waiting.send(Ok(reply)));
         }
     }
 
-    /// Something has happened: what was known is out of date, and new events are told to those who listen.
-    #[inline(never)]
-    pub(crate) fn happened(&mut self, core: &Core) {
+    /// Discards the snapshot and sends new events to the subscribers.
+    pub(crate) fn state_changed(&mut self, core: &Core) {
         self.snapshot = None;
-        let Some(listeners) = &self.listeners else { return };
-        if listeners.receiver_count() == 0 {
-            self.listeners = None;
+        let Some(subscribers) = &self.subscribers else { return };
+        if subscribers.receiver_count() == 0 {
+            self.subscribers = None;
             return;
         }
-        let newer = |event: &&Event| self.told.is_none_or(|told| event.id > told);
+        let newer = |event: &&Event| self.last_sent.is_none_or(|last| event.id > last);
         let fresh: Vec<&Event> = core.journal().events().rev().take_while(newer).collect();
         for event in fresh.into_iter().rev() {
-            self.told = Some(event.id);
-            // Without a listener it is lost, as it should be.
-            let _ = listeners.send(Arc::new(tell(core, self.wall, event)));
+            self.last_sent = Some(event.id);
+            // It fails if the last subscriber has just gone.
+            let _ = subscribers.send(Arc::new(record(core, self.clock, event)));
         }
     }
 
     fn overview(&mut self, core: &Core) -> Arc<Snapshot> {
-        let wall = self.wall;
-        Arc::clone(self.snapshot.get_or_insert_with(|| Arc::new(Snapshot::new(core, wall))))
+        let clock = self.clock;
+        Arc::clone(self.snapshot.get_or_insert_with(|| Arc::new(Snapshot::new(core, clock))))
     }
 
     fn explain(&self, core: &Core, now: Time, job: JobIx) -> Explained {
@@ -342,31 +334,31 @@ impl QueryHandler {
             advertised: jobs.get(job.index()).is_some_and(|job| job.service.is_some()),
             names: jobs.iter().map(|job| job.name.clone()).collect(),
             now,
-            wall: self.wall,
+            clock: self.clock,
         }
     }
 
-    fn listen(&mut self, core: &Core) -> Listening {
-        let remembered: Vec<Arc<Told>> =
-            core.journal().events().map(|event| Arc::new(tell(core, self.wall, event))).collect();
-        let coming = match &self.listeners {
-            // What has happened was told to the others already, so both go on from the same place.
-            Some(listeners) => listeners.subscribe(),
+    fn subscribe(&mut self, core: &Core) -> EventStream {
+        let past: Vec<Arc<EventRecord>> =
+            core.journal().events().map(|event| Arc::new(record(core, self.clock, event))).collect();
+        let live = match &self.subscribers {
+            // The past events were sent to the other subscribers already, so both continue at the same event.
+            Some(subscribers) => subscribers.subscribe(),
             None => {
-                let (listeners, coming) = broadcast::channel(RING);
-                self.told = remembered.last().map(|event| event.id);
-                self.listeners = Some(listeners);
-                coming
+                let (subscribers, live) = broadcast::channel(EVENT_RING);
+                self.last_sent = past.last().map(|event| event.id);
+                self.subscribers = Some(subscribers);
+                live
             }
         };
-        Listening { remembered, coming }
+        EventStream { past, live }
     }
 }
 
-fn tell(core: &Core, wall: Wall, event: &Event) -> Told {
-    Told {
+fn record(core: &Core, clock: WallClock, event: &Event) -> EventRecord {
+    EventRecord {
         id: event.id,
-        time: wall.at(event.at),
+        time: clock.at(event.at),
         source: core.origin_name(event.origin),
         code: event.code,
         cause: event.cause,
@@ -374,36 +366,36 @@ fn tell(core: &Core, wall: Wall, event: &Event) -> Told {
     }
 }
 
-fn command(plan: &Plan, request: ControlRequest) -> Result<Command, Unclear> {
-    let (name, act) = match request {
-        ControlRequest::Whole(command) => return Ok(command),
-        ControlRequest::Job(name, act) => (name, act),
+fn command(plan: &Plan, request: ControlRequest) -> Result<Request, JobLookupError> {
+    let (name, action) = match request {
+        ControlRequest::Supervisor(command) => return Ok(command),
+        ControlRequest::Job(name, action) => (name, action),
     };
-    let job = job_meant(plan, &name)?;
-    Ok(match act {
-        JobAction::Start => Command::Start(job),
-        JobAction::Stop => Command::Stop(job),
-        JobAction::Restart => Command::Restart(job),
-        JobAction::Signal(signal) => Command::Signal(job, signal),
+    let job = find_job(plan, &name)?;
+    Ok(match action {
+        JobAction::Start => Request::Start(job),
+        JobAction::Stop => Request::Stop(job),
+        JobAction::Restart => Request::Restart(job),
+        JobAction::Signal(signal) => Request::Signal(job, signal),
     })
 }
 
-/// The job that a name means: the one that is called so, or, of several, the one whose number stands behind the name.
-fn job_meant(plan: &Plan, name: &str) -> Result<JobIx, Unclear> {
+/// The job with this name. One of several jobs with the same name is `NAME:2`.
+fn find_job(plan: &Plan, name: &str) -> Result<JobIx, JobLookupError> {
     let named = |name: &str| {
         let name = name.to_owned();
         plan.jobs.iter().enumerate().filter(move |(_, job)| job.name == name).map(|(nth, _)| JobIx::at(nth))
     };
     match named(name).count() {
-        1 => named(name).next().ok_or(Unclear::Nobody(None)),
+        1 => named(name).next().ok_or(JobLookupError::NotFound(None)),
         0 => {
             let numbered = name
                 .rsplit_once(':')
                 .and_then(|(name, number)| named(name).nth(number.parse::<usize>().ok()?.checked_sub(1)?));
-            let near = || suggest::nearest(name, plan.jobs.iter().map(|job| job.name.as_str()));
-            numbered.ok_or_else(|| Unclear::Nobody(near().map(str::to_owned)))
+            let nearest = || suggest::nearest(name, plan.jobs.iter().map(|job| job.name.as_str()));
+            numbered.ok_or_else(|| JobLookupError::NotFound(nearest().map(str::to_owned)))
         }
-        several => Err(Unclear::Several(several)),
+        count => Err(JobLookupError::Ambiguous(count)),
     }
 }
 

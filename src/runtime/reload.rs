@@ -1,10 +1,11 @@
-//! Reloading: who asks for it, who loads, and who is told what became of it (R1, R2, R4).
+//! Reload requests: loading the configuration, and replying to the clients (R1, R2, R4).
 //!
-//! Files are read on a thread of their own, because a disk may be slow and a configuration long; the loop only passes the
-//! new plan on to the core. While a load is under way, all who ask wait together for one more load, which begins after
-//! it: what they have changed before they asked is seen, and a hundred at once cost two loads.
+//! The configuration is loaded on its own thread, because a disk may be slow and a configuration long; the loop only passes
+//! the new plan to the core. Requests that arrive during a load share one more load, which starts afterwards: it sees all
+//! changes made before the requests, and a hundred requests at once cost two loads.
 
 use std::any::Any;
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -12,62 +13,62 @@ use containerpilot_config::diagnostics::{Report, Severity};
 use containerpilot_config::template::Environment;
 use containerpilot_core::plan::diff::Changes;
 use containerpilot_core::plan::{Level, Plan};
-use containerpilot_core::request::{Answer, RequestId};
-use std::collections::BTreeMap;
+use containerpilot_core::request::{Reply, RequestId};
 use tokio::sync::oneshot;
 
-use crate::load::source::{self, NoPlan, Source};
+use crate::load::command_line::{self, LoadError, Source};
 use crate::runtime::channel::{LoopMessage, LoopSender};
 use crate::runtime::failpoints::failpoint;
+use crate::runtime::panics;
 
-/// Somebody who wants a reload.
+/// A request to reload the configuration.
 #[derive(Debug)]
-pub(crate) struct Asker {
-    /// Whether only what it would do is wanted.
-    pub(crate) dry: bool,
-    /// The way back; a signal has none.
-    pub(crate) answer: Option<oneshot::Sender<Outcome>>,
+pub(crate) struct ReloadRequest {
+    /// Only report what a reload would do.
+    pub(crate) dry_run: bool,
+    /// The channel for the outcome; SIGHUP has none.
+    pub(crate) reply: Option<oneshot::Sender<ReloadOutcome>>,
 }
 
-impl Asker {
-    /// Nobody waits any more for what was asked.
-    fn has_gone(&self) -> bool {
-        self.answer.as_ref().is_some_and(oneshot::Sender::is_closed)
+impl ReloadRequest {
+    /// Returns true if the client has gone.
+    fn is_abandoned(&self) -> bool {
+        self.reply.as_ref().is_some_and(oneshot::Sender::is_closed)
     }
 
-    fn tell(self, outcome: Outcome) {
-        if let Some(answer) = self.answer {
-            // Whoever does not wait for it any more does not get it.
-            let _ = answer.send(outcome);
+    fn reply(self, outcome: ReloadOutcome) {
+        if let Some(reply) = self.reply {
+            // Sending fails if the client has gone.
+            let _ = reply.send(outcome);
         }
     }
 }
 
-/// What became of a reload.
+/// The outcome of a reload.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
-    /// It is done, or would be done so.
-    Done(Done),
-    /// The configuration cannot be loaded; all that is wrong with it, and nothing has changed.
-    Wrong(String),
-    /// It is not the time for it.
+pub(crate) enum ReloadOutcome {
+    /// The changes that were made or, for a dry run, would be made.
+    Applied(ReloadSummary),
+    /// The configuration cannot be loaded; all its problems. Nothing has changed.
+    Invalid(String),
+    /// A reload is not possible now.
     Refused(String),
 }
 
-/// What a reload did, or would do.
+/// What a reload changed, or would change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Done {
-    /// To the jobs.
+pub(crate) struct ReloadSummary {
+    /// The jobs.
     pub(crate) changes: Changes,
-    /// The other parts of the configuration that are not as they were.
+    /// The other sections of the configuration that have changed.
     pub(crate) settings: Vec<&'static str>,
-    /// What is probably not meant.
+    /// The warnings about the configuration.
     pub(crate) warnings: String,
 }
 
-impl Done {
-    /// In one line.
-    fn words(&self) -> String {
+impl ReloadSummary {
+    /// One line for the log.
+    fn line(&self) -> String {
         let Changes { kept, restarted, started, stopped } = &self.changes;
         let named = [("restarted", restarted), ("started", started), ("stopped", stopped)];
         let named = named.iter().filter(|(_, names)| !names.is_empty());
@@ -84,38 +85,38 @@ impl Done {
     }
 }
 
-/// What was loaded.
+/// The result of the loading thread.
 #[derive(Debug)]
 pub(crate) struct Loaded {
-    /// The plan, or everything that is wrong.
+    /// The plan, or all problems.
     plan: Result<Box<Plan>, String>,
     warnings: String,
-    /// For the log, a line for each problem.
+    /// A log entry for each problem.
     entries: Vec<(Level, String)>,
 }
 
-/// What a load leads to.
-pub(crate) struct Step {
-    /// What is to be logged.
+/// What the loop must do after a load.
+pub(crate) struct LoadResult {
+    /// Log entries.
     pub(crate) entries: Vec<(Level, String)>,
-    /// A plan that is to be put in force, with the number of that request.
+    /// The plan to pass to the core, and the id of that request.
     pub(crate) plan: Option<(RequestId, Box<Plan>)>,
 }
 
-/// Who waits for what.
+/// All reload requests.
 #[derive(Debug)]
 pub(crate) struct Reloads {
-    /// Where the configuration comes from; a program alone has none.
+    /// `None` for a single program (S7).
     source: Option<Arc<Source>>,
-    /// Says the environment that the supervisor was started with.
+    /// Returns the environment that the supervisor was started with.
     environment: fn() -> Environment,
     sender: LoopSender,
-    /// Those who wait for the load that is under way, if there is one.
-    loading: Option<Vec<Asker>>,
-    /// Those who have come since then.
-    next: Vec<Asker>,
-    /// Those whose plan the core has.
-    pending: BTreeMap<RequestId, (Vec<Asker>, Done)>,
+    /// The requests of the running load, if there is one.
+    loading: Option<Vec<ReloadRequest>>,
+    /// The requests that have arrived since it started.
+    next: Vec<ReloadRequest>,
+    /// The requests whose plan was passed to the core.
+    applying: BTreeMap<RequestId, (Vec<ReloadRequest>, ReloadSummary)>,
 }
 
 impl Reloads {
@@ -126,111 +127,119 @@ impl Reloads {
             sender,
             loading: None,
             next: Vec::new(),
-            pending: BTreeMap::new(),
+            applying: BTreeMap::new(),
         }
     }
 
-    /// Somebody wants a reload; `set` are the variables that were set by hand. What there is to log comes back.
-    pub(crate) fn ask(&mut self, asker: Asker, set: &BTreeMap<String, Option<String>>) -> Option<String> {
-        self.next.retain(|asker| !asker.has_gone());
-        // A signal asks for no answer, so one of many is enough.
-        let silent = |asker: &Asker| asker.answer.is_none();
-        if !(silent(&asker) && self.next.iter().any(silent)) {
-            self.next.push(asker);
+    /// Queues a request and starts a load if none is running; `overrides` are the variables of `putenv`. Returns an
+    /// error for the log.
+    pub(crate) fn request(
+        &mut self,
+        request: ReloadRequest,
+        overrides: &BTreeMap<String, Option<String>>,
+    ) -> Option<String> {
+        self.next.retain(|request| !request.is_abandoned());
+        // Requests by SIGHUP get no reply, so one of them is enough.
+        let by_signal = |request: &ReloadRequest| request.reply.is_none();
+        if !(by_signal(&request) && self.next.iter().any(by_signal)) {
+            self.next.push(request);
         }
-        self.proceed(set)
+        self.start_next(overrides)
     }
 
-    /// Begins to load, if somebody waits for it and nothing is being loaded.
-    pub(crate) fn proceed(&mut self, set: &BTreeMap<String, Option<String>>) -> Option<String> {
+    /// Starts a load if one is requested and none is running. Returns an error for the log.
+    pub(crate) fn start_next(&mut self, overrides: &BTreeMap<String, Option<String>>) -> Option<String> {
         if self.loading.is_some() || self.next.is_empty() {
             return None;
         }
-        let askers = std::mem::take(&mut self.next);
+        let requests = std::mem::take(&mut self.next);
         let Some(source) = self.source.clone() else {
-            let why = "there is no configuration: a program runs alone";
-            askers.into_iter().for_each(|asker| asker.tell(Outcome::Refused(why.to_owned())));
+            let why = "there is no configuration to reload: a single program is running";
+            requests.into_iter().for_each(|request| request.reply(ReloadOutcome::Refused(why.to_owned())));
             return None;
         };
-        let environment = with_set((self.environment)(), set);
+        let environment = with_overrides((self.environment)(), overrides);
         let sender = self.sender.clone();
         let work = move || {
-            // A fault of ours must not leave anybody waiting.
+            // After a panic the clients still get a reply.
             let loaded = catch_unwind(AssertUnwindSafe(|| {
                 failpoint("load");
                 load(&source, environment)
             }));
-            sender.send(LoopMessage::Loaded(Box::new(loaded.unwrap_or_else(|panic| fault(panic.as_ref())))));
+            sender
+                .send(LoopMessage::Loaded(Box::new(loaded.unwrap_or_else(|panic| panicked(panic.as_ref())))));
         };
         match std::thread::Builder::new().name("reload".to_owned()).spawn(work) {
             Ok(_) => {
-                self.loading = Some(askers);
+                self.loading = Some(requests);
                 None
             }
             Err(error) => {
-                let why = format!("the configuration cannot be read: no thread can be started: {error}");
-                askers.into_iter().for_each(|asker| asker.tell(Outcome::Refused(why.clone())));
+                let why = format!("cannot start a thread to load the configuration: {error}");
+                requests.into_iter().for_each(|request| request.reply(ReloadOutcome::Refused(why.clone())));
                 Some(format!("reload: {why}"))
             }
         }
     }
 
-    /// A load is done. Whoever only wants to know what a reload would do is told; the others wait for the core, to which
-    /// the plan is to be given as a request of this number.
-    pub(crate) fn loaded(&mut self, now: &Plan, loaded: Loaded, id: RequestId) -> Step {
+    /// Handles a finished load. Dry runs get their reply; the other requests wait for the core, which gets the plan in the
+    /// request `id`.
+    pub(crate) fn loaded(&mut self, current: &Plan, loaded: Loaded, id: RequestId) -> LoadResult {
         let Loaded { plan, warnings, mut entries } = loaded;
-        let askers = self.loading.take().unwrap_or_default();
-        let (dry, real): (Vec<_>, Vec<_>) = askers.into_iter().partition(|asker| asker.dry);
-        // Those who only look leave no traces.
+        let requests = self.loading.take().unwrap_or_default();
+        let (dry, real): (Vec<_>, Vec<_>) = requests.into_iter().partition(|request| request.dry_run);
+        // A dry run leaves no log entries.
         if real.is_empty() {
             entries.clear();
         }
         let plan = match plan {
             Ok(plan) => plan,
             Err(why) => {
-                dry.into_iter().chain(real).for_each(|asker| asker.tell(Outcome::Wrong(why.clone())));
-                return Step { entries, plan: None };
+                dry.into_iter()
+                    .chain(real)
+                    .for_each(|request| request.reply(ReloadOutcome::Invalid(why.clone())));
+                return LoadResult { entries, plan: None };
             }
         };
-        let settings = settings(now, &plan);
+        let settings = changed_settings(current, &plan);
         if !dry.is_empty() {
-            let changes = containerpilot_core::plan::diff::changes(now, &plan);
-            let done = Done { changes, settings: settings.clone(), warnings: warnings.clone() };
-            dry.into_iter().for_each(|asker| asker.tell(Outcome::Done(done.clone())));
+            let changes = containerpilot_core::plan::diff::changes(current, &plan);
+            let summary = ReloadSummary { changes, settings: settings.clone(), warnings: warnings.clone() };
+            dry.into_iter().for_each(|request| request.reply(ReloadOutcome::Applied(summary.clone())));
         }
         if real.is_empty() {
-            return Step { entries, plan: None };
+            return LoadResult { entries, plan: None };
         }
-        self.pending.insert(id, (real, Done { settings, warnings, ..Done::default() }));
-        Step { entries, plan: Some((id, plan)) }
+        self.applying.insert(id, (real, ReloadSummary { settings, warnings, ..ReloadSummary::default() }));
+        LoadResult { entries, plan: Some((id, plan)) }
     }
 
-    /// The core has answered. What there is to log comes back; the answer itself, if it is for somebody else.
-    #[inline(never)]
-    pub(crate) fn reply(&mut self, id: RequestId, answer: Answer) -> Result<(Level, String), Answer> {
-        let Some((askers, mut done)) = self.pending.remove(&id) else { return Err(answer) };
-        let (outcome, entry) = match answer {
-            Answer::Reloaded(changes) => {
-                done.changes = changes;
-                let words = format!("reload: {}", done.words());
-                (Outcome::Done(done), (Level::Info, words))
+    /// Passes the core's reply to the clients and returns a log entry. Returns the reply itself if it belongs to another
+    /// request.
+    pub(crate) fn reply(&mut self, id: RequestId, reply: Reply) -> Result<(Level, String), Reply> {
+        let Some((requests, mut summary)) = self.applying.remove(&id) else { return Err(reply) };
+        let (outcome, entry) = match reply {
+            Reply::Reloaded(changes) => {
+                summary.changes = changes;
+                let line = format!("reload: {}", summary.line());
+                (ReloadOutcome::Applied(summary), (Level::Info, line))
             }
-            Answer::Refused(why) => {
-                let words = format!("reload: refused: {why}");
-                (Outcome::Refused(why), (Level::Warn, words))
+            Reply::Refused(why) => {
+                let line = format!("reload: refused: {why}");
+                (ReloadOutcome::Refused(why), (Level::Warn, line))
             }
-            Answer::Done(_) | Answer::Updated(_) => {
-                (Outcome::Done(done), (Level::Info, "reload: done".to_owned()))
+            Reply::Done(_) | Reply::Updated(_) => {
+                (ReloadOutcome::Applied(summary), (Level::Info, "reload: done".to_owned()))
             }
         };
-        askers.into_iter().for_each(|asker| asker.tell(outcome.clone()));
+        requests.into_iter().for_each(|request| request.reply(outcome.clone()));
         Ok(entry)
     }
 }
 
-/// The environment as it is after `putenv` (R2).
-fn with_set(mut environment: Environment, set: &BTreeMap<String, Option<String>>) -> Environment {
-    for (name, value) in set {
+/// The environment with the changes of `putenv` (R2).
+fn with_overrides(mut environment: Environment, overrides: &BTreeMap<String, Option<String>>) -> Environment {
+    for (name, value) in overrides {
         match value {
             Some(value) => drop(environment.insert(name.clone().into_bytes(), value.clone().into_bytes())),
             None => drop(environment.remove(name.as_bytes())),
@@ -239,9 +248,9 @@ fn with_set(mut environment: Environment, set: &BTreeMap<String, Option<String>>
     environment
 }
 
-/// The parts of a configuration besides jobs that are not the same.
-fn settings(old: &Plan, new: &Plan) -> Vec<&'static str> {
-    let parts = [
+/// The sections other than jobs that differ.
+fn changed_settings(old: &Plan, new: &Plan) -> Vec<&'static str> {
+    let sections = [
         ("consul", old.catalog != new.catalog),
         ("watches", old.watches != new.watches),
         ("control", old.control != new.control),
@@ -249,43 +258,39 @@ fn settings(old: &Plan, new: &Plan) -> Vec<&'static str> {
         ("telemetry", old.telemetry != new.telemetry),
         ("stopTimeout", old.stop_timeout != new.stop_timeout),
     ];
-    parts.into_iter().filter(|(_, changed)| *changed).map(|(name, _)| name).collect()
+    sections.into_iter().filter(|(_, changed)| *changed).map(|(name, _)| name).collect()
 }
 
 fn load(source: &Source, environment: Environment) -> Loaded {
     match source.load(environment) {
         Ok((plan, report)) => {
-            let (warnings, entries) = (source::words_of(&report), entries(&report));
+            let (warnings, entries) = (command_line::report_text(&report), entries(&report));
             Loaded { plan: Ok(Box::new(plan)), warnings, entries }
         }
-        Err(NoPlan::Errors(report)) => {
+        Err(LoadError::Invalid(report)) => {
             let mut lines = vec![(Level::Error, format!("reload: {UNCHANGED}"))];
             lines.extend(entries(&report));
-            let why = format!("{}\n{UNCHANGED}", source::words_of(&report).trim_end());
+            let why = format!("{}\n{UNCHANGED}", command_line::report_text(&report).trim_end());
             Loaded { plan: Err(why), warnings: String::new(), entries: lines }
         }
-        Err(NoPlan::Unreadable(why)) => wrong(&why),
-        Err(NoPlan::Bare) => wrong(
-            "the configuration is not one of ContainerPilot 2 any more: beside others, a program stands behind `--`",
-        ),
+        Err(error @ (LoadError::Read(_) | LoadError::BareProgram)) => not_loaded(&error.to_string()),
     }
 }
 
 const UNCHANGED: &str = "the configuration has errors, so nothing was changed";
 
-fn wrong(why: &str) -> Loaded {
+fn not_loaded(why: &str) -> Loaded {
     let why = format!("{why}; nothing was changed");
     let entries = vec![(Level::Error, format!("reload: {why}"))];
     Loaded { plan: Err(why), warnings: String::new(), entries }
 }
 
-fn fault(panic: &(dyn Any + Send)) -> Loaded {
-    let words = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    let words = words.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
-    wrong(&format!("a fault of containerpilot while loading: {words}; please report it"))
+fn panicked(panic: &(dyn Any + Send)) -> Loaded {
+    let message = panics::message(panic);
+    not_loaded(&format!("internal error while loading: {message}; please report it"))
 }
 
-/// A line for each problem.
+/// A log entry for each problem.
 fn entries(report: &Report) -> Vec<(Level, String)> {
     let entry = |one: &containerpilot_config::diagnostics::Located| {
         let level = if one.problem.severity == Severity::Error { Level::Error } else { Level::Warn };

@@ -3,19 +3,19 @@ use std::thread;
 
 use containerpilot_config::host::StaticHost;
 use containerpilot_config::{Input as Text, Options, load};
-use containerpilot_core::environment::Environment;
 use containerpilot_core::ids::{JobIx, RunId};
 use containerpilot_core::plan::Signal;
+use containerpilot_core::variables::Environment;
 
 use super::*;
 use crate::load::host;
 use crate::process::signals;
 use crate::test_support::isolated;
 
-/// A decider that is a function.
+/// A decider made of a function.
 struct Script<F>(Plan, F);
 
-impl<F: FnMut(Input, &mut Vec<Effect>)> Decide for Script<F> {
+impl<F: FnMut(Input, &mut Vec<Effect>)> Decider for Script<F> {
     fn plan(&self) -> std::sync::Arc<Plan> {
         std::sync::Arc::new(self.0.clone())
     }
@@ -35,17 +35,18 @@ fn plan(text: &str) -> Plan {
 }
 
 fn run(text: &str, script: impl FnMut(Input, &mut Vec<Effect>)) -> u8 {
-    signals::hold(Taken::Meant).unwrap();
-    let runtime = Runtime::new(Script(plan(text), script), Taken::Meant, host::environment(), None).unwrap();
+    signals::block(SignalMode::Supervise).unwrap();
+    let runtime =
+        Runtime::new(Script(plan(text), script), SignalMode::Supervise, host::environment(), None).unwrap();
     runtime.run()
 }
 
-fn signal_ourselves(name: &str) {
+fn signal_self(name: &str) {
     let me = std::process::id().to_string();
     assert!(Tool::new("kill").args([name, &me]).status().unwrap().success());
 }
 
-/// Waits until so many children have ended.
+/// Waits until this many children are zombies.
 fn await_zombies(count: usize) {
     let me = std::process::id();
     let ended = |pid: &str| {
@@ -67,9 +68,9 @@ fn spawn(run: u64) -> Effect {
 }
 
 isolated! {
-    fn a_signal_that_comes_before_the_loop_is_not_lost() {
-        signals::hold(Taken::Meant).unwrap();
-        signal_ourselves("-HUP");
+    fn s1_signal_before_the_loop_is_not_lost() {
+        signals::block(SignalMode::Supervise).unwrap();
+        signal_self("-HUP");
         let code = run("{ jobs: [{ name: 'a', exec: 'true' }] }", |input, effects| {
             if input == Input::Signal(Signal(1)) {
                 effects.push(Effect::Exit { code: 5 });
@@ -78,7 +79,7 @@ isolated! {
         assert_eq!(code, 5);
     }
 
-    fn e3_a_run_has_started_before_it_ends() {
+    fn e3_start_of_a_run_is_reported_before_its_exit() {
         let mut seen = Vec::new();
         let code = run("{ jobs: [{ name: 'a', exec: 'true' }] }", |input, effects| {
             match &input {
@@ -96,19 +97,19 @@ isolated! {
         assert_eq!(seen[..3], [("other", 0), ("started", 1), ("started", 2)]);
     }
 
-    fn e3_a_run_that_ends_in_the_turn_of_its_start_has_started_before() {
+    fn e3_start_is_reported_before_the_exit_in_the_same_iteration() {
         let mut seen = Vec::new();
         let code = run("{ jobs: [{ name: 'a', exec: 'true' }] }", |input, effects| {
             match &input {
                 Input::Ready => effects.push(spawn(1)),
-                // Its end and two signals are there before the next turn.
+                // Its exit and two signals are pending before the next iteration.
                 Input::Started { run: RunId(1), .. } => {
                     await_zombies(1);
-                    signal_ourselves("-HUP");
-                    signal_ourselves("-USR2");
+                    signal_self("-HUP");
+                    signal_self("-USR2");
                 }
                 Input::Signal(Signal(1)) => effects.push(spawn(2)),
-                // In the same turn, before children are looked for.
+                // In the same iteration, before children are collected.
                 Input::Signal(_) => await_zombies(2),
                 Input::Exited { run: RunId(2), .. } => effects.push(Effect::Exit { code: 0 }),
                 _ => {}
@@ -124,14 +125,14 @@ isolated! {
         assert!(place(("started", 2)) < place(("exited", 2)) && place(("started", 2)).is_some(), "{seen:?}");
     }
 
-    fn e7_a_job_that_fails_to_start_without_a_pause_does_not_make_deaf() {
+    fn e7_job_that_keeps_failing_to_start_does_not_block_signals() {
         let mut failures = 0_u64;
         let code = run("{ jobs: [{ name: 'a', exec: '/no/such' }] }", |input, effects| match input {
             Input::Ready => effects.push(spawn(0)),
             Input::StartFailed { .. } => {
                 failures += 1;
                 if failures == 100 {
-                    thread::spawn(|| signal_ourselves("-TERM"));
+                    thread::spawn(|| signal_self("-TERM"));
                 }
                 effects.push(spawn(failures));
             }
@@ -141,13 +142,13 @@ isolated! {
         assert_eq!(code, 9);
     }
 
-    fn a_panic_is_survived_and_what_has_happened_is_told_once_more() {
+    fn p1_panic_is_survived_and_the_event_is_passed_again() {
         let mut inputs = Vec::new();
         let code = run("{ jobs: [{ name: 'a', exec: 'true' }] }", |input, effects| {
             inputs.push(input.clone());
             match input {
                 Input::Ready if inputs.len() == 1 => {
-                    // What was decided before it is done.
+                    // Effects decided before the panic are carried out.
                     effects.push(spawn(1));
                     panic!("on purpose");
                 }
@@ -160,13 +161,13 @@ isolated! {
         assert!(matches!(inputs[2..], [Input::Started { .. }, Input::Exited { .. }]), "{inputs:?}");
     }
 
-    fn e7_an_end_that_cannot_be_decided_about_comes_all_the_same() {
+    fn e7_internal_error_during_shutdown_kills_all_jobs() {
         let code = run("{ jobs: [{ name: 'a', exec: 'sleep 1000' }] }", |input, effects| match input {
             Input::Ready => effects.push(spawn(1)),
-            Input::Started { .. } => signal_ourselves("-TERM"),
+            Input::Started { .. } => signal_self("-TERM"),
             Input::Signal(_) => panic!("on purpose"),
             _ => {}
         });
-        assert_eq!(code, FAULT_CODE);
+        assert_eq!(code, decide::INTERNAL_ERROR_CODE);
     }
 }

@@ -1,21 +1,18 @@
-//! Prometheus' text format, version 0.0.4, with numbers written as Go writes them.
-
-use std::fmt::Write;
+//! Prometheus' text format, version 0.0.4, with numbers as Go prints them.
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
 
-/// What the answer calls itself.
 pub(super) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// What sort of metric it is.
+/// The type of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Counter,
     Gauge,
     Histogram,
     Summary,
-    /// A counter whose name, which is older than that habit, does not end in `_total`: tools that look at names
-    /// complain about it unless its type is left open.
+    /// A counter of 3.8 whose name does not end in `_total`. Linters of metric names would complain about the type `counter`.
     Untyped,
 }
 
@@ -31,15 +28,21 @@ impl Kind {
     }
 }
 
-/// A page of metrics, in the order of their names. Each name is there once, whoever comes first.
+/// A page of metrics, sorted by name. The first metric of a name wins.
 #[derive(Debug, Default)]
 pub(super) struct Page {
     families: BTreeMap<String, String>,
 }
 
 impl Page {
-    /// Adds a metric whose lines are written by `lines`. One without lines is left out.
-    pub(super) fn family(&mut self, name: &str, help: &str, kind: Kind, lines: impl FnOnce(&mut Lines<'_>)) {
+    /// Adds a metric whose samples `write` adds. A metric without samples is left out.
+    pub(super) fn family(
+        &mut self,
+        name: &str,
+        help: &str,
+        kind: Kind,
+        write: impl FnOnce(&mut Samples<'_>),
+    ) {
         if self.families.contains_key(name) {
             return;
         }
@@ -54,18 +57,19 @@ impl Page {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "# TYPE {name} {}", kind.name());
         let head = text.len();
-        lines(&mut Lines { text: &mut text, name });
+        write(&mut Samples { text: &mut text, name });
         if text.len() > head {
             self.families.insert(name.to_owned(), text);
         }
     }
 
-    /// Adds a metric of one value, unless it is not known.
+    /// Adds a metric with one sample, unless its value is unknown.
     pub(super) fn single(&mut self, name: &str, help: &str, kind: Kind, value: Option<f64>) {
-        self.family(name, help, kind, |lines| value.into_iter().for_each(|value| lines.add("", &[], value)));
+        self.family(name, help, kind, |samples| {
+            value.into_iter().for_each(|value| samples.add("", &[], value))
+        });
     }
 
-    /// The names on the page.
     #[cfg(test)]
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.families.keys().map(String::as_str)
@@ -76,14 +80,14 @@ impl Page {
     }
 }
 
-/// The lines of one metric.
-pub(super) struct Lines<'a> {
+/// The samples of one metric.
+pub(super) struct Samples<'a> {
     text: &'a mut String,
     name: &'a str,
 }
 
-impl Lines<'_> {
-    /// Adds a value, of the metric's name with something behind it, with labels.
+impl Samples<'_> {
+    /// Adds a sample. `suffix` is appended to the metric's name.
     pub(super) fn add(&mut self, suffix: &str, labels: &[(&str, &str)], value: f64) {
         self.text.push_str(self.name);
         self.text.push_str(suffix);
@@ -114,14 +118,13 @@ fn escape(text: &mut String, content: &str, quotes: bool) {
     }
 }
 
-/// A count as a value.
-#[expect(clippy::cast_precision_loss, reason = "a count beyond 2^53 is never reached")]
-pub(super) fn counted(count: u64) -> f64 {
+#[expect(clippy::cast_precision_loss, reason = "no count reaches 2^53")]
+pub(super) fn count_to_f64(count: u64) -> f64 {
     count as f64
 }
 
-/// A number as Go's `%v` writes it: the fewest digits that say it exactly, with an exponent of at least two digits
-/// where it is below -4 or above 20 less than a million's.
+/// A number as Prometheus' Go client prints it: the shortest exact form, with an exponent of at least two digits for values below
+/// 1e-4 and from 1e6 on.
 pub(super) fn number(value: f64) -> String {
     if value.is_nan() {
         return "NaN".to_owned();
@@ -144,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn t1_numbers_are_written_as_go_writes_them() {
+    fn t1_numbers_are_printed_as_go_prints_them() {
         let cases = [
             (0.0, "0"),
             (-0.0, "-0"),
@@ -178,8 +181,8 @@ mod tests {
     #[test]
     fn t1_help_and_labels_are_escaped() {
         let mut page = Page::default();
-        page.family("a", "back\\slash\nand \"quotes\"", Kind::Gauge, |lines| {
-            lines.add("", &[("name", "a\\b\n\"c\""), ("other", "ä")], 1.5);
+        page.family("a", "back\\slash\nand \"quotes\"", Kind::Gauge, |samples| {
+            samples.add("", &[("name", "a\\b\n\"c\""), ("other", "ä")], 1.5);
         });
         let expected = concat!(
             "# HELP a back\\\\slash\\nand \"quotes\"\n",
@@ -190,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn t1_each_name_is_there_once_in_order_and_none_without_a_line() {
+    fn t1_names_are_sorted_and_unique_and_have_samples() {
         let mut page = Page::default();
         page.single("b", "", Kind::Counter, Some(1.0));
         page.single("a", "", Kind::Gauge, Some(2.0));

@@ -1,5 +1,5 @@
-//! Any bytes as what a program that measures has printed, and as what is sent for a metric: every line of the page stays
-//! one, and ends with a number.
+//! Fuzz target: any bytes as the output of a sensor and as a value for a metric. Every line of the page stays one line and
+//! ends with a number.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use containerpilot_core::plan::{Metric, MetricKind};
 use super::exposition::Page;
 use super::store::Store;
 
-/// Whatever the bytes are: lines that are values.
+/// Each line is a value.
 pub(crate) fn run(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let kinds = [
@@ -34,7 +34,7 @@ pub(crate) fn run(bytes: &[u8]) {
             }
         }
         let mut page = Page::default();
-        store.show(&mut page, now);
+        store.add_to(&mut page, now);
         for shown in page.text().lines().filter(|shown| !shown.starts_with("# ")) {
             let value = shown.rsplit(' ').next().unwrap_or_default().replace("Inf", "inf");
             assert!(value.parse::<f64>().is_ok(), "{shown:?}");

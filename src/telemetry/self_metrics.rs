@@ -1,50 +1,61 @@
 //! The supervisor's own metrics (T3).
 //!
-//! No label is unbounded: names of jobs, checks and watches come from the plan, codes of events from a list, routes of
-//! the control socket from its table. Where a file has several jobs of one name they share a line.
+//! No label is unbounded: names of jobs, checks and watches are those of the plan, event codes those of a fixed list, routes those of
+//! the control socket's table. Jobs with the same name share a sample.
 
+use std::collections::BTreeMap;
 use std::time::SystemTime;
 
 use containerpilot_core::plan::Role;
 use containerpilot_core::{State, Time};
-use std::collections::BTreeMap;
 
 use super::Shared;
-use super::exposition::{Kind, Page, counted};
+use super::exposition::{Kind, Page, count_to_f64};
 use super::process::Process;
 use crate::runtime::query::Snapshot;
 
-/// Puts everything of our own on a page.
-pub(super) fn show(page: &mut Page, snapshot: &Snapshot, shared: &Shared, version: &str, process: &Process) {
+/// Adds the supervisor's metrics to a page.
+pub(super) fn add_to(
+    page: &mut Page,
+    snapshot: &Snapshot,
+    shared: &Shared,
+    version: &str,
+    process: &Process,
+) {
     events(page, snapshot);
     requests(page, shared);
     watches(page, snapshot);
     jobs(page, snapshot);
     checks(page, snapshot);
-    page.family("containerpilot_build_info", "which version this is; always 1", Kind::Gauge, |lines| {
-        lines.add("", &[("version", version)], 1.0);
-    });
-    process.show(page, seconds(snapshot, Time::ZERO));
+    page.family(
+        "containerpilot_build_info",
+        "Version of containerpilot; always 1.",
+        Kind::Gauge,
+        |samples| {
+            samples.add("", &[("version", version)], 1.0);
+        },
+    );
+    process.add_to(page, seconds(snapshot, Time::ZERO));
 }
 
 fn events(page: &mut Page, snapshot: &Snapshot) {
     let events = snapshot.overview.events.iter();
     let events = containerpilot_core::grouped(
-        events.map(|event| ((event.code.old_name(), &*event.source), event.count)),
+        events.map(|event| ((event.code.legacy_name(), &*event.source), event.count)),
     );
-    let help = "how many events there were, by code and source";
-    page.family("containerpilot_events", help, Kind::Untyped, |lines| {
+    let help = "Number of events by code and source.";
+    page.family("containerpilot_events", help, Kind::Untyped, |samples| {
         for ((code, source), counts) in events {
-            lines.add("", &[("code", code), ("source", source)], counted(counts.into_iter().sum()));
+            samples.add("", &[("code", code), ("source", source)], count_to_f64(counts.into_iter().sum()));
         }
     });
 }
 
 fn requests(page: &mut Page, shared: &Shared) {
-    let help = "how many requests there were to the control socket, by code of the answer and path";
-    page.family("containerpilot_control_http_requests", help, Kind::Untyped, |lines| {
+    let help = "Number of requests to the control socket by status code and path.";
+    page.family("containerpilot_control_http_requests", help, Kind::Untyped, |samples| {
         for ((code, path), count) in &shared.requests {
-            lines.add("", &[("code", &code.to_string()), ("path", path)], counted(*count));
+            samples.add("", &[("code", &code.to_string()), ("path", path)], count_to_f64(*count));
         }
     });
 }
@@ -56,17 +67,17 @@ fn watches(page: &mut Page, snapshot: &Snapshot) {
         let most = counts.entry(&watch.name).or_default();
         *most = count.max(*most);
     }
-    let help = "how many healthy instances a watched service has";
-    page.family("containerpilot_watch_instances", help, Kind::Gauge, |lines| {
+    let help = "Number of healthy instances of a watched service.";
+    page.family("containerpilot_watch_instances", help, Kind::Gauge, |samples| {
         for (service, count) in counts {
-            lines.add("", &[("service", service)], counted(count as u64));
+            samples.add("", &[("service", service)], count_to_f64(count as u64));
         }
     });
 }
 
-/// What is told of all jobs of one name.
+/// The values of all jobs with the same name.
 #[derive(Default)]
-struct Told {
+struct JobValues {
     up: bool,
     restarts: u64,
     last_exit: Option<u8>,
@@ -74,63 +85,66 @@ struct Told {
 }
 
 fn jobs(page: &mut Page, snapshot: &Snapshot) {
-    // A sensor is shown by what it measures.
+    // A sensor has a metric of its own.
     let jobs = || snapshot.jobs().filter(|(job, _)| !matches!(job.role, Role::Sensor(_)));
-    let mut by_name: BTreeMap<&str, Told> = jobs().map(|(job, _)| (&*job.name, Told::default())).collect();
+    let mut by_name: BTreeMap<&str, JobValues> =
+        jobs().map(|(job, _)| (&*job.name, JobValues::default())).collect();
     for (job, _) in jobs() {
-        let told = by_name.entry(&job.name).or_default();
-        told.up |= job.status.state == State::Running;
-        told.restarts += job.status.restarts;
-        // A failure is not to be hidden by a namesake's success.
-        told.last_exit = told.last_exit.max(job.status.last_exit.map(|exit| exit.code()));
+        let values = by_name.entry(&job.name).or_default();
+        values.up |= job.status.state == State::Running;
+        values.restarts += job.status.restarts;
+        // A failure must not be hidden by the success of another job with the same name.
+        values.last_exit = values.last_exit.max(job.status.last_exit.map(|exit| exit.code()));
         let started = job.started_at.map(|moment| seconds(snapshot, moment));
-        told.started = [told.started, started].into_iter().flatten().reduce(f64::max);
+        values.started = [values.started, started].into_iter().flatten().reduce(f64::max);
     }
-    let mut family = |name: &str, help: &str, kind: Kind, value: fn(&Told) -> Option<f64>| {
-        page.family(name, help, kind, |lines| {
-            for (job, told) in &by_name {
-                value(told).into_iter().for_each(|value| lines.add("", &[("name", job)], value));
+    let mut family = |name: &str, help: &str, kind: Kind, value: fn(&JobValues) -> Option<f64>| {
+        page.family(name, help, kind, |samples| {
+            for (job, values) in &by_name {
+                value(values).into_iter().for_each(|value| samples.add("", &[("name", job)], value));
             }
         });
     };
-    let up = "whether the job runs: 1 if it does, 0 if not";
-    family("containerpilot_job_up", up, Kind::Gauge, |told| Some(f64::from(u8::from(told.up))));
-    let restarts = "how often the job was started again after a run of it had ended";
-    family("containerpilot_job_restarts_total", restarts, Kind::Counter, |told| Some(counted(told.restarts)));
-    let last_exit = "the exit code of the job's last run; 128 and the number of the signal if one ended it";
-    family("containerpilot_job_last_exit_code", last_exit, Kind::Gauge, |told| told.last_exit.map(f64::from));
-    let started = "when the job's present or last run began, in seconds since 1970";
-    family("containerpilot_job_start_time_seconds", started, Kind::Gauge, |told| told.started);
+    let up = "Whether the job is running (1) or not (0).";
+    family("containerpilot_job_up", up, Kind::Gauge, |job| Some(f64::from(u8::from(job.up))));
+    let restarts = "Number of times the job was restarted.";
+    family("containerpilot_job_restarts_total", restarts, Kind::Counter, |job| {
+        Some(count_to_f64(job.restarts))
+    });
+    let last_exit = "Exit code of the job's last run; 128 + N if signal N killed it.";
+    family("containerpilot_job_last_exit_code", last_exit, Kind::Gauge, |job| job.last_exit.map(f64::from));
+    let started = "Start time of the job's current or last run since unix epoch in seconds.";
+    family("containerpilot_job_start_time_seconds", started, Kind::Gauge, |job| job.started);
 }
 
 fn checks(page: &mut Page, snapshot: &Snapshot) {
-    let mut told = Vec::new();
+    let mut results = Vec::new();
     for (job, _) in snapshot.jobs() {
         for check in &job.checks {
             let Some(last) = &check.last else { continue };
             let passes = last.result.is_ok() && job.status.state == State::Running;
-            told.push(((&*job.name, &*check.name), (passes, last.took.as_secs_f64())));
+            results.push(((&*job.name, &*check.name), (passes, last.took.as_secs_f64())));
         }
     }
-    let by_name = containerpilot_core::grouped(told);
+    let by_name = containerpilot_core::grouped(results);
     let mut family = |name: &str, help: &str, value: fn(&[(bool, f64)]) -> f64| {
-        page.family(name, help, Kind::Gauge, |lines| {
-            for ((job, check), told) in &by_name {
-                lines.add("", &[("name", job), ("check", check)], value(told));
+        page.family(name, help, Kind::Gauge, |samples| {
+            for ((job, check), results) in &by_name {
+                samples.add("", &[("name", job), ("check", check)], value(results));
             }
         });
     };
-    let up = "whether the check of a running job passed when it was last made: 1 if it did, 0 if not";
-    family("containerpilot_check_up", up, |told| f64::from(u8::from(told.iter().all(|(up, _)| *up))));
-    let took = "how long the check took when it was last made";
-    family("containerpilot_check_duration_seconds", took, |told| {
-        told.iter().fold(0.0, |most, (_, took)| most.max(*took))
+    let up = "Whether the last check of a running job passed (1) or not (0).";
+    family("containerpilot_check_up", up, |results| f64::from(u8::from(results.iter().all(|(up, _)| *up))));
+    let took = "Duration of the last check in seconds.";
+    family("containerpilot_check_duration_seconds", took, |results| {
+        results.iter().fold(0.0, |most, (_, took)| most.max(*took))
     });
 }
 
-/// A moment of the core's clock, in seconds since 1970.
+/// A moment of the core's clock, in seconds since the unix epoch.
 fn seconds(snapshot: &Snapshot, moment: Time) -> f64 {
-    snapshot.wall.at(moment).duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs_f64()
+    snapshot.clock.at(moment).duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs_f64()
 }
 
 #[cfg(test)]

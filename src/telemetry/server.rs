@@ -1,227 +1,219 @@
-//! The server: four pages over HTTP, on the network's thread (T1).
+//! The telemetry server: four pages over HTTP (T1).
 //!
-//! Each page is made from a [`Snapshot`] that the loop is asked for. One question is under way at a time, and its answer
-//! serves whoever asks within a moment: however many peers there are, the loop is asked ten times a second at most.
+//! Every page is rendered from a [`Snapshot`] of the core. One query to the event loop is in progress at a time, and its result
+//! is reused for 100 ms, so the loop gets at most ten queries a second from any number of clients.
 
+use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
 use containerpilot_core::plan::{self, Level};
+use hyper::Method;
+use thiserror::Error;
 use tokio::sync::{Mutex, watch};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::exposition::{self, Page};
 use super::process::Process;
 use super::{Metrics, readiness, self_metrics, status};
-use crate::net::serve::{self, Answer, Answering, Asked, First, Limits, Listener, Response, Status};
-use crate::net::{Net, Used};
+use crate::net::server::{
+    Handler, Limits, Listener, Request, Response, StatusCode, error, method_not_allowed, ok, serve,
+};
+use crate::net::{Net, describe};
 use crate::runtime::query::{QueryHandle, Snapshot};
 
-/// How long the loop may take to answer. It does so at once, unless something is very wrong.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// How long an answer of the loop serves others, too.
-const FRESH: Duration = Duration::from_millis(100);
-/// Prometheus, its double and a few probes; a request is a head and nothing else.
-const LIMITS: Limits = Limits {
-    head: Duration::from_secs(10),
-    request: Duration::from_secs(20),
-    stall: Duration::from_secs(10),
-    body: 16 * 1024,
-    connections: 64,
-    streams: 0,
-    persistent: true,
-};
+/// How long the event loop may take to reply. Normally it replies at once.
+const QUERY_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a snapshot is reused.
+const SNAPSHOT_LIFETIME: Duration = Duration::from_millis(100);
 
-/// After a reload the old listener may need a moment to be gone: how often and how fast a new one is tried quietly.
-const FAST_TRIES: u32 = 10;
-const FAST: Duration = Duration::from_millis(50);
+/// After a reload the old listener may need a moment to close: the number and the interval of attempts before an error is logged.
+const QUIET_ATTEMPTS: u32 = 10;
+const QUIET_INTERVAL: Duration = Duration::from_millis(50);
+/// The interval of attempts after that.
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The version on the pages.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// A listener where the plan wants one, or what stands in its way and what to do about it.
-fn listen(wanted: &plan::Telemetry) -> Result<TcpListener, String> {
-    let address = SocketAddr::new(wanted.address, wanted.port);
-    let bound = TcpListener::bind(address).and_then(|listener| {
-        listener.set_nonblocking(true)?;
-        Ok(listener)
-    });
-    bound.map_err(|error| {
-        let what_to_do = match error.kind() {
-            std::io::ErrorKind::AddrInUse => {
-                "stop whatever listens there, or choose another `port` under `telemetry`"
-            }
-            std::io::ErrorKind::PermissionDenied => "choose a `port` of 1024 or above under `telemetry`",
-            std::io::ErrorKind::AddrNotAvailable => {
-                "choose an address that this machine has with `interfaces` under `telemetry`"
-            }
-            _ => "look at `port` and `interfaces` under `telemetry`",
-        };
-        let words = nix::errno::Errno::from_raw(error.raw_os_error().unwrap_or_default()).desc();
-        format!("telemetry cannot listen on {address}: {words}; {what_to_do}")
-    })
+/// Why the server cannot listen, and what to do about it.
+#[derive(Debug, Error)]
+#[error("telemetry cannot listen on {address}: {}; {}", describe(source), advice(source))]
+pub(crate) struct ListenError {
+    address: SocketAddr,
+    source: io::Error,
 }
 
-/// The server, as the loop holds it. Dropped, it takes no more connections.
+fn advice(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            "stop the process that listens there, or choose another `port` under `telemetry`"
+        }
+        io::ErrorKind::PermissionDenied => "choose a `port` of 1024 or above under `telemetry`",
+        io::ErrorKind::AddrNotAvailable => {
+            "choose an address of this machine with `interfaces` under `telemetry`"
+        }
+        _ => "check `port` and `interfaces` under `telemetry`",
+    }
+}
+
+fn listen(wanted: &plan::Telemetry) -> Result<TcpListener, ListenError> {
+    let address = SocketAddr::new(wanted.address, wanted.port);
+    let bind = || {
+        let listener = TcpListener::bind(address)?;
+        listener.set_nonblocking(true)?;
+        Ok(listener)
+    };
+    bind().map_err(|source| ListenError { address, source })
+}
+
+/// The event loop's handle of the server. Dropping it stops the server.
 #[derive(Debug)]
 pub(crate) struct Telemetry {
-    /// Where the plan wants it; port 0 is any.
+    /// The address in the plan; its port may be 0.
     wanted: SocketAddr,
-    /// Its end is the server's.
-    _end: watch::Sender<()>,
+    _shutdown: watch::Sender<()>,
 }
 
 impl Telemetry {
-    /// Listens where the plan wants it, and serves. What stands in the way is told in words.
+    /// Listens at the plan's address and serves.
     pub(crate) fn open(
         wanted: &plan::Telemetry,
         net: &Net,
         metrics: Metrics,
-        desk: QueryHandle,
-    ) -> Result<Self, String> {
+        queries: QueryHandle,
+    ) -> Result<Self, ListenError> {
+        let address = SocketAddr::new(wanted.address, wanted.port);
         let listener = listen(wanted)?;
-        let (end, ended) = watch::channel(());
-        let telemetry = Self { wanted: SocketAddr::new(wanted.address, wanted.port), _end: end };
-        let serving = {
-            // The listener must be made known to the thread's own poller.
+        let (shutdown, shutdown_requested) = watch::channel(());
+        let server = {
+            // Registers the listener with the network thread's runtime.
             let _entered = net.handle().enter();
-            serving(listener, metrics, desk, net.used(), ended)?
+            server(listener, metrics, queries, shutdown_requested)
+                .map_err(|source| ListenError { address, source })?
         };
-        net.spawn(serving);
-        Ok(telemetry)
+        net.spawn(server);
+        Ok(Self { wanted: address, _shutdown: shutdown })
     }
 
-    /// R3: what a server becomes with another plan. It stays if it is wanted where it is; otherwise it ends, and the new
-    /// one listens as soon as its address is free, which may take a moment or somebody's help, and never ends the reload.
+    /// R3: applies another plan. The server stays if its address does. Otherwise it stops, and a new one listens as soon as
+    /// its address is free. That never fails the reload.
     pub(crate) fn follow(
-        now: Option<Self>,
+        current: Option<Self>,
         wanted: Option<&plan::Telemetry>,
         net: &Net,
         metrics: Metrics,
-        desk: QueryHandle,
+        queries: QueryHandle,
     ) -> Option<Self> {
         metrics.replace(wanted.map(|wanted| wanted.metrics.as_slice()).unwrap_or_default());
         let wanted = wanted?;
         let address = SocketAddr::new(wanted.address, wanted.port);
-        if now.as_ref().is_some_and(|now| now.wanted == address) {
-            return now;
+        if current.as_ref().is_some_and(|current| current.wanted == address) {
+            return current;
         }
-        drop(now);
-        let (end, mut ended) = watch::channel(());
-        let (wanted, used) = (wanted.clone(), net.used());
+        drop(current);
+        let (shutdown, mut shutdown_requested) = watch::channel(());
+        let wanted = wanted.clone();
         net.spawn(async move {
-            let mut tries = 0_u32;
+            let mut attempts = 0_u32;
             let listener = loop {
                 match listen(&wanted) {
                     Ok(listener) => break listener,
-                    Err(why) if tries == FAST_TRIES => {
-                        desk.say(Level::Error, format!("{why}; until then it is tried every second"));
+                    Err(error) if attempts == QUIET_ATTEMPTS => {
+                        queries.log(Level::Error, format!("{error}; retrying every second"));
                     }
                     Err(_) => {}
                 }
-                let pause = if tries < FAST_TRIES { FAST } else { Duration::from_secs(1) };
-                tries = tries.saturating_add(1);
-                if let First::One(_) = serve::first(ended.changed(), sleep(pause)).await {
-                    return;
+                let pause = if attempts < QUIET_ATTEMPTS { QUIET_INTERVAL } else { RETRY_INTERVAL };
+                attempts = attempts.saturating_add(1);
+                tokio::select! {
+                    _ = shutdown_requested.changed() => return,
+                    () = sleep(pause) => {}
                 }
             };
-            match serving(listener, metrics, desk.clone(), used, ended) {
-                Ok(serving) => serving.await,
-                Err(why) => desk.say(Level::Error, why),
+            match server(listener, metrics, queries.clone(), shutdown_requested) {
+                Ok(server) => server.await,
+                Err(source) => queries.log(Level::Error, ListenError { address, source }.to_string()),
             }
         });
-        Some(Self { wanted: address, _end: end })
+        Some(Self { wanted: address, _shutdown: shutdown })
     }
 }
 
-/// The server on a listener, which says where that is.
-fn serving(
+/// A server on a listener; logs its address.
+fn server(
     listener: TcpListener,
     metrics: Metrics,
-    desk: QueryHandle,
-    used: Used,
-    ended: watch::Receiver<()>,
-) -> Result<impl Future<Output = ()> + Send + use<>, String> {
-    let cannot = |error: std::io::Error| format!("telemetry cannot be served: {error}");
-    let address = listener.local_addr().map_err(cannot)?;
-    let listener = tokio::net::TcpListener::from_std(listener).map_err(cannot)?;
-    desk.say(Level::Info, format!("telemetry: serving at {address}"));
-    Ok(serve::serve(Listener::Tcp(listener), LIMITS, Box::new(Pages::new(metrics, desk)), used, ended))
+    queries: QueryHandle,
+    shutdown: watch::Receiver<()>,
+) -> io::Result<impl Future<Output = ()> + Send + use<>> {
+    let address = listener.local_addr()?;
+    let listener = tokio::net::TcpListener::from_std(listener)?;
+    queries.log(Level::Info, format!("telemetry: serving at {address}"));
+    Ok(serve(Listener::Tcp(listener), Limits::TELEMETRY, Pages::new(metrics, queries), shutdown))
 }
 
-/// Who answers.
+/// The handler of the telemetry server.
 struct Pages {
     metrics: Metrics,
-    desk: QueryHandle,
-    last: Mutex<Option<(Instant, Arc<Snapshot>)>>,
-}
-
-impl Answer for Pages {
-    fn answer(&self, asked: Asked) -> Answering<'_> {
-        Box::pin(self.respond(asked))
-    }
-}
-
-impl Pages {
-    async fn respond(&self, asked: Asked) -> Response {
-        let path = asked.request.path.as_str();
-        if !["/metrics", "/status", "/livez", "/readyz"].contains(&path) {
-            let reason = "there are /metrics, /status, /livez and /readyz";
-            return serve::error(Status::NOT_FOUND, reason);
-        }
-        // The body of an answer to HEAD is left out on its way.
-        if !matches!(asked.request.method.as_str(), "GET" | "HEAD") {
-            return serve::wrong_method("GET, HEAD");
-        }
-        let Ok(snapshot) = timeout(PATIENCE, self.snapshot()).await.unwrap_or(Err(Gone)) else {
-            let reason = format!("the supervisor did not answer within {} s", PATIENCE.as_secs());
-            return serve::error(Status::SERVICE_UNAVAILABLE, &reason);
-        };
-        match path {
-            "/metrics" => Response::new(exposition::CONTENT_TYPE, self.metrics(&snapshot)),
-            "/status" => Response::new("application/json", status::page(&snapshot, VERSION)),
-            "/readyz" => match readiness::obstacles(&snapshot) {
-                obstacles if obstacles.is_empty() => Response::new(TEXT, "ready\n".to_owned()),
-                obstacles => serve::error(Status::SERVICE_UNAVAILABLE, obstacles.trim_end()),
-            },
-            // The loop has answered, and that is all there is to say.
-            _ => Response::new(TEXT, "alive\n".to_owned()),
-        }
-    }
+    queries: QueryHandle,
+    latest: Mutex<Option<(Instant, Arc<Snapshot>)>>,
 }
 
 const TEXT: &str = "text/plain; charset=utf-8";
 
-/// The loop is not there any more.
-struct Gone;
+impl Handler for Pages {
+    async fn handle(&self, request: Request) -> Response {
+        let path = request.head.uri.path();
+        if !["/metrics", "/status", "/livez", "/readyz"].contains(&path) {
+            return error(StatusCode::NOT_FOUND, "known paths are /metrics, /status, /livez and /readyz");
+        }
+        if ![Method::GET, Method::HEAD].contains(&request.head.method) {
+            return method_not_allowed("GET, HEAD");
+        }
+        let Ok(Some(snapshot)) = timeout(QUERY_TIMEOUT, self.snapshot()).await else {
+            let reason = format!("the supervisor did not answer within {}s", QUERY_TIMEOUT.as_secs());
+            return error(StatusCode::SERVICE_UNAVAILABLE, &reason);
+        };
+        match path {
+            "/metrics" => ok(exposition::CONTENT_TYPE, self.metrics(&snapshot)),
+            "/status" => ok("application/json", status::page(&snapshot, VERSION)),
+            "/readyz" => match readiness::not_ready_reasons(&snapshot) {
+                reasons if reasons.is_empty() => ok(TEXT, "ready\n"),
+                reasons => error(StatusCode::SERVICE_UNAVAILABLE, reasons.trim_end()),
+            },
+            // `/livez`: the event loop has replied.
+            _ => ok(TEXT, "alive\n"),
+        }
+    }
+}
 
 impl Pages {
-    fn new(metrics: Metrics, desk: QueryHandle) -> Self {
-        Self { metrics, desk, last: Mutex::new(None) }
+    fn new(metrics: Metrics, queries: QueryHandle) -> Self {
+        Self { metrics, queries, latest: Mutex::new(None) }
     }
 
-    /// How everything is, or was a moment ago.
-    async fn snapshot(&self) -> Result<Arc<Snapshot>, Gone> {
-        let mut last = self.last.lock().await;
-        if let Some((at, snapshot)) = &*last
-            && at.elapsed() < FRESH
+    /// A snapshot that is at most [`SNAPSHOT_LIFETIME`] old; `None` if the event loop has exited.
+    async fn snapshot(&self) -> Option<Arc<Snapshot>> {
+        let mut latest = self.latest.lock().await;
+        if let Some((at, snapshot)) = &*latest
+            && at.elapsed() < SNAPSHOT_LIFETIME
         {
-            return Ok(Arc::clone(snapshot));
+            return Some(Arc::clone(snapshot));
         }
-        let snapshot = self.desk.overview().await.ok_or(Gone)?;
-        *last = Some((Instant::now(), Arc::clone(&snapshot)));
-        Ok(snapshot)
+        let snapshot = self.queries.overview().await?;
+        *latest = Some((Instant::now(), Arc::clone(&snapshot)));
+        Some(snapshot)
     }
 
     fn metrics(&self, snapshot: &Snapshot) -> String {
-        let process = Process::look();
+        let process = Process::read();
         let mut page = Page::default();
-        let now = self.metrics.began.elapsed();
+        let now = self.metrics.started.elapsed();
         let mut shared = self.metrics.shared();
-        // Our own come first: whoever defines a metric of the same name does not take ours away.
-        self_metrics::show(&mut page, snapshot, &shared, VERSION, &process);
-        shared.store.show(&mut page, now);
+        // First, so that a configured metric cannot replace one of the supervisor's own.
+        self_metrics::add_to(&mut page, snapshot, &shared, VERSION, &process);
+        shared.store.add_to(&mut page, now);
         drop(shared);
         page.text()
     }

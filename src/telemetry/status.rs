@@ -1,40 +1,70 @@
-//! `/status`, as 3.8 has it: which jobs, services and watches there are, and how they are (T1).
+//! `/status` as in 3.8: the jobs, services and watches and their health (T1).
 
-use containerpilot_config::json::Json;
 use containerpilot_core::plan::Role;
 use containerpilot_core::report::status::JobOverview;
+use serde::Serialize;
 
 use crate::runtime::query::Snapshot;
 
-/// The page. What there is none of is `null`, as Go writes an empty list.
+/// An empty list is `null`, as Go prints it.
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct StatusPage<'a> {
+    version: &'a str,
+    jobs: Option<Vec<JobEntry<'a>>>,
+    services: Option<Vec<ServiceEntry<'a>>>,
+    watches: Option<Vec<&'a str>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct JobEntry<'a> {
+    name: &'a str,
+    status: &'static str,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct ServiceEntry<'a> {
+    name: &'a str,
+    address: String,
+    port: u16,
+    status: &'static str,
+}
+
+/// The page, with a line break.
 pub(super) fn page(snapshot: &Snapshot, version: &str) -> String {
     let (mut jobs, mut services) = (Vec::new(), Vec::new());
     for (job, planned) in snapshot.jobs().filter(|(job, _)| !matches!(job.role, Role::Sensor(_))) {
-        let name = ("Name", Json::text(&job.name));
-        let status = ("Status", Json::text(word(job, snapshot.overview.maintenance)));
+        let (name, status) = (&*job.name, health(job, snapshot.overview.maintenance));
         match planned.service {
-            None => jobs.push(Json::object([name, status])),
+            None => jobs.push(JobEntry { name, status }),
             Some((address, port)) => {
-                let address = ("Address", Json::text(&address.to_string()));
-                services.push(Json::object([name, address, ("Port", Json::whole(port)), status]));
+                services.push(ServiceEntry { name, address: address.to_string(), port, status });
             }
         }
     }
-    let watches = snapshot.overview.watches.iter().map(|watch| Json::text(&watch.name)).collect();
-    let list = |items: Vec<Json>| if items.is_empty() { Json::Null } else { Json::List(items) };
-    Json::object([
-        ("Version", Json::text(version)),
-        ("Jobs", list(jobs)),
-        ("Services", list(services)),
-        ("Watches", list(watches)),
-    ])
-    .line()
+    let watches = snapshot.overview.watches.iter().map(|watch| watch.name.as_str()).collect();
+    let page = StatusPage {
+        version,
+        jobs: non_empty(jobs),
+        services: non_empty(services),
+        watches: non_empty(watches),
+    };
+    // Serializing these types to memory cannot fail.
+    let mut text = serde_json::to_string(&page).unwrap_or_default();
+    text.push('\n');
+    text
 }
 
-/// 3.8's word for how a job is. It has one for health only.
-const fn word(job: &JobOverview, maintenance: bool) -> &'static str {
+fn non_empty<T>(list: Vec<T>) -> Option<Vec<T>> {
+    Some(list).filter(|list| !list.is_empty())
+}
+
+/// The state of a job in the words of 3.8, which only knows its health.
+const fn health(job: &JobOverview, maintenance: bool) -> &'static str {
     match job.status.healthy {
-        // The server that answers is there.
+        // The telemetry server is handling this request.
         _ if matches!(job.role, Role::Telemetry) => "healthy",
         _ if maintenance => "maintenance",
         Some(true) => "healthy",
@@ -45,7 +75,7 @@ const fn word(job: &JobOverview, maintenance: bool) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::Stage;
+    use super::super::testing::TestCore;
     use super::*;
     use containerpilot_core::Input;
 
@@ -62,8 +92,8 @@ mod tests {
     }";
 
     #[test]
-    fn t1_the_status_is_that_of_3_8_to_the_letter() {
-        let mut stage = Stage::new(PLAN);
+    fn t1_the_status_page_is_byte_for_byte_that_of_3_8() {
+        let mut core = TestCore::new(PLAN);
         let expected = |two: &str, three: &str| {
             format!(
                 "{}{}{}{}",
@@ -78,23 +108,25 @@ mod tests {
                 ),
             )
         };
-        assert_eq!(page(&stage.snapshot(), "3.8.0"), expected("unknown", "unknown"));
-        stage.begin();
-        stage.check("myjob2", Ok(()));
-        stage.check("myjob3", Err("no".to_owned()));
-        stage.later(2);
-        stage.check("myjob3", Err("no".to_owned()));
-        assert_eq!(page(&stage.snapshot(), "3.8.0"), expected("healthy", "unhealthy"));
-        stage.maintenance(true);
-        let text = page(&stage.snapshot(), "3.8.0");
+        assert_eq!(page(&core.snapshot(), "3.8.0"), expected("unknown", "unknown"));
+        core.start();
+        core.check("myjob2", Ok(()));
+        core.check("myjob3", Err("no".to_owned()));
+        core.advance(2);
+        core.check("myjob3", Err("no".to_owned()));
+        assert_eq!(page(&core.snapshot(), "3.8.0"), expected("healthy", "unhealthy"));
+        core.maintenance(true);
+        let text = page(&core.snapshot(), "3.8.0");
         assert_eq!(text.matches("\"maintenance\"").count(), 3, "{text}");
-        stage.tell(Input::Tick);
+        core.step(Input::Tick);
     }
 
     #[test]
-    fn t1_what_there_is_none_of_is_null() {
-        let text =
-            page(&Stage::new("{ telemetry: { port: 0, interfaces: 'static:127.0.0.1' } }").snapshot(), "x");
+    fn t1_empty_lists_are_null() {
+        let text = page(
+            &TestCore::new("{ telemetry: { port: 0, interfaces: 'static:127.0.0.1' } }").snapshot(),
+            "x",
+        );
         let expected = "{\"Version\":\"x\",\"Jobs\":[{\"Name\":\"containerpilot\",\"Status\":\"healthy\"}],\
                         \"Services\":null,\"Watches\":null}\n";
         assert_eq!(text, expected);

@@ -1,26 +1,26 @@
-//! The values that jobs have sent (T2). Everything is told the time; nothing here has a clock.
+//! The values of configured metrics (T2). The caller passes the time.
 
-use std::fmt;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use containerpilot_config::suggest;
 use containerpilot_core::plan::{Metric, MetricKind};
-use std::collections::BTreeMap;
+use thiserror::Error;
 
-use super::exposition::{Kind, Page, counted, number};
+use super::exposition::{Kind, Page, count_to_f64, number};
 use super::summary::Summary;
 
-/// The metrics of the plan, each with what it has come to.
+/// The metrics of a plan and their values.
 #[derive(Debug, Default)]
 pub(crate) struct Store {
-    metrics: BTreeMap<String, Kept>,
-    /// Full names by the names that 3.8 had for them.
+    metrics: BTreeMap<String, Entry>,
+    /// Full names by 3.8's names.
     legacy: BTreeMap<String, String>,
 }
 
 #[derive(Debug)]
-struct Kept {
-    defined: Metric,
+struct Entry {
+    definition: Metric,
     value: Value,
 }
 
@@ -29,146 +29,112 @@ enum Value {
     Counter(f64),
     Gauge(f64),
     Histogram {
-        /// How many values were in each bucket and above the one before; the last has no bound.
+        /// Observations per bucket, not cumulated; the last bucket is unbounded.
         counts: Vec<u64>,
         sum: f64,
     },
     Summary(Box<Summary>),
 }
 
-/// Why a value was not taken.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Refusal {
-    /// There is no such metric, and no metric at all if there is nothing to suggest from.
-    Unknown {
-        /// The name that was sent.
-        name: String,
-        /// What may have been meant.
-        nearest: Option<String>,
-        /// Whether any metric is defined.
-        any: bool,
-    },
-    /// It is not a number.
-    NotANumber {
-        /// The metric.
-        name: String,
-    },
-    /// A counter was to go back.
-    Negative {
-        /// The metric.
-        name: String,
-        /// What was to be added.
-        value: f64,
-    },
-    /// It is infinite, or Go's `NaN`, and would spoil every sum for ever.
-    NotFinite {
-        /// The metric.
-        name: String,
-    },
+/// Why a value is refused. The message shows the metric's name, never a text that was sent as its value (L5).
+#[derive(Clone, Debug, PartialEq, Error)]
+pub(crate) enum ValueError {
+    #[error("there is no metric `{name}`: the configuration defines none; add it to `telemetry.metrics`")]
+    NoMetrics { name: String },
+    #[error("there is no metric `{name}`; {}", suggestion(nearest.as_deref()))]
+    Unknown { name: String, nearest: Option<String> },
+    #[error("the value for the metric `{name}` is not a number; send for example 42 or 0.5")]
+    NotANumber { name: String },
+    #[error("the metric `{name}` is a counter: cannot add {}; use a gauge for values that go down", number(*value))]
+    Negative { name: String, value: f64 },
+    /// An infinite or undefined value would make the sum useless forever.
+    #[error("the metric `{name}` accepts only finite numbers; use a gauge for others")]
+    NotFinite { name: String },
 }
 
-impl fmt::Display for Refusal {
-    /// Shows the metric's name and never a text that was sent as its value, which may be anything (L5).
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unknown { name, any: false, .. } => write!(
-                out,
-                "there is no metric `{name}`: the configuration defines none; add it to `telemetry.metrics`"
-            ),
-            Self::Unknown { name, nearest: Some(near), .. } => {
-                write!(out, "there is no metric `{name}`; did you mean `{near}`?")
-            }
-            Self::Unknown { name, .. } => {
-                write!(out, "there is no metric `{name}`; add it to `telemetry.metrics` of the configuration")
-            }
-            Self::NotANumber { name } => {
-                write!(out, "the value for the metric `{name}` is not a number; send for example 42 or 0.5")
-            }
-            Self::Negative { name, value } => write!(
-                out,
-                "the metric `{name}` is a counter, to which {} cannot be added; what goes down is a gauge",
-                number(*value)
-            ),
-            Self::NotFinite { name } => {
-                write!(out, "the metric `{name}` takes finite numbers only; a gauge takes others")
-            }
-        }
+fn suggestion(nearest: Option<&str>) -> String {
+    match nearest {
+        Some(name) => format!("did you mean `{name}`?"),
+        None => "add it to `telemetry.metrics` of the configuration".to_owned(),
     }
 }
 
 impl Store {
-    /// A store for the metrics of a plan.
     pub(crate) fn new(definitions: &[Metric], now: Duration) -> Self {
         let mut store = Self::default();
         store.replace(definitions, now);
         store
     }
 
-    /// Takes other definitions. A metric that is defined as before keeps its value; a change of its help is none.
+    /// Replaces the definitions. A metric of the same name and type keeps its value.
     pub(crate) fn replace(&mut self, definitions: &[Metric], now: Duration) {
         let mut before = std::mem::take(&mut self.metrics);
         self.legacy.clear();
-        for defined in definitions {
-            let kept = before.remove(&defined.name).filter(|kept| kept.defined.kind == defined.kind);
-            let value = kept.map_or_else(|| Value::new(&defined.kind, now), |kept| kept.value);
-            self.legacy.insert(defined.legacy_key.clone(), defined.name.clone());
-            // Of two with one name the later counts, as in 3.8.
-            self.metrics.insert(defined.name.clone(), Kept { defined: defined.clone(), value });
+        for definition in definitions {
+            let kept =
+                before.remove(&definition.name).filter(|entry| entry.definition.kind == definition.kind);
+            let value = kept.map_or_else(|| Value::new(&definition.kind, now), |entry| entry.value);
+            self.legacy.insert(definition.legacy_key.clone(), definition.name.clone());
+            // The later of two with the same name wins, as in 3.8.
+            self.metrics.insert(definition.name.clone(), Entry { definition: definition.clone(), value });
         }
     }
 
-    /// Takes values as they were sent: all of them, or, if there is something wrong with any, none.
-    pub(crate) fn put_all(&mut self, values: &[(&str, &str)], now: Duration) -> Result<(), Vec<Refusal>> {
-        let (mut read, mut refused) = (Vec::with_capacity(values.len()), Vec::new());
+    /// Records values. If one is invalid, none is recorded.
+    pub(crate) fn put_all(&mut self, values: &[(&str, &str)], now: Duration) -> Result<(), Vec<ValueError>> {
+        let (mut valid, mut errors) = (Vec::with_capacity(values.len()), Vec::new());
         for (name, value) in values {
-            match self.read(name, value) {
-                Ok(one) => read.push(one),
-                Err(refusal) => refused.push(refusal),
+            match self.parse(name, value) {
+                Ok(one) => valid.push(one),
+                Err(error) => errors.push(error),
             }
         }
-        if !refused.is_empty() {
-            return Err(refused);
+        if !errors.is_empty() {
+            return Err(errors);
         }
-        for (name, value) in read {
-            if let Some(kept) = self.metrics.get_mut(&name) {
-                kept.value.take(&kept.defined.kind, value, now);
+        for (name, value) in valid {
+            if let Some(entry) = self.metrics.get_mut(&name) {
+                entry.value.record(&entry.definition.kind, value, now);
             }
         }
         Ok(())
     }
 
-    /// The full name and the number, if the metric can take it.
-    fn read(&self, name: &str, value: &str) -> Result<(String, f64), Refusal> {
+    /// The full name and the number, if the metric accepts it.
+    fn parse(&self, name: &str, value: &str) -> Result<(String, f64), ValueError> {
         let full = if self.metrics.contains_key(name) {
             Some(name)
         } else {
             self.legacy.get(name).map(String::as_str)
         };
-        let Some((full, kept)) = full.and_then(|full| Some((full, self.metrics.get(full)?))) else {
-            let nearest = suggest::nearest(name, self.metrics.keys().map(String::as_str)).map(str::to_owned);
-            return Err(Refusal::Unknown { name: name.to_owned(), nearest, any: !self.metrics.is_empty() });
+        let Some((full, entry)) = full.and_then(|full| Some((full, self.metrics.get(full)?))) else {
+            let name = name.to_owned();
+            if self.metrics.is_empty() {
+                return Err(ValueError::NoMetrics { name });
+            }
+            let nearest = suggest::nearest(&name, self.metrics.keys().map(String::as_str)).map(str::to_owned);
+            return Err(ValueError::Unknown { name, nearest });
         };
         let name = full.to_owned();
-        let Some(value) = parsed(value) else { return Err(Refusal::NotANumber { name }) };
-        match kept.defined.kind {
+        let Some(value) = parse_number(value) else { return Err(ValueError::NotANumber { name }) };
+        match entry.definition.kind {
             MetricKind::Gauge => {}
-            _ if !value.is_finite() => return Err(Refusal::NotFinite { name }),
-            MetricKind::Counter if value < 0.0 => return Err(Refusal::Negative { name, value }),
+            _ if !value.is_finite() => return Err(ValueError::NotFinite { name }),
+            MetricKind::Counter if value < 0.0 => return Err(ValueError::Negative { name, value }),
             MetricKind::Counter | MetricKind::Histogram { .. } | MetricKind::Summary => {}
         }
         Ok((name, value))
     }
 
-    /// Puts every metric on a page.
-    pub(super) fn show(&mut self, page: &mut Page, now: Duration) {
-        for (name, kept) in self.metrics.iter_mut() {
-            kept.show(name, page, now);
+    pub(super) fn add_to(&mut self, page: &mut Page, now: Duration) {
+        for (name, entry) in &mut self.metrics {
+            entry.add_to(name, page, now);
         }
     }
 }
 
-/// The number that a text stands for, as Go reads it: with blanks around it, `NaN`, `inf`. What is too large is none.
-fn parsed(text: &str) -> Option<f64> {
+/// Parses a number as Go does: with surrounding whitespace, `NaN` and `inf`. Numbers beyond the range of f64 are invalid.
+fn parse_number(text: &str) -> Option<f64> {
     let text = text.trim();
     let value: f64 = text.parse().ok()?;
     let infinite = text.trim_start_matches(['+', '-']).to_ascii_lowercase().starts_with("inf");
@@ -187,7 +153,7 @@ impl Value {
         }
     }
 
-    fn take(&mut self, kind: &MetricKind, value: f64, now: Duration) {
+    fn record(&mut self, kind: &MetricKind, value: f64, now: Duration) {
         match self {
             Self::Counter(total) => *total += value,
             Self::Gauge(last) => *last = value,
@@ -205,32 +171,32 @@ impl Value {
     }
 }
 
-impl Kept {
-    fn show(&mut self, name: &str, page: &mut Page, now: Duration) {
-        let help = self.defined.help.as_str();
+impl Entry {
+    fn add_to(&mut self, name: &str, page: &mut Page, now: Duration) {
+        let help = self.definition.help.as_str();
         match &mut self.value {
             Value::Counter(total) => page.single(name, help, Kind::Counter, Some(*total)),
             Value::Gauge(last) => page.single(name, help, Kind::Gauge, Some(*last)),
             Value::Histogram { counts, sum } => {
-                let MetricKind::Histogram { buckets } = &self.defined.kind else { return };
-                page.family(name, help, Kind::Histogram, |lines| {
+                let MetricKind::Histogram { buckets } = &self.definition.kind else { return };
+                page.family(name, help, Kind::Histogram, |samples| {
                     let mut total = 0;
                     for (bound, count) in buckets.iter().copied().chain([f64::INFINITY]).zip(counts) {
                         total += *count;
-                        lines.add("_bucket", &[("le", &number(bound))], counted(total));
+                        samples.add("_bucket", &[("le", &number(bound))], count_to_f64(total));
                     }
-                    lines.add("_sum", &[], *sum);
-                    lines.add("_count", &[], counted(total));
+                    samples.add("_sum", &[], *sum);
+                    samples.add("_count", &[], count_to_f64(total));
                 });
             }
             Value::Summary(summary) => {
                 let quantiles = summary.quantiles(now);
-                page.family(name, help, Kind::Summary, |lines| {
+                page.family(name, help, Kind::Summary, |samples| {
                     for (share, value) in quantiles {
-                        lines.add("", &[("quantile", &number(share))], value);
+                        samples.add("", &[("quantile", &number(share))], value);
                     }
-                    lines.add("_sum", &[], summary.sum);
-                    lines.add("_count", &[], counted(summary.count));
+                    samples.add("_sum", &[], summary.sum);
+                    samples.add("_count", &[], count_to_f64(summary.count));
                 });
             }
         }

@@ -1,41 +1,41 @@
-//! A summary: quantiles of the last ten minutes, count and sum of all time (T2).
+//! A summary: quantiles of the last ten minutes, and count and sum since the start (T2).
 //!
-//! Five streams hear every value. Every two minutes the oldest is emptied and becomes the youngest, and it is always the
-//! oldest that answers: it knows the last eight to ten minutes.
+//! Five streams receive every value. Every two minutes the oldest is cleared and becomes the youngest. Quantiles are read from the
+//! oldest stream, which covers the last eight to ten minutes.
 
 use std::time::Duration;
 
 use super::quantile::{Stream, TARGETS};
 
 const STREAMS: usize = 5;
-/// How long a stream is the oldest.
-const TURN: Duration = Duration::from_secs(120);
+/// How long a stream is the oldest one.
+const ROTATION: Duration = Duration::from_secs(120);
 
-/// Observations of one metric. The time is told, and counted from any beginning.
+/// Observations of one metric. The caller passes the time, counted from any fixed moment.
 #[derive(Debug)]
 pub(super) struct Summary {
     streams: [Stream; STREAMS],
     oldest: usize,
-    next_turn: Duration,
+    next_rotation: Duration,
     pub(super) count: u64,
     pub(super) sum: f64,
 }
 
 impl Summary {
     pub(super) fn new(now: Duration) -> Self {
-        Self { streams: Default::default(), oldest: 0, next_turn: now + TURN, count: 0, sum: 0.0 }
+        Self { streams: Default::default(), oldest: 0, next_rotation: now + ROTATION, count: 0, sum: 0.0 }
     }
 
     pub(super) fn observe(&mut self, value: f64, now: Duration) {
-        self.turn(now);
+        self.rotate(now);
         self.streams.iter_mut().for_each(|stream| stream.insert(value));
         self.count += 1;
         self.sum += value;
     }
 
-    /// Each quantile and its value; not a number where nothing was observed of late.
+    /// Each quantile and its value, NaN if nothing was observed in the window.
     pub(super) fn quantiles(&mut self, now: Duration) -> [(f64, f64); TARGETS.len()] {
-        self.turn(now);
+        self.rotate(now);
         let oldest = self.streams.get_mut(self.oldest);
         let mut answer = TARGETS.map(|(share, _)| (share, f64::NAN));
         if let Some(stream) = oldest {
@@ -46,19 +46,19 @@ impl Summary {
         answer
     }
 
-    fn turn(&mut self, now: Duration) {
-        let late = now.saturating_sub(self.next_turn);
-        if late > TURN * u32::try_from(STREAMS).unwrap_or(u32::MAX) {
-            // Nobody looked for longer than anything is remembered.
+    fn rotate(&mut self, now: Duration) {
+        let late = now.saturating_sub(self.next_rotation);
+        if late > ROTATION * u32::try_from(STREAMS).unwrap_or(u32::MAX) {
+            // Every value is older than the window.
             self.streams.iter_mut().for_each(Stream::clear);
-            self.next_turn = now + TURN;
+            self.next_rotation = now + ROTATION;
         }
-        while now > self.next_turn {
+        while now > self.next_rotation {
             if let Some(stream) = self.streams.get_mut(self.oldest) {
                 stream.clear();
             }
             self.oldest = (self.oldest + 1) % STREAMS;
-            self.next_turn += TURN;
+            self.next_rotation += ROTATION;
         }
     }
 }
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn t2_the_window_is_ten_minutes_and_count_and_sum_are_for_ever() {
+    fn t2_the_window_is_ten_minutes_and_count_and_sum_are_not_limited_to_it() {
         let mut summary = Summary::new(minutes(5));
         summary.observe(1.0, minutes(5));
         for minute in 5..=13 {
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn t2_old_values_make_way_for_new_ones() {
+    fn t2_old_values_leave_the_window() {
         let mut summary = Summary::new(Duration::ZERO);
         for second in 0..3600_u32 {
             let value = if second < 1800 { 1.0 } else { 2.0 };
@@ -102,12 +102,11 @@ mod tests {
         }
         assert_eq!(median(&mut summary, minutes(60)), 2.0);
         assert_eq!((summary.count, summary.sum), (3600, 5400.0));
-        // Half an hour, minus the eight to ten minutes in which the old ones were still the most.
         assert!(median(&mut summary, minutes(71)).is_nan());
     }
 
     #[test]
-    fn t2_a_long_silence_costs_nothing_and_forgets_everything() {
+    fn t2_after_a_long_pause_the_window_is_empty() {
         let mut summary = Summary::new(Duration::ZERO);
         summary.observe(1.0, Duration::ZERO);
         let later = Duration::from_secs(u64::MAX / 4);

@@ -1,15 +1,15 @@
-//! A core on a stage: processes start at once, and everything else happens when a test says so.
+//! A core for tests: processes start at once, everything else is triggered by the test.
 
 use std::time::{Duration, SystemTime};
 
 use containerpilot_config::host::StaticHost;
 use containerpilot_config::{Input as Text, Options, load};
-use containerpilot_core::ids::{CheckRun, JobIx, RunId};
+use containerpilot_core::ids::{CheckRunId, JobIx, RunId};
 use containerpilot_core::input::ExitStatus;
 use containerpilot_core::plan::{Plan, Signal};
-use containerpilot_core::{Command, Core, Effect, Input, RequestId, Time};
+use containerpilot_core::{Core, Effect, Input, Request, RequestId, Time};
 
-use crate::runtime::query::{Snapshot, Wall};
+use crate::runtime::query::{Snapshot, WallClock};
 
 /// A plan from a configuration.
 pub(super) fn plan(text: &str) -> Plan {
@@ -18,23 +18,23 @@ pub(super) fn plan(text: &str) -> Plan {
     loaded.plan.unwrap_or_else(|| panic!("{:?}", loaded.report))
 }
 
-pub(super) struct Stage {
+pub(super) struct TestCore {
     core: Core,
     now: Time,
     runs: Vec<(JobIx, RunId)>,
-    checks: Vec<(JobIx, CheckRun)>,
+    checks: Vec<(JobIx, CheckRunId)>,
 }
 
-impl Stage {
+impl TestCore {
     pub(super) fn new(text: &str) -> Self {
         Self { core: Core::new(plan(text)), now: Time::ZERO, runs: Vec::new(), checks: Vec::new() }
     }
 
-    pub(super) fn begin(&mut self) {
-        self.tell(Input::Ready);
+    pub(super) fn start(&mut self) {
+        self.step(Input::Ready);
     }
 
-    pub(super) fn tell(&mut self, input: Input) {
+    pub(super) fn step(&mut self, input: Input) {
         let mut inputs = vec![input];
         while let Some(input) = inputs.pop() {
             let mut effects = Vec::new();
@@ -56,41 +56,41 @@ impl Stage {
         }
     }
 
-    pub(super) fn later(&mut self, seconds: u64) {
+    pub(super) fn advance(&mut self, seconds: u64) {
         self.now = self.now + Duration::from_secs(seconds);
-        self.tell(Input::Tick);
+        self.step(Input::Tick);
     }
 
     fn named(&self, name: &str) -> JobIx {
         self.core.job_named(name).unwrap()
     }
 
-    /// Ends the check of a job that is being made.
+    /// Finishes the running check of a job.
     pub(super) fn check(&mut self, name: &str, result: Result<(), String>) {
         let job = self.named(name);
-        let place = self.checks.iter().position(|(of, _)| *of == job).expect("no check is being made");
+        let place = self.checks.iter().position(|(of, _)| *of == job).expect("a running check");
         let (_, check) = self.checks.remove(place);
-        self.tell(Input::CheckDone { check, result });
+        self.step(Input::CheckDone { check, result });
     }
 
     /// Ends the process of a job.
     pub(super) fn exit(&mut self, name: &str, code: u8) {
         let job = self.named(name);
-        let place = self.runs.iter().position(|(of, _)| *of == job).expect("it does not run");
+        let place = self.runs.iter().position(|(of, _)| *of == job).expect("a running process");
         let (_, run) = self.runs.remove(place);
-        self.tell(Input::Exited { run, status: ExitStatus::Code(code), orphans: false });
+        self.step(Input::Exited { run, status: ExitStatus::Code(code), orphans: false });
     }
 
     pub(super) fn maintenance(&mut self, on: bool) {
-        self.tell(Input::Command { id: RequestId(1), command: Command::Maintenance(on) });
+        self.step(Input::Request { id: RequestId(1), request: Request::Maintenance(on) });
     }
 
     pub(super) fn terminate(&mut self) {
-        self.tell(Input::Signal(Signal::TERM));
+        self.step(Input::Signal(Signal::TERM));
     }
 
     pub(super) fn snapshot(&self) -> Snapshot {
-        let began_at = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
-        Snapshot::new(&self.core, Wall(began_at))
+        let started_at = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+        Snapshot::new(&self.core, WallClock(started_at))
     }
 }

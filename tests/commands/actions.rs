@@ -2,8 +2,8 @@
 
 use std::process::Command;
 
-use super::supervisor::{Supervisor, until};
-use super::{ask, bad, decode, good, json, supervisor, wait};
+use super::supervisor::{Supervisor, wait_until};
+use super::{decode, json, run_command, run_err, run_ok, supervisor, wait};
 
 /// Runs a command with the flags of 3.8, which find the socket by `-config` alone.
 fn flags(it: &Supervisor, args: &[&str]) -> (i32, String, String) {
@@ -20,51 +20,51 @@ const TWO: &str = "{ jobs: [{ name: 'a b/ä', exec: ['sh', '-c', 'trap \"echo he
 fn x4_start_and_stop_accept_several_jobs_with_any_name() {
     let it = supervisor(TWO);
     wait(&it, "a b/ä", "running");
-    assert_eq!(good(&it, &["start", "manual"]), "manual: started\n");
+    assert_eq!(run_ok(&it, &["start", "manual"]), "manual: started\n");
     wait(&it, "manual", "running");
-    assert!(good(&it, &["start", "manual"]).starts_with("manual: already running"));
-    let (code, out, err) = ask(&it, &["stop", "manual", "nobody", "a b/ä"]);
+    assert!(run_ok(&it, &["start", "manual"]).starts_with("manual: already running"));
+    let (code, out, err) = run_command(&it, &["stop", "manual", "nobody", "a b/ä"]);
     assert_eq!((code, out.as_str()), (1, "manual: stopping\na b/ä: stopping\n"));
     assert!(err.starts_with("containerpilot: nobody: there is no job `nobody`"), "{err}");
     wait(&it, "a b/ä", "stopped");
     wait(&it, "manual", "stopped");
-    assert!(good(&it, &["status", "manual"]).starts_with("manual: stopped\n"));
-    let shown = good(&it, &["status", "other"]);
+    assert!(run_ok(&it, &["status", "manual"]).starts_with("manual: stopped\n"));
+    let shown = run_ok(&it, &["status", "other"]);
     assert!(shown.starts_with("other: running"), "{shown}");
 }
 
 #[test]
 fn x4_signal_is_sent_to_the_processes_of_a_job() {
     let mut it = supervisor(TWO);
-    it.line("ready");
-    assert!(good(&it, &["signal", "a b/ä", "USR1"]).starts_with("a b/ä: "));
-    it.line("heard");
-    good(&it, &["signal", "a b/ä", "SIGUSR1"]);
-    it.line("heard");
-    good(&it, &["signal", "a b/ä", "10"]);
-    it.line("heard");
-    assert_eq!(bad(&it, &["signal", "a b/ä", "USR9"]), "a b/ä: there is no signal `USR9`");
-    assert!(bad(&it, &["signal", "manual", "HUP"]).starts_with("manual: "));
+    it.wait_for_line("ready");
+    assert!(run_ok(&it, &["signal", "a b/ä", "USR1"]).starts_with("a b/ä: "));
+    it.wait_for_line("heard");
+    run_ok(&it, &["signal", "a b/ä", "SIGUSR1"]);
+    it.wait_for_line("heard");
+    run_ok(&it, &["signal", "a b/ä", "10"]);
+    it.wait_for_line("heard");
+    assert_eq!(run_err(&it, &["signal", "a b/ä", "USR9"]), "a b/ä: there is no signal `USR9`");
+    assert!(run_err(&it, &["signal", "manual", "HUP"]).starts_with("manual: "));
 }
 
 #[test]
 fn d8_maintenance_can_be_enabled_disabled_and_queried() {
     let it = supervisor(TWO);
     wait(&it, "other", "healthy");
-    assert_eq!(good(&it, &["maintenance", "status"]), "not in maintenance mode\n");
-    assert!(good(&it, &["maintenance", "enable"]).starts_with("entered maintenance mode: "));
-    assert_eq!(good(&it, &["maintenance", "enable"]), "already in maintenance mode\n");
-    assert_eq!(good(&it, &["maintenance", "status"]), "in maintenance mode: checks are suspended\n");
-    assert!(good(&it, &["status"]).lines().next().unwrap().ends_with(", in maintenance mode"));
-    assert_eq!(good(&it, &["health", "other"]), "other is in maintenance mode: checks are suspended\n");
-    assert_eq!(good(&it, &["maintenance", "disable"]), "left maintenance mode\n");
-    assert_eq!(good(&it, &["maintenance", "disable"]), "not in maintenance mode\n");
+    assert_eq!(run_ok(&it, &["maintenance", "status"]), "not in maintenance mode\n");
+    assert!(run_ok(&it, &["maintenance", "enable"]).starts_with("entered maintenance mode: "));
+    assert_eq!(run_ok(&it, &["maintenance", "enable"]), "already in maintenance mode\n");
+    assert_eq!(run_ok(&it, &["maintenance", "status"]), "in maintenance mode: checks are suspended\n");
+    assert!(run_ok(&it, &["status"]).lines().next().unwrap().ends_with(", in maintenance mode"));
+    assert_eq!(run_ok(&it, &["health", "other"]), "other is in maintenance mode: checks are suspended\n");
+    assert_eq!(run_ok(&it, &["maintenance", "disable"]), "left maintenance mode\n");
+    assert_eq!(run_ok(&it, &["maintenance", "disable"]), "not in maintenance mode\n");
     wait(&it, "other", "healthy");
     assert_eq!(flags(&it, &["-maintenance", "enable"]), (0, String::new(), String::new()));
-    assert_eq!(good(&it, &["maintenance", "status"]), "in maintenance mode: checks are suspended\n");
+    assert_eq!(run_ok(&it, &["maintenance", "status"]), "in maintenance mode: checks are suspended\n");
     let (code, _, err) = flags(&it, &["-maintenance", "off"]);
     assert_eq!(code, 2, "{err}");
-    assert_eq!(good(&it, &["maintenance", "status"]), "in maintenance mode: checks are suspended\n");
+    assert_eq!(run_ok(&it, &["maintenance", "status"]), "in maintenance mode: checks are suspended\n");
 }
 
 #[test]
@@ -74,27 +74,27 @@ fn l5_putenv_values_reach_new_processes_and_are_never_shown() {
     wait(&it, "rest", "running");
     let seen = |it: &Supervisor, expected: &str| {
         it.signal("-HUP");
-        until("the job has seen the variable", || it.read("seen") == expected);
+        wait_until("the job has seen the variable", || it.read("seen") == expected);
         std::fs::remove_file(it.file("seen")).unwrap();
     };
-    assert_eq!(good(&it, &["putenv", "WORD=hush hush=1", "OTHER=hush"]), "");
+    assert_eq!(run_ok(&it, &["putenv", "WORD=hush hush=1", "OTHER=hush"]), "");
     seen(&it, "<hush hush=1|hush>\n");
-    assert_eq!(good(&it, &["putenv", "OTHER="]), "");
+    assert_eq!(run_ok(&it, &["putenv", "OTHER="]), "");
     seen(&it, "<hush hush=1|>\n");
     assert_eq!(
         flags(&it, &["-putenv", "WORD=hush2", "-putenv", "OTHER=hush3"]),
         (0, String::new(), String::new())
     );
     seen(&it, "<hush2|hush3>\n");
-    let (code, out, err) = ask(&it, &["putenv", "A=hush", "hush"]);
+    let (code, out, err) = run_command(&it, &["putenv", "A=hush", "hush"]);
     assert_eq!((code, out.as_str()), (2, ""));
     assert!(err.contains("argument 2 is not KEY=VALUE") && !err.contains("hush"), "{err}");
     for args in [&["status", "--format", "json"][..], &["events", "--format", "json"], &["logs"]] {
-        assert!(!good(&it, args).contains("hush"), "{args:?}");
+        assert!(!run_ok(&it, args).contains("hush"), "{args:?}");
     }
     it.signal("-TERM");
-    it.line("rest was ended");
-    assert!(!it.seen().contains("hush"), "{}", it.seen());
+    it.wait_for_line("rest exited on");
+    assert!(!it.log_so_far().contains("hush"), "{}", it.log_so_far());
 }
 
 #[test]
@@ -112,16 +112,16 @@ fn x3_flags_of_3_8_work_as_before() {
         err.starts_with("containerpilot: -putmetric: failed to run subcommand: there is no metric `nothing`"),
         "{err}"
     );
-    assert_eq!(good(&it, &["putmetric", "my_count=1.5"]), "");
-    assert!(bad(&it, &["putmetric", "my_count=many"]).contains("my_count"));
-    assert_eq!(good(&it, &["ping"]), "ok\n");
+    assert_eq!(run_ok(&it, &["putmetric", "my_count=1.5"]), "");
+    assert!(run_err(&it, &["putmetric", "my_count=many"]).contains("my_count"));
+    assert_eq!(run_ok(&it, &["ping"]), "ok\n");
 }
 
 #[test]
 fn x4_x6_status_escapes_unusual_job_names() {
     let it = supervisor(r#"{ jobs: [{ name: 'a"\\\u0001', exec: 'sleep 1000' }] }"#);
     wait(&it, "a\"\\\u{1}", "running");
-    let whole = json(&good(&it, &["status", "--format", "json"]));
+    let whole = json(&run_ok(&it, &["status", "--format", "json"]));
     assert_eq!(whole["jobs"][0]["name"], "a\"\\\u{1}");
-    assert!(good(&it, &["status"]).contains("a\"\\\u{fffd}"));
+    assert!(run_ok(&it, &["status"]).contains("a\"\\\u{fffd}"));
 }

@@ -12,12 +12,12 @@ mod streams;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use supervisor::{As, Supervisor};
+use supervisor::{Mode, Supervisor};
 
 /// Starts a supervisor with a control socket in the directory of the test.
 fn supervisor(config: &str) -> Supervisor {
     let config = config.replacen('{', "{ control: { socket: '@/socket' }, ", 1);
-    Supervisor::start(As::Plain, &config)
+    Supervisor::start(Mode::Plain, &config)
 }
 
 /// A command that uses the control socket of that supervisor.
@@ -29,7 +29,7 @@ fn command(supervisor: &Supervisor, args: &[&str]) -> Command {
 }
 
 /// Runs a command; returns exit code, standard output and standard error.
-fn ask(supervisor: &Supervisor, args: &[&str]) -> (i32, String, String) {
+fn run_command(supervisor: &Supervisor, args: &[&str]) -> (i32, String, String) {
     decode(&command(supervisor, args).output().unwrap())
 }
 
@@ -39,15 +39,15 @@ fn decode(output: &Output) -> (i32, String, String) {
 }
 
 /// Runs a command that must succeed; returns its standard output.
-fn good(supervisor: &Supervisor, args: &[&str]) -> String {
-    let (code, out, err) = ask(supervisor, args);
+fn run_ok(supervisor: &Supervisor, args: &[&str]) -> String {
+    let (code, out, err) = run_command(supervisor, args);
     assert_eq!((code, err.as_str()), (0, ""), "{args:?}: {out}");
     out
 }
 
 /// Runs a command that must fail with code 1 and one line of error; returns that line.
-fn bad(supervisor: &Supervisor, args: &[&str]) -> String {
-    let (code, out, err) = ask(supervisor, args);
+fn run_err(supervisor: &Supervisor, args: &[&str]) -> String {
+    let (code, out, err) = run_command(supervisor, args);
     assert_eq!((code, out.as_str()), (1, ""), "{args:?}: {err}");
     let line = err.strip_prefix("containerpilot: ").unwrap_or_else(|| panic!("{args:?}: {err}"));
     assert_eq!(line.lines().count(), 1, "{args:?}: {err}");
@@ -56,7 +56,7 @@ fn bad(supervisor: &Supervisor, args: &[&str]) -> String {
 
 /// Waits until a job is in a state. The supervisor need not listen yet.
 fn wait(supervisor: &Supervisor, job: &str, state: &str) {
-    good(supervisor, &["wait", job, state, "--timeout", "60s"]);
+    run_ok(supervisor, &["wait", job, state, "--timeout", "60s"]);
 }
 
 fn json(text: &str) -> serde_json::Value {
@@ -64,4 +64,4 @@ fn json(text: &str) -> serde_json::Value {
 }
 
 /// A command that takes longer counts as hanging.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::{PATIENCE, ask, bad, command, decode, good, json, supervisor, wait};
+use super::{TIMEOUT, command, decode, json, run_command, run_err, run_ok, supervisor, wait};
 
 const WEB: &str = "{ jobs: [
     { name: 'setup', exec: 'true' },
@@ -20,7 +20,7 @@ fn x4_status_shows_state_health_pid_and_pending_conditions() {
     wait(&it, "db", "healthy");
     wait(&it, "oops", "failed");
     wait(&it, "gate", "running");
-    let shown = good(&it, &["status"]);
+    let shown = run_ok(&it, &["status"]);
     let line = |name: &str| {
         let line = shown.lines().find(|line| line.split(' ').next() == Some(name));
         line.unwrap_or_else(|| panic!("no {name} in {shown}")).split_whitespace().collect::<Vec<_>>()
@@ -32,18 +32,18 @@ fn x4_status_shows_state_health_pid_and_pending_conditions() {
     assert!(line("oops").join(" ").contains("failed - 0 exited with code 3 "), "{shown}");
     assert!(shown.contains("\nWATCH  HEALTHY INSTANCES\ndb     10.0.0.1:5432\n"), "{shown}");
     assert!(!shown.contains('\u{1b}'), "colours without a terminal:\n{shown}");
-    let whole = json(&good(&it, &["status", "--format", "json"]));
+    let whole = json(&run_ok(&it, &["status", "--format", "json"]));
     assert_eq!((&whole["phase"], &whole["jobs"][1]["health"]), (&"running".into(), &"healthy".into()));
-    let one = good(&it, &["status", "db"]);
+    let one = run_ok(&it, &["status", "db"]);
     assert!(one.starts_with("db: running, healthy\n  process    pid "), "{one}");
     assert!(one.contains("\n  started by setup exitSuccess\n  restarts   0, without limit\n"), "{one}");
     assert!(one.contains("\n  check      check.db: passed "), "{one}");
-    assert_eq!(json(&good(&it, &["status", "db", "-format=json"]))["name"], "db");
-    assert!(good(&it, &["status", "watch.db"]).starts_with("watch.db: 1 healthy\n"));
+    assert_eq!(json(&run_ok(&it, &["status", "db", "-format=json"]))["name"], "db");
+    assert!(run_ok(&it, &["status", "watch.db"]).starts_with("watch.db: 1 healthy\n"));
     let mut names = std::process::Command::new(env!("CARGO_BIN_EXE_containerpilot"));
     names.args(["completions", "jobs"]).env("CONTAINERPILOT", it.file("config.json5"));
     assert_eq!(decode(&names.output().unwrap()).1, "setup\ndb\ngate\napp\nbehind\noops\n");
-    assert_eq!(bad(&it, &["status", "dbb"]), "there is no job `dbb`; did you mean `db`?");
+    assert_eq!(run_err(&it, &["status", "dbb"]), "there is no job `dbb`; did you mean `db`?");
 }
 
 #[test]
@@ -70,16 +70,16 @@ fn x5_explain_shows_pending_conditions_and_the_chain_of_causes() {
     let it = supervisor(WEB);
     wait(&it, "db", "healthy");
     wait(&it, "gate", "running");
-    let why = good(&it, &["explain", "behind"]);
+    let why = run_ok(&it, &["explain", "behind"]);
     let lines: Vec<&str> = why.lines().collect();
     assert_eq!(lines[0], "behind: waiting to start");
     assert_eq!(lines[1], "  waiting until app exits successfully; app: waiting to start");
     assert!(lines[2].starts_with("    waiting until gate is healthy; gate: "), "{why}");
-    let why = good(&it, &["explain", "db"]);
+    let why = run_ok(&it, &["explain", "db"]);
     assert!(why.ends_with("triggered by setup exitSuccess, caused by startup\n"), "{why}");
-    let whole = json(&good(&it, &["explain", "db", "--format", "json"]));
+    let whole = json(&run_ok(&it, &["explain", "db", "--format", "json"]));
     assert_eq!(whole["causes"][0]["source"], "setup");
-    assert!(bad(&it, &["explain", "beihnd"]).contains("`behind`"));
+    assert!(run_err(&it, &["explain", "beihnd"]).contains("`behind`"));
 }
 
 #[test]
@@ -91,18 +91,18 @@ fn x4_health_is_an_exit_code_and_one_line_of_output() {
     );
     wait(&it, "plain", "running");
     wait(&it, "app", "running");
-    let why = bad(&it, &["health"]);
+    let why = run_err(&it, &["health"]);
     assert!(
         why.contains("app is running, health unknown") || why.contains("app is running but unhealthy"),
         "{why}"
     );
-    assert!(bad(&it, &["health", "app"]).starts_with("app "));
-    assert_eq!(good(&it, &["health", "plain"]), "plain is running; it has no checks\n");
-    assert_eq!(bad(&it, &["health", "later"]), "later is waiting");
+    assert!(run_err(&it, &["health", "app"]).starts_with("app "));
+    assert_eq!(run_ok(&it, &["health", "plain"]), "plain is running; it has no checks\n");
+    assert_eq!(run_err(&it, &["health", "later"]), "later is waiting");
     std::fs::write(it.file("well"), "").unwrap();
     wait(&it, "app", "healthy");
-    assert_eq!(good(&it, &["health", "app"]), "app is healthy\n");
-    assert_eq!(good(&it, &["health", "--timeout", "30s"]).lines().count(), 1);
+    assert_eq!(run_ok(&it, &["health", "app"]), "app is healthy\n");
+    assert_eq!(run_ok(&it, &["health", "--timeout", "30s"]).lines().count(), 1);
 }
 
 #[test]
@@ -110,22 +110,19 @@ fn x4_wait_ends_when_the_state_is_reached_impossible_or_timed_out() {
     let it = supervisor(WEB);
     let begun = Instant::now();
     wait(&it, "db", "healthy");
-    good(&it, &["wait", "setup", "oops", "stopped", "--timeout", "60s"]);
-    assert_eq!(
-        bad(&it, &["wait", "app", "running", "--timeout", "50ms"]),
-        "timed out: app is waiting"
-    );
+    run_ok(&it, &["wait", "setup", "oops", "stopped", "--timeout", "60s"]);
+    assert_eq!(run_err(&it, &["wait", "app", "running", "--timeout", "50ms"]), "timed out: app is waiting");
     wait(&it, "oops", "failed");
     assert_eq!(
-        bad(&it, &["wait", "oops", "complete"]),
+        run_err(&it, &["wait", "oops", "complete"]),
         "oops has failed, so it will not become complete"
     );
-    assert_eq!(bad(&it, &["wait", "app", "healthy"]), "app has no checks, so it is never healthy");
-    assert!(bad(&it, &["wait", "nobody", "healthy"]).starts_with("there is no job `nobody`"));
+    assert_eq!(run_err(&it, &["wait", "app", "healthy"]), "app has no checks, so it is never healthy");
+    assert!(run_err(&it, &["wait", "nobody", "healthy"]).starts_with("there is no job `nobody`"));
     std::fs::write(it.file("open"), "").unwrap();
-    good(&it, &["wait", "--all", "healthy", "--timeout", "60s"]);
+    run_ok(&it, &["wait", "--all", "healthy", "--timeout", "60s"]);
     wait(&it, "app", "running");
-    assert!(begun.elapsed() < PATIENCE);
+    assert!(begun.elapsed() < TIMEOUT);
 }
 
 #[test]
@@ -144,7 +141,7 @@ fn x4_wait_reports_the_last_state_when_the_supervisor_exits() {
         })
         .collect();
     // Every `wait` must be connected before the jobs exit.
-    super::supervisor::until("all `wait` commands are connected", || {
+    super::supervisor::wait_until("all `wait` commands are connected", || {
         let streams = std::fs::read_to_string("/proc/net/unix").unwrap_or_default();
         let socket = it.file("socket");
         streams.lines().filter(|line| line.ends_with(socket.to_str().unwrap())).count() > 4
@@ -152,7 +149,7 @@ fn x4_wait_reports_the_last_state_when_the_supervisor_exits() {
     std::fs::write(it.file("go"), "").unwrap();
     let ends: Vec<_> = waiting.into_iter().map(|child| decode(&child.wait_with_output().unwrap())).collect();
     assert_eq!(ends.iter().map(|(code, ..)| *code).collect::<Vec<_>>(), [0, 0, 0, 1], "{ends:?}");
-    assert_eq!(it.end().0, 4);
+    assert_eq!(it.wait().0, 4);
 }
 
 #[test]
@@ -174,9 +171,10 @@ fn x6_refused_command_says_which_user_is_allowed() {
     let (code, _, err) = decode(&nobody.output().unwrap());
     assert_eq!(code, 1);
     assert!(
-        err.contains("user 65534 may not use") && err.contains("for user 0 and group 0 with mode 0600"),
+        err.contains("user 65534 may not use")
+            && err.contains("belongs to user 0 and group 0 with mode 0600"),
         "{err}"
     );
-    let (code, ..) = ask(&it, &["ping"]);
+    let (code, ..) = run_command(&it, &["ping"]);
     assert_eq!(code, 0);
 }

@@ -5,7 +5,7 @@ use std::process::{Child, ChildStdout, Stdio};
 use std::sync::mpsc::{self, Receiver};
 
 use super::supervisor::Supervisor;
-use super::{PATIENCE, bad, command, good, json, supervisor, wait};
+use super::{TIMEOUT, command, json, run_err, run_ok, supervisor, wait};
 
 const TALK: &str = "{ jobs: [{ name: 'talk', exec: ['sh', '-c', 'for n in 1 2 3 4 5; do echo line $n; done; exec sleep 1000'],
                                restarts: 3 },
@@ -29,10 +29,10 @@ impl Following {
     }
 
     /// Waits for the next line that contains `text`.
-    fn line(&self, text: &str) -> String {
+    fn wait_for_line(&self, text: &str) -> String {
         loop {
             let line =
-                self.lines.recv_timeout(PATIENCE).unwrap_or_else(|error| panic!("no line `{text}`: {error}"));
+                self.lines.recv_timeout(TIMEOUT).unwrap_or_else(|error| panic!("no line `{text}`: {error}"));
             if line.contains(text) {
                 return line;
             }
@@ -40,7 +40,7 @@ impl Following {
     }
 
     /// Waits until it exits; returns its exit code.
-    fn end(mut self) -> i32 {
+    fn wait(mut self) -> i32 {
         self.child.wait().unwrap().code().unwrap()
     }
 }
@@ -55,49 +55,51 @@ impl Drop for Following {
 #[test]
 fn l6_logs_shows_the_last_lines_and_follows_new_ones() {
     let mut it = supervisor(TALK);
-    it.line("line 5");
+    it.wait_for_line("line 5");
     let lines = |nth: std::ops::RangeInclusive<u32>| nth.map(|n| format!("line {n}\n")).collect::<String>();
-    super::supervisor::until("the lines are kept", || good(&it, &["logs", "talk"]) == lines(1..=5));
-    assert_eq!(good(&it, &["logs", "talk", "-n", "2"]), lines(4..=5));
-    assert_eq!(good(&it, &["logs", "--lines=0", "talk"]), "");
-    assert!(good(&it, &["logs", "-n", "1"]).contains("talk | line 5\n"));
+    super::supervisor::wait_until("the lines are kept", || run_ok(&it, &["logs", "talk"]) == lines(1..=5));
+    assert_eq!(run_ok(&it, &["logs", "talk", "-n", "2"]), lines(4..=5));
+    assert_eq!(run_ok(&it, &["logs", "--lines=0", "talk"]), "");
+    assert!(run_ok(&it, &["logs", "-n", "1"]).contains("talk | line 5\n"));
     let follow = Following::new(&it, &["logs", "-f", "-n", "1", "talk"]);
-    follow.line("line 5");
+    follow.wait_for_line("line 5");
     let both = Following::new(&it, &["logs", "-f"]);
-    both.line("talk | line 5");
+    both.wait_for_line("talk | line 5");
     it.signal("-HUP");
-    both.line("hup | called");
-    good(&it, &["signal", "talk", "KILL"]);
-    follow.line("line 1");
-    follow.line("line 5");
-    assert!(bad(&it, &["logs", "tlak"]).contains("`talk`"));
+    both.wait_for_line("hup | called");
+    run_ok(&it, &["signal", "talk", "KILL"]);
+    follow.wait_for_line("line 1");
+    follow.wait_for_line("line 5");
+    assert!(run_err(&it, &["logs", "tlak"]).contains("`talk`"));
     it.signal("-TERM");
-    assert_eq!((follow.end(), both.end()), (0, 0));
+    assert_eq!((follow.wait(), both.wait()), (0, 0));
 }
 
 #[test]
 fn x4_e2_events_shows_all_events_in_order_and_follows_new_ones() {
     let it = supervisor(TALK);
     wait(&it, "talk", "running");
-    let shown = good(&it, &["events"]);
+    let shown = run_ok(&it, &["events"]);
     assert!(shown.lines().next().unwrap().ends_with("1  startup"), "{shown}");
     let follow = Following::new(&it, &["events", "--follow"]);
-    follow.line("startup");
+    follow.wait_for_line("startup");
     let objects = Following::new(&it, &["events", "-f", "--format", "json", "-n", "1"]);
     it.signal("-HUP");
-    let line = follow.line("SIGHUP");
-    follow
-        .line(&format!("hup exitSuccess, code 0  (caused by {})", line.split_whitespace().nth(1).unwrap()));
-    let exit = json(&objects.line("\"signal\":null}}"));
+    let line = follow.wait_for_line("SIGHUP");
+    follow.wait_for_line(&format!(
+        "hup exitSuccess, code 0  (caused by {})",
+        line.split_whitespace().nth(1).unwrap()
+    ));
+    let exit = json(&objects.wait_for_line("\"signal\":null}}"));
     assert_eq!(
         (&exit["source"], &exit["code"], &exit["exit"]["code"]),
         (&"hup".into(), &"exitSuccess".into(), &0.into())
     );
-    assert_eq!(good(&it, &["events", "-n", "1"]).lines().count(), 1);
+    assert_eq!(run_ok(&it, &["events", "-n", "1"]).lines().count(), 1);
     it.signal("-TERM");
-    follow.line("shutdown");
-    follow.line("talk stopped");
-    assert_eq!((follow.end(), objects.end()), (0, 0));
+    follow.wait_for_line("shutdown");
+    follow.wait_for_line("talk stopped");
+    assert_eq!((follow.wait(), objects.wait()), (0, 0));
 }
 
 #[test]

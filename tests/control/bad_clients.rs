@@ -4,8 +4,8 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-use crate::http_client::{Pilot, ask, connect, raw};
-use crate::supervisor::until;
+use crate::http_client::{Pilot, connect, request, send_raw};
+use crate::supervisor::wait_until;
 
 const SLEEPER: &str = "{ jobs: [{ name: 'main', exec: 'sleep 1000' }] }";
 
@@ -23,10 +23,10 @@ fn x1_two_hundred_concurrent_requests_are_all_answered() {
         let clients: Vec<_> = (0..200)
             .map(|nth| {
                 scope.spawn(move || match nth % 4 {
-                    0 => ask(socket, "GET", "/v3/status", "").status,
-                    1 => ask(socket, "POST", "/v3/environ", &format!("{{\"V{nth}\": \"x\"}}")).status,
-                    2 => ask(socket, "POST", "/v3/maintenance/enable", "").status,
-                    _ => ask(socket, "GET", "/v3/ping", "").status,
+                    0 => request(socket, "GET", "/v3/status", "").status,
+                    1 => request(socket, "POST", "/v3/environ", &format!("{{\"V{nth}\": \"x\"}}")).status,
+                    2 => request(socket, "POST", "/v3/maintenance/enable", "").status,
+                    _ => request(socket, "GET", "/v3/ping", "").status,
                 })
             })
             .collect();
@@ -53,7 +53,7 @@ fn x1_malformed_requests_get_400_and_the_server_keeps_working() {
     ] {
         let mut request = garbage.to_vec();
         request.extend(b"\r\n\r\n");
-        let answer = raw(&pilot.socket, &request);
+        let answer = send_raw(&pilot.socket, &request);
         assert!(answer.starts_with("HTTP/1.1 400"), "{garbage:?}: {answer}");
     }
     assert_eq!(pilot.get("/v3/ping").status, 200);
@@ -78,7 +78,7 @@ fn x1_slow_incomplete_and_large_requests_cost_little_memory_and_time_out() {
     let large = format!("{{\"A\": \"{}\"}}", "x".repeat(2 << 20));
     std::thread::scope(|scope| {
         for _ in 0..20 {
-            scope.spawn(|| assert_eq!(ask(&pilot.socket, "POST", "/v3/environ", &large).status, 413));
+            scope.spawn(|| assert_eq!(request(&pilot.socket, "POST", "/v3/environ", &large).status, 413));
         }
     });
     let grown = resident_kib(pilot.supervisor.pid()).saturating_sub(before);
@@ -118,12 +118,12 @@ fn e7_exit_is_handled_at_once_while_200_bad_clients_are_connected() {
     for nth in 1..=20 {
         let began = Instant::now();
         pilot.supervisor.signal("-HUP");
-        pilot.supervisor.lines("it was handled", nth);
+        pilot.supervisor.wait_for_lines("it was handled", nth);
         best = best.min(began.elapsed());
     }
     assert!(best < Duration::from_secs(1), "{best:?}");
     pilot.supervisor.signal("-TERM");
-    assert_eq!(pilot.supervisor.end().0, 0);
+    assert_eq!(pilot.supervisor.wait().0, 0);
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn s6_request_in_progress_at_exit_gets_its_response() {
     // This request stops the last job, and with it the supervisor.
     for _ in 0..10 {
         let pilot = Pilot::start(SLEEPER);
-        pilot.await_state("main", "running");
+        pilot.wait_for_state("main", "running");
         let answer = pilot.post("/v3/jobs/main/stop", "");
         assert_eq!(answer.status, 200, "{answer:?}");
         drop(pilot);
@@ -140,9 +140,10 @@ fn s6_request_in_progress_at_exit_gets_its_response() {
 
 #[test]
 fn x1_network_thread_starts_with_the_first_request() {
-    let mut pilot =
-        Pilot::unawaited("{ jobs: [{ name: 'main', exec: ['sh', '-c', 'echo up; sleep 1000'] }] }");
-    pilot.supervisor.line("up");
+    let mut pilot = Pilot::start_without_waiting(
+        "{ jobs: [{ name: 'main', exec: ['sh', '-c', 'echo up; sleep 1000'] }] }",
+    );
+    pilot.supervisor.wait_for_line("up");
     let threads = || {
         let folder = std::fs::read_dir(format!("/proc/{}/task", pilot.supervisor.pid())).unwrap();
         let name = |task: std::io::Result<std::fs::DirEntry>| {
@@ -152,5 +153,5 @@ fn x1_network_thread_starts_with_the_first_request() {
     };
     assert_eq!(threads(), 0);
     assert_eq!(pilot.get("/v3/ping").status, 200);
-    until("the network thread runs", || threads() == 1);
+    wait_until("the network thread runs", || threads() == 1);
 }

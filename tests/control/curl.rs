@@ -39,7 +39,7 @@ fn x1_curl_works_as_a_client() {
     let stream = curl(&pilot, &["-N", "--max-time", "1", "http://localhost/v3/events"]);
     assert!(stream.contains("\"code\":\"startup\"") && stream.contains("enterMaintenance"), "{stream}");
     pilot.supervisor.signal("-HUP");
-    pilot.supervisor.line("A=1.");
+    pilot.supervisor.wait_for_line("A=1.");
     // Several requests on one connection.
     let ping = "http://localhost/v3/ping";
     let both = curl(&pilot, &["-v", "-H", "connection: keep-alive", ping, ping]);

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::http_client::Pilot;
-use crate::supervisor::until;
+use crate::supervisor::wait_until;
 
 #[test]
 fn x2_status_shows_every_job_and_watch() {
@@ -15,8 +15,8 @@ fn x2_status_shows_every_job_and_watch() {
             { name: 'late', exec: 'true', when: { source: 'web', once: 'exitFailed' } },
         ], watches: [{ name: 'web', interval: 1 }, { name: 'elsewhere', interval: 1 }] }",
     );
-    until("web is healthy", || pilot.job("web")["health"] == "healthy");
-    pilot.await_state("bad", "failed");
+    wait_until("web is healthy", || pilot.job("web")["health"] == "healthy");
+    pilot.wait_for_state("bad", "failed");
     let status = pilot.get("/v3/status").json();
     assert_eq!((&status["phase"], &status["maintenance"]), (&json!("running"), &json!(false)));
     assert_eq!(status["pid"], pilot.supervisor.pid());
@@ -48,7 +48,7 @@ fn x5_explain_shows_the_chain_of_unmet_conditions() {
             { name: 'main', exec: 'sleep 1000' },
         ] }",
     );
-    pilot.await_state("main", "running");
+    pilot.wait_for_state("main", "running");
     let explained = pilot.get("/v3/jobs/app/explain").json();
     assert_eq!(explained["job"]["name"], "app");
     let sentences: Vec<_> =
@@ -75,19 +75,19 @@ fn x2_job_can_be_started_signalled_and_stopped() {
     assert!(refused.body.contains("no process"), "{refused:?}");
     let started = pilot.post("/v3/jobs/hand/start", "");
     assert_eq!((started.status, &started.json()["job"]), (200, &json!("hand")));
-    pilot.supervisor.line("ready");
+    pilot.supervisor.wait_for_line("ready");
     assert_eq!(pilot.post("/v3/jobs/hand/start", "").status, 200, "starting a running job is not an error");
     let sent = pilot.post("/v3/jobs/hand/signal", r#"{"signal": "USR1"}"#);
     assert_eq!(sent.status, 200, "{sent:?}");
-    pilot.supervisor.line("got it");
+    pilot.supervisor.wait_for_line("got it");
     assert_eq!(pilot.post("/v3/jobs/hand/signal", r#"{"signal": 10}"#).status, 200);
-    pilot.supervisor.lines("got it", 2);
+    pilot.supervisor.wait_for_lines("got it", 2);
     assert_eq!(pilot.post("/v3/jobs/hand/signal", r#"{"signal": "SIGNOPE"}"#).status, 400);
     assert_eq!(pilot.post("/v3/jobs/hand/signal", "{}").status, 422);
     assert_eq!(pilot.post("/v3/jobs/hand/stop", "").status, 200);
-    pilot.await_state("hand", "stopped");
+    pilot.wait_for_state("hand", "stopped");
     assert_eq!(pilot.job("main")["state"], "running");
-    pilot.supervisor.line("control: user ");
+    pilot.supervisor.wait_for_line("control: user ");
 }
 
 #[test]
@@ -116,9 +116,9 @@ fn x2_job_names_in_paths_are_percent_decoded_and_equal_names_are_numbered() {
     assert_eq!(pilot.get("/v3/jobs/a%/explain").status, 400);
     let unclear = pilot.post("/v3/jobs/twin/stop", "");
     assert_eq!(unclear.status, 409);
-    assert!(unclear.body.contains("say `twin:1` to `twin:2`"), "{unclear:?}");
+    assert!(unclear.body.contains("use `twin:1` to `twin:2`"), "{unclear:?}");
     assert_eq!(pilot.post("/v3/jobs/twin:2/start", "").status, 200);
-    until("the second job runs", || {
+    wait_until("the second job runs", || {
         let status = pilot.get("/v3/status").json();
         status["jobs"][2]["state"] == "running"
     });
@@ -137,11 +137,11 @@ fn x4_health_is_200_or_503_by_the_health_of_all_running_jobs() {
     let answer = pilot.get("/v3/health");
     assert_eq!((answer.status, &answer.json()["healthy"]), (503, &json!(false)), "{answer:?}");
     std::fs::write(pilot.supervisor.file("good"), "").unwrap();
-    until("the health is 200", || pilot.get("/v3/health").status == 200);
+    wait_until("the health is 200", || pilot.get("/v3/health").status == 200);
     let answer = pilot.get("/v3/health").json();
     assert_eq!(answer["jobs"], json!([{ "name": "web", "state": "running", "health": "healthy" }]));
     std::fs::remove_file(pilot.supervisor.file("good")).unwrap();
-    until("the health is 503", || pilot.get("/v3/health").status == 503);
+    wait_until("the health is 503", || pilot.get("/v3/health").status == 503);
     assert_eq!(pilot.post("/v3/maintenance/enable", "").status, 200);
     assert_eq!(pilot.get("/v3/health").status, 200, "maintenance counts as healthy");
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::http_client::{Pilot, ask};
+use crate::http_client::{Pilot, request};
 
 fn description() -> Value {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/openapi.json");
@@ -80,7 +80,7 @@ fn x2_every_path_responds_as_openapi_json_describes() {
         telemetry: { port: 0, interfaces: 'static:127.0.0.1',
             metrics: [{ namespace: 'my', subsystem: 'app', name: 'requests', help: 'h', type: 'counter' }] } }",
     );
-    pilot.await_state("failed", "failed");
+    pilot.wait_for_state("failed", "failed");
     for (path, methods) in description["paths"].as_object().unwrap() {
         let concrete =
             path.replace("{name}", "main") + if path == "/v3/events" { "?follow=false" } else { "" };
@@ -88,11 +88,11 @@ fn x2_every_path_responds_as_openapi_json_describes() {
             let method = method.to_uppercase();
             let example = &operation["requestBody"]["content"]["application/json"]["example"];
             let body = if example.is_null() { String::new() } else { example.to_string() };
-            let answer = ask(&pilot.socket, &method, &concrete, &body);
+            let answer = request(&pilot.socket, &method, &concrete, &body);
             let described = resolve(&description, &operation["responses"][answer.status.to_string()]);
             assert!(described.is_object(), "{method} {path}: {} is not described: {answer:?}", answer.status);
             let kinds = described["content"].as_object().unwrap();
-            let kind = answer.field("content-type").unwrap().split(';').next().unwrap();
+            let kind = answer.header("content-type").unwrap().split(';').next().unwrap();
             let content = kinds.get(kind).unwrap_or_else(|| panic!("{method} {path}: {kind}"));
             match kind {
                 "application/json" => {
@@ -111,14 +111,18 @@ fn x2_every_path_responds_as_openapi_json_describes() {
             }
             // The documented errors: a method that is not allowed, an unknown job, a body that is not JSON.
             let other = if method == "GET" { "POST" } else { "GET" };
-            assert_eq!(ask(&pilot.socket, other, &concrete, "").status, 405, "{other} {path}");
+            assert_eq!(request(&pilot.socket, other, &concrete, "").status, 405, "{other} {path}");
             let responses = operation["responses"].as_object().unwrap();
             if responses.contains_key("404") {
                 let unknown = path.replace("{name}", "unknown");
-                assert_eq!(ask(&pilot.socket, &method, &unknown, &body).status, 404, "{method} {unknown}");
+                assert_eq!(
+                    request(&pilot.socket, &method, &unknown, &body).status,
+                    404,
+                    "{method} {unknown}"
+                );
             }
             if responses.contains_key("422") && operation["requestBody"].is_object() {
-                assert_eq!(ask(&pilot.socket, &method, &concrete, "{").status, 422, "{method} {path}");
+                assert_eq!(request(&pilot.socket, &method, &concrete, "{").status, 422, "{method} {path}");
             }
         }
     }

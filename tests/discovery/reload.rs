@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::consul::Agent;
 use crate::pilot::{Pilot, WEB, health};
-use crate::supervisor::until;
+use crate::supervisor::wait_until;
 
 fn reload(pilot: &Pilot, config: &str) -> String {
     let folder = pilot.run.folder();
@@ -40,7 +40,7 @@ fn r3_unchanged_service_stays_registered_without_a_gap() {
     ));
     pilot.wait_for_job();
     for name in ["web", "other"] {
-        agent.until_status(name, Some("passing"));
+        agent.wait_for_status(name, Some("passing"));
     }
     let create_index =
         |name: &str| agent.get(&format!("/v1/catalog/service/{name}"))[0]["CreateIndex"].clone();
@@ -48,14 +48,14 @@ fn r3_unchanged_service_stays_registered_without_a_gap() {
     let jobs = format!("WEB, {}, {}", service("other", 1001), service("new", 1000));
     let answer = reload(&pilot, &config(&agent, &jobs, ""));
     assert!(answer.contains("\"kept\":[\"web\"]"), "{answer}");
-    agent.until_status("gone", None);
-    agent.until_status("new", Some("passing"));
-    agent.until_status("other", Some("passing"));
+    agent.wait_for_status("gone", None);
+    agent.wait_for_status("new", Some("passing"));
+    agent.wait_for_status("other", Some("passing"));
     assert_eq!(create_index("web"), web, "the unchanged service was registered again");
     assert_ne!(create_index("other"), other, "the changed service was not registered again");
     // The kept job has a new index in the plan; it can still be stopped and is deregistered.
     pilot.post("/v3/jobs/web/stop");
-    agent.until_status("web", None);
+    agent.wait_for_status("web", None);
     assert_eq!(pilot.pids().len(), 1);
 }
 
@@ -73,13 +73,13 @@ fn r3_kept_watches_continue_when_their_position_in_the_file_changes() {
     let pilot =
         Pilot::start(&config(&agent, &format!("WEB, {}", on("db")), &format!("watches: [{}]", watch("db"))));
     pilot.wait_for_job();
-    until("the watch sees the instance", || pilot.run.size("db") > 0);
+    wait_until("the watch sees the instance", || pilot.run.size("db") > 0);
     let both = format!("watches: [{}, {}]", watch("cache"), watch("db"));
     reload(&pilot, &config(&agent, &format!("{}, {}, WEB", on("cache"), on("db")), &both));
-    until("the new watch sees the instance", || pilot.run.size("cache") > 0);
+    wait_until("the new watch sees the instance", || pilot.run.size("cache") > 0);
     let before = pilot.run.size("db");
     agent.register("db", "db-2", 5433, &[]);
-    until("the kept watch sees the second instance", || pilot.run.size("db") > before);
+    wait_until("the kept watch sees the second instance", || pilot.run.size("db") > before);
     pilot.assert_unharmed();
 }
 
@@ -88,11 +88,11 @@ fn r3_services_move_to_the_new_consul_address() {
     let (first, second) = (Agent::dev(), Agent::dev());
     let pilot = Pilot::start(&config(&first, "WEB", ""));
     pilot.wait_for_job();
-    first.until_status("web", Some("passing"));
+    first.wait_for_status("web", Some("passing"));
     let answer = reload(&pilot, &config(&second, "WEB", ""));
     assert!(answer.contains("\"settings\":[\"consul\"]"), "{answer}");
-    second.until_status("web", Some("passing"));
-    first.until_status("web", None);
+    second.wait_for_status("web", Some("passing"));
+    first.wait_for_status("web", None);
     pilot.assert_unharmed();
-    second.until_status("web", None);
+    second.wait_for_status("web", None);
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::consul::{Agent, service_id};
 use crate::pilot::{Pilot, WEB, config, count, health};
-use crate::supervisor::{As, until};
+use crate::supervisor::{Mode, wait_until};
 
 #[test]
 fn d3_service_is_registered_with_all_its_configured_properties() {
@@ -27,14 +27,14 @@ fn d3_service_is_registered_with_all_its_configured_properties() {
     let mut pilot = Pilot::start(&config.replace("port: 0", "port: 9091"));
     pilot.wait_for_job();
     // P7: the address is in the environment.
-    pilot.run.line("ip 10.1.2.3 10.9.9.9");
-    agent.until_status("web", Some("passing"));
+    pilot.run.wait_for_line("ip 10.1.2.3 10.9.9.9");
+    agent.wait_for_status("web", Some("passing"));
     // W11: the job has no process.
-    agent.until_status("elsewhere", Some("passing"));
+    agent.wait_for_status("elsewhere", Some("passing"));
     // D4: registered at startup, before the first check.
-    agent.until_status("early", Some("warning"));
+    agent.wait_for_status("early", Some("warning"));
     // T1: the telemetry server is advertised.
-    agent.until_status("containerpilot", Some("passing"));
+    agent.wait_for_status("containerpilot", Some("passing"));
 
     let id = service_id("web");
     let service = &agent.get("/v1/agent/services")[&id];
@@ -71,13 +71,13 @@ fn d4_h6_service_is_registered_when_healthy_and_critical_at_once_after_a_failed_
     pilot.wait_for_job();
     // It may have been healthy before the file was written.
     fs::remove_file(pilot.run.file("ill")).unwrap();
-    agent.until_status("web", Some("passing"));
+    agent.wait_for_status("web", Some("passing"));
     fs::write(pilot.run.file("ill"), "").unwrap();
     let began = Instant::now();
-    agent.until_status("web", Some("critical"));
+    agent.wait_for_status("web", Some("critical"));
     assert!(began.elapsed() < Duration::from_secs(60), "the status changed only when the TTL expired");
     fs::remove_file(pilot.run.file("ill")).unwrap();
-    agent.until_status("web", Some("passing"));
+    agent.wait_for_status("web", Some("passing"));
     pilot.assert_unharmed();
     assert_eq!(agent.status("web"), None);
 }
@@ -89,9 +89,9 @@ fn d4_service_that_was_never_healthy_is_never_registered() {
     let config = config.replace("test ! -e @/ill", "sh @/check");
     let pilot = Pilot::start(&config);
     // The script does not exist, so every check fails.
-    until("the job is started", || pilot.run.stderr().is_empty() && !pilot.pids().is_empty());
+    wait_until("the job is started", || pilot.run.stderr().is_empty() && !pilot.pids().is_empty());
     let mut pilot = pilot;
-    pilot.run.line("web unhealthy");
+    pilot.run.wait_for_line("web unhealthy");
     assert_eq!(agent.status("web"), None);
     let log = pilot.assert_unharmed();
     assert!(!log.contains("web healthy"), "{log}");
@@ -120,19 +120,19 @@ fn s2_service_is_deregistered_before_its_process_gets_the_stop_signal() {
         agent.address(),
         health("1h")
     );
-    let pilot = Pilot::behind(As::Plain, &script, &config);
+    let pilot = Pilot::with_setup(Mode::Plain, &script, &config);
     pilot.wait_for_job();
-    agent.until_status("web", Some("passing"));
+    agent.wait_for_status("web", Some("passing"));
     pilot.run.signal("-TERM");
-    until("the job has queried Consul", || pilot.run.size("answer") > 0);
+    wait_until("the job has queried Consul", || pilot.run.size("answer") > 0);
     let file = pilot.run.file("answer");
-    until("the answer is complete", || {
+    wait_until("the answer is complete", || {
         fs::read_to_string(&file).is_ok_and(|text| text.trim_end().ends_with(']'))
     });
     let answer = fs::read_to_string(&file).unwrap();
     assert!(answer.starts_with("HTTP/1.0 200") || answer.starts_with("HTTP/1.1 200"), "{answer}");
     assert!(answer.trim_end().ends_with("[]"), "{answer}");
-    let (code, log) = pilot.run.end();
+    let (code, log) = pilot.run.wait();
     assert_eq!(code, 0, "{log}");
     assert!(!log.contains("deregistration not confirmed"), "{log}");
 }
@@ -148,10 +148,10 @@ fn w9_complete_job_is_deregistered_while_others_keep_running() {
         health("1h")
     );
     let pilot = Pilot::start(&config);
-    agent.until_status("short", Some("passing"));
-    agent.until_status("web", Some("passing"));
+    agent.wait_for_status("short", Some("passing"));
+    agent.wait_for_status("web", Some("passing"));
     fs::write(pilot.run.file("enough"), "").unwrap();
-    agent.until_status("short", None);
+    agent.wait_for_status("short", None);
     assert_eq!(agent.status("web").as_deref(), Some("passing"));
     pilot.assert_unharmed();
 }
@@ -160,7 +160,7 @@ fn w9_complete_job_is_deregistered_while_others_keep_running() {
 fn d8_maintenance_deregisters_all_services_and_registers_them_again_at_its_end() {
     let agent = Agent::dev();
     let mut pilot = Pilot::start(&config(&format!("'{}'", agent.address()), "1h", "watches: []"));
-    agent.until_status("web", Some("passing"));
+    agent.wait_for_status("web", Some("passing"));
     for times in 1..=2 {
         let updated = |change: &str| {
             let answer = pilot.post(&format!("/v3/maintenance/{change}"));
@@ -168,10 +168,10 @@ fn d8_maintenance_deregisters_all_services_and_registers_them_again_at_its_end()
             answer.replace(' ', "").contains("\"updated\":true")
         };
         assert!(updated("enable") && !updated("enable"), "maintenance is not idempotent");
-        agent.until_status("web", None);
+        agent.wait_for_status("web", None);
         assert!(updated("disable") && !updated("disable"), "maintenance is not idempotent");
-        agent.until_status("web", Some("passing"));
-        pilot.run.lines("leaving maintenance mode", times);
+        agent.wait_for_status("web", Some("passing"));
+        pilot.run.wait_for_lines("leaving maintenance mode", times);
     }
     let log = pilot.assert_unharmed();
     assert_eq!(count(&log, "Consul"), 0, "{log}");

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::consul::Agent;
 use crate::pilot::{Pilot, config};
-use crate::supervisor::until;
+use crate::supervisor::wait_until;
 
 /// Jobs that record the events of a watch in a file.
 fn recording_jobs(watch: &str) -> String {
@@ -23,7 +23,7 @@ fn event_counts(pilot: &Pilot, watch: &str) -> [usize; 3] {
 }
 
 fn wait_for_counts(pilot: &Pilot, watch: &str, expected: [usize; 3]) {
-    until(&format!("{watch} has sent {expected:?}; it was {:?}", event_counts(pilot, watch)), || {
+    wait_until(&format!("{watch} has sent {expected:?}; it was {:?}", event_counts(pilot, watch)), || {
         event_counts(pilot, watch) == expected
     });
 }
@@ -42,7 +42,7 @@ fn e6_d7_watch_sees_every_change_of_healthy_instances_before_its_interval() {
     );
     let pilot = Pilot::start(&config.replace("}], watches", &jobs));
     pilot.wait_for_job();
-    agent.until_status("web", Some("passing"));
+    agent.wait_for_status("web", Some("passing"));
     let began = Instant::now();
     agent.register("db", "db-1", 5432, &[]);
     wait_for_counts(&pilot, "db", [1, 1, 0]);
@@ -114,7 +114,7 @@ fn d7_two_supervisors_watch_each_other_and_one_sees_the_other_die() {
     for (pilot, name) in [(right, "right"), (left, "left")] {
         assert_eq!(pilot.pids().len(), 1, "{name} was restarted");
         pilot.run.signal("-TERM");
-        assert_eq!(pilot.run.end().0, 0);
+        assert_eq!(pilot.run.wait().0, 0);
         assert_eq!(agent.status(name), None);
     }
 }

@@ -8,10 +8,10 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::deadline::until_within;
+use crate::deadline::wait_until_within;
 
 /// The test fails if a single wait takes longer.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(90);
 
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
@@ -21,7 +21,7 @@ pub(crate) fn new_name(what: &str) -> String {
 }
 
 /// Runs a Docker command, which may fail.
-pub(crate) fn ask(args: &[&str]) -> Output {
+pub(crate) fn try_docker(args: &[&str]) -> Output {
     assert!(
         Command::new("docker").arg("version").output().is_ok_and(|output| output.status.success()),
         "Docker does not respond; run these tests with `make test-docker`"
@@ -31,20 +31,26 @@ pub(crate) fn ask(args: &[&str]) -> Output {
 
 /// Runs a Docker command that must succeed; returns its standard output.
 pub(crate) fn docker(args: &[&str]) -> String {
-    let output = ask(args);
+    let output = try_docker(args);
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "docker {}: {stderr}", args.join(" "));
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
+/// The static binary: an image FROM scratch has no dynamic loader. `scripts/test-docker` builds it.
+pub(crate) fn static_binary() -> PathBuf {
+    std::env::var_os("STATIC_BINARY").expect("STATIC_BINARY is not set; run `make test-docker`").into()
+}
+
+/// A folder of this test's own.
 pub(crate) fn folder(what: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(new_name(what));
     fs::create_dir_all(&folder).unwrap();
     folder
 }
 
-pub(crate) fn until(what: &str, holds: impl FnMut() -> bool) {
-    until_within(PATIENCE, || what.to_owned(), holds);
+pub(crate) fn wait_until(what: &str, holds: impl FnMut() -> bool) {
+    wait_until_within(TIMEOUT, || what.to_owned(), holds);
 }
 
 /// The image that contains only the binary.
@@ -77,7 +83,7 @@ pub(crate) fn busybox() -> &'static str {
 
 pub(crate) fn put_binary(root: &Path) {
     fs::create_dir_all(root.join("bin")).unwrap();
-    fs::copy(env!("CARGO_BIN_EXE_containerpilot"), root.join("bin/containerpilot")).unwrap();
+    fs::copy(static_binary(), root.join("bin/containerpilot")).unwrap();
 }
 
 pub(crate) fn put_busybox(root: &Path) {
@@ -150,14 +156,14 @@ impl Container {
     }
 
     pub(crate) fn logs(&self) -> String {
-        let output = ask(&["logs", &self.name]);
+        let output = try_docker(&["logs", &self.name]);
         format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
     }
 
     /// Waits until its log contains `part`; returns the log.
     pub(crate) fn wait_for_log(&self, part: &str) -> String {
         let what = || format!("the log contains {part:?}; it was:\n{}", self.logs());
-        until_within(PATIENCE, what, || self.logs().contains(part));
+        wait_until_within(TIMEOUT, what, || self.logs().contains(part));
         self.logs()
     }
 
@@ -167,13 +173,13 @@ impl Container {
 
     /// Waits until it exits; returns its exit code.
     pub(crate) fn exit_code(&self) -> String {
-        until("the container exits", || self.inspect("{{.State.Running}}") == "false");
+        wait_until("the container exits", || self.inspect("{{.State.Running}}") == "false");
         self.inspect("{{.State.ExitCode}}")
     }
 
     /// Runs a command in the container.
     pub(crate) fn exec(&self, args: &[&str]) -> Output {
-        ask(&[&["exec", &self.name], args].concat())
+        try_docker(&[&["exec", &self.name], args].concat())
     }
 
     /// Runs a shell script in the container, which must succeed; returns its output.
@@ -195,7 +201,7 @@ impl Container {
 
 impl Drop for Container {
     fn drop(&mut self) {
-        ask(&["rm", "--force", "--volumes", &self.name]);
+        try_docker(&["rm", "--force", "--volumes", &self.name]);
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
@@ -213,6 +219,6 @@ impl Network {
 
 impl Drop for Network {
     fn drop(&mut self) {
-        ask(&["network", "rm", &self.0]);
+        try_docker(&["network", "rm", &self.0]);
     }
 }

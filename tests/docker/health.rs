@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::engine::{Container, busybox, docker, folder, new_name, until};
+use crate::engine::{Container, busybox, docker, folder, new_name, wait_until};
 
 #[test]
 fn x4_healthcheck_status_follows_the_health_of_jobs() {
@@ -18,7 +18,9 @@ fn x4_healthcheck_status_follows_the_health_of_jobs() {
     let config = "{ jobs: [{ name: 'main', exec: 'sleep 1000', health: { exec: 'test -e /tmp/well', interval: 1, ttl: 5 } }] }";
     let container = Container::start(config, &[], &image);
     let wait_for = |state: &str| {
-        until(&format!("the container is {state}"), || container.inspect("{{.State.Health.Status}}") == state)
+        wait_until(&format!("the container is {state}"), || {
+            container.inspect("{{.State.Health.Status}}") == state
+        })
     };
     wait_for("unhealthy");
     container.shell("touch /tmp/well");

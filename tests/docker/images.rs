@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use crate::engine::{Container, busybox, docker, folder, import, new_name, put_busybox, scratch};
+use crate::engine::{
+    Container, busybox, docker, folder, import, new_name, put_busybox, scratch, static_binary,
+};
 
 fn project(name: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).unwrap()
@@ -13,7 +15,7 @@ fn project(name: &str) -> String {
 fn x3_dockerfile_builds_an_image_of_the_binary() {
     let context = folder("context");
     fs::create_dir_all(context.join("target/dist")).unwrap();
-    fs::copy(env!("CARGO_BIN_EXE_containerpilot"), context.join("target/dist/containerpilot")).unwrap();
+    fs::copy(static_binary(), context.join("target/dist/containerpilot")).unwrap();
     fs::write(context.join("Dockerfile"), project("Dockerfile")).unwrap();
     fs::write(context.join(".dockerignore"), project(".dockerignore")).unwrap();
     fs::create_dir_all(context.join("target/debug")).unwrap();
@@ -29,10 +31,11 @@ fn x3_dockerfile_builds_an_image_of_the_binary() {
 fn x3_dockerfile_build_compiles_and_builds_the_same_image() {
     let base = folder("base");
     put_busybox(&base);
-    fs::copy(env!("CARGO_BIN_EXE_containerpilot"), base.join("ready")).unwrap();
-    let cargo = "#!/bin/sh\nset -e\ntest \"$*\" = 'build --release --locked'\ntest -e Cargo.toml\ntest ! -e .git\n\
+    fs::copy(static_binary(), base.join("ready")).unwrap();
+    let cargo = "#!/bin/sh\nset -e\ntest \"$*\" = 'build --release --locked --target x86_64-unknown-linux-gnu'\n\
+                 test \"$RUSTFLAGS\" = '-C target-feature=+crt-static'\ntest -e Cargo.toml\ntest ! -e .git\n\
                  test \"$CONTAINERPILOT_GIT_HASH $CONTAINERPILOT_BUILD_DATE\" = 'abc 2026-01-02'\n\
-                 mkdir -p target/release\ncp /ready target/release/containerpilot\n";
+                 mkdir -p target/x86_64-unknown-linux-gnu/release\ncp /ready target/x86_64-unknown-linux-gnu/release/containerpilot\n";
     fs::write(base.join("bin/cargo"), cargo).unwrap();
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     fs::set_permissions(base.join("bin/cargo"), mode).unwrap();

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::OnceLock;
 
-use crate::engine::{Container, Network, folder, import, put_busybox, scratch, until};
+use crate::engine::{Container, Network, folder, import, put_busybox, scratch, wait_until};
 
 /// An image with a real Consul agent.
 fn consul() -> &'static str {
@@ -35,7 +35,7 @@ fn agent(network: &Network, name: &str) -> Container {
     let options = ["--network", &network.0, "--network-alias", name, "--entrypoint", "/bin/consul"];
     let args = ["agent", "-dev", "-client", "0.0.0.0", "-log-level", "warn"];
     let agent = Container::start_with_args(&options, consul(), &args);
-    until("Consul responds", || agent.exec(&["/bin/consul", "catalog", "services"]).status.success());
+    wait_until("Consul responds", || agent.exec(&["/bin/consul", "catalog", "services"]).status.success());
     agent
 }
 
@@ -48,7 +48,7 @@ fn config(consul: &str) -> String {
 }
 
 fn wait_until_registered(agent: &Container) {
-    until("the service is registered", || {
+    wait_until("the service is registered", || {
         let services = agent.exec(&["/bin/consul", "catalog", "services"]);
         String::from_utf8_lossy(&services.stdout).lines().any(|line| line == "web")
     });
@@ -62,7 +62,7 @@ fn d5_container_name_is_resolved_by_dockers_dns() {
     wait_until_registered(&agent);
     pilot.stop(300);
     assert_eq!(pilot.exit_code(), "0");
-    until("the service is deregistered", || {
+    wait_until("the service is deregistered", || {
         let services = agent.exec(&["/bin/consul", "catalog", "services"]);
         !String::from_utf8_lossy(&services.stdout).contains("web")
     });

@@ -71,7 +71,7 @@ fn r1_docker_kill_hup_reloads_if_no_job_has_it_as_its_source() {
     let container = Container::start("{ jobs: [{ name: 'main', exec: 'sleep 1000' }] }", &[], busybox());
     container.wait_for_log("main started");
     container.kill("HUP");
-    container.wait_for_log("SIGHUP asks for a reload");
+    container.wait_for_log("received SIGHUP, reloading the configuration");
     container.wait_for_log("kept 1 job");
     assert_eq!(container.inspect("{{.State.Running}}"), "true");
 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::PATIENCE;
+use crate::TIMEOUT;
 
 /// Long enough for every instance to get many requests.
 const WINDOW: Duration = Duration::from_secs(1);
@@ -100,7 +100,7 @@ impl Clients {
             if start.elapsed() >= WINDOW && &found == expected {
                 return;
             }
-            assert!(start.elapsed() < PATIENCE, "{what}: {found:?} respond, expected {expected:?}");
+            assert!(start.elapsed() < TIMEOUT, "{what}: {found:?} respond, expected {expected:?}");
             std::thread::sleep(Duration::from_millis(50));
         }
     }
@@ -139,14 +139,14 @@ impl Clients {
 
 /// Waits for the first good response; errors before it do not count.
 pub(crate) fn wait_for_response(port: u16) {
-    crate::until(|| format!("port {port} responds"), || request(QUICK, port).is_ok());
+    crate::wait_until(|| format!("port {port} responds"), || request(QUICK, port).is_ok());
 }
 
 /// Sends one request on a new connection; returns the name of the instance if the response is complete and has status 200.
 fn request((method, path): Target, port: u16) -> Result<String, String> {
     let context = |what: &'static str| move |error: std::io::Error| format!("{what}: {error}");
     let mut stream = TcpStream::connect(("127.0.0.1", port)).map_err(context("connecting"))?;
-    stream.set_read_timeout(Some(PATIENCE)).map_err(context("connecting"))?;
+    stream.set_read_timeout(Some(TIMEOUT)).map_err(context("connecting"))?;
     let text = format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n");
     stream.write_all(text.as_bytes()).map_err(context("sending"))?;
     let mut answer = String::new();

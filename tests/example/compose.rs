@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::clients::wait_for_response;
-use crate::{HOME, script, until};
+use crate::{HOME, script, static_binary, wait_until};
 
 pub(crate) struct Project {
     project: String,
@@ -18,7 +18,7 @@ pub(crate) struct Project {
 impl Project {
     /// Builds the images, starts everything and waits for the first response.
     pub(crate) fn up() -> Self {
-        let built = script("example-images").arg(env!("CARGO_BIN_EXE_containerpilot")).output().unwrap();
+        let built = script("example-images").arg(static_binary()).output().unwrap();
         assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
         let built = String::from_utf8(built.stdout).unwrap();
         let variable = |line: &str| line.split_once('=').map(|(name, value)| (name.into(), value.into()));
@@ -30,7 +30,7 @@ impl Project {
         let started = Self { project, port, images };
         started.compose(&["up", "-d", "--build"]);
         wait_for_response(port);
-        until(
+        wait_until(
             || format!("nginx lists two instances; its list was {}", started.list()),
             || started.list().lines().count() == 2,
         );
@@ -51,7 +51,7 @@ impl Project {
     }
 
     /// Runs a command of the supervisor in an instance.
-    pub(crate) fn ask(&self, instance: &str, words: &[&str]) {
+    pub(crate) fn run_command(&self, instance: &str, words: &[&str]) {
         docker(&[&["exec", instance, "containerpilot"], words].concat());
     }
 
@@ -73,10 +73,10 @@ impl Project {
     /// Restarts Consul, and waits until the nginx container has reconnected to it.
     pub(crate) fn restart_consul(&self) {
         let nginx = self.nginx();
-        let reconnects = || docker(&["logs", &nginx]).matches("can be used again").count();
+        let reconnects = || docker(&["logs", &nginx]).matches("is available again").count();
         let before = reconnects();
         docker(&["restart", "--time", "1", self.containers("consul").trim()]);
-        until(
+        wait_until(
             || format!("nginx's supervisor has reconnected to Consul; the logs were:\n{}", self.logs()),
             || reconnects() > before,
         );

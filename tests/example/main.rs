@@ -1,6 +1,6 @@
 //! The example `examples/behind-nginx` in real containers, under load, while instances start, stop and die. It needs a
 //! Docker engine: `scripts/docker run cargo test --test example`, or `make test-docker`.
-#![expect(clippy::unwrap_used, reason = "a failed expectation fails the test")]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a failed expectation fails the test")]
 
 mod clients;
 mod compose;
@@ -16,7 +16,7 @@ use clients::Clients;
 use compose::Project;
 
 /// The test fails if a single wait takes longer.
-const PATIENCE: Duration = Duration::from_secs(90);
+const TIMEOUT: Duration = Duration::from_secs(90);
 
 /// The root of the repository.
 const HOME: &str = env!("CARGO_MANIFEST_DIR");
@@ -28,8 +28,14 @@ fn script(name: &str) -> Command {
     command
 }
 
-fn until(what: impl Fn() -> String, holds: impl FnMut() -> bool) {
-    deadline::until_within(PATIENCE, what, holds);
+/// The static binary: an image FROM scratch has no dynamic loader. `scripts/test-docker` builds it.
+fn static_binary() -> std::ffi::OsString {
+    std::env::var_os("STATIC_BINARY").expect("STATIC_BINARY is not set; run `make test-docker`")
+}
+
+/// Waits until something holds, and says what it was that did not.
+fn wait_until(what: impl Fn() -> String, holds: impl FnMut() -> bool) {
+    deadline::wait_until_within(TIMEOUT, what, holds);
 }
 
 #[test]
@@ -42,7 +48,7 @@ fn no_request_fails_while_instances_start_stop_and_die() {
     let all_of = |names: &[&String]| names.iter().map(|name| (*name).clone()).collect::<BTreeSet<_>>();
     let wait_for_instances = |clients: &Clients, what: &str, names: &BTreeSet<String>| {
         clients.wait_for_instances(what, names);
-        until(
+        wait_until(
             || format!("nginx lists {} instances ({what}); its list was\n{}", names.len(), project.list()),
             || project.list().lines().count() == names.len(),
         );
@@ -58,10 +64,10 @@ fn no_request_fails_while_instances_start_stop_and_die() {
     let [one, two, three] = &all.iter().collect::<Vec<_>>()[..] else { panic!("{all:?}") };
 
     // Maintenance: deregistered but running.
-    project.ask(one, &["maintenance", "enable"]);
+    project.run_command(one, &["maintenance", "enable"]);
     wait_for_instances(&clients, "one is in maintenance", &all_of(&[two, three]));
     assert!(project.runs(one));
-    project.ask(one, &["-maintenance", "disable"]);
+    project.run_command(one, &["-maintenance", "disable"]);
     wait_for_instances(&clients, "leaving maintenance mode", &all);
 
     // A graceful stop.

@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::http_client::Pilot;
-use crate::supervisor::{As, Supervisor, until, ways};
+use crate::supervisor::{Mode, Supervisor, modes, wait_until};
 use crate::{reload, reload_to, rewrite, summary};
 
 const SLEEP: &str = "exec: 'sleep 1000'";
@@ -13,7 +13,7 @@ fn r3_unchanged_jobs_keep_their_process_and_changed_ones_are_restarted() {
     let mut pilot = Pilot::start(&format!(
         "{{ jobs: [{{ name: 'gone', {SLEEP} }}, {{ name: 'other', {SLEEP} }}, {{ name: 'kept', {SLEEP} }}] }}"
     ));
-    pilot.await_state("kept", "running");
+    pilot.wait_for_state("kept", "running");
     let pid = pilot.job("kept")["pid"].clone();
     let before = pilot.job("other")["pid"].clone();
     let answer = reload_to(
@@ -23,15 +23,15 @@ fn r3_unchanged_jobs_keep_their_process_and_changed_ones_are_restarted() {
         ),
     );
     assert_eq!(summary(&answer), "kept|other|new|gone");
-    pilot.await_state("new", "running");
-    pilot.await_state("other", "running");
+    pilot.wait_for_state("new", "running");
+    pilot.wait_for_state("other", "running");
     assert_eq!(pilot.job("kept")["pid"], pid);
     assert_ne!(pilot.job("other")["pid"], before);
     let status = pilot.get("/v3/status").json();
     assert_eq!(status["jobs"].as_array().unwrap().len(), 3, "{status}");
-    pilot.supervisor.line("reload: restarted other; started new; stopped gone; kept 1 job");
+    pilot.supervisor.wait_for_line("reload: restarted other; started new; stopped gone; kept 1 job");
     pilot.supervisor.signal("-TERM");
-    let (code, log) = pilot.supervisor.end();
+    let (code, log) = pilot.supervisor.wait();
     assert_eq!(code, 0, "{log}");
     assert!(log.contains("kept exited on SIGTERM"), "{log}");
 }
@@ -40,7 +40,7 @@ fn r3_unchanged_jobs_keep_their_process_and_changed_ones_are_restarted() {
 fn r3_reload_of_an_unchanged_file_does_nothing() {
     let pilot =
         Pilot::start(&format!("{{ jobs: [{{ name: 'a', {SLEEP} }}, {{ name: 'b', exec: 'true' }}] }}"));
-    pilot.await_state("b", "complete");
+    pilot.wait_for_state("b", "complete");
     let pid = pilot.job("a")["pid"].clone();
     for _ in 0..3 {
         assert_eq!(summary(&reload(&pilot)), "a,b|||");
@@ -58,11 +58,11 @@ fn r3_hooks_of_a_changed_job_run_when_it_is_stopped() {
         )
     };
     let pilot = Pilot::start(&config(1000));
-    pilot.await_state("web", "running");
+    pilot.wait_for_state("web", "running");
     let answer = reload_to(&pilot, &config(1001));
     assert_eq!(summary(&answer), "bye|web||");
     assert_eq!(fs::read_to_string(pilot.supervisor.file("hooks")).unwrap(), "stopping\n");
-    pilot.await_state("web", "running");
+    pilot.wait_for_state("web", "running");
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn r3_unchanged_job_keeps_its_restart_count_and_health() {
                  health: { exec: 'true', interval: 1, ttl: 10 } }";
     let pilot = Pilot::start(&format!("{{ jobs: [{web}] }}"));
     // It may have been healthy in its first run already.
-    until("it is healthy in its second run", || {
+    wait_until("it is healthy in its second run", || {
         let web = pilot.job("web");
         web["health"] == "healthy" && web["restarts"] == 1
     });
@@ -87,13 +87,13 @@ fn r3_unchanged_job_keeps_its_restart_count_and_health() {
 fn r3_only_new_and_changed_jobs_see_startup() {
     let old = "{ name: 'old', exec: ['sh', '-c', 'echo x >> @/old'], when: { each: 'startup' } }";
     let pilot = Pilot::start(&format!("{{ jobs: [{old}, {{ name: 'a', {SLEEP} }}] }}"));
-    until("the old job has run", || pilot.supervisor.size("old") > 0);
+    wait_until("the old job has run", || pilot.supervisor.size("old") > 0);
     reload_to(
         &pilot,
         &format!("{{ jobs: [{old}, {{ name: 'a', {SLEEP} }}, {{ name: 'b', exec: 'touch @/new' }}] }}"),
     );
-    until("the new job has seen startup", || pilot.supervisor.file("new").exists());
-    pilot.await_state("b", "complete");
+    wait_until("the new job has seen startup", || pilot.supervisor.file("new").exists());
+    pilot.wait_for_state("b", "complete");
     assert_eq!(pilot.supervisor.size("old"), 2, "the old job has run again");
 }
 
@@ -107,24 +107,24 @@ fn c6_reload_restarts_all_coprocesses_with_new_limits() {
         )
     };
     let pilot = Pilot::start(&config(1));
-    until("it is restarted", || pilot.supervisor.size("short") == 4);
-    pilot.await_state("co", "running");
+    wait_until("it is restarted", || pilot.supervisor.size("short") == 4);
+    pilot.wait_for_state("co", "running");
     let (main, co) = (pilot.job("main")["pid"].clone(), pilot.job("co")["pid"].clone());
     let answer = reload_to(&pilot, &config(2));
     assert_eq!(answer["kept"], serde_json::json!(["main"]), "{answer}");
-    pilot.await_state("co", "running");
+    pilot.wait_for_state("co", "running");
     assert_ne!(pilot.job("co")["pid"], co);
     assert_eq!(pilot.job("main")["pid"], main);
-    until("it is restarted up to the new limit", || pilot.supervisor.size("short") == 4 + 6);
+    wait_until("it is restarted up to the new limit", || pilot.supervisor.size("short") == 4 + 6);
 }
 
 #[test]
 fn w10_replacing_the_last_job_does_not_end_the_supervisor() {
     let pilot = Pilot::start(&format!("{{ jobs: [{{ name: 'a', {SLEEP} }}] }}"));
-    pilot.await_state("a", "running");
+    pilot.wait_for_state("a", "running");
     let answer = reload_to(&pilot, &format!("{{ jobs: [{{ name: 'b', {SLEEP} }}] }}"));
     assert_eq!(summary(&answer), "||b|a");
-    pilot.await_state("b", "running");
+    pilot.wait_for_state("b", "running");
 }
 
 #[test]
@@ -134,36 +134,36 @@ fn s7_reload_keeps_the_main_program_running() {
     let file = folder.join("config.json5");
     fs::write(&file, format!("{{ jobs: [{{ name: 'side', {SLEEP} }}] }}")).unwrap();
     let file = file.to_str().unwrap();
-    let main = Supervisor::with(As::Plain, &["-config", file, "--", "sleep", "1003"]);
+    let main = Supervisor::with_args(Mode::Plain, &["-config", file, "--", "sleep", "1003"]);
     let socket = main.file("socket");
     let pilot = Pilot { supervisor: main, socket };
-    until("the control socket exists", || pilot.socket.exists());
-    pilot.await_state("sleep", "running");
+    wait_until("the control socket exists", || pilot.socket.exists());
+    pilot.wait_for_state("sleep", "running");
     let pid = pilot.job("sleep")["pid"].clone();
     fs::write(file, "{ jobs: [{ name: 'side', exec: 'sleep 1001' }] }").unwrap();
     assert_eq!(summary(&reload(&pilot)), "sleep|side||");
     assert_eq!((&pilot.job("sleep")["pid"], &pilot.job("sleep")["role"]), (&pid, &"main".into()));
     pilot.supervisor.signal("-TERM");
-    assert_eq!(pilot.supervisor.end().0, 0);
+    assert_eq!(pilot.supervisor.wait().0, 0);
     let _ = fs::remove_dir_all(folder);
 }
 
 #[test]
 fn r1_r3_reload_of_a_directory_in_both_modes() {
-    for how in ways() {
+    for mode in modes() {
         let folder =
-            std::env::temp_dir().join(format!("containerpilot-reload-{}-{how:?}", std::process::id()));
+            std::env::temp_dir().join(format!("containerpilot-reload-{}-{mode:?}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join("1.json5"), format!("{{ jobs: [{{ name: 'a', {SLEEP} }}] }}")).unwrap();
-        let mut supervisor = Supervisor::with(how, &["-config", folder.to_str().unwrap()]);
-        supervisor.line("a started");
+        let mut supervisor = Supervisor::with_args(mode, &["-config", folder.to_str().unwrap()]);
+        supervisor.wait_for_line("a started");
         fs::write(folder.join("2.json5"), "{ jobs: [{ name: 'b', exec: 'sleep 1001' }] }").unwrap();
         supervisor.signal("-HUP");
-        supervisor.line("reload: started b; kept 1 job");
-        supervisor.line("b started");
+        supervisor.wait_for_line("reload: started b; kept 1 job");
+        supervisor.wait_for_line("b started");
         supervisor.signal("-TERM");
-        let (code, log) = supervisor.end();
+        let (code, log) = supervisor.wait();
         assert_eq!(code, 0, "{log}");
         let _ = fs::remove_dir_all(folder);
     }
@@ -173,7 +173,7 @@ fn r1_r3_reload_of_a_directory_in_both_modes() {
 fn r3_new_watch_sees_services_that_are_already_healthy() {
     let web = "{ name: 'web', exec: 'sleep 1000', port: 8080, interfaces: 'static:127.0.0.1', health: { exec: 'true', interval: 1, ttl: 10 } }";
     let pilot = Pilot::start(&format!("{{ jobs: [{web}] }}"));
-    until("web is healthy", || pilot.job("web")["health"] == "healthy");
+    wait_until("web is healthy", || pilot.job("web")["health"] == "healthy");
     reload_to(
         &pilot,
         &format!(
@@ -181,7 +181,7 @@ fn r3_new_watch_sees_services_that_are_already_healthy() {
                 watches: [{{ name: 'web', interval: 1 }}] }}"
         ),
     );
-    until("the watch sees the service", || pilot.supervisor.file("seen").exists());
+    wait_until("the watch sees the service", || pilot.supervisor.file("seen").exists());
     let answer = reload_to(&pilot, &format!("{{ jobs: [{web}] }}"));
     assert_eq!(summary(&answer), "web|||first");
     assert_eq!(answer["settings"], serde_json::json!(["watches"]));
@@ -192,10 +192,10 @@ fn r3_removed_job_that_ignores_sigterm_is_killed() {
     let stubborn = "{ name: 'stubborn', exec: ['sh', '-c', 'trap \"\" TERM; touch @/ready; while :; do sleep 1; done'] }";
     let mut pilot =
         Pilot::start(&format!("{{ stopTimeout: 1, jobs: [{stubborn}, {{ name: 'a', {SLEEP} }}] }}"));
-    until("the job is ready", || pilot.supervisor.file("ready").exists());
+    wait_until("the job is ready", || pilot.supervisor.file("ready").exists());
     rewrite(&pilot, &format!("{{ stopTimeout: 1, jobs: [{{ name: 'a', {SLEEP} }}] }}"));
     assert_eq!(summary(&reload(&pilot)), "a|||stubborn");
-    pilot.supervisor.line("stubborn exited on SIGKILL");
+    pilot.supervisor.wait_for_line("stubborn exited on SIGKILL");
 }
 
 #[test]
@@ -209,25 +209,26 @@ fn c8_reload_keeps_the_main_program_of_a_version_2_file_running() {
         )
     };
     fs::write(&file, task(1000)).unwrap();
-    let supervisor = Supervisor::with(As::Plain, &["-config", file.to_str().unwrap(), "sleep", "1003"]);
+    let supervisor =
+        Supervisor::with_args(Mode::Plain, &["-config", file.to_str().unwrap(), "sleep", "1003"]);
     let socket = supervisor.file("socket");
     let mut pilot = Pilot { supervisor, socket };
-    until("the control socket exists", || pilot.socket.exists());
+    wait_until("the control socket exists", || pilot.socket.exists());
     let main = |pilot: &Pilot| {
         let status = pilot.get("/v3/status").json();
         status["jobs"].as_array().unwrap().iter().find(|job| job["role"] == "main").unwrap()["pid"].clone()
     };
-    until("the main program runs", || main(&pilot).is_number());
+    wait_until("the main program runs", || main(&pilot).is_number());
     let pid = main(&pilot);
     fs::write(&file, task(1001)).unwrap();
     pilot.supervisor.signal("-HUP");
-    pilot.supervisor.line("reload: restarted task; kept 1 job");
+    pilot.supervisor.wait_for_line("reload: restarted task; kept 1 job");
     assert_eq!(main(&pilot), pid);
     // A version 3 file has no place for a main program without `--`, so this is an error.
     fs::write(&file, "{ jobs: [] }").unwrap();
     let answer = pilot.post("/v3/reload", "");
     assert_eq!(answer.status, 422, "{answer:?}");
-    assert!(answer.body.contains("behind `--`"), "{answer:?}");
+    assert!(answer.body.contains("needs `--` before it"), "{answer:?}");
     assert_eq!(main(&pilot), pid);
     let _ = fs::remove_dir_all(folder);
 }

@@ -4,15 +4,15 @@ use std::fs;
 
 use serde_json::json;
 
-use crate::http_client::{Pilot, ask};
-use crate::supervisor::{As, Supervisor, until};
+use crate::http_client::{Pilot, request};
+use crate::supervisor::{Mode, Supervisor, wait_until};
 use crate::{reload, reload_to, rewrite, run, summary};
 
 const A: &str = "{ name: 'a', exec: 'sleep 1000' }";
 
 fn start_one_job() -> Pilot {
     let pilot = Pilot::start(&format!("{{ jobs: [{A}] }}"));
-    pilot.await_state("a", "running");
+    pilot.wait_for_state("a", "running");
     pilot
 }
 
@@ -31,9 +31,9 @@ fn r2_configuration_error_changes_nothing_and_is_returned_to_the_client() {
     {
         assert!(answer.body.contains(text), "{text}: {}", answer.body);
     }
-    pilot.supervisor.line("reload: the configuration has errors, so nothing was changed");
-    pilot.supervisor.line("config.json5:2:");
-    pilot.supervisor.line("config.json5:3:");
+    pilot.supervisor.wait_for_line("reload: the configuration has errors, so nothing was changed");
+    pilot.supervisor.wait_for_line("config.json5:2:");
+    pilot.supervisor.wait_for_line("config.json5:3:");
     let (code, out, err) = run(&pilot, &["reload"]);
     assert_eq!((code, out.as_str()), (1, ""), "{err}");
     assert!(err.contains("did you mean `exec`?") && err.contains('^'), "{err}");
@@ -47,7 +47,7 @@ fn r2_configuration_error_changes_nothing_and_is_returned_to_the_client() {
         answer.body.contains("config.json5 cannot be read") && answer.body.contains("nothing was changed"),
         "{answer:?}"
     );
-    pilot.supervisor.line("cannot be read");
+    pilot.supervisor.wait_for_line("cannot be read");
     assert_eq!((&pilot.job("a")["pid"], &pilot.job("a")["state"]), (&pid, &json!("running")));
 }
 
@@ -62,7 +62,7 @@ fn c7_job_that_can_never_run_is_a_warning() {
     );
     assert_eq!(summary(&answer), "a||b|");
     assert!(answer["warnings"].as_str().unwrap().contains("nobody"), "{answer}");
-    pilot.supervisor.line("reload: ");
+    pilot.supervisor.wait_for_line("reload: ");
     let (code, out, err) = run(&pilot, &["reload"]);
     assert_eq!((code, out.as_str()), (0, "reloaded: nothing changed\n  kept       a, b\n"), "{err}");
     assert!(err.contains("nobody"), "{err}");
@@ -71,11 +71,11 @@ fn c7_job_that_can_never_run_is_a_warning() {
 #[test]
 fn r2_file_is_rendered_with_variables_set_by_putenv() {
     let pilot = Pilot::start("{ jobs: [{ name: 'a', exec: 'sleep {{ .SECONDS | default \"1000\" }}' }] }");
-    pilot.await_state("a", "running");
+    pilot.wait_for_state("a", "running");
     assert_eq!(summary(&reload(&pilot)), "a|||");
     assert_eq!(pilot.post("/v3/environ", "{\"SECONDS\": \"1001\"}").status, 200);
     assert_eq!(summary(&reload(&pilot)), "|a||");
-    pilot.await_state("a", "running");
+    pilot.wait_for_state("a", "running");
     let pid = pilot.job("a")["pid"].clone();
     let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap();
     assert_eq!(words, b"sleep\x001001\0");
@@ -92,13 +92,13 @@ fn r1_sighup_reloads_unless_a_job_has_it_as_its_source() {
         &format!("{{ jobs: [{A}, {{ name: 'hup', exec: 'touch @/hup', when: {{ source: 'SIGHUP' }} }}] }}"),
     );
     pilot.supervisor.signal("-HUP");
-    pilot.supervisor.line("reload: started hup; kept 1 job");
+    pilot.supervisor.wait_for_line("reload: started hup; kept 1 job");
     // From now on SIGHUP starts that job instead.
     rewrite(&pilot, "{ jobs: [] }");
     pilot.supervisor.signal("-HUP");
-    until("the job runs", || pilot.supervisor.file("hup").exists());
+    wait_until("the job runs", || pilot.supervisor.file("hup").exists());
     assert_eq!(pilot.job("a")["state"], "running");
-    assert_eq!(pilot.supervisor.seen().matches("reload: ").count(), 1);
+    assert_eq!(pilot.supervisor.log_so_far().matches("reload: ").count(), 1);
 }
 
 #[test]
@@ -106,17 +106,17 @@ fn r2_configuration_error_after_sighup_is_logged() {
     let mut pilot = start_one_job();
     rewrite(&pilot, "{ jobs: [");
     pilot.supervisor.signal("-HUP");
-    pilot.supervisor.line("reload: the configuration has errors, so nothing was changed");
+    pilot.supervisor.wait_for_line("reload: the configuration has errors, so nothing was changed");
     assert_eq!(pilot.job("a")["state"], "running");
 }
 
 #[test]
 fn c8_sighup_reloads_a_version_2_file() {
     let mut supervisor = Supervisor::start(
-        As::Plain,
+        Mode::Plain,
         "{ preStart: 'true', services: [], tasks: [{ name: 'tick', command: 'sleep 1000', frequency: '1h', timeout: '1h' }] }",
     );
-    supervisor.line("tick started");
+    supervisor.wait_for_line("tick started");
     let file = supervisor.file("config.json5");
     fs::write(
         file,
@@ -124,7 +124,7 @@ fn c8_sighup_reloads_a_version_2_file() {
     )
     .unwrap();
     supervisor.signal("-HUP");
-    supervisor.line("reload: restarted tick");
+    supervisor.wait_for_line("reload: restarted tick");
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn r4_hundred_concurrent_reloads_are_all_answered_and_leak_nothing() {
     rewrite(&pilot, &format!("{{ jobs: [{A}, {{ name: 'b', exec: 'sleep 1000' }}] }}"));
     let answers: Vec<_> = std::thread::scope(|scope| {
         let all: Vec<_> =
-            (0..100).map(|_| scope.spawn(|| ask(&pilot.socket, "POST", "/v3/reload", ""))).collect();
+            (0..100).map(|_| scope.spawn(|| request(&pilot.socket, "POST", "/v3/reload", ""))).collect();
         all.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
     for answer in &answers {
@@ -146,9 +146,11 @@ fn r4_hundred_concurrent_reloads_are_all_answered_and_leak_nothing() {
         assert!(["a||b|", "a,b|||"].contains(&summary(&answer.json()).as_str()), "{answer:?}");
     }
     assert!(answers.iter().any(|answer| summary(&answer.json()) == "a||b|"));
-    pilot.await_state("b", "running");
+    pilot.wait_for_state("b", "running");
     assert_eq!(pilot.job("a")["pid"], pid);
-    until("threads and descriptors are released", || descriptors() <= before.0 + 3 && threads() <= before.1);
+    wait_until("threads and descriptors are released", || {
+        descriptors() <= before.0 + 3 && threads() <= before.1
+    });
 }
 
 #[test]
@@ -160,7 +162,7 @@ fn r4_last_of_many_different_reloads_wins() {
     }
     rewrite(&pilot, &format!("{{ jobs: [{A}, {{ name: 'c', exec: 'sleep 1000' }}] }}"));
     reload(&pilot);
-    pilot.await_state("c", "running");
+    pilot.wait_for_state("c", "running");
     let status = pilot.get("/v3/status").json();
     let names: Vec<_> = status["jobs"].as_array().unwrap().iter().map(|job| job["name"].clone()).collect();
     assert_eq!(names, ["a", "c"]);
@@ -171,25 +173,25 @@ fn r4_reload_during_shutdown_is_refused() {
     let pilot = Pilot::start(
         "{ stopTimeout: 60, jobs: [{ name: 'a', exec: ['sh', '-c', 'trap \"\" TERM; touch @/ready; while ! test -e @/go; do sleep 0.1; done'] }] }",
     );
-    until("the job is ready", || pilot.supervisor.file("ready").exists());
+    wait_until("the job is ready", || pilot.supervisor.file("ready").exists());
     pilot.supervisor.signal("-TERM");
-    pilot.await_state("a", "stopping");
+    pilot.wait_for_state("a", "stopping");
     let answer = pilot.post("/v3/reload", "");
     assert_eq!(answer.status, 409, "{answer:?}");
-    assert!(answer.body.contains("stopping"), "{answer:?}");
+    assert!(answer.body.contains("shutting down"), "{answer:?}");
     pilot.supervisor.signal("-HUP");
     fs::write(pilot.supervisor.file("go"), "").unwrap();
-    let (code, log) = pilot.supervisor.end();
+    let (code, log) = pilot.supervisor.wait();
     assert_eq!(code, 0, "{log}");
 }
 
 #[test]
 fn e4_reload_during_the_start_waits_for_the_startup() {
-    let mut pilot = Pilot::unawaited(&format!("{{ jobs: [{A}] }}"));
-    until("the control socket exists", || pilot.socket.exists());
+    let mut pilot = Pilot::start_without_waiting(&format!("{{ jobs: [{A}] }}"));
+    wait_until("the control socket exists", || pilot.socket.exists());
     pilot.supervisor.signal("-HUP");
-    pilot.supervisor.line("reload: kept 1 job");
-    pilot.await_state("a", "running");
+    pilot.supervisor.wait_for_line("reload: kept 1 job");
+    pilot.wait_for_state("a", "running");
 }
 
 #[test]
@@ -238,7 +240,7 @@ fn r1_reload_prints_what_it_did_and_check_diff_what_it_would_do() {
 fn x4_check_diff_without_a_supervisor_fails_with_a_message() {
     let pilot = start_one_job();
     pilot.supervisor.signal("-KILL");
-    until("it no longer accepts connections", || {
+    wait_until("it no longer accepts connections", || {
         std::os::unix::net::UnixStream::connect(&pilot.socket).is_err()
     });
     let (code, out, err) = run(&pilot, &["check", "--diff"]);
@@ -249,11 +251,11 @@ fn x4_check_diff_without_a_supervisor_fails_with_a_message() {
 #[test]
 fn r2_configuration_from_stdin_is_rendered_again() {
     let text = "{ jobs: [{ name: 'a', exec: 'sleep {{ .SECONDS | default \"1000\" }}' }] }";
-    let supervisor = Supervisor::fed(As::Plain, text, &["-config", "-"]);
+    let supervisor = Supervisor::with_stdin(Mode::Plain, text, &["-config", "-"]);
     let socket = supervisor.file("socket");
     let pilot = Pilot { supervisor, socket };
-    until("the control socket exists", || pilot.socket.exists());
-    pilot.await_state("a", "running");
+    wait_until("the control socket exists", || pilot.socket.exists());
+    pilot.wait_for_state("a", "running");
     assert_eq!(summary(&reload(&pilot)), "a|||");
     assert_eq!(pilot.post("/v3/environ", "{\"SECONDS\": \"1001\"}").status, 200);
     assert_eq!(summary(&reload(&pilot)), "|a||");

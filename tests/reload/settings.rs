@@ -6,9 +6,9 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::json;
 
-use crate::http_client::{Pilot, ask};
+use crate::http_client::{Pilot, request};
 use crate::reload_to;
-use crate::supervisor::until;
+use crate::supervisor::wait_until;
 
 const A: &str = "{ name: 'a', exec: 'sleep 1000' }";
 
@@ -29,20 +29,20 @@ fn page(port: u16, path: &str) -> Option<String> {
 #[test]
 fn l1_reload_changes_level_format_and_output_of_the_log() {
     let mut pilot = Pilot::start(&format!("{{ jobs: [{A}] }}"));
-    pilot.await_state("a", "running");
+    pilot.wait_for_state("a", "running");
     let answer =
         reload_to(&pilot, &format!("{{ jobs: [{A}], logging: {{ level: 'DEBUG', format: 'json' }} }}"));
     assert_eq!(answer["settings"], json!(["logging"]));
-    let line = pilot.supervisor.line("reload: changed logging; kept 1 job");
+    let line = pilot.supervisor.wait_for_line("reload: changed logging; kept 1 job");
     let value: serde_json::Value = serde_json::from_str(&line).unwrap();
     assert_eq!(value["level"], "info");
     reload_to(&pilot, &format!("{{ jobs: [{A}], logging: {{ output: '@/log' }} }}"));
-    until("the log is written to the file", || {
+    wait_until("the log is written to the file", || {
         pilot.supervisor.read("log").contains("reload: changed logging")
     });
     // A file that cannot be opened changes nothing.
     reload_to(&pilot, &format!("{{ jobs: [{A}], logging: {{ output: '@/no/such/folder/log' }} }}"));
-    until("the error is logged", || pilot.supervisor.read("log").contains("no/such/folder"));
+    wait_until("the error is logged", || pilot.supervisor.read("log").contains("no/such/folder"));
     assert_eq!(pilot.job("a")["state"], "running");
 }
 
@@ -53,19 +53,21 @@ fn t2_reload_moves_telemetry_and_keeps_metric_values() {
     let config = |telemetry: &str| format!("{{ jobs: [{A}], {telemetry} }}");
     let at = |port: u16| format!("telemetry: {{ port: {port}, interfaces: 'static:127.0.0.1', {metrics} }}");
     let pilot = Pilot::start(&config(&at(first)));
-    pilot.await_state("a", "running");
+    pilot.wait_for_state("a", "running");
     assert_eq!(pilot.post("/v3/metric", "{\"hits\": 7}").status, 200);
     let answer = reload_to(&pilot, &config(&at(second)));
     assert!(answer["kept"].as_array().unwrap().contains(&json!("a")), "{answer}");
-    until("the new port is served", || {
+    wait_until("the new port is served", || {
         page(second, "/metrics").is_some_and(|page| page.contains("\nhits 7\n"))
     });
-    until("the old port is closed", || TcpStream::connect(("127.0.0.1", first)).is_err());
+    wait_until("the old port is closed", || TcpStream::connect(("127.0.0.1", first)).is_err());
     reload_to(&pilot, &config(""));
-    until("the port is closed", || TcpStream::connect(("127.0.0.1", second)).is_err());
+    wait_until("the port is closed", || TcpStream::connect(("127.0.0.1", second)).is_err());
     assert_eq!(pilot.post("/v3/metric", "{\"hits\": 1}").status, 400, "the metric still exists");
     reload_to(&pilot, &config(&at(first)));
-    until("the port is served again", || page(first, "/status").is_some_and(|page| page.contains("200 OK")));
+    wait_until("the port is served again", || {
+        page(first, "/status").is_some_and(|page| page.contains("200 OK"))
+    });
 }
 
 #[test]
@@ -75,16 +77,16 @@ fn x1_reload_moves_the_control_socket_and_the_client_gets_its_response() {
     let config = format!("{{ jobs: [{A}], control: {{ socket: '@/other.socket' }} }}");
     assert_eq!(reload_to(&pilot, &config)["settings"], json!(["control"]));
     assert!(!old.exists(), "the old socket still exists");
-    assert_eq!(ask(&new, "GET", "/v3/ping", "").status, 200);
+    assert_eq!(request(&new, "GET", "/v3/ping", "").status, 200);
     // A socket that cannot be created leaves the current one in place.
     pilot.socket = new.clone();
     reload_to(&pilot, &format!("{{ jobs: [{A}], control: {{ socket: '/proc/no/socket' }} }}"));
-    pilot.supervisor.line("it stays as it is");
-    assert_eq!(ask(&new, "GET", "/v3/ping", "").status, 200);
+    pilot.supervisor.wait_for_line("keeping the old control socket");
+    assert_eq!(request(&new, "GET", "/v3/ping", "").status, 200);
     reload_to(&pilot, &format!("{{ jobs: [{A}], control: {{ socket: '@/other.socket', mode: '0660' }} }}"));
     let mode = std::fs::metadata(&new).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode, 0o660);
     pilot.supervisor.signal("-TERM");
-    let (code, log) = pilot.supervisor.end();
+    let (code, log) = pilot.supervisor.wait();
     assert_eq!(code, 0, "{log}");
 }

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::os::unix::net::UnixStream;
 
-use crate::supervisor::{As, Supervisor, is_root, until, ways};
+use crate::supervisor::{Mode, Supervisor, is_root, modes, wait_until};
 
 /// The kinds of processes that the supervisor starts.
 const KINDS: [&str; 7] = ["job", "raw", "late", "check", "sensor", "coprocess", "hook"];
@@ -48,8 +48,8 @@ fn p2_no_process_of_any_kind_inherits_a_descriptor_of_the_supervisor() {
     // complete when it exists.
     let script = "(ls -l /proc/$$/fd > @/new-$0); mv @/new-$0 @/fd-$0; echo 1";
     let (address, agent) = silent_agent();
-    let run = Supervisor::start(As::Plain, &every_kind(script, &format!("'{address}'")));
-    until("telemetry is served", || run.read("log").contains("telemetry: serving at"));
+    let run = Supervisor::start(Mode::Plain, &every_kind(script, &format!("'{address}'")));
+    wait_until("telemetry is served", || run.read("log").contains("telemetry: serving at"));
     // Open at this time: a request to Consul, two streaming clients, the log file.
     let (_consul, _) = agent.accept().unwrap();
     let mut clients = Vec::new();
@@ -64,10 +64,12 @@ fn p2_no_process_of_any_kind_inherits_a_descriptor_of_the_supervisor() {
     }
     run.signal("-HUP");
     let has = |kind: &str| run.file(&format!("fd-{kind}")).exists();
-    until("all processes are started", || KINDS.iter().filter(|kind| **kind != "hook").all(|kind| has(kind)));
+    wait_until("all processes are started", || {
+        KINDS.iter().filter(|kind| **kind != "hook").all(|kind| has(kind))
+    });
     run.signal("-TERM");
     // The directory is removed with the supervisor, so the files are read before its exit.
-    until("the hook is started", || has("hook"));
+    wait_until("the hook is started", || has("hook"));
     for kind in KINDS {
         let listing = fs::read_to_string(run.file(&format!("fd-{kind}"))).unwrap();
         let found: Vec<&str> = listing.lines().filter(|line| line.contains(" -> ")).collect();
@@ -82,7 +84,7 @@ fn p2_no_process_of_any_kind_inherits_a_descriptor_of_the_supervisor() {
         assert!(found[0].ends_with(" 0 -> /dev/null"), "{kind}:\n{listing}");
     }
     drop(clients);
-    assert_eq!(run.end().0, 0);
+    assert_eq!(run.wait().0, 0);
 }
 
 #[test]
@@ -90,13 +92,15 @@ fn l5_tokens_of_the_configuration_are_passed_to_no_process() {
     let script = "(env; tr '\\\\\\\\0' ' ' < /proc/$$/cmdline) > @/new-$0; mv @/new-$0 @/env-$0; echo 1";
     let (address, _agent) = silent_agent();
     let consul = format!("{{ address: '{address}', token: 'hunter2' }}");
-    let run = Supervisor::start(As::Plain, &every_kind(script, &consul));
-    until("the job has run", || run.file("env-job").exists());
+    let run = Supervisor::start(Mode::Plain, &every_kind(script, &consul));
+    wait_until("the job has run", || run.file("env-job").exists());
     run.signal("-HUP");
     let has = |kind: &str| run.file(&format!("env-{kind}")).exists();
-    until("all processes are started", || KINDS.iter().filter(|kind| **kind != "hook").all(|kind| has(kind)));
+    wait_until("all processes are started", || {
+        KINDS.iter().filter(|kind| **kind != "hook").all(|kind| has(kind))
+    });
     run.signal("-TERM");
-    until("the hook is started", || has("hook"));
+    wait_until("the hook is started", || has("hook"));
     for kind in KINDS {
         let environment = fs::read_to_string(run.file(&format!("env-{kind}"))).unwrap();
         assert!(
@@ -105,7 +109,7 @@ fn l5_tokens_of_the_configuration_are_passed_to_no_process() {
         );
     }
     assert!(!run.read("log").contains("hunter2"));
-    assert_eq!(run.end().0, 0);
+    assert_eq!(run.wait().0, 0);
 }
 
 #[test]
@@ -113,8 +117,8 @@ fn p7_environment_is_inherited_unless_a_job_overrides_it() {
     let config = "{ jobs: [
         { name: 'told', exec: ['sh', '-c', 'echo told $CONSUL_HTTP_TOKEN.'] },
         { name: 'kept', exec: ['sh', '-c', 'echo kept $CONSUL_HTTP_TOKEN.'], env: { CONSUL_HTTP_TOKEN: '' } } ] }";
-    let run = Supervisor::behind(As::Plain, "export CONSUL_HTTP_TOKEN=hunter2", config);
-    let (code, log) = run.end();
+    let run = Supervisor::with_setup(Mode::Plain, "export CONSUL_HTTP_TOKEN=hunter2", config);
+    let (code, log) = run.wait();
     assert_eq!(code, 0, "{log}");
     assert!(log.contains("told hunter2.") && log.contains("kept ."), "{log}");
     // Only the job itself has printed it.
@@ -127,7 +131,7 @@ fn p9_job_of_another_user_can_neither_signal_nor_control_the_supervisor() {
         eprintln!("skipped: only root can start a job as another user");
         return;
     }
-    for how in ways() {
+    for mode in modes() {
         let script = "kill -TERM $CONTAINERPILOT_PID && echo it could; \
             cat /proc/$CONTAINERPILOT_PID/environ >/dev/null && echo it could; \
             curl -s --unix-socket @/socket http://x/v3/status && echo it could; echo tried";
@@ -135,11 +139,15 @@ fn p9_job_of_another_user_can_neither_signal_nor_control_the_supervisor() {
             "{{ jobs: [{{ name: 'guest', exec: ['sh', '-c', '{script}'], user: 'nobody' }},
                        {{ name: 'main', exec: 'sleep 1000' }}] }}"
         );
-        let mut run = Supervisor::behind(how, "chmod 755 @/", &config);
-        run.line("tried");
-        run.line("guest complete");
-        assert!(!run.seen().contains("it could") && !run.seen().contains("SIGTERM"), "{}", run.seen());
+        let mut run = Supervisor::with_setup(mode, "chmod 755 @/", &config);
+        run.wait_for_line("tried");
+        run.wait_for_line("guest complete");
+        assert!(
+            !run.log_so_far().contains("it could") && !run.log_so_far().contains("SIGTERM"),
+            "{}",
+            run.log_so_far()
+        );
         run.signal("-TERM");
-        assert_eq!(run.end().0, 0);
+        assert_eq!(run.wait().0, 0);
     }
 }

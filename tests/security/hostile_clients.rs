@@ -5,10 +5,10 @@ use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use crate::supervisor::{As, Supervisor, until};
+use crate::supervisor::{Mode, Supervisor, wait_until};
 use crate::{open_descriptors, resident_kib};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A connection to either server.
 trait Connection: Read + Write + Send {}
@@ -23,22 +23,22 @@ impl Servers {
     fn start() -> Self {
         let config =
             "{ jobs: [{ name: 'main', exec: 'sleep 1000' }], telemetry: { port: 0, interfaces: 'lo' } }";
-        let mut run = Supervisor::start(As::Plain, config);
-        let telemetry = run.line("telemetry: serving at ").rsplit(' ').next().unwrap().to_owned();
+        let mut run = Supervisor::start(Mode::Plain, config);
+        let telemetry = run.wait_for_line("telemetry: serving at ").rsplit(' ').next().unwrap().to_owned();
         Self { run, telemetry }
     }
 
     fn control(&self) -> Box<dyn Connection> {
         let stream = UnixStream::connect(self.run.file("socket")).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        stream.set_write_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
+        stream.set_write_timeout(Some(TIMEOUT)).unwrap();
         Box::new(stream)
     }
 
     fn telemetry(&self) -> Box<dyn Connection> {
         let stream = TcpStream::connect(&self.telemetry).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        stream.set_write_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
+        stream.set_write_timeout(Some(TIMEOUT)).unwrap();
         Box::new(stream)
     }
 
@@ -51,8 +51,8 @@ impl Servers {
             assert!(answer.contains(" 200 OK"), "{answer}");
         }
         self.run.signal("-TERM");
-        let (code, log) = self.run.end();
-        assert!(code == 0 && !log.contains("main exited"), "{log}");
+        let (code, log) = self.run.wait();
+        assert!(code == 0 && !log.contains("main exited with"), "{log}");
     }
 }
 
@@ -99,7 +99,7 @@ fn x1_t1_silent_connections_are_bounded_and_time_out() {
     let mut silent: Vec<Box<dyn Connection>> = (0..300).map(|_| servers.control()).collect();
     silent.extend((0..80).map(|_| servers.telemetry()));
     // The limits are 256 connections on the control socket and 64 on the telemetry server.
-    until("the connections are accepted", || open_descriptors(pid) >= 320);
+    wait_until("the connections are accepted", || open_descriptors(pid) >= 320);
     let open = open_descriptors(pid);
     assert!(open < 320 + 64, "{open} descriptors");
     // New clients wait until the first silent connections time out.

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::open_descriptors;
-use crate::supervisor::{As, Supervisor, until};
+use crate::supervisor::{Mode, Supervisor, wait_until};
 
 /// A server that sends the same answer to every request.
 struct Agent {
@@ -165,40 +165,40 @@ fn config(address: &str, watches: usize) -> String {
 
 /// Requires that the supervisor still handles events, that the job ran undisturbed, and that it exits with 0.
 fn assert_unharmed(mut run: Supervisor) {
-    let ticks = run.seen().matches("tick started").count();
+    let ticks = run.log_so_far().matches("tick started").count();
     run.signal("-HUP");
-    run.lines("tick started", ticks + 1);
+    run.wait_for_lines("tick started", ticks + 1);
     run.signal("-TERM");
-    let (code, log) = run.end();
+    let (code, log) = run.wait();
     assert_eq!(code, 0, "{log}");
-    assert!(!log.contains("main exited") && !log.contains("the-secret-token"), "{log}");
-    assert!(log.matches("cannot be used").count() <= 2, "{log}");
+    assert!(!log.contains("main exited with") && !log.contains("the-secret-token"), "{log}");
+    assert!(log.matches("; retrying").count() <= 2, "{log}");
 }
 
 #[test]
 fn d5_endless_slow_and_huge_answers_of_consul_are_bounded() {
     type Answer = fn(&mut Counted) -> std::io::Result<()>;
     let answers: [(&str, Answer, &str); 11] = [
-        ("endless head", endless_head, "cannot be used: "),
-        ("endless header", endless_header, "cannot be used: "),
-        ("endless interim responses", endless_interim_responses, "cannot be used: "),
-        ("endless chunks", endless_chunks, "cannot be used: its answer is too long"),
-        ("endless chunk extension", endless_chunk_extension, "cannot be used: "),
-        ("huge length", huge_length, "cannot be used: its answer is too long"),
-        ("many lists", many_lists, "cannot be used: its answer holds something that is no instance"),
-        ("many instances", many_instances, "cannot be used: its answer has more instances"),
-        ("deep nesting", deep_nesting, "cannot be used: its answer is no JSON"),
-        ("slow body", slow_body, "cannot be used: no answer within"),
-        ("slow head", slow_head, "cannot be used: "),
+        ("endless head", endless_head, "is unreachable: "),
+        ("endless header", endless_header, "is unreachable: "),
+        ("endless interim responses", endless_interim_responses, "is unreachable: "),
+        ("endless chunks", endless_chunks, "is unreachable: the response is longer than "),
+        ("endless chunk extension", endless_chunk_extension, "is unreachable: "),
+        ("huge length", huge_length, "is unreachable: the response is longer than "),
+        ("many lists", many_lists, "is unavailable: the response is not a list of service instances"),
+        ("many instances", many_instances, "is unavailable: the response has too many instances"),
+        ("deep nesting", deep_nesting, "is unavailable: the response is not "),
+        ("slow body", slow_body, "is unreachable: no response within"),
+        ("slow head", slow_head, "is unreachable: "),
     ];
     std::thread::scope(|scope| {
         for (name, answer, words) in answers {
             scope.spawn(move || {
                 let agent = Agent::new(answer);
-                let mut run = Supervisor::start(As::Plain, &config(&agent.address, 1));
-                run.line(words);
+                let mut run = Supervisor::start(Mode::Plain, &config(&agent.address, 1));
+                run.wait_for_line(words);
                 let requests = agent.requests.load(Ordering::SeqCst);
-                until("the request is retried", || agent.requests.load(Ordering::SeqCst) > requests);
+                wait_until("the request is retried", || agent.requests.load(Ordering::SeqCst) > requests);
                 let kilobytes = peak_kib(run.pid());
                 assert!(kilobytes < 64 * 1024, "{name}: {kilobytes} KiB");
                 assert_unharmed(run);
@@ -210,9 +210,9 @@ fn d5_endless_slow_and_huge_answers_of_consul_are_bounded() {
 #[test]
 fn d7_large_answers_to_many_watches_share_one_memory_limit() {
     let agent = Agent::new(endless_chunks);
-    let mut run = Supervisor::start(As::Plain, &config(&agent.address, 100));
-    run.line("cannot be used");
-    until("150 requests were sent", || agent.requests.load(Ordering::SeqCst) > 150);
+    let mut run = Supervisor::start(Mode::Plain, &config(&agent.address, 100));
+    run.wait_for_line("is unreachable");
+    wait_until("150 requests were sent", || agent.requests.load(Ordering::SeqCst) > 150);
     let (kilobytes, open) = (peak_kib(run.pid()), open_descriptors(run.pid()));
     assert!(kilobytes < 128 * 1024, "{kilobytes} KiB");
     assert!(open < 200, "{open} descriptors");
@@ -234,10 +234,10 @@ fn d1_token_is_sent_to_the_configured_address_only() {
     let port = agent.address.rsplit(':').next().unwrap();
     let other = TcpListener::bind(format!("127.0.0.2:{port}")).unwrap();
     other.set_nonblocking(true).unwrap();
-    let mut run = Supervisor::start(As::Plain, &config(&agent.address, 1));
-    run.line("cannot be used: status 307");
+    let mut run = Supervisor::start(Mode::Plain, &config(&agent.address, 1));
+    run.wait_for_line("is unavailable: status 307");
     let requests = agent.requests.load(Ordering::SeqCst);
-    until("the request is retried", || agent.requests.load(Ordering::SeqCst) > requests);
+    wait_until("the request is retried", || agent.requests.load(Ordering::SeqCst) > requests);
     assert!(other.accept().is_err(), "the redirect was followed");
     assert_unharmed(run);
 }

@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 
 use serde_json::Value;
 
-use crate::supervisor::{As, Supervisor, until};
+use crate::supervisor::{Mode, Supervisor, wait_until};
 
 /// Lines that imitate log entries, contain unusual line breaks, terminal control codes or invalid UTF-8, or are very
 /// long.
@@ -36,7 +36,7 @@ fn log_of_hostile_job(format: &str) -> Vec<String> {
         "{{ logging: {{ format: '{format}' }}, jobs: [{{ name: 'evil', exec: ['cat', '{}'] }}] }}",
         file.display()
     );
-    let (code, log) = Supervisor::start(As::Plain, &config).end();
+    let (code, log) = Supervisor::start(Mode::Plain, &config).wait();
     std::fs::remove_file(&file).unwrap();
     assert_eq!(code, 0);
     log.split('\n').map(str::to_owned).collect()
@@ -135,16 +135,16 @@ fn l3_input_of_clients_and_consul_cannot_forge_log_entries() {
             "{{ consul: '{address}', watches: [{{ name: 'db', interval: 1 }}], logging: {{ format: '{format}' }},
                 jobs: [{{ name: 'main', exec: 'sleep 1000' }}] }}"
         );
-        let mut run = Supervisor::start(As::Plain, &config);
-        let line = run.line("forged by consul");
+        let mut run = Supervisor::start(Mode::Plain, &config);
+        let line = run.wait_for_line("forged by consul");
         assert!(is_printable(&line), "{line:?}");
         let socket = run.file("socket");
-        until("the control socket accepts connections", || UnixStream::connect(&socket).is_ok());
+        wait_until("the control socket accepts connections", || UnixStream::connect(&socket).is_ok());
         let mut client = UnixStream::connect(&socket).unwrap();
         write!(client, "POST /v3/jobs/x%0A2026-11-15T00%3A00%3A00Z%20main%1B%5B2J%C2%85forged-by-client/start HTTP/1.0\r\n\r\n").unwrap();
-        let line = run.line("forged-by-client");
-        assert!(is_printable(&line) && line.contains("asks for start of x"), "{line:?}");
+        let line = run.wait_for_line("forged-by-client");
+        assert!(is_printable(&line) && line.contains("start of x"), "{line:?}");
         run.signal("-TERM");
-        assert_eq!(run.end().0, 0);
+        assert_eq!(run.wait().0, 0);
     }
 }

@@ -1,10 +1,10 @@
 //! Signals that processes of the container send to PID 1 (S1, P1).
 
-use crate::supervisor::{As, Supervisor, ways};
+use crate::supervisor::{Mode, Supervisor, modes};
 
 #[test]
 fn s1_p1_only_sigterm_and_sigint_end_pid_1() {
-    if !ways().contains(&As::Init) {
+    if !modes().contains(&Mode::Pid1) {
         eprintln!("skipped: creating a PID namespace is not permitted");
         return;
     }
@@ -16,11 +16,11 @@ fn s1_p1_only_sigterm_and_sigint_end_pid_1() {
         "{{ jobs: [{{ name: 'sender', exec: ['bash', '-c', '{script}'] }}, {{ name: 'main', exec: 'sleep 1000' }},
                    {{ name: 'next', exec: 'echo it goes on', when: {{ source: 'sender', once: 'exitSuccess' }} }}] }}"
     );
-    let mut run = Supervisor::start(As::Init, &config);
-    run.line("all are sent");
-    run.line("it goes on");
+    let mut run = Supervisor::start(Mode::Pid1, &config);
+    run.wait_for_line("all are sent");
+    run.wait_for_line("it goes on");
     run.signal("-TERM");
-    let (code, log) = run.end();
+    let (code, log) = run.wait();
     assert_eq!(code, 0, "{log}");
     assert!(!log.contains("main exited with") && log.contains("main exited on SIGTERM"), "{log}");
 }

@@ -84,6 +84,7 @@ impl Log {
         }
         for word in [
             "panicked",
+            "internal error",
             "a fault of",
             "a fault in",
             "a bug",

@@ -12,7 +12,7 @@ use nix::unistd::Pid;
 
 use crate::fixture::{Fixture, SERVICES, WRITERS};
 use crate::rng::Rng;
-use crate::supervisor::until;
+use crate::supervisor::wait_until;
 
 /// How to undo an action.
 enum Undo {
@@ -95,8 +95,8 @@ impl Chaos {
                 }
                 Undo::StopFlood => drop(fs::remove_file(fixture.folder.join("flood"))),
                 Undo::PassChecks(job) => drop(fs::remove_file(fixture.folder.join(format!("ill-{job}")))),
-                Undo::EndMaintenance => drop(fixture.ask("POST", "/v3/maintenance/disable", "")),
-                Undo::StartJob(job) => drop(fixture.ask("POST", &format!("/v3/jobs/{job}/start"), "")),
+                Undo::EndMaintenance => drop(fixture.request("POST", "/v3/maintenance/disable", "")),
+                Undo::StartJob(job) => drop(fixture.request("POST", &format!("/v3/jobs/{job}/start"), "")),
             }
         }
     }
@@ -168,7 +168,7 @@ impl Chaos {
             self.count("reloads by signal");
             return;
         }
-        let (status, body) = fixture.ask("POST", "/v3/reload", "");
+        let (status, body) = fixture.request("POST", "/v3/reload", "");
         if status != 200 {
             self.wrong.push(format!("status {status} for a reload: {body}"));
         }
@@ -178,7 +178,7 @@ impl Chaos {
     fn break_configuration(&mut self, fixture: &Fixture) {
         let texts = ["{ jobs: [", "{ jobs: [{ nmae: 'x', exec: 'true' }] }", "", "{{ .X ", "{ jobs: 7 } }"];
         fixture.configure_with(self.rng.choose(&texts).copied().unwrap_or_default());
-        let (status, body) = fixture.ask("POST", "/v3/reload", "");
+        let (status, body) = fixture.request("POST", "/v3/reload", "");
         if status != 422 {
             self.wrong.push(format!("status {status} for a reload of a broken file: {body}"));
         }
@@ -197,7 +197,7 @@ impl Chaos {
             "/v3/events?follow=false",
         ];
         let path = self.rng.choose(&paths).copied().unwrap_or_default();
-        let (status, body) = fixture.ask("GET", path, "");
+        let (status, body) = fixture.request("GET", path, "");
         if status != 200 && (path, status) != ("/v3/health", 503) {
             self.wrong.push(format!("status {status} for {path}: {body}"));
         }
@@ -216,7 +216,7 @@ impl Chaos {
             3 => ("/v3/environ".to_owned(), "{\"COLOUR\": \"blue\", \"OLD\": null}"),
             _ => ("/v3/metric".to_owned(), "{\"soak_steps\": 1}"),
         };
-        let (status, answer) = fixture.ask("POST", &path, body);
+        let (status, answer) = fixture.request("POST", &path, body);
         // A command that is impossible now is refused with a reason.
         if !(status == 200 || status == 409 && !answer.is_empty()) {
             self.wrong.push(format!("status {status} for {path}: {answer}"));
@@ -225,7 +225,7 @@ impl Chaos {
     }
 
     fn enter_maintenance(&mut self, fixture: &Fixture) {
-        let (status, _) = fixture.ask("POST", "/v3/maintenance/enable", "");
+        let (status, _) = fixture.request("POST", "/v3/maintenance/enable", "");
         if status != 200 {
             self.wrong.push(format!("status {status} for maintenance"));
         }
@@ -280,8 +280,8 @@ impl Chaos {
         self.undo_due(fixture, true);
         fixture.extras.clear();
         fixture.configure();
-        until("a reload of the original configuration succeeds", || {
-            fixture.ask("POST", "/v3/reload", "").0 == 200
+        wait_until("a reload of the original configuration succeeds", || {
+            fixture.request("POST", "/v3/reload", "").0 == 200
         });
         let mut states = BTreeMap::new();
         let began = Instant::now();
@@ -289,7 +289,7 @@ impl Chaos {
             states.clone_from(&fixture.states());
             for job in WRITERS {
                 if matches!(states.get(job).map(String::as_str), Some("stopped" | "complete")) {
-                    fixture.ask("POST", &format!("/v3/jobs/{job}/start"), "");
+                    fixture.request("POST", &format!("/v3/jobs/{job}/start"), "");
                 }
             }
             let running = |job: &&str| states.get(*job).is_some_and(|state| state == "running");

@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use crate::accounting::{Events, Log, read_events, read_log};
 use crate::consul::{Agent, service_id};
-use crate::supervisor::{As, children_of, until, ways};
+use crate::supervisor::{Mode, child_pids, modes, wait_until};
 
 /// The jobs that every configuration has; those in [`SERVICES`] are advertised.
 pub(crate) const WRITERS: [&str; 6] = ["w0", "w1", "w2", "w3", "w4", "w5"];
@@ -57,10 +57,10 @@ impl Fixture {
         let agent = Agent::dev();
         let folder = agent.folder().join("soak");
         fs::create_dir_all(folder.join("runs")).unwrap();
-        let how = *ways().last().unwrap_or(&As::Plain);
-        let mut words = match how {
-            As::Plain => vec![],
-            As::Init => vec!["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"],
+        let mode = *modes().last().unwrap_or(&Mode::Plain);
+        let mut words = match mode {
+            Mode::Plain => vec![],
+            Mode::Pid1 => vec!["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"],
         };
         words.push(pilot);
         let mut command = Command::new(words[0]);
@@ -83,15 +83,15 @@ impl Fixture {
             }),
         ];
         let mut pid = child.id();
-        if how == As::Init {
-            until("the supervisor runs", || {
-                children_of(child.id()).first().is_some_and(|child| {
+        if mode == Mode::Pid1 {
+            wait_until("the supervisor runs", || {
+                child_pids(child.id()).first().is_some_and(|child| {
                     pid = *child;
                     true
                 })
             });
         }
-        until("the control socket exists", || folder.join("socket").exists());
+        wait_until("the control socket exists", || folder.join("socket").exists());
         Self {
             folder,
             agent,
@@ -118,7 +118,7 @@ impl Fixture {
     }
 
     /// Sends a request to the control socket; returns the status, or 0 if there was no response, and the body.
-    pub(crate) fn ask(&self, method: &str, path: &str, body: &str) -> (u16, String) {
+    pub(crate) fn request(&self, method: &str, path: &str, body: &str) -> (u16, String) {
         let began = Instant::now();
         let Ok(mut stream) = UnixStream::connect(self.folder.join("socket")) else {
             return (0, String::new());
@@ -152,12 +152,13 @@ impl Fixture {
 
     /// The pids of its children: jobs, checks, orphans.
     pub(crate) fn children(&self) -> Vec<i32> {
-        children_of(self.pid).into_iter().filter_map(|pid| i32::try_from(pid).ok()).collect()
+        child_pids(self.pid).into_iter().filter_map(|pid| i32::try_from(pid).ok()).collect()
     }
 
     /// The state of every job.
     pub(crate) fn states(&self) -> BTreeMap<String, String> {
-        let status: Value = serde_json::from_str(&self.ask("GET", "/v3/status", "").1).unwrap_or_default();
+        let status: Value =
+            serde_json::from_str(&self.request("GET", "/v3/status", "").1).unwrap_or_default();
         let jobs = status["jobs"].as_array().cloned().unwrap_or_default();
         let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         jobs.iter().map(|job| (word(&job["name"]), word(&job["state"]))).collect()
@@ -198,7 +199,7 @@ impl Fixture {
     }
 
     /// Waits until it exits; returns its exit code, or `None` if it had to be killed after `limit`.
-    pub(crate) fn end(&mut self, limit: Duration) -> Option<i32> {
+    pub(crate) fn wait(&mut self, limit: Duration) -> Option<i32> {
         let deadline = Instant::now() + limit;
         let code = loop {
             if let Some(status) = self.child.try_wait().unwrap() {

@@ -31,7 +31,7 @@ use nix::sys::signal::Signal;
 
 use chaos::Chaos;
 use fixture::{Fixture, Resources};
-use supervisor::{children, until};
+use supervisor::{child_states, wait_until};
 
 /// How often the disturbances pause, to let the supervisor recover and to measure it.
 const PAUSES: u32 = 6;
@@ -90,7 +90,7 @@ fn soak(seconds: u64, seed: u64) {
     wrong.extend(compare_exits_with_events(&fixture));
     fixture.signal(Signal::SIGTERM);
     let stopping = Instant::now();
-    match fixture.end(Duration::from_secs(60)) {
+    match fixture.wait(Duration::from_secs(60)) {
         Some(0) => {}
         code => wrong.push(format!("it exited with {code:?}")),
     }
@@ -111,7 +111,7 @@ fn soak(seconds: u64, seed: u64) {
 
 /// Waits until there are no zombies, and returns the least resources used within 3 s.
 fn resources_at_rest(fixture: &Fixture) -> Resources {
-    until("there are no zombies", || !children(fixture.pid).contains(&'Z'));
+    wait_until("there are no zombies", || !child_states(fixture.pid).contains(&'Z'));
     let mut least = fixture.resources();
     // Connections and buffers are released with a delay.
     let end = Instant::now() + Duration::from_secs(3);

@@ -1,6 +1,6 @@
 //! Coprocesses, as the manual of version 2 describes them (C6).
 
-use crate::supervisor::{Supervisor, ways};
+use crate::supervisor::{Supervisor, modes};
 
 /// A script that reports the signals it gets and keeps running until SIGTERM.
 const REPORTS_SIGNALS: &str = "trap 'echo got HUP' HUP; trap 'echo got USR1' USR1; trap 'echo bye; exit 0' TERM; echo up; \
@@ -8,34 +8,34 @@ const REPORTS_SIGNALS: &str = "trap 'echo got HUP' HUP; trap 'echo got USR1' USR
 
 #[test]
 fn c6_coprocess_runs_beside_the_jobs_and_does_not_keep_the_supervisor_running() {
-    for how in ways() {
+    for mode in modes() {
         let config = format!(
             "{{ jobs: [{{ name: 'app', exec: ['sh', '-c', 'exit 5'] }}],
                 coprocesses: [{{ name: 'helper', command: ['sh', '-c', \"{REPORTS_SIGNALS}\"], restarts: 'unlimited' }}] }}"
         );
-        let mut run = Supervisor::start(how, &config);
-        run.line("helper started");
-        run.line("app exited with code 5");
-        let (code, log) = run.end();
+        let mut run = Supervisor::start(mode, &config);
+        run.wait_for_line("helper started");
+        run.wait_for_line("app exited with code 5");
+        let (code, log) = run.wait();
         assert_eq!(code, 5, "the exit code is not that of the job\n{log}");
     }
 }
 
 #[test]
 fn c6_sighup_and_sigusr1_are_not_forwarded_to_a_coprocess() {
-    for how in ways() {
+    for mode in modes() {
         let config = format!(
             "{{ jobs: [{{ name: 'app', exec: 'sleep 1000' }}],
                 coprocesses: [{{ name: 'helper', command: ['sh', '-c', \"{REPORTS_SIGNALS}\"] }}] }}"
         );
-        let mut run = Supervisor::start(how, &config);
-        run.line(" up");
-        run.lines("app started", 1);
+        let mut run = Supervisor::start(mode, &config);
+        run.wait_for_line(" up");
+        run.wait_for_lines("app started", 1);
         run.signal("-HUP");
         run.signal("-USR1");
         run.signal("-TERM");
-        run.line("bye");
-        let (code, log) = run.end();
+        run.wait_for_line("bye");
+        let (code, log) = run.wait();
         assert_eq!(code, 0);
         assert!(!log.contains("got HUP") && !log.contains("got USR1"), "{log}");
     }
@@ -44,47 +44,47 @@ fn c6_sighup_and_sigusr1_are_not_forwarded_to_a_coprocess() {
 #[test]
 fn c6_output_of_a_coprocess_is_logged() {
     let mut run = Supervisor::start(
-        ways()[0],
+        modes()[0],
         "{ logging: { format: 'json' }, jobs: [{ name: 'app', exec: 'sleep 1000' }],
            coprocesses: [{ name: 'helper', command: ['sh', '-c', 'echo out; echo err >&2; sleep 1000'] }] }",
     );
     for text in ["\"out\"", "\"err\""] {
-        let line = run.line(text);
+        let line = run.wait_for_line(text);
         assert!(line.contains("helper"), "{line}");
     }
     run.signal("-TERM");
-    assert_eq!(run.end().0, 0);
+    assert_eq!(run.wait().0, 0);
 }
 
 #[test]
 fn c6_coprocess_is_restarted_up_to_its_limit_and_never_ends_the_supervisor() {
-    for how in ways() {
+    for mode in modes() {
         let mut run = Supervisor::start(
-            how,
+            mode,
             "{ jobs: [{ name: 'app', exec: 'sleep 1000' }],
                coprocesses: [{ name: 'twice', command: ['sh', '-c', 'echo one run; exit 3'], restarts: 1 },
                              { name: 'once', command: '/no/such/program' }] }",
         );
-        run.lines("twice started", 2);
-        run.line("twice complete");
+        run.wait_for_lines("twice started", 2);
+        run.wait_for_line("twice complete");
         run.signal("-TERM");
-        let (code, log) = run.end();
+        let (code, log) = run.wait();
         assert_eq!((code, log.matches("twice started").count()), (0, 2), "{log}");
     }
 }
 
 #[test]
 fn c6_coprocess_starts_after_pre_start_and_before_other_jobs() {
-    for how in ways() {
+    for mode in modes() {
         let mut run = Supervisor::start(
-            how,
+            mode,
             "{ jobs: [{ name: 'preStart', exec: ['sh', '-c', 'echo first'] },
                       { name: 'app', exec: 'sleep 1000', when: { source: 'preStart', once: 'exitSuccess' } }],
                coprocesses: [{ name: 'helper', command: 'sleep 1000' }] }",
         );
-        run.line("app started");
+        run.wait_for_line("app started");
         run.signal("-TERM");
-        let (code, log) = run.end();
+        let (code, log) = run.wait();
         assert_eq!(code, 0);
         let at = |text: &str| log.find(text).unwrap_or_else(|| panic!("no `{text}` in\n{log}"));
         assert!(at("preStart exited") < at("helper started"));

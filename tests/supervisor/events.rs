@@ -1,6 +1,6 @@
 //! Events (E1–E3, E7, E8), as logged at level `debug`.
 
-use crate::supervisor::{Supervisor, ways};
+use crate::supervisor::{Supervisor, modes};
 
 fn line_number(log: &str, text: &str) -> usize {
     log.lines().position(|line| line.contains(text)).unwrap_or_else(|| panic!("no `{text}` in\n{log}"))
@@ -26,8 +26,8 @@ fn e1_every_event_of_a_job_can_start_another_job() {
             .map(|code| format!("{{ name: 'on-{code}', exec: 'true', when: {{ once: '{code}' }} }}")),
     );
     let config = format!("{{ jobs: [{}] }}", jobs.join(","));
-    for how in ways() {
-        let (code, log) = Supervisor::start(how, &config).end();
+    for mode in modes() {
+        let (code, log) = Supervisor::start(mode, &config).wait();
         assert_eq!(code, 1, "{log}");
         for code in codes.iter().chain(&["startup", "shutdown", "timerExpired"]) {
             assert!(log.contains(&format!("on-{code} exited with code 0")), "{code}\n{log}");
@@ -39,8 +39,8 @@ fn e1_every_event_of_a_job_can_start_another_job() {
 fn e2_e3_e8_events_are_ordered_and_stopped_comes_after_the_last_exit() {
     let config = "{ logging: { level: 'debug' }, jobs: [
         { name: 'a', exec: 'true', restarts: 2, restartBackoff: false } ] }";
-    for how in ways() {
-        let (code, log) = Supervisor::start(how, config).end();
+    for mode in modes() {
+        let (code, log) = Supervisor::start(mode, config).wait();
         assert_eq!(code, 0, "{log}");
         let exits: Vec<usize> = log
             .lines()
@@ -65,7 +65,7 @@ fn e7_no_event_is_lost_among_200_simultaneous_exits() {
             )
         })
         .collect();
-    let (code, log) = Supervisor::start(ways()[0], &format!("{{ jobs: [{}] }}", jobs.join(","))).end();
+    let (code, log) = Supervisor::start(modes()[0], &format!("{{ jobs: [{}] }}", jobs.join(","))).wait();
     assert_eq!(code, 0, "{log}");
     assert!((0..200).all(|n| log.contains(&format!(" t{n} exited with code 0 "))), "{log}");
 }
@@ -75,27 +75,27 @@ fn e7_sigterm_is_handled_while_jobs_restart_without_delay() {
     let jobs: Vec<String> = (0..10)
         .map(|n| format!("{{ name: 'j{n}', exec: 'true', restarts: 'unlimited', restartBackoff: false }}"))
         .collect();
-    for how in ways() {
-        let mut run = Supervisor::start(how, &format!("{{ jobs: [{}] }}", jobs.join(",")));
+    for mode in modes() {
+        let mut run = Supervisor::start(mode, &format!("{{ jobs: [{}] }}", jobs.join(",")));
         for _ in 0..50 {
-            run.line("j9 restarting");
+            run.wait_for_line("j9 restarting");
         }
         run.signal("-TERM");
-        assert_eq!(run.end().0, 0);
+        assert_eq!(run.wait().0, 0);
     }
 }
 
 #[test]
 fn e7_sigterm_is_handled_while_starts_fail_without_delay() {
-    for how in ways() {
+    for mode in modes() {
         let mut run = Supervisor::start(
-            how,
+            mode,
             "{ jobs: [{ name: 'bad', exec: '/no/such', restarts: 'unlimited', restartBackoff: false }] }",
         );
         for _ in 0..50 {
-            run.line("bad failed to start");
+            run.wait_for_line("bad failed to start");
         }
         run.signal("-TERM");
-        assert_eq!(run.end().0, 0);
+        assert_eq!(run.wait().0, 0);
     }
 }

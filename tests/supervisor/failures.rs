@@ -4,13 +4,13 @@ use std::fs;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::supervisor::{As, Reader, Supervisor, children, is_root, until, ways};
+use crate::supervisor::{Mode, Stdout, Supervisor, child_states, is_root, modes, wait_until};
 
 /// Sends SIGTERM and requires exit code 0 within 10 s; returns the log.
-fn stops(run: Supervisor) -> String {
+fn assert_stops(run: Supervisor) -> String {
     let began = Instant::now();
     run.signal("-TERM");
-    let (code, log) = run.end();
+    let (code, log) = run.wait();
     assert_eq!(code, 0, "{log}");
     assert!(began.elapsed() < Duration::from_secs(10), "{log}");
     log
@@ -23,7 +23,7 @@ const MOUNTS: &str = "[ $$ = 1 ] || [ -n \"$INSIDE\" ] || INSIDE=1 exec unshare 
 fn p3_s5_program_that_cannot_run_is_reported_with_the_system_error() {
     let cases = [
         ("/no/such", 127, "/no/such: No such file or directory"),
-        ("no-such-program", 127, "no-such-program is not in PATH: No such file or directory"),
+        ("no-such-program", 127, "no-such-program: not found in PATH: No such file or directory"),
         ("@/plain", 126, "/plain: Permission denied"),
         ("@/folder", 126, "/folder: Is a directory"),
         ("@/script", 127, "/script: its interpreter /no/such/shell: No such file or directory"),
@@ -31,10 +31,10 @@ fn p3_s5_program_that_cannot_run_is_reported_with_the_system_error() {
     ];
     let script = "echo x > @/plain; mkdir @/folder; printf '#!/no/such/shell -x\\n' > @/script
         printf 'garbage' > @/garbage; chmod +x @/script @/garbage";
-    for how in ways() {
+    for mode in modes() {
         for (program, code, words) in cases {
             let config = format!("{{ jobs: [{{ name: 'bad', exec: ['{program}'] }}] }}");
-            let (found, log) = Supervisor::behind(how, script, &config).end();
+            let (found, log) = Supervisor::with_setup(mode, script, &config).wait();
             assert!(log.contains("bad failed to start: "), "{log}");
             assert!(log.contains(words), "{words}\n{log}");
             assert_eq!(found, code, "{log}");
@@ -43,12 +43,12 @@ fn p3_s5_program_that_cannot_run_is_reported_with_the_system_error() {
             .map(|n| format!("{{ name: 'bad{n}', exec: ['{}'], restarts: 2 }}", cases[n].0))
             .collect();
         let config = format!("{{ jobs: [{}, {{ name: 'good', exec: 'sleep 1000' }}] }}", bad.join(","));
-        let mut run = Supervisor::behind(how, script, &config);
+        let mut run = Supervisor::with_setup(mode, script, &config);
         for _ in 0..3 * cases.len() {
-            run.line("failed to start");
+            run.wait_for_line("failed to start");
         }
-        assert!(run.seen().contains("good started"), "{}", run.seen());
-        stops(run);
+        assert!(run.log_so_far().contains("good started"), "{}", run.log_so_far());
+        assert_stops(run);
     }
 }
 
@@ -70,12 +70,12 @@ fn p3_p9_user_removed_while_running_is_a_failed_start() {
         { name: 'by-number', exec: ['sh', '-c', 'echo I am $(id -u)'], user: 4242,
           when: { source: 'by-name', once: 'exitFailed' } },
         { name: 'rest', exec: 'sleep 1000', when: { source: 'by-number', once: 'exitSuccess' } } ] }";
-    for how in ways() {
-        let mut run = Supervisor::behind(how, &script, config);
-        run.line("by-name failed to start: id: there is no user `vanishing`");
-        run.line("I am 4242");
-        run.line("rest started");
-        stops(run);
+    for mode in modes() {
+        let mut run = Supervisor::with_setup(mode, &script, config);
+        run.wait_for_line("by-name failed to start: id: there is no user `vanishing`");
+        run.wait_for_line("I am 4242");
+        run.wait_for_line("rest started");
+        assert_stops(run);
     }
 }
 
@@ -86,7 +86,7 @@ fn p3_failed_fork_is_a_failed_start_and_a_restart_may_succeed() {
     }
     // RLIMIT_NPROC counts all processes of a user, so no other process may run as this one.
     let user = 1_000_000 + std::process::id();
-    for (how, nth) in ways().into_iter().zip(0..) {
+    for (mode, nth) in modes().into_iter().zip(0..) {
         let user = user * 2 + nth;
         let script = format!(
             "pilot=$1; shift; cp \"$pilot\" @/containerpilot; chmod 777 @/.; set -- @/containerpilot \"$@\"
@@ -100,18 +100,18 @@ fn p3_failed_fork_is_a_failed_start_and_a_restart_may_succeed() {
               {{ name: 'late', exec: 'sleep 1000', restarts: 'unlimited' }}] }}",
             hogs.join(",")
         );
-        let mut run = Supervisor::behind(how, &script, &config);
-        run.line("late failed to start: sleep: no new process");
-        run.line("short timeout after 1s");
-        run.line("late started");
-        let log = stops(run);
+        let mut run = Supervisor::with_setup(mode, &script, &config);
+        run.wait_for_line("late failed to start: sleep: cannot create a process");
+        run.wait_for_line("short timeout after 1s");
+        run.wait_for_line("late started");
+        let log = assert_stops(run);
         assert!(log.contains("hog0 started") && log.contains("hog9 failed to start"), "{log}");
     }
 }
 
 #[test]
 fn p3_file_descriptor_exhaustion_is_a_failed_start() {
-    for how in ways() {
+    for mode in modes() {
         let hogs: Vec<String> =
             (0..20).map(|n| format!("{{ name: 'hog{n}', exec: 'sleep 1000' }}")).collect();
         let config = format!(
@@ -120,12 +120,14 @@ fn p3_file_descriptor_exhaustion_is_a_failed_start() {
               {{ name: 'late', exec: 'sleep 1000', restarts: 'unlimited' }}] }}",
             hogs.join(",")
         );
-        let mut run = Supervisor::behind(how, "ulimit -n 32", &config);
-        run.line("late failed to start: sleep: no pipe for its output: Too many open files");
-        run.line("short timeout after 500ms");
-        run.line("late started");
-        assert!(run.ticks() < 100, "the supervisor used too much CPU time");
-        stops(run);
+        let mut run = Supervisor::with_setup(mode, "ulimit -n 32", &config);
+        run.wait_for_line(
+            "late failed to start: sleep: cannot create a pipe for its output: Too many open files",
+        );
+        run.wait_for_line("short timeout after 500ms");
+        run.wait_for_line("late started");
+        assert!(run.cpu_ticks() < 100, "the supervisor used too much CPU time");
+        assert_stops(run);
     }
 }
 
@@ -142,21 +144,21 @@ fn l1_full_disk_blocks_no_job_and_the_log_continues_when_space_is_free() {
         { name: 'noisy', exec: ['sh', '-c', 'i=0; while [ $i -lt 2000 ]; do echo line $i; i=$((i+1)); done; echo all said; sleep 1000'] },
         { name: 'tick', exec: ['sh', '-c', 'echo x >> @/ticks'], when: { interval: '20ms' } },
         { name: 'room', exec: 'rm @/disk/filler', when: { source: 'SIGHUP' } } ] }";
-    for how in ways() {
-        let run = Supervisor::behind(how, &script, config);
-        until("the disk is full", || run.read("disk/log").len() > 40_000);
+    for mode in modes() {
+        let run = Supervisor::with_setup(mode, &script, config);
+        wait_until("the disk is full", || run.read("disk/log").len() > 40_000);
         let ticks = run.size("ticks");
-        until("the periodic job keeps running", || run.size("ticks") > ticks + 10);
+        wait_until("the periodic job keeps running", || run.size("ticks") > ticks + 10);
         assert!(!run.read("disk/log").contains("all said"), "the disk was not full");
         run.signal("-HUP");
-        until("the log continues", || run.read("disk/log").contains("all said"));
+        wait_until("the log continues", || run.read("disk/log").contains("all said"));
         let log = run.read("disk/log");
         assert!((0..2000).all(|n| log.contains(&format!(" line {n}\n"))), "lines are missing");
-        stops(run);
+        assert_stops(run);
 
-        let run = Supervisor::behind(how, &script, config);
-        until("the disk is full", || run.read("disk/log").len() > 40_000);
-        stops(run);
+        let run = Supervisor::with_setup(mode, &script, config);
+        wait_until("the disk is full", || run.read("disk/log").len() > 40_000);
+        assert_stops(run);
     }
 }
 
@@ -166,25 +168,25 @@ fn l4_jobs_keep_running_when_the_output_is_closed_or_not_read() {
         { name: 'noisy', exec: 'yes', timeout: '300ms', restarts: 'unlimited' },
         { name: 'tick', exec: ['sh', '-c', 'echo x >> @/ticks'], when: { interval: '20ms' } },
         { name: 'end', exec: ['touch', '@/end'], when: { source: 'noisy', once: 'stopping' } } ] }";
-    for how in ways() {
-        for (script, reader) in [
-            ("exec >&-", Reader::All),
-            ("", Reader::Gone),
-            ("", Reader::Asleep),
-            ("exec >&- 2>&- <&-", Reader::All),
+    for mode in modes() {
+        for (script, output) in [
+            ("exec >&-", Stdout::Read),
+            ("", Stdout::Closed),
+            ("", Stdout::Unread),
+            ("exec >&- 2>&- <&-", Stdout::Read),
         ] {
             let run = if script.is_empty() {
-                Supervisor::read_by(how, reader, config)
+                Supervisor::with_stdout(mode, output, config)
             } else {
-                Supervisor::behind(how, script, config)
+                Supervisor::with_setup(mode, script, config)
             };
-            until("the periodic job keeps running", || run.size("ticks") > 40);
+            wait_until("the periodic job keeps running", || run.size("ticks") > 40);
             let end = run.file("end");
             let began = Instant::now();
             run.signal("-TERM");
-            until("the hook runs", || end.exists());
-            assert_eq!(run.end().0, 0);
-            assert!(began.elapsed() < Duration::from_secs(8), "{how:?} {script} {reader:?}");
+            wait_until("the hook runs", || end.exists());
+            assert_eq!(run.wait().0, 0);
+            assert!(began.elapsed() < Duration::from_secs(8), "{mode:?} {script} {output:?}");
         }
     }
 }
@@ -193,11 +195,11 @@ fn l4_jobs_keep_running_when_the_output_is_closed_or_not_read() {
 fn s4_job_that_ignores_sigterm_is_killed_after_the_stop_timeout() {
     let config = "{ stopTimeout: 1, jobs: [{ name: 'deaf', exec: ['sh', '-c',
         'trap \"\" TERM INT; echo ready; while :; do sleep 0.05; done'] }] }";
-    for how in ways() {
-        let mut run = Supervisor::start(how, config);
-        run.line("ready");
+    for mode in modes() {
+        let mut run = Supervisor::start(mode, config);
+        run.wait_for_line("ready");
         let began = Instant::now();
-        let log = stops(run);
+        let log = assert_stops(run);
         assert!(began.elapsed() >= Duration::from_secs(1), "{log}");
         assert!(log.contains("stop timeout of ") && log.contains("deaf exited on SIGKILL"), "{log}");
     }
@@ -207,13 +209,13 @@ fn s4_job_that_ignores_sigterm_is_killed_after_the_stop_timeout() {
 fn p4_job_that_closes_its_output_keeps_running_without_cpu_cost() {
     let config = "{ jobs: [{ name: 'mute', exec: ['sh', '-c',
         'exec >&- 2>&-; touch @/mute; while :; do sleep 0.2; echo x >> @/alive; done'] }] }";
-    for how in ways() {
-        let run = Supervisor::start(how, config);
-        until("the job runs", || run.file("mute").exists());
-        let before = run.ticks();
-        until("the job keeps running", || run.size("alive") >= 6);
-        assert!(run.ticks() - before < 15, "the closed pipe is polled again and again");
-        let log = stops(run);
+    for mode in modes() {
+        let run = Supervisor::start(mode, config);
+        wait_until("the job runs", || run.file("mute").exists());
+        let before = run.cpu_ticks();
+        wait_until("the job keeps running", || run.size("alive") >= 6);
+        assert!(run.cpu_ticks() - before < 15, "the closed pipe is polled again and again");
+        let log = assert_stops(run);
         assert!(log.contains("mute exited on SIGTERM"), "{log}");
     }
 }
@@ -224,14 +226,14 @@ fn p1_p4_daemon_in_its_own_session_is_not_killed_and_is_reaped() {
         { name: 'forks', exec: ['sh', '-c', 'setsid sh -c \"echo x > @/daemon; while [ -e @/daemon ]; do sleep 0.02; done\" & \
           while [ ! -e @/daemon ]; do sleep 0.02; done'] },
         { name: 'rest', exec: 'sleep 1000', when: { source: 'forks', once: 'exitSuccess' } } ] }";
-    for how in ways() {
-        let mut run = Supervisor::start(how, config);
-        run.line("rest started");
+    for mode in modes() {
+        let mut run = Supervisor::start(mode, config);
+        run.wait_for_line("rest started");
         let pid = run.pid();
-        assert_eq!(children(pid).len(), 2, "the daemon is not a child of the supervisor");
+        assert_eq!(child_states(pid).len(), 2, "the daemon is not a child of the supervisor");
         fs::remove_file(run.file("daemon")).unwrap();
-        until("the daemon is reaped", || children(pid).len() == 1);
-        stops(run);
+        wait_until("the daemon is reaped", || child_states(pid).len() == 1);
+        assert_stops(run);
     }
 }
 
@@ -242,19 +244,19 @@ fn p1_ten_thousand_orphans_that_exit_at_once_are_reaped() {
           i=0; while [ $i -lt 10000 ]; do ( : & ); i=$((i+1)); done; touch @/made; exec sleep 1000'] },
         { name: 'hook', exec: 'echo still here', when: { source: 'SIGHUP' } } ] }";
     // SIGSTOP keeps the supervisor from reaping while they exit.
-    let how = *ways().last().unwrap();
-    let mut run = Supervisor::start(how, config);
-    run.line("ready");
+    let mode = *modes().last().unwrap();
+    let mut run = Supervisor::start(mode, config);
+    run.wait_for_line("ready");
     let pid = run.pid();
     run.signal("-STOP");
     fs::write(run.file("go"), "").unwrap();
-    until("all orphans are created", || run.file("made").exists());
-    assert!(children(pid).len() >= 9_000, "the orphans are not zombies");
+    wait_until("all orphans are created", || run.file("made").exists());
+    assert!(child_states(pid).len() >= 9_000, "the orphans are not zombies");
     run.signal("-CONT");
     run.signal("-HUP");
-    run.line("still here");
-    until("all orphans are reaped", || children(pid).len() <= 1);
-    stops(run);
+    run.wait_for_line("still here");
+    wait_until("all orphans are reaped", || child_states(pid).len() <= 1);
+    assert_stops(run);
 }
 
 #[test]
@@ -263,27 +265,27 @@ fn w4_e7_after_sigstop_missed_ticks_are_skipped_and_pending_events_are_handled()
         { name: 'tick', exec: ['sh', '-c', 'echo x >> @/ticks'], when: { interval: '50ms' } },
         { name: 'ends', exec: ['sh', '-c', 'while [ ! -e @/go ]; do sleep 0.01; done; echo ended > @/ended; exit 3'] },
         { name: 'after', exec: 'echo it was seen', when: { source: 'ends', once: 'exitFailed' } } ] }";
-    for how in ways() {
-        let mut run = Supervisor::start(how, config);
-        until("the periodic job runs", || run.size("ticks") >= 4);
+    for mode in modes() {
+        let mut run = Supervisor::start(mode, config);
+        wait_until("the periodic job runs", || run.size("ticks") >= 4);
         run.signal("-STOP");
         let began = Instant::now();
         fs::write(run.file("go"), "").unwrap();
-        until("the job exits", || run.file("ended").exists());
+        wait_until("the job exits", || run.file("ended").exists());
         let before = run.size("ticks") / 2;
-        until("a second has passed", || began.elapsed() > Duration::from_millis(1000));
+        wait_until("a second has passed", || began.elapsed() > Duration::from_millis(1000));
         let stopped = run.size("ticks") / 2;
         assert!(stopped <= before + 1, "a job was started while the supervisor was stopped");
         run.signal("-CONT");
         let continued = Instant::now();
-        run.line("it was seen");
+        run.wait_for_line("it was seen");
         let ticks = run.size("ticks") / 2 - stopped;
         let most = continued.elapsed().as_millis() / 50 + 3;
         assert!(u128::from(ticks) <= most, "{ticks} ticks, expected at most {most}");
         run.signal("-STOP");
         run.signal("-TERM");
         run.signal("-CONT");
-        assert_eq!(run.end().0, 0);
+        assert_eq!(run.wait().0, 0);
     }
 }
 
@@ -294,18 +296,18 @@ fn p1_inherited_ignored_and_blocked_signals_lose_no_exit_status() {
         return;
     }
     let script = "set -- env --ignore-signal=CHLD,TERM,HUP --block-signal=CHLD,TERM,USR2,HUP \"$@\"";
-    for how in ways() {
-        let (code, log) = Supervisor::behind(
-            how,
+    for mode in modes() {
+        let (code, log) = Supervisor::with_setup(
+            mode,
             script,
             "{ jobs: [{ name: 'a', exec: ['sh', '-c', 'exit 2'] },
               { name: 'b', exec: 'grep -E ^Sig(Blk|Ign) /proc/self/status' }] }",
         )
-        .end();
+        .wait();
         assert_eq!((code, log.matches("\t0000000000000000").count()), (2, 2), "{log}");
-        let mut run = Supervisor::behind(how, script, "{ jobs: [{ name: 'a', exec: 'sleep 1000' }] }");
-        run.line("a started");
-        stops(run);
+        let mut run = Supervisor::with_setup(mode, script, "{ jobs: [{ name: 'a', exec: 'sleep 1000' }] }");
+        run.wait_for_line("a started");
+        assert_stops(run);
     }
 }
 
@@ -314,12 +316,12 @@ fn h4_processes_left_by_checks_do_not_accumulate() {
     let config =
         "{ jobs: [{ name: 'a', exec: 'sleep 1000', health: { interval: '50ms', ttl: 5, timeout: '10s',
         exec: ['sh', '-c', 'trap \"\" TERM; echo x >> @/checks; sleep 1000 & exit 0'] } }] }";
-    for how in ways() {
-        let run = Supervisor::start(how, config);
-        until("ten checks have run", || run.size("checks") / 2 >= 10);
+    for mode in modes() {
+        let run = Supervisor::start(mode, config);
+        wait_until("ten checks have run", || run.size("checks") / 2 >= 10);
         // The job, a check, and the process which that check has just left.
-        assert!(children(run.pid()).iter().filter(|state| **state != 'Z').count() <= 3);
-        stops(run);
+        assert!(child_states(run.pid()).iter().filter(|state| **state != 'Z').count() <= 3);
+        assert_stops(run);
     }
 }
 
@@ -327,12 +329,12 @@ fn h4_processes_left_by_checks_do_not_accumulate() {
 fn s4_job_stopped_by_sigstop_counts_as_running_and_is_killed_at_shutdown() {
     let config =
         "{ stopTimeout: 1, jobs: [{ name: 'a', exec: ['sh', '-c', 'echo ready; kill -STOP $$; echo on'] }] }";
-    for how in ways() {
-        let mut run = Supervisor::start(how, config);
-        run.line("ready");
+    for mode in modes() {
+        let mut run = Supervisor::start(mode, config);
+        run.wait_for_line("ready");
         let pid = run.pid();
-        until("the job is stopped", || children(pid) == ['T']);
-        let log = stops(run);
+        wait_until("the job is stopped", || child_states(pid) == ['T']);
+        let log = assert_stops(run);
         assert!(log.contains("a exited on SIGKILL"), "{log}");
     }
 }
@@ -340,15 +342,15 @@ fn s4_job_stopped_by_sigstop_counts_as_running_and_is_killed_at_shutdown() {
 #[test]
 fn l1_log_file_that_cannot_be_opened_is_reported_by_name() {
     let run = Supervisor::start(
-        As::Plain,
+        Mode::Plain,
         "{ logging: { output: '@/no/such/log' }, jobs: [{ name: 'a', exec: 'true' }] }",
     );
     let stderr = run.file("stderr");
-    until("the error is written to standard error", || {
+    wait_until("the error is written to standard error", || {
         let text = fs::read_to_string(&stderr).unwrap_or_default();
-        text.contains("/no/such/log cannot be opened: No such file or directory")
+        text.contains("no/such/log: No such file or directory")
     });
-    assert_eq!(run.end().0, 1);
+    assert_eq!(run.wait().0, 1);
 }
 
 /// Runs a program and moves its wall clock by days, back and forth, at every read. It uses ptrace, because a preloaded
@@ -367,21 +369,24 @@ fn w4_p5_wall_clock_jumps_do_not_move_deadlines() {
             { name: 'tick', exec: ['/bin/sh', '-c', 'echo x >> @/ticks'], when: { interval: '50ms' } },
             { name: 'slow', exec: 'sleep 1000', timeout: '700ms' },
             { name: 'deaf', exec: ['sh', '-c', 'trap \"\" TERM; while :; do sleep 0.05; done'] } ] }";
-        for how in ways() {
+        for mode in modes() {
             let script = format!("exec {} \"$@\"", program.display());
             let began = Instant::now();
-            let mut run = Supervisor::behind(how, &script, config);
-            run.line("slow timeout after 700ms");
+            let mut run = Supervisor::with_setup(mode, &script, config);
+            run.wait_for_line("slow timeout after 700ms");
             let waited = began.elapsed();
             assert!(waited >= Duration::from_millis(700) && waited < Duration::from_secs(5), "{waited:?}");
             let ticks = run.size("ticks") / 2;
             assert!((3..=waited.as_millis() as u64 / 50 + 2).contains(&ticks), "{ticks} ticks in {waited:?}");
             // The clock does jump: the timestamps of the log are not sorted.
-            let timestamps: Vec<String> =
-                run.seen().lines().filter_map(|line| Some(line.split_once(' ')?.0.to_owned())).collect();
+            let timestamps: Vec<String> = run
+                .log_so_far()
+                .lines()
+                .filter_map(|line| Some(line.split_once(' ')?.0.to_owned()))
+                .collect();
             assert!(!timestamps.is_sorted(), "{timestamps:?}");
             let began = Instant::now();
-            stops(run);
+            assert_stops(run);
             assert!((Duration::from_secs(1)..Duration::from_secs(5)).contains(&began.elapsed()));
         }
     }
@@ -392,6 +397,6 @@ fn w4_p5_wall_clock_jumps_do_not_move_deadlines() {
 fn modes_include_pid_1_when_run_as_root() {
     // Without this test, a machine that forbids namespaces would silently skip half of the cases.
     if is_root() && std::env::var_os("CONTAINERPILOT_NO_NAMESPACES").is_none() {
-        assert!(ways().contains(&As::Init));
+        assert!(modes().contains(&Mode::Pid1));
     }
 }

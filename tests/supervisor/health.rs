@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::supervisor::{Supervisor, until, ways};
+use crate::supervisor::{Supervisor, modes, wait_until};
 
 /// An HTTP server that responds with `status`, which tests may change; with 0 it does not respond at all.
 struct Server {
@@ -48,16 +48,16 @@ fn h3_checks_repeat_quickly_until_the_first_success_and_early_failures_are_not_r
           health: { exec: ['sh', '-c', 'echo x >> @/checks; test -e @/up'], interval: 30, ttl: 60 } },
         { name: 'bad', exec: 'echo too early', when: { source: 'server', each: 'unhealthy' } },
         { name: 'good', exec: 'echo it is well', when: { source: 'server', each: 'healthy' } } ] }";
-    for how in ways() {
+    for mode in modes() {
         let began = Instant::now();
-        let mut run = Supervisor::start(how, config);
-        run.line("it is well");
+        let mut run = Supervisor::start(mode, config);
+        run.wait_for_line("it is well");
         assert!(began.elapsed() < Duration::from_secs(5), "healthy was reported only after an interval");
         // Checks run at 0, 100 and 300 ms, and perhaps at 700 ms.
         assert!((3..=5).contains(&(run.size("checks") / 2)), "{}", run.size("checks"));
-        assert!(!run.seen().contains("too early"), "{}", run.seen());
+        assert!(!run.log_so_far().contains("too early"), "{}", run.log_so_far());
         run.signal("-TERM");
-        assert_eq!(run.end().0, 0);
+        assert_eq!(run.wait().0, 0);
     }
 }
 
@@ -71,15 +71,15 @@ fn h5_http_check_passes_with_2xx_and_3xx_only() {
         {{ name: 'bad', exec: 'echo ill', when: {{ source: 'web', each: 'unhealthy' }} }} ] }}",
         server.port
     );
-    let mut run = Supervisor::start(ways()[0], &config);
-    run.line("web unhealthy: check.web: ");
+    let mut run = Supervisor::start(modes()[0], &config);
+    run.wait_for_line("web unhealthy: check.web: ");
     for status in [200, 404, 302, 503, 204, 0, 200] {
         server.status.store(status, Ordering::SeqCst);
         let healthy = (200..400).contains(&status);
-        run.line(if healthy { "web healthy" } else { "web unhealthy" });
+        run.wait_for_line(if healthy { "web healthy" } else { "web unhealthy" });
     }
     run.signal("-TERM");
-    assert_eq!(run.end().0, 0);
+    assert_eq!(run.wait().0, 0);
 }
 
 #[test]
@@ -90,17 +90,17 @@ fn h5_tcp_check_passes_while_the_port_accepts_connections() {
             "{{ jobs: [{{ name: 'db', exec: 'sleep 1000', health: {{ tcp: '127.0.0.1:{port}', interval: '100ms', ttl: 5 }} }}] }}"
         )
     };
-    for how in ways() {
-        let mut run = Supervisor::start(how, &config(server.port));
-        run.line("db healthy");
-        until("it is checked again", || server.requests.load(Ordering::SeqCst) > 3);
+    for mode in modes() {
+        let mut run = Supervisor::start(mode, &config(server.port));
+        run.wait_for_line("db healthy");
+        wait_until("it is checked again", || server.requests.load(Ordering::SeqCst) > 3);
         run.signal("-TERM");
-        assert_eq!(run.end().0, 0);
+        assert_eq!(run.wait().0, 0);
         let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let mut run = Supervisor::start(how, &config(closed));
-        assert!(run.line("db unhealthy").contains("Connection refused"), "{}", run.seen());
+        let mut run = Supervisor::start(mode, &config(closed));
+        assert!(run.wait_for_line("db unhealthy").contains("Connection refused"), "{}", run.log_so_far());
         run.signal("-TERM");
-        assert_eq!(run.end().0, 0);
+        assert_eq!(run.wait().0, 0);
     }
 }
 
@@ -110,15 +110,15 @@ fn e5_healthy_is_sent_once_and_unhealthy_at_every_failed_check() {
         { name: 'server', exec: 'sleep 1000', health: { exec: ['sh', '-c', 'echo x >> @/checks; test ! -e @/ill'], interval: '100ms', ttl: 5, timeout: '10s' } },
         { name: 'good', exec: ['sh', '-c', 'echo x >> @/good'], when: { source: 'server', each: 'healthy' } },
         { name: 'bad', exec: ['sh', '-c', 'echo x >> @/bad'], when: { source: 'server', each: 'unhealthy' } } ] }";
-    let run = Supervisor::start(ways()[0], config);
-    until("six checks have run", || run.size("checks") / 2 >= 6);
+    let run = Supervisor::start(modes()[0], config);
+    wait_until("six checks have run", || run.size("checks") / 2 >= 6);
     assert_eq!((run.size("good") / 2, run.size("bad")), (1, 0));
     std::fs::write(run.file("ill"), "").unwrap();
-    until("every failure is reported", || run.size("bad") / 2 >= 4);
+    wait_until("every failure is reported", || run.size("bad") / 2 >= 4);
     std::fs::remove_file(run.file("ill")).unwrap();
-    until("healthy is reported again", || run.size("good") / 2 == 2);
+    wait_until("healthy is reported again", || run.size("good") / 2 == 2);
     run.signal("-TERM");
-    let (code, log) = run.end();
+    let (code, log) = run.wait();
     assert_eq!(
         (code, count(&log, "Z server healthy"), count(&log, "Z server unhealthy")),
         (0, 2, 1),
@@ -138,19 +138,19 @@ fn e7_h4_check_that_outlives_its_interval_blocks_nothing() {
         {{ name: 'tick', exec: ['sh', '-c', 'echo x >> @/ticks'], when: {{ interval: '20ms' }} }} ] }}",
         server.port
     );
-    for how in ways() {
-        let mut run = Supervisor::start(how, &config);
-        run.line("short unhealthy");
-        until("the periodic job keeps running", || run.size("ticks") / 2 > 25);
+    for mode in modes() {
+        let mut run = Supervisor::start(mode, &config);
+        run.wait_for_line("short unhealthy");
+        wait_until("the periodic job keeps running", || run.size("ticks") / 2 > 25);
         // H4: the same check never runs twice at a time.
         assert_eq!(run.size("checks") / 2, 1);
         let began = Instant::now();
         run.signal("-TERM");
-        let (code, log) = run.end();
+        let (code, log) = run.wait();
         assert_eq!(code, 0, "{log}");
         assert!(began.elapsed() < Duration::from_secs(3), "{:?}\n{log}", began.elapsed());
     }
-    assert_eq!(server.requests.load(Ordering::SeqCst), ways().len());
+    assert_eq!(server.requests.load(Ordering::SeqCst), modes().len());
 }
 
 #[test]
@@ -158,16 +158,16 @@ fn h2_job_is_healthy_when_all_its_checks_pass() {
     let config = "{ jobs: [{ name: 'server', exec: 'sleep 1000', health: [
         { name: 'first', exec: 'test -e @/first', interval: '100ms', ttl: 5, timeout: '10s' },
         { name: 'second', exec: 'test -e @/second', interval: '100ms', ttl: 5, timeout: '10s' } ] }] }";
-    let mut run = Supervisor::start(ways()[0], config);
+    let mut run = Supervisor::start(modes()[0], config);
     std::fs::write(run.file("first"), "").unwrap();
-    run.line("server unhealthy: second: it exited with code 1");
-    assert!(!run.seen().contains("server healthy"));
+    run.wait_for_line("server unhealthy: second: exited with code 1");
+    assert!(!run.log_so_far().contains("server healthy"));
     std::fs::write(run.file("second"), "").unwrap();
-    run.line("server healthy");
+    run.wait_for_line("server healthy");
     std::fs::remove_file(run.file("first")).unwrap();
-    run.line("server unhealthy: first: it exited with code 1");
+    run.wait_for_line("server unhealthy: first: exited with code 1");
     run.signal("-TERM");
-    assert_eq!(run.end().0, 0);
+    assert_eq!(run.wait().0, 0);
 }
 
 #[test]
@@ -177,15 +177,15 @@ fn h7_exit_of_a_healthy_job_sends_unhealthy() {
           health: { exec: 'test -e @/up', interval: 30, ttl: 60 } },
         { name: 'good', exec: 'echo well', when: { source: 'server', each: 'healthy' } },
         { name: 'bad', exec: 'echo ill', when: { source: 'server', each: 'unhealthy' } } ] }";
-    for how in ways() {
-        let mut run = Supervisor::start(how, config);
+    for mode in modes() {
+        let mut run = Supervisor::start(mode, config);
         for times in 1..=2 {
             // The next run may be healthy before the exit of this one is logged.
-            run.lines(" well", times);
+            run.wait_for_lines(" well", times);
             std::fs::remove_file(run.file("up")).unwrap();
-            run.lines(" ill", times);
+            run.wait_for_lines(" ill", times);
         }
-        assert_eq!(run.end().0, 0);
+        assert_eq!(run.wait().0, 0);
     }
 }
 
@@ -195,16 +195,16 @@ fn h8_consecutive_failures_make_a_job_unhealthy_and_restart_it() {
         { name: 'server', exec: ['sh', '-c', 'rm -f @/ill; touch @/up; exec sleep 1000'], restarts: 'unlimited',
           health: { exec: ['sh', '-c', 'if test -e @/ill; then echo fails; exit 1; fi; test -e @/up'],
                     interval: '100ms', ttl: 5, timeout: '10s', failures: 3, onUnhealthy: 'restart' } } ] }";
-    for how in ways() {
-        let mut run = Supervisor::start(how, config);
-        run.line("server healthy");
+    for mode in modes() {
+        let mut run = Supervisor::start(mode, config);
+        run.wait_for_line("server healthy");
         std::fs::write(run.file("ill"), "").unwrap();
-        run.line("server unhealthy, restarting");
-        run.line("server exited on SIGTERM");
-        run.line("server started");
-        run.line("server healthy");
+        run.wait_for_line("server unhealthy, restarting");
+        run.wait_for_line("server exited on SIGTERM");
+        run.wait_for_line("server started");
+        run.wait_for_line("server healthy");
         run.signal("-TERM");
-        let (code, log) = run.end();
+        let (code, log) = run.wait();
         // A fourth check may start before the process exits, but the output of a check is logged before its result.
         let before = log.split("server unhealthy, restarting").next().unwrap_or_default();
         assert_eq!((code, before.matches(" fails\n").count()), (0, 3), "{log}");
@@ -223,11 +223,11 @@ fn check_lines(log: &str) -> Vec<(u32, String)> {
 #[test]
 fn l2_check_output_carries_the_pid_of_its_run_and_needs_no_last_newline() {
     let config = "{ jobs: [{ name: 'web', exec: 'sleep 1000', health: { exec: ['sh', '-c', 'echo I am $$; printf \"of $$, no end\"; printf \"trouble of $$\" >&2'], interval: '50ms', ttl: 5, timeout: '30s' } }] }";
-    for how in ways() {
-        let mut run = Supervisor::start(how, config);
-        run.lines("trouble of", 5);
+    for mode in modes() {
+        let mut run = Supervisor::start(mode, config);
+        run.wait_for_lines("trouble of", 5);
         run.signal("-TERM");
-        let (code, log) = run.end();
+        let (code, log) = run.wait();
         assert_eq!(code, 0, "{log}");
         let lines = check_lines(&log);
         let whole = |(pid, text): &(u32, String)| {
@@ -243,27 +243,27 @@ fn p4_output_of_a_daemon_started_by_a_check_is_logged_under_that_check() {
     let config = "{ jobs: [{ name: 'web', exec: 'sleep 1000', health: { exec: ['sh', '-c', 'mkdir @/once 2>&- && { setsid @/daemon $$ & until test -e @/ready; do sleep 0.01; done; }; echo x >> @/checks'],
           interval: '50ms', ttl: 5, timeout: '30s' } }] }";
     let daemon = "touch @/ready; until test -e @/speak; do sleep 0.05; done; echo daemon of $1";
-    for how in ways() {
+    for mode in modes() {
         let script = format!("printf '#!/bin/sh\n{daemon}\n' > @/daemon; chmod +x @/daemon");
-        let mut run = Supervisor::behind(how, &script, config);
-        until("five checks have run", || run.size("checks") / 2 > 4);
+        let mut run = Supervisor::with_setup(mode, &script, config);
+        wait_until("five checks have run", || run.size("checks") / 2 > 4);
         std::fs::write(run.file("speak"), "").unwrap();
-        let lines = check_lines(&run.line("daemon of"));
+        let lines = check_lines(&run.wait_for_line("daemon of"));
         assert_eq!(lines, [(lines[0].0, format!("daemon of {}", lines[0].0))]);
         let checks = run.size("checks");
-        until("checks keep running", || run.size("checks") > checks + 4);
+        wait_until("checks keep running", || run.size("checks") > checks + 4);
         run.signal("-TERM");
-        assert_eq!(run.end().0, 0);
+        assert_eq!(run.wait().0, 0);
     }
 }
 
 #[test]
 fn l4_check_with_a_flood_of_output_is_read_to_the_last_line() {
     let config = "{ jobs: [{ name: 'web', exec: 'sleep 1000', health: { exec: ['sh', '-c', 'seq 1 50000; echo x >> @/checks; printf done'], interval: '1s', ttl: 5, timeout: '30s' } }] }";
-    let mut run = Supervisor::start(ways()[0], config);
-    run.lines(" done", 2);
+    let mut run = Supervisor::start(modes()[0], config);
+    run.wait_for_lines(" done", 2);
     run.signal("-TERM");
-    let (code, log) = run.end();
+    let (code, log) = run.wait();
     assert_eq!(code, 0, "{log}");
     let lines = check_lines(&log);
     let first = lines[0].0;
@@ -284,11 +284,11 @@ fn p3_checks_continue_when_file_descriptors_run_short() {
         })
         .collect();
     let config = format!("{{ jobs: [{}] }}", jobs.join(","));
-    let mut run = Supervisor::behind(ways()[0], "ulimit -n 24", &config);
-    run.line("no pipe for its output: Too many open files");
+    let mut run = Supervisor::with_setup(modes()[0], "ulimit -n 24", &config);
+    run.wait_for_line("cannot create a pipe for its output: Too many open files");
     // The checks that get descriptors keep repeating: each run releases its descriptors when it exits.
-    run.lines("said by", 30);
-    assert!(run.ticks() < 200, "the supervisor used too much CPU time");
+    run.wait_for_lines("said by", 30);
+    assert!(run.cpu_ticks() < 200, "the supervisor used too much CPU time");
     run.signal("-TERM");
-    assert_eq!(run.end().0, 0);
+    assert_eq!(run.wait().0, 0);
 }

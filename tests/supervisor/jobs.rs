@@ -3,11 +3,11 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use crate::supervisor::{Supervisor, is_root, until, ways};
+use crate::supervisor::{Supervisor, is_root, modes, wait_until};
 
 /// Runs a configuration whose jobs all complete; returns the exit code and the log.
 fn run(config: &str) -> (i32, String) {
-    Supervisor::start(ways()[0], config).end()
+    Supervisor::start(modes()[0], config).wait()
 }
 
 /// The number of log lines that contain `text`.
@@ -27,11 +27,14 @@ fn p2_process_has_its_own_group_dev_null_stdin_default_signals_and_no_extra_desc
         { name: 'group', exec: ['cut', '-d', ' ', '-f', '1,5', '/proc/self/stat'] },
         { name: 'stdin', exec: 'readlink /proc/self/fd/0' },
         { name: 'signals', exec: 'grep -E ^Sig(Blk|Ign) /proc/self/status' } ] }";
-    for how in ways() {
+    for mode in modes() {
         // The supervisor itself inherits open files and ignored signals.
-        let (code, log) =
-            Supervisor::behind(how, "exec 7</etc/passwd 9>/dev/null; trap '' HUP PIPE USR2 QUIT", config)
-                .end();
+        let (code, log) = Supervisor::with_setup(
+            mode,
+            "exec 7</etc/passwd 9>/dev/null; trap '' HUP PIPE USR2 QUIT",
+            config,
+        )
+        .wait();
         assert_eq!(code, 0, "{log}");
         let output_of = |job: &str| -> Vec<String> {
             let own = |line: &&str| line.split(' ').nth(1) == Some(job);
@@ -56,8 +59,8 @@ fn p5_run_that_exceeds_its_timeout_is_killed_with_its_process_group() {
     let config = "{ jobs: [
         { name: 'slow', exec: ['sh', '-c', 'trap \"\" TERM; sleep 1000 & sleep 1000'], timeout: '200ms' },
         { name: 'after', exec: 'echo it failed', when: { source: 'slow', once: 'exitFailed' } } ] }";
-    for how in ways() {
-        let (code, log) = Supervisor::start(how, config).end();
+    for mode in modes() {
+        let (code, log) = Supervisor::start(mode, config).wait();
         assert!(log.contains("slow timeout after 200ms"), "{log}");
         assert!(log.contains("it failed"), "{log}");
         assert_eq!(code, 137, "{log}");
@@ -83,20 +86,20 @@ fn p6_w7_events_during_a_run_cause_one_more_run_and_never_two_at_once() {
         { name: 'rest', exec: 'sleep 1000' },
         { name: 'each', when: { source: 'SIGHUP' }, exec: ['sh', '-c',
           'mkdir @/lock || echo two at once; echo run; while [ ! -e @/go ]; do sleep 0.01; done; rmdir @/lock; echo done'] } ] }";
-    for how in ways() {
-        let mut run = Supervisor::start(how, config);
-        run.line("rest started");
+    for mode in modes() {
+        let mut run = Supervisor::start(mode, config);
+        run.wait_for_line("rest started");
         run.signal("-HUP");
-        run.line(" run");
+        run.wait_for_line(" run");
         for _ in 0..20 {
             run.signal("-HUP");
         }
         // All signals are sent, and therefore handled, before the job exits.
         fs::write(run.file("go"), "").unwrap();
-        run.line(" run");
-        run.line(" done");
+        run.wait_for_line(" run");
+        run.wait_for_line(" done");
         run.signal("-TERM");
-        let (code, log) = run.end();
+        let (code, log) = run.wait();
         assert_eq!((code, count(&log, " run"), count(&log, "two at once")), (0, 2, 0), "{log}");
     }
 }
@@ -108,11 +111,11 @@ fn p7_environment_names_the_jobs_and_the_trigger() {
           health: { interval: 1, ttl: 5 } },
         { name: 'fails', exec: ['sh', '-c', 'exit 7'], when: { source: 'my-db', once: 'healthy' } },
         { name: 'shows', exec: 'env', when: { source: 'fails', once: 'exitFailed' } } ] }";
-    for how in ways() {
-        let mut run = Supervisor::behind(how, "export OF_OURS=kept", config);
-        run.line("shows exited with code 0");
-        let log = run.seen();
-        let own = if how == crate::supervisor::As::Init { 1 } else { run.pid() };
+    for mode in modes() {
+        let mut run = Supervisor::with_setup(mode, "export OF_OURS=kept", config);
+        run.wait_for_line("shows exited with code 0");
+        let log = run.log_so_far();
+        let own = if mode == crate::supervisor::Mode::Pid1 { 1 } else { run.pid() };
         let started = log.lines().find_map(|line| line.split_once("my-db started (pid ")).unwrap().1;
         for word in [
             "OF_OURS=kept".to_owned(),
@@ -132,7 +135,7 @@ fn p7_environment_names_the_jobs_and_the_trigger() {
             "the pid of a job that does not run is set: {log}"
         );
         run.signal("-TERM");
-        assert_eq!(run.end().0, 0);
+        assert_eq!(run.wait().0, 0);
     }
 }
 
@@ -146,7 +149,12 @@ fn p9_limits_umask_user_groups_and_no_new_privileges() {
     let (_, log) = run(config);
     assert!(log.contains("files 77 core 0 mask 0027"), "{log}");
     assert!(log.contains("NoNewPrivs:\t1"), "{log}");
-    assert!(log.contains("place failed to start: pwd: its directory /no/such/place: No such file"), "{log}");
+    assert!(
+        log.contains(
+            "place failed to start: pwd: cannot change to its directory /no/such/place: No such file"
+        ),
+        "{log}"
+    );
     if is_root() {
         let (_, log) = run("{ jobs: [
             { name: 'a', exec: ['sh', '-c', 'echo a $(id -u) $(id -g) $(id -G)'], user: 'daemon', group: 'mail' },
@@ -154,12 +162,12 @@ fn p9_limits_umask_user_groups_and_no_new_privileges() {
         assert!(log.contains("a 1 8 8"), "{log}");
         assert!(log.contains("b 4711 4712"), "{log}");
         let bad =
-            Supervisor::start(ways()[0], "{ jobs: [{ name: 'a', exec: 'true', user: 'nobody-here' }] }");
+            Supervisor::start(modes()[0], "{ jobs: [{ name: 'a', exec: 'true', user: 'nobody-here' }] }");
         let stderr = bad.file("stderr");
-        until("the error names the user", || {
+        wait_until("the error names the user", || {
             fs::read_to_string(&stderr).is_ok_and(|text| text.contains("nobody-here"))
         });
-        assert_eq!(bad.end().0, 1);
+        assert_eq!(bad.wait().0, 1);
     }
 }
 
@@ -182,18 +190,18 @@ fn w3_every_signal_starts_its_job() {
     let config = "{ jobs: [ { name: 'rest', exec: 'sleep 1000' },
         { name: 'hup', exec: 'echo got hup', when: { source: 'SIGHUP' } },
         { name: 'usr2', exec: 'echo got usr2', when: { source: 'SIGUSR2' } } ] }";
-    for how in ways() {
-        let mut run = Supervisor::start(how, config);
-        run.line("rest started");
+    for mode in modes() {
+        let mut run = Supervisor::start(mode, config);
+        run.wait_for_line("rest started");
         for _ in 0..3 {
             for (signal, words) in [("-HUP", "hup"), ("-USR2", "usr2")] {
                 run.signal(signal);
-                run.line(&format!("got {words}"));
-                run.line(&format!("{words} exited with code 0"));
+                run.wait_for_line(&format!("got {words}"));
+                run.wait_for_line(&format!("{words} exited with code 0"));
             }
         }
         run.signal("-TERM");
-        assert_eq!(run.end().0, 0);
+        assert_eq!(run.wait().0, 0);
     }
 }
 
@@ -218,7 +226,7 @@ fn w5_job_not_started_before_its_when_timeout_gives_up() {
         { name: 'told', exec: 'echo told', when: { source: 'late', once: 'timerExpired' } } ] }");
     assert_eq!(code, 0, "{log}");
     assert_eq!(
-        (count(&log, "late started"), count(&log, "told exited with code 0"), count(&log, "gives up")),
+        (count(&log, "late started"), count(&log, "told exited with code 0"), count(&log, "giving up")),
         (0, 1, 1),
         "{log}"
     );
@@ -257,16 +265,16 @@ fn w8_restarts_back_off_unless_back_off_is_false() {
 
 #[test]
 fn w10_supervisor_exits_when_every_job_that_does_work_is_complete() {
-    for how in ways() {
+    for mode in modes() {
         let (code, log) = Supervisor::start(
-            how,
+            mode,
             "{ jobs: [
             { name: 'work', exec: 'true' },
             { name: 'hup', exec: 'true', when: { source: 'SIGHUP' } },
             { name: 'mend', exec: 'true', when: { each: 'enterMaintenance' } },
             { name: 'bye', exec: 'echo goodbye', when: { once: 'shutdown' } } ] }",
         )
-        .end();
+        .wait();
         assert_eq!(code, 0, "{log}");
         assert!(line_number(&log, "all jobs are complete") < line_number(&log, "goodbye"), "{log}");
     }
@@ -290,14 +298,14 @@ fn w11_job_without_exec_is_checked_and_never_complete() {
         { name: 'elsewhere', port: 5432, interfaces: 'static:10.0.0.1', health: { exec: 'test -e @/up', interval: 1, ttl: 5 } },
         { name: 'then', exec: 'echo it is up', when: { source: 'elsewhere', once: 'healthy' } },
         { name: 'work', exec: ['sh', '-c', 'echo worked > @/up'] } ] }";
-    for how in ways() {
-        let mut run = Supervisor::start(how, config);
-        run.line("it is up");
-        run.line("then complete");
+    for mode in modes() {
+        let mut run = Supervisor::start(mode, config);
+        run.wait_for_line("it is up");
+        run.wait_for_line("then complete");
         let completed = Instant::now();
-        until("200 ms have passed", || completed.elapsed() > Duration::from_millis(200));
+        wait_until("200 ms have passed", || completed.elapsed() > Duration::from_millis(200));
         run.signal("-TERM");
-        let (code, log) = run.end();
+        let (code, log) = run.wait();
         assert_eq!((code, count(&log, "all jobs are complete")), (0, 0), "{log}");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::supervisor::{Supervisor, until, ways};
+use crate::supervisor::{Supervisor, modes, wait_until};
 
 /// The lines that a job wrote, from a log in the format `default`.
 fn output_of(log: &str, job: &str) -> Vec<String> {
@@ -20,8 +20,8 @@ fn l1_formats_default_text_and_json() {
         )
         .replace("',\n              '", "', '")
     };
-    for how in ways() {
-        let (_, log) = Supervisor::start(how, &config("default")).end();
+    for mode in modes() {
+        let (_, log) = Supervisor::start(mode, &config("default")).wait();
         let line = log.lines().find(|line| line.contains("two")).unwrap();
         let parts: Vec<&str> = line.splitn(4, ' ').collect();
         assert!(parts[0].ends_with('Z') && parts[0].contains('T'), "{line}");
@@ -30,12 +30,12 @@ fn l1_formats_default_text_and_json() {
             ("a", true, "one \"two\" \\ three")
         );
 
-        let (_, log) = Supervisor::start(how, &config("text")).end();
+        let (_, log) = Supervisor::start(mode, &config("text")).wait();
         let line = log.lines().find(|line| line.contains("two")).unwrap();
         assert!(line.starts_with("time=\"") && line.contains(" level=info "), "{line}");
         assert!(line.contains(r#" msg="one \"two\" \\ three" job=a pid="#), "{line}");
 
-        let (_, log) = Supervisor::start(how, &config("json")).end();
+        let (_, log) = Supervisor::start(mode, &config("json")).wait();
         let entries: Vec<serde_json::Value> =
             log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         let entry = entries.iter().find(|entry| entry["msg"] == "one \"two\" \\ three").unwrap();
@@ -50,16 +50,16 @@ fn l1_log_file_is_reopened_at_sigusr1_and_no_line_is_lost() {
     let config = "{ logging: { output: '@/log' }, jobs: [{ name: 'a', exec: ['sh', '-c',
         'i=0; while [ ! -e @/stop ]; do echo line $i; i=$((i+1)); sleep 0.005; done; echo the end'] }] }"
         .replace("',\n        '", "', '");
-    for how in ways() {
-        let run = Supervisor::start(how, &config);
-        until("the job writes", || run.size("log") > 500);
+    for mode in modes() {
+        let run = Supervisor::start(mode, &config);
+        wait_until("the job writes", || run.size("log") > 500);
         fs::rename(run.file("log"), run.file("log.1")).unwrap();
         let old = run.size("log.1");
-        until("the renamed file grows", || run.size("log.1") > old);
+        wait_until("the renamed file grows", || run.size("log.1") > old);
         run.signal("-USR1");
-        until("the file is reopened", || run.size("log") > 500);
+        wait_until("the file is reopened", || run.size("log") > 500);
         fs::write(run.file("stop"), "").unwrap();
-        until("the supervisor has finished", || {
+        wait_until("the supervisor has finished", || {
             fs::read_to_string(run.file("log")).is_ok_and(|log| log.contains("all jobs are complete"))
         });
         let all =
@@ -69,40 +69,40 @@ fn l1_log_file_is_reopened_at_sigusr1_and_no_line_is_lost() {
         for (nth, line) in lines[..lines.len() - 1].iter().enumerate() {
             assert_eq!(*line, format!("line {nth}"));
         }
-        assert_eq!(run.end(), (0, String::new()));
+        assert_eq!(run.wait(), (0, String::new()));
     }
 }
 
 #[test]
 fn l1_level_warn_and_output_stderr() {
     let run = Supervisor::start(
-        ways()[0],
+        modes()[0],
         "{ logging: { level: 'warn', output: 'stderr' }, jobs: [{ name: 'a', exec: 'echo quiet' }, { name: 'b', exec: '/no/such' }] }",
     );
     let file = run.file("stderr");
-    until("the warning is logged", || {
+    wait_until("the warning is logged", || {
         fs::read_to_string(&file).is_ok_and(|text| text.contains("b failed to start"))
     });
     assert_eq!(output_of(&run.stderr(), "a"), [""; 0], "job output has level info and must be filtered");
-    assert_eq!(run.end(), (127, String::new()));
+    assert_eq!(run.wait(), (127, String::new()));
 }
 
 #[test]
 fn l2_raw_output_goes_straight_to_the_supervisors_streams() {
-    for how in ways() {
+    for mode in modes() {
         let config = "{ logging: { output: '@/log' }, jobs: [
             { name: 'raw', exec: ['sh', '-c', 'echo out; echo err >&2'], logging: { raw: true } },
             { name: 'cooked', exec: 'echo logged' },
             { name: 'rest', exec: 'sleep 1000', when: { all: [{ source: 'raw', event: 'exitSuccess' },
               { source: 'cooked', event: 'exitSuccess' }] } } ] }";
-        let mut run = Supervisor::start(how, config);
-        assert_eq!(run.line("out"), "out");
-        until("the start is logged", || run.read("log").contains("rest started"));
+        let mut run = Supervisor::start(mode, config);
+        assert_eq!(run.wait_for_line("out"), "out");
+        wait_until("the start is logged", || run.read("log").contains("rest started"));
         assert_eq!(run.stderr(), "err\n");
         let log = run.read("log");
         assert!(log.contains("logged") && !log.contains(" out") && !log.contains(" err"), "{log}");
         run.signal("-TERM");
-        assert_eq!(run.end(), (0, "out".to_owned()));
+        assert_eq!(run.wait(), (0, "out".to_owned()));
     }
 }
 
@@ -113,8 +113,8 @@ fn l3_lines_of_any_length_with_any_bytes_are_logged() {
         { name: 'nul', exec: ['printf', 'a\\\\000b\\\\377c\\\\n'] },
         { name: 'cut', exec: ['printf', 'first\\\\nno newline'] },
         { name: 'empty', exec: ['printf', '\\\\n\\\\n'] } ] }";
-    for how in ways() {
-        let (code, log) = Supervisor::start(how, config).end();
+    for mode in modes() {
+        let (code, log) = Supervisor::start(mode, config).wait();
         assert_eq!(code, 0);
         let long = output_of(&log, "long");
         assert_eq!(long.iter().map(String::len).collect::<Vec<_>>(), [1_048_576, 5]);
@@ -127,7 +127,7 @@ fn l3_lines_of_any_length_with_any_bytes_are_logged() {
         assert_eq!(output_of(&log, "cut"), ["first", "no newline"]);
         assert_eq!(output_of(&log, "empty"), ["", ""]);
         let json = config.replacen('{', "{ logging: { format: 'json' },", 1);
-        let (_, log) = Supervisor::start(how, &json).end();
+        let (_, log) = Supervisor::start(mode, &json).wait();
         for line in log.lines() {
             let entry: serde_json::Value = serde_json::from_str(line).unwrap();
             assert!(entry["msg"].is_string());
@@ -143,7 +143,7 @@ fn l3_lines_of_concurrent_writers_are_never_mixed() {
             format!("{{ name: 'w{n}', exec: ['sh', '-c', 'i=0; while [ $i -lt 300 ]; do echo {word}; echo {word} >&2; i=$((i+1)); done'] }}")
         })
         .collect();
-    let (code, log) = Supervisor::start(ways()[0], &format!("{{ jobs: [{}] }}", jobs.join(","))).end();
+    let (code, log) = Supervisor::start(modes()[0], &format!("{{ jobs: [{}] }}", jobs.join(","))).wait();
     assert_eq!(code, 0);
     for n in 0..8 {
         let lines = output_of(&log, &format!("w{n}"));
@@ -154,28 +154,28 @@ fn l3_lines_of_concurrent_writers_are_never_mixed() {
 
 #[test]
 fn l4_memory_stays_bounded_while_the_output_is_not_read() {
-    for how in ways() {
+    for mode in modes() {
         let config = "{ stopTimeout: 1, jobs: [
             { name: 'noisy', exec: 'yes' }, { name: 'long', exec: 'cat /dev/zero' },
             { name: 'tick', exec: ['sh', '-c', 'echo x >> @/ticks'], when: { interval: '20ms' } } ] }";
-        let run = Supervisor::read_by(how, crate::supervisor::Reader::Asleep, config);
-        until("the periodic job keeps running", || run.size("ticks") / 2 > 50);
+        let run = Supervisor::with_stdout(mode, crate::supervisor::Stdout::Unread, config);
+        wait_until("the periodic job keeps running", || run.size("ticks") / 2 > 50);
         let status = fs::read_to_string(format!("/proc/{}/status", run.pid())).unwrap();
         let memory = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
         let kilobytes: u64 = memory.trim().trim_end_matches(" kB").parse().unwrap();
         assert!(kilobytes < 64 * 1024, "{kilobytes} kB");
         run.signal("-TERM");
-        assert_eq!(run.end().0, 0);
+        assert_eq!(run.wait().0, 0);
     }
 }
 
 #[test]
 fn l6_failed_exit_is_logged_with_the_last_lines_of_output() {
-    for how in ways() {
+    for mode in modes() {
         let config = "{ jobs: [
             { name: 'bad', exec: ['sh', '-c', 'for i in 1 2 3 4 5 6 7 8; do echo said $i; done; printf last >&2; exit 3'] },
             { name: 'good', exec: ['sh', '-c', 'echo all is well; exit 0'] } ] }";
-        let (code, log) = Supervisor::start(how, config).end();
+        let (code, log) = Supervisor::start(mode, config).wait();
         assert_eq!(code, 3);
         let exit = log.lines().find(|line| line.contains("bad exited with code 3")).unwrap();
         assert!(

@@ -5,12 +5,12 @@
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 
-use crate::supervisor::{As, Supervisor, until, ways};
+use crate::supervisor::{Mode, Supervisor, modes, wait_until};
 
 /// Starts a supervisor with a failpoint `NAME:N`, which panics when it is reached for the N-th time.
-fn with_failpoint(how: As, failpoint: &str, config: &str) -> Supervisor {
+fn with_failpoint(mode: Mode, failpoint: &str, config: &str) -> Supervisor {
     let config = config.replacen('{', "{ stopTimeout: '5s', control: { socket: '@/socket' }, ", 1);
-    Supervisor::behind(how, &format!("export CONTAINERPILOT_MISHAP={failpoint}"), &config)
+    Supervisor::with_setup(mode, &format!("export CONTAINERPILOT_FAILPOINT={failpoint}"), &config)
 }
 
 const WEB: &str = "{ name: 'web', exec: ['sh', '-c', 'echo up; exec sleep 1000'], restarts: 'unlimited',
@@ -18,7 +18,7 @@ const WEB: &str = "{ name: 'web', exec: ['sh', '-c', 'echo up; exec sleep 1000']
 
 fn request(supervisor: &Supervisor, request_line: &str) -> String {
     let socket = supervisor.file("socket");
-    until("the control socket accepts connections", || UnixStream::connect(&socket).is_ok());
+    wait_until("the control socket accepts connections", || UnixStream::connect(&socket).is_ok());
     let mut stream = UnixStream::connect(&socket).unwrap();
     write!(stream, "{request_line} HTTP/1.0\r\nContent-Length: 0\r\n\r\n").unwrap();
     let mut answer = String::new();
@@ -28,10 +28,10 @@ fn request(supervisor: &Supervisor, request_line: &str) -> String {
 
 /// Requires that it logs the panic with its location, keeps running, and shuts down gracefully; returns the log.
 fn assert_survives(mut supervisor: Supervisor) -> String {
-    supervisor.lines("src/runtime/failpoints.rs:", 1);
-    supervisor.lines("web healthy", 1);
+    supervisor.wait_for_lines("src/runtime/failpoints.rs:", 1);
+    supervisor.wait_for_lines("web healthy", 1);
     supervisor.signal("-TERM");
-    let (code, log) = supervisor.end();
+    let (code, log) = supervisor.wait();
     assert_eq!(code, 0, "{log}");
     assert!(log.contains("web exited on SIGTERM"), "{log}");
     assert_eq!(log.matches("on purpose").count(), 1, "{log}");
@@ -40,9 +40,9 @@ fn assert_survives(mut supervisor: Supervisor) -> String {
 
 #[test]
 fn p1_panic_in_a_core_step_is_survived_and_loses_no_event() {
-    for how in ways() {
+    for mode in modes() {
         for nth in 1..=6 {
-            assert_survives(with_failpoint(how, &format!("step:{nth}"), &format!("{{ jobs: [{WEB}] }}")));
+            assert_survives(with_failpoint(mode, &format!("step:{nth}"), &format!("{{ jobs: [{WEB}] }}")));
         }
     }
 }
@@ -51,13 +51,13 @@ fn p1_panic_in_a_core_step_is_survived_and_loses_no_event() {
 fn p1_panic_in_the_shutdown_step_does_not_prevent_the_shutdown() {
     // An idle supervisor makes no step until SIGTERM arrives.
     let mut supervisor = with_failpoint(
-        As::Plain,
+        Mode::Plain,
         "step:3",
         "{ jobs: [{ name: 'web', exec: ['sh', '-c', 'echo up; exec sleep 1000'] }] }",
     );
-    supervisor.line("web started");
+    supervisor.wait_for_line("web started");
     supervisor.signal("-TERM");
-    let (code, log) = supervisor.end();
+    let (code, log) = supervisor.wait();
     assert_eq!(code, 0, "{log}");
     assert!(log.contains("on purpose") && log.contains("web exited on SIGTERM"), "{log}");
 }
@@ -66,25 +66,28 @@ fn p1_panic_in_the_shutdown_step_does_not_prevent_the_shutdown() {
 fn p1_panic_in_an_effect_is_a_failed_start() {
     for nth in 1..=6 {
         let mut supervisor =
-            with_failpoint(As::Plain, &format!("effect:{nth}"), &format!("{{ jobs: [{WEB}] }}"));
-        supervisor.lines("src/runtime/failpoints.rs:", 1);
+            with_failpoint(Mode::Plain, &format!("effect:{nth}"), &format!("{{ jobs: [{WEB}] }}"));
+        supervisor.wait_for_lines("src/runtime/failpoints.rs:", 1);
         // The job runs in any case: a failed start is followed by a restart.
-        supervisor.lines(" up", 1);
+        supervisor.wait_for_lines(" up", 1);
         supervisor.signal("-TERM");
-        let (code, log) = supervisor.end();
+        let (code, log) = supervisor.wait();
         assert_eq!(code, 0, "{log}");
     }
 }
 
 #[test]
 fn x1_panic_in_a_request_is_a_500_and_the_next_request_is_answered() {
-    let supervisor = with_failpoint(As::Plain, "request:2", &format!("{{ jobs: [{WEB}] }}"));
+    let supervisor = with_failpoint(Mode::Plain, "request:2", &format!("{{ jobs: [{WEB}] }}"));
     assert!(request(&supervisor, "GET /v3/ping").contains(" 200 "));
     let answer = request(&supervisor, "GET /v3/status");
-    assert!(answer.contains(" 500 ") && answer.contains("the log says more"), "{answer}");
+    assert!(
+        answer.contains(" 500 ") && answer.contains("internal error of containerpilot; see its log"),
+        "{answer}"
+    );
     assert!(request(&supervisor, "GET /v3/status").contains("\"web\""));
     let log = assert_survives(supervisor);
-    assert!(log.contains("on its network thread"), "{log}");
+    assert!(log.contains("on the network thread"), "{log}");
 }
 
 #[test]
@@ -92,30 +95,27 @@ fn x1_command_that_hits_a_panic_is_refused() {
     // The third step is the first after the start. A query causes a step of its own, before that of the command.
     for nth in 3..=8 {
         let job = "{ jobs: [{ name: 'web', exec: ['sh', '-c', 'echo up; exec sleep 1000'] }] }";
-        let mut supervisor = with_failpoint(As::Plain, &format!("step:{nth}"), job);
-        supervisor.line("web started");
+        let mut supervisor = with_failpoint(Mode::Plain, &format!("step:{nth}"), job);
+        supervisor.wait_for_line("web started");
         let answer = request(&supervisor, "POST /v3/maintenance/enable");
-        assert!(answer.contains(" 200 ") || answer.contains("a fault of containerpilot"), "{answer}");
+        assert!(answer.contains(" 200 ") || answer.contains("internal error"), "{answer}");
         supervisor.signal("-TERM");
-        let (code, log) = supervisor.end();
+        let (code, log) = supervisor.wait();
         assert_eq!(code, 0, "{log}");
     }
 }
 
 #[test]
 fn r2_panic_while_loading_is_reported_to_the_client() {
-    let supervisor = with_failpoint(As::Plain, "load:1", &format!("{{ jobs: [{WEB}] }}"));
+    let supervisor = with_failpoint(Mode::Plain, "load:1", &format!("{{ jobs: [{WEB}] }}"));
     let answer = request(&supervisor, "POST /v3/reload");
-    assert!(
-        answer.contains(" 422 ") && answer.contains("a fault of containerpilot while loading"),
-        "{answer}"
-    );
+    assert!(answer.contains(" 422 ") && answer.contains("internal error while loading"), "{answer}");
     let answer = request(&supervisor, "POST /v3/reload");
     assert!(answer.contains(" 200 "), "{answer}");
     let mut supervisor = supervisor;
-    supervisor.lines("web healthy", 1);
+    supervisor.wait_for_lines("web healthy", 1);
     supervisor.signal("-TERM");
-    let (code, log) = supervisor.end();
+    let (code, log) = supervisor.wait();
     assert!(code == 0 && log.contains("src/runtime/failpoints.rs:"), "{log}");
 }
 
@@ -124,10 +124,10 @@ fn l4_panic_in_the_log_thread_is_survived_and_loses_no_line() {
     for nth in 1..=6 {
         let lines = "{ name: 'web', exec: ['sh', '-c', 'for i in $(seq 200); do echo line-$i-; done; exec sleep 1000'] }";
         let mut supervisor =
-            with_failpoint(As::Plain, &format!("log:{nth}"), &format!("{{ jobs: [{lines}] }}"));
-        supervisor.line("line-200-");
+            with_failpoint(Mode::Plain, &format!("log:{nth}"), &format!("{{ jobs: [{lines}] }}"));
+        supervisor.wait_for_line("line-200-");
         supervisor.signal("-TERM");
-        let (stderr, (code, log)) = (supervisor.file("stderr"), supervisor.end());
+        let (stderr, (code, log)) = (supervisor.file("stderr"), supervisor.wait());
         assert_eq!(code, 0, "{log}{stderr:?}");
         for nth in 1..=200 {
             assert_eq!(log.matches(&format!("line-{nth}-")).count(), 1, "line {nth}: {log}");

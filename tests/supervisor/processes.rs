@@ -1,30 +1,32 @@
 //! Processes (P1–P4, P9).
 
-use crate::supervisor::{Supervisor, children, children_of, until, ways};
+use crate::supervisor::{Supervisor, child_pids, child_states, modes, wait_until};
 
 #[test]
 fn p1_orphans_are_reaped_and_the_process_name_is_containerpilot() {
-    for how in ways() {
+    for mode in modes() {
         let script = "i=0; while [ $i -lt 300 ]; do (sleep 0.1 &); i=$((i+1)); done; echo made; sleep 1000";
-        let mut run =
-            Supervisor::start(how, &format!("{{ jobs: [{{ name: 'a', exec: ['sh', '-c', '{script}'] }}] }}"));
-        run.line("made");
+        let mut run = Supervisor::start(
+            mode,
+            &format!("{{ jobs: [{{ name: 'a', exec: ['sh', '-c', '{script}'] }}] }}"),
+        );
+        run.wait_for_line("made");
         let pid = run.pid();
-        until("the orphans are reaped", || children(pid).len() == 1);
+        wait_until("the orphans are reaped", || child_states(pid).len() == 1);
         let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap();
         assert_eq!(name.trim(), "containerpilot");
         run.signal("-TERM");
-        assert_eq!(run.end().0, 0);
+        assert_eq!(run.wait().0, 0);
     }
 }
 
 #[test]
 fn p1_p3_every_one_of_a_hundred_simultaneous_exits_is_reported() {
-    for how in ways() {
+    for mode in modes() {
         let jobs: Vec<String> =
             (0..100).map(|n| format!("{{ name: 'j{n}', exec: ['sh', '-c', 'exit {n}'] }}")).collect();
-        let run = Supervisor::start(how, &format!("{{ jobs: [{}] }}", jobs.join(",")));
-        let (_, log) = run.end();
+        let run = Supervisor::start(mode, &format!("{{ jobs: [{}] }}", jobs.join(",")));
+        let (_, log) = run.wait();
         for n in 0..100 {
             let word = format!(" j{n} exited with code {n} ");
             assert!(log.contains(&word), "{word}\n{log}");
@@ -34,12 +36,12 @@ fn p1_p3_every_one_of_a_hundred_simultaneous_exits_is_reported() {
 
 #[test]
 fn p3_program_that_cannot_be_started_is_named_and_other_jobs_run() {
-    for how in ways() {
+    for mode in modes() {
         let run = Supervisor::start(
-            how,
+            mode,
             "{ jobs: [{ name: 'a', exec: '/no/such' }, { name: 'b', exec: ['sh', '-c', 'echo on; exit 0'] }] }",
         );
-        let (code, log) = run.end();
+        let (code, log) = run.wait();
         assert!(log.contains("/no/such: No such file or directory"), "{log}");
         assert!(log.contains("on"), "{log}");
         assert_eq!(code, 127);
@@ -48,16 +50,16 @@ fn p3_program_that_cannot_be_started_is_named_and_other_jobs_run() {
 
 #[test]
 fn p4_grandchild_that_keeps_the_output_open_does_not_delay_the_exit() {
-    for how in ways() {
+    for mode in modes() {
         let config = "{ stopTimeout: 1, jobs: [
             { name: 'a', exec: ['sh', '-c', 'trap \"\" TERM; sleep 1000 & printf last'], restarts: 0 },
             { name: 'b', exec: 'sleep 1000', when: { source: 'a', once: 'exitSuccess' } } ] }";
-        let mut run = Supervisor::start(how, config);
-        run.line(" b started");
+        let mut run = Supervisor::start(mode, config);
+        run.wait_for_line(" b started");
         let pid = run.pid();
-        until("the orphaned process group is killed", || children(pid).len() == 1);
+        wait_until("the orphaned process group is killed", || child_states(pid).len() == 1);
         run.signal("-TERM");
-        let (code, log) = run.end();
+        let (code, log) = run.wait();
         assert_eq!(code, 0);
         assert!(log.contains("last"), "{log}");
     }
@@ -72,17 +74,17 @@ fn p9_job_runs_as_its_user_in_its_directory() {
     let config =
         "{ jobs: [{ name: 'a', exec: ['sh', '-c', 'echo \"$(id -un) $(pwd) $K $HOME\"'], user: 'daemon',
         cwd: '/usr', env: { K: 'v' } }] }";
-    for how in ways() {
-        assert!(Supervisor::start(how, config).end().1.contains("daemon /usr v /usr/sbin"));
+    for mode in modes() {
+        assert!(Supervisor::start(mode, config).wait().1.contains("daemon /usr v /usr/sbin"));
     }
 }
 
 #[test]
 fn p1_s1_job_can_stop_the_supervisor_with_kill_term() {
-    for how in ways() {
+    for mode in modes() {
         let script = "kill -TERM $CONTAINERPILOT_PID; exec sleep 1000";
         let config = format!("{{ jobs: [{{ name: 'a', exec: ['sh', '-c', '{script}'] }}] }}");
-        let (code, log) = Supervisor::start(how, &config).end();
+        let (code, log) = Supervisor::start(mode, &config).wait();
         assert_eq!(code, 0, "{log}");
         assert!(log.contains("received SIGTERM, shutting down"), "{log}");
     }
@@ -93,14 +95,14 @@ fn p1_s4_no_process_of_a_jobs_group_outlives_the_supervisor() {
     let config = "{ stopTimeout: 1, jobs: [{ name: 'a', exec: ['sh', '-c',
         'trap \"\" TERM; sh -c \"echo child \\\\$\\\\$; while :; do sleep 0.05; done\" & wait; sleep 1000'] }] }"
         .replace("',\n        '", "', '");
-    for how in ways() {
-        let mut run = Supervisor::start(how, &config);
-        run.line("child ");
-        let job = children_of(run.pid())[0];
-        let child = children_of(job)[0];
+    for mode in modes() {
+        let mut run = Supervisor::start(mode, &config);
+        run.wait_for_line("child ");
+        let job = child_pids(run.pid())[0];
+        let child = child_pids(job)[0];
         run.signal("-TERM");
-        assert_eq!(run.end().0, 0);
-        until("the child is gone", || {
+        assert_eq!(run.wait().0, 0);
+        wait_until("the child is gone", || {
             let stat = std::fs::read_to_string(format!("/proc/{child}/stat"));
             !stat.is_ok_and(|stat| stat.contains("(sh) S") || stat.contains("(sh) R"))
         });

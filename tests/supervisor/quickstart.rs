@@ -2,23 +2,23 @@
 
 use std::process::Command;
 
-use crate::supervisor::{Supervisor, ways};
+use crate::supervisor::{Supervisor, modes};
 
 const EXAMPLE: &str = include_str!("../../examples/quickstart.json5");
 
 #[test]
 fn quickstart_runs_from_start_to_shutdown() {
-    for how in ways() {
-        let mut run = Supervisor::behind(how, "export FOLDER=@/world", EXAMPLE);
-        run.line("the folder is there");
-        run.line("server started");
-        run.line("the server is healthy");
+    for mode in modes() {
+        let mut run = Supervisor::with_setup(mode, "export FOLDER=@/world", EXAMPLE);
+        run.wait_for_line("the folder is there");
+        run.wait_for_line("server started");
+        run.wait_for_line("the server is healthy");
         // The check may pass before the server has written this line.
-        run.lines("serving", 1);
+        run.wait_for_lines("serving", 1);
         assert!(run.file("world/up").exists());
         run.signal("-TERM");
         let up = run.file("world/up");
-        let (code, log) = run.end();
+        let (code, log) = run.wait();
         assert_eq!(code, 0, "{log}");
         let line_number = |text: &str| {
             let found = log.lines().position(|line| line.contains(text));
@@ -38,16 +38,16 @@ fn quickstart_runs_from_start_to_shutdown() {
 
 #[test]
 fn quickstart_server_is_restarted_when_it_exits() {
-    let how = ways()[0];
-    let mut run = Supervisor::behind(how, "export FOLDER=@/world", EXAMPLE);
-    let line = run.line("server started (pid ");
+    let mode = modes()[0];
+    let mut run = Supervisor::with_setup(mode, "export FOLDER=@/world", EXAMPLE);
+    let line = run.wait_for_line("server started (pid ");
     let pid = line.split("pid ").nth(1).unwrap().split(')').next().unwrap().to_owned();
-    run.line("the server is healthy");
+    run.wait_for_line("the server is healthy");
     assert!(Command::new("kill").args(["-KILL", &pid]).status().unwrap().success());
-    run.line("server exited on SIGKILL");
-    run.line("server started");
+    run.wait_for_line("server exited on SIGKILL");
+    run.wait_for_line("server started");
     run.signal("-TERM");
-    let (code, log) = run.end();
+    let (code, log) = run.wait();
     assert_eq!(code, 0);
     assert_eq!(log.matches("greeter started").count(), 1, "a job with `once` ran again: {log}");
 }

@@ -2,18 +2,18 @@
 
 use std::time::{Duration, Instant};
 
-use crate::supervisor::{Supervisor, ways};
+use crate::supervisor::{Supervisor, modes};
 
 #[test]
 fn s1_s4_sigterm_and_sigint_stop_everything_at_once_with_exit_code_0() {
-    for how in ways() {
+    for mode in modes() {
         for signal in ["-TERM", "-INT"] {
             let mut run =
-                Supervisor::start(how, "{ stopTimeout: 15, jobs: [{ name: 'a', exec: 'sleep 1000' }] }");
-            run.line(" a started");
+                Supervisor::start(mode, "{ stopTimeout: 15, jobs: [{ name: 'a', exec: 'sleep 1000' }] }");
+            run.wait_for_line(" a started");
             let began = Instant::now();
             run.signal(signal);
-            assert_eq!(run.end().0, 0);
+            assert_eq!(run.wait().0, 0);
             assert!(began.elapsed() < Duration::from_secs(5), "it waited for the whole stop timeout");
         }
     }
@@ -21,57 +21,60 @@ fn s1_s4_sigterm_and_sigint_stop_everything_at_once_with_exit_code_0() {
 
 #[test]
 fn s1_second_signal_kills_all_jobs_at_once() {
-    for how in ways() {
+    for mode in modes() {
         let config = "{ stopTimeout: 300, jobs: [{ name: 'a', exec: ['sh', '-c',
             'trap \"echo no\" TERM; echo ready; while :; do sleep 0.05; done'] }] }";
-        let mut run = Supervisor::start(how, config);
-        run.line("ready");
+        let mut run = Supervisor::start(mode, config);
+        run.wait_for_line("ready");
         run.signal("-TERM");
-        run.line("no");
+        run.wait_for_line("no");
         // A second SIGTERM might be merged with the first.
         run.signal("-INT");
-        assert_eq!(run.end().0, 0);
+        assert_eq!(run.wait().0, 0);
     }
 }
 
 #[test]
 fn s5_s7_exit_code_of_the_main_program_is_the_supervisors() {
-    for how in ways() {
+    for mode in modes() {
         for (script, code) in [("exit 7", 7), ("exit 0", 0), ("kill -9 $$", 137)] {
-            assert_eq!(Supervisor::with(how, &["--", "sh", "-c", script]).end(), (code, String::new()));
+            assert_eq!(
+                Supervisor::with_args(mode, &["--", "sh", "-c", script]).wait(),
+                (code, String::new())
+            );
         }
-        assert_eq!(Supervisor::with(how, &["--", "/no/such"]).end().0, 127);
-        assert_eq!(Supervisor::with(how, &["--", "/etc"]).end().0, 126);
+        assert_eq!(Supervisor::with_args(mode, &["--", "/no/such"]).wait().0, 127);
+        assert_eq!(Supervisor::with_args(mode, &["--", "/etc"]).wait().0, 126);
     }
 }
 
 #[test]
 fn s7_without_a_file_every_signal_is_forwarded_to_the_program() {
-    for how in ways() {
+    for mode in modes() {
         let script =
             "for s in HUP INT QUIT USR1 USR2 ALRM WINCH TERM PIPE RTMIN; do trap \"echo got $s\" $s; done
             trap 'echo got CONT; exit 3' CONT; echo ready; while :; do sleep 0.02; done";
-        let mut run = Supervisor::with(how, &["--", "bash", "-c", script]);
-        run.line("ready");
+        let mut run = Supervisor::with_args(mode, &["--", "bash", "-c", script]);
+        run.wait_for_line("ready");
         for signal in ["HUP", "INT", "QUIT", "USR1", "USR2", "ALRM", "WINCH", "TERM", "PIPE", "RTMIN"] {
             run.signal(&format!("-{signal}"));
-            run.line(&format!("got {signal}"));
+            run.wait_for_line(&format!("got {signal}"));
         }
         run.signal("-CONT");
-        assert_eq!(run.end().0, 3);
+        assert_eq!(run.wait().0, 3);
     }
 }
 
 #[test]
 fn s7_with_a_file_the_exit_of_the_program_stops_the_other_jobs() {
-    for how in ways() {
+    for mode in modes() {
         let file = std::env::temp_dir().join(format!("containerpilot-s7-{}.json5", std::process::id()));
         std::fs::write(&file, "{ jobs: [{ name: 'side', exec: 'sleep 1000' }] }").unwrap();
         let args = ["-config", file.to_str().unwrap(), "--", "sh", "-c", "echo here; exit 4"];
-        let mut run = Supervisor::with(how, &args);
-        run.line("here");
+        let mut run = Supervisor::with_args(mode, &args);
+        run.wait_for_line("here");
         assert!(run.folder().contains("containerpilot-run"));
-        let (code, log) = run.end();
+        let (code, log) = run.wait();
         assert_eq!(code, 4, "{log}");
         std::fs::remove_file(file).unwrap();
     }
@@ -89,11 +92,11 @@ fn s2_job_waits_for_all_its_hooks_then_drains_then_gets_its_stop_signal() {
         { name: 'hook1', exec: ['sh', '-c', 'sleep 0.3; echo first hook'], when: { source: 'server', once: 'stopping' } },
         { name: 'hook2', exec: 'echo second hook', when: { source: 'server', each: 'stopping' } },
         { name: 'after', exec: 'echo all over', when: { source: 'server', once: 'stopped' } } ] }";
-    for how in ways() {
-        let mut run = Supervisor::start(how, config);
-        run.line("ready");
+    for mode in modes() {
+        let mut run = Supervisor::start(mode, config);
+        run.wait_for_line("ready");
         run.signal("-TERM");
-        let (code, log) = run.end();
+        let (code, log) = run.wait();
         assert_eq!(code, 0, "{log}");
         let order = [
             "first hook",
@@ -105,7 +108,7 @@ fn s2_job_waits_for_all_its_hooks_then_drains_then_gets_its_stop_signal() {
         ];
         let positions: Vec<usize> = order.iter().map(|text| line_number(&log, text)).collect();
         assert!(positions.is_sorted(), "{positions:?}\n{log}");
-        assert!(line_number(&log, "second hook") < line_number(&log, "server drains"), "{log}");
+        assert!(line_number(&log, "second hook") < line_number(&log, "server draining"), "{log}");
         assert!(!log.contains("got TERM"), "{log}");
         assert_eq!(log.matches("hook2 started").count(), 1, "S3: the hook must run once\n{log}");
     }
@@ -116,16 +119,16 @@ fn s2_s4_hanging_hook_delays_a_job_by_its_stop_timeout_and_is_killed() {
     let config = "{ stopTimeout: 2, jobs: [
         { name: 'server', exec: 'sleep 1000', stopTimeout: '200ms' },
         { name: 'hook', exec: ['sh', '-c', 'trap \"\" TERM; while :; do sleep 0.05; done'], when: { source: 'server', once: 'stopping' } } ] }";
-    for how in ways() {
-        let mut run = Supervisor::start(how, config);
-        run.line("server started");
+    for mode in modes() {
+        let mut run = Supervisor::start(mode, config);
+        run.wait_for_line("server started");
         let began = Instant::now();
         run.signal("-TERM");
-        run.line("server stop hooks not complete");
-        run.line("server exited on SIGTERM");
+        run.wait_for_line("server stop hooks not complete");
+        run.wait_for_line("server exited on SIGTERM");
         assert!(began.elapsed() < Duration::from_millis(1900), "{:?}", began.elapsed());
         // S4: the hook is killed at the global stop timeout.
-        let (code, log) = run.end();
+        let (code, log) = run.wait();
         assert_eq!(code, 0, "{log}");
         assert!(log.contains("hook exited on SIGKILL"), "{log}");
         assert!(began.elapsed() < Duration::from_secs(6), "{log}");
@@ -135,13 +138,13 @@ fn s2_s4_hanging_hook_delays_a_job_by_its_stop_timeout_and_is_killed() {
 #[test]
 fn s2_hooks_also_run_when_a_job_exits_by_itself() {
     let (code, log) = Supervisor::start(
-        ways()[0],
+        modes()[0],
         "{ jobs: [
         { name: 'work', exec: ['sh', '-c', 'exit 3'] },
         { name: 'before', exec: 'echo one', when: { source: 'work', once: 'stopping' } },
         { name: 'after', exec: 'echo two', when: { source: 'work', once: 'stopped' } } ] }",
     )
-    .end();
+    .wait();
     assert_eq!(code, 3, "{log}");
     assert!(line_number(&log, "before exited") < line_number(&log, "after started"), "{log}");
 }
@@ -153,14 +156,14 @@ fn s3_only_stop_hooks_are_started_during_shutdown() {
         { name: 'tick', exec: 'true', when: { interval: '30ms' } },
         { name: 'failed', exec: 'true', when: { source: 'server', each: 'exitFailed' } },
         { name: 'bye', exec: ['sh', '-c', 'echo bye; sleep 0.3'], when: { once: 'shutdown' } } ] }";
-    for how in ways() {
-        let mut run = Supervisor::start(how, config);
-        run.line("tick exited");
+    for mode in modes() {
+        let mut run = Supervisor::start(mode, config);
+        run.wait_for_line("tick exited");
         run.signal("-TERM");
-        let (code, log) = run.end();
+        let (code, log) = run.wait();
         assert_eq!(code, 0, "{log}");
         let end = line_number(&log, "received SIGTERM, shutting down");
-        let late: Vec<&str> = log.lines().skip(end).filter(|line| line.contains(" started, pid")).collect();
+        let late: Vec<&str> = log.lines().skip(end).filter(|line| line.contains(" started (pid ")).collect();
         assert!(late.iter().all(|line| line.contains("bye started")), "{late:?}\n{log}");
         assert_eq!(late.len(), 1, "{log}");
     }
@@ -191,13 +194,13 @@ fn s5_exit_code_is_that_of_the_first_job_that_failed_for_good() {
             6,
         ),
     ];
-    for how in ways() {
+    for mode in modes() {
         for (jobs, code) in cases {
-            let (found, log) = Supervisor::start(how, &format!("{{ jobs: [{jobs}] }}")).end();
+            let (found, log) = Supervisor::start(mode, &format!("{{ jobs: [{jobs}] }}")).wait();
             assert_eq!(found, code, "{jobs}\n{log}");
         }
         for config in ["{ jobs: [", "{ jobs: [{ name: 'a' }], nonsense: 1 }"] {
-            assert_eq!(Supervisor::start(how, config).end().0, 1, "a configuration error");
+            assert_eq!(Supervisor::start(mode, config).wait().0, 1, "a configuration error");
         }
     }
 }
@@ -205,11 +208,11 @@ fn s5_exit_code_is_that_of_the_first_job_that_failed_for_good() {
 #[test]
 fn s5_nonzero_exit_after_the_stop_signal_is_not_a_failure() {
     let config = "{ jobs: [{ name: 'a', exec: ['sh', '-c', 'trap \"exit 9\" TERM; echo ready; while :; do sleep 0.02; done'] }] }";
-    for how in ways() {
-        let mut run = Supervisor::start(how, config);
-        run.line("ready");
+    for mode in modes() {
+        let mut run = Supervisor::start(mode, config);
+        run.wait_for_line("ready");
         run.signal("-TERM");
-        let (code, log) = run.end();
+        let (code, log) = run.wait();
         assert_eq!(code, 0, "{log}");
         assert!(log.contains("a exited with code 9"), "{log}");
     }
@@ -217,8 +220,8 @@ fn s5_nonzero_exit_after_the_stop_signal_is_not_a_failure() {
 
 #[test]
 fn s6_all_logs_are_flushed_before_exit() {
-    for how in ways() {
-        let (code, log) = Supervisor::start(how, "{ jobs: [{ name: 'a', exec: 'seq 100000' }] }").end();
+    for mode in modes() {
+        let (code, log) = Supervisor::start(mode, "{ jobs: [{ name: 'a', exec: 'seq 100000' }] }").wait();
         assert_eq!(code, 0);
         let all =
             log.lines().filter(|line| line.split(' ').nth(2).is_some_and(|pid| pid.parse::<u32>().is_ok()));
@@ -230,10 +233,10 @@ fn s6_all_logs_are_flushed_before_exit() {
 
 #[test]
 fn s7_without_a_file_the_program_inherits_stdin_and_stdout() {
-    for how in ways() {
+    for mode in modes() {
         // Standard input is a file here, because the default of these tests, /dev/null, would prove nothing.
         let script = "read line; echo \"it reads $line\"; exit 11";
-        let run = Supervisor::fed(how, "a line\n", &["--", "sh", "-c", script]);
-        assert_eq!(run.end(), (11, "it reads a line".to_owned()));
+        let run = Supervisor::with_stdin(mode, "a line\n", &["--", "sh", "-c", script]);
+        assert_eq!(run.wait(), (11, "it reads a line".to_owned()));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::supervisor::{Supervisor, until, ways};
+use crate::supervisor::{Supervisor, modes, wait_until};
 
 /// Writes a configuration file in a new directory, for which `DIR` stands; returns the directory and the path.
 fn file(name: &str, text: &str) -> (String, String) {
@@ -17,10 +17,10 @@ fn file(name: &str, text: &str) -> (String, String) {
 #[test]
 fn c8_main_program_needs_no_double_dash_and_its_exit_code_is_returned() {
     let (_, path) = file("bare", r#"{ "services": [] }"#);
-    for how in ways() {
+    for mode in modes() {
         for config in [format!("file://{path}"), path.clone()] {
-            let run = Supervisor::with(how, &["-config", &config, "sh", "-c", "echo out; exit 7"]);
-            let (code, log) = run.end();
+            let run = Supervisor::with_args(mode, &["-config", &config, "sh", "-c", "echo out; exit 7"]);
+            let (code, log) = run.wait();
             assert_eq!(code, 7, "{log}");
             assert!(
                 log.lines().any(|line| line == "out"),
@@ -32,11 +32,11 @@ fn c8_main_program_needs_no_double_dash_and_its_exit_code_is_returned() {
 
 #[test]
 fn c8_configuration_text_is_accepted_in_place_of_a_path() {
-    for how in ways() {
+    for mode in modes() {
         let text = r#"{ "preStart": "echo {{ .HOME }}", "services": [] }"#;
-        assert_eq!(Supervisor::with(how, &["-config", text, "sh", "-c", "exit 3"]).end().0, 3);
+        assert_eq!(Supervisor::with_args(mode, &["-config", text, "sh", "-c", "exit 3"]).wait().0, 3);
         let script = format!("export CONTAINERPILOT='{text}'");
-        assert_eq!(Supervisor::after(how, &script, &["sh", "-c", "exit 4"]).end().0, 4);
+        assert_eq!(Supervisor::with_setup_and_args(mode, &script, &["sh", "-c", "exit 4"]).wait().0, 4);
     }
 }
 
@@ -48,7 +48,7 @@ fn c8_hooks_and_main_program_run_in_the_order_of_version_2() {
         "postStop": ["sh", "-c", "echo 5 postStop >> DIR/order"],
         "coprocesses": [{ "name": "beside", "command": "sleep 1000" }]
     }"#;
-    for how in ways() {
+    for mode in modes() {
         let (folder, path) = file("order", text);
         let order = format!("{folder}/order");
         let _ = fs::remove_file(&order);
@@ -56,10 +56,10 @@ fn c8_hooks_and_main_program_run_in_the_order_of_version_2() {
             "trap 'echo 4 signalled >> {order}; exit 0' TERM; echo 2 program >> {order}; echo ready; \
              while :; do sleep 0.02; done"
         );
-        let mut run = Supervisor::with(how, &["-config", &path, "sh", "-c", &script]);
-        run.line("ready");
+        let mut run = Supervisor::with_args(mode, &["-config", &path, "sh", "-c", &script]);
+        run.wait_for_line("ready");
         run.signal("-TERM");
-        let (code, log) = run.end();
+        let (code, log) = run.wait();
         assert_eq!(code, 0, "{log}");
         let order = fs::read_to_string(&order).unwrap();
         assert_eq!(order, "1 preStart\n2 program\n3 preStop\n4 signalled\n5 postStop\n", "{log}");
@@ -69,10 +69,10 @@ fn c8_hooks_and_main_program_run_in_the_order_of_version_2() {
 #[test]
 fn c8_failed_pre_start_ends_the_container_with_its_exit_code() {
     let text = r#"{ "preStart": ["sh", "-c", "exit 6"], "preStop": "touch DIR/stopped", "postStop": "touch DIR/after" }"#;
-    for how in ways() {
+    for mode in modes() {
         let (folder, path) = file("fails", text);
-        let run = Supervisor::with(how, &["-config", &path, "touch", &format!("{folder}/program")]);
-        let (code, log) = run.end();
+        let run = Supervisor::with_args(mode, &["-config", &path, "touch", &format!("{folder}/program")]);
+        let (code, log) = run.wait();
         assert_eq!(code, 6, "{log}");
         for name in ["program", "stopped", "after"] {
             assert!(!fs::exists(format!("{folder}/{name}")).unwrap(), "{name} ran\n{log}");
@@ -88,11 +88,11 @@ fn c8_tasks_run_and_backends_see_services() {
         "tasks": [{ "name": "tick", "command": "echo tock", "frequency": "100ms" }]
     }"#;
     let (_, path) = file("tasks", text);
-    let mut run = Supervisor::with(ways()[0], &["-config", &path, "sleep", "1000"]);
-    run.lines("tock", 3);
-    run.lines(" changed", 1);
+    let mut run = Supervisor::with_args(modes()[0], &["-config", &path, "sleep", "1000"]);
+    run.wait_for_lines("tock", 3);
+    run.wait_for_lines(" changed", 1);
     run.signal("-TERM");
-    assert_eq!(run.end().0, 0);
+    assert_eq!(run.wait().0, 0);
 }
 
 #[test]
@@ -102,22 +102,23 @@ fn c8_sigusr1_toggles_maintenance() {
         "logging": { "level": "DEBUG" }
     }"#;
     let (_, path) = file("usr1", text);
-    for how in ways() {
-        let mut run = Supervisor::with(how, &["-config", &path, "sh", "-c", "echo ready; exec sleep 1000"]);
-        run.lines("ready", 1);
+    for mode in modes() {
+        let mut run =
+            Supervisor::with_args(mode, &["-config", &path, "sh", "-c", "echo ready; exec sleep 1000"]);
+        run.wait_for_lines("ready", 1);
         run.signal("-USR1");
-        run.line("enterMaintenance");
+        run.wait_for_line("enterMaintenance");
         run.signal("-USR1");
-        run.line("exitMaintenance");
+        run.wait_for_line("exitMaintenance");
         run.signal("-TERM");
-        assert_eq!(run.end().0, 0);
+        assert_eq!(run.wait().0, 0);
     }
 }
 
 #[test]
 fn c8_argument_beside_a_version_3_file_is_an_unknown_command() {
     let (_, path) = file("three", "{ jobs: [{ exec: 'sleep 1000' }] }");
-    let run = Supervisor::with(ways()[0], &["-config", &path, "nginx"]);
-    until("the error is written", || run.stderr().contains("unknown command `nginx`"));
-    assert_eq!(run.end().0, 2);
+    let run = Supervisor::with_args(modes()[0], &["-config", &path, "nginx"]);
+    wait_until("the error is written", || run.stderr().contains("unknown command `nginx`"));
+    assert_eq!(run.wait().0, 2);
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::supervisor::until;
+use crate::supervisor::wait_until;
 
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
@@ -92,7 +92,7 @@ impl Agent {
     }
 
     pub(crate) fn wait_for_leader(&self) {
-        until(&format!("{} has a leader: {}", self.ip, self.log()), || {
+        wait_until(&format!("{} has a leader: {}", self.ip, self.log()), || {
             self.try_get("/v1/status/leader").is_some_and(|leader| leader.as_str() != Some(""))
         });
     }
@@ -149,8 +149,8 @@ impl Agent {
         Some(check["Status"].as_str()?.to_owned())
     }
 
-    pub(crate) fn until_status(&self, name: &str, status: Option<&str>) {
-        until(&format!("{name} is {status:?}; it was {:?}: {}", self.status(name), self.log()), || {
+    pub(crate) fn wait_for_status(&self, name: &str, status: Option<&str>) {
+        wait_until(&format!("{name} is {status:?}; it was {:?}: {}", self.status(name), self.log()), || {
             self.status(name).as_deref() == status
         });
     }

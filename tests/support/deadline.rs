@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 /// Returns when `holds` returns true. Panics after `limit`; `what` describes the condition that did not become true.
-pub(crate) fn until_within(limit: Duration, what: impl Fn() -> String, mut holds: impl FnMut() -> bool) {
+pub(crate) fn wait_until_within(limit: Duration, what: impl Fn() -> String, mut holds: impl FnMut() -> bool) {
     let deadline = Instant::now() + limit;
     while !holds() {
         assert!(Instant::now() < deadline, "timed out after {limit:?} waiting until {}", what());

@@ -7,20 +7,20 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::supervisor::{As, Supervisor, until};
+use crate::supervisor::{Mode, Supervisor, wait_until};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     pub(crate) status: u16,
     pub(crate) head: String,
     pub(crate) body: String,
 }
 
-impl Answer {
+impl Response {
     /// The value of a response header.
-    pub(crate) fn field(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let fields = self.head.lines().filter_map(|line| line.split_once(": "));
         fields.into_iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value)
     }
@@ -39,24 +39,24 @@ pub(crate) struct Pilot {
 impl Pilot {
     /// Starts one and waits until its socket accepts connections.
     pub(crate) fn start(config: &str) -> Self {
-        let pilot = Self::unawaited(config);
-        until("the control socket accepts connections", || UnixStream::connect(&pilot.socket).is_ok());
+        let pilot = Self::start_without_waiting(config);
+        wait_until("the control socket accepts connections", || UnixStream::connect(&pilot.socket).is_ok());
         pilot
     }
 
     /// Starts one without waiting for its socket.
-    pub(crate) fn unawaited(config: &str) -> Self {
-        let supervisor = Supervisor::start(As::Plain, config);
+    pub(crate) fn start_without_waiting(config: &str) -> Self {
+        let supervisor = Supervisor::start(Mode::Plain, config);
         let socket = supervisor.file("socket");
         Self { supervisor, socket }
     }
 
-    pub(crate) fn get(&self, path: &str) -> Answer {
-        ask(&self.socket, "GET", path, "")
+    pub(crate) fn get(&self, path: &str) -> Response {
+        request(&self.socket, "GET", path, "")
     }
 
-    pub(crate) fn post(&self, path: &str, body: &str) -> Answer {
-        ask(&self.socket, "POST", path, body)
+    pub(crate) fn post(&self, path: &str, body: &str) -> Response {
+        request(&self.socket, "POST", path, body)
     }
 
     /// A job as `/v3/status` shows it.
@@ -66,8 +66,8 @@ impl Pilot {
         jobs.iter().find(|job| job["name"] == name).unwrap_or_else(|| panic!("no {name} in {status}")).clone()
     }
 
-    pub(crate) fn await_state(&self, name: &str, state: &str) {
-        until(&format!("{name} is {state}"), || self.job(name)["state"] == state);
+    pub(crate) fn wait_for_state(&self, name: &str, state: &str) {
+        wait_until(&format!("{name} is {state}"), || self.job(name)["state"] == state);
     }
 
     pub(crate) fn open(&self, path: &str) -> Lines {
@@ -78,34 +78,34 @@ impl Pilot {
 pub(crate) fn connect(socket: &Path) -> UnixStream {
     // The listen queue may be full for a moment while hundreds of clients connect.
     let mut stream = None;
-    until("the control socket accepts the connection", || {
+    wait_until("the control socket accepts the connection", || {
         stream = UnixStream::connect(socket).ok();
         stream.is_some()
     });
     let stream = stream.unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
     stream
 }
 
 /// Sends bytes, and reads the response until the connection is closed.
-pub(crate) fn raw(socket: &Path, request: &[u8]) -> String {
+pub(crate) fn send_raw(socket: &Path, request: &[u8]) -> String {
     let mut stream = connect(socket);
     // The server may refuse the request and close the connection before it has read all of it.
     let _ = stream.write_all(request);
     let mut answer = Vec::new();
     match stream.read_to_end(&mut answer) {
-        Err(error) if error.kind() == ErrorKind::WouldBlock => panic!("no response within {PATIENCE:?}"),
+        Err(error) if error.kind() == ErrorKind::WouldBlock => panic!("no response within {TIMEOUT:?}"),
         _ => String::from_utf8_lossy(&answer).into_owned(),
     }
 }
 
-pub(crate) fn ask(socket: &Path, method: &str, path: &str, body: &str) -> Answer {
+pub(crate) fn request(socket: &Path, method: &str, path: &str, body: &str) -> Response {
     let length = body.len();
     let request = format!("{method} {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n{body}");
-    let answer = raw(socket, request.as_bytes());
+    let answer = send_raw(socket, request.as_bytes());
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("{path}: {answer:?}"));
     let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-    Answer { status, head: head.to_owned(), body: body.to_owned() }
+    Response { status, head: head.to_owned(), body: body.to_owned() }
 }
 
 /// A streamed response, line by line.
@@ -131,7 +131,7 @@ impl Lines {
     }
 
     /// Waits for a line that contains `text`.
-    pub(crate) fn until(&mut self, text: &str) -> String {
+    pub(crate) fn wait_for(&mut self, text: &str) -> String {
         let mut seen = Vec::new();
         loop {
             match self.next() {
@@ -144,7 +144,7 @@ impl Lines {
 
     /// The next event of a stream of server-sent events.
     pub(crate) fn event(&mut self) -> Value {
-        let line = self.until("data: ");
+        let line = self.wait_for("data: ");
         serde_json::from_str(line.strip_prefix("data: ").unwrap()).unwrap()
     }
 

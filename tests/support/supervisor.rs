@@ -16,15 +16,15 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 /// The test fails if a single wait takes longer.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How the supervisor runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum As {
+pub(crate) enum Mode {
     /// As an ordinary process that makes itself a child subreaper.
     Plain,
     /// As PID 1 of a new PID namespace.
-    Init,
+    Pid1,
 }
 
 pub(crate) struct Supervisor {
@@ -32,67 +32,67 @@ pub(crate) struct Supervisor {
     lines: Receiver<String>,
     seen: Vec<String>,
     folder: PathBuf,
-    /// For [`Reader::Asleep`]: keeps the pipe open without reading it.
+    /// For [`Stdout::Unread`]: keeps the pipe open without reading it.
     _unread: Option<ChildStdout>,
 }
 
 /// What happens to the supervisor's standard output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reader {
+pub(crate) enum Stdout {
     /// The test reads all of it.
-    All,
+    Read,
     /// The pipe stays open and is never read.
-    Asleep,
+    Unread,
     /// The reading end of the pipe is closed.
-    Gone,
+    Closed,
 }
 
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
 impl Supervisor {
     /// Starts it with `config`, in which `@/` stands for the directory of this test.
-    pub(crate) fn start(how: As, config: &str) -> Self {
-        Self::behind(how, "", config)
+    pub(crate) fn start(mode: Mode, config: &str) -> Self {
+        Self::with_setup(mode, "", config)
     }
 
     /// Runs the shell script `script`, which may change limits, mounts or `"$@"`, and then starts it with `config`. In
     /// both, `@/` stands for the directory of this test.
-    pub(crate) fn behind(how: As, script: &str, config: &str) -> Self {
+    pub(crate) fn with_setup(mode: Mode, script: &str, config: &str) -> Self {
         let (folder, file) = write_config(config);
         let script = script.replace("@/", &format!("{}/", folder.display()));
-        Self::spawn(how, folder, &script, &["-config", &file], Reader::All)
+        Self::spawn(mode, folder, &script, &["-config", &file], Stdout::Read)
     }
 
-    /// Starts it with `config` and treats its standard output as `reader` says.
-    pub(crate) fn read_by(how: As, reader: Reader, config: &str) -> Self {
+    /// Starts it with `config` and treats its standard output as `output` says.
+    pub(crate) fn with_stdout(mode: Mode, output: Stdout, config: &str) -> Self {
         let (folder, file) = write_config(config);
-        Self::spawn(how, folder, "", &["-config", &file], reader)
+        Self::spawn(mode, folder, "", &["-config", &file], output)
     }
 
-    pub(crate) fn with(how: As, args: &[&str]) -> Self {
-        Self::spawn(how, folder(), "", args, Reader::All)
+    pub(crate) fn with_args(mode: Mode, args: &[&str]) -> Self {
+        Self::spawn(mode, folder(), "", args, Stdout::Read)
     }
 
     /// Runs the shell script `script` and then starts it with `args`.
-    pub(crate) fn after(how: As, script: &str, args: &[&str]) -> Self {
-        Self::spawn(how, folder(), script, args, Reader::All)
+    pub(crate) fn with_setup_and_args(mode: Mode, script: &str, args: &[&str]) -> Self {
+        Self::spawn(mode, folder(), script, args, Stdout::Read)
     }
 
     /// Starts it with `args` and `input` as standard input.
-    pub(crate) fn fed(how: As, input: &str, args: &[&str]) -> Self {
+    pub(crate) fn with_stdin(mode: Mode, input: &str, args: &[&str]) -> Self {
         let folder = folder();
         let file = folder.join("input");
         fs::write(&file, input).unwrap();
         let script = format!("exec < {}", file.display());
-        Self::spawn(how, folder, &script, args, Reader::All)
+        Self::spawn(mode, folder, &script, args, Stdout::Read)
     }
 
-    fn spawn(how: As, folder: PathBuf, script: &str, args: &[&str], reader: Reader) -> Self {
+    fn spawn(mode: Mode, folder: PathBuf, script: &str, args: &[&str], output: Stdout) -> Self {
         let pilot = env!("CARGO_BIN_EXE_containerpilot");
         let shell = format!("{script}\nexec \"$@\"");
-        let mut command_line = match how {
-            As::Plain => vec![],
-            As::Init => vec!["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"],
+        let mut command_line = match mode {
+            Mode::Plain => vec![],
+            Mode::Pid1 => vec!["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"],
         };
         if !script.is_empty() {
             command_line.extend(["sh", "-c", &shell, "sh"]);
@@ -109,14 +109,14 @@ impl Supervisor {
         let stdout = child.stdout.take().unwrap();
         let (sender, lines) = mpsc::channel();
         let mut unread = None;
-        match reader {
-            Reader::All => drop(std::thread::spawn(move || {
+        match output {
+            Stdout::Read => drop(std::thread::spawn(move || {
                 let text = |line: Vec<u8>| String::from_utf8_lossy(&line).into_owned();
                 let lines = BufReader::new(stdout).split(b'\n').map_while(Result::ok);
                 lines.map(text).try_for_each(|line| sender.send(line))
             })),
-            Reader::Asleep => unread = Some(stdout),
-            Reader::Gone => {}
+            Stdout::Unread => unread = Some(stdout),
+            Stdout::Closed => {}
         }
         Self { child, lines, seen: Vec::new(), folder, _unread: unread }
     }
@@ -145,7 +145,7 @@ impl Supervisor {
     pub(crate) fn pid(&self) -> u32 {
         let own = self.child.id();
         let mut found = None;
-        until("the supervisor runs", || {
+        wait_until("the supervisor runs", || {
             let name = fs::read_to_string(format!("/proc/{own}/comm")).unwrap_or_default();
             found = if name.trim() == "unshare" {
                 let list = fs::read_to_string(format!("/proc/{own}/task/{own}/children")).unwrap_or_default();
@@ -159,19 +159,19 @@ impl Supervisor {
     }
 
     /// Waits until `count` lines that contain `text` have been logged, counted from the start.
-    pub(crate) fn lines(&mut self, text: &str, count: usize) {
+    pub(crate) fn wait_for_lines(&mut self, text: &str, count: usize) {
         while self.seen.iter().filter(|line| line.contains(text)).count() < count {
-            self.line(text);
+            self.wait_for_line(text);
         }
     }
 
     /// Waits for the next line that contains `text`. Lines that earlier calls have consumed do not count.
-    pub(crate) fn line(&mut self, text: &str) -> String {
-        let deadline = Instant::now() + PATIENCE;
+    pub(crate) fn wait_for_line(&mut self, text: &str) -> String {
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             let Ok(line) = self.lines.recv_timeout(left) else {
-                panic!("no line contains `{text}`; the log was:\n{}{}", self.seen(), self.stderr());
+                panic!("no line contains `{text}`; the log was:\n{}{}", self.log_so_far(), self.stderr());
             };
             self.seen.push(line.clone());
             if line.contains(text) {
@@ -186,7 +186,7 @@ impl Supervisor {
     }
 
     /// The CPU time it has used, in hundredths of a second.
-    pub(crate) fn ticks(&self) -> u64 {
+    pub(crate) fn cpu_ticks(&self) -> u64 {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap();
         let fields: Vec<&str> = stat.rsplit_once(") ").unwrap().1.split(' ').collect();
         fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
@@ -197,20 +197,20 @@ impl Supervisor {
     }
 
     /// The lines of standard output that were read so far.
-    pub(crate) fn seen(&self) -> String {
+    pub(crate) fn log_so_far(&self) -> String {
         self.seen.join("\n")
     }
 
     /// Waits until it exits. Returns its exit code, or 128+N for signal N, and all its standard output.
-    pub(crate) fn end(mut self) -> (i32, String) {
-        let deadline = Instant::now() + PATIENCE;
+    pub(crate) fn wait(mut self) -> (i32, String) {
+        let deadline = Instant::now() + TIMEOUT;
         let status = loop {
             if let Some(status) = self.child.try_wait().unwrap() {
                 break status;
             }
             assert!(
                 Instant::now() < deadline,
-                "it did not exit within {PATIENCE:?}; the log was:\n{}",
+                "it did not exit within {TIMEOUT:?}; the log was:\n{}",
                 self.read_rest()
             );
             std::thread::sleep(Duration::from_millis(2));
@@ -219,7 +219,8 @@ impl Supervisor {
     }
 
     fn read_rest(&mut self) -> String {
-        while let Ok(line) = self.lines.recv_timeout(Duration::from_millis(50)) {
+        // Until the pipe is closed. A busy machine may delay lines; only a grandchild that holds the pipe is not waited for.
+        while let Ok(line) = self.lines.recv_timeout(Duration::from_secs(2)) {
             self.seen.push(line);
         }
         self.seen.join("\n")
@@ -263,13 +264,13 @@ fn folder() -> PathBuf {
     path
 }
 
-/// The modes to test: both, or only [`As::Plain`] where creating a PID namespace is not permitted.
-pub(crate) fn ways() -> Vec<As> {
+/// The modes to test: both, or only [`Mode::Plain`] where creating a PID namespace is not permitted.
+pub(crate) fn modes() -> Vec<Mode> {
     let unshare = Command::new("unshare").args(["--pid", "--fork", "--mount-proc", "true"]).output();
     if unshare.is_ok_and(|output| output.status.success()) {
-        vec![As::Plain, As::Init]
+        vec![Mode::Plain, Mode::Pid1]
     } else {
-        vec![As::Plain]
+        vec![Mode::Plain]
     }
 }
 
@@ -278,25 +279,25 @@ pub(crate) fn is_root() -> bool {
 }
 
 /// Waits until `holds` returns true; `what` describes that condition.
-pub(crate) fn until(what: &str, holds: impl FnMut() -> bool) {
-    deadline::until_within(PATIENCE, || what.to_owned(), holds);
+pub(crate) fn wait_until(what: &str, holds: impl FnMut() -> bool) {
+    deadline::wait_until_within(TIMEOUT, || what.to_owned(), holds);
 }
 
 /// The pids of the children of a process, in the namespace of the test.
-pub(crate) fn children_of(pid: u32) -> Vec<u32> {
+pub(crate) fn child_pids(pid: u32) -> Vec<u32> {
     let list = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
     list.split_whitespace().filter_map(|child| child.parse().ok()).collect()
 }
 
 fn descendants_of(pid: u32) -> Vec<u32> {
-    children_of(pid).into_iter().flat_map(|child| [vec![child], descendants_of(child)].concat()).collect()
+    child_pids(pid).into_iter().flat_map(|child| [vec![child], descendants_of(child)].concat()).collect()
 }
 
 /// The states of the children of a process, such as `S` (sleeping) or `Z` (zombie).
-pub(crate) fn children(pid: u32) -> Vec<char> {
+pub(crate) fn child_states(pid: u32) -> Vec<char> {
     let state = |child: u32| {
         let stat = fs::read_to_string(format!("/proc/{child}/stat")).ok()?;
         stat.rsplit_once(") ")?.1.chars().next()
     };
-    children_of(pid).into_iter().filter_map(state).collect()
+    child_pids(pid).into_iter().filter_map(state).collect()
 }

@@ -5,9 +5,9 @@ use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use crate::supervisor::{As, Supervisor};
+use crate::supervisor::{Mode, Supervisor};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A supervisor with a telemetry server on a free port.
 pub(crate) struct Telemetry {
@@ -16,21 +16,21 @@ pub(crate) struct Telemetry {
 }
 
 /// A response: status code, lowercase head, body.
-pub(crate) type Answer = (u16, String, String);
+pub(crate) type Response = (u16, String, String);
 
 impl Telemetry {
     /// Starts it with the keys of a configuration, without the outer braces.
     pub(crate) fn start(config: &str) -> Self {
         let whole = format!("{{ control: {{ socket: '@/control' }}, {config} }}");
         // As PID 1, so that its jobs end with it.
-        let mut supervisor = Supervisor::start(As::Init, &whole);
-        let line = supervisor.line("telemetry: serving at ");
+        let mut supervisor = Supervisor::start(Mode::Pid1, &whole);
+        let line = supervisor.wait_for_line("telemetry: serving at ");
         let address = line.rsplit(' ').next().unwrap().parse().unwrap();
         Self { supervisor, address }
     }
 
-    pub(crate) fn get(&self, path: &str) -> Answer {
-        ask(self.address, "GET", path)
+    pub(crate) fn get(&self, path: &str) -> Response {
+        request(self.address, "GET", path)
     }
 
     /// The page `/metrics`.
@@ -41,23 +41,23 @@ impl Telemetry {
     }
 
     /// Sends values of metrics to the control socket, as JSON.
-    pub(crate) fn put(&self, values: &str) -> Answer {
+    pub(crate) fn put(&self, values: &str) -> Response {
         self.control("POST", "/v3/metric", values)
     }
 
     /// Sends a request to the control socket.
-    pub(crate) fn control(&self, method: &str, path: &str, body: &str) -> Answer {
+    pub(crate) fn control(&self, method: &str, path: &str, body: &str) -> Response {
         let mut stream = UnixStream::connect(self.supervisor.file("control")).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         let length = body.len();
         write!(stream, "{method} {path} HTTP/1.1\r\nHost: a\r\nContent-Length: {length}\r\n\r\n{body}")
             .unwrap();
-        answer(stream)
+        read_response(stream)
     }
 
     /// Waits until `/metrics` has the line `line`.
     pub(crate) fn wait_for_line(&self, line: &str) {
-        let deadline = std::time::Instant::now() + PATIENCE;
+        let deadline = std::time::Instant::now() + TIMEOUT;
         loop {
             let page = self.metrics();
             if page.lines().any(|found| found == line) {
@@ -69,14 +69,14 @@ impl Telemetry {
     }
 }
 
-pub(crate) fn ask(address: SocketAddr, method: &str, path: &str) -> Answer {
+pub(crate) fn request(address: SocketAddr, method: &str, path: &str) -> Response {
     let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
     write!(stream, "{method} {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").unwrap();
-    answer(stream)
+    read_response(stream)
 }
 
-fn answer(mut stream: impl Read) -> Answer {
+fn read_response(mut stream: impl Read) -> Response {
     let mut bytes = Vec::new();
     stream.read_to_end(&mut bytes).unwrap();
     let text = String::from_utf8(bytes).unwrap();

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::client::{Telemetry, ask};
-use crate::supervisor::until;
+use crate::client::{Telemetry, request};
+use crate::supervisor::wait_until;
 
 #[test]
 fn t1_status_has_the_form_of_3_8() {
@@ -23,7 +23,7 @@ fn t1_status_has_the_form_of_3_8() {
         "\"Services\":[{\"Name\":\"myjob2\",\"Address\":\"10.1.2.3\",\"Port\":80,\"Status\":\"healthy\"}],",
         "\"Watches\":[\"watch1\"]}\n"
     );
-    until("the job is healthy", || served.get("/status").2 == expected);
+    wait_until("the job is healthy", || served.get("/status").2 == expected);
     let (code, head, _) = served.get("/status");
     assert!(code == 200 && head.contains("content-type: application/json"), "{head}");
 }
@@ -90,14 +90,14 @@ fn t1_readyz_is_200_while_all_jobs_are_healthy_and_not_in_maintenance() {
     let (code, _, words) = served.get("/readyz");
     assert!(code == 503 && words.contains("\nweb: "), "{words}");
     std::fs::write(served.supervisor.file("healthy"), "").unwrap();
-    until("it is ready", || served.get("/readyz").0 == 200);
+    wait_until("it is ready", || served.get("/readyz").0 == 200);
     assert_eq!(served.control("POST", "/v3/maintenance/enable", "").0, 200);
-    until("it is not ready", || served.get("/readyz").0 == 503);
-    assert!(served.get("/readyz").2.contains("\nmaintenance\n"));
+    wait_until("it is not ready", || served.get("/readyz").0 == 503);
+    assert!(served.get("/readyz").2.contains("\nin maintenance mode\n"));
     assert_eq!(served.control("POST", "/v3/maintenance/disable", "").0, 200);
-    until("it is ready", || served.get("/readyz").0 == 200);
+    wait_until("it is ready", || served.get("/readyz").0 == 200);
     std::fs::remove_file(served.supervisor.file("healthy")).unwrap();
-    until("it is not ready", || served.get("/readyz").2.contains("\nweb: unhealthy\n"));
+    wait_until("it is not ready", || served.get("/readyz").2.contains("\nweb: unhealthy\n"));
     assert_eq!(served.get("/livez").0, 200, "readiness must not affect liveness");
 }
 
@@ -106,10 +106,10 @@ fn t1_only_get_and_head_are_allowed() {
     let served = Telemetry::start(
         "jobs: [{ name: 'a', exec: 'sleep 1000' }], telemetry: { port: 0, interfaces: 'lo' }",
     );
-    let (code, head, _) = ask(served.address, "POST", "/status");
+    let (code, head, _) = request(served.address, "POST", "/status");
     assert!(code == 405 && head.contains("allow: get, head"), "{head}");
-    assert_eq!(ask(served.address, "GET", "/").0, 404);
-    let (code, head, body) = ask(served.address, "HEAD", "/metrics");
+    assert_eq!(request(served.address, "GET", "/").0, 404);
+    let (code, head, body) = request(served.address, "HEAD", "/metrics");
     assert!(code == 200 && body.is_empty() && head.contains("version=0.0.4"), "{head}");
 }
 
@@ -135,13 +135,13 @@ fn l5_no_page_and_no_log_entry_shows_a_secret() {
     );
     let (code, _, words) = served.put("{\"free\": \"hunter2\"}");
     assert!(code == 400 && !words.contains("hunter2"), "{words}");
-    until("it is unhealthy", || served.get("/readyz").2.contains("web: unhealthy"));
+    wait_until("it is unhealthy", || served.get("/readyz").2.contains("web: unhealthy"));
     for page in ["/metrics", "/status", "/readyz", "/livez", "/hunter2"] {
         let (_, head, body) = served.get(page);
         assert!(!head.contains("hunter2") && !body.contains("hunter2"), "{page}: {body}");
     }
     served.supervisor.signal("-TERM");
-    served.supervisor.line("SIGTERM");
-    let (_, log) = served.supervisor.end();
+    served.supervisor.wait_for_line("SIGTERM");
+    let (_, log) = served.supervisor.wait();
     assert!(!log.contains("hunter2"), "{log}");
 }

@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use crate::client::{Telemetry, ask};
+use crate::client::{Telemetry, request};
 use crate::server::free_port;
-use crate::supervisor::until;
+use crate::supervisor::wait_until;
 
 const METRICS: &str = "jobs: [
         { name: 'web \\\\ \"x\"', exec: 'sleep 1000', health: { exec: 'true', interval: 1, ttl: 10 } },
@@ -87,9 +87,9 @@ fn t1_real_prometheus_scrapes_the_metrics() {
     command.stdout(Stdio::null()).stderr(fs::File::create(served.supervisor.file("prometheus.log")).unwrap());
     let prometheus = Server(command.spawn().unwrap());
     let api = ([127, 0, 0, 1], port).into();
-    until("Prometheus listens", || std::net::TcpStream::connect(api).is_ok());
+    wait_until("Prometheus listens", || std::net::TcpStream::connect(api).is_ok());
     let value = |query: &str| {
-        let (_, _, body) = ask(api, "GET", &format!("/api/v1/query?query={query}"));
+        let (_, _, body) = request(api, "GET", &format!("/api/v1/query?query={query}"));
         // A chunked body has chunk sizes around the JSON.
         let body = body.get(body.find('{')?..=body.rfind('}')?)?;
         let answer: serde_json::Value = serde_json::from_str(body).ok()?;
@@ -112,7 +112,7 @@ fn t1_real_prometheus_scrapes_the_metrics() {
     for (query, expected) in expected {
         let query = query.replace('"', "%22").replace('{', "%7B").replace('}', "%7D");
         let mut found = None;
-        until(&format!("{query} is {expected}"), || {
+        wait_until(&format!("{query} is {expected}"), || {
             found = value(&query);
             found.as_deref() == Some(expected)
         });

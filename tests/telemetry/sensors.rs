@@ -1,7 +1,7 @@
 //! Metrics whose values come from programs (T2).
 
-use crate::client::{Telemetry, ask};
-use crate::supervisor::{As, Supervisor, until};
+use crate::client::{Telemetry, request};
+use crate::supervisor::{Mode, Supervisor, wait_until};
 
 #[test]
 fn t2_output_of_a_sensor_is_the_value_and_is_not_logged() {
@@ -21,9 +21,9 @@ fn t2_output_of_a_sensor_is_the_value_and_is_not_logged() {
         let value = page.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u32>().ok());
         value.unwrap_or_else(|| panic!("no metric {name} in\n{page}"))
     };
-    until("the counter has grown", || value("turns ") >= 6 && value("turns ") % 2 == 0);
-    until("the histogram has grown", || value("seen_count ") >= 3);
-    served.supervisor.line("measuring");
+    wait_until("the counter has grown", || value("turns ") >= 6 && value("turns ") % 2 == 0);
+    wait_until("the histogram has grown", || value("seen_count ") >= 3);
+    served.supervisor.wait_for_line("measuring");
     let page = served.metrics();
     assert!(page.contains("\nsent 0\n") && !page.contains("job_up{name=\"sensor"), "{page}");
     let status = served.get("/status").2;
@@ -31,7 +31,7 @@ fn t2_output_of_a_sensor_is_the_value_and_is_not_logged() {
     let status = served.control("GET", "/v3/status", "").2;
     assert!(status.contains("\"sensor.load\"") && status.contains("\"role\":\"sensor\""), "{status}");
     served.supervisor.signal("-TERM");
-    let (code, log) = served.supervisor.end();
+    let (code, log) = served.supervisor.wait();
     assert!(code == 0 && !log.contains("4711.5"), "{log}");
 }
 
@@ -50,14 +50,14 @@ fn t2_failing_sensor_gives_no_value_and_is_logged_once() {
         ] }",
     );
     for file in ["words", "slow", "fails"] {
-        until("it has run four times", || served.supervisor.size(file) >= 5 * 4);
+        wait_until("it has run four times", || served.supervisor.size(file) >= 5 * 4);
     }
     let page = served.metrics();
     for line in ["words 0", "slow 0", "fails 0", "missing 0"] {
         assert!(page.lines().any(|found| found == line), "{page}");
     }
     served.supervisor.signal("-TERM");
-    let (code, log) = served.supervisor.end();
+    let (code, log) = served.supervisor.wait();
     assert_eq!(code, 0, "{log}");
     for words in [
         "the metric `words` is not a number",
@@ -73,14 +73,14 @@ fn t2_failing_sensor_gives_no_value_and_is_logged_once() {
 #[test]
 fn w10_s5_running_sensor_does_not_keep_the_supervisor_running() {
     let supervisor = Supervisor::start(
-        As::Plain,
+        Mode::Plain,
         "{ control: { socket: '@/control' },
            jobs: [{ name: 'a', exec: ['sh', '-c', 'until [ -e @/measuring ]; do sleep 0.01; done'] }],
            telemetry: { port: 0, interfaces: 'lo', metrics: [
                { name: 'slow', type: 'gauge', interval: 1000,
                  exec: ['sh', '-c', 'touch @/measuring; exec sleep 1000'] }] } }",
     );
-    let (code, log) = supervisor.end();
+    let (code, log) = supervisor.wait();
     assert_eq!(code, 0, "{log}");
 }
 
@@ -89,13 +89,15 @@ fn c8_sensors_of_a_version_2_file_run_unchanged() {
     let text = r#"{ "telemetry": { "port": 0, "interfaces": "lo", "sensors": [
         { "namespace": "my", "subsystem": "app", "name": "load", "help": "Load.", "type": "gauge", "poll": 1,
           "check": ["sh", "-c", "echo 0.75"] }] } }"#;
-    let mut supervisor = Supervisor::with(As::Plain, &["-config", text, "sleep", "1000"]);
-    let line = supervisor.line("telemetry: serving at ");
+    let mut supervisor = Supervisor::with_args(Mode::Plain, &["-config", text, "sleep", "1000"]);
+    let line = supervisor.wait_for_line("telemetry: serving at ");
     let address = line.rsplit(' ').next().unwrap().parse().unwrap();
-    until("the value is published", || ask(address, "GET", "/metrics").2.contains("\nmy_app_load 0.75\n"));
+    wait_until("the value is published", || {
+        request(address, "GET", "/metrics").2.contains("\nmy_app_load 0.75\n")
+    });
     assert!(!supervisor.stderr().contains("not run"), "{}", supervisor.stderr());
     supervisor.signal("-TERM");
 
-    let (code, log) = supervisor.end();
+    let (code, log) = supervisor.wait();
     assert_eq!(code, 0, "{log}");
 }

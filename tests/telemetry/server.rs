@@ -3,7 +3,7 @@
 use std::net::{Ipv6Addr, TcpListener};
 
 use crate::client::Telemetry;
-use crate::supervisor::{As, Supervisor, children_of, until};
+use crate::supervisor::{Mode, Supervisor, child_pids, wait_until};
 
 /// A port that is free at the time of the call.
 pub(crate) fn free_port() -> u16 {
@@ -19,19 +19,21 @@ fn t1_port_in_use_is_an_error_that_says_what_to_do() {
             telemetry: {{ port: {}, interfaces: 'lo' }} }}",
         address.port()
     );
-    let supervisor = Supervisor::start(As::Plain, &config);
+    let supervisor = Supervisor::start(Mode::Plain, &config);
     let (folder, stderr) = (supervisor.folder().to_owned(), supervisor.file("stderr"));
     // Read before the directory is removed with the supervisor.
-    until("the error is written", || std::fs::read_to_string(&stderr).is_ok_and(|text| text.ends_with('\n')));
+    wait_until("the error is written", || {
+        std::fs::read_to_string(&stderr).is_ok_and(|text| text.ends_with('\n'))
+    });
     let words = supervisor.stderr();
     let expected = format!(
-        "containerpilot: telemetry cannot listen on {address}: Address already in use; stop whatever listens there, or \
-         choose another `port` under `telemetry`\n"
+        "containerpilot: telemetry cannot listen on {address}: address already in use; stop the process that listens there, \
+         or choose another `port` under `telemetry`\n"
     );
     assert_eq!(words, expected);
     let ran = std::path::Path::new(&folder).join("ran").exists();
     let socket = std::path::Path::new(&folder).join("control").exists();
-    assert_eq!(supervisor.end().0, 1);
+    assert_eq!(supervisor.wait().0, 1);
     assert!(!ran && !socket, "a job was started or the control socket was left behind");
 }
 
@@ -45,7 +47,7 @@ fn e4_telemetry_listens_before_startup() {
         "{{ control: {{ socket: '@/control' }}, jobs: [{{ name: 'a', exec: ['bash', '-c', \"{ask}\"] }}],
             telemetry: {{ port: {port}, interfaces: 'lo' }} }}"
     );
-    let (code, log) = Supervisor::start(As::Plain, &config).end();
+    let (code, log) = Supervisor::start(Mode::Plain, &config).wait();
     assert!(code == 0 && log.contains("alive"), "{log}");
 }
 
@@ -65,11 +67,11 @@ fn t1_telemetry_listens_on_an_ipv6_address() {
 #[test]
 fn w10_telemetry_server_does_not_keep_the_supervisor_running() {
     let (code, log) = Supervisor::start(
-        As::Plain,
+        Mode::Plain,
         "{ control: { socket: '@/control' }, jobs: [{ name: 'a', exec: 'true' }],
            telemetry: { port: 0, interfaces: 'lo' } }",
     )
-    .end();
+    .wait();
     assert_eq!(code, 0, "{log}");
 }
 
@@ -79,7 +81,7 @@ fn p2_no_job_inherits_the_telemetry_socket() {
         "jobs: [{ name: 'a', exec: 'sleep 1000' }], telemetry: { port: 0, interfaces: 'lo' }",
     );
     served.wait_for_line("containerpilot_job_up{name=\"a\"} 1");
-    let jobs = children_of(served.supervisor.pid());
+    let jobs = child_pids(served.supervisor.pid());
     assert_eq!(jobs.len(), 1);
     for descriptor in std::fs::read_dir(format!("/proc/{}/fd", jobs[0])).unwrap() {
         let target = std::fs::read_link(descriptor.unwrap().path()).unwrap_or_default();

@@ -3,14 +3,14 @@
 //! A [`ValueType`] decodes one value. The table of fields ([`crate::fields`]) names a value type for each key, and the
 //! [`section!`](crate::section) macro turns a part of the table into a struct with a decoder.
 
-mod advice;
 mod context;
 mod describe;
+mod field_table;
 mod section;
-mod table;
+mod unknown_key;
 
-pub use advice::Roots;
 pub use context::{DecodeContext, Found, Rows};
 pub use describe::{alternatives, found, shortened, weak_text};
+pub use field_table::{DefaultValue, Field, SectionInfo, Shape};
 pub use section::{Section, Spanned, ValueType, fill};
-pub use table::{DefaultValue, Field, SectionInfo, Shape, is_ignored_key};
+pub use unknown_key::Roots;

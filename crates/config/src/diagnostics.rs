@@ -1,38 +1,37 @@
-//! Problems: what is wrong, where it stands in the user's own text, and what to do about it (C5).
+//! Problems: what is wrong, where it is in the user's text, and what to do about it (C5).
 //!
-//! Whoever finds a problem knows a place in the rendered text (or, in the template itself, in the source).
-//! [`Report`] traces it back to the source once, at the end, and shows the line with a caret. What came out
-//! of a `{{ … }}` is shown as the action that made it, together with what it rendered to.
+//! A problem is found at a place in the rendered text, or in the source of the template. [`Report`] maps all places to the
+//! source at the end. The output of a `{{ … }}` is shown as the action, together with the rendered value.
 
 mod display;
+mod secrets;
 mod trace;
 mod view;
 
 use crate::span::{SourceMap, Span};
 
-use trace::{LineIndex, locate, settle, trace};
+use trace::{LineIndex, amend, locate, trace};
 
 pub use display::{Display, Style};
-pub use trace::looks_secret;
 
-/// How bad it is.
+/// The severity of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// The text cannot be understood, or asks for something impossible. Nothing is started.
+    /// The configuration is invalid. Nothing is started.
     Error,
-    /// The text is understood, but part of it can never work (C7). 3.8 starts such a file without a word,
-    /// so the supervisor starts it with a warning; `check` refuses it.
+    /// The configuration is valid, but a part of it can never work (C7). 3.8 starts such a file without a message, so the
+    /// supervisor starts it with a warning; `check` rejects it.
     Fault,
-    /// It works, but probably not as meant.
+    /// It works, but probably not as intended.
     Warning,
 }
 
-/// The number of a file in a [`Report`].
+/// The index of a file in a [`Report`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileId(pub u16);
 
 impl FileId {
-    /// The number of the file at an index.
+    /// The id of the file at an index.
     #[must_use]
     pub fn at(index: usize) -> Self {
         Self(u16::try_from(index).unwrap_or(u16::MAX))
@@ -44,9 +43,9 @@ impl FileId {
 pub struct Place {
     /// The file.
     pub file: FileId,
-    /// The range, in the rendered text or in the source.
+    /// The range in the rendered text or in the source.
     pub span: Span,
-    /// Whether `span` counts in the source.
+    /// True if `span` is a range of the source.
     pub in_source: bool,
 }
 
@@ -57,7 +56,7 @@ impl Place {
         Self { file, span, in_source: false }
     }
 
-    /// A place in the text as the user wrote it.
+    /// A place in the source.
     #[must_use]
     pub fn source(file: FileId, span: Span) -> Self {
         Self { file, span, in_source: true }
@@ -77,20 +76,20 @@ impl Place {
     }
 }
 
-/// Something that is wrong.
+/// A problem in a configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// How bad it is.
+    /// Its severity.
     pub severity: Severity,
-    /// What is wrong, in one sentence without a full stop.
+    /// What is wrong, without a full stop.
     pub message: String,
-    /// Where; a problem of the environment has no place.
+    /// Its place. A problem in an environment variable has none.
     pub place: Option<Place>,
-    /// A few words beside the caret.
+    /// A label beside the caret.
     pub label: Option<String>,
     /// What to do.
     pub help: Option<String>,
-    /// Where a text was cut off before its end. If that came out of a template, it is the place to show.
+    /// The end of an unterminated string. If a template action printed it, the action is shown.
     pub cut: Option<Place>,
 }
 
@@ -101,20 +100,20 @@ impl Problem {
         Self { severity, message: message.into(), place: Some(place), label: None, help: None, cut: None }
     }
 
-    /// A problem that is not in any file.
+    /// A problem without a place.
     #[must_use]
     pub fn unlocated(severity: Severity, message: impl Into<String>) -> Self {
         Self { severity, message: message.into(), place: None, label: None, help: None, cut: None }
     }
 
-    /// With words beside the caret.
+    /// Adds a label.
     #[must_use]
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.label = Some(label.into());
         self
     }
 
-    /// With advice.
+    /// Adds help.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
@@ -134,36 +133,36 @@ pub(crate) fn is_reported(problems: &[Problem], section: Option<Place>, key: &st
     errors.any(|problem| problem.place.is_some_and(inside) && mentions(problem))
 }
 
-/// A file as it was written and as it was rendered.
+/// A file and its rendered text.
 #[derive(Clone, Debug, Default)]
 pub struct SourceFile {
-    /// The name the user knows it by.
+    /// Its name for the user.
     pub name: String,
-    /// The text as written.
+    /// The source.
     pub source: Vec<u8>,
-    /// The text after rendering.
+    /// The rendered text.
     pub rendered: Vec<u8>,
-    /// From rendered to written positions.
+    /// The map from the rendered text to the source.
     pub map: SourceMap,
 }
 
-/// All problems of a configuration, with the files they are in.
+/// All problems of a configuration, with its files.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     files: Vec<SourceFile>,
     problems: Vec<Located>,
 }
 
-/// A problem with its place found in the source.
+/// A problem and its location in the source.
 #[derive(Clone, Debug)]
 pub struct Located {
     /// The problem.
     pub problem: Problem,
-    /// Where it stands, if anywhere.
+    /// Its location, if any.
     pub location: Option<Location>,
 }
 
-/// A place in the source, as people count.
+/// A location in the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Location {
     /// The file.
@@ -174,20 +173,19 @@ pub struct Location {
     pub line: usize,
     /// The column in characters, from 1.
     pub column: usize,
-    /// Action and what it rendered to, where the text came out of a template.
+    /// The rendered value, if a template action printed the text.
     pub produced: Option<Produced>,
 }
 
-/// What an action made of a value.
+/// The output of a template action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Produced {
-    /// The rendered text, shortened; hidden where it looks like a secret.
+    /// The rendered text, shortened, or hidden if it may be a secret.
     pub rendered: String,
 }
 
 impl Report {
-    /// Locates the problems, drops repetitions (a `range` renders the same line many times) and sorts them
-    /// by place.
+    /// Locates the problems, removes duplicates (a `range` renders the same line many times) and sorts them by place.
     #[must_use]
     pub fn new(files: Vec<SourceFile>, problems: Vec<Problem>) -> Self {
         let lines: Vec<LineIndex> = files.iter().map(|file| LineIndex::new(&file.source)).collect();
@@ -198,7 +196,7 @@ impl Report {
                     let index = usize::from(place.file.0);
                     let file = files.get(index)?;
                     let traced = trace(file, place, problem.cut.filter(|cut| cut.file == place.file));
-                    settle(&mut problem, file, &traced);
+                    amend(&mut problem, file, &traced);
                     Some(locate(file, lines.get(index)?, place.file, traced))
                 });
                 Located { problem, location }
@@ -225,7 +223,7 @@ impl Report {
         self.files.get(usize::from(file.0)).map_or("", |file| &file.name)
     }
 
-    /// How many problems there are of a severity.
+    /// The number of problems of a severity.
     #[must_use]
     pub fn count(&self, severity: Severity) -> usize {
         self.problems.iter().filter(|one| one.problem.severity == severity).count()

@@ -1,11 +1,9 @@
-//! Durations as configurations write them (C3): digits are seconds, the rest is Go's form.
-
-use core::fmt;
+//! Durations in a configuration (C3): digits are seconds, everything else is a Go duration.
 
 const SECOND: u64 = 1_000_000_000;
-/// Go counts up to this magnitude; only a negative duration may reach it.
-const LARGEST: u64 = 1 << 63;
-/// The units, longest first in time; `µ` has two code points.
+/// Go's limit; only a negative duration can reach it.
+const MAX: u64 = 1 << 63;
+/// The units. `µ` has two code points.
 const UNITS: [(&str, u64); 8] = [
     ("h", 3600 * SECOND),
     ("m", 60 * SECOND),
@@ -17,64 +15,55 @@ const UNITS: [(&str, u64); 8] = [
     ("ns", 1),
 ];
 
-/// Why a text is no duration.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Why a text is not a duration.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DurationError {
     /// A number without a unit, such as `1.5` or the `30` in `1h30`.
+    #[error("the number {number} has no unit")]
     MissingUnit {
-        /// The number as written.
+        /// The number.
         number: String,
     },
-    /// A number with a unit that does not exist, such as `sec` or `d`.
+    /// An unknown unit, such as `sec` or `d`.
+    #[error("unknown unit {unit:?}")]
     UnknownUnit {
-        /// The unit as written.
+        /// The unit.
         unit: String,
     },
     /// More than about 292 years.
+    #[error("the duration is too long")]
     TooLarge,
-    /// No duration at all.
+    /// Not a duration.
+    #[error("not a duration")]
     NotADuration,
 }
 
 impl DurationError {
-    /// What to write instead.
+    /// What to do about it.
     #[must_use]
     pub fn help(&self) -> String {
         match self {
             Self::MissingUnit { number } if number.trim_end_matches('.').is_empty() => example(),
-            Self::MissingUnit { number } => format!("write a unit after it, for example {number}s"),
-            Self::UnknownUnit { unit } => meaning(unit),
+            Self::MissingUnit { number } => format!("add a unit, for example {number}s"),
+            Self::UnknownUnit { unit } => unit_help(unit),
             Self::TooLarge => "the longest duration is 2562047h".to_owned(),
             Self::NotADuration => example(),
         }
     }
 }
 
-impl fmt::Display for DurationError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::MissingUnit { number } => write!(f, "the number {number} has no unit"),
-            Self::UnknownUnit { unit } => write!(f, "{unit:?} is not a unit of time"),
-            Self::TooLarge => f.write_str("this duration is too long"),
-            Self::NotADuration => f.write_str("this is not a duration"),
-        }
-    }
-}
-
-impl core::error::Error for DurationError {}
-
 fn example() -> String {
     "write a number of seconds, or numbers with units such as 1h15m30s or 100ms".to_owned()
 }
 
-/// What an unknown unit was most likely meant to be.
-fn meaning(unit: &str) -> String {
+/// The unit that was probably meant.
+fn unit_help(unit: &str) -> String {
     let word = unit.trim();
     let known = |word: &str| UNITS.iter().any(|(name, _)| *name == word);
     if word != unit && (known(word) || word.is_empty()) {
-        return "write numbers and units without blanks, such as 1h30m".to_owned();
+        return "write numbers and units without spaces, such as 1h30m".to_owned();
     }
-    // The one capital letter of a unit that is not ASCII: a Greek Mu.
+    // The Greek capital Mu is the only capital letter of a unit outside of ASCII.
     let lower = word.to_ascii_lowercase().replace('Μ', "μ");
     let nearest = match lower.as_str() {
         "sec" | "secs" | "second" | "seconds" => "s",
@@ -90,15 +79,14 @@ fn meaning(unit: &str) -> String {
         lower if known(lower) => lower,
         _ => return "the units are h, m, s, ms, us (or µs) and ns".to_owned(),
     };
-    let blank = if word == unit { "" } else { ", and no blank before it" };
-    format!("write {nearest} instead of {word}{blank}")
+    let space = if word == unit { "" } else { ", without a space before it" };
+    format!("write {nearest} instead of {word}{space}")
 }
 
-/// Nanoseconds of a duration as ContainerPilot reads it: an empty text is 0, digits are seconds, the rest is
-/// [`parse_go`].
+/// Parses a duration to nanoseconds: the empty string is 0, digits are seconds, everything else is [`parse_go`].
 ///
 /// # Errors
-/// If the text is neither.
+/// If the text is not a duration.
 pub fn parse(text: &str) -> Result<i64, DurationError> {
     if text.is_empty() {
         return Ok(0);
@@ -111,10 +99,10 @@ pub fn parse(text: &str) -> Result<i64, DurationError> {
     seconds.checked_mul(SECOND.cast_signed()).ok_or(DurationError::TooLarge)
 }
 
-/// Nanoseconds of a duration in Go's form, as `time.ParseDuration` of Go 1.19 reads it.
+/// Parses a duration to nanoseconds, like `time.ParseDuration` of Go 1.19.
 ///
 /// # Errors
-/// If the text is not in that form.
+/// If the text is not a Go duration.
 pub fn parse_go(text: &str) -> Result<i64, DurationError> {
     let (negative, mut rest) = match text.as_bytes().first() {
         Some(b'-') => (true, text.get(1..).unwrap_or_default()),
@@ -130,7 +118,7 @@ pub fn parse_go(text: &str) -> Result<i64, DurationError> {
     let mut total = 0u64;
     while !rest.is_empty() {
         let (amount, after) = element(rest)?;
-        total = total.checked_add(amount).filter(|total| *total <= LARGEST).ok_or(DurationError::TooLarge)?;
+        total = total.checked_add(amount).filter(|total| *total <= MAX).ok_or(DurationError::TooLarge)?;
         rest = after;
     }
     if negative {
@@ -139,7 +127,7 @@ pub fn parse_go(text: &str) -> Result<i64, DurationError> {
     i64::try_from(total).map_err(|_| DurationError::TooLarge)
 }
 
-/// One number with its unit, in nanoseconds, and what follows it.
+/// Parses one number with its unit. Returns nanoseconds, and the rest of the text.
 fn element(text: &str) -> Result<(u64, &str), DurationError> {
     let (whole, after_whole) = digits(text);
     let (fraction, after_number) = match after_whole.strip_prefix('.') {
@@ -151,7 +139,7 @@ fn element(text: &str) -> Result<(u64, &str), DurationError> {
     }
     let mut amount = match whole {
         "" => 0,
-        _ => whole.parse().ok().filter(|whole| *whole <= LARGEST).ok_or(DurationError::TooLarge)?,
+        _ => whole.parse().ok().filter(|whole| *whole <= MAX).ok_or(DurationError::TooLarge)?,
     };
     let next = after_number.find(|char: char| char == '.' || char.is_ascii_digit());
     let (name, rest) = after_number.split_at_checked(next.unwrap_or(after_number.len())).unwrap_or_default();
@@ -162,9 +150,9 @@ fn element(text: &str) -> Result<(u64, &str), DurationError> {
     let Some((_, unit)) = UNITS.iter().find(|(unit, _)| *unit == name) else {
         return Err(DurationError::UnknownUnit { unit: name.to_owned() });
     };
-    amount = unit.checked_mul(amount).filter(|amount| *amount <= LARGEST).ok_or(DurationError::TooLarge)?;
+    amount = unit.checked_mul(amount).filter(|amount| *amount <= MAX).ok_or(DurationError::TooLarge)?;
     amount = amount.saturating_add(part_of(*unit, fraction));
-    if amount > LARGEST { Err(DurationError::TooLarge) } else { Ok((amount, rest)) }
+    if amount > MAX { Err(DurationError::TooLarge) } else { Ok((amount, rest)) }
 }
 
 fn digits(text: &str) -> (&str, &str) {
@@ -172,18 +160,18 @@ fn digits(text: &str) -> (&str, &str) {
     text.split_at_checked(end).unwrap_or((text, ""))
 }
 
-/// The fraction of a unit, with Go's own rounding: digits beyond 63 bits are dropped, the rest goes through a float.
+/// The fraction of a unit, rounded as in Go: digits beyond 63 bits are dropped, and the others are converted to a float.
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "as Go does"
+    reason = "as in Go"
 )]
 fn part_of(unit: u64, fraction: &str) -> u64 {
     let mut value = 0u64;
     let mut scale = 1f64;
     for digit in fraction.bytes().map(|byte| u64::from(byte - b'0')) {
-        if value > (LARGEST - 1) / 10 || value * 10 + digit > LARGEST {
+        if value > (MAX - 1) / 10 || value * 10 + digit > MAX {
             break;
         }
         value = value * 10 + digit;
@@ -192,7 +180,7 @@ fn part_of(unit: u64, fraction: &str) -> u64 {
     (value as f64 * (unit as f64 / scale)) as u64
 }
 
-/// A duration in the form of Go's `Duration.String`: `1h15m30.5s`, `100ms`, `1µs`, `0s`.
+/// Formats a duration like Go's `Duration.String`: `1h15m30.5s`, `100ms`, `1µs`, `0s`.
 #[must_use]
 pub fn format(ns: i64) -> String {
     let sign = if ns < 0 { "-" } else { "" };
@@ -226,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn c3_digits_are_seconds_and_an_empty_text_is_none() {
+    fn c3_digits_are_seconds_and_the_empty_string_is_zero() {
         assert_eq!(parse("5"), Ok(5_000_000_000));
         assert_eq!(parse("-5"), Ok(-5_000_000_000));
         assert_eq!(parse(""), Ok(0));
@@ -235,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn c3_go_durations_reach_exactly_as_far_as_in_go() {
+    fn c3_go_durations_have_the_limits_of_go() {
         assert_eq!(parse_go("2562047h47m16.854775807s"), Ok(i64::MAX));
         assert_eq!(parse_go("-2562047h47m16.854775808s"), Ok(i64::MIN));
         assert_eq!(parse_go("2562047h47m16.854775808s"), Err(DurationError::TooLarge));
@@ -243,19 +231,15 @@ mod tests {
     }
 
     #[test]
-    fn c5_an_error_says_what_to_write() {
+    fn c5_errors_have_help() {
         for (text, message, help) in [
-            ("10sec", "\"sec\" is not a unit of time", "write s instead of sec"),
-            ("5min30s", "\"min\" is not a unit of time", "write m instead of min"),
-            ("1H", "\"H\" is not a unit of time", "write h instead of H"),
-            ("1d", "\"d\" is not a unit of time", "write 24h for a day"),
-            (
-                "1h 30m",
-                "\"h \" is not a unit of time",
-                "write numbers and units without blanks, such as 1h30m",
-            ),
-            ("1.5", "the number 1.5 has no unit", "write a unit after it, for example 1.5s"),
-            ("2562048h", "this duration is too long", "the longest duration is 2562047h"),
+            ("10sec", "unknown unit \"sec\"", "write s instead of sec"),
+            ("5min30s", "unknown unit \"min\"", "write m instead of min"),
+            ("1H", "unknown unit \"H\"", "write h instead of H"),
+            ("1d", "unknown unit \"d\"", "write 24h for a day"),
+            ("1h 30m", "unknown unit \"h \"", "write numbers and units without spaces, such as 1h30m"),
+            ("1.5", "the number 1.5 has no unit", "add a unit, for example 1.5s"),
+            ("2562048h", "the duration is too long", "the longest duration is 2562047h"),
         ] {
             let error = parse(text).unwrap_err();
             assert_eq!((error.to_string().as_str(), error.help().as_str()), (message, help));
@@ -264,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn c3_display_is_gos_and_reads_back() {
+    fn c3_format_is_that_of_go_and_parses_back() {
         for (ns, text) in [
             (0, "0s"),
             (1, "1ns"),
@@ -287,10 +271,10 @@ mod tests {
     }
 
     #[test]
-    fn c5_a_blank_before_a_wrong_unit_is_named_too() {
+    fn c5_a_space_before_an_unknown_unit_is_mentioned() {
         let help = |text: &str| parse(text).map_err(|error| error.help());
         assert_eq!(help("5min"), Err("write m instead of min".to_owned()));
-        assert_eq!(help("5 min"), Err("write m instead of min, and no blank before it".to_owned()));
-        assert_eq!(help("5 m"), Err("write numbers and units without blanks, such as 1h30m".to_owned()));
+        assert_eq!(help("5 min"), Err("write m instead of min, without a space before it".to_owned()));
+        assert_eq!(help("5 m"), Err("write numbers and units without spaces, such as 1h30m".to_owned()));
     }
 }

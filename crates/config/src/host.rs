@@ -1,31 +1,31 @@
-//! What a configuration can ask about the machine it is for.
+//! The host that a configuration is loaded for.
 //!
-//! The configuration layer touches no file and no process; whoever loads a configuration answers these
-//! questions. A [`StaticHost`] host answers from a description, for tests and tools.
+//! This crate reads no file and starts no process; the caller answers these questions. [`StaticHost`] has fixed answers, for
+//! tests and tools.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::interfaces::HostAddress;
 use crate::template::Environment;
 
-/// The machine a configuration is loaded on.
+/// The host that a configuration is loaded for.
 pub trait Host {
-    /// The environment, which is also the template's data.
+    /// The environment variables, which are also the data of the template.
     fn environment(&self) -> &Environment;
     /// The addresses of the network interfaces.
     fn addresses(&self) -> &[HostAddress];
-    /// The host's name.
+    /// The host name.
     fn hostname(&self) -> &str;
-    /// Whether a program can be run.
+    /// Checks whether a program can be run.
     fn program(&self, program: &str) -> ProgramState;
-    /// Whether a file can be read; the error is in the system's own words.
+    /// Checks that a file can be read. The error is the message of the operating system.
     fn readable(&self, path: &str) -> Result<(), String>;
-    /// Whether there is such a user.
+    /// Returns true if the user exists.
     fn has_user(&self, name: &str) -> bool;
-    /// Whether there is such a group.
+    /// Returns true if the group exists.
     fn has_group(&self, name: &str) -> bool;
 
-    /// A variable of the environment, if it is set, not empty and text.
+    /// An environment variable, if it is set, not empty and valid UTF-8.
     fn variable(&self, name: &str) -> Option<String> {
         let value = self.environment().get(name.as_bytes())?;
         String::from_utf8(value.clone()).ok().filter(|text| !text.is_empty())
@@ -35,28 +35,28 @@ pub trait Host {
 /// Whether a program can be run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProgramState {
-    /// It can.
+    /// It can be run.
     Runnable,
-    /// There is no such file, or none in `PATH`.
+    /// The file does not exist, or is not in `PATH`.
     Missing,
-    /// There is, but it may not be executed, or it is a directory.
+    /// The file is not executable, or it is a directory.
     NotExecutable,
 }
 
-/// A host that exists only as a description.
+/// A host with fixed answers.
 #[derive(Clone, Debug, Default)]
 pub struct StaticHost {
     /// The environment.
     pub environment: Environment,
-    /// The network interfaces' addresses.
+    /// The addresses of the network interfaces.
     pub addresses: Vec<HostAddress>,
-    /// The host's name.
+    /// The host name.
     pub hostname: String,
-    /// Programs that cannot be run; every other can.
+    /// The programs that cannot be run; all others can.
     pub programs: BTreeMap<String, ProgramState>,
     /// The files that can be read.
     pub files: BTreeSet<String>,
-    /// The users and groups there are.
+    /// The users and groups that exist.
     pub accounts: BTreeSet<String>,
 }
 

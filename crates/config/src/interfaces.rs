@@ -1,21 +1,20 @@
-//! Which of the host's addresses a service is advertised with (D6).
+//! The choice of the advertised address of a service (D6).
 
 use core::fmt;
 use core::ops::Range;
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use std::collections::BTreeMap;
-
-/// An address of the host. Where it came from is the caller's affair; this module only chooses.
+/// An address of the host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostAddress {
-    /// The interface's name.
+    /// The name of the interface.
     pub interface: String,
     /// The address.
     pub ip: IpAddr,
 }
 
-/// The version of an address. An IPv4 address in IPv6 clothes (`::ffff:10.0.0.1`) is of version 4.
+/// The version of an address. An IPv4-mapped IPv6 address (`::ffff:10.0.0.1`) has version 4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
     /// `inet`
@@ -34,46 +33,39 @@ pub struct Network {
 /// One entry of `interfaces`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InterfaceSpec {
-    /// `inet`, `inet6`: any interface, but no loopback address.
+    /// `inet`, `inet6`: the first address of any interface that is not a loopback address.
     Any(Version),
     /// `eth0`, `eth0:inet`, `eth0:inet6`: the first address of that version. A name alone means IPv4.
     Named {
-        /// The interface's name.
+        /// The name of the interface.
         interface: String,
         /// The version of the address.
         version: Version,
     },
-    /// `eth0[1]`: an address by its place among those of the interface, of either version.
+    /// `eth0[1]`: an address of the interface by its index, of either version.
     Indexed {
-        /// The interface's name.
+        /// The name of the interface.
         interface: String,
-        /// The place, from 0.
+        /// The index, from 0.
         index: usize,
     },
-    /// `10.0.0.0/8`: the first address inside.
-    Inside(Network),
+    /// `10.0.0.0/8`: the first address in this network.
+    Network(Network),
     /// `static:10.0.0.1`: this address, whether or not the host has it.
     Static(IpAddr),
 }
 
-/// Why a text is no entry of `interfaces`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Why an entry of `interfaces` is invalid.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
 pub struct SpecError {
-    /// The part of the text that is wrong, in bytes; empty where something is missing.
+    /// The range of the error in bytes; empty where something is missing.
     pub place: Range<usize>,
-    /// What is wrong there.
+    /// What is wrong.
     pub message: String,
     /// What to do about it.
     pub help: String,
 }
-
-impl fmt::Display for SpecError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl core::error::Error for SpecError {}
 
 impl SpecError {
     fn new(place: Range<usize>, message: impl Into<String>, help: impl Into<String>) -> Self {
@@ -85,10 +77,10 @@ const FORMS: &str =
     "write a name (eth0, eth0:inet6, eth0[1]), a network (10.0.0.0/8), inet, inet6 or static:ADDRESS";
 
 impl InterfaceSpec {
-    /// Reads one entry.
+    /// Parses one entry.
     ///
     /// # Errors
-    /// If the text has none of the forms.
+    /// If the text is not a valid entry.
     pub fn parse(text: &str) -> Result<Self, SpecError> {
         match text {
             "inet" => return Ok(Self::Any(Version::V4)),
@@ -101,12 +93,12 @@ impl InterfaceSpec {
                 SpecError::new(
                     place,
                     format!("`{address}` is not an IP address"),
-                    "write static:10.0.0.1, for example",
+                    "for example: static:10.0.0.1",
                 )
             });
         }
         if text.contains('/') {
-            return Network::parse(text).map(Self::Inside);
+            return Network::parse(text).map(Self::Network);
         }
         Self::parse_named(text)
     }
@@ -124,13 +116,13 @@ impl InterfaceSpec {
         let place = end..text.len();
         let Some(index) = rest.strip_prefix('[') else {
             let help = format!("write {name}:inet or {name}:inet6, or {name}[1] for the second address");
-            return Err(SpecError::new(place, format!("`{rest}` is not a version of addresses"), help));
+            return Err(SpecError::new(place, format!("unknown address version `{rest}`"), help));
         };
         let help = format!("write {name}[0] for the first address");
         let Some(index) = index.strip_suffix(']').filter(|index| is_digits(index)) else {
-            return Err(SpecError::new(place, "an index is a number in brackets", help));
+            return Err(SpecError::new(place, "the index must be a number in brackets", help));
         };
-        // As far as Go's `int` goes; no host has that many addresses anyway.
+        // The limit of Go's `int`.
         let number = index.parse::<i64>().ok().and_then(|index| usize::try_from(index).ok());
         match number {
             Some(index) => Ok(Self::Indexed { interface, index }),
@@ -138,7 +130,7 @@ impl InterfaceSpec {
         }
     }
 
-    /// The first of the sorted addresses that fits.
+    /// The first of the sorted addresses that matches.
     fn find(&self, addresses: &[(&str, IpAddr)]) -> Option<IpAddr> {
         let mut all = addresses.iter().copied();
         let found = match self {
@@ -147,7 +139,7 @@ impl InterfaceSpec {
                 all.find(|(name, ip)| name == interface && Version::of(*ip) == *version)
             }
             Self::Indexed { interface, index } => all.filter(|(name, _)| name == interface).nth(*index),
-            Self::Inside(network) => all.find(|(_, ip)| network.contains(*ip)),
+            Self::Network(network) => all.find(|(_, ip)| network.contains(*ip)),
             Self::Static(ip) => return Some(*ip),
         };
         found.map(|(_, ip)| ip)
@@ -160,17 +152,16 @@ impl fmt::Display for InterfaceSpec {
             Self::Any(version) => write!(f, "{version}"),
             Self::Named { interface, version } => write!(f, "{interface}:{version}"),
             Self::Indexed { interface, index } => write!(f, "{interface}[{index}]"),
-            Self::Inside(network) => write!(f, "{network}"),
+            Self::Network(network) => write!(f, "{network}"),
             Self::Static(ip) => write!(f, "static:{ip}"),
         }
     }
 }
 
-/// Letters, digits and `_`, as 3.8; and inside the name `-`, `.`, because `br-lan` and `eth0.100` are names.
+/// Checks the name of an interface: letters, digits and `_` as in 3.8, and also `-` and `.`, as in `br-lan` and `eth0.100`.
 fn check_name(text: &str, name: &str) -> Result<(), SpecError> {
     if name.is_empty() {
-        let message =
-            if text.is_empty() { "there is nothing here" } else { "the name of the interface is missing" };
+        let message = if text.is_empty() { "the entry is empty" } else { "missing interface name" };
         return Err(SpecError::new(0..0, message, FORMS));
     }
     let wrong = name.char_indices().find(|(at, char)| {
@@ -178,13 +169,13 @@ fn check_name(text: &str, name: &str) -> Result<(), SpecError> {
     });
     if let Some((at, char)) = wrong {
         let place = at..at + char.len_utf8();
-        let message = format!("{char:?} cannot stand in the name of an interface");
+        let message = format!("unexpected {char:?} in the name of an interface");
         let help = if char == ',' { "write a list: [\"eth0\", \"eth1\"]" } else { FORMS };
         return Err(SpecError::new(place, message, help));
     }
     if name.contains('.') && name.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
         let help = format!("write static:{name} for an address, or {name}/24 for a network");
-        return Err(SpecError::new(0..name.len(), "an address is not the name of an interface", help));
+        return Err(SpecError::new(0..name.len(), "this is an address, not the name of an interface", help));
     }
     Ok(())
 }
@@ -212,16 +203,16 @@ impl Network {
         let (address, prefix) = text.split_once('/').unwrap_or((text, ""));
         let Ok(ip) = address.parse::<IpAddr>() else {
             let message = format!("`{address}` is not an IP address");
-            return Err(SpecError::new(0..address.len(), message, "write 10.0.0.0/8, for example"));
+            return Err(SpecError::new(0..address.len(), message, "for example: 10.0.0.0/8"));
         };
         let widest = if ip.is_ipv4() { 32 } else { 128 };
         let bits = Some(prefix).filter(|prefix| is_digits(prefix)).and_then(|prefix| prefix.parse().ok());
         let Some(bits) = bits.filter(|bits: &u8| *bits <= widest) else {
             let help = format!("write a number from 0 to {widest} after the slash");
-            let message = "this is not the length of a network's prefix";
+            let message = "invalid prefix length";
             return Err(SpecError::new(address.len() + 1..text.len(), message, help));
         };
-        // The bits after the prefix say nothing. What is left may be an IPv4 network in IPv6 clothes.
+        // The bits after the prefix are ignored. The result may be an IPv4-mapped network.
         let masked = match ip {
             IpAddr::V4(ip) => IpAddr::V4(Ipv4Addr::from_bits(ip.to_bits() & mask_v4(bits))),
             IpAddr::V6(ip) => IpAddr::V6(Ipv6Addr::from_bits(ip.to_bits() & mask_v6(bits))),
@@ -232,7 +223,7 @@ impl Network {
         }
     }
 
-    /// Whether an address is inside; versions do not mix.
+    /// Returns true if an address of the same version is in the network.
     #[must_use]
     pub fn contains(&self, ip: IpAddr) -> bool {
         match (self.address, ip.to_canonical()) {
@@ -257,7 +248,7 @@ fn mask_v6(prefix: u8) -> u128 {
     u128::MAX.checked_shl(128 - u32::from(prefix)).unwrap_or(0)
 }
 
-/// The addresses in the order in which they are tried: by interface name, then by their 16-byte form.
+/// Sorts addresses by interface name, then by their 16-byte form.
 fn sorted(addresses: &[HostAddress]) -> Vec<(&str, IpAddr)> {
     let bytes = |ip: IpAddr| match ip {
         IpAddr::V4(ip) => ip.to_ipv6_mapped().octets(),
@@ -269,8 +260,8 @@ fn sorted(addresses: &[HostAddress]) -> Vec<(&str, IpAddr)> {
     sorted
 }
 
-/// The address to advertise: the first entry that fits wins, names that do not exist are passed over, and no
-/// entries mean `eth0:inet`, then `inet`.
+/// The address to advertise: the first match of the first entry that has one. Unknown interfaces are ignored. The default is
+/// `eth0:inet`, then `inet`.
 #[must_use]
 pub fn choose(specs: &[InterfaceSpec], addresses: &[HostAddress]) -> Option<IpAddr> {
     let default = [
@@ -282,10 +273,9 @@ pub fn choose(specs: &[InterfaceSpec], addresses: &[HostAddress]) -> Option<IpAd
     specs.iter().find_map(|spec| spec.find(&addresses))
 }
 
-/// What addresses there are, for the message that none of them fits: `lo 127.0.0.1, ::1; eth0 10.1.0.5`, in the
-/// host's own order.
+/// The addresses of the host for messages, in the order of the host: `lo 127.0.0.1, ::1; eth0 10.1.0.5`.
 #[must_use]
-pub fn inventory(addresses: &[HostAddress]) -> String {
+pub fn summary(addresses: &[HostAddress]) -> String {
     let mut interfaces: Vec<(&str, String)> = Vec::new();
     let mut places = BTreeMap::new();
     for address in addresses {
@@ -296,10 +286,10 @@ pub fn inventory(addresses: &[HostAddress]) -> String {
         }
     }
     if interfaces.is_empty() {
-        return "no addresses at all".to_owned();
+        return "no addresses".to_owned();
     }
-    let shown: Vec<_> = interfaces.iter().map(|(name, list)| format!("{name} {list}")).collect();
-    shown.join("; ")
+    let all: Vec<_> = interfaces.iter().map(|(name, list)| format!("{name} {list}")).collect();
+    all.join("; ")
 }
 
 #[cfg(test)]
@@ -320,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn d6_names_with_dashes_and_dots_are_names() {
+    fn d6_interface_names_can_contain_dashes_and_dots() {
         let addresses = [("br-lan", "10.9.9.9"), ("eth0.100", "10.8.8.8"), ("eth0.100", "fe80::8")];
         assert_eq!(chosen(&["br-lan"], &addresses).as_deref(), Some("10.9.9.9"));
         assert_eq!(chosen(&["eth0.100:inet6"], &addresses).as_deref(), Some("fe80::8"));
@@ -328,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn d6_an_entry_is_shown_as_it_is_read() {
+    fn d6_an_entry_is_displayed_as_it_is_parsed() {
         for text in [
             "inet",
             "inet6",
@@ -346,17 +336,17 @@ mod tests {
     }
 
     #[test]
-    fn d6_a_wrong_entry_is_shown_where_it_is_wrong() {
+    fn d6_errors_have_the_range_of_the_mistake() {
         for (text, place, message) in [
-            ("", 0..0, "there is nothing here"),
-            ("eth0,eth1", 4..5, "',' cannot stand in the name of an interface"),
-            ("10.0.0.1", 0..8, "an address is not the name of an interface"),
-            ("10.0.0.0/33", 9..11, "this is not the length of a network's prefix"),
+            ("", 0..0, "the entry is empty"),
+            ("eth0,eth1", 4..5, "unexpected ',' in the name of an interface"),
+            ("10.0.0.1", 0..8, "this is an address, not the name of an interface"),
+            ("10.0.0.0/33", 9..11, "invalid prefix length"),
             ("10/8", 0..2, "`10` is not an IP address"),
             ("static:host", 7..11, "`host` is not an IP address"),
-            ("eth0:6", 4..6, "`:6` is not a version of addresses"),
-            ("eth0[-1]", 4..8, "an index is a number in brackets"),
-            (":inet", 0..0, "the name of the interface is missing"),
+            ("eth0:6", 4..6, "unknown address version `:6`"),
+            ("eth0[-1]", 4..8, "the index must be a number in brackets"),
+            (":inet", 0..0, "missing interface name"),
         ] {
             let error = InterfaceSpec::parse(text).unwrap_err();
             assert_eq!((error.place.clone(), error.message.as_str()), (place, message), "{text}");
@@ -365,9 +355,9 @@ mod tests {
     }
 
     #[test]
-    fn d6_no_match_lists_what_there_is() {
+    fn d6_the_summary_lists_all_addresses() {
         let addresses = host(&[("lo", "127.0.0.1"), ("eth0", "10.1.0.5"), ("lo", "::1")]);
-        assert_eq!(inventory(&addresses), "lo 127.0.0.1, ::1; eth0 10.1.0.5");
-        assert_eq!(inventory(&[]), "no addresses at all");
+        assert_eq!(summary(&addresses), "lo 127.0.0.1, ::1; eth0 10.1.0.5");
+        assert_eq!(summary(&[]), "no addresses");
     }
 }

@@ -1,12 +1,11 @@
-//! JSON5 1.0, read over bytes, with a place for every node and all mistakes found in one pass (C3, C5).
+//! JSON5 1.0 over bytes, with the range of every node, and with all errors found in one pass (C3, C5).
 //!
-//! The reader is three layers. [`lexer`] cuts the text into tokens; [`parser`] is a loop over an explicit
-//! stack, so that depth costs no machine stack; [`bare`] knows what people write when they forget the
-//! quotes, [`foreign`] what is no JSON5 at all. A mistake is reported once, at the narrowest place, and the reader then goes on from the nearest
-//! point where it is sure again: a comma, a closing bracket or the next line. What it skips on the way it
-//! skips in silence, because a second message about the same slip only hides the first.
+//! `lexer` splits the text into tokens. `parser` is a loop over an explicit stack, so that depth uses no call stack. `unquoted`
+//! handles values without quotes, and `foreign` recognizes files in other formats. An error is reported once, at the narrowest
+//! range. The parser then continues at the next comma, closing bracket or line, and reports nothing in between, because a
+//! second message about the same mistake hides the first one.
 //!
-//! Where ContainerPilot 3.8's reader differs from the specification, the specification is followed.
+//! Where the parser of ContainerPilot 3.8 differs from the specification, the specification is followed.
 
 mod brackets;
 mod chars;
@@ -24,12 +23,12 @@ mod unquoted;
 
 use crate::span::Span;
 
-/// A value and the place where it stands.
+/// A value and its range.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// What it is.
+    /// The value.
     pub value: Value,
-    /// Where it stands in the text that was parsed.
+    /// Its range in the text.
     pub span: Span,
 }
 
@@ -42,20 +41,20 @@ pub enum Value {
     Bool(bool),
     /// A number.
     Number(Number),
-    /// Text; bytes that were not UTF-8 have become U+FFFD.
+    /// A string. Invalid UTF-8 is replaced by U+FFFD.
     String(String),
     /// `[…]`
     List(Vec<Node>),
-    /// `{…}`, duplicates and order kept as written.
+    /// `{…}`, with the order and duplicates of the text.
     Object(Vec<Member>),
 }
 
-/// A number, and how it was written: `value` cannot tell `9007199254740993` from its neighbour.
+/// A number with its literal, because a float cannot represent `9007199254740993`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Number {
     /// The nearest 64-bit float.
     pub value: f64,
-    /// The literal as written.
+    /// The literal.
     pub text: Box<str>,
 }
 
@@ -64,33 +63,34 @@ pub struct Number {
 pub struct Member {
     /// The key, with quotes removed and escapes resolved.
     pub key: String,
-    /// Where the key stands, quotes included.
+    /// The range of the key with its quotes.
     pub key_span: Span,
     /// The value.
     pub value: Node,
 }
 
-/// What sort of mistake it is.
+/// The kind of a syntax error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SyntaxKind {
     /// The text is not JSON5.
     Syntax,
-    /// The text is JSON5, but no object at the top.
+    /// The text is JSON5, but not an object.
     NotObject,
 }
 
-/// One mistake in the text.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// An error in the text.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
 pub struct SyntaxError {
-    /// What sort of mistake it is.
+    /// Its kind.
     pub kind: SyntaxKind,
-    /// The narrowest place of the mistake; empty where something is missing.
+    /// The narrowest range of the error; empty where something is missing.
     pub span: Span,
-    /// What is wrong at exactly that place.
+    /// What is wrong there.
     pub message: String,
     /// What to do about it.
     pub help: Option<String>,
-    /// Where a text was cut off before its end.
+    /// The end of an unterminated string.
     pub cut: Option<Span>,
 }
 
@@ -100,17 +100,17 @@ impl SyntaxError {
     }
 }
 
-/// What a text turned out to be.
+/// The result of parsing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parsed {
-    /// The top-level object, or `null`. With errors it is what could be made out, which is good enough to
-    /// look for further mistakes in, but not to run.
+    /// The top-level object, or `null`. If there are errors, it is incomplete: good enough to find more errors, but not to
+    /// run.
     pub root: Option<Node>,
-    /// All mistakes, in the order of the text, at most [`crate::limits::ERRORS`].
+    /// All errors in the order of the text, at most [`crate::limits::ERRORS`].
     pub errors: Vec<SyntaxError>,
 }
 
-/// Reads a text. It is accepted if and only if there are no errors; a top-level `null` is accepted, as 3.8 does.
+/// Parses a text. A top-level `null` is accepted, as in 3.8.
 #[must_use]
 pub fn parse(text: &[u8]) -> Parsed {
     parser::Parser::new(text).parse()

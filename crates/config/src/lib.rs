@@ -1,23 +1,21 @@
-//! Text becomes a plan: templates, JSON5, decoding and the checks of meaning, with every mistake shown
-//! where it stands in the user's own text.
+//! From text to a plan: templates, JSON5, decoding and validation, with every problem shown at its place in the user's text.
 //!
-//! The way of a file, one module a step: [`template`] renders it, [`json5`] parses what was rendered,
-//! [`fields`] (the one table, read by [`decode`] and [`values`]) makes typed fields of it, `merge` lays several
-//! files over one another, [`legacy`] does the same for files of ContainerPilot 2, `lower` makes the plan, `validate` looks for what can never work. [`diagnostics`] traces
-//! whatever was found back to the text the user wrote. [`load()`] is the whole way.
+//! A file passes these modules: [`template`] renders it, [`json5`] parses it, [`decode`] and [`values`] decode it according to
+//! the table of [`fields`], `merge` combines several files, `lower` builds the plan, and `validate` finds what can never work.
+//! [`file_version`] tells versions apart; [`legacy`] translates files of ContainerPilot 2. [`diagnostics`] maps all
+//! problems to the source. [`load()`] runs all of it.
 //!
-//! Everything here is a function of its arguments: no file, clock, process or environment is touched. What must
-//! be known about the machine is asked of a [`host::Host`].
+//! Everything here is a function of its arguments: it reads no file, clock, process or environment. A [`host::Host`] answers
+//! questions about the machine.
 #![forbid(unsafe_code)]
 
-pub mod command;
 pub mod decode;
 pub mod diagnostics;
 pub mod duration;
 pub mod fields;
+pub mod file_version;
 pub mod host;
 pub mod interfaces;
-pub mod json;
 pub mod json5;
 pub mod legacy;
 pub mod limits;
@@ -26,9 +24,9 @@ mod lower;
 mod merge;
 pub mod metrics;
 pub mod migrate;
-mod names;
 pub mod reference;
 pub mod schema;
+mod service_name;
 mod validate;
 pub mod values;
 

@@ -9,3 +9,5 @@ pub const JSON_DEPTH: usize = 500;
 pub const ERRORS: usize = 100;
 /// Problems that are collected.
 pub const PROBLEMS: usize = 1000;
+/// The shortest interval and the shortest timeout, in nanoseconds.
+pub const SHORTEST_TIME: i64 = 1_000_000;

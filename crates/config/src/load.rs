@@ -1,4 +1,4 @@
-//! The way from files to a plan: render, parse, decode, merge, lower, check.
+//! Loads a configuration: render, parse, decode, merge, lower, validate.
 
 use containerpilot_core::plan::{Plan, Role};
 use std::collections::BTreeMap;
@@ -6,10 +6,11 @@ use std::collections::BTreeMap;
 use crate::decode::{DecodeContext, Roots, Section};
 use crate::diagnostics::{FileId, Place, Problem, Report, Severity, SourceFile};
 use crate::fields::ConfigFields;
+use crate::file_version::{self, Version};
 use crate::host::Host;
 use crate::json5::{self, Member, Node, Value};
 use crate::legacy::fields::LegacyFields;
-use crate::legacy::{self, Entry, Program, Version};
+use crate::legacy::{self, Entry, Program};
 use crate::lower::{Lower, SOCKET_VARIABLE};
 use crate::span::{SourceMap, Span};
 use crate::template::{self, Environment};
@@ -19,45 +20,45 @@ use crate::{limits, merge, validate};
 static ROOTS: Roots = Roots {
     current: &ConfigFields::INFO,
     legacy: &LegacyFields::INFO,
-    nearest_legacy_key: legacy::nearest_key,
+    nearest_legacy_key: file_version::nearest_legacy_key,
 };
 
 fn context(file: FileId, problems: &mut Vec<Problem>) -> DecodeContext<'_> {
     DecodeContext::new(file, problems).with_roots(&ROOTS)
 }
 
-/// A file that was read.
+/// A file of a configuration.
 #[derive(Clone, Debug, Default)]
 pub struct Input {
-    /// The name the user knows it by.
+    /// Its name for the user.
     pub name: String,
-    /// What it holds.
+    /// Its content.
     pub text: Vec<u8>,
 }
 
-/// How a configuration is loaded.
+/// Options of loading.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
-    /// The version of the program, which telemetry advertises.
+    /// The version of containerpilot, which telemetry advertises.
     pub version: &'a str,
 }
 
-/// What became of a configuration.
+/// A loaded configuration.
 #[derive(Clone, Debug)]
 pub struct Loaded {
-    /// The plan, if there is no error.
+    /// The plan, if there are no errors.
     pub plan: Option<Plan>,
-    /// Everything that was found.
+    /// All problems.
     pub report: Report,
 }
 
-/// Loads a configuration of one or more files, in their order.
+/// Loads a configuration of one or more files.
 pub fn load(inputs: Vec<Input>, host: &dyn Host, options: Options<'_>) -> Loaded {
     load_with_program(inputs, host, options, None)
 }
 
-/// Loads a configuration beside which a main program is named on the command line. A ContainerPilot 2 file makes it a job
-/// of its plan (C8); of a version 3 file it is no part.
+/// Loads a configuration with the main program of the command line. With a ContainerPilot 2 file, the program becomes a job of
+/// the plan (C8); with a version 3 file, it is ignored here.
 pub fn load_with_program(
     inputs: Vec<Input>,
     host: &dyn Host,
@@ -65,48 +66,48 @@ pub fn load_with_program(
     program: Option<&[String]>,
 ) -> Loaded {
     let mut problems = Vec::new();
-    let reading = read(inputs, host.environment(), program, &mut problems);
-    let plan = plan_of(&reading, host, options, &mut problems);
-    Loaded { plan, report: Report::new(reading.files, problems) }
+    let decoded = decode_files(inputs, host.environment(), program, &mut problems);
+    let plan = plan_of(&decoded, host, options, &mut problems);
+    Loaded { plan, report: Report::new(decoded.files, problems) }
 }
 
-/// The version of ContainerPilot that a configuration is written for (C8).
+/// The version of the format of a configuration (C8).
 #[must_use]
 pub fn version(inputs: &[Input], environment: &Environment) -> Version {
     let is_old = |input: &Input| {
         let Ok(rendered) = template::render(&input.text, environment) else { return false };
         match json5::parse(&rendered.text).root.map(|root| root.value) {
-            Some(Value::Object(members)) => legacy::version_of(&members) == Version::Two,
+            Some(Value::Object(members)) => file_version::version_of(&members) == Version::Two,
             _ => false,
         }
     };
     if inputs.iter().any(is_old) { Version::Two } else { Version::Three }
 }
 
-/// What was read from files.
-pub(crate) struct Reading {
+/// The decoded files of a configuration.
+pub(crate) struct Decoded {
     pub(crate) files: Vec<SourceFile>,
     fields: Option<ConfigFields>,
-    /// Whether the texts could be read to their ends.
+    /// True if all files are syntactically valid.
     pub(crate) well_formed: bool,
     pub(crate) version: Version,
-    /// The translation of a version 2 file.
+    /// The translated version 2 file.
     pub(crate) tree: Vec<Entry>,
-    /// What is not as it was in version 2.
+    /// The differences from version 2.
     pub(crate) differences: Vec<&'static str>,
-    /// The name of the main program's job.
+    /// The name of the job of the main program.
     main: Option<String>,
 }
 
-/// Reads files, and lays them over one another.
-pub(crate) fn read(
+/// Decodes and merges files.
+pub(crate) fn decode_files(
     inputs: Vec<Input>,
     environment: &Environment,
     program: Option<&[String]>,
     problems: &mut Vec<Problem>,
-) -> Reading {
+) -> Decoded {
     let program = program.map(|words| Program::rendered(words, environment));
-    let mut reading = Reading {
+    let mut decoded = Decoded {
         files: Vec::new(),
         fields: None,
         well_formed: true,
@@ -118,48 +119,46 @@ pub(crate) fn read(
     let alone = inputs.len() == 1;
     for (nth, input) in inputs.into_iter().enumerate() {
         let id = FileId::at(nth);
-        let file = rendered(id, input, environment, problems);
-        let fields = reading.file(id, &file.rendered, program.as_ref(), problems);
-        if reading.version == Version::Two && !alone {
-            let message = "a ContainerPilot 2 file cannot be one of several files";
+        let file = render_file(id, input, environment, problems);
+        let fields = decoded.decode(id, &file.rendered, program.as_ref(), problems);
+        if decoded.version == Version::Two && !alone {
+            let message = "a ContainerPilot 2 file cannot be combined with other files";
             let problem = Problem::new(Severity::Error, Place::source(id, Span::at(0)), message);
             problems.push(
-                problem
-                    .help("name it by itself, or make a version 3 file of it with `containerpilot migrate`"),
+                problem.help("load it alone, or convert it to version 3 with `containerpilot migrate`"),
             );
-            reading.well_formed = false;
+            decoded.well_formed = false;
         }
-        reading.files.push(file);
-        match (&mut reading.fields, fields) {
-            (Some(earlier), Some(later)) => merge::overlay(earlier, later),
+        decoded.files.push(file);
+        match (&mut decoded.fields, fields) {
+            (Some(earlier), Some(later)) => merge::merge(earlier, later),
             (slot @ None, fields) => *slot = fields,
             (Some(_), None) => {}
         }
     }
-    reading
+    decoded
 }
 
-/// The plan of what was read, if there is no error in it.
+/// The plan of decoded files, if there are no errors.
 pub(crate) fn plan_of(
-    reading: &Reading,
+    decoded: &Decoded,
     host: &dyn Host,
     options: Options<'_>,
     problems: &mut Vec<Problem>,
 ) -> Option<Plan> {
-    // What follows from a file that could not be read to its end would only mislead.
-    let fields = reading.fields.as_ref().filter(|_| reading.well_formed)?;
+    // Errors that follow from invalid syntax would be misleading.
+    let fields = decoded.fields.as_ref().filter(|_| decoded.well_formed)?;
     let mut lower = Lower { host, version: options.version, problems };
     let draft = lower.draft(fields);
-    validate::check(fields, &draft, host, reading.version, problems);
-    let mut plan = draft.finish(reading.version == Version::Two);
+    validate::check(fields, &draft, host, decoded.version, problems);
+    let mut plan = draft.finish(decoded.version == Version::Two);
     let jobs = plan.iter_mut().flat_map(|plan| &mut plan.jobs);
-    for job in jobs.filter(|job| reading.main.as_ref() == Some(&job.name)) {
+    for job in jobs.filter(|job| decoded.main.as_ref() == Some(&job.name)) {
         job.role = Role::Main;
     }
     if plan.is_none() && !problems.iter().any(is_error) {
-        let message = "the configuration could not be understood, and containerpilot cannot say why";
-        problems
-            .push(Problem::unlocated(Severity::Error, message).help("this is a defect: please report it"));
+        let message = "internal error: no plan and no error message";
+        problems.push(Problem::unlocated(Severity::Error, message).help("please report this bug"));
     }
     plan.filter(|_| !problems.iter().any(is_error))
 }
@@ -168,16 +167,16 @@ fn is_error(problem: &Problem) -> bool {
     problem.severity == Severity::Error
 }
 
-/// Renders files as templates, each by itself, or says what is wrong with all of them.
+/// Renders each file as a template.
 ///
 /// # Errors
-/// The problems of the templates.
+/// The problems of all templates.
 pub fn render(inputs: Vec<Input>, environment: &Environment) -> Result<Vec<Vec<u8>>, Report> {
     let mut problems = Vec::new();
     let files: Vec<SourceFile> = inputs
         .into_iter()
         .enumerate()
-        .map(|(nth, input)| rendered(FileId::at(nth), input, environment, &mut problems))
+        .map(|(nth, input)| render_file(FileId::at(nth), input, environment, &mut problems))
         .collect();
     if problems.is_empty() {
         Ok(files.into_iter().map(|file| file.rendered).collect())
@@ -186,16 +185,16 @@ pub fn render(inputs: Vec<Input>, environment: &Environment) -> Result<Vec<Vec<u
     }
 }
 
-/// The path of the control socket that a configuration names, or the usual one. Whoever wants to speak to a running
-/// supervisor must find it, so a file that has become wrong since then is read as far as it goes.
+/// The path of the control socket of a configuration. Clients of a running supervisor need it even if the file has become
+/// invalid since the start, so errors are ignored as far as possible.
 ///
 /// # Errors
-/// What is wrong, where nothing of the configuration could be read.
+/// The problems, if the configuration cannot be decoded at all.
 pub fn control_socket(inputs: Vec<Input>, environment: &Environment) -> Result<String, Report> {
     let mut problems = Vec::new();
-    let reading = read(inputs, environment, None, &mut problems);
-    let fields = match (reading.fields, reading.version) {
-        // A version 2 file cannot name it, so that even of a broken one it is known.
+    let decoded = decode_files(inputs, environment, None, &mut problems);
+    let fields = match (decoded.fields, decoded.version) {
+        // A version 2 file cannot set it, so it is known even for an invalid one.
         (None, Version::Two) => {
             let mut cx = context(FileId::default(), &mut problems);
             Some(ConfigFields::from_members(&mut cx, Span::at(0), &[]))
@@ -203,7 +202,7 @@ pub fn control_socket(inputs: Vec<Input>, environment: &Environment) -> Result<S
         (fields, _) => fields,
     };
     let Some(socket) = fields.and_then(|fields| fields.control?.value.socket) else {
-        return Err(Report::new(reading.files, problems));
+        return Err(Report::new(decoded.files, problems));
     };
     let variable = environment.get(SOCKET_VARIABLE.as_bytes()).filter(|path| !path.is_empty());
     Ok(match variable.filter(|_| !socket.written) {
@@ -212,24 +211,24 @@ pub fn control_socket(inputs: Vec<Input>, environment: &Environment) -> Result<S
     })
 }
 
-/// A file of another sort than a configuration, read with a table of its own. It is no template.
+/// A file with its own table of fields that is not a template.
 #[derive(Clone, Debug)]
 pub struct PlainFile<S> {
     /// The file.
     pub file: SourceFile,
-    /// Its fields, if it could be read to its end.
+    /// Its fields, if its syntax is valid.
     pub fields: Option<S>,
-    /// What was found.
+    /// Its problems.
     pub problems: Vec<Problem>,
 }
 
-/// Reads a file that is no template, with the reader, the bounds and the messages of a configuration.
+/// Decodes a file that is not a template, with the limits and the messages of a configuration.
 #[must_use]
 pub fn read_plain_file<S: Section>(input: Input) -> PlainFile<S> {
     let Input { name, text: mut source } = input;
     let (id, mut problems) = (FileId::default(), Vec::new());
     if source.len() > limits::SOURCE_BYTES {
-        let message = format!("the file has {} bytes, which is too large", source.len());
+        let message = format!("the file is too large: {} bytes", source.len());
         problems.push(Problem::new(Severity::Error, Place::source(id, Span::at(0)), message));
         source.truncate(1024);
         let file = SourceFile { name, source, rendered: Vec::new(), map: SourceMap::default() };
@@ -248,26 +247,28 @@ pub fn read_plain_file<S: Section>(input: Input) -> PlainFile<S> {
         };
         S::from_members(&mut context(id, &mut problems), span, &members)
     });
-    prefer_later(&mut problems, 0);
+    keep_last_error_per_place(&mut problems, 0);
     let file = SourceFile { name, rendered: source.clone(), map: SourceMap::identity(source.len()), source };
     PlainFile { file, fields: fields.filter(|_| well_formed), problems }
 }
 
-fn rendered(id: FileId, input: Input, environment: &Environment, problems: &mut Vec<Problem>) -> SourceFile {
+fn render_file(
+    id: FileId,
+    input: Input,
+    environment: &Environment,
+    problems: &mut Vec<Problem>,
+) -> SourceFile {
     let Input { name, text: source } = input;
-    let nothing =
+    let empty =
         |source| SourceFile { name: name.clone(), source, rendered: Vec::new(), map: SourceMap::default() };
     if source.len() > limits::SOURCE_BYTES {
         let megabytes = |bytes: usize| bytes / (1024 * 1024);
-        let message = format!("the file has {} bytes, which is too large for a configuration", source.len());
-        let help = format!(
-            "at most {} MiB are read; is it really the configuration?",
-            megabytes(limits::SOURCE_BYTES)
-        );
+        let message = format!("the file is too large for a configuration: {} bytes", source.len());
+        let help = format!("the maximum is {} MiB; check the path", megabytes(limits::SOURCE_BYTES));
         problems.push(Problem::new(Severity::Error, Place::source(id, Span::at(0)), message).help(help));
         let mut start = source;
         start.truncate(1024);
-        return nothing(start);
+        return empty(start);
     }
     match template::render(&source, environment) {
         Ok(template::Rendered { text, map }) => SourceFile { name, source, rendered: text, map },
@@ -276,14 +277,14 @@ fn rendered(id: FileId, input: Input, environment: &Environment, problems: &mut 
                 let problem = Problem::new(Severity::Error, Place::source(id, error.span), error.message);
                 problems.push(Problem { help: error.help, ..problem });
             }
-            nothing(source)
+            empty(source)
         }
     }
 }
 
-impl Reading {
-    /// Reads the fields of one rendered file, and takes note of its version and of whether its text is well-formed.
-    fn file(
+impl Decoded {
+    /// Decodes one rendered file, and records its version and whether its syntax is valid.
+    fn decode(
         &mut self,
         id: FileId,
         text: &[u8],
@@ -308,24 +309,24 @@ impl Reading {
             _ => Vec::new(),
         };
         let mut cx = context(id, problems);
-        match legacy::version_of(&members) {
+        match file_version::version_of(&members) {
             Version::Three => {
-                let members = legacy::refuse_mixture(&mut cx, members);
+                let members = file_version::reject_legacy_keys(&mut cx, members);
                 let fields = ConfigFields::from_members(&mut cx, span, &members);
-                prefer_later(problems, before);
+                keep_last_error_per_place(problems, before);
                 Some(fields)
             }
             Version::Two => {
                 self.version = Version::Two;
                 let fields = LegacyFields::from_members(&mut cx, span, &members);
-                prefer_later(problems, before);
+                keep_last_error_per_place(problems, before);
                 let cx = &mut context(id, problems);
                 self.translated(cx, span, &members, &fields, program)
             }
         }
     }
 
-    /// What a version 2 file says in version 3, if its own table finds no fault with it.
+    /// Translates a version 2 file, if it has no errors.
     fn translated(
         &mut self,
         cx: &mut DecodeContext<'_>,
@@ -346,9 +347,9 @@ impl Reading {
     }
 }
 
-/// Of two errors at the very same place, the later one knows more: that `abc` must stand in quotes is of no use where
-/// a number is wanted.
-fn prefer_later(problems: &mut Vec<Problem>, from: usize) {
+/// Of two errors at the same place, keeps the later one, which is more specific: that `abc` needs quotes does not help where a
+/// number is expected.
+fn keep_last_error_per_place(problems: &mut Vec<Problem>, from: usize) {
     let errors = problems.iter().skip(from).filter(|problem| is_error(problem));
     let placed = |(nth, problem): (usize, &Problem)| {
         let place = problem.place.filter(|place| !place.in_source && !place.span.is_empty())?;

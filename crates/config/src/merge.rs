@@ -1,17 +1,16 @@
-//! Several files become one (C1): what has a name is united by it, a later one replaces an earlier one; of other
-//! keys the later wins as a whole.
+//! Merges several files (C1). Of two elements with the same name, and of two values of any other key, the later one counts.
 
-use crate::command::joined;
 use crate::decode::Spanned;
 use crate::fields::{ConfigFields, CoprocessFields, JobFields, MetricFields, TelemetryFields, WatchFields};
+use crate::values::command::joined;
 
-/// Lays a later file over what came before it.
-pub(crate) fn overlay(earlier: &mut ConfigFields, later: ConfigFields) {
-    unite(&mut earlier.jobs, later.jobs, job_name);
-    unite(&mut earlier.watches, later.watches, watch_name);
-    unite(&mut earlier.coprocesses, later.coprocesses, coprocess_name);
+/// Merges a later file into the earlier ones.
+pub(crate) fn merge(earlier: &mut ConfigFields, later: ConfigFields) {
+    merge_lists(&mut earlier.jobs, later.jobs, job_name);
+    merge_lists(&mut earlier.watches, later.watches, watch_name);
+    merge_lists(&mut earlier.coprocesses, later.coprocesses, coprocess_name);
     match (&mut earlier.telemetry, later.telemetry) {
-        (Some(earlier), Some(later)) => overlay_telemetry(&mut earlier.value, later.value),
+        (Some(earlier), Some(later)) => merge_telemetry(&mut earlier.value, later.value),
         (slot, Some(later)) => *slot = Some(later),
         (_, None) => {}
     }
@@ -21,9 +20,9 @@ pub(crate) fn overlay(earlier: &mut ConfigFields, later: ConfigFields) {
     replace(&mut earlier.stop_timeout, later.stop_timeout);
 }
 
-/// Telemetry holds metrics, which are united; so it is taken apart as the file itself is.
-fn overlay_telemetry(earlier: &mut TelemetryFields, later: TelemetryFields) {
-    unite(&mut earlier.metrics, later.metrics, metric_name);
+/// Merges telemetry key by key, because its metrics are merged by name.
+fn merge_telemetry(earlier: &mut TelemetryFields, later: TelemetryFields) {
+    merge_lists(&mut earlier.metrics, later.metrics, metric_name);
     replace(&mut earlier.port, later.port);
     replace(&mut earlier.interfaces, later.interfaces);
     replace(&mut earlier.tags, later.tags);
@@ -35,9 +34,9 @@ fn replace<T>(earlier: &mut Option<Spanned<T>>, later: Option<Spanned<T>>) {
     }
 }
 
-/// Unites two lists: one that was there already is replaced where it stands, so that the order stays the
-/// reader's. Names may repeat within one file, so only what came from earlier files is replaced.
-fn unite<T>(
+/// Merges two lists. An element replaces the earlier ones with the same name at their position. Names may repeat within one
+/// file, so only elements of earlier files are replaced.
+fn merge_lists<T>(
     earlier: &mut Option<Spanned<Vec<T>>>,
     later: Option<Spanned<Vec<T>>>,
     name: fn(&T) -> Option<String>,
@@ -48,14 +47,14 @@ fn unite<T>(
         return;
     };
     let names = |list: &[T]| list.iter().map(name).collect::<Vec<Option<String>>>();
-    let order = united(names(&earlier.value), names(&later.value));
+    let order = merged_order(names(&earlier.value), names(&later.value));
     let all = std::mem::take(&mut earlier.value).into_iter().chain(later.value);
     let mut all: Vec<Option<T>> = all.map(Some).collect();
     earlier.value = order.into_iter().filter_map(|nth| all.get_mut(nth)?.take()).collect();
 }
 
-/// The order of what two lists become, by the names in them; those of the later one are counted on.
-fn united(earlier: Vec<Option<String>>, later: Vec<Option<String>>) -> Vec<usize> {
+/// The order of the merged list by name. The indices of the later list continue those of the earlier one.
+fn merged_order(earlier: Vec<Option<String>>, later: Vec<Option<String>>) -> Vec<usize> {
     let count = earlier.len();
     let mut slots: Vec<Option<usize>> = (0..count).map(Some).collect();
     let named = earlier.into_iter().enumerate().filter_map(|(at, name)| Some((name?, at)));

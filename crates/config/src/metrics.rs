@@ -1,8 +1,8 @@
-//! The names of metrics: which are ours, and which series a metric has on the page.
+//! The names of metrics and of their series.
 
 use containerpilot_core::plan::{Metric, MetricKind};
 
-/// The supervisor's own metrics (T3), in order.
+/// The supervisor's own metrics (T3), sorted by name.
 pub const SELF_METRICS: [&str; 16] = [
     "containerpilot_build_info",
     "containerpilot_check_duration_seconds",
@@ -22,7 +22,7 @@ pub const SELF_METRICS: [&str; 16] = [
     "process_virtual_memory_bytes",
 ];
 
-/// The names under which the values of a metric are shown: its own and, for some, others made from it.
+/// The names of the series of a metric.
 pub(crate) fn series(metric: &Metric) -> impl Iterator<Item = String> + '_ {
     let suffixes: &[&str] = match metric.kind {
         MetricKind::Counter | MetricKind::Gauge => &[""],

@@ -1,11 +1,11 @@
-//! The reference page of the manual, made from the table of fields.
+//! The reference page of the manual, generated from the table of fields.
 
 use std::fmt::Write;
 
 use crate::decode::{DefaultValue, Section, SectionInfo, Shape};
 use crate::fields::ConfigFields;
 use crate::legacy::fields::LegacyFields;
-use crate::schema::{collect, section_of};
+use crate::schema::collect;
 use crate::values::{EVENT_NAMES, listed};
 
 /// The page, in Markdown.
@@ -15,26 +15,26 @@ pub fn markdown() -> String {
     collect(&ConfigFields::INFO, &mut sections);
     let mut out = String::from(
         "# Reference: every key of a configuration\n\n\
-         This page is made from the program's own table of fields, and a test keeps it true. Rules such as W6 are \
-         the names under which the behaviour is tested.\n\n\
-         Wherever a key is allowed, keys that begin with `x-` and the key `$schema` are left alone. How values are \
-         read, durations and commands among them, is told in [configuration](configuration.md#generous-values).\n",
+         This page is generated from the table of fields of the program. Rules such as W6 are explained in \
+         [rules](rules.md).\n\n\
+         Every object may also have the key `$schema` and keys that start with `x-`, which are ignored. For the syntax of \
+         values, such as durations and commands, see [configuration](configuration.md#generous-values).\n",
     );
-    let old = sections.len();
+    let current = sections.len();
     collect(&LegacyFields::INFO, &mut sections);
-    let (sections, old) = sections.split_at(old);
+    let (sections, legacy) = sections.split_at(current);
     tables(&mut out, sections);
     events(&mut out);
     out.push_str(
         "\n## Files of ContainerPilot 2\n\n\
-         A file with the keys of version 2 is read with these tables, see \
-         [Come from ContainerPilot 2](how-to/from-2.md). What is not here means there what it means above.\n",
+         A file with keys of version 2 is decoded with these tables; see \
+         [Come from ContainerPilot 2](how-to/from-2.md). Sections that are not listed here are the same as above.\n",
     );
-    tables(&mut out, old);
+    tables(&mut out, legacy);
     out
 }
 
-/// The tables of a section and of all that can be reached from it.
+/// The tables of a section and of all sections that it refers to.
 #[must_use]
 pub fn tables_of(top: &'static SectionInfo) -> String {
     let mut sections: Vec<&SectionInfo> = Vec::new();
@@ -69,70 +69,70 @@ fn tables(out: &mut String, sections: &[&SectionInfo]) {
 
 fn events(out: &mut String) {
     out.push_str(
-        "\n## Events\n\nWhat a `when` can wait for.\n\n| event | source | it comes |\n| --- | --- | --- |\n",
+        "\n## Events\n\nThe events that `when` can wait for.\n\n| event | source | sent |\n| --- | --- | --- |\n",
     );
     for (event, source, meaning) in EVENTS {
         let _ = writeln!(out, "| `{event}` | {source} | {meaning} |");
     }
     out.push_str(
-        "\nThe signals `SIGHUP` and `SIGUSR2` are sources too; they need no event: `when: { source: \"SIGHUP\" }`.\n",
+        "\nThe signals `SIGHUP` and `SIGUSR2` are also sources. They need no event: `when: { source: \"SIGHUP\" }`.\n",
     );
 }
 
 const EVENT: &str = "[event](#events)";
 
-/// The events, where they come from and when (E1).
+/// The events: name, source, and when they are sent (E1).
 pub const EVENTS: [(&str, &str, &str); 12] = [
     ("startup", "none", "once, when the supervisor is ready"),
-    ("shutdown", "none", "when the supervisor is told to stop"),
-    ("enterMaintenance", "none", "when maintenance begins"),
-    ("exitMaintenance", "none", "when maintenance ends"),
-    ("exitSuccess", "a job", "when its process exits with 0"),
-    ("exitFailed", "a job", "when its process exits otherwise, or cannot be started"),
-    ("stopping", "a job", "when the job begins to stop"),
-    ("stopped", "a job", "when the job is finished and will not run again"),
+    ("shutdown", "none", "when the supervisor shuts down"),
+    ("enterMaintenance", "none", "when maintenance mode starts"),
+    ("exitMaintenance", "none", "when maintenance mode ends"),
+    ("exitSuccess", "a job", "when its process exits with code 0"),
+    ("exitFailed", "a job", "when its process exits with another code or on a signal, or cannot be started"),
+    ("stopping", "a job", "when the job starts to stop"),
+    ("stopped", "a job", "when the job is complete and will not run again"),
     ("healthy", "a job with `health`, or a watch", "when it becomes healthy"),
     (
         "unhealthy",
         "a job with `health`, or a watch",
-        "when it becomes unhealthy; from a job, at every further failed check too",
+        "when it becomes unhealthy; from a job, also at every further failed check",
     ),
     ("changed", "a watch", "when the healthy instances of the service change"),
-    ("timerExpired", "a job with `when.timeout`", "when that time passes before the job has started"),
+    ("timerExpired", "a job with `when.timeout`", "when the timeout passes before the job has started"),
 ];
 
-/// A type in words.
+/// The description of a type.
 fn words(shape: Shape) -> String {
     let link = |info: &SectionInfo| {
         let kept = info.title.to_ascii_lowercase().replace(' ', "-");
         let anchor: String = kept.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
         format!("[{}](#{anchor})", info.title)
     };
-    let section = section_of(shape).map(link).unwrap_or_default();
+    let section = shape.section().map(link).unwrap_or_default();
     match shape {
-        Shape::Text => "text".to_owned(),
-        Shape::Flag => "true or false".to_owned(),
-        Shape::Whole { min, max } => format!("number, {min} to {max}"),
+        Shape::Text => "string".to_owned(),
+        Shape::Flag => "boolean".to_owned(),
+        Shape::Whole { min, max } => format!("integer, {min} to {max}"),
         Shape::Duration => "seconds or duration".to_owned(),
         Shape::DurationWithUnit => "duration with a unit".to_owned(),
         Shape::DurationOrNever => "seconds, duration or \"never\"".to_owned(),
-        Shape::Command => "command: text or list".to_owned(),
-        Shape::Words => "list of texts".to_owned(),
+        Shape::Command => "command: string or list".to_owned(),
+        Shape::Words => "list of strings".to_owned(),
         Shape::Numbers => "list of numbers".to_owned(),
-        Shape::WordOrWords => "text or list of texts".to_owned(),
+        Shape::WordOrWords => "string or list of strings".to_owned(),
         Shape::OneOf(names) if names == EVENT_NAMES => EVENT.to_owned(),
         Shape::OneOf(names) => listed(names),
-        Shape::EventOrFlag(_) => format!("{EVENT}, or true or false"),
-        Shape::Map => "object of texts".to_owned(),
-        Shape::Restarts => "number, \"never\" or \"unlimited\"".to_owned(),
-        Shape::Principal => "name or number".to_owned(),
+        Shape::EventOrFlag(_) => format!("{EVENT} or boolean"),
+        Shape::Map => "object of strings".to_owned(),
+        Shape::Restarts => "integer, \"never\" or \"unlimited\"".to_owned(),
+        Shape::Principal => "name or numeric id".to_owned(),
         Shape::Mode => "octal digits in quotes".to_owned(),
         Shape::Limits => "object of limits by resource".to_owned(),
         Shape::Object(_) => format!("object: {section}"),
         Shape::List(_) => format!("list of objects: {section}"),
         Shape::OneOrMany(_) => format!("object or list of objects: {section}"),
         Shape::ObjectOrFalse(_) => format!("object or false: {section}"),
-        Shape::ObjectOrText(_) => format!("text or object: {section}"),
+        Shape::ObjectOrText(_) => format!("string or object: {section}"),
     }
 }
 
@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn e1_every_event_is_explained() {
+    fn e1_every_event_is_documented() {
         assert_eq!(EVENTS.map(|(event, _, _)| event), EVENT_NAMES);
     }
 }

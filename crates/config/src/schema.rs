@@ -1,8 +1,9 @@
-//! The JSON Schema of a configuration, made from the table of fields.
+//! The JSON Schema of a configuration, generated from the table of fields.
+
+use serde::{Serialize, Serializer};
 
 use crate::decode::{DefaultValue, Field, Section, SectionInfo, Shape};
 use crate::fields::ConfigFields;
-use crate::json::Json;
 use crate::values::RESOURCES;
 
 /// The schema, for editors.
@@ -11,153 +12,186 @@ pub fn json_schema() -> String {
     let mut sections: Vec<&SectionInfo> = Vec::new();
     collect(&ConfigFields::INFO, &mut sections);
     let definitions = sections.iter().skip(1).map(|info| (id(info), object(info)));
-    let mut schema = vec![
-        ("$schema".to_owned(), Json::text("http://json-schema.org/draft-07/schema#")),
-        ("title".to_owned(), Json::text("containerpilot configuration")),
-    ];
-    if let Json::Object(members) = object(&ConfigFields::INFO) {
-        schema.extend(members);
-    }
-    schema.push(("definitions".to_owned(), Json::object(definitions)));
-    Json::Object(schema).pretty()
+    let schema = Schema {
+        dialect: Some("http://json-schema.org/draft-07/schema#"),
+        title: Some("containerpilot configuration"),
+        definitions: Some(Members(definitions.collect())),
+        ..object(&ConfigFields::INFO)
+    };
+    // Serialization fails only for maps with keys that are not strings.
+    let mut text = serde_json::to_string_pretty(&schema).unwrap_or_default();
+    text.push('\n');
+    text
 }
 
-/// All sections that can be reached from one, itself first, each once.
+/// A JSON Schema, with the keywords that are used here.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Schema {
+    #[serde(rename = "$schema", skip_serializing_if = "Option::is_none")]
+    dialect: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<String>,
+    #[serde(rename = "$ref", skip_serializing_if = "Option::is_none")]
+    reference: Option<String>,
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    types: Option<Types>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    minimum: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    maximum: Option<i64>,
+    #[serde(rename = "enum", skip_serializing_if = "Vec::is_empty")]
+    strings: Vec<&'static str>,
+    #[serde(rename = "const", skip_serializing_if = "Option::is_none")]
+    constant: Option<bool>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    any_of: Vec<Schema>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    items: Option<Box<Schema>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    properties: Option<Members>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pattern_properties: Option<Members>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    additional_properties: Option<Additional>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    required: Vec<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    definitions: Option<Members>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Types {
+    One(&'static str),
+    Any([&'static str; 3]),
+}
+
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Additional {
+    Allowed(bool),
+    Like(Box<Schema>),
+}
+
+/// An object of schemas, in the order of the table.
+#[derive(Debug)]
+struct Members(Vec<(String, Schema)>);
+
+impl Serialize for Members {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(key, schema)| (key, schema)))
+    }
+}
+
+/// Collects a section and all sections that it refers to, each once.
 pub(crate) fn collect(info: &'static SectionInfo, into: &mut Vec<&'static SectionInfo>) {
     if into.iter().any(|known| known.title == info.title) {
         return;
     }
     into.push(info);
-    for field in info.fields {
-        if let Some(inner) = section_of(field.shape) {
-            collect(inner, into);
-        }
+    for inner in info.fields.iter().filter_map(|field| field.shape.section()) {
+        collect(inner, into);
     }
 }
 
-/// The section that a shape holds, if it holds one.
-pub(crate) fn section_of(shape: Shape) -> Option<&'static SectionInfo> {
-    match shape {
-        Shape::Object(info)
-        | Shape::List(info)
-        | Shape::OneOrMany(info)
-        | Shape::ObjectOrFalse(info)
-        | Shape::ObjectOrText(info) => Some(info),
-        _ => None,
-    }
-}
-
-/// The name of a section among the definitions.
+/// The name of a section in the definitions.
 fn id(info: &SectionInfo) -> String {
     let plain: String =
         info.title.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, ' ' | '.')).collect();
     plain.to_ascii_lowercase().replace([' ', '.'], "-")
 }
 
-fn object(info: &SectionInfo) -> Json {
-    let properties = info.fields.iter().map(|field| (field.key, property(field)));
-    let notes = [("^[xX]-", Json::object::<&str>([]))];
-    let required: Vec<&str> = info
-        .fields
-        .iter()
-        .filter(|field| field.default == DefaultValue::Required)
-        .map(|field| field.key)
-        .collect();
-    let mut members = vec![
-        ("description", Json::text(info.help)),
-        ("type", Json::text("object")),
-        (
-            "properties",
-            Json::object(properties.chain([("$schema", Json::object([("type", Json::text("string"))]))])),
-        ),
-        ("patternProperties", Json::object(notes)),
-        ("additionalProperties", Json::Bool(false)),
-    ];
-    // In a list of checks one ttl is enough for all, so an editor cannot tell that one is missing.
-    let required: Vec<&str> = required.into_iter().filter(|key| *key != "ttl").collect();
-    if !required.is_empty() {
-        members.push(("required", Json::texts(&required)));
+fn object(info: &SectionInfo) -> Schema {
+    let properties = info.fields.iter().map(|field| (field.key.to_owned(), property(field)));
+    let own = [("$schema".to_owned(), typed("string"))];
+    // In a list of checks one `ttl` is enough, so a schema cannot require it.
+    let required = info.fields.iter().filter(|field| field.default == DefaultValue::Required);
+    let required = required.map(|field| field.key).filter(|key| *key != "ttl");
+    Schema {
+        description: Some(info.help.to_owned()),
+        properties: Some(Members(properties.chain(own).collect())),
+        pattern_properties: Some(Members(vec![("^[xX]-".to_owned(), Schema::default())])),
+        additional_properties: Some(Additional::Allowed(false)),
+        required: required.collect(),
+        ..typed("object")
     }
-    Json::object(members)
 }
 
-fn property(field: &Field) -> Json {
+fn property(field: &Field) -> Schema {
     let mut description = field.help.to_owned();
-    match field.default {
-        DefaultValue::None | DefaultValue::Required => {}
-        DefaultValue::Is(text) => description += &format!(" Default: {text}."),
-        DefaultValue::Says(text) => description += &format!(" Default: {text}."),
+    if let DefaultValue::Is(text) | DefaultValue::Says(text) = field.default {
+        description += &format!(" Default: {text}.");
     }
-    let mut members = vec![("description".to_owned(), Json::Text(description))];
-    if let Json::Object(shape) = shape(field.shape) {
-        members.extend(shape);
-    }
-    Json::Object(members)
+    Schema { description: Some(description), ..value(field.shape) }
 }
 
-fn typed(name: &str) -> Json {
-    Json::object([("type", Json::text(name))])
+fn typed(name: &'static str) -> Schema {
+    Schema { types: Some(Types::One(name)), ..Schema::default() }
 }
 
-fn reference(info: &SectionInfo) -> Json {
-    Json::object([("$ref", Json::Text(format!("#/definitions/{}", id(info))))])
+fn scalar() -> Schema {
+    Schema { types: Some(Types::Any(["string", "number", "boolean"])), ..Schema::default() }
 }
 
-fn list_of(item: Json) -> Json {
-    Json::object([("type", Json::text("array")), ("items", item)])
+fn reference(info: &SectionInfo) -> Schema {
+    Schema { reference: Some(format!("#/definitions/{}", id(info))), ..Schema::default() }
 }
 
-fn any_of(options: impl IntoIterator<Item = Json>) -> Json {
-    Json::object([("anyOf", Json::List(options.into_iter().collect()))])
+fn list_of(item: Schema) -> Schema {
+    Schema { items: Some(Box::new(item)), ..typed("array") }
 }
 
-fn one_of_texts(texts: &[&str]) -> Json {
-    Json::object([("enum", Json::texts(texts))])
+fn any_of<const N: usize>(options: [Schema; N]) -> Schema {
+    Schema { any_of: options.into(), ..Schema::default() }
 }
 
-/// What a value may look like. Templates are rendered first, so that a number may come as a text.
-fn shape(shape: Shape) -> Json {
-    let scalar = || Json::object([("type", Json::texts(&["string", "number", "boolean"]))]);
+fn one_of_strings(strings: &[&'static str]) -> Schema {
+    Schema { strings: strings.to_vec(), ..Schema::default() }
+}
+
+/// The schema of a value. A template can render a number as a string, so most types accept strings.
+fn value(shape: Shape) -> Schema {
     match shape {
         Shape::Text => scalar(),
-        Shape::Flag => any_of([typed("boolean"), one_of_texts(&["true", "false", "1", "0"])]),
-        Shape::Whole { min, max } => any_of([
-            Json::object([
-                ("type", Json::text("number")),
-                ("minimum", Json::whole(min)),
-                ("maximum", Json::whole(max)),
-            ]),
-            typed("string"),
-        ]),
+        Shape::Flag => any_of([typed("boolean"), one_of_strings(&["true", "false", "1", "0"])]),
+        Shape::Whole { min, max } => {
+            any_of([Schema { minimum: Some(min), maximum: Some(max), ..typed("number") }, typed("string")])
+        }
         Shape::Duration | Shape::DurationOrNever | Shape::Restarts | Shape::Principal => {
             any_of([typed("number"), typed("string")])
         }
         Shape::DurationWithUnit | Shape::Mode => typed("string"),
-        Shape::Command => any_of([typed("string"), list_of(scalar())]),
+        Shape::Command | Shape::WordOrWords => any_of([typed("string"), list_of(scalar())]),
         Shape::Words => list_of(scalar()),
         Shape::Numbers => list_of(typed("number")),
-        Shape::WordOrWords => any_of([typed("string"), list_of(scalar())]),
-        Shape::OneOf(names) => one_of_texts(&both_cases(names)),
-        Shape::EventOrFlag(names) => any_of([one_of_texts(names), typed("boolean")]),
-        Shape::Map => Json::object([("type", Json::text("object")), ("additionalProperties", scalar())]),
+        Shape::OneOf(names) => one_of_strings(&both_cases(names)),
+        Shape::EventOrFlag(names) => any_of([one_of_strings(names), typed("boolean")]),
+        Shape::Map => {
+            Schema { additional_properties: Some(Additional::Like(Box::new(scalar()))), ..typed("object") }
+        }
         Shape::Limits => {
-            let limit = || any_of([typed("number"), one_of_texts(&["unlimited"]), list_of(scalar())]);
-            let resources = RESOURCES.iter().map(|(name, _)| (*name, limit()));
-            Json::object([
-                ("type", Json::text("object")),
-                ("properties", Json::object(resources)),
-                ("additionalProperties", Json::Bool(false)),
-            ])
+            let limit = || any_of([typed("number"), one_of_strings(&["unlimited"]), list_of(scalar())]);
+            let resources = RESOURCES.iter().map(|(name, _)| ((*name).to_owned(), limit()));
+            Schema {
+                properties: Some(Members(resources.collect())),
+                additional_properties: Some(Additional::Allowed(false)),
+                ..typed("object")
+            }
         }
         Shape::Object(info) => reference(info),
         Shape::List(info) => list_of(reference(info)),
         Shape::OneOrMany(info) => any_of([reference(info), list_of(reference(info))]),
-        Shape::ObjectOrFalse(info) => any_of([reference(info), Json::object([("const", Json::Bool(false))])]),
+        Shape::ObjectOrFalse(info) => {
+            any_of([reference(info), Schema { constant: Some(false), ..Schema::default() }])
+        }
         Shape::ObjectOrText(info) => any_of([typed("string"), reference(info)]),
     }
 }
 
-/// Levels and formats of the log are written in capitals as often as not.
+/// Levels and formats of the log are often written in capitals.
 fn both_cases(names: &'static [&'static str]) -> Vec<&'static str> {
     const CAPITALS: [(&str, &str); 10] = [
         ("debug", "DEBUG"),

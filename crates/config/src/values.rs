@@ -1,24 +1,34 @@
-//! The kinds of values: one way of reading for each type of the table of fields.
+//! The value types: one decoder for each type in the table of fields.
 
+mod account;
 mod address;
-mod choice;
-mod command;
+pub(crate) mod command;
 mod event;
+mod keyword;
 mod list;
+mod log_output;
+mod mode;
 mod number;
 mod object;
-mod process;
+mod resource_limits;
+mod restarts;
+mod signal;
 mod text;
 mod time;
 
+pub use account::Account;
 pub use address::{HttpUrl, TcpAddress};
-pub use choice::{Choice, LogOutput, MetricType, OneOf, Scheme, listed};
 pub use command::Exec;
 pub use event::{EVENT_NAMES, Event, EventName, EventOrBool, EventOrFlag};
+pub use keyword::{Keyword, MetricType, OneOf, Scheme, listed};
 pub use list::{Interfaces, Numbers, TextMap, Words};
+pub use log_output::LogOutput;
+pub use mode::Mode;
 pub use number::{Port, Whole, parse_whole};
 pub use object::{Either, ListOf, Object, ObjectOrFalse, ObjectOrText, OneOrMany, Several};
-pub use process::{Account, Limits, Mode, RESOURCES, RestartLimit, SignalName, signal_name, signal_named};
+pub use resource_limits::{Limits, RESOURCES};
+pub use restarts::RestartLimit;
+pub use signal::SignalName;
 pub use text::{Flag, Text, TextOrUnset, parse_bool};
 pub use time::{
     DurationOrNever, DurationText, DurationWithUnit, Seconds, SecondsOrUnset, TimeLimit, to_duration,
@@ -26,7 +36,7 @@ pub use time::{
 
 use crate::decode::Spanned;
 
-/// The value of a field, whatever its place.
+/// The value of a field without its place.
 pub fn value_of<T: Clone>(given: &Option<Spanned<T>>) -> Option<T> {
     given.as_ref().map(|given| given.value.clone())
 }

@@ -1,9 +1,9 @@
-//! Broken files, and what a person is told about them (C5).
+//! Invalid files and their reports (C5).
 //!
-//! Each `broken/NAME.json5` holds the mistakes its name says; `broken/NAME.txt` is the report as `check` prints it.
-//! The first line of a file is its environment (`// env: A=1 B=two`, a line break written `\n`), the second how many
-//! mistakes a person would count in it (`// mistakes: 2`): one more in the report is a consequence that was not
-//! kept back, one less a mistake that was not found. `BLESS=1` writes the reports anew; read them before you commit.
+//! Each `broken/NAME.json5` has the mistakes that its name describes; `broken/NAME.txt` is the report that `check` prints. The
+//! first line of a file is its environment (`// env: A=1 B=two`, with `\n` for a line break), the second the number of mistakes
+//! (`// mistakes: 2`). A report with more errors contains a consequence of a mistake; one with fewer errors misses a mistake.
+//! `BLESS=1` rewrites the reports; read them before you commit.
 
 #![cfg(test)]
 
@@ -15,11 +15,11 @@ use containerpilot_config::host::StaticHost;
 use containerpilot_config::interfaces::HostAddress;
 use containerpilot_config::{Input, Loaded, Options, load};
 
-/// No line of a report is longer, so that it can be read on a terminal.
-const WIDEST: usize = 130;
+/// The maximum width of a report, in columns.
+const MAX_WIDTH: usize = 130;
 
 #[test]
-fn c5_every_broken_file_has_the_report_that_was_read_and_found_good() {
+fn c5_every_invalid_file_has_the_expected_report() {
     let bless = std::env::var_os("BLESS").is_some();
     let files = files();
     assert!(files.len() >= 65, "only {} files", files.len());
@@ -37,13 +37,13 @@ fn c5_every_broken_file_has_the_report_that_was_read_and_found_good() {
 }
 
 #[test]
-fn c5_a_report_has_as_many_errors_as_there_are_mistakes() {
+fn c5_a_report_has_one_error_per_mistake() {
     let mut wrong = Vec::new();
     for path in files() {
         let stated: usize = header(&path, 1, "// mistakes:").parse().unwrap();
         let Loaded { plan, report } = loaded(&path);
         let found = report.count(Severity::Error) + report.count(Severity::Fault);
-        assert!(found > 0, "{} is a good configuration", name(&path));
+        assert!(found > 0, "{} is a valid configuration", name(&path));
         assert!(report.count(Severity::Error) == 0 || plan.is_none(), "{} is started", name(&path));
         if found != stated {
             wrong.push(format!("{}: {stated} mistakes, {found} errors", name(&path)));
@@ -53,7 +53,7 @@ fn c5_a_report_has_as_many_errors_as_there_are_mistakes() {
 }
 
 #[test]
-fn c5_every_error_says_where_it_is_and_nothing_else_can_get_into_a_report() {
+fn c5_every_error_has_a_place_and_a_caret() {
     for path in files() {
         let source = fs::read(&path).unwrap();
         let lines: Vec<&[u8]> = source.split(|byte| *byte == b'\n').collect();
@@ -62,7 +62,7 @@ fn c5_every_error_says_where_it_is_and_nothing_else_can_get_into_a_report() {
             let at = one.location.as_ref().unwrap_or_else(|| panic!("{}: no place", name(&path)));
             assert_eq!(report.file_name(at.file), name(&path));
             let line = lines.get(at.line - 1).unwrap_or_else(|| panic!("{}: line {}", name(&path), at.line));
-            // Right behind the last character is a place too: there something is missing.
+            // The place after the last character is valid too: something is missing there.
             let columns = String::from_utf8_lossy(line).chars().count() + 1;
             assert!((1..=columns).contains(&at.column), "{}: column {}", name(&path), at.column);
             let message = &one.problem.message;
@@ -73,15 +73,15 @@ fn c5_every_error_says_where_it_is_and_nothing_else_can_get_into_a_report() {
         assert_eq!(carets, report.problems().len(), "{}:\n{text}", name(&path));
         let controls = |c: char| c != '\n' && (c.is_control() || ('\u{202a}'..='\u{202e}').contains(&c));
         assert!(!text.contains(controls), "{}: {text:?}", name(&path));
-        let wide = text.lines().find(|line| line.chars().count() > WIDEST);
+        let wide = text.lines().find(|line| line.chars().count() > MAX_WIDTH);
         assert_eq!(wide, None, "{}", name(&path));
     }
 }
 
-/// What keeps consequences back must not keep back the only message: whatever is left of a broken file when a line is
-/// lost or its end is, it is either good or has a reason.
+/// Hiding the consequences of an error must not hide the only error: a file with a line or its end removed is valid or has an
+/// error.
 #[test]
-fn c5_whatever_is_not_started_has_a_reason() {
+fn c5_every_rejected_file_has_an_error() {
     for path in files() {
         let source = fs::read(&path).unwrap();
         let lines: Vec<&[u8]> = source.split_inclusive(|byte| *byte == b'\n').collect();
@@ -91,7 +91,7 @@ fn c5_whatever_is_not_started_has_a_reason() {
                 let Loaded { plan, report } = loaded_text(&path, text);
                 let reason = report.count(Severity::Error) > 0;
                 assert!(plan.is_some() != reason, "{} without line {}", name(&path), lost + 1);
-                assert!(!shown(&report).contains("cannot say why"), "{} line {}", name(&path), lost + 1);
+                assert!(!shown(&report).contains("internal error"), "{} line {}", name(&path), lost + 1);
             }
         }
     }
@@ -108,7 +108,7 @@ fn l5_no_report_shows_a_secret() {
     }
 }
 
-/// The broken files, in the order of their names.
+/// The invalid files, sorted by name.
 fn files() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/broken");
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
@@ -122,10 +122,10 @@ fn name(path: &Path) -> &str {
     path.file_name().unwrap().to_str().unwrap()
 }
 
-/// What a line of the file's head says.
+/// The value in a line of the file's header.
 fn header(path: &Path, line: usize, word: &str) -> String {
     let source = fs::read(path).unwrap();
-    // A file in UTF-16 has its head in UTF-16 too.
+    // The header of a UTF-16 file is UTF-16 too.
     let source: Vec<u8> = source.into_iter().filter(|byte| !matches!(byte, 0 | 0xfe | 0xff)).collect();
     let text = String::from_utf8_lossy(&source);
     let line = text.lines().nth(line).unwrap_or_default();
@@ -151,7 +151,7 @@ fn loaded_text(path: &Path, text: Vec<u8>) -> Loaded {
     load(vec![input], &host(path), Options { version: "1.2.3" })
 }
 
-/// A host with two interfaces and two users, on which every program is there.
+/// A host with two interfaces and two users, on which every program exists.
 fn host(path: &Path) -> StaticHost {
     let address =
         |interface: &str, ip: &str| HostAddress { interface: interface.into(), ip: ip.parse().unwrap() };

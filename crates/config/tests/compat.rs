@@ -1,18 +1,18 @@
-//! `docs/compat.md` and the golden cases speak of the same departures from 3.8.
-#![expect(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
+//! `docs/compat.md` lists the same deviations from 3.8 as the golden cases.
+#![expect(clippy::unwrap_used, reason = "a failed test panics")]
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// The departures that the conformance tests name, as their sources hold them.
+/// The deviations in the sources of the conformance tests.
 fn named() -> BTreeSet<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance");
     let mut names = BTreeSet::new();
     for entry in std::fs::read_dir(folder).unwrap() {
         let source = std::fs::read_to_string(entry.unwrap().path()).unwrap();
-        for before in ["Departed(\"", "Some(\"", "then_some(\""] {
+        for before in ["Deviates(\"", "Some(\"", "then_some(\""] {
             let found = source.split(before).skip(1).filter_map(|after| after.split_once('"'));
-            // A departure stands alone: what goes on behind the text, or compares with it, is something else.
+            // Only a string that is the whole argument is the name of a deviation.
             names.extend(found.filter(|(_, after)| after.starts_with(')')).map(|(name, _)| name.to_owned()));
         }
     }
@@ -27,7 +27,7 @@ fn rows(page: &str, heading: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_departure_has_a_row_and_every_row_a_departure() {
+fn c3_every_deviation_has_a_row_and_every_row_a_deviation() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/compat.md");
     let page = std::fs::read_to_string(page).unwrap();
     let golden = rows(&page, "## What the golden cases show");
@@ -35,6 +35,6 @@ fn every_departure_has_a_row_and_every_row_a_departure() {
     let listed: BTreeSet<String> = golden.iter().cloned().collect();
     assert_eq!(named(), listed, "left: the conformance tests; right: docs/compat.md");
     let all: BTreeSet<&String> = golden.iter().chain(&beyond).collect();
-    assert_eq!(all.len(), golden.len() + beyond.len(), "a name stands twice");
+    assert_eq!(all.len(), golden.len() + beyond.len(), "a name is listed twice");
     assert!(!beyond.is_empty());
 }

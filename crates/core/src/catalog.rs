@@ -1,5 +1,5 @@
 //! The reconciliation of the catalog with the desired state: which request to send next, and when.
 
-pub mod contact;
-pub mod follow;
+pub mod connectivity;
 pub mod reconcile;
+pub mod watch_queries;

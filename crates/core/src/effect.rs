@@ -1,13 +1,13 @@
-//! Effects: everything the core asks the runtime to do.
+//! Effects: everything the runtime must do for the core.
 
 use alloc::string::String;
 use alloc::sync::Arc;
 
-use crate::environment::Environment;
-use crate::ids::{CheckIx, CheckRun, JobIx, RunId};
+use crate::ids::{CheckIx, CheckRunId, JobIx, RunId};
 use crate::plan::diff::Moves;
 use crate::plan::{Level, Plan, Signal, Status};
-use crate::request::{Answer, RequestId};
+use crate::request::{Reply, RequestId};
+use crate::variables::Environment;
 
 /// Something to do.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,10 +28,10 @@ pub enum Effect {
         /// The signal.
         signal: Signal,
         /// Why.
-        purpose: Purpose,
+        reason: KillReason,
     },
     /// Send SIGKILL to the orphaned process group of a run that has exited (P4).
-    KillRemains {
+    KillOrphans {
         /// The run.
         run: RunId,
     },
@@ -42,38 +42,38 @@ pub enum Effect {
         /// Which of its checks.
         check: CheckIx,
         /// The new run of the check.
-        run: CheckRun,
+        run: CheckRunId,
         /// Variables for its process, if it has one.
         environment: Environment,
     },
     /// Cancel a check. `CheckDone` still follows.
     CancelCheck {
         /// The check's run.
-        run: CheckRun,
+        run: CheckRunId,
     },
-    /// The desired state of a job's service in the catalog has changed (D5). `Withdrawn` follows when a service has
+    /// The desired state of a job's service in the catalog has changed (D5). `Deregistered` follows when a service has
     /// become absent.
     Advertise {
         /// The job.
         job: JobIx,
         /// The desired state.
-        wanted: Wanted,
+        desired: DesiredService,
     },
     /// Send the catalog a heartbeat for a healthy service (H6).
     Heartbeat {
         /// The job.
         job: JobIx,
     },
-    /// Answer a request.
+    /// Reply to a request.
     Reply {
         /// The number of the request.
         id: RequestId,
-        /// The answer.
-        answer: Answer,
+        /// The reply.
+        reply: Reply,
     },
     /// Another plan is in force (R3). Indices in earlier effects refer to the old plan, indices in later effects to the
     /// new one. State that the runtime keeps by index, and inputs it has queued, must be translated with `moves`.
-    Replanned {
+    PlanReplaced {
         /// The new plan.
         plan: Arc<Plan>,
         /// Where the jobs and watches of the old plan are.
@@ -91,26 +91,26 @@ pub enum Effect {
 /// Why a signal is sent. The runtime ignores it; tests use it to judge whether the signal was right, since SIGKILL may
 /// also be a job's stop signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
+pub enum KillReason {
     /// The job stops (S2).
     Stop,
     /// The run is unhealthy and is restarted (H8).
-    Replace,
+    Unhealthy,
     /// The run has reached its timeout (P5, W4).
     Timeout,
     /// The run did not exit after its stop signal.
-    KillAfterTimeout,
+    StopTimeout,
     /// All jobs are killed (S1, S4).
-    Everything,
-    /// A user asked for it (X2).
+    KillAll,
+    /// A user requested it (X2).
     ByHand,
     /// Signals are forwarded to the main program (S7).
-    PassedOn,
+    Forwarded,
 }
 
 /// The desired state of a service in the catalog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub enum DesiredService {
     /// Not registered.
     Absent,
     /// Registered with this status.

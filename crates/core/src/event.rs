@@ -3,6 +3,8 @@
 use alloc::string::String;
 use core::fmt;
 
+use crate::signal::Signal;
+
 /// What happened. The names are those of `once`, `each` and `event` in a configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Code {
@@ -73,7 +75,7 @@ impl Code {
 
     /// The name that 3.8 uses in metrics.
     #[must_use]
-    pub const fn old_name(self) -> &'static str {
+    pub const fn legacy_name(self) -> &'static str {
         match self {
             Self::Startup => "Startup",
             Self::Shutdown => "Shutdown",
@@ -126,6 +128,18 @@ pub enum UserSignal {
 }
 
 impl UserSignal {
+    /// All signals that can trigger jobs.
+    pub const ALL: [Self; 2] = [Self::Hup, Self::Usr2];
+
+    /// The signal itself.
+    #[must_use]
+    pub const fn signal(self) -> Signal {
+        match self {
+            Self::Hup => Signal::HUP,
+            Self::Usr2 => Signal::USR2,
+        }
+    }
+
     /// The name in a configuration.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -138,7 +152,7 @@ impl UserSignal {
     /// The signal of that name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Hup, Self::Usr2].into_iter().find(|signal| signal.name() == name)
+        Self::ALL.into_iter().find(|signal| signal.name() == name)
     }
 }
 

@@ -18,7 +18,7 @@ pub struct RunId(pub u64);
 
 /// One run of a check. Never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct CheckRun(pub u64);
+pub struct CheckRunId(pub u64);
 
 /// An event. Events are numbered in the order in which they are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -3,10 +3,10 @@
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use crate::ids::{CheckRun, JobIx, RunId, WatchIx};
+use crate::ids::{CheckRunId, JobIx, RunId, WatchIx};
 use crate::plan::diff::Moves;
 use crate::plan::{Service, Signal};
-use crate::request::{Command, RequestId};
+use crate::request::{Request, RequestId};
 
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,7 +45,7 @@ pub enum Input {
     /// A check finished or was cancelled.
     CheckDone {
         /// The check's run.
-        check: CheckRun,
+        check: CheckRunId,
         /// The reason, if it failed.
         result: Result<(), String>,
     },
@@ -60,16 +60,16 @@ pub enum Input {
     Signal(Signal),
     /// A job's service has left the catalog, or deregistering it has failed (S2). Sent once for each `Advertise` of
     /// `Absent`, unless something else was advertised since.
-    Withdrawn {
+    Deregistered {
         /// The job.
         job: JobIx,
     },
-    /// A request; the answer is `Effect::Reply`.
-    Command {
+    /// A request; the reply is `Effect::Reply`.
+    Request {
         /// The number of the request.
         id: RequestId,
         /// The request.
-        command: Command,
+        request: Request,
     },
     /// Time has passed.
     Tick,
@@ -81,11 +81,11 @@ impl Moves {
     #[must_use]
     pub fn input(&self, input: Input) -> Option<Input> {
         Some(match input {
-            Input::Withdrawn { job } => Input::Withdrawn { job: self.job(job)? },
+            Input::Deregistered { job } => Input::Deregistered { job: self.job(job)? },
             Input::Instances { watch, instances } => {
                 Input::Instances { watch: self.watch(watch)?, instances }
             }
-            Input::Command { id, command } => Input::Command { id, command: command.moved(self) },
+            Input::Request { id, request } => Input::Request { id, request: request.moved(self) },
             other => other,
         })
     }

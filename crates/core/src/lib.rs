@@ -9,7 +9,6 @@ extern crate alloc;
 
 pub mod catalog;
 pub mod effect;
-pub mod environment;
 pub mod event;
 pub mod ids;
 pub mod input;
@@ -18,13 +17,15 @@ pub mod report;
 pub mod request;
 pub mod rng;
 pub mod rules;
+pub mod signal;
 pub mod state;
 pub mod time;
+pub mod variables;
 
 pub use crate::effect::Effect;
 pub use crate::input::Input;
 pub use crate::report::status::JobStatus;
-pub use crate::request::{Answer, Command, RequestId};
+pub use crate::request::{Reply, Request, RequestId};
 pub use crate::state::job::{State, StopReason, StopStage};
 pub use crate::state::supervisor::{Core, Phase};
 pub use crate::time::Time;

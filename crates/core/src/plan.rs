@@ -10,23 +10,23 @@ mod job;
 mod logging;
 mod process;
 mod service;
-mod signal;
 mod single_program;
 mod stop;
 mod telemetry;
 mod when;
+mod work;
 
 use alloc::vec::Vec;
 use core::time::Duration;
 
+pub use crate::signal::Signal;
 pub use consul::{Catalog, Consul, ConsulAddress, NetworkParts, Tls};
 pub use control::Control;
 pub use health::{Check, Health, HttpTarget, OnUnhealthy, Probe};
-pub use job::{AtEnd, Backoff, Command, Job, Restarts, Role};
+pub use job::{Backoff, Command, Job, OnCompletion, Restarts, Role};
 pub use logging::{Format, Level, Logging, Output};
 pub use process::{Limit, Principal, Process, Resource};
 pub use service::{Service, Status, Watch};
-pub use signal::Signal;
 pub use stop::Stop;
 pub use telemetry::{Metric, MetricKind, Telemetry};
 pub use when::{EventPattern, Repeat, Trigger, When};

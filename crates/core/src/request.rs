@@ -1,7 +1,7 @@
-//! Requests to a running supervisor, and their answers (X1, X2, D8).
+//! Requests to a running supervisor, and their replies (X1, X2, D8).
 //!
 //! Every request is answered exactly once: in its own step, or after startup if it arrives before. A reload is answered
-//! when it is done. Other answers say what was started; they do not wait for a process to exit.
+//! when it is done. Other replies report what was started; they do not wait for a process to exit.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -11,14 +11,14 @@ use crate::ids::JobIx;
 use crate::plan::diff::{Changes, Moves};
 use crate::plan::{Plan, Signal};
 
-/// The number of a request, chosen by the caller; the answer carries it.
+/// The number of a request, chosen by the caller; the reply carries it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(pub u64);
 
-/// Something a user asks of the supervisor.
+/// A request of a user.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Command {
-    /// Enter or leave maintenance mode (D8). The answer is `Updated`.
+pub enum Request {
+    /// Enter or leave maintenance mode (D8). The reply is `Updated`.
     Maintenance(bool),
     /// Start a job now, whatever it waits for.
     Start(JobIx),
@@ -28,13 +28,13 @@ pub enum Command {
     Restart(JobIx),
     /// Send a signal to the process group of a job.
     Signal(JobIx, Signal),
-    /// Replace the plan (R1–R4). The answer is `Reloaded`, when that is done.
+    /// Replace the plan (R1–R4). The reply is `Reloaded`, when that is done.
     Reload(Box<Plan>),
     /// Set variables for every process started from now on (P7). `None` and the empty string unset one.
     SetVariables(Vec<(String, Option<String>)>),
 }
 
-impl Command {
+impl Request {
     /// The same request after a reload has changed the indices of jobs. A removed job becomes an unknown one, so that
     /// the request is still answered.
     pub(crate) fn moved(self, moves: &Moves) -> Self {
@@ -49,9 +49,9 @@ impl Command {
     }
 }
 
-/// The answer to a request.
+/// The reply to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum Reply {
     /// The requested state holds; true if it did not hold before.
     Updated(bool),
     /// Done, with a message.

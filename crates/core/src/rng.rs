@@ -2,15 +2,30 @@
 
 use core::time::Duration;
 
-/// splitmix64.
+/// Maps a number to another one, so that similar numbers give unrelated results.
+#[must_use]
+pub const fn mix(number: u64) -> u64 {
+    Rng::new(number).number()
+}
+
+/// A splitmix64 generator.
 #[derive(Clone, Debug)]
 pub struct Rng(u64);
 
 impl Rng {
     /// A generator with this seed.
     #[must_use]
-    pub const fn new(seed: u64) -> Self {
-        Self(seed)
+    pub const fn new(state: u64) -> Self {
+        Self(state)
+    }
+
+    /// The generator for a seed. Similar seeds give unrelated sequences.
+    #[must_use]
+    pub const fn from_seed(seed: u64) -> Self {
+        let mut rng = Self::new(mix(seed));
+        // Skips one number: the seeds recorded in tests depend on it.
+        let _ = rng.number();
+        rng
     }
 
     /// The next number.
@@ -30,7 +45,23 @@ impl Rng {
         }
     }
 
-    /// A random share of a duration, between `least` and `most` percent.
+    /// An index below `bound`; 0 if `bound` is 0.
+    pub const fn index(&mut self, bound: usize) -> usize {
+        self.below(bound as u64) as usize
+    }
+
+    /// True with this probability, in percent.
+    pub const fn percent(&mut self, percent: u64) -> bool {
+        self.below(100) < percent
+    }
+
+    /// One of several items, at least one.
+    pub const fn pick<T: Copy, const N: usize>(&mut self, items: &[T; N]) -> T {
+        const { assert!(N > 0, "there must be an item to pick") };
+        items[self.index(N)]
+    }
+
+    /// A random part of `of`, from `least` to `most` percent.
     pub fn part(&mut self, of: Duration, least: u32, most: u32) -> Duration {
         let span = u64::from(most.saturating_sub(least)).saturating_mul(1_000);
         // At most 100,000, so it fits.

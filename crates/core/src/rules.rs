@@ -1,6 +1,7 @@
 //! The rules: what follows from an input, an event or a timer.
 
 mod advertise;
+mod completion;
 mod dispatch;
 mod environment;
 mod exit;
@@ -8,6 +9,7 @@ mod exit_code;
 mod generation;
 mod health;
 mod maintenance;
+mod periodic;
 mod reachability;
 mod reload;
 mod request;
@@ -17,6 +19,6 @@ pub mod signals;
 mod start;
 mod step;
 mod stop;
-mod tick;
+mod timeout;
 mod trigger;
 mod watch;

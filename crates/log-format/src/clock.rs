@@ -1,11 +1,11 @@
-//! The time of an entry, as RFC 3339 wants it.
+//! The time of an entry in RFC 3339.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A time in UTC with nanoseconds, always 30 bytes: `2026-11-15T00:15:28.645445913Z`.
 pub type Stamp = [u8; 30];
 
-/// How a time is written. Times before 1970 and after 9999 are written as those two years' ends.
+/// Formats a time. Times before 1970 or after 9999 are clamped.
 pub fn stamp(time: SystemTime) -> Stamp {
     const LAST_SECOND: u64 = 253_402_300_799;
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -29,7 +29,7 @@ pub fn stamp(time: SystemTime) -> Stamp {
     text
 }
 
-/// Writes a number right-aligned over the zeros of a field.
+/// Writes a number right-aligned into a field of zeros.
 fn digits(text: &mut Stamp, start: usize, width: usize, mut value: u64) {
     for place in text.iter_mut().skip(start).take(width).rev() {
         *place = b'0' + (value % 10) as u8;
@@ -37,9 +37,9 @@ fn digits(text: &mut Stamp, start: usize, width: usize, mut value: u64) {
     }
 }
 
-/// Year, month and day of the day with that number, 1970-01-01 being the first.
+/// Year, month and day from the days since 1970-01-01.
 ///
-/// Counted in years that begin in March, so that the leap day is a year's last (Howard Hinnant's `civil_from_days`).
+/// Years are counted from March, so that the leap day is the last day of a year (Howard Hinnant's `civil_from_days`).
 fn date(days: u64) -> (u64, u64, u64) {
     let shifted = days + 719_468;
     let era = shifted / 146_097;
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn l1_times_out_of_range_are_still_times() {
+    fn l1_times_out_of_range_are_clamped() {
         assert_eq!(at(u64::MAX / 4, 0), "9999-12-31T23:59:59.000000000Z");
         let before = stamp(UNIX_EPOCH - Duration::from_secs(1));
         assert_eq!(&before, b"1970-01-01T00:00:00.000000000Z");

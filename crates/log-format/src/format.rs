@@ -1,16 +1,16 @@
-//! The form of an entry (L1).
+//! The format of an entry (L1).
 //!
-//! An entry is head, text and foot. Head and foot depend on the time and on who speaks; they are made once for all the
-//! lines of one read, so that a line costs three copies and nothing else.
+//! An entry is a prefix, the text and a suffix. Prefix and suffix depend on the time and the source; they are formatted once for all
+//! lines of one read, so a line costs three copies.
 //!
 //! ```text
-//! default  2026-11-15T00:15:28.645445913Z main 17 text        a check: main/check; the supervisor's own: no pid
+//! default  2026-11-15T00:15:28.645445913Z main 17 text        a check: main/check; the supervisor: no pid
 //! text     time="2026-…" level=info msg="text" job=main pid=17 check=web
 //! json     {"time":"2026-…","level":"info","job":"main","pid":17,"check":"web","msg":"text"}
 //! ```
 //!
-//! `default` passes a child's bytes on as they are; the other two escape whatever could forge an entry. The
-//! supervisor's own messages are escaped in all three.
+//! `default` copies the bytes of a job unchanged; the other two escape everything that could forge an entry. The supervisor's
+//! own messages are escaped in all three.
 
 use std::io::Write;
 
@@ -19,108 +19,108 @@ use containerpilot_core::plan::{Format, Level};
 use super::clock::Stamp;
 use super::escape;
 
-/// Who speaks, and how much it matters.
+/// The source and level of an entry.
 #[derive(Clone, Copy, Debug)]
 pub struct Labels<'a> {
-    /// How much it matters.
+    /// The level.
     pub level: Level,
-    /// Which job it is about.
+    /// The job it is about.
     pub job: Option<&'a str>,
-    /// The process that has written it; the supervisor's own entries have none.
+    /// The process that wrote it; `None` for entries of the supervisor.
     pub pid: Option<u32>,
-    /// Which of the job's checks has written it.
+    /// The check of the job that wrote it.
     pub check: Option<&'a str>,
 }
 
-/// Head and foot of the entries that are written just now.
+/// Formats entries, with the current prefix and suffix.
 #[derive(Clone, Debug)]
-pub struct Form {
+pub struct EntryFormatter {
     format: Format,
-    head: Vec<u8>,
-    foot: Vec<u8>,
+    prefix: Vec<u8>,
+    suffix: Vec<u8>,
 }
 
-impl Form {
-    /// Of this format, for nobody yet.
+impl EntryFormatter {
+    /// Without labels; call [`EntryFormatter::label`] first.
     pub fn new(format: Format) -> Self {
-        Self { format, head: Vec::new(), foot: Vec::new() }
+        Self { format, prefix: Vec::new(), suffix: Vec::new() }
     }
 
-    /// Goes on in another format; head and foot are to be made anew.
+    /// Changes the format. Call [`EntryFormatter::label`] afterwards.
     pub fn set_format(&mut self, format: Format) {
         self.format = format;
     }
 
-    /// Makes head and foot for the entries to come.
+    /// Sets prefix and suffix of the following entries.
     pub fn label(&mut self, stamp: &Stamp, labels: Labels<'_>) {
-        let Self { format, head, foot } = self;
-        head.clear();
-        foot.clear();
+        let Self { format, prefix, suffix } = self;
+        prefix.clear();
+        suffix.clear();
         // Writes to a vector cannot fail.
         match format {
             Format::Default => {
-                head.extend_from_slice(stamp);
-                head.push(b' ');
+                prefix.extend_from_slice(stamp);
+                prefix.push(b' ');
                 if let Some(job) = labels.job {
-                    escape::plain(job.as_bytes(), head);
+                    escape::plain(job.as_bytes(), prefix);
                     if let Some(check) = labels.check {
-                        head.push(b'/');
-                        escape::plain(check.as_bytes(), head);
+                        prefix.push(b'/');
+                        escape::plain(check.as_bytes(), prefix);
                     }
-                    head.push(b' ');
+                    prefix.push(b' ');
                 }
                 if let Some(pid) = labels.pid {
-                    let _ = write!(head, "{pid} ");
+                    let _ = write!(prefix, "{pid} ");
                 }
             }
             Format::Text => {
-                begin([b"time=\"", stamp, b"\" level=", level_name(labels.level), b" msg="], head);
+                append([b"time=\"", stamp, b"\" level=", level_name(labels.level), b" msg="], prefix);
                 for (key, value) in [("job", labels.job), ("check", labels.check)] {
                     let Some(value) = value else { continue };
-                    let _ = write!(foot, " {key}=");
-                    logfmt_value(value.as_bytes(), foot);
+                    let _ = write!(suffix, " {key}=");
+                    logfmt_value(value.as_bytes(), suffix);
                     if let (Some(pid), "job") = (labels.pid, key) {
-                        let _ = write!(foot, " pid={pid}");
+                        let _ = write!(suffix, " pid={pid}");
                     }
                 }
             }
             Format::Json => {
                 let level = level_name(labels.level);
-                begin([b"{\"time\":\"", stamp, b"\",\"level\":\"", level, b"\","], head);
-                json_member("job", labels.job, head);
+                append([b"{\"time\":\"", stamp, b"\",\"level\":\"", level, b"\","], prefix);
+                json_member("job", labels.job, prefix);
                 if let Some(pid) = labels.pid {
-                    let _ = write!(head, "\"pid\":{pid},");
+                    let _ = write!(prefix, "\"pid\":{pid},");
                 }
-                json_member("check", labels.check, head);
-                head.extend_from_slice(b"\"msg\":\"");
+                json_member("check", labels.check, prefix);
+                prefix.extend_from_slice(b"\"msg\":\"");
             }
         }
     }
 
-    /// Appends the entry of one line of a child.
+    /// Appends the entry of one line of a job.
     pub fn line(&self, text: &[u8], out: &mut Vec<u8>) {
         match self.format {
             Format::Default => {
-                out.extend_from_slice(&self.head);
+                out.extend_from_slice(&self.prefix);
                 out.extend_from_slice(text);
                 out.push(b'\n');
             }
             Format::Text => {
-                out.extend_from_slice(&self.head);
+                out.extend_from_slice(&self.prefix);
                 logfmt_value(text, out);
-                out.extend_from_slice(&self.foot);
+                out.extend_from_slice(&self.suffix);
                 out.push(b'\n');
             }
             Format::Json => {
-                out.extend_from_slice(&self.head);
+                out.extend_from_slice(&self.prefix);
                 escape::json(text, out);
                 out.extend_from_slice(b"\"}\n");
             }
         }
     }
 
-    /// Appends the entries of whole lines, each with its newline, until `out` has so many bytes, or up to a line that is
-    /// longer than `long`. Returns how many bytes of the lines that were.
+    /// Appends the entries of complete lines, until `out` has `full` bytes or a line is longer than `long`. Returns how many
+    /// bytes of the lines were taken.
     pub fn lines(&self, lines: &[u8], full: usize, long: usize, out: &mut Vec<u8>) -> usize {
         let mut start = 0;
         for end in memchr::memchr_iter(b'\n', lines) {
@@ -134,15 +134,15 @@ impl Form {
         start
     }
 
-    /// Begins an entry whose text comes in pieces.
+    /// Starts an entry whose text comes in pieces.
     pub fn open(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.head);
+        out.extend_from_slice(&self.prefix);
         if self.format == Format::Text {
             out.push(b'"');
         }
     }
 
-    /// Appends a piece of the text; pieces end where letters end.
+    /// Appends a piece of the text. A piece must not end inside a character.
     pub fn piece(&self, text: &[u8], out: &mut Vec<u8>) {
         match self.format {
             Format::Default => out.extend_from_slice(text),
@@ -151,27 +151,27 @@ impl Form {
         }
     }
 
-    /// Ends an entry whose text came in pieces; says so if the line itself goes on in the next entry.
-    pub fn close(&self, goes_on: bool, out: &mut Vec<u8>) {
+    /// Ends an entry whose text came in pieces; `continued` if the line continues in the next entry.
+    pub fn close(&self, continued: bool, out: &mut Vec<u8>) {
         match self.format {
-            Format::Default if goes_on => out.extend_from_slice(b" [...]"),
+            Format::Default if continued => out.extend_from_slice(b" [...]"),
             Format::Default => {}
             Format::Text => {
                 out.push(b'"');
-                out.extend_from_slice(&self.foot);
-                if goes_on {
+                out.extend_from_slice(&self.suffix);
+                if continued {
                     out.extend_from_slice(b" partial=true");
                 }
             }
-            Format::Json if goes_on => out.extend_from_slice(b"\",\"partial\":true}"),
+            Format::Json if continued => out.extend_from_slice(b"\",\"partial\":true}"),
             Format::Json => out.extend_from_slice(b"\"}"),
         }
         out.push(b'\n');
     }
 
-    /// Appends an entry of the supervisor's own, with the last lines of a job if there are any (L6).
+    /// Appends an entry of the supervisor, with the last lines of a job if there are any (L6).
     pub fn entry(&self, message: &str, output: &[String], out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.head);
+        out.extend_from_slice(&self.prefix);
         match self.format {
             Format::Default => {
                 escape::plain(message.as_bytes(), out);
@@ -182,7 +182,7 @@ impl Form {
             }
             Format::Text => {
                 logfmt_value(message.as_bytes(), out);
-                out.extend_from_slice(&self.foot);
+                out.extend_from_slice(&self.suffix);
                 if !output.is_empty() {
                     out.extend_from_slice(b" output=");
                     logfmt_value(output.join("\n").as_bytes(), out);
@@ -201,7 +201,7 @@ impl Form {
     }
 }
 
-/// Appends a value of logfmt, between quotes if it needs them.
+/// Appends a logfmt value, quoted if necessary.
 fn logfmt_value(text: &[u8], out: &mut Vec<u8>) {
     if escape::is_bare(text) {
         out.extend_from_slice(text);
@@ -212,12 +212,11 @@ fn logfmt_value(text: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Appends what a head begins with.
-fn begin(parts: [&[u8]; 5], head: &mut Vec<u8>) {
-    parts.into_iter().for_each(|part| head.extend_from_slice(part));
+fn append(parts: [&[u8]; 5], prefix: &mut Vec<u8>) {
+    parts.into_iter().for_each(|part| prefix.extend_from_slice(part));
 }
 
-/// Appends a member of a JSON object, if there is a value, and a comma behind it.
+/// Appends a member of a JSON object and a comma, if there is a value.
 fn json_member(key: &str, value: Option<&str>, out: &mut Vec<u8>) {
     let Some(value) = value else { return };
     // Writes to a vector cannot fail.
@@ -226,7 +225,7 @@ fn json_member(key: &str, value: Option<&str>, out: &mut Vec<u8>) {
     out.extend_from_slice(b"\",");
 }
 
-/// A level by the name that logrus has for it.
+/// The name of a level in logrus.
 fn level_name(level: Level) -> &'static [u8] {
     match level {
         Level::Debug => b"debug",
@@ -246,7 +245,7 @@ mod tests {
     const CHILD: Labels<'_> = Labels { level: Level::Info, job: Some("main"), pid: Some(17), check: None };
 
     fn line(format: Format, labels: Labels<'_>, text: &[u8]) -> String {
-        let mut form = Form::new(format);
+        let mut form = EntryFormatter::new(format);
         form.label(STAMP, labels);
         let mut out = Vec::new();
         form.line(text, &mut out);
@@ -255,14 +254,14 @@ mod tests {
         form.piece(text, &mut pieces);
         form.close(false, &mut pieces);
         if format != Format::Text || out.contains(&b' ') && !escape::is_bare(text) {
-            assert_eq!(out, pieces, "one form, however the text comes");
+            assert_eq!(out, pieces, "the same entry in one piece or several");
         }
         String::from_utf8_lossy(&out).into_owned()
     }
 
     #[test]
-    fn l3_lines_end_where_there_is_no_more_room_or_one_is_long() {
-        let mut form = Form::new(Format::Default);
+    fn l3_lines_stop_at_the_limit_or_at_a_long_line() {
+        let mut form = EntryFormatter::new(Format::Default);
         form.label(STAMP, CHILD);
         let mut out = Vec::new();
         let whole = b"a\nb\nlong line\nc\n";
@@ -270,7 +269,7 @@ mod tests {
         assert_eq!(form.lines(b"long line\nc\n", 1000, 4, &mut out), 0);
         assert_eq!(out.iter().filter(|byte| **byte == b'\n').count(), 2);
         out.clear();
-        assert_eq!(form.lines(whole, 50, 100, &mut out), 4, "no more than there is room for");
+        assert_eq!(form.lines(whole, 50, 100, &mut out), 4, "up to the limit");
         assert_eq!(form.lines(b"", 50, 100, &mut out), 0);
     }
 
@@ -299,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn l1_json_is_one_object_a_line() {
+    fn l1_json_is_one_object_per_line() {
         let check = Labels { check: Some("web"), ..CHILD };
         let text = line(Format::Json, check, b"say \"hi\"\0\xff");
         let value: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -312,11 +311,11 @@ mod tests {
     }
 
     #[test]
-    fn l6_an_entry_can_carry_the_last_lines() {
+    fn l6_entry_contains_the_last_lines() {
         let own = Labels { level: Level::Error, job: Some("main"), pid: None, check: None };
         let output = ["one".to_owned(), "two \"2\"".to_owned()];
         let write = |format| {
-            let mut form = Form::new(format);
+            let mut form = EntryFormatter::new(format);
             form.label(STAMP, own);
             let mut out = Vec::new();
             form.entry("exited with\ncode 1", &output, &mut out);

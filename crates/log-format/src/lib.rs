@@ -1,8 +1,7 @@
-//! Lines of jobs → entries of the log.
+//! Formats the lines of jobs as log entries.
 //!
-//! This is all that is done for every byte a job writes, and nothing else; it is a crate of its own so that it
-//! can be compiled for speed whatever the rest of the program is compiled for. It is pure: who speaks, when, and where
-//! the entries go is the business of whoever calls it.
+//! Every byte that a job writes passes through here. The crate is pure: the caller supplies source and time, and writes the
+//! entries.
 #![forbid(unsafe_code)]
 
 mod clock;
@@ -11,4 +10,4 @@ mod format;
 
 pub use clock::{Stamp, stamp};
 pub use escape::is_hidden;
-pub use format::{Form, Labels};
+pub use format::{EntryFormatter, Labels};

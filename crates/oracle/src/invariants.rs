@@ -1,40 +1,41 @@
-//! The witness: it sees every input, every effect and every event, and knows the rules.
+//! The oracle: it observes every input, effect and event, and checks the rules.
 //!
-//! It looks on between the parts of a step, keeps a model of its own, made from what can be seen from outside, and compares
-//! after every step. What it holds:
+//! It observes the core between the parts of a step, keeps its own model, built only from observations, and
+//! compares the two after every step. What it checks:
 //!
-//! | rule   | in words                                                                                            |
+//! | rule   | check                                                                                               |
 //! |--------|-----------------------------------------------------------------------------------------------------|
-//! | P3     | every run that began has exactly one exit event, which tells success from failure                   |
-//! | P4     | signals go only to processes that are there; what is left of a group is killed once, and in time    |
-//! | P5     | a run or a check that exceeds its time is killed at that moment; nobody is killed without a reason  |
+//! | P3     | every run has exactly one exit event, which tells success from failure                              |
+//! | P4     | signals go only to running processes; an orphaned process group is killed once, and in time         |
+//! | P5     | a run or a check is killed at its timeout; nothing is killed without a reason                       |
 //! | P6     | no job has two processes                                                                            |
-//! | P7     | a process is told of exactly the processes that run                                                 |
-//! | E2, E3 | events are numbered without a gap, causes come before; `stopping`, then `stopped`, then nothing     |
+//! | P7     | the environment of a process names exactly the running processes                                    |
+//! | E2, E3 | events are numbered without a gap, causes come first; `stopping`, then `stopped`, then nothing      |
 //! | E4     | `startup` comes once                                                                                |
 //! | E5     | `healthy` only at a change; `unhealthy` at each failed check that counts                            |
-//! | E6     | a watch tells exactly what changed                                                                  |
-//! | W2     | the first event runs a `once` job at once, and no later one does                                    |
-//! | W4     | turns come without drift, never two, and no more than allowed                                       |
-//! | W5     | who has not started in time gives up at that moment, and nobody else does                           |
+//! | E6     | a watch sends exactly the events of what changed                                                    |
+//! | W2     | the first event starts a `once` job at once, and no later one does                                  |
+//! | W4     | ticks do not drift, never overlap, and are no more than allowed                                     |
+//! | W5     | a job that has not started in time gives up at that time, and no other job does                     |
 //! | W6     | no more restarts than allowed                                                                       |
 //! | W7     | an event during a run leads to exactly one further run                                              |
-//! | W8     | a restart comes at the moment the back-off says, and does come                                      |
-//! | W9     | complete is for ever, and comes as soon as a job can never run again                                |
-//! | W10    | nobody waits for what cannot come; the supervisor leaves by itself                                  |
+//! | W8     | a restart happens exactly at the end of its back-off                                                |
+//! | W9     | a complete job stays complete; a job that can never run again completes at once                     |
+//! | W10    | no job waits for an event that cannot happen; the supervisor stops by itself when all work is done  |
 //! | S1, S4 | a shutdown ends in time and as soon as it can; the second request kills at once                     |
-//! | S2     | `stopping`, hooks, catalog, drain, signal, exit, `stopped`: in this order, and without delay        |
-//! | S3     | what belongs to the shutdown runs in it, once; nothing else starts                                  |
+//! | S2     | `stopping`, hooks, deregistration, drain, signal, exit, `stopped`: in this order, without delay     |
+//! | S3     | jobs of the shutdown run in it, once; nothing else starts                                           |
 //! | S5     | the exit code                                                                                       |
-//! | H2–H4  | healthy if and only if all checks pass; checks come at their pace, never two, only while it runs    |
-//! | H7, H8 | the end of a process ends its health; who is to be restarted when unhealthy is asked to end         |
-//! | D4, D8 | what is wanted in the catalog follows from health, maintenance and stopping, and is told once       |
-//! | C6     | coprocesses are stopped when the others are done                                                    |
-//! | D5, S6 | what is wanted and what the catalog has become equal; who leaves is out (with `catalog/agency.rs`)  |
-//! | R3, R4 | a reload stops and begins what is not the same, and touches nobody else; who begins is told what    |
-//! |        | holds; hooks live again with whom they belong to; all who asked are answered, in time               |
-//! | X2     | every command is answered once; a start by hand leads to a run, a stop to none until the next start    |
-//! | core   | no defect is reported, deadlines do not pile up, a step has few effects                             |
+//! | H2–H4  | healthy if and only if all checks pass; checks run at their interval, never overlap, only while     |
+//! |        | the job runs                                                                                        |
+//! | H7, H8 | the exit of a process ends its health; an unhealthy job that is to be restarted gets a stop signal  |
+//! | D4, D8 | the desired catalog status follows from health, maintenance and stopping, and is sent once          |
+//! | C6     | coprocesses are stopped after all other jobs                                                        |
+//! | D5, S6 | desired and registered status become equal; an exit deregisters everything (see `agents.rs`)        |
+//! | R3, R4 | a reload stops and starts what has changed and keeps the rest; new jobs see conditions that already |
+//! |        | hold; hooks get a new generation with their job; every request is answered, in time                 |
+//! | X2     | every command is answered once; a manual start leads to a run, a manual stop to none until a start  |
+//! | core   | no internal error is reported, timers do not pile up, a step has few effects                        |
 
 mod catalog;
 mod commands;
@@ -54,7 +55,7 @@ use containerpilot_core::event::Code;
 use containerpilot_core::ids::{JobIx, RunId};
 use containerpilot_core::input::{ExitStatus, Input, Instance};
 use containerpilot_core::plan::{Plan, Signal};
-use containerpilot_core::request::{Command, RequestId};
+use containerpilot_core::request::{Request, RequestId};
 use containerpilot_core::state::journal::Event;
 use containerpilot_core::{Core, JobStatus, Phase, State, StopStage, Time};
 
@@ -75,52 +76,54 @@ pub struct Violation {
 
 type Check = Result<(), Violation>;
 
-/// Sees everything and knows the rules.
-pub struct Witness<'a> {
+/// Checks every step of a core.
+pub struct Oracle<'a> {
     versions: &'a [Version],
-    /// Which of them is in force.
+    /// The version in force.
     version: usize,
     plan: &'a Plan,
-    /// Whether the core is called when it wants to be, to the nanosecond.
+    /// True if the core is called exactly at its deadlines.
     exact: bool,
     now: Time,
-    /// How everything was before the step, and before the part of it that is being looked at.
+    /// The state before the step (`phase_before`, `before`), and before the current part of it (`phase`, `previous`).
     phase_before: Phase,
     before: Vec<JobStatus>,
     phase: Phase,
-    between: Vec<JobStatus>,
+    previous: Vec<JobStatus>,
     spare: Vec<JobStatus>,
-    maintained: bool,
-    /// The effects and the events of this step that were seen already.
+    maintenance_before: bool,
+    /// How many effects of this step were seen already.
     effects_seen: usize,
+    /// The events of this step that were seen already.
     events: Vec<Event>,
     jobs: Vec<JobModel>,
     seen: Vec<Seen>,
-    /// How many new lives there were.
-    births: u64,
+    /// How many new generations of jobs there were.
+    generations: u64,
     last_event: u64,
     startup: Option<Time>,
     shutdown: Option<(Time, u64)>,
     expected_code: Option<u8>,
     first_failure: Option<u8>,
     first_hook_failure: Option<u8>,
-    /// The first signal that asked for a stop.
-    asked: Option<(Signal, Time)>,
+    /// The first signal that requested a shutdown.
+    stop_signal: Option<(Signal, Time)>,
     killing: Option<Time>,
     maintenance: bool,
     watches: Vec<Vec<Instance>>,
-    /// What the watches have to say in this step.
-    expected_news: Vec<Code>,
-    remains: BTreeMap<RunId, Time>,
-    /// The requests that have no answer yet.
-    open: Vec<RequestId>,
-    /// The jobs that were to be started by hand before the startup.
-    early: Vec<usize>,
+    /// The events that watches must send in this step.
+    expected_watch_events: Vec<Code>,
+    /// When the orphaned process groups must be killed.
+    orphaned_groups: BTreeMap<RunId, Time>,
+    /// The requests without an answer.
+    open_requests: Vec<RequestId>,
+    /// The jobs that were started by hand before the startup.
+    early_starts: Vec<usize>,
     reloading: Reloading,
 }
 
-impl<'a> Witness<'a> {
-    /// A witness of a scenario that has not begun.
+impl<'a> Oracle<'a> {
+    /// An oracle for a scenario that has not started.
     #[must_use]
     pub fn new(scenario: &'a Scenario) -> Self {
         let plan = &scenario.versions[0].plan;
@@ -130,31 +133,31 @@ impl<'a> Witness<'a> {
             plan,
             exact: !scenario.late,
             now: Time::ZERO,
-            phase_before: Phase::Beginning,
+            phase_before: Phase::Starting,
             before: Vec::new(),
-            phase: Phase::Beginning,
-            between: Vec::new(),
+            phase: Phase::Starting,
+            previous: Vec::new(),
             spare: Vec::new(),
-            maintained: false,
+            maintenance_before: false,
             effects_seen: 0,
             events: Vec::new(),
             jobs: plan.jobs.iter().map(JobModel::new).collect(),
             seen: Vec::new(),
-            births: 0,
+            generations: 0,
             last_event: 0,
             startup: None,
             shutdown: None,
             expected_code: None,
             first_failure: None,
             first_hook_failure: None,
-            asked: None,
+            stop_signal: None,
             killing: None,
             maintenance: false,
             watches: vec![Vec::new(); plan.watches.len()],
-            expected_news: Vec::new(),
-            remains: BTreeMap::new(),
-            open: Vec::new(),
-            early: Vec::new(),
+            expected_watch_events: Vec::new(),
+            orphaned_groups: BTreeMap::new(),
+            open_requests: Vec::new(),
+            early_starts: Vec::new(),
             reloading: Reloading::default(),
         }
     }
@@ -165,20 +168,20 @@ impl<'a> Witness<'a> {
         self.last_event
     }
 
-    /// Which version of the plan is in force.
+    /// The version of the plan in force.
     #[must_use]
     pub fn version(&self) -> usize {
         self.version
     }
 
-    /// From now on nothing comes at the moment it was due.
-    pub fn is_late_from_now_on(&mut self) {
+    /// From now on the core is called after its deadlines.
+    pub fn allow_lateness(&mut self) {
         self.exact = false;
     }
 
-    /// A rule was broken.
+    /// A violation at the current time.
     #[must_use]
-    pub fn says(&self, rule: &'static str, what: impl Into<String>) -> Violation {
+    pub fn violation(&self, rule: &'static str, what: impl Into<String>) -> Violation {
         Violation { rule, what: what.into(), at: self.now }
     }
 
@@ -186,54 +189,54 @@ impl<'a> Witness<'a> {
         format!("job {job} ({})", self.plan.jobs[job].name)
     }
 
-    fn broken(&self, rule: &'static str, job: usize, what: &str) -> Check {
-        Err(self.says(rule, format!("{}: {what}", self.name(job))))
+    fn job_violation(&self, rule: &'static str, job: usize, what: &str) -> Check {
+        Err(self.violation(rule, format!("{}: {what}", self.name(job))))
     }
 
-    /// Looks at the core before a step.
+    /// Observes the core before a step.
     pub fn before(&mut self, now: Time, core: &Core) {
         self.now = self.now.max(now);
         (self.phase_before, self.phase) = (core.phase(), core.phase());
-        self.maintained = self.maintenance;
+        self.maintenance_before = self.maintenance;
         self.before.clear();
         self.before.extend(statuses(core));
-        self.between.clone_from(&self.before);
+        self.previous.clone_from(&self.before);
         (self.effects_seen, self.reloading.done, self.reloading.moved) = (0, None, None);
         self.events.clear();
-        self.expected_news.clear();
+        self.expected_watch_events.clear();
         self.seen.clear();
         self.seen.extend(self.jobs.iter().map(|job| Seen { had_run: job.run.is_some(), ..Seen::default() }));
     }
 
-    /// Looks at a part of a step: the first one has the input.
+    /// Checks a part of a step. The first part has the input.
     pub fn part(&mut self, input: Option<&Input>, effects: &[Effect], core: &Core) -> Check {
         self.reloading.changing = false;
-        self.find_who_is_late();
+        self.find_late_jobs();
         let new = effects.get(self.effects_seen..).unwrap_or_default();
         self.effects_seen = effects.len();
         if let Some(moves) = new.iter().find_map(|effect| match effect {
-            Effect::Replanned { moves, .. } => Some(moves),
+            Effect::PlanReplaced { moves, .. } => Some(moves),
             _ => None,
         }) {
-            self.change_places(moves, core)?;
+            self.switch_plan(moves, core)?;
         }
         let mut after = std::mem::take(&mut self.spare);
         after.clear();
         after.extend(statuses(core));
         let quiet = input.is_none() && new.is_empty() && core.phase() == self.phase;
-        if quiet && !self.is_there_news(core) && after == self.between {
+        if quiet && !self.has_new_events(core) && after == self.previous {
             self.spare = after;
             return Ok(());
         }
-        self.check_given_up(&after)?;
+        self.check_unreachable(&after)?;
         for seen in &mut self.seen {
             (seen.ends_now, seen.blurred) = (false, false);
         }
         if let Some(input) = input {
             self.see_input(input);
         }
-        if core.phase() != Phase::Beginning {
-            self.see_what_was_early();
+        if core.phase() != Phase::Starting {
+            self.see_early_requests();
         }
         if core.phase() == Phase::Killing && self.killing.is_none() {
             self.killing = Some(self.now);
@@ -245,9 +248,9 @@ impl<'a> Witness<'a> {
             self.see_event(&event, input, &after)?;
         }
         for (job, status) in after.iter().enumerate() {
-            self.see_birth(job, status)?;
+            self.see_new_generation(job, status)?;
             if self.jobs[job].generation != status.generation {
-                return self.broken("W9", job, "it has more lives than ends");
+                return self.job_violation("W9", job, "it has more generations than ends");
             }
         }
         self.end_epochs(&after);
@@ -255,30 +258,31 @@ impl<'a> Witness<'a> {
         for (nth, effect) in new.iter().enumerate() {
             self.see_effect(effect, core.phase())?;
             if matches!(effect, Effect::Exit { .. }) && nth + 1 != new.len() {
-                return Err(self.says("S4", "something comes after the exit"));
+                return Err(self.violation("S4", "an effect follows the exit"));
             }
         }
         for job in 0..after.len() {
             self.check_leaving(job, &after, core.phase())?;
-            self.check_hooks_of_the_newborn(job, &after)?;
+            self.check_hooks_of_new_generation(job, &after)?;
         }
-        self.spare = std::mem::replace(&mut self.between, after);
-        (self.phase, self.maintained) = (core.phase(), self.maintenance);
+        self.spare = std::mem::replace(&mut self.previous, after);
+        (self.phase, self.maintenance_before) = (core.phase(), self.maintenance);
         Ok(())
     }
 
-    /// Looks at a step that was made.
+    /// Checks a complete step.
     pub fn after(&mut self, input: &Input, effects: &[Effect], core: &Core) -> Check {
-        let after = std::mem::take(&mut self.between);
+        let after = std::mem::take(&mut self.previous);
         let phase = core.phase();
         let most = 60 + 40 * self.plan.jobs.len().max(self.before.len());
-        let remains = effects.iter().filter(|effect| matches!(effect, Effect::KillRemains { .. })).count();
-        if effects.len() - remains > most {
-            return Err(self.says("core", format!("{} effects in one step", effects.len())));
+        let orphaned_groups =
+            effects.iter().filter(|effect| matches!(effect, Effect::KillOrphans { .. })).count();
+        if effects.len() - orphaned_groups > most {
+            return Err(self.violation("core", format!("{} effects in one step", effects.len())));
         }
-        let deadlines = core.deadlines();
-        if phase != Phase::Left && deadlines > self.most_deadlines() + self.remains.len() {
-            return Err(self.says("core", format!("{deadlines} deadlines")));
+        let deadlines = core.timer_count();
+        if phase != Phase::Exited && deadlines > self.most_deadlines() + self.orphaned_groups.len() {
+            return Err(self.violation("core", format!("{deadlines} deadlines")));
         }
         self.check_answers(input, effects, &after, phase)?;
         self.check_reloads(&after, phase)?;
@@ -291,9 +295,9 @@ impl<'a> Witness<'a> {
             self.check_catalog(nth, status, phase)?;
             self.check_stop(nth, &after, phase)?;
         }
-        self.check_hope(&after, phase)?;
-        self.check_whole(&after, phase)?;
-        self.between = after;
+        self.check_reachability(&after, phase)?;
+        self.check_all_done(&after, phase)?;
+        self.previous = after;
         Ok(())
     }
 
@@ -303,13 +307,13 @@ impl<'a> Witness<'a> {
     }
 
     fn see_input(&mut self, input: &Input) {
-        if let Input::Command { id, command } = input {
+        if let Input::Request { id, request: command } = input {
             match command {
-                Command::Reload(plan) => self.see_reload(*id, plan),
-                _ => self.open.push(*id),
+                Request::Reload(plan) => self.see_reload(*id, plan),
+                _ => self.open_requests.push(*id),
             }
-            if let Command::Start(job) | Command::Restart(job) = command {
-                self.early.extend(Some(job.index()).filter(|job| *job < self.jobs.len()));
+            if let Request::Start(job) | Request::Restart(job) = command {
+                self.early_starts.extend(Some(job.index()).filter(|job| *job < self.jobs.len()));
             }
         }
         match input {
@@ -327,21 +331,21 @@ impl<'a> Witness<'a> {
             }
             Input::Exited { run, status, orphans } => self.see_end(*run, *status, *orphans, true),
             Input::CheckDone { check, result } => self.see_check_done(*check, result.is_ok()),
-            Input::Command { command: Command::Maintenance(on), .. }
-                if self.phase_before == Phase::Beginning =>
+            Input::Request { request: Request::Maintenance(on), .. }
+                if self.phase_before == Phase::Starting =>
             {
                 self.maintenance = *on;
             }
             Input::Signal(Signal::USR1)
-                if self.phase_before == Phase::Beginning
+                if self.phase_before == Phase::Starting
                     && self.plan.toggle_maintenance
                     && !self.plan.pass_signals =>
             {
                 self.maintenance = !self.maintenance;
             }
             Input::Instances { watch, instances } => self.see_instances(watch.index(), instances),
-            Input::Withdrawn { job } => self.see_withdrawn(job.index()),
-            Input::Command { .. }
+            Input::Deregistered { job } => self.see_deregistered(job.index()),
+            Input::Request { .. }
             | Input::Ready
             | Input::OutOfMemory { .. }
             | Input::Signal(_)
@@ -349,9 +353,9 @@ impl<'a> Witness<'a> {
         }
     }
 
-    /// What was asked for before the startup is done with it.
-    fn see_what_was_early(&mut self) {
-        for job in std::mem::take(&mut self.early) {
+    /// Requests from before the startup take effect with it.
+    fn see_early_requests(&mut self) {
+        for job in std::mem::take(&mut self.early_starts) {
             self.seen[job].by_hand = true;
         }
         self.begin_reload();
@@ -363,7 +367,7 @@ impl<'a> Witness<'a> {
 
     fn see_end(&mut self, run: RunId, status: ExitStatus, orphans: bool, started: bool) {
         if orphans {
-            self.remains.insert(run, self.now + self.plan.stop_timeout);
+            self.orphaned_groups.insert(run, self.now + self.plan.stop_timeout);
         }
         let Some(job) = self.job_of(run) else { return };
         let now = self.now;
@@ -373,7 +377,7 @@ impl<'a> Witness<'a> {
         let failed = !status.is_success() || timed_out;
         model.last_failure = if failed { Some(status.code().max(1)) } else { None };
         model.ended_at = Some(now);
-        model.was_asked = self.between[job].stop_stage == Some(StopStage::Terminate) && started;
+        model.was_terminated = self.previous[job].stop_stage == Some(StopStage::Terminate) && started;
         let began = ended.and_then(|run| run.started).filter(|_| started).unwrap_or(now);
         let seen = &mut self.seen[job];
         (seen.ended, seen.ends_now) = (true, true);
@@ -383,27 +387,29 @@ impl<'a> Witness<'a> {
     fn see_effect(&mut self, effect: &Effect, phase: Phase) -> Check {
         match effect {
             Effect::Spawn { job, run, environment } => self.see_spawn(job.index(), *run, environment),
-            Effect::Kill { run, signal, purpose } => self.see_signal(*run, *signal, *purpose, phase),
-            Effect::KillRemains { run } => self.see_kill_remains(*run, phase),
+            Effect::Kill { run, signal, reason } => self.see_signal(*run, *signal, *reason, phase),
+            Effect::KillOrphans { run } => self.see_kill_orphans(*run, phase),
             Effect::RunCheck { job, check, run, .. } => self.see_check(job.index(), check.index(), *run),
             Effect::CancelCheck { run } => self.see_cancel(*run),
-            Effect::Advertise { job, wanted } => self.see_advertise(job.index(), *wanted),
+            Effect::Advertise { job, desired } => self.see_advertise(job.index(), *desired),
             Effect::Heartbeat { job } => self.see_heartbeat(job.index()),
-            Effect::Reply { id, answer } if self.is_reload(*id) => self.see_reload_answer(*id, answer, phase),
-            Effect::Reply { id, .. } => match self.open.iter().position(|open| open == id) {
+            Effect::Reply { id, reply: answer } if self.is_reload(*id) => {
+                self.see_reload_answer(*id, answer, phase)
+            }
+            Effect::Reply { id, .. } => match self.open_requests.iter().position(|open| open == id) {
                 Some(place) => {
-                    self.open.remove(place);
+                    self.open_requests.remove(place);
                     Ok(())
                 }
-                None => Err(self.says("X1", "an answer to nobody")),
+                None => Err(self.violation("X1", "an answer without a request")),
             },
             Effect::Log(entry) => {
                 if entry.message.contains("bug:") {
-                    return Err(self.says("core", entry.message.clone()));
+                    return Err(self.violation("core", entry.message.clone()));
                 }
                 Ok(())
             }
-            Effect::Replanned { .. } => Ok(()),
+            Effect::PlanReplaced { .. } => Ok(()),
             Effect::Exit { code } => self.see_exit(*code),
         }
     }
@@ -414,40 +420,40 @@ impl<'a> Witness<'a> {
         let back = before.state == State::Complete && status.state != State::Complete
             || status.stop_stage < before.stop_stage;
         if same && back {
-            return self.broken("W9", job, "it is brought back");
+            return self.job_violation("W9", job, "a complete or stopping job is resumed");
         }
         let complete = status.state == State::Complete;
         if complete != self.jobs[job].stopped.is_some() {
-            return self.broken("W9", job, "complete and stopped are not the same");
+            return self.job_violation("W9", job, "it is complete without `stopped`, or the other way round");
         }
-        if (status.stop_stage > None) != self.jobs[job].stopping.is_some() {
-            return self.broken("S2", job, "stopping was not said");
+        if status.stop_stage.is_some() != self.jobs[job].stopping.is_some() {
+            return self.job_violation("S2", job, "it stops without `stopping`");
         }
         if status.run != self.jobs[job].run.as_ref().map(|run| run.run) {
-            return self.broken("P6", job, "its run is another one");
+            return self.job_violation("P6", job, "its run is not the one that was started");
         }
         if self.seen[job].ended && self.seen[job].exit_events != 1 {
-            return self.broken("P3", job, "a run ended without an event");
+            return self.job_violation("P3", job, "a run ended without an exit event");
         }
         if complete && status.healthy.is_some() {
-            return self.broken("H7", job, "it is complete, and yet something is known of its health");
+            return self.job_violation("H7", job, "it is complete, and its health is not reset");
         }
         Ok(())
     }
 }
 
-/// What every job is doing.
+/// The status of every job.
 fn statuses(core: &Core) -> impl Iterator<Item = JobStatus> + '_ {
     (0..core.plan().jobs.len()).map(|nth| core.status(JobIx::at(nth)))
 }
 
-/// How long a job may wait for the catalog (S2), unless a quarter of the stop time is less.
-const MOST_PATIENCE: Duration = Duration::from_secs(1);
+/// How long a job may wait for its deregistration (S2), unless a quarter of the stop timeout is less.
+const DEREGISTER_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How long the supervisor may wait for what it has killed.
-const LAST_WAIT: Duration = Duration::from_secs(2);
+/// How long the supervisor may wait for killed processes.
+const KILL_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Whether a signal asks the supervisor to stop.
-fn asks_to_stop(input: &Input) -> bool {
+/// Returns true if an input is a signal that requests a shutdown.
+fn is_stop_signal(input: &Input) -> bool {
     matches!(input, Input::Signal(Signal(2 | 15)))
 }

@@ -1,30 +1,31 @@
-//! A made-up world around the core.
+//! Random schedules for the core, checked against its rules. For development only.
 //!
-//! A [`scenario::Scenario`] is a plan and the script of everything its world will do: how long each program takes to
-//! start, how it ends, what it makes of a signal, when somebody sends one. [`world`] plays it in virtual time,
-//! [`invariants`] looks on and knows the rules, [`random`] makes scenarios up from a number, and [`shrink`] makes
-//! one that breaks a rule as small as it gets. Nothing here depends on anything but the number: a failure is replayed
-//! by anybody.
+//! A [`scenario::Scenario`] is a plan and everything its world does: how long programs take to start, how they exit, how
+//! they react to signals, and what is done to the supervisor. [`random`] generates the scenario of a seed, [`runner`] runs
+//! it in the virtual world of `containerpilot-simulation`, [`invariants`] checks every step, and [`shrink`] makes a
+//! failing scenario as small as possible. Everything depends only on the seed, so that a failure can be replayed
+//! anywhere.
 #![forbid(unsafe_code)]
 
-pub mod catalog;
+pub mod agents;
 pub mod invariants;
 pub mod random;
-pub mod rng;
+pub mod runner;
 pub mod scenario;
 pub mod shrink;
-pub mod world;
+
+use containerpilot_core::rng::mix;
 
 use crate::shrink::Failure;
 
-/// What came of one schedule.
-pub type Verdict = Result<world::Course, Box<Failure>>;
-
-/// Plays the schedule of a seed; one that breaks a rule is shrunk.
-pub fn play(seed: u64) -> Verdict {
+/// Runs the schedule of a seed. A failing one is shrunk.
+///
+/// # Errors
+/// The rule that was broken.
+pub fn run_seed(seed: u64) -> Result<runner::Totals, Box<Failure>> {
     let scenario = random::scenario(seed);
-    match world::run(&scenario, None) {
-        Ok(course) => Ok(course),
+    match runner::run(&scenario, None) {
+        Ok(totals) => Ok(totals),
         Err(violation) => Err(Box::new(shrink::shrink(seed, scenario, violation))),
     }
 }
@@ -32,5 +33,5 @@ pub fn play(seed: u64) -> Verdict {
 /// The seed of the nth schedule of a series.
 #[must_use]
 pub fn nth_seed(series: u64, nth: u64) -> u64 {
-    rng::mix(series ^ rng::mix(nth))
+    mix(series ^ mix(nth))
 }

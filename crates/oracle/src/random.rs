@@ -1,10 +1,10 @@
-//! Scenarios made up from a number.
+//! Random scenarios.
 //!
-//! Times are mostly taken from a few round ones, so that things happen in the same instant far more often than they
-//! would by rng; most plans are small, because most defects need few jobs and many orders.
+//! Most times are taken from a few round ones, so that items often happen at the same instant. Most plans are small,
+//! because most bugs need few jobs and many orders of events.
 
+mod actions;
 mod jobs;
-mod outside;
 mod plain;
 mod scripts;
 mod versions;
@@ -12,14 +12,14 @@ mod versions;
 use std::time::Duration;
 
 use containerpilot_core::plan::{
-    AtEnd, Catalog, Format, Job, Level, Logging, Output, Plan, Restarts, Role, Watch,
+    Catalog, Format, Job, Level, Logging, OnCompletion, Output, Plan, Restarts, Role, Watch,
 };
 
-use self::jobs::Maker;
+use self::jobs::JobGenerator;
 pub use self::plain::{at_startup, consul, plain_job, plain_plan, service};
 use self::plain::{command, make_coprocess, make_sensor, telemetry_job};
-use crate::rng::{Rng, mix};
-use crate::scenario::{Happening, Scenario, Script, Version};
+use crate::scenario::{Action, JobScript, Scenario, Version};
+use containerpilot_core::rng::{Rng, mix};
 
 const SHORT: [u64; 6] = [0, 1, 5, 10, 50, 100];
 const LONG: [u64; 8] = [0, 10, 100, 200, 500, 1_000, 2_000, 5_000];
@@ -27,37 +27,37 @@ const SPAN: [u64; 6] = [10, 50, 100, 200, 500, 1_000];
 const NAMES: [&str; 12] =
     ["main", "db", "app", "web", "cron", "backup", "log", "queue", "proxy", "sync", "mail", "cache"];
 
-/// A scenario that belongs to a seed.
+/// The scenario of a seed.
 #[must_use]
 pub fn scenario(seed: u64) -> Scenario {
-    let mut rng = Rng::new(seed);
+    let mut rng = Rng::from_seed(seed);
     let first = first_version(&mut rng);
     let plan = &first.plan;
-    let mut happenings = outside::happenings(&mut rng, &plan.watches);
+    let mut actions = actions::actions(&mut rng, &plan.watches);
     if plan.catalog == Catalog::Embedded {
-        // That answers by itself.
-        happenings.retain(|(_, happening)| !matches!(happening, Happening::Instances(..)));
+        // The embedded catalog answers by itself.
+        actions.retain(|(_, action)| !matches!(action, Action::Instances(..)));
     }
-    // What was thought of later has a rng of its own, so that an old seed still means the same schedule, and more.
-    let mut aside = Rng::new(mix(seed));
+    // Later additions have their own generator, so that an old seed still gives the same schedule.
+    let mut more_rng = Rng::from_seed(mix(seed));
     let mut versions = vec![first];
     if !versions[0].plan.pass_signals {
-        happenings.extend(outside::commands(&mut aside, versions[0].plan.jobs.len()));
-        let others = aside.pick(&[0, 0, 0, 1, 1, 2]);
+        actions.extend(actions::commands(&mut more_rng, versions[0].plan.jobs.len()));
+        let others = more_rng.pick(&[0, 0, 0, 1, 1, 2]);
         for _ in 0..others {
-            let from = aside.index(versions.len());
-            let other = versions::other(&mut aside, &versions[from]);
+            let from = more_rng.index(versions.len());
+            let other = versions::other(&mut more_rng, &versions[from]);
             versions.push(other);
         }
-        happenings.extend(outside::reloads(&mut aside, versions.len()));
+        actions.extend(actions::reloads(&mut more_rng, versions.len()));
     }
     Scenario {
         versions,
-        happenings,
-        ready_at: rng.time(&SHORT),
+        actions,
+        ready_at: time(&mut rng, &SHORT),
         order: rng.number(),
         late: rng.percent(10),
-        patience: rng.pick(&[15, 20, 30, 60, 150]),
+        max_steps: rng.pick(&[15, 20, 30, 60, 150]),
     }
 }
 
@@ -72,8 +72,8 @@ fn first_version(rng: &mut Rng) -> Version {
     }
     let embedded = rng.percent(40);
     let watches = watches(rng, embedded, &names);
-    let mut maker = Maker { rng, names: &names, watches: &watches };
-    let mut jobs: Vec<Job> = names.iter().map(|name| maker.job(name)).collect();
+    let mut generator = JobGenerator { rng, names: &names, watches: &watches };
+    let mut jobs: Vec<Job> = names.iter().map(|name| generator.job(name)).collect();
     let main = rng.percent(8);
     let pass_signals = main && count == 1 && rng.percent(70);
     if main && let Some(job) = jobs.first_mut() {
@@ -82,7 +82,7 @@ fn first_version(rng: &mut Rng) -> Version {
         job.when.trigger = at_startup();
         job.when.timeout = None;
         job.restarts = Restarts::Limited(0);
-        (job.on_failure, job.on_success) = (AtEnd::Shutdown, AtEnd::Shutdown);
+        (job.on_failure, job.on_success) = (OnCompletion::Shutdown, OnCompletion::Shutdown);
     }
     if rng.percent(15) {
         let at = usize::from(main);
@@ -98,7 +98,7 @@ fn first_version(rng: &mut Rng) -> Version {
     if rng.percent(10) {
         jobs.push(telemetry_job());
     }
-    let scripts: Vec<Script> = jobs.iter().map(|job| scripts::script(rng, job)).collect();
+    let scripts: Vec<JobScript> = jobs.iter().map(|job| scripts::script(rng, job)).collect();
     let level = if rng.percent(5) { Level::Debug } else { Level::Warn };
     let plan = Plan {
         watches,
@@ -112,8 +112,17 @@ fn first_version(rng: &mut Rng) -> Version {
     Version { plan, scripts }
 }
 
+/// Mostly one of a few round times, in milliseconds, so that deadlines coincide; sometimes any time up to the longest.
+fn time<const N: usize>(rng: &mut Rng, round: &[u64; N]) -> Duration {
+    if rng.percent(15) {
+        let longest = round[N - 1];
+        return Duration::from_micros(rng.below(longest * 1_000 + 1));
+    }
+    Duration::from_millis(rng.pick(round))
+}
+
 fn stop_timeout(rng: &mut Rng) -> Duration {
-    rng.time(&[100, 500, 1_000, 5_000]).max(Duration::from_millis(1))
+    time(rng, &[100, 500, 1_000, 5_000]).max(Duration::from_millis(1))
 }
 
 fn watches(rng: &mut Rng, embedded: bool, names: &[String]) -> Vec<Watch> {

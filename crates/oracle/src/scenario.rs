@@ -1,120 +1,174 @@
-//! Plans, and everything their world will do.
+//! Plans, and everything their world does.
 
 use std::time::Duration;
 
-use containerpilot_core::input::{ExitStatus, Instance, StartErrorKind};
-use containerpilot_core::plan::{Plan, Signal};
-use containerpilot_core::request::Command;
+use containerpilot_core::Time;
+use containerpilot_core::ids::{CheckIx, JobIx, WatchIx};
+use containerpilot_core::input::Instance;
+use containerpilot_core::plan::diff::Moves;
+use containerpilot_core::plan::{Catalog, Plan, Signal};
+use containerpilot_core::request::Request;
+use containerpilot_simulation::world::script::{
+    AgentFault, AgentScript, CheckScript, ProgramScript, ResponseScript, Script, WatchScript,
+};
 
-use crate::catalog::{Fate, Incident};
-
-/// A plan, and what its programs, its checks and its catalog do while it is in force.
+/// A plan, and what its programs, checks and services do while it is in force.
 #[derive(Clone, Debug)]
 pub struct Version {
     /// The plan.
     pub plan: Plan,
-    /// For each job, what its programs and its checks do.
-    pub scripts: Vec<Script>,
+    /// What the programs and checks of each job do.
+    pub scripts: Vec<JobScript>,
 }
 
-/// Plans, and everything their world will do.
+/// Plans, and everything their world does.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// The plan it begins with, and those that reloads may put in its place.
+    /// The first plan, and the plans that reloads may use.
     pub versions: Vec<Version>,
-    /// What comes from outside, each at its time.
-    pub happenings: Vec<(Duration, Happening)>,
-    /// When everything is ready.
+    /// The actions on the supervisor, and when they happen.
+    pub actions: Vec<(Duration, Action)>,
+    /// When the supervisor is ready.
     pub ready_at: Duration,
-    /// Decides which of several inputs of the same instant comes first.
+    /// The seed of the order of items that happen at the same instant.
     pub order: u64,
-    /// Whether the world is slow: the core is called after its deadlines.
+    /// True if the core is called some time after its deadlines.
     pub late: bool,
-    /// After so many steps the world asks the supervisor to stop.
-    pub patience: u32,
+    /// After this many steps the runner sends SIGTERM to the supervisor.
+    pub max_steps: u32,
 }
 
-/// What the programs and the checks of one job do: the nth time what stands nth, and then from the beginning.
+/// What the programs and checks of one job do. Each list is used from the start again when it ends.
 #[derive(Clone, Debug)]
-pub struct Script {
+pub struct JobScript {
     /// Its runs.
-    pub runs: Vec<RunScript>,
+    pub runs: Vec<ProgramScript>,
     /// The runs of each of its checks.
     pub checks: Vec<Vec<CheckScript>>,
-    /// What keeps its service in the catalog.
-    pub catalog: Keeping,
+    /// How the catalog treats its service.
+    pub catalog: CatalogScript,
 }
 
-/// What keeps a service in the catalog, and lets it go.
+/// How the catalog treats a service.
 #[derive(Clone, Debug)]
-pub enum Keeping {
-    /// Nobody looks at what the catalog has; it takes so long to let a service go, and some are never heard of again.
-    Told(Option<Duration>),
-    /// The real reconciler, and an agent that fares as it is written: slow, failing, forgetting, freezing, lying.
-    Kept {
-        /// When the agent drops it after it has turned critical.
-        dropped_after: Option<Duration>,
-        /// What becomes of the first requests; the others are well.
-        fates: Vec<Fate>,
-        /// What happens beside them, by milliseconds; in order.
-        incidents: Vec<(u64, Incident)>,
-        /// The seed of the delays.
+pub enum CatalogScript {
+    /// There is no agent. A deregistration is confirmed after this time; without one, never.
+    Direct(Option<Duration>),
+    /// The real reconciler and a fake agent that is slow, fails, forgets, freezes or confirms falsely.
+    Agent {
+        /// When the agent deregisters the service after that has become critical.
+        deregister_critical_after: Option<Duration>,
+        /// How the agent responds to the first requests; it carries out the others.
+        responses: Vec<ResponseScript>,
+        /// The agent's faults, by milliseconds; in order.
+        faults: Vec<(u64, AgentFault)>,
+        /// The seed of delays.
         seed: u64,
     },
 }
 
-/// One run of a program.
-#[derive(Clone, Copy, Debug)]
-pub struct RunScript {
-    /// How long it takes until it is known that it has started, or could not be.
-    pub latency: Duration,
-    /// Why it cannot be started.
-    pub fails: Option<StartErrorKind>,
-    /// After which time it ends by itself.
-    pub ends_after: Option<Duration>,
-    /// How it then ends.
-    pub status: ExitStatus,
-    /// What it makes of a signal that asks it to end.
-    pub asked: Reaction,
-    /// How long it takes to die of SIGKILL; some cannot die.
-    pub dies_after: Option<Duration>,
-    /// Whether something of its process group outlives it.
-    pub orphans: bool,
-}
-
-/// What a program makes of a signal that asks it to end.
-#[derive(Clone, Copy, Debug)]
-pub enum Reaction {
-    /// It does not care.
-    Ignores,
-    /// It ends after a while, with a code of its own or by the signal.
-    Ends(Duration, Option<u8>),
-}
-
-/// One run of a check.
-#[derive(Clone, Copy, Debug)]
-pub struct CheckScript {
-    /// How long it takes; some hang until they are cut short.
-    pub takes: Option<Duration>,
-    /// Whether it passes.
-    pub passes: bool,
-    /// How long it takes to be cut short.
-    pub cancel: Duration,
-}
-
-/// Something from outside.
+/// An action on the supervisor.
 #[derive(Clone, Debug)]
-pub enum Happening {
-    /// A signal to the supervisor.
+pub enum Action {
+    /// A signal.
     Signal(Signal),
-    /// Somebody asks for something; jobs are meant by their places in the plan that is in force by then.
-    Command(Command),
-    /// A reload to one of the versions; counted from the first again when there are fewer.
+    /// A command. Its job is an index in the plan that is in force by then.
+    Request(Request),
+    /// A reload to one of the versions, modulo their number.
     Reload(usize),
-    /// The catalog's answer to a watch of the plan that is in force by then.
+    /// The answer of the catalog to a watch of the plan that is in force by then.
     Instances(usize, Vec<Instance>),
-    /// The core is called for nothing.
+    /// The core is called without a reason.
     Nothing,
-    /// Nothing happens for so long, because the supervisor does not get to run: what was due meanwhile comes at once.
-    Standstill(Duration),
+    /// The machine is paused for this long, and everything that is due meanwhile comes late.
+    Pause(Duration),
+}
+
+/// The response of an agent for which nothing is scripted.
+pub const USUAL_RESPONSE: ResponseScript = ResponseScript::Done(1);
+
+/// A scenario, and how far it has come.
+pub(crate) struct Progress<'a> {
+    pub(crate) scenario: &'a Scenario,
+    /// The version in force.
+    pub(crate) version: usize,
+    runs: Vec<usize>,
+    checks: Vec<Vec<usize>>,
+}
+
+impl<'a> Progress<'a> {
+    pub(crate) fn new(scenario: &'a Scenario) -> Self {
+        let scripts = &scenario.versions[0].scripts;
+        let checks = scripts.iter().map(|script| vec![0; script.checks.len()]).collect();
+        Self { scenario, version: 0, runs: vec![0; scripts.len()], checks }
+    }
+
+    fn script(&self, job: JobIx) -> &'a JobScript {
+        &self.scenario.versions[self.version].scripts[job.index()]
+    }
+}
+
+impl Script for Progress<'_> {
+    /// The index of an action.
+    type Event = usize;
+
+    fn program(&mut self, _plan: &Plan, job: JobIx) -> ProgramScript {
+        let scripts = &self.script(job).runs;
+        let nth = &mut self.runs[job.index()];
+        let script = scripts[*nth % scripts.len()];
+        *nth += 1;
+        script
+    }
+
+    fn check(&mut self, _plan: &Plan, job: JobIx, check: CheckIx, _now: Time) -> CheckScript {
+        let scripts = &self.script(job).checks[check.index()];
+        let nth = &mut self.checks[job.index()][check.index()];
+        let script = scripts[*nth % scripts.len()];
+        *nth += 1;
+        script
+    }
+
+    fn agent(&self, plan: &Plan, job: JobIx) -> Option<AgentScript> {
+        match &self.script(job).catalog {
+            CatalogScript::Agent { deregister_critical_after, responses, faults, seed }
+                if plan.catalog != Catalog::Embedded =>
+            {
+                Some(AgentScript {
+                    deregister_critical_after: *deregister_critical_after,
+                    responses: responses.clone(),
+                    usual: USUAL_RESPONSE,
+                    outages: Vec::new(),
+                    faults: faults.clone(),
+                    seed: *seed,
+                })
+            }
+            _ => None,
+        }
+    }
+
+    fn confirms_deregistration_after(&self, job: JobIx) -> Option<Duration> {
+        match self.script(job).catalog {
+            CatalogScript::Direct(after) => after,
+            CatalogScript::Agent { .. } => None,
+        }
+    }
+
+    /// The embedded catalog answers by itself; the answers of Consul are actions.
+    fn watch(&self, plan: &Plan, _watch: WatchIx, _now: Time) -> WatchScript {
+        if plan.catalog == Catalog::Embedded { WatchScript::Catalog } else { WatchScript::NoAnswer }
+    }
+
+    fn replanned(&mut self, _plan: &Plan, moves: &Moves) {
+        let scripts = &self.scenario.versions[self.version].scripts;
+        let mut runs = vec![0; scripts.len()];
+        let mut checks: Vec<Vec<usize>> = scripts.iter().map(|it| vec![0; it.checks.len()]).collect();
+        for (old, to) in moves.jobs.iter().enumerate() {
+            let Some(to) = to.map(JobIx::index) else { continue };
+            runs[to] = self.runs[old];
+            for (new, old) in checks[to].iter_mut().zip(&self.checks[old]) {
+                *new = *old;
+            }
+        }
+        (self.runs, self.checks) = (runs, checks);
+    }
 }

@@ -1,41 +1,41 @@
-//! A scenario that breaks a rule, made as small as it gets while it still breaks that rule.
+//! Makes a scenario that breaks a rule as small as possible.
 
 use std::fmt;
 use std::time::Duration;
 
 use containerpilot_core::ids::JobIx;
-use containerpilot_core::plan::{AtEnd, Catalog, Job, OnUnhealthy, Probe, Restarts, Signal};
-use containerpilot_core::request::Command;
+use containerpilot_core::plan::{Catalog, Job, OnCompletion, OnUnhealthy, Probe, Restarts, Signal};
+use containerpilot_core::request::Request;
 
 use crate::invariants::Violation;
 use crate::random::at_startup;
-use crate::scenario::{Happening, Keeping, Scenario, Version};
-use crate::world;
+use crate::runner;
+use crate::scenario::{Action, CatalogScript, Scenario, Version};
 
-/// A rule that was broken, and how to see it again.
+/// A broken rule, and how to reproduce it.
 #[derive(Debug)]
 pub struct Failure {
-    /// The seed it came from.
+    /// The seed of the original scenario.
     pub seed: u64,
-    /// What was broken, in the small scenario.
+    /// The violation in the small scenario.
     pub violation: Violation,
     /// The small scenario.
     pub scenario: Scenario,
-    /// Everything that happened in it.
+    /// What happened in it.
     pub timeline: String,
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = self.violation.at.as_nanos() as f64 / 1e9;
-        writeln!(out, "{} is broken at {seconds:.6} s: {}", self.violation.rule, self.violation.what)?;
+        writeln!(out, "{} is broken at {seconds:.6}s: {}", self.violation.rule, self.violation.what)?;
         writeln!(
             out,
-            "seed {}; again: cargo run -p containerpilot-oracle -- --replay {}",
+            "seed {}; replay: cargo run -p containerpilot-oracle -- --replay {}",
             self.seed, self.seed
         )?;
         for (version, Version { plan, scripts }) in self.scenario.versions.iter().enumerate() {
-            writeln!(out, "\nthe smallest plan that shows it, version {version}:")?;
+            writeln!(out, "\nsmallest plan, version {version}:")?;
             for (nth, (job, script)) in plan.jobs.iter().zip(scripts).enumerate() {
                 write_job(out, nth, job)?;
                 for run in &script.runs {
@@ -48,17 +48,17 @@ impl fmt::Display for Failure {
             }
             writeln!(
                 out,
-                "stop time {:?}, signals passed on: {}, embedded: {}, watches: {:?}",
+                "stop timeout {:?}, pass signals: {}, embedded catalog: {}, watches: {:?}",
                 plan.stop_timeout,
                 plan.pass_signals,
                 plan.catalog == Catalog::Embedded,
                 plan.watches
             )?;
         }
-        let Scenario { ready_at, late, patience, .. } = &self.scenario;
-        writeln!(out, "ready at {ready_at:?}, late: {late}, patience {patience}")?;
-        for (at, happening) in &self.scenario.happenings {
-            writeln!(out, "at {at:?}: {happening:?}")?;
+        let Scenario { ready_at, late, max_steps, .. } = &self.scenario;
+        writeln!(out, "ready at {ready_at:?}, late: {late}, stopped after {max_steps} steps")?;
+        for (at, action) in &self.scenario.actions {
+            writeln!(out, "at {at:?}: {action:?}")?;
         }
         writeln!(out, "\n{}", self.timeline)
     }
@@ -71,7 +71,7 @@ fn write_job(out: &mut fmt::Formatter<'_>, nth: usize, job: &Job) -> fmt::Result
     if let Some(backoff) = &job.backoff {
         writeln!(out, "    {backoff:?}")?;
     }
-    if (job.on_failure, job.on_success) != (AtEnd::Continue, AtEnd::Continue) {
+    if (job.on_failure, job.on_success) != (OnCompletion::Continue, OnCompletion::Continue) {
         writeln!(out, "    on failure {:?}, on success {:?}", job.on_failure, job.on_success)?;
     }
     if let Some(health) = &job.health {
@@ -83,47 +83,49 @@ fn write_job(out: &mut fmt::Formatter<'_>, nth: usize, job: &Job) -> fmt::Result
     Ok(())
 }
 
-/// Of a scenario, a version of its plan, and a job of that.
-type Cut = fn(&mut Scenario, usize, usize) -> bool;
+/// Simplifies a job, given by scenario, version and index. Returns true if there was something to simplify.
+type Simplification = fn(&mut Scenario, usize, usize) -> bool;
 
-/// Ways to make a job simpler; each says whether there was something to simplify.
-const CUTS: [Cut; 21] = [
+const SIMPLIFICATIONS: [Simplification; 21] = [
     |s, v, n| {
-        let calm = !matches!(s.versions[v].scripts[n].catalog, Keeping::Told(Some(Duration::ZERO)));
-        s.versions[v].scripts[n].catalog = Keeping::Told(Some(Duration::ZERO));
-        calm
+        let changed =
+            !matches!(s.versions[v].scripts[n].catalog, CatalogScript::Direct(Some(Duration::ZERO)));
+        s.versions[v].scripts[n].catalog = CatalogScript::Direct(Some(Duration::ZERO));
+        changed
     },
-    |s, v, n| drop(&mut s.versions[v].plan.jobs[n].service),
+    |s, v, n| clear(&mut s.versions[v].plan.jobs[n].service),
     |s, v, n| {
-        s.versions[v].plan.jobs[n].exec.is_some() && drop(&mut s.versions[v].plan.jobs[n].health) && {
+        s.versions[v].plan.jobs[n].exec.is_some() && clear(&mut s.versions[v].plan.jobs[n].health) && {
             s.versions[v].plan.jobs[n].service = None;
             true
         }
     },
-    |s, v, n| drop(&mut s.versions[v].plan.jobs[n].when.timeout),
-    |s, v, n| drop(&mut s.versions[v].plan.jobs[n].timeout),
-    |s, v, n| drop(&mut s.versions[v].plan.jobs[n].stop.timeout),
+    |s, v, n| clear(&mut s.versions[v].plan.jobs[n].when.timeout),
+    |s, v, n| clear(&mut s.versions[v].plan.jobs[n].timeout),
+    |s, v, n| clear(&mut s.versions[v].plan.jobs[n].stop.hook_timeout),
     |s, v, n| put(&mut s.versions[v].plan.jobs[n].stop.drain, Duration::ZERO),
     |s, v, n| put(&mut s.versions[v].plan.jobs[n].stop.signal, Signal::TERM),
     |s, v, n| put(&mut s.versions[v].plan.jobs[n].restarts, Restarts::Limited(0)),
-    |s, v, n| put(&mut s.versions[v].plan.jobs[n].on_failure, AtEnd::Continue),
-    |s, v, n| put(&mut s.versions[v].plan.jobs[n].on_success, AtEnd::Continue),
+    |s, v, n| put(&mut s.versions[v].plan.jobs[n].on_failure, OnCompletion::Continue),
+    |s, v, n| put(&mut s.versions[v].plan.jobs[n].on_success, OnCompletion::Continue),
     |s, v, n| put(&mut s.versions[v].plan.jobs[n].when.trigger, at_startup()),
     |s, v, n| shorten(&mut s.versions[v].scripts[n].runs),
     |s, v, n| {
         s.versions[v].scripts[n]
             .runs
             .iter_mut()
-            .fold(false, |any, run| put(&mut run.latency, Duration::ZERO) | any)
+            .fold(false, |any, run| put(&mut run.starts_in, Duration::ZERO) | any)
     },
-    |s, v, n| s.versions[v].scripts[n].runs.iter_mut().fold(false, |any, run| drop(&mut run.fails) | any),
+    |s, v, n| {
+        s.versions[v].scripts[n].runs.iter_mut().fold(false, |any, run| clear(&mut run.start_error) | any)
+    },
     |s, v, n| {
         s.versions[v].scripts[n].runs.iter_mut().fold(false, |any, run| put(&mut run.orphans, false) | any)
     },
     |s, v, n| s.versions[v].scripts[n].checks.iter_mut().fold(false, |any, checks| shorten(checks) | any),
     |s, v, n| {
         s.versions[v].plan.jobs[n].health.as_mut().is_some_and(|health| {
-            put(&mut health.on_unhealthy, OnUnhealthy::Report) | drop(&mut health.heartbeat)
+            put(&mut health.on_unhealthy, OnUnhealthy::Report) | clear(&mut health.heartbeat)
         })
     },
     |s, v, n| {
@@ -156,11 +158,11 @@ const CUTS: [Cut; 21] = [
     },
 ];
 
-/// Whether something still happens when a job is taken out; those behind it move up.
-fn keep_without(happening: &mut Happening, gone: usize) -> bool {
-    let Happening::Command(
-        Command::Start(job) | Command::Stop(job) | Command::Restart(job) | Command::Signal(job, _),
-    ) = happening
+/// Adjusts an action to the removal of a job. Returns true if it still makes sense.
+fn keep_without(action: &mut Action, gone: usize) -> bool {
+    let Action::Request(
+        Request::Start(job) | Request::Stop(job) | Request::Restart(job) | Request::Signal(job, _),
+    ) = action
     else {
         return true;
     };
@@ -171,12 +173,12 @@ fn keep_without(happening: &mut Happening, gone: usize) -> bool {
     job.index() < gone
 }
 
-/// The same without a version; reloads to it do not happen.
+/// The scenario without a version and without the reloads to it.
 fn without_version(from: &Scenario, gone: usize) -> Scenario {
     let mut candidate = from.clone();
     candidate.versions.remove(gone);
-    candidate.happenings.retain_mut(|(_, happening)| match happening {
-        Happening::Reload(version) => {
+    candidate.actions.retain_mut(|(_, action)| match action {
+        Action::Reload(version) => {
             let keep = *version != gone;
             *version -= usize::from(*version > gone);
             keep
@@ -190,11 +192,11 @@ fn without_job(candidate: &mut Scenario, version: usize, nth: usize) {
     candidate.versions[version].plan.jobs.remove(nth);
     candidate.versions[version].scripts.remove(nth);
     if version == 0 {
-        candidate.happenings.retain_mut(|(_, happening)| keep_without(happening, nth));
+        candidate.actions.retain_mut(|(_, action)| keep_without(action, nth));
     }
 }
 
-fn drop<T>(place: &mut Option<T>) -> bool {
+fn clear<T>(place: &mut Option<T>) -> bool {
     place.take().is_some()
 }
 
@@ -208,7 +210,7 @@ fn shorten<T>(list: &mut Vec<T>) -> bool {
     list.len() > 1 && list.pop().is_some()
 }
 
-/// Makes a failure as small as it gets.
+/// Makes a failing scenario as small as possible.
 #[must_use]
 pub fn shrink(seed: u64, mut scenario: Scenario, mut violation: Violation) -> Failure {
     let mut tried = 0;
@@ -216,20 +218,20 @@ pub fn shrink(seed: u64, mut scenario: Scenario, mut violation: Violation) -> Fa
         (scenario, violation) = (smaller, again);
     }
     let mut timeline = String::new();
-    if let Err(again) = world::run(&scenario, Some(&mut timeline)) {
+    if let Err(again) = runner::run(&scenario, Some(&mut timeline)) {
         violation = again;
     }
     Failure { seed, violation, scenario, timeline }
 }
 
-/// The longest search.
-const MOST: u32 = 5_000;
+/// The most attempts.
+const MAX_ATTEMPTS: u32 = 5_000;
 
 fn smaller(from: &Scenario, rule: &str, tried: &mut u32) -> Option<(Scenario, Violation)> {
     let mut attempt = |candidate: Scenario| {
         *tried += 1;
-        let violation = world::run(&candidate, None).err().filter(|violation| violation.rule == rule)?;
-        (*tried < MOST).then_some((candidate, violation))
+        let violation = runner::run(&candidate, None).err().filter(|violation| violation.rule == rule)?;
+        (*tried < MAX_ATTEMPTS).then_some((candidate, violation))
     };
     for nth in 1..from.versions.len() {
         if let Some(found) = attempt(without_version(from, nth)) {
@@ -258,22 +260,22 @@ fn smaller(from: &Scenario, rule: &str, tried: &mut u32) -> Option<(Scenario, Vi
             }
         }
     }
-    for nth in 0..from.happenings.len() {
+    for nth in 0..from.actions.len() {
         let mut candidate = from.clone();
-        candidate.happenings.remove(nth);
+        candidate.actions.remove(nth);
         if let Some(found) = attempt(candidate) {
             return Some(found);
         }
     }
     for (version, nth) in &places {
         let job = &from.versions[*version].plan.jobs[*nth];
-        for cut in CUTS {
+        for simplify in SIMPLIFICATIONS {
             let mut candidate = from.clone();
             let mut any = false;
-            // What is the same in several versions stays so.
+            // A job that is the same in several versions stays so.
             for (version, nth) in &places {
                 if from.versions[*version].plan.jobs[*nth] == *job {
-                    any |= cut(&mut candidate, *version, *nth);
+                    any |= simplify(&mut candidate, *version, *nth);
                 }
             }
             if any && let Some(found) = attempt(candidate) {
@@ -297,8 +299,8 @@ fn smaller(from: &Scenario, rule: &str, tried: &mut u32) -> Option<(Scenario, Vi
         return Some(found);
     }
     let mut candidate = from.clone();
-    candidate.patience /= 2;
-    if candidate.patience > 4
+    candidate.max_steps /= 2;
+    if candidate.max_steps > 4
         && let Some(found) = attempt(candidate)
     {
         return Some(found);

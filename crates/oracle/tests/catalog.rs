@@ -1,9 +1,9 @@
-//! Many made-up catalogs: once they are calm, what is wanted and what they have become equal (D5).
+//! D5 with many random agents: once an agent has no more faults, desired and registered status become equal.
 //!
-//! `SIM_SEED=n` plays one again, `SIM_CATALOGS=n` sets how many there are.
+//! `SIM_SEED=n` runs one seed, `SIM_CATALOGS=n` sets how many there are.
 
-#![expect(clippy::panic, reason = "a test stops at what it does not expect")]
-use containerpilot_oracle::catalog::play_seed;
+#![expect(clippy::panic, reason = "a test may panic")]
+use containerpilot_oracle::agents::run_seed;
 use containerpilot_oracle::nth_seed;
 
 fn number(name: &str) -> Option<u64> {
@@ -11,22 +11,22 @@ fn number(name: &str) -> Option<u64> {
 }
 
 fn try_seed(seed: u64) -> usize {
-    match play_seed(seed) {
+    match run_seed(seed) {
         Ok(requests) => requests,
         Err(found) => {
-            let (script, broken) = *found;
-            panic!("seed {seed}: {}\n{script:#?}\n{}", broken.what, broken.story.join("\n"));
+            let (schedule, broken) = *found;
+            panic!("seed {seed}: {}\n{schedule:#?}\n{}", broken.what, broken.trace.join("\n"));
         }
     }
 }
 
 #[test]
-fn d5_what_is_wanted_and_what_the_catalog_has_become_equal() {
+fn d5_desired_and_registered_status_become_equal() {
     if let Some(seed) = number("SIM_SEED") {
         try_seed(seed);
         return;
     }
     let catalogs = number("SIM_CATALOGS").unwrap_or(20_000);
     let requests: usize = (0..catalogs).map(|nth| try_seed(nth_seed(4, nth))).sum();
-    assert!(requests as u64 > catalogs * 5, "the worlds have become empty: {requests} requests");
+    assert!(requests as u64 > catalogs * 5, "too little happens: {requests} requests");
 }

@@ -1,30 +1,30 @@
-//! Expectations, and what happened instead.
+//! Compares expectations with what happened.
 
 use std::time::Duration;
 
 use containerpilot_core::Time;
 
 use crate::moment::{EXIT, Moment};
-use crate::scenario::{Bound, Claim, Expectation, Is, Scenario, Window, time};
-use crate::timeline::{Course, Entry, View, What};
+use crate::scenario::{Bound, Claim, Expectation, ExpectedState, Scenario, Window, time};
+use crate::timeline::{Entry, SimulationRun, View, What};
 
-/// What came of an expectation.
+/// Whether an expectation holds, and why.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
-    /// What was expected, in words.
+    /// The expectation.
     pub expected: String,
-    /// Whether it is so.
+    /// True if it holds.
     pub holds: bool,
-    /// What happened, in words.
+    /// What happened.
     pub happened: String,
-    /// Why, where it is not so.
+    /// The causes, if it does not hold.
     pub because: Vec<String>,
-    /// What the user says it is good for.
+    /// The `why` of the scenario.
     pub why: Option<String>,
 }
 
-/// The moments at which expectations must see how a job is.
-pub fn glances(scenario: &Scenario) -> impl Iterator<Item = (Duration, String)> + '_ {
+/// The times at which expectations must see the state of a job.
+pub fn probes(scenario: &Scenario) -> impl Iterator<Item = (Duration, String)> + '_ {
     scenario.expectations.iter().filter_map(|expectation| match &expectation.claim {
         Claim::State(job, _, at) => Some(((*at)?, job.clone())),
         Claim::See(moment, Window { before: Some(Bound::Time(at)), .. }, _) => {
@@ -34,17 +34,17 @@ pub fn glances(scenario: &Scenario) -> impl Iterator<Item = (Duration, String)> 
     })
 }
 
-/// Compares a course with all expectations.
+/// Checks all expectations of a scenario.
 #[must_use]
-pub fn judge(scenario: &Scenario, course: &Course) -> Vec<Verdict> {
-    scenario.expectations.iter().map(|expectation| Judge { course }.judge(expectation)).collect()
+pub fn judge(scenario: &Scenario, run: &SimulationRun) -> Vec<Verdict> {
+    scenario.expectations.iter().map(|expectation| Judge { run }.judge(expectation)).collect()
 }
 
 struct Judge<'a> {
-    course: &'a Course,
+    run: &'a SimulationRun,
 }
 
-/// A finding: whether it holds, what happened, and why.
+/// Whether an expectation holds, what happened, and why.
 type Finding = (bool, String, Vec<String>);
 
 impl Judge<'_> {
@@ -66,15 +66,15 @@ impl Judge<'_> {
         }
     }
 
-    /// What happened before the rehearsal stopped everything itself.
+    /// What happened before the simulation stopped the supervisor.
     fn entries(&self) -> impl Iterator<Item = (usize, &Entry)> {
-        self.course.entries.iter().enumerate().take(self.course.counted)
+        self.run.entries.iter().enumerate().take(self.run.counted)
     }
 
     fn all(&self, moment: &Moment) -> Vec<(usize, &Entry)> {
-        // The exit comes after the stop, and is asked about all the same.
-        if *moment == Moment::whole(EXIT) {
-            return self.course.entries.iter().enumerate().filter(|(_, entry)| entry.is(moment)).collect();
+        // The exit always counts, although it follows the shutdown at the end.
+        if *moment == Moment::global(EXIT) {
+            return self.run.entries.iter().enumerate().filter(|(_, entry)| entry.is(moment)).collect();
         }
         self.entries().filter(|(_, entry)| entry.is(moment)).collect()
     }
@@ -83,12 +83,12 @@ impl Judge<'_> {
         self.all(moment).into_iter().next()
     }
 
-    /// The place of a moment that bounds a window, wherever it is.
+    /// The index of a moment that bounds a window, wherever it is.
     fn bound(&self, moment: &Moment) -> Option<usize> {
-        self.course.entries.iter().position(|entry| entry.is(moment))
+        self.run.entries.iter().position(|entry| entry.is(moment))
     }
 
-    /// Whether something lies behind the beginning of a window; what happens at the same moment counts by its order.
+    /// Returns true if an entry lies after the start of a window. Entries of the same instant count by their order.
     fn is_after(&self, place: (usize, &Entry), bound: &Bound) -> bool {
         match bound {
             Bound::Time(at) => place.1.at >= Time::ZERO + *at,
@@ -123,14 +123,14 @@ impl Judge<'_> {
                 }
                 let because = match (&window.before, moment.source.as_str()) {
                     (Some(Bound::Time(at)), source) => {
-                        let view = self.course.views.get(&(Time::ZERO + *at, source.to_owned()));
+                        let view = self.run.views.get(&(Time::ZERO + *at, source.to_owned()));
                         view.map(|view| said_at(Time::ZERO + *at, view)).unwrap_or_default()
                     }
                     _ => self.causes(first.0),
                 };
                 (false, happened, because)
             }
-            None => (false, "it never came".to_owned(), self.why_not(moment)),
+            None => (false, "it never happened".to_owned(), self.why_not(moment)),
         }
     }
 
@@ -138,16 +138,16 @@ impl Judge<'_> {
         let all: Vec<_> = self.all(moment).into_iter().filter(|place| self.is_in(*place, window)).collect();
         let count = all.len() as u64;
         let happened = match (all.first(), all.last()) {
-            (None, _) | (_, None) => "it never came".to_owned(),
-            (Some((_, only)), _) if count == 1 => format!("it came once, at {}", moment_of(only.at)),
+            (None, _) | (_, None) => "it never happened".to_owned(),
+            (Some((_, only)), _) if count == 1 => format!("it happened once, at {}", moment_of(only.at)),
             (Some((_, first)), Some((_, last))) => format!(
-                "it came {count} times, first at {} and last at {}",
+                "it happened {count} times, first at {} and last at {}",
                 moment_of(first.at),
                 moment_of(last.at)
             ),
         };
         let because = match all.get(usize::try_from(times).unwrap_or(usize::MAX)) {
-            // The first one too many.
+            // The first that is too many.
             Some((place, _)) => self.causes(*place),
             None => self.why_not(moment),
         };
@@ -157,14 +157,14 @@ impl Judge<'_> {
     fn never(&self, moment: &Moment, window: &Window) -> Finding {
         let found = self.all(moment).into_iter().find(|place| self.is_in(*place, window));
         match found {
-            None => (true, "it did not come".to_owned(), Vec::new()),
+            None => (true, "it did not happen".to_owned(), Vec::new()),
             Some((place, entry)) => (false, self.came(entry), self.causes(place)),
         }
     }
 
     fn follows(&self, moment: &Moment, within: Duration, of: &Moment, window: &Window) -> Finding {
-        let entries = &self.course.entries;
-        let over = self.course.exit.map_or(self.course.end, |(at, _)| at);
+        let entries = &self.run.entries;
+        let over = self.run.exit.map_or(self.run.end, |(at, _)| at);
         let each: Vec<usize> = (0..entries.len())
             .filter(|place| {
                 entries.get(*place).is_some_and(|entry| entry.is(of) && self.is_in((*place, entry), window))
@@ -181,33 +181,33 @@ impl Judge<'_> {
                     let happened = format!("after {of} at {} it took {}", moment_of(from.at), time(took));
                     return (false, happened, self.causes(*place));
                 }
-                // Its time was not over when everything was.
-                None if from.at + within > over && self.course.exit.is_none() => {}
+                // The simulation ended before the time had passed.
+                None if from.at + within > over && self.run.exit.is_none() => {}
                 None => {
-                    let happened = format!("after {of} at {} it never came", moment_of(from.at));
+                    let happened = format!("it never happened after {of} at {}", moment_of(from.at));
                     return (false, happened, self.why_not(moment));
                 }
             }
         }
         match longest {
             Some(longest) => (true, format!("it took {} at most", time(longest)), Vec::new()),
-            None => (false, format!("{of} never came"), self.why_not(of)),
+            None => (false, format!("{of} never happened"), self.why_not(of)),
         }
     }
 
-    fn state(&self, job: &str, is: Is, at: Option<Duration>) -> Finding {
-        let moment = at.map_or(self.course.end, |at| Time::ZERO + at);
+    fn state(&self, job: &str, is: ExpectedState, at: Option<Duration>) -> Finding {
+        let moment = at.map_or(self.run.end, |at| Time::ZERO + at);
         let view = match at {
-            None => self.course.last.get(job),
-            Some(_) if self.course.exit.is_some_and(|(left, _)| left < moment) => self.course.last.get(job),
-            Some(_) => self.course.views.get(&(moment, job.to_owned())),
+            None => self.run.last.get(job),
+            Some(_) if self.run.exit.is_some_and(|(left, _)| left < moment) => self.run.last.get(job),
+            Some(_) => self.run.views.get(&(moment, job.to_owned())),
         };
         let Some(view) = view else {
             return (false, format!("there is no job {job} at {}", moment_of(moment)), Vec::new());
         };
         let holds = match is {
-            Is::Healthy => view.word == "running" && view.healthy == Some(true),
-            Is::Unhealthy => view.word == "running" && view.healthy == Some(false),
+            ExpectedState::Healthy => view.word == "running" && view.healthy == Some(true),
+            ExpectedState::Unhealthy => view.word == "running" && view.healthy == Some(false),
             other => view.word == other.to_string(),
         };
         let health = match (view.word, view.healthy) {
@@ -220,32 +220,32 @@ impl Judge<'_> {
     }
 
     fn exit(&self, code: u8, window: &Window) -> Finding {
-        let exit = self.all(&Moment::whole(EXIT)).into_iter().next();
-        let (Some(exit), Some((at, found))) = (exit, self.course.exit) else {
+        let exit = self.all(&Moment::global(EXIT)).into_iter().next();
+        let (Some(exit), Some((at, found))) = (exit, self.run.exit) else {
             return (false, "it did not exit".to_owned(), Vec::new());
         };
         let holds = found == code && self.is_in(exit, window);
         let mut happened = format!("it exited with {found} at {}", moment_of(at));
-        if let Some(asked) = self.course.asked_to_stop {
-            happened += &format!(", after SIGTERM at {}, the end of the rehearsal", moment_of(asked));
+        if let Some(asked) = self.run.stop_requested_at {
+            happened += &format!(", after SIGTERM at {}, the end of the simulation", moment_of(asked));
         }
         (holds, happened, Vec::new())
     }
 
     fn came(&self, entry: &Entry) -> String {
         let note = if entry.note.is_empty() { String::new() } else { format!(" ({})", entry.note) };
-        format!("it came at {}{note}", moment_of(entry.at))
+        format!("it happened at {}{note}", moment_of(entry.at))
     }
 
-    /// What led to something, the nearest first.
+    /// The chain of causes of an entry, the nearest first.
     fn causes(&self, place: usize) -> Vec<String> {
-        let entries = &self.course.entries;
+        let entries = &self.run.entries;
         let mut lines = Vec::new();
         let mut next = entries.get(place).and_then(|entry| entry.cause);
         while let Some(entry) = next.and_then(|place| entries.get(place))
             && lines.len() < 8
         {
-            let known = entry.note.is_empty() || entry.what == What::Asked;
+            let known = entry.note.is_empty() || entry.what == What::Request;
             let note = if known { String::new() } else { format!(" ({})", entry.note) };
             lines.push(format!("because of {}{note} at {}", entry.name(), moment_of(entry.at)));
             next = entry.cause;
@@ -253,10 +253,10 @@ impl Judge<'_> {
         lines
     }
 
-    /// Why something did not come: how its source was at the end.
+    /// Why a moment did not happen: the state of its source at the end.
     fn why_not(&self, moment: &Moment) -> Vec<String> {
-        match self.course.last.get(&moment.source) {
-            Some(view) => said_at(self.course.end, view),
+        match self.run.last.get(&moment.source) {
+            Some(view) => said_at(self.run.end, view),
             None => Vec::new(),
         }
     }
@@ -270,7 +270,7 @@ fn said_at(at: Time, view: &View) -> Vec<String> {
     lines
 }
 
-/// A moment, as a time since the beginning.
+/// The time since the start.
 #[must_use]
 pub fn moment_of(at: Time) -> String {
     time(at.since(Time::ZERO))

@@ -1,4 +1,4 @@
-//! The one table of a scenario's fields, made and read as that of a configuration is.
+//! The fields of a scenario, in the same form as the fields of a configuration.
 
 use containerpilot_config::decode::DefaultValue::{Is, None as Nothing, Required, Says};
 use containerpilot_config::section;
@@ -6,37 +6,37 @@ use containerpilot_config::values::{
     DurationOrNever, DurationText, Flag, ListOf, Object, OneOf, OneOrMany, SignalName, Text, Whole,
 };
 
-use crate::scenario::{CheckAnswer, Is as IsSo, StartFailure};
+use crate::scenario::{CheckAnswer, ExpectedState, StartFailure};
 
 section! {
     /// The whole file.
     pub struct ScenarioFields = "the scenario", "The scenario", any_case,
-        "What the world does while the configuration is rehearsed, and what is expected. Every key may be left out. Times count from the beginning." {
-        until: DurationText = "until", Says("1m, or 30 s after the last thing that the scenario names"), "X4",
-            "When the rehearsal ends: a container that still runs is then stopped with SIGTERM.";
+        "What the world does while the configuration is simulated, and what is expected. Every key is optional. Times count from the start of the simulation." {
+        until: DurationText = "until", Says("1m, or 30s after the latest time in the scenario"), "X4",
+            "When the simulation ends. A supervisor that still runs then receives SIGTERM.";
         jobs: ListOf<ScriptFields> = "jobs", Nothing, "X4",
-            "What the programs and the checks of jobs do.";
+            "What the programs and checks of jobs do.";
         watches: ListOf<WatchFields> = "watches", Nothing, "X4",
             "What watches see.";
         catalog: Object<CatalogFields> = "catalog", Nothing, "X4, D5",
             "What goes wrong with Consul.";
-        happens: ListOf<HappeningFields> = "happens", Nothing, "X4",
-            "What is done to the supervisor: signals, maintenance, commands by hand, reloads.";
+        happens: ListOf<ActionFields> = "happens", Nothing, "X4",
+            "What is done to the supervisor: signals, maintenance mode, manual commands, reloads.";
         expect: ListOf<ExpectFields> = "expect", Nothing, "X4",
-            "What must come of it.";
+            "What must happen.";
     }
 }
 
 section! {
     /// One of `jobs`.
     pub struct ScriptFields = "a job's script", "A job's script", any_case,
-        "What the programs and the checks of a job do. Where nothing is said, a program does what one of its sort usually does." {
+        "What the program and the checks of a job do. The defaults are those of a service or a task; see `lasts`." {
         name: Text = "name", Required, "X4",
-            "The job, as the configuration calls it.";
+            "The name of the job in the configuration.";
         runs: OneOrMany<RunFields> = "runs", Nothing, "X4",
-            "Its runs: the first, the second, and so on; the last one stands for all that follow.";
+            "Its runs, in order. The last one is repeated.";
         checks: OneOrMany<CheckFields> = "checks", Nothing, "X4",
-            "How its checks answer at which times. Of several that fit, the last one counts.";
+            "The results of its checks at certain times. If several apply, the last one counts.";
     }
 }
 
@@ -45,36 +45,36 @@ section! {
     pub struct RunFields = "a run", "A run", any_case,
         "One run of a job's program." {
         starts_in: DurationText = "startsIn", Is("0"), "X4",
-            "How long it takes until the process is there.";
+            "How long the process takes to start.";
         fails: OneOf<StartFailure> = "fails", Nothing, "X4, P3",
-            "The program cannot be started, and why.";
-        lasts: DurationOrNever = "lasts", Says("`never` for a service, 1 s for a task"), "X4",
-            "How long it runs before it ends by itself. A task is a job whose end others wait for, or that runs at an interval, at every event or before another one stops; it has no health checks.";
+            "Why the program cannot be started.";
+        lasts: DurationOrNever = "lasts", Says("`never` for a service, 1s for a task"), "X4",
+            "How long it runs before it exits by itself. A job is a task if other jobs wait for its exit, or if it runs at an interval, on every event, or as a stop hook, and if it has no health checks. Every other job is a service.";
         exit: Whole<0, 255> = "exit", Is("0"), "X4",
-            "The code it then exits with.";
+            "Its exit code then.";
         signal: SignalName = "signal", Nothing, "X4",
-            "The signal it is ended by, in the place of `exit`.";
+            "The signal that kills it, instead of `exit`.";
         stops_in: DurationOrNever = "stopsIn", Is("\"100ms\""), "X4",
-            "How long it takes to end when it is asked to; `never` ignores every signal but SIGKILL.";
-        stop_exit: Whole<0, 255> = "stopExit", Says("it is ended by the signal"), "X4",
-            "The code it exits with when it was asked to end.";
+            "How long it takes to exit on a stop signal. With `never` it ignores every signal except SIGKILL.";
+        stop_exit: Whole<0, 255> = "stopExit", Says("it is killed by the signal"), "X4",
+            "Its exit code on a stop signal.";
         healthy_after: DurationOrNever = "healthyAfter", Is("0"), "X4",
-            "From when on its checks pass, counted from its start.";
+            "When its checks start to pass, counted from its start.";
     }
 }
 
 section! {
     /// One of a script's `checks`.
     pub struct CheckFields = "`checks`", "`checks`", any_case,
-        "How checks answer for a while, whatever `healthyAfter` says." {
+        "The result of checks for a while. It takes precedence over `healthyAfter`." {
         check: Text = "check", Says("all checks of the job"), "X4",
-            "The check, by its name.";
+            "The name of the check.";
         from: DurationText = "from", Is("0"), "X4",
-            "From when on.";
-        to: DurationText = "to", Says("for ever"), "X4",
-            "Until when.";
+            "The start.";
+        to: DurationText = "to", Says("the end of the simulation"), "X4",
+            "The end.";
         answer: OneOf<CheckAnswer> = "answer", Is("\"fail\""), "X4",
-            "What comes of a check that is begun in that time; one that hangs is cut short by its timeout.";
+            "The result of a check that starts in this time. A check that hangs runs until its timeout.";
         takes: DurationText = "takes", Is("\"10ms\""), "X4",
             "How long it takes.";
     }
@@ -83,53 +83,53 @@ section! {
 section! {
     /// One of `watches`.
     pub struct WatchFields = "a watch's script", "A watch's script", any_case,
-        "What a watch sees. A watch that has none sees the jobs of the configuration that are advertised under its name; if there are none, one instance after 1 s." {
+        "What a watch sees. By default a watch sees the jobs of the configuration that advertise its service; if there are none, one instance after 1s." {
         name: Text = "name", Required, "X4",
-            "The watch, as the configuration calls it.";
-        sees: OneOrMany<SightFields> = "sees", Required, "X4",
+            "The name of the watch in the configuration.";
+        sees: OneOrMany<ObservationFields> = "sees", Required, "X4",
             "What it sees, and when.";
     }
 }
 
 section! {
     /// One of `sees`.
-    pub struct SightFields = "`sees`", "`sees`", any_case,
-        "What a watch sees from a moment on." {
+    pub struct ObservationFields = "`sees`", "`sees`", any_case,
+        "What a watch sees from a time on." {
         at: DurationText = "at", Is("0"), "X4",
             "When.";
         instances: Whole<0, 1000> = "instances", Is("1"), "X4, E6",
-            "How many healthy instances there are; with 0, the watch becomes unhealthy.";
+            "The number of healthy instances. With 0 the watch becomes unhealthy.";
         others: Flag = "others", Is("false"), "X4, E6",
-            "Whether they are others than before, so that the watch has changed although there are as many.";
+            "Whether all instances are new, so that the watch changes even if their number does not.";
     }
 }
 
 section! {
     /// `catalog`.
     pub struct CatalogFields = "`catalog`", "`catalog`", any_case,
-        "What goes wrong with Consul. The embedded catalog is never away." {
+        "What goes wrong with Consul. The embedded catalog is never unreachable." {
         away: OneOrMany<AwayFields> = "away", Nothing, "X4, D5",
-            "When it cannot be reached.";
+            "When it is unreachable.";
         forgets: OneOrMany<ForgetFields> = "forgets", Nothing, "X4, D5",
-            "When it forgets a service, as an agent that is restarted does.";
+            "When it loses a service, as an agent does that is restarted without its data.";
     }
 }
 
 section! {
     /// One of `away`.
     pub struct AwayFields = "`away`", "`away`", any_case,
-        "A time in which Consul cannot be reached." {
+        "A time in which Consul is unreachable." {
         from: DurationText = "from", Is("0"), "X4",
-            "From when on.";
-        to: DurationText = "to", Says("for ever"), "X4",
-            "Until when.";
+            "The start.";
+        to: DurationText = "to", Says("the end of the simulation"), "X4",
+            "The end.";
     }
 }
 
 section! {
     /// One of `forgets`.
     pub struct ForgetFields = "`forgets`", "`forgets`", any_case,
-        "A service that Consul forgets." {
+        "A service that Consul loses." {
         at: DurationText = "at", Required, "X4",
             "When.";
         job: Text = "job", Required, "X4",
@@ -139,56 +139,56 @@ section! {
 
 section! {
     /// One of `happens`.
-    pub struct HappeningFields = "`happens`", "`happens`", any_case,
-        "Something that is done to the supervisor: `at`, and one of the others." {
+    pub struct ActionFields = "`happens`", "`happens`", any_case,
+        "Something that is done to the supervisor: `at` and one of the other keys." {
         at: DurationText = "at", Required, "X4",
             "When.";
         signal: SignalName = "signal", Nothing, "X4, S1, W3",
-            "A signal to the supervisor. Without a job that waits for it, SIGHUP reads the same configuration again.";
+            "A signal to the supervisor. SIGHUP reloads the same configuration, unless a job waits for it.";
         maintenance: Flag = "maintenance", Nothing, "X4, D8",
-            "Maintenance begins, or ends.";
+            "Enables or disables maintenance mode.";
         start: Text = "start", Nothing, "X4, X2",
-            "A job is started by hand.";
+            "Starts a job by hand.";
         stop: Text = "stop", Nothing, "X4, X2",
-            "A job is stopped by hand.";
+            "Stops a job by hand.";
         restart: Text = "restart", Nothing, "X4, X2",
-            "A job is restarted by hand.";
+            "Restarts a job by hand.";
         send: SignalName = "send", Nothing, "X4, X2",
-            "A signal is sent to the job that `to` names.";
+            "Sends a signal to the job in `to`.";
         to: Text = "to", Nothing, "X4, X2",
-            "The job that the signal of `send` goes to.";
+            "The job that receives the signal in `send`.";
         reload: Text = "reload", Nothing, "X4, R1",
-            "Another configuration is loaded: its path, counted from the folder of the scenario.";
+            "Loads another configuration. The path is relative to the folder of the scenario.";
     }
 }
 
 section! {
     /// One of `expect`.
     pub struct ExpectFields = "`expect`", "`expect`", any_case,
-        "Something that must come of it: one of `see`, `never`, `exit` and `job`. It holds for what happens before the end of the rehearsal; `exit`, and what has an `of`, also for the stop at its end." {
+        "An expectation: one of `see`, `never`, `exit` and `job`. Only what happens before the end of the simulation counts; for `exit`, and with `of`, the shutdown at the end counts too." {
         see: Text = "see", Nothing, "X4",
-            "A [moment](#moments) that comes: for the first time between `after` and `before`; with `times`, so many times in between.";
+            "A [moment](#moments) that happens for the first time between `after` and `before`; with `times`, this many times in between.";
         never: Text = "never", Nothing, "X4",
-            "A [moment](#moments) that does not come between `after` and `before`.";
+            "A [moment](#moments) that does not happen between `after` and `before`.";
         exit: Whole<0, 255> = "exit", Nothing, "X4, S5",
-            "The code with which the supervisor exits.";
+            "The exit code of the supervisor.";
         job: Text = "job", Nothing, "X4",
-            "A job that is as `is` says.";
-        is: OneOf<IsSo> = "is", Nothing, "X4",
-            "How the job is.";
-        at: DurationText = "at", Says("at the end of the rehearsal, before everything is stopped"), "X4",
-            "When it is so.";
+            "A job whose state is `is`.";
+        is: OneOf<ExpectedState> = "is", Nothing, "X4",
+            "The state of the job.";
+        at: DurationText = "at", Says("at the end of the simulation, before the shutdown"), "X4",
+            "When the job is in this state.";
         before: Text = "before", Nothing, "X4",
             "A time, or a [moment](#moments).";
         after: Text = "after", Nothing, "X4",
             "A time, or a [moment](#moments).";
         times: Whole<0, 1_000_000> = "times", Nothing, "X4",
-            "How often.";
+            "How many times.";
         within: DurationText = "within", Nothing, "X4",
-            "How soon it comes after each `of` that lies between `after` and `before`.";
+            "How soon it must follow each `of` between `after` and `before`.";
         of: Text = "of", Nothing, "X4",
-            "The [moment](#moments) from which `within` counts.";
+            "The [moment](#moments) that `within` counts from.";
         why: Text = "why", Nothing, "X4",
-            "What it is good for; shown where it does not hold.";
+            "Why this is expected; shown if it does not hold.";
     }
 }

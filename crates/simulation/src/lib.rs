@@ -1,25 +1,26 @@
-//! A rehearsal: a configuration played by a script, in virtual time, with no process started.
+//! Simulates a configuration in virtual time, without starting a process.
 //!
-//! [`read`] makes a [`scenario::Scenario`] of a user's file, with the same reader, the same table of fields and the same
-//! messages as a configuration. [`player`] plays it: the decisions are those of the real core, and what it wants is
-//! done by a made-up [`world`]: programs that last as long as the script says, checks that answer as it says, and a
-//! [`catalog`] that may be away. Where the script is silent, [`habits`] knows what a program of that sort usually does.
-//! What happened is a [`timeline`]; [`expect`] compares it with what was expected, and [`explore`] tries other
-//! worlds, each with its [`mishap`]s.
+//! [`read`] parses a user's file into a [`scenario::Scenario`], with the parser and the error messages of configurations.
+//! [`runner`] runs the real core in a virtual [`world`]: programs, checks and the catalog behave as the scenario says, or
+//! by [`defaults`]. The result is a [`timeline`]; [`expect`] compares it with the expectations of the scenario, and
+//! [`explore`] tries many worlds with [`fault`]s.
 //!
-//! Everything here is a function of its arguments, so that a rehearsal comes out the same everywhere.
+//! The [`world`] knows nothing of scenarios: a [`world::script::Script`] decides how everything in it behaves. The random
+//! schedules of `containerpilot-oracle` use the same world.
+//!
+//! Everything is a function of its arguments: a simulation has the same result everywhere.
 #![forbid(unsafe_code)]
 
-pub mod catalog;
+mod behavior;
+pub mod defaults;
 pub mod expect;
 pub mod explore;
+pub mod fault;
 pub mod fields;
-pub mod habits;
-pub mod mishap;
 pub mod moment;
-pub mod player;
 pub mod read;
 pub mod reference;
+pub mod runner;
 pub mod scenario;
 pub mod timeline;
 pub mod world;

@@ -1,18 +1,18 @@
-//! Moments: what can be expected to happen, as one writes it: `server healthy`, `watch.db changed`, `shutdown`.
+//! Moments: what an expectation can name, such as `server healthy`, `watch.db changed` or `shutdown`.
 
 use std::fmt;
 
 use containerpilot_config::decode::alternatives;
 use containerpilot_config::suggest;
-use containerpilot_core::event::Code;
+use containerpilot_core::event::{Code, UserSignal};
 use containerpilot_core::plan::{Job, Plan};
 
-/// Something that can happen: who, and what.
+/// Something that can happen: a source and a word.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moment {
-    /// A job, `watch.NAME`, or nothing for the whole.
+    /// A job, `watch.NAME` or a signal; empty for the supervisor.
     pub source: String,
-    /// What happens: an event's name, or one of the words of [`WORDS`].
+    /// The name of an event, or one of [`WORDS`].
     pub word: &'static str,
 }
 
@@ -20,23 +20,23 @@ pub struct Moment {
 pub const STARTS: &str = "starts";
 /// SIGKILL is sent.
 pub const KILLED: &str = "killed";
-/// The service is in the catalog, as passing.
+/// The service becomes passing in the catalog.
 pub const ADVERTISED: &str = "advertised";
-/// The service is out of the catalog.
+/// The service has left the catalog.
 pub const WITHDRAWN: &str = "withdrawn";
-/// Another configuration is in force.
+/// A reloaded configuration takes effect.
 pub const RELOADED: &str = "reloaded";
-/// The supervisor has left.
+/// The supervisor exits.
 pub const EXIT: &str = "exit";
 
-/// What can happen beside events: the word, whose it is, and when it comes.
+/// What can happen besides events: the word, its source, and when it happens.
 pub const WORDS: [(&str, &str, &str); 6] = [
-    (STARTS, "a job", "when a process of it has been started"),
+    (STARTS, "a job", "when its process has started"),
     (KILLED, "a job", "when SIGKILL is sent to it"),
-    (ADVERTISED, "a job with `port`", "when its service is in the catalog as passing"),
-    (WITHDRAWN, "a job with `port`", "when its service is out of the catalog"),
-    (RELOADED, "none", "when another configuration is in force"),
-    (EXIT, "none", "when the supervisor has left"),
+    (ADVERTISED, "a job with `port`", "when its service becomes passing in the catalog"),
+    (WITHDRAWN, "a job with `port`", "when its service has left the catalog"),
+    (RELOADED, "none", "when a reloaded configuration takes effect"),
+    (EXIT, "none", "when the supervisor exits"),
 ];
 
 const OF_JOBS: [Code; 7] = [
@@ -49,11 +49,10 @@ const OF_JOBS: [Code; 7] = [
     Code::TimerExpired,
 ];
 const OF_WATCHES: [Code; 3] = [Code::Changed, Code::Healthy, Code::Unhealthy];
-const OF_THE_WHOLE: [Code; 4] =
+const OF_THE_SUPERVISOR: [Code; 4] =
     [Code::Startup, Code::Shutdown, Code::EnterMaintenance, Code::ExitMaintenance];
-const SIGNALS: [&str; 2] = ["SIGHUP", "SIGUSR2"];
 
-/// What people call what happens.
+/// Other words that people use, for suggestions.
 const OTHERS: [(&str, &str); 20] = [
     ("start", STARTS),
     ("started", STARTS),
@@ -77,9 +76,9 @@ const OTHERS: [(&str, &str); 20] = [
     ("timeout", "timerExpired"),
 ];
 
-/// A moment that cannot be, in words, and what to do about it.
+/// Why a text is not a moment, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Misread {
+pub struct InvalidMoment {
     /// What is wrong.
     pub message: String,
     /// What to do.
@@ -87,24 +86,24 @@ pub struct Misread {
 }
 
 impl Moment {
-    /// What happens to the whole.
+    /// A moment of the supervisor.
     #[must_use]
-    pub fn whole(word: &'static str) -> Self {
+    pub fn global(word: &'static str) -> Self {
         Self { source: String::new(), word }
     }
 
-    /// Reads a moment; it must be one that can come in one of these plans.
+    /// Parses a moment. It must be able to happen in one of the plans.
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn read(text: &str, plans: &[&Plan]) -> Result<Self, Misread> {
+    pub fn read(text: &str, plans: &[&Plan]) -> Result<Self, InvalidMoment> {
         let text = text.trim();
         let (source, word) = match text.rsplit_once(char::is_whitespace) {
             Some((source, word)) => (source.trim_end(), word),
             None => ("", text),
         };
         if matches!(source, "" | "global") {
-            return Self::read_whole(text, word, plans);
+            return Self::read_global(text, word, plans);
         }
         let jobs: Vec<&Job> =
             plans.iter().flat_map(|plan| &plan.jobs).filter(|job| job.name == source).collect();
@@ -127,33 +126,33 @@ impl Moment {
             STARTS | KILLED if lacks(|job| job.exec.is_some()) => "exec",
             _ => return Ok(Self { source: source.to_owned(), word }),
         };
-        Err(Misread {
-            message: format!("`{source} {word}` never comes: the job has no `{missing}`"),
-            help: format!("expect something else of it, or give it a `{missing}`"),
+        Err(InvalidMoment {
+            message: format!("`{source} {word}` never happens: the job has no `{missing}`"),
+            help: format!("expect something else, or add `{missing}` to the job"),
         })
     }
 
-    fn read_whole(text: &str, word: &str, plans: &[&Plan]) -> Result<Self, Misread> {
-        if let Some(signal) = SIGNALS.into_iter().find(|signal| *signal == word) {
-            return Ok(Self { source: signal.to_owned(), word: "signal" });
+    fn read_global(text: &str, word: &str, plans: &[&Plan]) -> Result<Self, InvalidMoment> {
+        if let Some(signal) = UserSignal::from_name(word) {
+            return Ok(Self { source: signal.name().to_owned(), word: Code::Signal.name() });
         }
-        let words = words_of(&OF_THE_WHOLE, "none");
+        let words = words_of(&OF_THE_SUPERVISOR, "none");
         if let Some(word) = known(word, &words) {
-            return Ok(Self::whole(word));
+            return Ok(Self::global(word));
         }
         if names(plans).any(|name| name == text) {
-            let help = format!("write what becomes of it, for example \"{text} {STARTS}\"");
-            return Err(Misread { message: format!("`{text}` alone is no moment"), help });
+            let help = format!("say what happens to it, for example \"{text} {STARTS}\"");
+            return Err(InvalidMoment { message: format!("`{text}` is a name, not a moment"), help });
         }
-        let all: Vec<&str> = words.iter().copied().chain(SIGNALS).collect();
+        let all: Vec<&str> = words.iter().copied().chain(UserSignal::ALL.map(UserSignal::name)).collect();
         let help = match suggest::best_match(word, &all, &OTHERS) {
             Some(near) => format!("did you mean \"{near}\"?"),
             None => format!(
-                "write who and what, for example \"server healthy\"; or one of {}",
+                "write a name and what happens, for example \"server healthy\"; or one of {}",
                 alternatives(&quoted(&all))
             ),
         };
-        Err(Misread { message: format!("`{text}` is no moment"), help })
+        Err(InvalidMoment { message: format!("`{text}` is not a moment"), help })
     }
 }
 
@@ -177,20 +176,20 @@ fn quoted(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| format!("\"{word}\"")).collect()
 }
 
-fn unknown_source(source: &str, plans: &[&Plan]) -> Misread {
+fn unknown_source(source: &str, plans: &[&Plan]) -> InvalidMoment {
     let help = nearest_name(source, plans);
-    Misread { message: format!("there is no job and no watch `{source}`"), help }
+    InvalidMoment { message: format!("there is no job or watch `{source}`"), help }
 }
 
-fn unknown_word(source: &str, word: &str, words: &[&'static str]) -> Misread {
+fn unknown_word(source: &str, word: &str, words: &[&'static str]) -> InvalidMoment {
     let help = match suggest::best_match(word, words, &OTHERS) {
         Some(near) => format!("did you mean \"{source} {near}\"?"),
-        None => format!("what can become of it is {}", alternatives(&quoted(words))),
+        None => format!("use {}", alternatives(&quoted(words))),
     };
-    Misread { message: format!("`{word}` is nothing that happens to `{source}`"), help }
+    InvalidMoment { message: format!("`{word}` cannot happen to `{source}`"), help }
 }
 
-/// What to do about a name that the configuration does not have.
+/// The help for a name that the configuration does not have.
 #[must_use]
 pub fn nearest_name(name: &str, plans: &[&Plan]) -> String {
     let mut known: Vec<&str> = names(plans).collect();
@@ -198,7 +197,7 @@ pub fn nearest_name(name: &str, plans: &[&Plan]) -> String {
     known.dedup();
     match suggest::nearest(name, known.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
-        None if known.is_empty() => "the configuration has none".to_owned(),
+        None if known.is_empty() => "the configuration has no jobs and no watches".to_owned(),
         None => {
             let more = if known.len() > 12 { ", …" } else { "" };
             known.truncate(12);

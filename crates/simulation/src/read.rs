@@ -1,4 +1,4 @@
-//! From a user's file to a scenario: everything that is wrong with it, at once, each with its place.
+//! Parses a user's file into a scenario. Reports all errors at once, each with its place.
 
 mod expected;
 
@@ -13,26 +13,29 @@ use containerpilot_core::plan::{Catalog, Plan, Role};
 use std::collections::BTreeMap;
 
 use crate::fields::{
-    CatalogFields, CheckFields, HappeningFields, RunFields, ScenarioFields, ScriptFields, SightFields,
+    ActionFields, CatalogFields, CheckFields, ObservationFields, RunFields, ScenarioFields, ScriptFields,
     WatchFields,
 };
 use crate::moment::nearest_name;
-use crate::scenario::{Answers, CheckAnswer, Happening, Lasting, Order, Run, Scenario, Script, Sight, Span};
+use crate::scenario::{
+    Action, CheckAnswer, CheckAnswers, JobAction, JobScript, Lifetime, Observation, RunScript, Scenario,
+};
+use crate::world::script::Span;
 
-/// A scenario whose names have not been looked up yet.
+/// A scenario whose names have not been resolved yet.
 #[derive(Clone, Debug)]
 pub struct Draft {
     plain: PlainFile<ScenarioFields>,
 }
 
 impl Draft {
-    /// Reads a file.
+    /// Parses a file.
     #[must_use]
     pub fn read(input: Input) -> Self {
         Self { plain: read_plain_file(input) }
     }
 
-    /// The paths of the configurations that it reloads to, as they are written.
+    /// The paths of the configurations that it reloads, as written.
     #[must_use]
     pub fn reloads(&self) -> Vec<String> {
         let happens = self.plain.fields.iter().filter_map(|fields| fields.happens.as_ref());
@@ -43,10 +46,11 @@ impl Draft {
         paths
     }
 
-    /// Looks up names in the configuration and in those it reloads to, by path; of one that cannot be loaded, why.
+    /// Resolves names in the configuration and in those it reloads. `others` has the latter by path, or why they cannot be
+    /// loaded.
     ///
     /// # Errors
-    /// Everything that is wrong.
+    /// All errors.
     pub fn scenario(
         self,
         plan: &Plan,
@@ -98,42 +102,42 @@ impl Reader<'_> {
             if let Some((name, script)) = self.script(script)
                 && scenario.jobs.insert(name.value.clone(), script).is_some()
             {
-                let message = format!("the job `{}` has a script already", name.value);
-                self.error(name.place, message, "write everything about a job in one place");
+                let message = format!("duplicate script for job `{}`", name.value);
+                self.error(name.place, message, "put everything about a job into one script");
             }
         }
         for watch in each(&fields.watches) {
-            if let Some((name, sights)) = self.watch(watch)
-                && scenario.watches.insert(name.value.clone(), sights).is_some()
+            if let Some((name, observations)) = self.watch(watch)
+                && scenario.watches.insert(name.value.clone(), observations).is_some()
             {
-                let message = format!("the watch `{}` has a script already", name.value);
-                self.error(name.place, message, "write everything about a watch in one place");
+                let message = format!("duplicate script for watch `{}`", name.value);
+                self.error(name.place, message, "put everything about a watch into one script");
             }
         }
         if let Some(catalog) = &fields.catalog {
             self.catalog(&catalog.value, &mut scenario);
         }
-        scenario.happenings = each(&fields.happens).filter_map(|one| self.happening(one)).collect();
-        scenario.happenings.sort_by_key(|(at, _)| *at);
+        scenario.actions = each(&fields.happens).filter_map(|one| self.action(one)).collect();
+        scenario.actions.sort_by_key(|(at, _)| *at);
         scenario.expectations = each(&fields.expect).filter_map(|one| self.expectation(one)).collect();
         scenario
     }
 
-    /// A time since the beginning, or a length of time.
+    /// A time since the start, or a duration.
     fn time(&mut self, given: &Option<Spanned<i64>>) -> Option<Duration> {
         let given = given.as_ref()?;
         if given.value < 0 {
-            self.error(given.place, "a time cannot be before the beginning", "write it without the minus");
+            self.error(given.place, "times must not be negative", "remove the minus sign");
         }
         Some(to_duration(given.value))
     }
 
-    fn lasting(&mut self, given: &Option<Spanned<TimeLimit>>) -> Option<Lasting> {
+    fn lifetime(&mut self, given: &Option<Spanned<TimeLimit>>) -> Option<Lifetime> {
         let Spanned { value, place, key, written } = *given.as_ref()?;
         match value {
-            TimeLimit::Never => Some(Lasting::Forever),
+            TimeLimit::Never => Some(Lifetime::Forever),
             TimeLimit::After(value) => {
-                self.time(&Some(Spanned { value, place, key, written })).map(Lasting::For)
+                self.time(&Some(Spanned { value, place, key, written })).map(Lifetime::For)
             }
         }
     }
@@ -143,21 +147,25 @@ impl Reader<'_> {
         if let (Some(end), Some(to)) = (span.to, to)
             && end <= span.from
         {
-            self.error(to.place, "`to` must be later than `from`", "both count from the beginning");
+            self.error(
+                to.place,
+                "`to` must be later than `from`",
+                "both count from the start of the simulation",
+            );
         }
         span
     }
 
-    /// Something that must be there.
+    /// Reports a missing key.
     fn required<'f, T>(
         &mut self,
         field: &'f Option<Spanned<T>>,
         section: Place,
         key: &str,
     ) -> Option<&'f Spanned<T>> {
-        // What is wrong with it, or how it is misspelt, was said already, where it stands.
+        // An error in its value, or a misspelt key, has been reported already.
         let quoted = format!("`{key}`");
-        let told = self.problems.iter().any(|problem| {
+        let reported = self.problems.iter().any(|problem| {
             problem.severity == Severity::Error
                 && (problem.message.contains(&quoted)
                     || problem.help.as_ref().is_some_and(|help| help.contains(&quoted)))
@@ -165,7 +173,7 @@ impl Reader<'_> {
                     section.span.start <= place.span.start && place.span.end <= section.span.end
                 })
         });
-        if field.is_none() && !told {
+        if field.is_none() && !reported {
             self.error(section, format!("`{key}` is missing"), "");
         }
         field.as_ref()
@@ -180,7 +188,7 @@ impl Reader<'_> {
         known.then_some(name)
     }
 
-    fn script<'f>(&mut self, fields: &'f ScriptFields) -> Option<(&'f Spanned<String>, Script)> {
+    fn script<'f>(&mut self, fields: &'f ScriptFields) -> Option<(&'f Spanned<String>, JobScript)> {
         let runs = several(&fields.runs).map(|run| self.run(run)).collect();
         let name = self.required(&fields.name, fields.place, "name")?;
         let name = self.job(name)?;
@@ -190,21 +198,21 @@ impl Reader<'_> {
         let (exec, health) =
             (jobs.iter().any(|job| job.exec.is_some()), jobs.iter().any(|job| job.health.is_some()));
         if let Some(runs) = fields.runs.as_ref().filter(|_| !exec) {
-            let message = format!("`{}` runs nothing: it has no `exec`", name.value);
-            self.error(runs.key, message, "say with `checks` how its checks answer");
+            let message = format!("`{}` has no `exec`, so it has no runs", name.value);
+            self.error(runs.key, message, "use `checks` to set the results of its checks");
         }
         if let Some(checks) = fields.checks.as_ref().filter(|_| !health) {
             let message = format!("`{}` has no `health`, so it is never checked", name.value);
-            self.error(checks.key, message, "remove it, or give the job a `health`");
+            self.error(checks.key, message, "remove this, or add `health` to the job");
         }
-        Some((name, Script { runs, checks }))
+        Some((name, JobScript { runs, checks }))
     }
 
-    fn run(&mut self, fields: &RunFields) -> Run {
+    fn run(&mut self, fields: &RunFields) -> RunScript {
         let exit = small(&fields.exit).filter(|_| fields.exit.as_ref().is_some_and(|exit| exit.written));
         if let (Some(signal), Some(_)) = (&fields.signal, exit) {
-            let help = "a program exits with a code or is ended by a signal: keep one of them";
-            self.error(signal.key, "`signal` cannot stand beside `exit`", help);
+            let help = "a program exits with a code or is killed by a signal; keep one of them";
+            self.error(signal.key, "`signal` and `exit` cannot be combined", help);
         }
         if let Some(fails) = &fields.fails {
             let others = [
@@ -213,23 +221,23 @@ impl Reader<'_> {
                 exit.and(fields.exit.as_ref()).map(|given| given.key),
             ];
             if others.into_iter().flatten().next().is_some() {
-                let help = "a program that cannot be started neither lasts nor exits: keep one of them";
-                self.error(fails.key, "`fails` cannot stand beside `lasts`, `exit` and `signal`", help);
+                let help = "a program that fails to start does not run; keep one of them";
+                self.error(fails.key, "`fails` cannot be combined with `lasts`, `exit` or `signal`", help);
             }
         }
         let status = fields.signal.as_ref().map(|signal| ExitStatus::Signal(signal.value));
-        Run {
+        RunScript {
             starts_in: self.time(&fields.starts_in).unwrap_or_default(),
             fails: fields.fails.as_ref().map(|fails| fails.value.0),
-            lasts: self.lasting(&fields.lasts),
+            lasts: self.lifetime(&fields.lasts),
             status: status.or(exit.map(ExitStatus::Code)),
-            stops_in: self.lasting(&fields.stops_in),
+            stops_in: self.lifetime(&fields.stops_in),
             stop_exit: small(&fields.stop_exit),
-            healthy_after: self.lasting(&fields.healthy_after),
+            healthy_after: self.lifetime(&fields.healthy_after),
         }
     }
 
-    fn answers(&mut self, fields: &CheckFields, job: &str) -> Answers {
+    fn answers(&mut self, fields: &CheckFields, job: &str) -> CheckAnswers {
         if let Some(check) = &fields.check {
             let jobs = self.plans.iter().flat_map(|plan| &plan.jobs).filter(|known| known.name == job);
             let checks = jobs.flat_map(|job| &job.health).flat_map(|health| &health.checks);
@@ -238,12 +246,12 @@ impl Reader<'_> {
                 let help = if names.is_empty() {
                     String::new()
                 } else {
-                    format!("its checks are called {}", alternatives(&names))
+                    format!("its checks are {}", alternatives(&names))
                 };
                 self.error(check.place, format!("`{job}` has no check `{}`", check.value), help);
             }
         }
-        Answers {
+        CheckAnswers {
             check: value_of(&fields.check),
             span: self.span(&fields.from, &fields.to),
             answer: value_of(&fields.answer).unwrap_or(CheckAnswer::Fail),
@@ -251,38 +259,38 @@ impl Reader<'_> {
         }
     }
 
-    fn watch<'f>(&mut self, fields: &'f WatchFields) -> Option<(&'f Spanned<String>, Vec<Sight>)> {
+    fn watch<'f>(&mut self, fields: &'f WatchFields) -> Option<(&'f Spanned<String>, Vec<Observation>)> {
         let name = self.required(&fields.name, fields.place, "name");
         self.required(&fields.sees, fields.place, "sees");
-        let mut sights: Vec<(Sight, bool)> = several(&fields.sees).map(|one| self.sight(one)).collect();
-        sights.sort_by_key(|(sight, _)| sight.at);
+        let mut observations: Vec<(Observation, bool)> =
+            several(&fields.sees).map(|one| self.observation(one)).collect();
+        observations.sort_by_key(|(observation, _)| observation.at);
         let mut generation = 0;
-        for (sight, others) in &mut sights {
+        for (observation, others) in &mut observations {
             generation += u32::from(*others);
-            sight.generation = generation;
+            observation.generation = generation;
         }
         let name = name?;
         if !self.plans.iter().flat_map(|plan| &plan.watches).any(|watch| watch.name == name.value) {
             let help = nearest_name(&name.value, self.plans);
             self.error(name.place, format!("there is no watch `{}`", name.value), help);
         }
-        Some((name, sights.into_iter().map(|(sight, _)| sight).collect()))
+        Some((name, observations.into_iter().map(|(observation, _)| observation).collect()))
     }
 
-    fn sight(&mut self, fields: &SightFields) -> (Sight, bool) {
+    fn observation(&mut self, fields: &ObservationFields) -> (Observation, bool) {
         let instances = fields.instances.as_ref().and_then(|given| u16::try_from(given.value).ok());
         let at = self.time(&fields.at).unwrap_or_default();
-        let sight = Sight { at, instances: instances.unwrap_or(1), generation: 0 };
-        (sight, value_of(&fields.others).unwrap_or(false))
+        let observation = Observation { at, instances: instances.unwrap_or(1), generation: 0 };
+        (observation, value_of(&fields.others).unwrap_or(false))
     }
 
     fn catalog(&mut self, fields: &CatalogFields, scenario: &mut Scenario) {
         if !self.plans.iter().any(|plan| matches!(plan.catalog, Catalog::Consul(_))) {
-            let message =
-                "the configuration has no Consul: its catalog is a part of the supervisor, and never away";
-            self.error(fields.place, message, "remove it, or give the configuration a `consul`");
+            let message = "the configuration does not use Consul; the embedded catalog is never unreachable";
+            self.error(fields.place, message, "remove this, or set `consul` in the configuration");
         }
-        scenario.away = several(&fields.away).map(|away| self.span(&away.from, &away.to)).collect();
+        scenario.outages = several(&fields.away).map(|away| self.span(&away.from, &away.to)).collect();
         for forget in several(&fields.forgets) {
             self.required(&forget.at, forget.place, "at");
             let at = self.time(&forget.at);
@@ -297,46 +305,49 @@ impl Reader<'_> {
         }
     }
 
-    fn happening(&mut self, fields: &HappeningFields) -> Option<(Duration, Happening)> {
+    fn action(&mut self, fields: &ActionFields) -> Option<(Duration, Action)> {
         self.required(&fields.at, fields.place, "at");
         let at = self.time(&fields.at);
-        let mut found: Vec<(Place, Option<Happening>)> = Vec::new();
+        let mut found: Vec<(Place, Option<Action>)> = Vec::new();
         if let Some(signal) = &fields.signal {
-            found.push((signal.key, Some(Happening::Signal(signal.value))));
+            found.push((signal.key, Some(Action::Signal(signal.value))));
         }
         if let Some(on) = &fields.maintenance {
-            found.push((on.key, Some(Happening::Maintenance(on.value))));
+            found.push((on.key, Some(Action::Maintenance(on.value))));
         }
-        let orders =
-            [(&fields.start, Order::Start), (&fields.stop, Order::Stop), (&fields.restart, Order::Restart)];
-        for (name, order) in orders {
+        let job_actions = [
+            (&fields.start, JobAction::Start),
+            (&fields.stop, JobAction::Stop),
+            (&fields.restart, JobAction::Restart),
+        ];
+        for (name, action) in job_actions {
             if let Some(name) = name {
-                let own = self.job(name).is_some() && self.is_own(name);
-                found.push((name.key, (!own).then(|| Happening::Order(order, name.value.clone()))));
+                let internal = self.job(name).is_some() && self.is_internal(name);
+                found.push((name.key, (!internal).then(|| Action::Job(action, name.value.clone()))));
             }
         }
         match (&fields.send, &fields.to) {
             (Some(send), Some(to)) => {
                 self.job(to);
-                found.push((send.key, Some(Happening::Order(Order::Send(send.value), to.value.clone()))));
+                found.push((send.key, Some(Action::Job(JobAction::Send(send.value), to.value.clone()))));
             }
             (Some(send), None) => {
                 self.error(
                     send.key,
                     "`send` needs `to`",
-                    "name the job that the signal goes to, or write `signal`",
+                    "name the job that receives the signal, or use `signal` to signal the supervisor",
                 );
                 found.push((send.key, None));
             }
             (None, Some(to)) => {
-                self.error(to.key, "`to` needs `send`", "name the signal that is sent");
+                self.error(to.key, "`to` needs `send`", "set the signal to send");
                 found.push((to.key, None));
             }
             (None, None) => {}
         }
         if let Some(path) = &fields.reload {
             let plan = match self.others.get(&path.value) {
-                Some(Ok(plan)) => Some(Happening::Reload(path.value.clone(), Box::new(plan.clone()))),
+                Some(Ok(plan)) => Some(Action::Reload(path.value.clone(), Box::new(plan.clone()))),
                 Some(Err(why)) => {
                     let why = why.clone();
                     self.error(path.place, format!("`{}` cannot be loaded", path.value), why);
@@ -346,31 +357,35 @@ impl Reader<'_> {
             };
             found.push((path.key, plan));
         }
-        let choice = "`signal`, `maintenance`, `start`, `stop`, `restart`, `send` and `reload`";
+        let choice = "`signal`, `maintenance`, `start`, `stop`, `restart`, `send` or `reload`";
         match found.as_slice() {
             [] if !self.has_errors_in(fields.place) => {
-                self.error(fields.place, "nothing happens here", format!("write one of {choice}"));
+                self.error(fields.place, "this entry does nothing", format!("set one of {choice}"));
             }
             [_, (second, _), ..] => {
                 let second = *second;
                 self.error(
                     second,
-                    "only one thing can happen here",
-                    format!("write one of {choice}, and the other by itself"),
+                    "an entry can do only one thing",
+                    format!("set one of {choice}; put the other into an entry of its own"),
                 );
             }
             _ => {}
         }
-        let (_, happening) = found.pop()?;
-        Some((at?, happening?))
+        let (_, action) = found.pop()?;
+        Some((at?, action?))
     }
 
-    /// What the supervisor would not do by hand.
-    fn is_own(&mut self, name: &Spanned<String>) -> bool {
+    /// Reports a job that cannot be controlled by hand.
+    fn is_internal(&mut self, name: &Spanned<String>) -> bool {
         let own = self.plans.iter().flat_map(|plan| &plan.jobs).filter(|job| job.name == name.value);
         let own = own.into_iter().all(|job| job.role == Role::Telemetry);
         if own {
-            self.error(name.place, format!("`{}` is the supervisor's own", name.value), "name another job");
+            self.error(
+                name.place,
+                format!("`{}` is an internal job of the supervisor", name.value),
+                "name another job",
+            );
         }
         own
     }

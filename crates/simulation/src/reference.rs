@@ -1,4 +1,4 @@
-//! The reference page of scenarios, made from the table of fields.
+//! The reference page of scenarios, generated from the fields.
 
 use std::fmt::Write;
 
@@ -13,15 +13,15 @@ use crate::moment::WORDS;
 pub fn markdown() -> String {
     let mut out = String::from(
         "# Reference: every key of a scenario\n\n\
-         This page is made from the program's own table, and a test keeps it true. What scenarios are for is told in \
-         [Simulate](simulate.md). Values are read as in a configuration: a number is seconds, one value may stand where a list is \
-         allowed, and keys that begin with `x-` are left alone. A scenario is no template.\n",
+         This page is generated from the fields in the program, and a test keeps it up to date. See [Simulate](simulate.md) for \
+         what scenarios are for. Values have the same form as in a configuration: a number is in seconds, a single value can replace a \
+         list, and keys that start with `x-` are ignored. A scenario is not a template.\n",
     );
     out.push_str(&tables_of(&ScenarioFields::INFO));
     out.push_str(
-        "\n## Moments\n\nWhat can be expected to happen: who, and what, with a blank between them, such as `server healthy`, \
-         `watch.db changed` or, where it happens to the whole, only what: `shutdown`. `SIGHUP` and `SIGUSR2` are moments too, \
-         where a job waits for them.\n\n| what | who | it comes |\n| --- | --- | --- |\n",
+        "\n## Moments\n\nWhat an expectation can name: a source and a word, such as `server healthy` or `watch.db changed`. A moment \
+         of the supervisor is only a word, such as `shutdown`. `SIGHUP` and `SIGUSR2` are moments if a job waits for \
+         them.\n\n| word | source | when it happens |\n| --- | --- | --- |\n",
     );
     for (word, who, when) in EVENTS.iter().chain(&WORDS) {
         let _ = writeln!(out, "| `{word}` | {who} | {when} |");

@@ -1,144 +1,139 @@
-//! What the world does, and what is expected of it.
+//! A scenario: what the world does, and what is expected.
 
 use std::fmt;
 use std::time::Duration;
 
 use containerpilot_config::duration;
-use containerpilot_config::values::Choice;
+use containerpilot_config::values::Keyword;
 use containerpilot_core::input::{ExitStatus, StartErrorKind};
 use containerpilot_core::plan::{Plan, Signal};
 use std::collections::BTreeMap;
 
 use crate::moment::Moment;
+use crate::world::script::Span;
 
-/// What the world does, and what is expected of it.
+/// What the world does, and what is expected.
 #[derive(Clone, Debug, Default)]
 pub struct Scenario {
-    /// When a container that still runs is stopped.
+    /// When the supervisor is stopped, if it still runs.
     pub until: Option<Duration>,
     /// What jobs do, by name.
-    pub jobs: BTreeMap<String, Script>,
+    pub jobs: BTreeMap<String, JobScript>,
     /// What watches see, by name, in the order of time.
-    pub watches: BTreeMap<String, Vec<Sight>>,
-    /// When the catalog cannot be reached.
-    pub away: Vec<Span>,
-    /// Which services the catalog forgets, by the name of the job.
+    pub watches: BTreeMap<String, Vec<Observation>>,
+    /// When the catalog is unreachable.
+    pub outages: Vec<Span>,
+    /// When the catalog loses a service, by the name of its job.
     pub forgets: Vec<(Duration, String)>,
-    /// What is done to the supervisor.
-    pub happenings: Vec<(Duration, Happening)>,
-    /// What must come of it.
+    /// The actions on the supervisor.
+    pub actions: Vec<(Duration, Action)>,
+    /// What is expected.
     pub expectations: Vec<Expectation>,
 }
 
-/// The end of a rehearsal for which nothing else is said.
-const USUAL_END: Duration = Duration::from_secs(60);
-/// How long it goes on at least behind the last thing that the scenario names.
-const AFTERMATH: Duration = Duration::from_secs(30);
+/// The end of a scenario that names no later time.
+const DEFAULT_END: Duration = Duration::from_secs(60);
+/// How long a simulation continues after the last time that the scenario names.
+const TIME_AFTER_LAST: Duration = Duration::from_secs(30);
 
 impl Scenario {
-    /// When a container that still runs is stopped.
+    /// When the supervisor is stopped, if it still runs.
     #[must_use]
     pub fn end(&self) -> Duration {
         let last = || {
-            let happenings = self.happenings.iter().map(|(at, _)| *at);
-            let sights = self.watches.values().flatten().map(|sight| sight.at);
-            let spans = self.away.iter().map(|span| span.to.unwrap_or(span.from));
+            let actions = self.actions.iter().map(|(at, _)| *at);
+            let observations = self.watches.values().flatten().map(|observation| observation.at);
+            let spans = self.outages.iter().map(|span| span.to.unwrap_or(span.from));
             let forgets = self.forgets.iter().map(|(at, _)| *at);
             let answers = self.jobs.values().flat_map(|script| &script.checks);
             let answers = answers.map(|answers| answers.span.to.unwrap_or(answers.span.from));
             let expected = self.expectations.iter().filter_map(Expectation::latest);
-            let all = happenings.chain(sights).chain(spans).chain(forgets).chain(answers).chain(expected);
-            all.max().map_or(USUAL_END, |last| last.saturating_add(AFTERMATH).max(USUAL_END))
+            let all = actions.chain(observations).chain(spans).chain(forgets).chain(answers).chain(expected);
+            all.max().map_or(DEFAULT_END, |last| last.saturating_add(TIME_AFTER_LAST).max(DEFAULT_END))
         };
         self.until.unwrap_or_else(last)
     }
 
-    /// Whether the catalog cannot be reached at a moment, and if so, until when.
+    /// The end of the outage of the catalog at a time, if there is an outage.
     #[must_use]
-    pub fn away_at(&self, at: Duration) -> Option<Option<Duration>> {
-        self.away.iter().find(|span| span.contains(at)).map(|span| span.to)
-    }
-}
-
-/// A stretch of time; without an end it is for ever.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Span {
-    /// Its first moment.
-    pub from: Duration,
-    /// The moment after its last one.
-    pub to: Option<Duration>,
-}
-
-impl Span {
-    /// Whether a moment lies in it.
-    #[must_use]
-    pub fn contains(self, at: Duration) -> bool {
-        self.from <= at && self.to.is_none_or(|to| at < to)
+    pub fn outage_at(&self, at: Duration) -> Option<Option<Duration>> {
+        self.outages.iter().find(|span| span.contains(at)).map(|span| span.to)
     }
 }
 
 /// How long something lasts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lasting {
-    /// So long.
+pub enum Lifetime {
+    /// This time.
     For(Duration),
-    /// For ever.
+    /// Without an end.
     Forever,
+}
+
+impl Lifetime {
+    /// The time, if there is an end.
+    #[must_use]
+    pub const fn time(self) -> Option<Duration> {
+        match self {
+            Self::For(time) => Some(time),
+            Self::Forever => None,
+        }
+    }
 }
 
 /// What the programs and the checks of a job do.
 #[derive(Clone, Debug, Default)]
-pub struct Script {
-    /// Its runs; the last one stands for all that follow.
-    pub runs: Vec<Run>,
-    /// How its checks answer at which times; the last that fits counts.
-    pub checks: Vec<Answers>,
+pub struct JobScript {
+    /// Its runs; the last one is repeated.
+    pub runs: Vec<RunScript>,
+    /// The results of its checks at certain times; the last that applies counts.
+    pub checks: Vec<CheckAnswers>,
 }
 
-/// One run, as far as something is said of it.
+/// One run. `None` is the default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Run {
-    /// How long it takes until the process is there.
+pub struct RunScript {
+    /// How long it takes to start.
     pub starts_in: Duration,
     /// Why it cannot be started.
     pub fails: Option<StartErrorKind>,
     /// How long it lasts.
-    pub lasts: Option<Lasting>,
-    /// How it then ends.
+    pub lasts: Option<Lifetime>,
+    /// How it exits then.
     pub status: Option<ExitStatus>,
-    /// How long it takes to obey.
-    pub stops_in: Option<Lasting>,
-    /// The code it exits with when it was asked to end.
+    /// How long it takes to exit on a signal.
+    pub stops_in: Option<Lifetime>,
+    /// Its exit code on a stop signal.
     pub stop_exit: Option<u8>,
-    /// From when on its checks pass.
-    pub healthy_after: Option<Lasting>,
+    /// When its checks start to pass, counted from its start.
+    pub healthy_after: Option<Lifetime>,
 }
 
-/// How checks answer for a while.
+/// The result of checks for a while.
 #[derive(Clone, Debug)]
-pub struct Answers {
-    /// The check's name; nothing stands for all.
+pub struct CheckAnswers {
+    /// The name of the check; all checks without one.
     pub check: Option<String>,
     /// When.
     pub span: Span,
-    /// How.
+    /// The result.
     pub answer: CheckAnswer,
     /// How long it takes.
     pub takes: Duration,
 }
 
-/// What comes of a check.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CheckAnswer {
     /// It passes.
     Pass,
     /// It fails.
     Fail,
-    /// Nothing, until it is cut short.
+    /// It hangs until it is canceled.
     Hang,
 }
 
-impl Choice for CheckAnswer {
+impl Keyword for CheckAnswer {
     const NAMES: &'static [&'static str] = &["pass", "fail", "hang"];
     const VALUES: &'static [Self] = &[Self::Pass, Self::Fail, Self::Hang];
     const OTHERS: &'static [(&'static str, &'static str)] =
@@ -149,7 +144,7 @@ impl Choice for CheckAnswer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StartFailure(pub StartErrorKind);
 
-impl Choice for StartFailure {
+impl Keyword for StartFailure {
     const NAMES: &'static [&'static str] = &["notFound", "notExecutable", "noResources", "other"];
     const VALUES: &'static [Self] = &[
         Self(StartErrorKind::NotFound),
@@ -159,9 +154,9 @@ impl Choice for StartFailure {
     ];
 }
 
-/// What a watch sees from a moment on.
+/// What a watch sees from a time on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sight {
+pub struct Observation {
     /// When.
     pub at: Duration,
     /// How many healthy instances there are.
@@ -170,52 +165,52 @@ pub struct Sight {
     pub generation: u32,
 }
 
-/// Something that is done to the supervisor.
+/// An action on the supervisor.
 #[derive(Clone, Debug)]
-pub enum Happening {
+pub enum Action {
     /// A signal arrives.
     Signal(Signal),
-    /// Maintenance begins or ends.
+    /// Maintenance mode starts or ends.
     Maintenance(bool),
-    /// Somebody asks something of a job.
-    Order(Order, String),
-    /// Another configuration is loaded.
+    /// A command for a job.
+    Job(JobAction, String),
+    /// Another configuration is loaded, by its path.
     Reload(String, Box<Plan>),
 }
 
-/// What is asked of a job.
+/// A command for a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// To run now.
+pub enum JobAction {
+    /// Start it.
     Start,
-    /// To stop.
+    /// Stop it.
     Stop,
-    /// To stop, and to run anew.
+    /// Stop it and start it again.
     Restart,
-    /// To take a signal.
+    /// Send it a signal.
     Send(Signal),
 }
 
-/// Something that must come of it.
+/// An expectation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expectation {
     /// What.
     pub claim: Claim,
-    /// What it is good for.
+    /// Why the user expects it.
     pub why: Option<String>,
 }
 
-/// What must come of it.
+/// What is expected.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Claim {
-    /// A moment comes, for the first time within a window; or so many times in it.
+    /// A moment happens for the first time within a window; or this many times in it.
     See(Moment, Window, Option<u64>),
-    /// A moment does not come within a window.
+    /// A moment does not happen within a window.
     Never(Moment, Window),
-    /// A moment comes within a time of each of another that lies in a window.
+    /// A moment follows each occurrence of another moment in a window within a time.
     Follows(Moment, Duration, Moment, Window),
     /// A job is in a state, at a time or at the end.
-    State(String, Is, Option<Duration>),
+    State(String, ExpectedState, Option<Duration>),
     /// The supervisor exits with a code, within a window.
     Exit(u8, Window),
 }
@@ -223,25 +218,25 @@ pub enum Claim {
 /// The time between two moments.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Window {
-    /// What it begins with.
+    /// Its start.
     pub after: Option<Bound>,
-    /// What it ends with.
+    /// Its end.
     pub before: Option<Bound>,
 }
 
-/// A time, or something that happens.
+/// A time, or a moment.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Bound {
     /// A time.
     Time(Duration),
-    /// The first of these.
+    /// The first occurrence of a moment.
     Moment(Moment),
 }
 
-/// How a job is.
+/// The state of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "they are the words of `containerpilot status`")]
-pub enum Is {
+#[expect(missing_docs, reason = "the words of `containerpilot status`")]
+pub enum ExpectedState {
     Waiting,
     Starting,
     Running,
@@ -254,7 +249,7 @@ pub enum Is {
     Failed,
 }
 
-impl Choice for Is {
+impl Keyword for ExpectedState {
     const NAMES: &'static [&'static str] = &[
         "waiting",
         "starting",
@@ -283,7 +278,7 @@ impl Choice for Is {
         &[("up", "running"), ("done", "complete"), ("finished", "complete"), ("started", "running")];
 }
 
-impl fmt::Display for Is {
+impl fmt::Display for ExpectedState {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = Self::VALUES.iter().zip(Self::NAMES).find(|(value, _)| *value == self);
         out.write_str(name.map_or("", |(_, name)| name))
@@ -291,7 +286,7 @@ impl fmt::Display for Is {
 }
 
 impl Expectation {
-    /// The last time it names.
+    /// The latest time it names.
     fn latest(&self) -> Option<Duration> {
         let of = |window: &Window| {
             let bounds = [&window.after, &window.before];
@@ -311,7 +306,7 @@ impl Expectation {
     }
 }
 
-/// A time, as one writes it.
+/// A duration in the syntax of configurations.
 #[must_use]
 pub fn time(time: Duration) -> String {
     duration::format(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX))
@@ -340,7 +335,6 @@ impl fmt::Display for Bound {
 }
 
 impl fmt::Display for Claim {
-    /// The expectation in words.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::See(moment, window, None) => write!(out, "{moment}{window}"),

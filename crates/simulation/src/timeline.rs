@@ -1,9 +1,8 @@
-//! What happened: when, what, and why.
+//! The timeline of a simulation: what happened, when, and why.
 
 use std::fmt;
 use std::sync::Arc;
 
-use containerpilot_config::values::signal_name;
 use containerpilot_core::event::Code;
 use containerpilot_core::input::ExitStatus;
 use containerpilot_core::plan::{Signal, Status};
@@ -15,15 +14,15 @@ use crate::moment::{ADVERTISED, EXIT, KILLED, Moment, RELOADED, STARTS, WITHDRAW
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
-    /// When.
+    /// When it happened.
     pub at: Time,
-    /// To whom: a job, `watch.NAME`, a signal; nothing for the whole.
+    /// A job, `watch.NAME` or a signal; empty for the supervisor.
     pub source: Arc<str>,
-    /// What.
+    /// What happened.
     pub what: What,
-    /// The place of the entry that it came from, if that is known.
+    /// The index of the entry that caused it, if that is known.
     pub cause: Option<usize>,
-    /// What else there is to say about it.
+    /// Details.
     pub note: String,
 }
 
@@ -36,31 +35,31 @@ pub enum What {
     Starts,
     /// A signal was sent to a process.
     Sent(u8),
-    /// SIGKILL was.
+    /// SIGKILL was sent to a process.
     Killed,
-    /// Checks of it begin to fail.
+    /// Checks of a job start to fail.
     ChecksFail,
-    /// Its service has this status in the catalog.
+    /// A service has this status in the catalog.
     InCatalog(CatalogStatus),
-    /// Its service is out of the catalog.
-    Withdrawn,
-    /// The catalog has forgotten its service.
+    /// A service has left the catalog.
+    Deregistered,
+    /// The catalog has lost a service.
     Forgotten,
-    /// The catalog cannot be reached any more, or can again.
-    CatalogAway(bool),
-    /// Somebody asks for something, which is in the note.
-    Asked,
-    /// Another configuration is in force.
+    /// The catalog becomes unreachable, or reachable again.
+    CatalogOutage(bool),
+    /// A request to the supervisor; the note names it.
+    Request,
+    /// A reloaded configuration has taken effect.
     Reloaded,
-    /// The log warns of something, which is in the note.
+    /// A warning of the log, in the note.
     Warning,
-    /// The supervisor has left, with this code.
+    /// The supervisor has exited with this code.
     Exit(u8),
 }
 
-/// The status of a service in the catalog, in an order.
+/// The status of a service in the catalog, with an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[expect(missing_docs, reason = "they are the catalog's own three")]
+#[expect(missing_docs, reason = "the names of the catalog")]
 pub enum CatalogStatus {
     Passing,
     Warning,
@@ -78,7 +77,7 @@ impl From<Status> for CatalogStatus {
 }
 
 impl What {
-    /// What happened, in a word or a few.
+    /// A short name.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -90,11 +89,11 @@ impl What {
             Self::InCatalog(CatalogStatus::Passing) => ADVERTISED,
             Self::InCatalog(CatalogStatus::Warning) => "advertised as warning",
             Self::InCatalog(CatalogStatus::Critical) => "advertised as critical",
-            Self::Withdrawn => WITHDRAWN,
+            Self::Deregistered => WITHDRAWN,
             Self::Forgotten => "forgotten",
-            Self::CatalogAway(true) => "away",
-            Self::CatalogAway(false) => "back",
-            Self::Asked => "asked",
+            Self::CatalogOutage(true) => "away",
+            Self::CatalogOutage(false) => "back",
+            Self::Request => "asked",
             Self::Reloaded => RELOADED,
             Self::Warning => "warning",
             Self::Exit(_) => EXIT,
@@ -103,19 +102,19 @@ impl What {
 }
 
 impl Entry {
-    /// Whether it is a moment.
+    /// Returns true if it is an instance of a moment.
     #[must_use]
     pub fn is(&self, moment: &Moment) -> bool {
         *self.source == *moment.source && self.what.word() == moment.word
     }
 
-    /// Who and what, in words, as a scenario writes it where it can.
+    /// Source and kind, in the syntax of scenarios where possible.
     #[must_use]
     pub fn name(&self) -> String {
         match (&*self.source, self.what) {
             (source, What::Event(Code::Signal)) => source.to_owned(),
-            (source, What::Sent(signal)) => format!("{source} gets {}", signal_name(Signal(signal))),
-            (_, What::Asked) => self.note.split(": ").next().unwrap_or_default().to_owned(),
+            (source, What::Sent(signal)) => format!("{source} gets {}", Signal(signal)),
+            (_, What::Request) => self.note.split(": ").next().unwrap_or_default().to_owned(),
             ("", What::Exit(code)) => format!("exit with {code}"),
             ("", what) => what.word().to_owned(),
             (source, what) => format!("{source} {}", what.word()),
@@ -123,18 +122,18 @@ impl Entry {
     }
 }
 
-/// How a process ended, in words.
+/// How a process exited.
 #[must_use]
-pub fn ended(status: ExitStatus) -> String {
+pub fn exit_note(status: ExitStatus) -> String {
     match status {
         ExitStatus::Code(code) => format!("code {code}"),
-        ExitStatus::Signal(signal) => signal_name(signal),
+        ExitStatus::Signal(signal) => signal.to_string(),
     }
 }
 
-/// What a job is doing for a while.
+/// The phase of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names say it")]
+#[expect(missing_docs, reason = "the names explain themselves")]
 pub enum Phase {
     Waiting,
     Starting,
@@ -148,7 +147,7 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// All of them.
+    /// All phases.
     pub const ALL: [Self; 9] = [
         Self::Waiting,
         Self::Starting,
@@ -161,7 +160,7 @@ impl Phase {
         Self::Failed,
     ];
 
-    /// What a job in this state is doing.
+    /// The phase of a job with this status.
     #[must_use]
     pub fn of(status: &JobStatus, has_health: bool) -> Self {
         match (status.state, status.stop_stage) {
@@ -180,7 +179,7 @@ impl Phase {
         }
     }
 
-    /// Its name.
+    /// The name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -197,106 +196,105 @@ impl Phase {
     }
 }
 
-/// A phase and when it began; it lasts until the next one.
-pub type Stretch = (Time, Phase);
+/// A phase and its start; it lasts until the next one.
+pub type PhaseSpan = (Time, Phase);
 
-/// What became of one job.
+/// The history of one job.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Lane {
-    /// What it was doing.
-    pub stretches: Vec<Stretch>,
-    /// How many processes it had.
+pub struct JobHistory {
+    /// Its phases.
+    pub phases: Vec<PhaseSpan>,
+    /// How many processes were started.
     pub runs: u64,
-    /// How many of them before the rehearsal stopped everything.
+    /// How many of them before the simulation stopped the supervisor.
     pub runs_at_end: u64,
 }
 
-impl Lane {
-    /// Takes note of what it is doing.
+impl JobHistory {
+    /// Records the current phase.
     pub fn note(&mut self, at: Time, phase: Phase) {
-        match self.stretches.last_mut() {
+        match self.phases.last_mut() {
             Some((_, last)) if *last == phase => {}
-            // What lasted no time at all was not seen by anybody.
+            // A phase that lasted no time is not shown.
             Some(last) if last.0 == at => last.1 = phase,
-            _ => self.stretches.push((at, phase)),
+            _ => self.phases.push((at, phase)),
         }
-        let same = self.stretches.iter().rev().take(2).map(|(_, phase)| phase);
+        let same = self.phases.iter().rev().take(2).map(|(_, phase)| phase);
         if let [one, other] = same.collect::<Vec<_>>().as_slice()
             && one == other
         {
-            self.stretches.pop();
+            self.phases.pop();
         }
     }
 
-    /// What it is doing now.
+    /// The current phase.
     #[must_use]
     pub fn now(&self) -> Option<Phase> {
-        self.stretches.last().map(|(_, phase)| *phase)
+        self.phases.last().map(|(_, phase)| *phase)
     }
 }
 
-/// How a job was at a moment, and why.
+/// The state of a job at an instant, and why.
 #[derive(Clone, Debug, PartialEq)]
 pub struct View {
-    /// One word for it, as `containerpilot status` has it.
+    /// The state, as in `containerpilot status`.
     pub word: &'static str,
-    /// Whether it is healthy.
+    /// True if it is healthy.
     pub healthy: Option<bool>,
     /// Why it stops or is complete.
     pub stop_reason: Option<StopReason>,
-    /// Why, in sentences.
+    /// The explanation, as in `containerpilot explain`.
     pub sentences: Vec<String>,
 }
 
-/// Why a rehearsal was given up.
+/// Why a simulation was aborted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cut {
-    /// Something happened again and again, and no time passed.
-    NoTime,
-    /// More happened than anybody could read.
+pub enum Abort {
+    /// Items happened without an end, and no time passed.
+    NoTimePasses,
+    /// The timeline became too long.
     TooMuch,
-    /// It would not leave, though it was asked twice.
+    /// The supervisor does not exit although it received SIGTERM.
     Stuck,
 }
 
-impl fmt::Display for Cut {
+impl fmt::Display for Abort {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self {
-            Self::NoTime => {
-                "something happens over and over while no time passes; is there a run that lasts 0 s, with \
-                 `restartBackoff: false`?"
+            Self::NoTimePasses => {
+                "endless loop at one instant; does a run last 0s, with `restartBackoff: false`?"
             }
-            Self::TooMuch => "more happens than can be told; a shorter `until` helps",
-            Self::Stuck => "the supervisor does not leave though it was asked to",
+            Self::TooMuch => "too many events; set a shorter `until`",
+            Self::Stuck => "the supervisor was asked to stop and does not exit",
         })
     }
 }
 
-/// Everything that came of a scenario.
+/// The result of a simulation.
 #[derive(Clone, Debug, Default)]
-pub struct Course {
-    /// What happened, in order.
+pub struct SimulationRun {
+    /// The timeline.
     pub entries: Vec<Entry>,
-    /// The jobs, by name, in the order of the first plan that had them.
+    /// The names of all jobs, in the order of the first plan that has them.
     pub jobs: Vec<String>,
-    /// What became of each.
-    pub lanes: BTreeMap<String, Lane>,
-    /// How jobs were at the moments that expectations name.
+    /// The history of each job.
+    pub histories: BTreeMap<String, JobHistory>,
+    /// The state of jobs at the times that expectations name.
     pub views: BTreeMap<(Time, String), View>,
-    /// How all jobs were at the end, before everything was stopped.
+    /// The state of all jobs at the end, before the shutdown.
     pub last: BTreeMap<String, View>,
-    /// When that was.
+    /// The end.
     pub end: Time,
-    /// How many of the entries were there by then; what follows belongs to the stop.
+    /// How many entries there were by then; the others belong to the shutdown.
     pub counted: usize,
-    /// The time of the stop that belongs to the rehearsal, if the container still ran at its end.
-    pub asked_to_stop: Option<Time>,
-    /// When the supervisor left, and with which code.
+    /// When the simulation sent SIGTERM to the supervisor, if it still ran at the end.
+    pub stop_requested_at: Option<Time>,
+    /// When the supervisor exited, and its exit code.
     pub exit: Option<(Time, u8)>,
-    /// The jobs that had to be killed, because the stop time was over or a second signal came.
+    /// The jobs that were killed because the stop timeout passed or a second signal arrived.
     pub killed: Vec<(Time, String)>,
-    /// Why it was given up.
-    pub cut: Option<Cut>,
+    /// Why it was aborted.
+    pub abort: Option<Abort>,
     /// How often the core was called.
     pub steps: u64,
 }

@@ -1,135 +1,92 @@
-//! The world: it does what the core wants as the scenario has it, and turns that into inputs.
+//! The virtual world around a core: it carries out effects as a [`Script`] decides, and returns the inputs that follow.
 //!
-//! Of what happens at the same moment, what was caused first happens first, as in the supervisor's loop.
+//! Time is virtual. A caller reads the time of the next item, takes the item, steps the core with the input and
+//! has the world carry out the effects. Agents of the catalog have queues of their own; a caller steps the agents that are
+//! due before it takes the next item.
 
+pub mod agent;
+mod catalog;
 mod programs;
+mod queue;
+pub mod script;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use containerpilot_core::Time;
 use containerpilot_core::effect::Effect;
-use containerpilot_core::ids::{CheckRun, JobIx, RunId, WatchIx};
-use containerpilot_core::input::{ExitStatus, Input, Instance};
+use containerpilot_core::ids::{CheckRunId, JobIx, RunId};
+use containerpilot_core::input::Input;
+use containerpilot_core::plan::Plan;
 use containerpilot_core::plan::diff::Moves;
-use containerpilot_core::plan::{Job, Plan, Signal, Watch};
-use containerpilot_core::request::{Command, RequestId};
-use containerpilot_core::state::timer_queue::{Place, TimerQueue};
-use std::collections::BTreeMap;
 
-use crate::catalog::{Catalog, News};
-use crate::habits;
-use crate::scenario::{Happening, Lasting, Order, Run, Scenario, Sight};
-use crate::timeline::What;
+pub use self::catalog::CatalogChange;
+use self::catalog::CatalogSlot;
+pub use self::programs::pid_of;
+use self::programs::{Program, RunningCheck};
+use self::queue::{Queue, Slot};
+use self::script::Script;
 
-/// Something that is going to happen.
-#[derive(Debug)]
-enum Coming {
+enum Scheduled<E> {
     Input(Input),
     Start(RunId),
     Exit(RunId),
-    Check(CheckRun),
-    Happening(usize),
-    Forget(usize),
-    Away(bool),
-    Wake(String),
-    Answer(String),
-    Overdue(String),
-    /// Watches of this name look.
-    Look(String),
-    /// Nothing, but somebody wants to see how it is then.
-    Glance,
+    Check(CheckRunId),
+    /// Watches of this name are answered.
+    Watch(String),
+    Script(E),
 }
 
+/// The next item.
 #[derive(Debug)]
-struct Program {
-    job: String,
-    script: Run,
-    lasts: Lasting,
-    exit: Option<Place>,
-    status: ExitStatus,
+pub enum Item<E> {
+    /// An input for the core.
+    Input(Input),
+    /// Something the script has scheduled.
+    Script(E),
+    /// Nothing: its only consequence is another item.
+    Nothing,
 }
 
-/// What the world has to say about itself, for the timeline.
-#[derive(Debug)]
-pub struct Note {
-    /// To whom it happened.
-    pub source: String,
-    /// What.
-    pub what: What,
-    /// And more.
-    pub note: String,
-}
-
-/// What happens next.
-#[derive(Debug, Default)]
-pub struct Turn {
-    /// What the core is told; nothing if it does not concern it.
-    pub input: Option<Input>,
-    /// What is written down.
-    pub notes: Vec<Note>,
-}
-
-/// The world.
-pub struct World<'a> {
-    scenario: &'a Scenario,
+/// A virtual world.
+pub struct World<S: Script> {
+    /// What decides how everything behaves.
+    pub script: S,
     plan: Arc<Plan>,
     now: Time,
-    coming: TimerQueue<Coming>,
+    queue: Queue<Scheduled<S::Event>>,
     programs: BTreeMap<RunId, Program>,
-    probes: BTreeMap<CheckRun, Place>,
-    answers: BTreeMap<CheckRun, Result<(), String>>,
-    /// How many runs each job has had, by name.
-    runs: BTreeMap<String, usize>,
-    /// The run of each job that goes on, or for one without a program, since when it is checked.
-    since: BTreeMap<String, (Run, Time)>,
-    catalog: Catalog,
-    wakes: BTreeMap<String, Place>,
-    requests: u64,
-    notes: Vec<Note>,
+    checks: BTreeMap<CheckRunId, RunningCheck>,
+    /// The services, by job.
+    slots: Vec<CatalogSlot>,
+    /// The services of removed jobs.
+    retired: Vec<CatalogSlot>,
+    /// How often agents were called.
+    calls: u64,
+    /// Confirmed deregistrations that have not reached the core.
+    pending_confirmations: BTreeMap<JobIx, Slot>,
+    changes: Vec<CatalogChange>,
 }
 
-impl<'a> World<'a> {
-    /// A world at its beginning.
+impl<S: Script> World<S> {
+    /// A world at its start. With a seed, items of the same instant happen in a random order; otherwise in the order in
+    /// which they were caused, as in the supervisor's loop.
     #[must_use]
-    pub fn new(scenario: &'a Scenario, plan: Arc<Plan>, glances: impl Iterator<Item = Duration>) -> Self {
-        let mut world = Self {
-            scenario,
-            plan,
+    pub fn new(script: S, plan: Arc<Plan>, shuffle: Option<u64>) -> Self {
+        Self {
             now: Time::ZERO,
-            coming: TimerQueue::default(),
+            queue: Queue::new(shuffle),
             programs: BTreeMap::new(),
-            probes: BTreeMap::new(),
-            answers: BTreeMap::new(),
-            runs: BTreeMap::new(),
-            since: BTreeMap::new(),
-            catalog: Catalog::default(),
-            wakes: BTreeMap::new(),
-            requests: 0,
-            notes: Vec::new(),
-        };
-        for span in &scenario.away {
-            world.add(span.from, Coming::Away(true));
-            if let Some(to) = span.to {
-                world.add(to, Coming::Away(false));
-            }
+            checks: BTreeMap::new(),
+            slots: catalog::slots(&plan, &script),
+            retired: Vec::new(),
+            calls: 0,
+            pending_confirmations: BTreeMap::new(),
+            changes: Vec::new(),
+            script,
+            plan,
         }
-        world.add(Duration::ZERO, Coming::Input(Input::Ready));
-        for watch in Arc::clone(&world.plan).watches.iter() {
-            for sight in world.sights(watch).unwrap_or_default() {
-                world.add(sight.at, Coming::Look(watch.name.clone()));
-            }
-        }
-        for (nth, (at, _)) in scenario.happenings.iter().enumerate() {
-            world.add(*at, Coming::Happening(nth));
-        }
-        for (nth, (at, _)) in scenario.forgets.iter().enumerate() {
-            world.add(*at, Coming::Forget(nth));
-        }
-        for at in glances {
-            world.add(at, Coming::Glance);
-        }
-        world
     }
 
     /// The time.
@@ -138,10 +95,16 @@ impl<'a> World<'a> {
         self.now
     }
 
-    /// When the next thing happens.
+    /// The plan in force.
+    #[must_use]
+    pub fn plan(&self) -> &Arc<Plan> {
+        &self.plan
+    }
+
+    /// When the next item is due, not counting the steps of agents.
     #[must_use]
     pub fn next(&self) -> Option<Time> {
-        self.coming.next()
+        self.queue.next()
     }
 
     /// Time passes, and nothing happens.
@@ -149,250 +112,73 @@ impl<'a> World<'a> {
         self.now = self.now.max(until);
     }
 
-    fn add(&mut self, after: Duration, coming: Coming) -> Place {
-        self.add_at(self.now + after, coming)
+    /// The machine is paused: everything that is due meanwhile comes late.
+    pub fn pause(&mut self, time: Duration) {
+        self.now = self.now + time;
+        let now = self.now;
+        self.agents().for_each(|agent| agent.pause(now));
     }
 
-    fn add_at(&mut self, at: Time, coming: Coming) -> Place {
-        self.coming.add(at, coming)
+    fn schedule(&mut self, after: Duration, item: Scheduled<S::Event>) -> Slot {
+        self.queue.add(self.now + after, item)
     }
 
-    fn elapsed(&self) -> Duration {
-        self.now.since(Time::ZERO)
+    /// Schedules an input, counted from now.
+    pub fn schedule_input(&mut self, after: Duration, input: Input) {
+        self.schedule(after, Scheduled::Input(input));
     }
 
-    fn away(&self) -> bool {
-        self.scenario.away_at(self.elapsed()).is_some()
+    /// Schedules an event of the script, counted from now.
+    pub fn schedule_event(&mut self, after: Duration, event: S::Event) {
+        self.schedule(after, Scheduled::Script(event));
     }
 
-    fn note(&mut self, source: &str, what: What, note: impl Into<String>) {
-        self.notes.push(Note { source: source.to_owned(), what, note: note.into() });
+    /// Schedules an answer to the watches of a name, counted from now.
+    pub fn schedule_watch(&mut self, after: Duration, name: String) {
+        self.schedule(after, Scheduled::Watch(name));
     }
 
-    /// The next thing happens.
-    pub fn take(&mut self) -> Turn {
-        let Some((at, coming)) = self.coming.pop() else { return Turn::default() };
+    /// Takes the next item.
+    pub fn take(&mut self) -> Item<S::Event> {
+        let Some((at, item)) = self.queue.pop() else { return Item::Nothing };
         self.now = self.now.max(at);
-        let input = match coming {
-            Coming::Input(input) => Some(input),
-            Coming::Start(run) => Some(self.start(run)),
-            Coming::Exit(run) => Some(self.exit(run)),
-            Coming::Check(run) => {
-                self.probes.remove(&run);
-                let result = self.answers.remove(&run).unwrap_or(Ok(()));
-                Some(Input::CheckDone { check: run, result })
+        Item::Input(match item {
+            Scheduled::Input(input) => input,
+            Scheduled::Start(run) => self.start(run),
+            Scheduled::Exit(run) => self.exit(run),
+            Scheduled::Check(run) => self.check_done(run),
+            Scheduled::Script(event) => return Item::Script(event),
+            Scheduled::Watch(name) => {
+                self.answer_watches(&name, self.now);
+                return Item::Nothing;
             }
-            Coming::Happening(nth) => {
-                self.scenario.happenings.get(nth).map(|(_, happening)| self.happen(happening))
-            }
-            Coming::Look(name) => {
-                self.look(&name);
-                None
-            }
-            Coming::Glance => Some(Input::Tick),
-            other => {
-                self.of_the_catalog(other);
-                None
-            }
-        };
-        Turn { input, notes: std::mem::take(&mut self.notes) }
+        })
     }
 
-    fn of_the_catalog(&mut self, coming: Coming) {
-        let away = self.away();
-        let news = match coming {
-            Coming::Wake(id) => {
-                self.wakes.remove(&id);
-                self.catalog.work(&id, self.now, away)
-            }
-            Coming::Answer(id) => self.catalog.answered(&id, self.now, away),
-            Coming::Overdue(id) => self.catalog.overdue(&id, self.now),
-            Coming::Forget(nth) => {
-                let scenario = self.scenario;
-                let Some((_, name)) = scenario.forgets.get(nth) else { return };
-                if let Some(id) = self.catalog.forget(&self.plan, name) {
-                    self.note(name, What::Forgotten, "the catalog has lost its service");
-                    vec![News::Changed(id, None)]
-                } else {
-                    Vec::new()
-                }
-            }
-            Coming::Away(begins) => {
-                // One that ends while another goes on is no return.
-                if begins || !away {
-                    self.note("catalog", What::CatalogAway(begins), "");
-                }
-                Vec::new()
-            }
-            _ => Vec::new(),
-        };
-        self.hear(news);
-    }
-
-    fn hear(&mut self, news: Vec<News>) {
-        for one in news {
-            match one {
-                News::Wake(id, at) => {
-                    if let Some(place) = self.wakes.remove(&id) {
-                        self.coming.remove(place);
-                    }
-                    let place = self.add_at(at, Coming::Wake(id.clone()));
-                    self.wakes.insert(id, place);
-                }
-                News::Answer(id, at) => {
-                    self.add_at(at, Coming::Answer(id));
-                }
-                News::Trusted(id, until) => {
-                    self.add_at(until, Coming::Overdue(id));
-                }
-                News::Withdrawn(job) => {
-                    self.add(Duration::ZERO, Coming::Input(Input::Withdrawn { job }));
-                }
-                News::Changed(id, status) => {
-                    let plan = Arc::clone(&self.plan);
-                    let Some(name) = self.catalog.name_of(&plan, &id) else { continue };
-                    let forgotten = self.notes.iter().any(|note| note.what == What::Forgotten);
-                    match status {
-                        Some(status) => self.note(name, What::InCatalog(status.into()), ""),
-                        None if forgotten => {}
-                        None => self.note(name, What::Withdrawn, ""),
-                    }
-                    self.look(name);
-                }
-            }
-        }
-    }
-
-    /// What the scenario has a watch see; nothing if it follows the catalog.
-    fn sights(&self, watch: &Watch) -> Option<Vec<Sight>> {
-        if let Some(sights) = self.scenario.watches.get(&watch.name) {
-            return Some(sights.clone());
-        }
-        let advertised = |job: &Job| job.service.as_ref().is_some_and(|service| service.name == watch.name);
-        let known = self.plan.jobs.iter().any(advertised);
-        (!known).then(|| vec![Sight { at: habits::SEEN, instances: 1, generation: 0 }])
-    }
-
-    /// Watches of a name look: at once, or when the catalog is back.
-    fn look(&mut self, name: &str) {
-        match self.scenario.away_at(self.elapsed()) {
-            Some(Some(back)) => {
-                let at = Time::ZERO + back;
-                let known = |coming: &Coming| matches!(coming, Coming::Look(one) if one == name);
-                if !self.coming.at(at).any(known) {
-                    self.add_at(at, Coming::Look(name.to_owned()));
-                }
-            }
-            Some(None) => {}
-            None => {
-                let plan = Arc::clone(&self.plan);
-                let watches = plan.watches.iter().enumerate().filter(|(_, watch)| watch.name == name);
-                for (nth, watch) in watches {
-                    if let Some(instances) = self.seen(watch) {
-                        let input = Input::Instances { watch: WatchIx::at(nth), instances };
-                        self.add(Duration::ZERO, Coming::Input(input));
-                    }
-                }
-            }
-        }
-    }
-
-    /// What a watch sees now; nothing if it has not looked yet.
-    fn seen(&self, watch: &Watch) -> Option<Vec<Instance>> {
-        let Some(sights) = self.sights(watch) else { return Some(self.catalog.healthy(watch)) };
-        let now = self.elapsed();
-        let sight = sights.iter().rev().find(|sight| sight.at <= now)?;
-        let instance = |nth: u16| Instance {
-            id: format!("{}-{}", watch.name, u32::from(nth) + sight.generation.saturating_mul(1_000)),
-            address: "192.0.2.1".to_owned(),
-            port: nth.saturating_add(1),
-        };
-        Some((0..sight.instances).map(instance).collect())
-    }
-
-    fn happen(&mut self, happening: &Happening) -> Input {
-        self.requests += 1;
-        let id = RequestId(self.requests);
-        match happening {
-            Happening::Signal(signal) => {
-                if !self.plan.pass_signals && *signal == Signal::HUP && !self.waits_for_hangup() {
-                    // R1: the configuration is read again.
-                    let command = Command::Reload(Box::new((*self.plan).clone()));
-                    self.note("", What::Asked, "SIGHUP: the configuration is read again");
-                    return Input::Command { id, command };
-                }
-                let name = containerpilot_config::values::signal_name(*signal);
-                self.note("", What::Asked, format!("{name} to the supervisor"));
-                Input::Signal(*signal)
-            }
-            Happening::Maintenance(on) => {
-                self.note("", What::Asked, if *on { "maintenance enable" } else { "maintenance disable" });
-                Input::Command { id, command: Command::Maintenance(*on) }
-            }
-            Happening::Reload(path, plan) => {
-                self.note("", What::Asked, format!("reload, with {path}"));
-                Input::Command { id, command: Command::Reload(plan.clone()) }
-            }
-            Happening::Order(order, name) => {
-                let place = self.plan.jobs.iter().position(|job| job.name == *name);
-                let job = place.map_or(JobIx(u32::MAX), JobIx::at);
-                let (word, command) = match order {
-                    Order::Start => ("start".to_owned(), Command::Start(job)),
-                    Order::Stop => ("stop".to_owned(), Command::Stop(job)),
-                    Order::Restart => ("restart".to_owned(), Command::Restart(job)),
-                    Order::Send(signal) => {
-                        let signal_name = containerpilot_config::values::signal_name(*signal);
-                        (format!("send {signal_name} to"), Command::Signal(job, *signal))
-                    }
-                };
-                self.note("", What::Asked, format!("{word} {name}"));
-                Input::Command { id, command }
-            }
-        }
-    }
-
-    fn waits_for_hangup(&self) -> bool {
-        use containerpilot_core::event::{Source, UserSignal};
-        let mut patterns = self.plan.jobs.iter().flat_map(|job| job.when.patterns());
-        patterns.any(|event| event.source == Source::Signal(UserSignal::Hup))
-    }
-
-    /// Does what the core wants.
+    /// Carries out an effect.
     pub fn carry_out(&mut self, effect: &Effect) {
         match effect {
             Effect::Spawn { job, run, .. } => self.spawn(*job, *run),
             Effect::Kill { run, signal, .. } => self.signal(*run, *signal),
-            Effect::RunCheck { job, check, run, .. } => self.probe(*job, *check, *run),
-            Effect::CancelCheck { run } => self.cancel(*run),
-            Effect::Advertise { job, wanted } => {
-                let plan = Arc::clone(&self.plan);
-                let news = self.catalog.advertise(&plan, *job, *wanted, self.now, self.away());
-                self.hear(news);
-            }
-            Effect::Heartbeat { job } => {
-                let plan = Arc::clone(&self.plan);
-                let news = self.catalog.heartbeat(&plan, *job, self.now, self.away());
-                self.hear(news);
-            }
-            Effect::Replanned { plan, moves } => self.replanned(plan, moves),
-            Effect::KillRemains { .. } | Effect::Reply { .. } | Effect::Log(_) | Effect::Exit { .. } => {}
+            Effect::RunCheck { job, check, run, .. } => self.run_check(*job, *check, *run),
+            Effect::CancelCheck { run } => self.cancel_check(*run),
+            Effect::Advertise { job, desired } => self.advertise(*job, *desired),
+            Effect::Heartbeat { job } => self.heartbeat(*job),
+            Effect::PlanReplaced { plan, moves } => self.replanned(plan, moves),
+            Effect::KillOrphans { .. } | Effect::Reply { .. } | Effect::Log(_) | Effect::Exit { .. } => {}
         }
-    }
-
-    /// What it has to say since it was last asked.
-    pub fn take_notes(&mut self) -> Vec<Note> {
-        std::mem::take(&mut self.notes)
     }
 
     fn replanned(&mut self, plan: &Arc<Plan>, moves: &Moves) {
-        self.plan = Arc::clone(plan);
-        self.coming.change(|coming| match coming {
-            Coming::Input(input) => moves.input(input).map(Coming::Input),
+        let before = std::mem::replace(&mut self.plan, Arc::clone(plan));
+        self.script.replanned(plan, moves);
+        let moved = |(job, slot): (JobIx, Slot)| Some((moves.job(job)?, slot));
+        self.pending_confirmations =
+            std::mem::take(&mut self.pending_confirmations).into_iter().filter_map(moved).collect();
+        self.queue.change(|item| match item {
+            Scheduled::Input(input) => moves.input(input).map(Scheduled::Input),
             other => Some(other),
         });
-        let names: Vec<String> = plan.watches.iter().map(|watch| watch.name.clone()).collect();
-        for name in names {
-            self.look(&name);
-        }
+        self.move_slots(&before, moves);
     }
 }

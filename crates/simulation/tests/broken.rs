@@ -1,5 +1,5 @@
-//! Broken scenarios, and the whole message each gets. `BLESS=1` writes the messages anew.
-#![expect(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
+//! Broken scenarios and their complete error messages. `BLESS=1` rewrites the messages.
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use containerpilot_core::plan::Plan;
 use containerpilot_simulation::read::Draft;
 use std::collections::BTreeMap;
 
-/// The configuration that all of them are for.
+/// The configuration of all of them.
 const CONFIG: &str = r#"{ jobs: [
     { name: "setup", exec: "setup" },
     { name: "web", exec: "web", when: { source: "setup", once: "exitSuccess" }, port: 80,
@@ -39,7 +39,7 @@ fn report(name: &str, text: Vec<u8>) -> Option<String> {
 }
 
 #[test]
-fn c5_every_broken_scenario_gets_the_whole_message() {
+fn c5_every_broken_scenario_gets_its_complete_message() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/broken");
     let bless = std::env::var_os("BLESS").is_some_and(|value| value == "1");
     let mut tried = 0;
@@ -61,9 +61,9 @@ fn c5_every_broken_scenario_gets_the_whole_message() {
 }
 
 #[test]
-fn c5_no_text_is_too_strange() {
+fn c5_no_text_makes_the_parser_panic() {
     for text in ["", "null", "[]", "1", "{", "{ jobs: null, expect: [null] }", "{ jobs: [[]] }", "\u{0}"] {
-        // It is good, or it gets a message; it is never a reason to fall over.
+        // It is valid, or it gets a message; it never panics.
         let _ = report("strange.json5", text.as_bytes().to_vec());
     }
     assert!(report("large.json5", vec![b' '; 9 << 20]).is_some_and(|report| report.contains("too large")));

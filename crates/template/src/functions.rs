@@ -32,7 +32,7 @@ pub(crate) enum Parameter {
 pub(crate) struct Signature {
     pub(crate) name: &'static str,
     pub(crate) fixed: &'static [Parameter],
-    /// Whether any number of further values may follow.
+    /// True if any number of further values may follow.
     pub(crate) more: bool,
     /// An example call, for messages.
     pub(crate) usage: &'static str,

@@ -62,11 +62,11 @@ fn c5_output_of_loops_and_templates_is_mapped_to_the_printing_action() {
     let source = b"{{ define \"t\" }}<{{ . }}>{{ end }}{{ range loop 2 }}{{ template \"t\" . }},{{ end }}";
     let rendered = render(source, &Environment::new()).expect("renders");
     assert_eq!(rendered.text, b"<0>,<1>,");
-    for turn in [0, 4] {
-        assert_eq!(rendered.map.origin(turn), Origin::Copied(16));
-        assert_eq!(rendered.map.origin(turn + 1), Origin::Produced(Span::new(17, 24)));
-        assert_eq!(rendered.map.origin(turn + 2), Origin::Copied(24));
-        assert_eq!(rendered.map.origin(turn + 3), Origin::Copied(72));
+    for offset in [0, 4] {
+        assert_eq!(rendered.map.origin(offset), Origin::Copied(16));
+        assert_eq!(rendered.map.origin(offset + 1), Origin::Produced(Span::new(17, 24)));
+        assert_eq!(rendered.map.origin(offset + 2), Origin::Copied(24));
+        assert_eq!(rendered.map.origin(offset + 3), Origin::Copied(72));
     }
 }
 

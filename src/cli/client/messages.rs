@@ -1,25 +1,24 @@
-//! Server-sent events: messages of lines, with an empty line behind each.
+//! Parses server-sent events: lines of fields, with an empty line after each message.
 
 use std::collections::VecDeque;
 
-/// The longest line that is taken; a message is one event of the supervisor, some hundred bytes.
-const MOST: usize = 1024 * 1024;
+/// Longest message. An event of the supervisor has a few hundred bytes.
+const MESSAGE_BYTES: usize = 1024 * 1024;
 
-/// One message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in super::super) struct Message {
-    /// What kind of message it is; empty for the usual one.
+    /// The type; empty for the default type.
     pub(in super::super) event: String,
     pub(in super::super) id: String,
     pub(in super::super) data: String,
 }
 
-/// Makes messages of pieces.
+/// Assembles messages from pieces of a stream.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
-    /// A line that is not whole yet.
+    /// An incomplete line.
     line: Vec<u8>,
-    /// A message that is not whole yet.
+    /// An incomplete message.
     message: Message,
     pub(super) messages: VecDeque<Message>,
 }
@@ -28,17 +27,17 @@ impl Reader {
     pub(super) fn read(&mut self, piece: &[u8]) -> Result<(), &'static str> {
         for part in piece.split_inclusive(|byte| *byte == b'\n') {
             self.line.extend_from_slice(part);
-            if self.line.len() + self.message.data.len() > MOST {
-                return Err("the supervisor sends a message that is too long");
+            if self.line.len() + self.message.data.len() > MESSAGE_BYTES {
+                return Err("the supervisor sent a message that is too long");
             }
             if part.ends_with(b"\n") {
-                self.whole_line();
+                self.finish_line();
             }
         }
         Ok(())
     }
 
-    fn whole_line(&mut self) {
+    fn finish_line(&mut self) {
         let line = String::from_utf8_lossy(&self.line).trim_end_matches(['\r', '\n']).to_owned();
         self.line.clear();
         if line.is_empty() {
@@ -59,7 +58,7 @@ impl Reader {
                 }
                 self.message.data.push_str(value);
             }
-            // A comment keeps the connection alive, and others mean nothing to us.
+            // A comment keeps the connection alive; other fields have no meaning here.
             _ => {}
         }
     }

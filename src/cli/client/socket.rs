@@ -1,26 +1,25 @@
-//! Which socket the supervisor listens on: the one that is named, or that of the configuration.
+//! Finds the supervisor's control socket: that of `--socket`, or that of the configuration.
 
 use std::io::Write;
 use std::path::PathBuf;
 
 use super::super::flags::Arguments;
 use super::super::{Failure, check, named_config};
-use crate::load::{files, host};
+use crate::load::{find_files, host};
 
-/// The path of the control socket.
 pub(super) fn path(args: &Arguments) -> Result<PathBuf, Failure> {
     let named = args.text("socket");
     if !named.is_empty() {
         return Ok(PathBuf::from(named));
     }
     let config = named_config(args);
-    if config.is_none() && !files::usual_place_exists() {
-        // The usual place of the socket is a default of the configuration, and stands there only.
+    if config.is_none() && !find_files::default_exists() {
+        // The default path is a default of the configuration, and defined only there.
         return find(Vec::new());
     }
-    let hint = "so its socket is not known; name it with --socket";
-    let inputs =
-        files::read(config.as_deref()).map_err(|message| Failure::Failed(format!("{message}, {hint}")))?;
+    let hint = "so the control socket is unknown; name it with --socket";
+    let inputs = find_files::read(config.as_deref())
+        .map_err(|message| Failure::Failed(format!("{message}, {hint}")))?;
     find(inputs)
 }
 
@@ -31,7 +30,8 @@ fn find(mut inputs: Vec<containerpilot_config::Input>) -> Result<PathBuf, Failur
     containerpilot_config::control_socket(inputs, &host::environment()).map(PathBuf::from).map_err(|report| {
         let _ = writeln!(std::io::stderr(), "{}", report.display(check::style(true)));
         Failure::Failed(
-            "the configuration cannot be read, so its socket is not known; name it with --socket".to_owned(),
+            "the configuration has errors, so the control socket is unknown; name it with --socket"
+                .to_owned(),
         )
     })
 }

@@ -3,27 +3,29 @@
 use std::time::Instant;
 
 use super::messages::{Message, Reader};
-use super::{Bytes, Late, Trouble};
+use super::{ByteStream, ClientError, StreamError};
 
-/// A stream of messages.
 pub(in super::super) struct Messages {
-    bytes: Bytes,
+    bytes: ByteStream,
     reader: Reader,
 }
 
 impl Messages {
-    pub(super) fn new(bytes: Bytes) -> Self {
+    pub(super) fn new(bytes: ByteStream) -> Self {
         Self { bytes, reader: Reader::default() }
     }
 
-    /// The next message; nothing at the end. Without a time it waits as long as it takes.
-    pub(in super::super) fn next(&mut self, until: Option<Instant>) -> Result<Option<Message>, Late> {
+    /// The next message; `None` at the end. Without a deadline it waits indefinitely.
+    pub(in super::super) fn next(
+        &mut self,
+        deadline: Option<Instant>,
+    ) -> Result<Option<Message>, StreamError> {
         loop {
             if let Some(message) = self.reader.messages.pop_front() {
                 return Ok(Some(message));
             }
-            let Some(piece) = self.bytes.next(until)? else { return Ok(None) };
-            self.reader.read(piece).map_err(|why| Late::Trouble(Trouble::Other(why.to_owned())))?;
+            let Some(piece) = self.bytes.next(deadline)? else { return Ok(None) };
+            self.reader.read(piece).map_err(|why| ClientError::Failed(why.to_owned()))?;
         }
     }
 }

@@ -328,7 +328,7 @@ fn column_positions(
     }
     for (arrow, route) in arrows.iter().zip(routes) {
         let Some(last) = route.last().and_then(|at| columns.get(*at)) else { continue };
-        // The label is before the target box, or after it if the arrow comes from the right.
+        // The label is before the target box, or after it if the arrow starts at the right.
         let before = if route.last() == Some(&arrow.to) {
             last - 1
         } else {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use containerpilot_core::event::{Code, Source};
-use containerpilot_core::plan::{AtEnd, EventPattern, Job, Plan, Repeat, Restarts, Role, Trigger};
+use containerpilot_core::plan::{EventPattern, Job, OnCompletion, Plan, Repeat, Restarts, Role, Trigger};
 use containerpilot_core::report::words;
 
 use super::super::summary;
@@ -153,7 +153,7 @@ impl Builder<'_> {
     /// Adds the edges of `onFailure` and `onSuccess`.
     fn ends(&mut self, from: usize, job: &Job) {
         let ends = [(job.on_failure, "fails"), (job.on_success, "succeeds")];
-        for (_, label) in ends.into_iter().filter(|(end, _)| *end == AtEnd::Shutdown) {
+        for (_, label) in ends.into_iter().filter(|(end, _)| *end == OnCompletion::Shutdown) {
             let shutdown = self.global(Code::Shutdown);
             self.edge(from, shutdown, label.to_owned(), LineStyle::Effect);
         }

@@ -10,7 +10,7 @@ use crate::load::host::ThisHost;
 
 fn plan(text: &str) -> Plan {
     let input = Input { name: "test".to_owned(), text: text.as_bytes().to_vec() };
-    let loaded = load(vec![input], &ThisHost::look(), Options { version: "1" });
+    let loaded = load(vec![input], &ThisHost::current(), Options { version: "1" });
     let report = loaded.report;
     loaded.plan.unwrap_or_else(|| panic!("{}", report.display(super::check::style(false))))
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use containerpilot_simulation::explore::Found;
-use containerpilot_simulation::mishap::Mishap;
+use containerpilot_simulation::fault::Fault;
 
 use serde::Serialize;
 
@@ -41,7 +41,7 @@ fn finding(out: &mut String, screen: Screen, tone: Tone, word: &str, found: &Fou
         sanitized(&found.finding.to_string()),
         screen.paint(Tone::Faint, &format!("--seed {}", found.seed))
     );
-    let _ = writeln!(out, "        {}", sanitized(&fault_list(&found.mishaps)));
+    let _ = writeln!(out, "        {}", sanitized(&fault_list(&found.faults)));
     for line in &found.because {
         let _ = writeln!(out, "{}", screen.paint(Tone::Faint, &format!("          {}", sanitized(line))));
     }
@@ -49,7 +49,7 @@ fn finding(out: &mut String, screen: Screen, tone: Tone, word: &str, found: &Fou
 }
 
 /// The injected faults in one line.
-pub(super) fn fault_list(faults: &[Mishap]) -> String {
+pub(super) fn fault_list(faults: &[Fault]) -> String {
     if faults.is_empty() {
         return "without any fault".to_owned();
     }
@@ -78,7 +78,7 @@ pub(super) fn json(variations: u64, found: &[Found]) -> String {
     let finding = |found: &Found| Finding {
         problem: found.is_problem(),
         finding: found.finding.to_string(),
-        mishaps: found.mishaps.iter().map(ToString::to_string).collect(),
+        mishaps: found.faults.iter().map(ToString::to_string).collect(),
         seed: found.seed.to_string(),
         worlds: found.worlds,
         because: found.because.clone(),

@@ -2,7 +2,7 @@
 
 use containerpilot_core::Time;
 use containerpilot_simulation::expect::Verdict;
-use containerpilot_simulation::timeline::{Course, What};
+use containerpilot_simulation::timeline::{SimulationRun, What};
 use serde::{Serialize, Serializer};
 
 use crate::cli::pretty_json;
@@ -94,11 +94,11 @@ impl Serialize for Seconds {
     }
 }
 
-pub(super) fn timeline(run: &Course, verdicts: &[Verdict]) -> String {
+pub(super) fn timeline(run: &SimulationRun, verdicts: &[Verdict]) -> String {
     pretty_json(&Answer {
-        ok: run.cut.is_none() && verdicts.iter().all(|verdict| verdict.holds),
+        ok: run.abort.is_none() && verdicts.iter().all(|verdict| verdict.holds),
         end: Seconds(run.end),
-        stopped_at: run.asked_to_stop.map(Seconds),
+        stopped_at: run.stop_requested_at.map(Seconds),
         exit: run.exit.map(|(at, code)| Exit { at: Seconds(at), code }),
         timeline: entries(run),
         jobs: run.jobs.iter().map(|name| job(run, name)).collect(),
@@ -106,7 +106,7 @@ pub(super) fn timeline(run: &Course, verdicts: &[Verdict]) -> String {
     })
 }
 
-fn entries(run: &Course) -> Vec<Entry<'_>> {
+fn entries(run: &SimulationRun) -> Vec<Entry<'_>> {
     let entries = run.entries.iter().enumerate();
     entries
         .map(|(id, entry)| Entry {
@@ -121,7 +121,7 @@ fn entries(run: &Course) -> Vec<Entry<'_>> {
         .collect()
 }
 
-fn job<'a>(run: &'a Course, name: &'a str) -> Job<'a> {
+fn job<'a>(run: &'a SimulationRun, name: &'a str) -> Job<'a> {
     Job {
         name,
         state: run.last.get(name).map(|view| State {
@@ -129,12 +129,12 @@ fn job<'a>(run: &'a Course, name: &'a str) -> Job<'a> {
             healthy: view.healthy,
             explanation: &view.sentences,
         }),
-        history: run.lanes.get(name).map(|lane| {
+        history: run.histories.get(name).map(|lane| {
             let phase = |(from, phase): &(Time, containerpilot_simulation::timeline::Phase)| Phase {
                 from: Seconds(*from),
                 phase: phase.name(),
             };
-            History { runs: lane.runs, phases: lane.stretches.iter().map(phase).collect() }
+            History { runs: lane.runs, phases: lane.phases.iter().map(phase).collect() }
         }),
     }
 }

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use containerpilot_core::Time;
 use containerpilot_core::event::Code;
 use containerpilot_simulation::expect::{Verdict, moment_of};
-use containerpilot_simulation::timeline::{Course, Entry, Phase, What};
+use containerpilot_simulation::timeline::{Entry, Phase, SimulationRun, What};
 
 use crate::cli::svg_text::{escaped, width};
 use crate::cli::terminal::truncated;
@@ -41,7 +41,7 @@ text,.ink{fill:#e6edf3}.small{fill:#848d97}.paper{fill:#0d1117}.band{fill:#151b2
 .unhealthy{fill:#b62324}.restarting{fill:#9e6a03}.stopping{fill:#bb8009}.arrow{stroke:#a371f7}\
 path.head{fill:#a371f7}.mark{stroke:#848d97}.bad{stroke:#ff7b72}.good{stroke:#3fb950}";
 
-pub(super) fn timeline(run: &Course, verdicts: &[Verdict]) -> String {
+pub(super) fn timeline(run: &SimulationRun, verdicts: &[Verdict]) -> String {
     let picture = Picture::new(run);
     let mut out = picture.frame(verdicts);
     for (nth, name) in run.jobs.iter().enumerate() {
@@ -56,7 +56,7 @@ pub(super) fn timeline(run: &Course, verdicts: &[Verdict]) -> String {
 }
 
 struct Picture<'a> {
-    run: &'a Course,
+    run: &'a SimulationRun,
     /// The x coordinate of time zero.
     left: i64,
     end: Time,
@@ -64,7 +64,7 @@ struct Picture<'a> {
 }
 
 impl<'a> Picture<'a> {
-    fn new(run: &'a Course) -> Self {
+    fn new(run: &'a SimulationRun) -> Self {
         let names = run.jobs.iter().map(|name| width(&truncated(name, MAX_NAME))).max().unwrap_or(0);
         let left = (names * LETTER + 28).max(80);
         let last = run.exit.map_or(run.end, |(at, _)| at).max(run.end);
@@ -145,7 +145,7 @@ impl<'a> Picture<'a> {
             y + 5,
             escaped(&truncated(name, MAX_NAME))
         );
-        let stretches = self.run.lanes.get(name).map(|lane| lane.stretches.as_slice()).unwrap_or_default();
+        let stretches = self.run.histories.get(name).map(|lane| lane.phases.as_slice()).unwrap_or_default();
         let ends = stretches.iter().skip(1).map(|(at, _)| *at).chain([self.end]);
         // Stretches narrower than half a pixel are drawn once where they overlap.
         let mut drawn = f64::MIN;
@@ -273,8 +273,8 @@ impl<'a> Picture<'a> {
 
     fn legend(&self, out: &mut String) {
         let used = |phase: &Phase| {
-            let mut lanes = self.run.lanes.values();
-            lanes.any(|lane| lane.stretches.iter().any(|(_, known)| known == phase))
+            let mut lanes = self.run.histories.values();
+            lanes.any(|lane| lane.phases.iter().any(|(_, known)| known == phase))
         };
         let (mut x, y) = (self.left, self.bottom() + 44);
         for phase in Phase::ALL.into_iter().filter(used) {
@@ -320,9 +320,9 @@ impl<'a> Picture<'a> {
 /// The label of an event that concerns the whole container.
 fn label(entry: &Entry) -> Option<String> {
     match entry.what {
-        What::Asked => Some(entry.name().replace(" to the supervisor", "")),
+        What::Request => Some(entry.name().replace(" to the supervisor", "")),
         What::Exit(code) => Some(format!("exit {code}")),
-        What::CatalogAway(away) => Some(format!("catalog {}", if away { "away" } else { "back" })),
+        What::CatalogOutage(away) => Some(format!("catalog {}", if away { "away" } else { "back" })),
         What::Reloaded => Some("reloaded".to_owned()),
         What::Event(Code::Shutdown) if entry.cause.is_none() => Some("shutdown".to_owned()),
         What::Event(Code::Healthy | Code::Unhealthy | Code::Changed)

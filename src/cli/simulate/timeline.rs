@@ -7,14 +7,14 @@ use containerpilot_core::Time;
 use containerpilot_core::event::Code;
 use containerpilot_core::report::words::WAITING_UNTIL;
 use containerpilot_simulation::expect::{Verdict, moment_of};
-use containerpilot_simulation::timeline::{Course, Entry, What};
+use containerpilot_simulation::timeline::{Entry, SimulationRun, What};
 
 use super::super::terminal::{Screen, Tone, sanitized, table};
 
 /// How often the same entry is printed before it is only counted.
 const MAX_REPEATS: usize = 5;
 
-pub(super) fn human(screen: Screen, run: &Course, verdicts: &[Verdict], full: bool) -> String {
+pub(super) fn human(screen: Screen, run: &SimulationRun, verdicts: &[Verdict], full: bool) -> String {
     let mut out = String::new();
     let mut counts: BTreeMap<(&str, What, Option<&str>), usize> = BTreeMap::new();
     let mut rows = Vec::new();
@@ -36,7 +36,7 @@ pub(super) fn human(screen: Screen, run: &Course, verdicts: &[Verdict], full: bo
 }
 
 fn is_always_shown(what: What) -> bool {
-    matches!(what, What::Asked | What::Exit(_) | What::Reloaded)
+    matches!(what, What::Request | What::Exit(_) | What::Reloaded)
 }
 
 fn row(entry: &Entry, cause: Option<&Entry>) -> Vec<(Tone, String)> {
@@ -47,7 +47,7 @@ fn row(entry: &Entry, cause: Option<&Entry>) -> Vec<(Tone, String)> {
         | What::Warning
         | What::ChecksFail
         | What::Forgotten
-        | What::CatalogAway(true) => Tone::Bad,
+        | What::CatalogOutage(true) => Tone::Bad,
         What::Event(Code::Stopping | Code::Stopped | Code::Shutdown) | What::Sent(_) => Tone::Waiting,
         _ => Tone::Plain,
     };
@@ -96,11 +96,11 @@ fn omitted(out: &mut String, screen: Screen, counts: &BTreeMap<(&str, What, Opti
     let _ = writeln!(out, "{}", screen.paint(Tone::Faint, &line));
 }
 
-fn final_states(out: &mut String, screen: Screen, run: &Course) {
+fn final_states(out: &mut String, screen: Screen, run: &SimulationRun) {
     out.push('\n');
     let mut rows = Vec::new();
     for name in &run.jobs {
-        let runs = run.lanes.get(name).map_or(0, |lane| lane.runs_at_end);
+        let runs = run.histories.get(name).map_or(0, |history| history.runs_at_end);
         let Some(view) = run.last.get(name) else { continue };
         let (word, tone) = match (view.word, view.healthy) {
             ("running", Some(true)) => ("healthy", Tone::Good),
@@ -120,9 +120,9 @@ fn final_states(out: &mut String, screen: Screen, run: &Course) {
     }
     let head = format!("AT {}", moment_of(run.end));
     *out += &table(screen, &[&head, "STATE", "RUNS", "WHY"], &rows);
-    match (run.exit, run.asked_to_stop) {
-        (Some((at, code)), Some(asked)) => {
-            let took = moment_of(Time::ZERO + at.since(asked));
+    match (run.exit, run.stop_requested_at) {
+        (Some((at, code)), Some(requested)) => {
+            let took = moment_of(Time::ZERO + at.since(requested));
             let _ = writeln!(out, "\nstopped at the end of the simulation, in {took}; exit code {code}");
         }
         (Some((at, code)), None) => {

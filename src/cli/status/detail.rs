@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::super::answers::{Check, Instance, Job, Watch};
+use super::super::responses::{Check, Instance, Job, Watch};
 use super::super::terminal::{Cell, Screen, Tone, sanitized, short_duration};
 use super::super::timestamps;
 use super::{health, state};
@@ -95,7 +95,7 @@ pub(super) fn instances(watch: &Watch) -> Cell {
         false => format!("{address}:{port}"),
     };
     match watch.instances.as_deref() {
-        None => (Tone::Waiting, "no answer yet".to_owned()),
+        None => (Tone::Waiting, "no response yet".to_owned()),
         Some([]) => (Tone::Bad, "none".to_owned()),
         Some(found) => (Tone::Good, found.iter().map(address).collect::<Vec<_>>().join(", ")),
     }
@@ -105,7 +105,7 @@ pub(super) fn instances(watch: &Watch) -> Cell {
 pub(super) fn watch(watch: &Watch) -> String {
     let name = sanitized(&watch.name);
     let Some(instances) = &watch.instances else {
-        return format!("watch.{name}: the catalog has not answered yet\n");
+        return format!("watch.{name}: no response from the catalog yet\n");
     };
     let mut out = format!("watch.{name}: {} healthy\n", instances.len());
     for Instance { id, address, port } in instances {

@@ -56,7 +56,7 @@ tick  waiting  -                       7         next run in 4.2s
 WATCH  HEALTHY INSTANCES
 cache  none
 peers  10.0.0.1:80, [::1]:81
-new    no answer yet
+new    no response yet
 ";
     assert_eq!(overview(Screen::default(), &read(example())), expected);
 }
@@ -89,7 +89,7 @@ bad: running, unhealthy
 ";
     assert_eq!(shown("bad"), bad);
     assert_eq!(shown("watch.peers"), "watch.peers: 2 healthy\n  a at 10.0.0.1 port 80\n  b at ::1 port 81\n");
-    assert_eq!(shown("new"), "watch.new: the catalog has not answered yet\n");
+    assert_eq!(shown("new"), "watch.new: no response from the catalog yet\n");
     assert_eq!(shown("bd"), "there is no job `bd`; did you mean `db`?");
 }
 
@@ -113,7 +113,7 @@ fn x4_jobs_with_the_same_name_are_numbered() {
 }
 
 #[test]
-fn x4_a_missing_or_unknown_member_of_an_answer_breaks_nothing() {
+fn x4_a_missing_or_unknown_member_of_a_response_is_not_an_error() {
     assert_eq!(overview(Screen::default(), &read(json!({}))), "containerpilot , pid 0, up 0ms\n\nJOB\n");
     let odd = json!({ "unknown": {}, "jobs": [{}, { "name": "a\u{1b}[2J\nb", "lastExit": null },
         { "deadlines": [{}, { "what": "unknown" }], "checks": [{}], "waitsFor": [{ "code": "unknown" }] }] });

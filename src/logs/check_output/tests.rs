@@ -13,12 +13,12 @@ fn log() -> (Logs, PathBuf) {
     (Logs::start(&Logging { level: Level::Info, format: Format::Default, output }).unwrap(), file)
 }
 
-/// A check that begins; what its process would write with.
-fn begin(quiet: &mut Quiet, pid: u32) -> (PipeWriter, PipeWriter) {
+/// Starts a check and returns the write ends of its pipes.
+fn start(outputs: &mut CheckOutputs, pid: u32) -> (PipeWriter, PipeWriter) {
     let (stdout, stdout_writer) = io::pipe().unwrap();
     let (stderr, stderr_writer) = io::pipe().unwrap();
     let source = Source { job: "web".into(), pid, check: Some("check.web".into()) };
-    quiet.began(stdout.into(), stderr.into(), source);
+    outputs.started(stdout.into(), stderr.into(), source);
     (stdout_writer, stderr_writer)
 }
 
@@ -28,7 +28,7 @@ fn lines(file: &Path) -> Vec<String> {
     text.lines().map(|line| line.split_once("Z ").expect("a time").1.to_owned()).collect()
 }
 
-/// Ends the log; its lines.
+/// Finishes the log and returns its lines.
 fn finish(logs: Logs, file: &Path) -> Vec<String> {
     assert!(logs.finish(Instant::now() + Duration::from_secs(30)));
     let lines = lines(file);
@@ -37,29 +37,29 @@ fn finish(logs: Logs, file: &Path) -> Vec<String> {
 }
 
 #[test]
-fn l2_the_log_never_hears_of_a_silent_check() {
+fn l2_silent_check_does_not_wake_the_log_thread() {
     let (logs, file) = log();
-    let mut quiet = Quiet::default();
+    let mut outputs = CheckOutputs::default();
     for pid in 1..10 {
-        drop(begin(&mut quiet, pid));
-        assert!(quiet.next_due().is_some());
-        quiet.ended(pid, &logs);
-        assert_eq!((quiet.next_due(), quiet.outputs.len()), (None, 0), "nobody is woken for it");
+        drop(start(&mut outputs, pid));
+        assert!(outputs.next_due().is_some());
+        outputs.exited(pid, &logs);
+        assert_eq!((outputs.next_due(), outputs.outputs.len()), (None, 0), "no wake-up is scheduled");
     }
-    assert!(logs.is_silent());
+    assert!(logs.is_unused());
     assert!(finish(logs, &file).is_empty());
 }
 
 #[test]
 fn p4_last_lines_without_a_newline_belong_to_their_runs() {
     let (logs, file) = log();
-    let mut quiet = Quiet::default();
+    let mut outputs = CheckOutputs::default();
     for pid in [7, 8] {
-        let (mut stdout, mut stderr) = begin(&mut quiet, pid);
+        let (mut stdout, mut stderr) = start(&mut outputs, pid);
         write!(stdout, "first\nlast of {pid}").unwrap();
         write!(stderr, "trouble").unwrap();
         drop((stdout, stderr));
-        quiet.ended(pid, &logs);
+        outputs.exited(pid, &logs);
         logs.entry(Level::Info, Some("web"), "failed");
     }
     let of = |pid: u32| {
@@ -70,49 +70,49 @@ fn p4_last_lines_without_a_newline_belong_to_their_runs() {
 }
 
 #[test]
-fn p4_whoever_outlives_a_check_with_its_output_is_read_on() {
+fn p4_output_of_a_process_that_outlives_its_check_is_read() {
     let (logs, file) = log();
-    let mut quiet = Quiet::default();
-    let (mut daemon, _) = begin(&mut quiet, 7);
-    quiet.ended(7, &logs);
+    let mut outputs = CheckOutputs::default();
+    let (mut daemon, _) = start(&mut outputs, 7);
+    outputs.exited(7, &logs);
     logs.entry(Level::Info, Some("web"), "is well");
-    let (mut next, _) = begin(&mut quiet, 8);
+    let (mut next, _) = start(&mut outputs, 8);
     write!(next, "next").unwrap();
     drop(next);
-    quiet.ended(8, &logs);
+    outputs.exited(8, &logs);
     until(|| lines(&file).len() == 2);
     daemon.write_all(b"still here\n").unwrap();
     until(|| lines(&file).len() == 3);
     assert_eq!(
         finish(logs, &file),
         ["web is well", "web/check.web 8 next", "web/check.web 7 still here"],
-        "each with the number of its own run"
+        "each with the pid of its run"
     );
 }
 
 #[test]
 fn l2_a_check_that_runs_for_a_while_is_read_while_it_runs() {
     let (logs, file) = log();
-    let mut quiet = Quiet::default();
-    let (mut stdout, _stderr) = begin(&mut quiet, 7);
+    let mut outputs = CheckOutputs::default();
+    let (mut stdout, _stderr) = start(&mut outputs, 7);
     stdout.write_all(b"under way\n").unwrap();
     until(|| {
-        quiet.follow_due(&logs);
+        outputs.follow_due(&logs);
         lines(&file) == ["web/check.web 7 under way"]
     });
-    assert_eq!(quiet.next_due(), None);
+    assert_eq!(outputs.next_due(), None);
     stdout.write_all(b"almost").unwrap();
-    quiet.ended(7, &logs);
+    outputs.exited(7, &logs);
     logs.entry(Level::Info, None, "next");
     assert_eq!(finish(logs, &file)[1..], ["web/check.web 7 almost", "next"]);
 }
 
 #[test]
-fn s6_what_is_not_followed_at_the_end_is_written() {
+fn s6_check_output_not_yet_followed_is_written_at_the_end() {
     let (logs, file) = log();
-    let mut quiet = Quiet::default();
-    let (mut stdout, _stderr) = begin(&mut quiet, 7);
+    let mut outputs = CheckOutputs::default();
+    let (mut stdout, _stderr) = start(&mut outputs, 7);
     stdout.write_all(b"last words").unwrap();
-    quiet.follow_all(&logs);
+    outputs.follow_all(&logs);
     assert_eq!(finish(logs, &file), ["web/check.web 7 last words"]);
 }

@@ -1,186 +1,188 @@
-//! Asking name servers: each name that could be meant, of each server, until somebody knows.
+//! Queries name servers: every candidate name at every server, until one has an answer.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
+use super::ResolveError;
 use super::message::{self, Answer, Answered, Family, Name};
 use super::settings::Settings;
+use crate::net::describe;
 
-/// How long the second family may take when the first has answered with addresses: some servers never answer for IPv6.
-const SECOND_FAMILY: Duration = Duration::from_millis(300);
-/// The longest datagram that is read; without an extension it is 512 bytes.
-const MOST_DATAGRAM: usize = 4096;
+/// How long to wait for the second address family once the first has addresses: some servers never answer for IPv6.
+const SECOND_FAMILY_TIMEOUT: Duration = Duration::from_millis(300);
+/// Size of the receive buffer. Without EDNS a datagram has at most 512 bytes.
+const DATAGRAM_BYTES: usize = 4096;
 
-/// What became of one name.
+/// The result of the query for one name.
 enum Outcome {
     Found(Vec<IpAddr>),
-    /// Nobody has it, or it has no address.
-    Nothing,
-    /// A server could not find out: others may, and other names may.
-    Failed(String),
-    /// Nobody answers.
-    Silence(String),
+    /// The name does not exist or has no address.
+    NotFound,
+    /// A server answered with an error. Other servers and names may succeed.
+    Failed(ResolveError),
+    /// No server answered.
+    NoAnswer(ResolveError),
 }
 
-/// The addresses of a host, or why there are none.
-pub(super) fn addresses(host: &str, settings: &Settings, deadline: Instant) -> Result<Vec<IpAddr>, String> {
+/// The addresses of a host, or the reason why there are none.
+pub(super) fn addresses(
+    host: &str,
+    settings: &Settings,
+    deadline: Instant,
+) -> Result<Vec<IpAddr>, ResolveError> {
     let mut failed = None;
-    let mut silence = None;
+    let mut no_answer = None;
     for candidate in settings.candidates(host) {
-        // With its domain it may have become too long.
-        let Ok(candidate) = Name::of(&candidate) else { continue };
-        // Where nobody answers, other names are asked for once each, as long as there is time: a server may be silent about
-        // one and not about another.
-        let attempts = if silence.is_some() { 1 } else { settings.attempts };
+        // With a search domain the name may be too long.
+        let Ok(candidate) = Name::parse(&candidate) else { continue };
+        // If no server answers, the other names get one attempt each: a server may ignore one name and answer another.
+        let attempts = if no_answer.is_some() { 1 } else { settings.attempts };
         match one_name(&candidate, settings, attempts, deadline) {
             Outcome::Found(addresses) => return Ok(addresses),
-            Outcome::Nothing => {}
+            Outcome::NotFound => {}
             Outcome::Failed(why) => failed = failed.or(Some(why)),
-            Outcome::Silence(why) => silence = silence.or(Some(why)),
+            Outcome::NoAnswer(why) => no_answer = no_answer.or(Some(why)),
         }
     }
-    let nobody = || "there is no such name in /etc/hosts, and none at the name server".to_owned();
-    Err(silence.or(failed).unwrap_or_else(nobody))
+    Err(no_answer.or(failed).unwrap_or(ResolveError::NotFound))
 }
 
 fn one_name(name: &Name, settings: &Settings, attempts: usize, deadline: Instant) -> Outcome {
     let mut failed = None;
-    let mut silence = None;
+    let mut no_answer = None;
     for _ in 0..attempts {
-        silence = None;
+        no_answer = None;
         for server in &settings.servers {
-            let until = deadline.min(Instant::now() + settings.write_timeout);
-            match one_server(*server, name, settings.through_tcp, until) {
+            let until = deadline.min(Instant::now() + settings.timeout);
+            match one_server(*server, name, settings.use_tcp, until) {
                 Outcome::Failed(why) => failed = Some(why),
-                Outcome::Silence(why) => silence = Some(why),
+                Outcome::NoAnswer(why) => no_answer = Some(why),
                 outcome => return outcome,
             }
         }
-        // All have said that they cannot; to ask again would not change it.
-        if silence.is_none() || Instant::now() >= deadline {
+        // Every server answered with an error; another attempt would not help.
+        if no_answer.is_none() || Instant::now() >= deadline {
             break;
         }
     }
-    match (failed, silence) {
+    match (failed, no_answer) {
         (Some(why), _) => Outcome::Failed(why),
-        (None, Some(why)) => Outcome::Silence(why),
-        (None, None) => Outcome::Nothing,
+        (None, Some(why)) => Outcome::NoAnswer(why),
+        (None, None) => Outcome::NotFound,
     }
 }
 
-/// Asks one server for both families at once.
-fn one_server(server: SocketAddr, name: &Name, through_tcp: bool, until: Instant) -> Outcome {
-    let mut asked = [Family::V4, Family::V6].map(|family| Asked { family, id: random(), answer: None });
-    let asking = if through_tcp { Ok(()) } else { datagrams(server, name, &mut asked, until) };
-    let mut why = asking.err();
-    for asked in &mut asked {
-        let enough = match &asked.answer {
-            Some(answered) => !answered.cut_off,
-            None => !through_tcp,
+/// Queries one server for both address families at once.
+fn one_server(server: SocketAddr, name: &Name, use_tcp: bool, until: Instant) -> Outcome {
+    let mut questions =
+        [Family::V4, Family::V6].map(|family| Question { family, id: random_id(), answer: None });
+    let sent = if use_tcp { Ok(()) } else { ask_by_udp(server, name, &mut questions, until) };
+    let mut error = sent.err();
+    for question in &mut questions {
+        let is_complete = match &question.answer {
+            Some(answered) => !answered.truncated,
+            None => !use_tcp,
         };
-        if enough {
+        if is_complete {
             continue;
         }
-        match stream(server, name, asked, until) {
-            Ok(answered) => asked.answer = Some(answered),
-            // What was cut off is still better than nothing.
-            Err(error) => why = Some(error),
+        match ask_by_tcp(server, name, question, until) {
+            Ok(answered) => question.answer = Some(answered),
+            // A truncated answer is better than none.
+            Err(failed) => error = Some(failed),
         }
     }
-    let why = why.map_or_else(|| "no answer in time".to_owned(), |error| words(&error));
-    verdict(server, asked.map(|asked| asked.answer), &why)
+    let reason = error.map_or_else(|| "timed out".to_owned(), |error| error_text(&error));
+    combine(server.ip(), questions.map(|question| question.answer), reason)
 }
 
-/// What two answers mean together.
-fn verdict(server: SocketAddr, answers: [Option<Answered>; 2], why: &str) -> Outcome {
+/// Combines the answers for both families.
+fn combine(server: IpAddr, answers: [Option<Answered>; 2], reason: String) -> Outcome {
     let mut found = Vec::new();
-    let (mut nobody, mut empty, mut failed) = (false, 0, None);
+    let (mut no_such_name, mut empty, mut failed) = (false, 0, None);
     for answered in answers.into_iter().flatten() {
         match answered.answer {
             Answer::Addresses(addresses) if addresses.is_empty() => empty += 1,
             Answer::Addresses(addresses) => found.extend(addresses),
-            Answer::NoSuchName => nobody = true,
+            Answer::NoSuchName => no_such_name = true,
             Answer::Failed(code) => failed = Some(code),
         }
     }
     match (found.is_empty(), failed) {
         (false, _) => Outcome::Found(found),
-        _ if nobody || empty == 2 => Outcome::Nothing,
-        (_, Some(code)) => {
-            let words = match code {
-                1 => "did not understand the question",
-                2 => "could not find out",
-                4 => "does not know how to",
-                5 => "refused to say",
-                _ => "answered with an error",
-            };
-            Outcome::Failed(format!("the name server {} {words}", server.ip()))
-        }
-        _ => Outcome::Silence(format!("the name server {}: {why}", server.ip())),
+        _ if no_such_name || empty == 2 => Outcome::NotFound,
+        (_, Some(code)) => Outcome::Failed(ResolveError::ServerError { server, code }),
+        _ => Outcome::NoAnswer(ResolveError::NoAnswer { server, reason }),
     }
 }
 
-struct Asked {
+/// A question and its answer, once it has arrived.
+struct Question {
     family: Family,
     id: u16,
     answer: Option<Answered>,
 }
 
-/// Asks by datagrams, and takes answers until all are there.
-fn datagrams(server: SocketAddr, name: &Name, asked: &mut [Asked; 2], until: Instant) -> io::Result<()> {
+/// Sends all questions by UDP and waits for their answers.
+fn ask_by_udp(
+    server: SocketAddr,
+    name: &Name,
+    questions: &mut [Question; 2],
+    until: Instant,
+) -> io::Result<()> {
     let any: IpAddr =
         if server.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     let socket = UdpSocket::bind((any, 0))?;
-    // From here on nobody else can answer, short of forging the server's address.
+    // Drops datagrams from other addresses.
     socket.connect(server)?;
-    for asked in &*asked {
-        socket.send(&message::question(asked.id, name, asked.family))?;
+    for question in &*questions {
+        socket.send(&message::question(question.id, name, question.family))?;
     }
     let mut until = until;
-    let mut buffer = [0; MOST_DATAGRAM];
-    while asked.iter().any(|asked| asked.answer.is_none()) {
-        socket.set_read_timeout(Some(left(until)?))?;
+    let mut buffer = [0; DATAGRAM_BYTES];
+    while questions.iter().any(|question| question.answer.is_none()) {
+        socket.set_read_timeout(Some(time_left(until)?))?;
         let length = match socket.recv(&mut buffer) {
             Ok(length) => length,
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
             Err(error) => return Err(error),
         };
         let bytes = buffer.get(..length).unwrap_or_default();
-        for asked in asked.iter_mut().filter(|asked| asked.answer.is_none()) {
-            asked.answer = message::answer(bytes, asked.id, name, asked.family);
-            let found =
+        for question in questions.iter_mut().filter(|question| question.answer.is_none()) {
+            question.answer = message::parse_answer(bytes, question.id, name, question.family);
+            let has_addresses =
                 |answered: &Answered| matches!(&answered.answer, Answer::Addresses(some) if !some.is_empty());
-            if asked.answer.as_ref().is_some_and(found) {
-                until = until.min(Instant::now() + SECOND_FAMILY);
+            if question.answer.as_ref().is_some_and(has_addresses) {
+                until = until.min(Instant::now() + SECOND_FAMILY_TIMEOUT);
             }
         }
     }
     Ok(())
 }
 
-/// Asks through a connection, which takes answers of any length.
-fn stream(server: SocketAddr, name: &Name, asked: &Asked, until: Instant) -> io::Result<Answered> {
-    let mut stream = TcpStream::connect_timeout(&server, left(until)?)?;
-    let question = message::question(asked.id, name, asked.family);
-    let length = u16::try_from(question.len()).map_err(|_| ErrorKind::InvalidInput)?;
-    stream.set_write_timeout(Some(left(until)?))?;
-    stream.write_all(&[&length.to_be_bytes()[..], &question].concat())?;
+/// Sends a question by TCP, which allows answers of any length.
+fn ask_by_tcp(server: SocketAddr, name: &Name, question: &Question, until: Instant) -> io::Result<Answered> {
+    let mut stream = TcpStream::connect_timeout(&server, time_left(until)?)?;
+    let bytes = message::question(question.id, name, question.family);
+    let length = u16::try_from(bytes.len()).map_err(|_| ErrorKind::InvalidInput)?;
+    stream.set_write_timeout(Some(time_left(until)?))?;
+    stream.write_all(&[&length.to_be_bytes()[..], &bytes].concat())?;
     let mut length = [0; 2];
-    fill(&mut stream, &mut length, until)?;
+    read_exact(&mut stream, &mut length, until)?;
     let mut bytes = vec![0; usize::from(u16::from_be_bytes(length))];
-    fill(&mut stream, &mut bytes, until)?;
-    let answered = message::answer(&bytes, asked.id, name, asked.family);
-    answered.ok_or_else(|| io::Error::other("its answer cannot be read"))
+    read_exact(&mut stream, &mut bytes, until)?;
+    let answered = message::parse_answer(&bytes, question.id, name, question.family);
+    answered.ok_or_else(|| io::Error::other("invalid answer"))
 }
 
-/// Reads so many bytes, however slowly they come, until the time is up.
-fn fill(stream: &mut TcpStream, mut buffer: &mut [u8], until: Instant) -> io::Result<()> {
+/// Fills the buffer before the deadline.
+fn read_exact(stream: &mut TcpStream, mut buffer: &mut [u8], until: Instant) -> io::Result<()> {
     while !buffer.is_empty() {
-        stream.set_read_timeout(Some(left(until)?))?;
+        stream.set_read_timeout(Some(time_left(until)?))?;
         match stream.read(buffer) {
-            Ok(0) => return Err(io::Error::other("the connection was closed before the answer")),
+            Ok(0) => return Err(io::Error::other("connection closed before the answer")),
             Ok(read) => buffer = buffer.get_mut(read..).unwrap_or_default(),
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
@@ -189,20 +191,20 @@ fn fill(stream: &mut TcpStream, mut buffer: &mut [u8], until: Instant) -> io::Re
     Ok(())
 }
 
-fn left(until: Instant) -> io::Result<Duration> {
+fn time_left(until: Instant) -> io::Result<Duration> {
     let left = until.saturating_duration_since(Instant::now());
     if left.is_zero() { Err(ErrorKind::TimedOut.into()) } else { Ok(left) }
 }
 
-fn words(error: &io::Error) -> String {
+fn error_text(error: &io::Error) -> String {
     match error.kind() {
-        ErrorKind::TimedOut | ErrorKind::WouldBlock => "no answer in time".to_owned(),
-        _ => error.to_string(),
+        ErrorKind::TimedOut | ErrorKind::WouldBlock => "timed out".to_owned(),
+        _ => describe(error),
     }
 }
 
-/// A number that nobody can guess, so that nobody can answer who has not seen the question. The keys of a hash map are such.
-fn random() -> u16 {
+/// An unpredictable id, so that an answer cannot be forged without seeing the question. Hash maps have unpredictable keys.
+fn random_id() -> u16 {
     let [low, high, ..] = RandomState::new().build_hasher().finish().to_be_bytes();
     u16::from_be_bytes([low, high])
 }

@@ -1,12 +1,13 @@
-//! Any bytes as what a name server answers, as `/etc/hosts`, and as `/etc/resolv.conf`.
+//! Fuzz target: any bytes as a DNS response, as `/etc/hosts` and as `/etc/resolv.conf`.
 
 use super::message::{self, Answer, Family, Name};
 use super::{hosts, settings::Settings};
 
+#[expect(clippy::panic, reason = "a target reports a broken promise by panicking")]
 pub(crate) fn run(bytes: &[u8]) {
-    let Ok(name) = Name::of("consul.example") else { panic!("that is a name") };
+    let Ok(name) = Name::parse("consul.example") else { panic!("a valid name is refused") };
     for family in [Family::V4, Family::V6] {
-        // As they stand, if they begin with the right number; and as what comes behind a right beginning.
+        // As they are, with their own id; and after a valid header.
         let id = bytes.first_chunk().map_or(0, |id| u16::from_be_bytes(*id));
         check(bytes, id, &name, family);
         let mut answer = message::question(id, &name, family);
@@ -21,18 +22,18 @@ pub(crate) fn run(bytes: &[u8]) {
         check(&answer, id, &name, family);
     }
     let lines = bytes.split(|byte| *byte == b'\n').count();
-    assert!(hosts::addresses(bytes, "consul").len() <= lines, "one address a line");
-    let settings = Settings::read(bytes, "pod.example");
+    assert!(hosts::addresses(bytes, "consul").len() <= lines, "one address per line");
+    let settings = Settings::parse(bytes, "pod.example");
     assert!((1..=3).contains(&settings.servers.len()) && (1..=5).contains(&settings.attempts));
-    assert!((1..=30).contains(&settings.write_timeout.as_secs()));
+    assert!((1..=30).contains(&settings.timeout.as_secs()));
     let names = settings.candidates("consul");
     assert!((1..=33).contains(&names.len()) && names.iter().any(|name| name == "consul"));
 }
 
 fn check(bytes: &[u8], id: u16, name: &Name, family: Family) {
-    let Some(answered) = message::answer(bytes, id, name, family) else { return };
+    let Some(answered) = message::parse_answer(bytes, id, name, family) else { return };
     if let Answer::Addresses(found) = answered.answer {
-        // A record is twelve bytes and an address at least.
+        // A record takes at least twelve bytes and an address.
         assert!(found.len() <= bytes.len() / 16);
         assert!(found.iter().all(|address| address.is_ipv4() == (family == Family::V4)));
     }

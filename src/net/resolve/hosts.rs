@@ -1,8 +1,8 @@
-//! `/etc/hosts`: an address and its names on each line.
+//! `/etc/hosts`: one address and its names per line.
 
 use std::net::IpAddr;
 
-/// All addresses that the file gives a name, in its order.
+/// The addresses of a name, in the order of the file.
 pub(super) fn addresses(text: &[u8], name: &str) -> Vec<IpAddr> {
     let mut found: Vec<IpAddr> = Vec::new();
     for line in text.split(|byte| *byte == b'\n') {
@@ -34,7 +34,7 @@ mod tests {
     }
 
     #[test]
-    fn d5_hosts_gives_every_address_of_a_name_once_and_passes_over_what_it_cannot_read() {
+    fn d5_hosts_gives_every_address_once_and_skips_invalid_lines() {
         assert_eq!(of("consul"), ["10.0.0.2", "::2"]);
         assert_eq!(of("CONSUL.local"), ["10.0.0.2"]);
         assert_eq!(of("last"), ["10.0.0.4"]);

@@ -17,7 +17,7 @@ fn shell(spawner: &mut Spawner, script: &str) -> Spawned {
     let (own_stdin, raw_output) = (false, true);
     let request = Request {
         command: &command,
-        environment: &containerpilot_core::environment::Environment::default(),
+        environment: &containerpilot_core::variables::Environment::default(),
         process: &process,
         own_stdin,
         raw_output,
@@ -25,13 +25,13 @@ fn shell(spawner: &mut Spawner, script: &str) -> Spawned {
     spawner.spawn(&request).unwrap()
 }
 
-fn childless(reaper: &mut Reaper) -> bool {
+fn no_child_left(reaper: &mut Reaper) -> bool {
     reaper.collect(&mut Vec::new());
-    sys::look() == Ok(Look::Childless)
+    sys::wait_nowait() == Ok(WaitState::NoChild)
 }
 
 isolated! {
-    fn p1_every_orphan_is_reaped_and_no_status_is_lost() {
+    fn p1_every_orphan_is_reaped_and_no_exit_status_is_lost() {
         let (mut spawner, mut reaper) = (spawner(), Reaper::default());
         let orphans = "for i in 1 2 3 4 5 6 7 8 9 10; do (sleep 0.05 & sleep 0.01 &) ; done; exit ";
         let count: u8 = 40;
@@ -41,86 +41,86 @@ isolated! {
         }
         let mut codes: Vec<_> = collect(&mut reaper, count.into())
             .into_iter()
-            .map(|ended| (ended.owner, ended.status))
+            .map(|exited| (exited.owner, exited.status))
             .collect();
         codes.sort_by_key(|(_, status)| *status);
         let expected: Vec<_> =
             (0..count).map(|code| (Owner::Run(RunId(code.into())), ExitStatus::Code(code))).collect();
         assert_eq!(codes, expected);
-        until(|| childless(&mut reaper));
+        until(|| no_child_left(&mut reaper));
     }
 
-    fn p1_among_very_many_orphans_our_own_are_found_one_by_one() {
+    fn p1_own_processes_are_collected_by_pid_among_very_many_orphans() {
         let (mut spawner, mut reaper) = (spawner(), Reaper::default());
-        // Not told to the reaper, they are nobody's.
-        let orphans: Vec<i32> = (0..2 * MANY).map(|_| shell(&mut spawner, "exit 0").pid).collect();
-        let (ended, lives) = (shell(&mut spawner, "exit 3"), shell(&mut spawner, "sleep 1000"));
-        reaper.started(ended.pid, Owner::Run(RunId(1)));
-        reaper.started(lives.pid, Owner::Run(RunId(2)));
-        until(|| orphans.iter().chain([&ended.pid]).all(|pid| matches!(sys::look_at(*pid), Ok(Look::Ended(..)))));
+        // Not registered with the reaper, they count as orphans.
+        let orphans: Vec<i32> = (0..2 * MANY_ORPHANS).map(|_| shell(&mut spawner, "exit 0").pid).collect();
+        let (exited, running) = (shell(&mut spawner, "exit 3"), shell(&mut spawner, "sleep 1000"));
+        reaper.started(exited.pid, Owner::Run(RunId(1)));
+        reaper.started(running.pid, Owner::Run(RunId(2)));
+        until(|| orphans.iter().chain([&exited.pid]).all(|pid| matches!(sys::wait_pid_nowait(*pid), Ok(WaitState::Exited(..)))));
         let mut found = Vec::new();
-        let round = reaper.collect_until(&mut found, Duration::ZERO);
-        assert_eq!((round.orphans, round.far, round.failed), (MANY, true, false));
-        assert_eq!(found.iter().map(|ended| ended.status).collect::<Vec<_>>(), [ExitStatus::Code(3)]);
-        // The others are still there for the next round.
-        let round = reaper.collect(&mut found);
-        assert_eq!((round.orphans, found.len()), (MANY, 1));
+        let pass = reaper.collect_until(&mut found, Duration::ZERO);
+        assert_eq!((pass.orphans, pass.slow, pass.failed), (MANY_ORPHANS, true, false));
+        assert_eq!(found.iter().map(|exited| exited.status).collect::<Vec<_>>(), [ExitStatus::Code(3)]);
+        // The others are left for the next pass.
+        let pass = reaper.collect(&mut found);
+        assert_eq!((pass.orphans, found.len()), (MANY_ORPHANS, 1));
         reaper.kill_all();
         assert_eq!(collect(&mut reaper, 1)[0].status, ExitStatus::Signal(Signal::KILL));
     }
 
-    fn p4_what_is_left_of_a_group_is_asked_to_end() {
+    fn p4_orphaned_group_receives_sigterm() {
         let (mut spawner, mut reaper) = (spawner(), Reaper::default());
         let spawned = shell(&mut spawner, "sleep 1000 & exit 0");
         reaper.started(spawned.pid, Owner::Run(RunId(1)));
-        let ended = collect(&mut reaper, 1);
-        assert_eq!((ended[0].status, ended[0].orphans), (ExitStatus::Code(0), true));
-        until(|| childless(&mut reaper));
+        let exited = collect(&mut reaper, 1);
+        assert_eq!((exited[0].status, exited[0].orphans), (ExitStatus::Code(0), true));
+        until(|| no_child_left(&mut reaper));
         assert!(!sys::group_exists(spawned.pid));
-        reaper.kill_remains(RunId(1));
+        reaper.kill_orphaned_group(RunId(1));
     }
 
-    fn p4_nothing_is_left_of_a_lonely_process() {
+    fn p4_process_without_children_leaves_no_group() {
         let (mut spawner, mut reaper) = (spawner(), Reaper::default());
         let spawned = shell(&mut spawner, "exit 0");
         reaper.started(spawned.pid, Owner::Run(RunId(1)));
         assert!(!collect(&mut reaper, 1)[0].orphans);
-        assert!(reaper.remains.is_empty());
+        assert!(reaper.orphaned_groups.is_empty());
     }
 
-    fn p4_what_does_not_end_when_asked_is_killed() {
+    fn p4_orphaned_group_that_ignores_sigterm_is_killed() {
         let (mut spawner, mut reaper) = (spawner(), Reaper::default());
         let spawned = shell(&mut spawner, "trap '' TERM; sleep 1000 & exit 0");
         reaper.started(spawned.pid, Owner::Run(RunId(1)));
         assert!(collect(&mut reaper, 1)[0].orphans);
-        assert!(!childless(&mut reaper), "it ignores SIGTERM");
-        reaper.kill_remains(RunId(1));
-        until(|| childless(&mut reaper));
+        assert!(!no_child_left(&mut reaper), "it ignores SIGTERM");
+        reaper.kill_orphaned_group(RunId(1));
+        until(|| no_child_left(&mut reaper));
     }
 
-    fn p4_what_a_check_leaves_behind_is_killed_at_once() {
+    fn p4_orphans_of_a_check_are_killed_at_once() {
         let (mut spawner, mut reaper) = (spawner(), Reaper::default());
         let spawned = shell(&mut spawner, "trap '' TERM; sleep 1000 & exit 0");
-        reaper.started(spawned.pid, Owner::Check(CheckRun(1)));
+        reaper.started(spawned.pid, Owner::Check(CheckRunId(1)));
         collect(&mut reaper, 1);
-        until(|| childless(&mut reaper));
-        assert!(reaper.remains.is_empty());
+        until(|| no_child_left(&mut reaper));
+        assert!(reaper.orphaned_groups.is_empty());
     }
 
-    fn p4_a_number_that_was_reused_is_not_killed() {
+    fn p4_reused_pid_is_not_killed() {
         let (mut spawner, mut reaper) = (spawner(), Reaper::default());
         let spawned = shell(&mut spawner, "sleep 1000 & exec sleep 1000");
         reaper.started(spawned.pid, Owner::Run(RunId(2)));
-        // As if run 1 had once had that number.
-        reaper.remains.insert(RunId(1), spawned.pid);
-        reaper.kill_remains(RunId(1));
-        // And a group in which no child of ours is.
-        reaper.remains.insert(RunId(1), 2);
-        reaper.kill_remains(RunId(1));
-        assert_eq!(sys::look(), Ok(Look::Alive));
+        // As if run 1 had once had that pid.
+        reaper.orphaned_groups.insert(RunId(1), spawned.pid);
+        reaper.kill_orphaned_group(RunId(1));
+        // A group without a child of this process.
+        reaper.orphaned_groups.insert(RunId(1), 2);
+        reaper.kill_orphaned_group(RunId(1));
+        assert_eq!(sys::wait_nowait(), Ok(WaitState::Running));
         reaper.kill(Owner::Run(RunId(2)), Signal::KILL).unwrap();
         assert_eq!(collect(&mut reaper, 1)[0].status, ExitStatus::Signal(Signal::KILL));
-        until(|| childless(&mut reaper));
-        assert_eq!(reaper.kill(Owner::Run(RunId(2)), Signal::KILL), Ok(()), "a run that has ended is left alone");
+        until(|| no_child_left(&mut reaper));
+        assert_eq!(reaper.kill(Owner::Run(RunId(2)), Signal::KILL), Ok(()), "signalling an exited run does nothing");
     }
 }

@@ -1,14 +1,14 @@
 use std::os::unix::fs::PermissionsExt;
 
-use containerpilot_core::input::ExitStatus;
+use containerpilot_core::input::{ExitStatus, StartErrorKind};
 use containerpilot_core::plan::{Limit, Principal, Resource};
 use std::collections::BTreeMap;
 
 use super::*;
 use crate::load::host;
 use crate::process::reaper::{Owner, Reaper};
-use crate::process::sys::{Look, SignalSet};
-use crate::test_support::{all, collect, isolated};
+use crate::process::sys::{SignalSet, WaitState};
+use crate::test_support::{collect, isolated, read_all};
 
 fn command(words: &[&str]) -> Command {
     Command {
@@ -26,27 +26,27 @@ fn spawn(spawner: &mut Spawner, words: &[&str], process: &Process) -> Result<Spa
     let (own_stdin, raw_output) = (false, false);
     spawner.spawn(&Request {
         command: &command,
-        environment: &environment::Environment::default(),
+        environment: &containerpilot_core::variables::Environment::default(),
         process,
         own_stdin,
         raw_output,
     })
 }
 
-/// The standard output of a shell script, and how it ended.
+/// The standard output and exit status of a shell script.
 fn shell(spawner: &mut Spawner, script: &str, process: &Process) -> (String, ExitStatus) {
     let spawned = spawn(spawner, &["/bin/sh", "-c", script], process).unwrap();
     let mut reaper = Reaper::default();
     reaper.started(spawned.pid, Owner::Run(containerpilot_core::ids::RunId(1)));
     let (out, err) = spawned.output.unwrap();
-    let (out, err) = (all(out), all(err));
+    let (out, err) = (read_all(out), read_all(err));
     assert_eq!(err, "");
     (out, collect(&mut reaper, 1)[0].status)
 }
 
-fn refused(words: &[&str], process: &Process) -> (StartErrorKind, String) {
+fn spawn_error(words: &[&str], process: &Process) -> (StartErrorKind, String) {
     let error = spawn(&mut spawner(), words, process).unwrap_err();
-    assert_eq!(sys::look(), Ok(Look::Childless), "a failed start leaves no zombie");
+    assert_eq!(sys::wait_nowait(), Ok(WaitState::NoChild), "a failed start leaves no zombie");
     (error.kind, error.message)
 }
 
@@ -62,10 +62,10 @@ fn is_root() -> bool {
 }
 
 isolated! {
-    fn p2_a_child_leads_its_group_and_has_three_descriptors() {
+    fn p2_child_leads_its_process_group_and_has_three_descriptors() {
         let mut spawner = spawner();
-        // One that would be inherited, and many that need not be copied.
-        let leaked = sys::low_copy(spawner.null.as_fd()).unwrap();
+        // One that would be inherited, and many that are not copied.
+        let leaked = sys::duplicate_low(spawner.null.as_fd()).unwrap();
         let _open: Vec<_> = (0..200).map(|_| spawner.null.try_clone().unwrap()).collect();
         let script = "cat; echo $$; cut -d' ' -f5 /proc/$$/stat; ls -m /proc/$$/fd; readlink /proc/$$/fd/0";
         let (out, status) = shell(&mut spawner, script, &Process::default());
@@ -76,21 +76,21 @@ isolated! {
         drop(leaked);
     }
 
-    fn p2_a_child_copes_with_a_kernel_that_cannot_close_ranges() {
+    fn p2_child_has_three_descriptors_without_close_range() {
         let mut spawner = spawner();
         spawner.slots.copy_below = None;
         let (out, _) = shell(&mut spawner, "ls -m /proc/$$/fd", &Process::default());
         assert_eq!(out, "0, 1, 2\n");
     }
 
-    fn p2_a_child_has_every_signal_at_its_default_and_none_blocked() {
+    fn p2_child_has_default_dispositions_and_an_empty_signal_mask() {
         sys::block_signals(SignalSet::CATCHABLE).unwrap();
         let (out, _) = shell(&mut spawner(), "cat /proc/self/status | grep -E 'Sig(Blk|Ign|Cgt)'", &Process::default());
         let zeros = "0".repeat(16);
         assert_eq!(out, format!("SigBlk:\t{zeros}\nSigIgn:\t{zeros}\nSigCgt:\t{zeros}\n"));
     }
 
-    fn p3_how_a_process_ended_is_told_exactly() {
+    fn p3_exit_status_is_reported_exactly() {
         let mut spawner = spawner();
         let mut end = |script: &str| shell(&mut spawner, script, &Process::default()).1;
         assert_eq!(end("exit 0"), ExitStatus::Code(0));
@@ -99,60 +99,60 @@ isolated! {
         assert_eq!(end("kill -PIPE $$"), ExitStatus::Signal(containerpilot_core::plan::Signal(13)));
     }
 
-    fn p3_a_program_that_is_not_there_is_named() {
+    fn p3_error_names_the_missing_program() {
         use StartErrorKind::{NotExecutable, NotFound, Other};
         let plain = Process::default();
-        let says = |words: &[&str]| refused(words, &plain);
-        assert_eq!(says(&["/no/such"]), (NotFound, "/no/such: No such file or directory".to_owned()));
-        assert_eq!(says(&["nonesuch"]), (NotFound, "nonesuch is not in PATH: No such file or directory".to_owned()));
-        assert_eq!(says(&[""]).0, NotFound);
-        assert_eq!(says(&["/etc/passwd/x"]), (NotFound, "/etc/passwd/x: Not a directory".to_owned()));
-        assert_eq!(says(&["/etc"]), (NotExecutable, "/etc: Is a directory".to_owned()));
-        assert_eq!(says(&["/etc/passwd"]), (NotExecutable, "/etc/passwd: Permission denied".to_owned()));
-        assert_eq!(says(&["/bin/true", "a\0b"]).0, Other);
-        assert_eq!(says(&["/bin/true", &"x".repeat(200_000)]), (Other, "/bin/true: Argument list too long".to_owned()));
+        let error = |words: &[&str]| spawn_error(words, &plain);
+        assert_eq!(error(&["/no/such"]), (NotFound, "/no/such: No such file or directory".to_owned()));
+        assert_eq!(error(&["nonesuch"]), (NotFound, "nonesuch: not found in PATH: No such file or directory".to_owned()));
+        assert_eq!(error(&[""]).0, NotFound);
+        assert_eq!(error(&["/etc/passwd/x"]), (NotFound, "/etc/passwd/x: Not a directory".to_owned()));
+        assert_eq!(error(&["/etc"]), (NotExecutable, "/etc: Is a directory".to_owned()));
+        assert_eq!(error(&["/etc/passwd"]), (NotExecutable, "/etc/passwd: Permission denied".to_owned()));
+        assert_eq!(error(&["/bin/true", "a\0b"]).0, Other);
+        assert_eq!(error(&["/bin/true", &"x".repeat(200_000)]), (Other, "/bin/true: Argument list too long".to_owned()));
 
         let script = file("script", "#! /no/such/shell -x\n", 0o755);
         let message = format!("{script}: its interpreter /no/such/shell: No such file or directory");
-        assert_eq!(says(&[&script]), (NotFound, message));
+        assert_eq!(error(&[&script]), (NotFound, message));
         let junk = file("junk", "\u{1}\u{2}", 0o755);
-        assert_eq!(says(&[&junk]), (NotExecutable, format!("{junk}: Exec format error")));
+        assert_eq!(error(&[&junk]), (NotExecutable, format!("{junk}: Exec format error")));
         std::fs::remove_file(script).unwrap();
         std::fs::remove_file(junk).unwrap();
 
-        let lost = Process { cwd: Some("/no/where".to_owned()), ..Process::default() };
-        let message = "/bin/true: its directory /no/where: No such file or directory".to_owned();
-        assert_eq!(refused(&["/bin/true"], &lost), (Other, message));
-        let nobody = Process { user: Some(Principal::Name("nonesuch".to_owned())), ..Process::default() };
-        assert_eq!(refused(&["/bin/true"], &nobody), (Other, "/bin/true: there is no user `nonesuch`".to_owned()));
+        let no_directory = Process { cwd: Some("/no/where".to_owned()), ..Process::default() };
+        let message = "/bin/true: cannot change to its directory /no/where: No such file or directory".to_owned();
+        assert_eq!(spawn_error(&["/bin/true"], &no_directory), (Other, message));
+        let no_user = Process { user: Some(Principal::Name("nonesuch".to_owned())), ..Process::default() };
+        assert_eq!(spawn_error(&["/bin/true"], &no_user), (Other, "/bin/true: there is no user `nonesuch`".to_owned()));
     }
 
-    fn p3_a_process_too_many_is_a_failed_start() {
+    fn p3_reached_process_limit_is_a_failed_start() {
         if !is_root() {
             return;
         }
-        let crowded = Process {
+        let limited = Process {
             user: Some(Principal::Id(54_321)),
             limits: vec![Limit { resource: Resource::Nproc, soft: Some(0), hard: Some(0) }],
             ..Process::default()
         };
-        // The first one of a user is let in; the next is one too many.
+        // The first process of a user is allowed, the second exceeds the limit.
         let mut spawner = spawner();
-        let first = spawn(&mut spawner, &["/bin/sleep", "1000"], &crowded).unwrap();
-        let error = spawn(&mut spawner, &["/bin/true"], &crowded).unwrap_err();
+        let first = spawn(&mut spawner, &["/bin/sleep", "1000"], &limited).unwrap();
+        let error = spawn(&mut spawner, &["/bin/true"], &limited).unwrap_err();
         assert_eq!(error.kind, StartErrorKind::NoResources, "{}", error.message);
         assert_eq!(error.message, "/bin/true: Try again");
         sys::kill_group(first.pid, containerpilot_core::plan::Signal::KILL).unwrap();
         crate::process::reaper::discard(first.pid);
     }
 
-    fn p3_a_descriptor_too_many_is_a_failed_start_and_passes() {
+    fn p3_reached_descriptor_limit_is_a_failed_start_and_recovers() {
         let mut spawner = spawner();
         let me = std::process::id().to_string();
         let done = std::process::Command::new("prlimit").args(["--pid", &me, "--nofile=40:40"]).status();
         assert!(done.unwrap().success());
-        // The limit that children get back was noted before it was lowered.
-        spawner.descriptors = None;
+        // The original limit was recorded before it was lowered.
+        spawner.descriptor_limit = None;
         let mut reaper = Reaper::default();
         let mut held = Vec::new();
         let error = loop {
@@ -166,13 +166,13 @@ isolated! {
             }
         };
         assert_eq!(error.kind, StartErrorKind::NoResources);
-        assert_eq!(error.message, "/bin/true: no pipe for its output: Too many open files");
+        assert_eq!(error.message, "/bin/true: cannot create a pipe for its output: Too many open files");
         collect(&mut reaper, held.len());
         held.clear();
         shell(&mut spawner, "true", &Process::default());
     }
 
-    fn p7_p9_later_variables_count_and_ours_are_passed_on() {
+    fn p7_p9_last_variable_of_a_name_wins_and_the_supervisors_are_inherited() {
         let mut spawner = spawner();
         spawner.environment.insert(b"OURS".to_vec(), b"1=\xff".to_vec());
         spawner.environment.insert(b"BOTH".to_vec(), b"ours".to_vec());
@@ -181,16 +181,16 @@ isolated! {
         let command = command(&["/bin/sh", "-c", "env | grep -aE '^(BOTH|OWN|X|CONTAINERPILOT_PID)=' | sort; exit 0"]);
         let pair = |name, value: &str| (name, value.to_owned());
         let why = vec![pair("BOTH", "trigger"), pair("X", "1"), pair("X", "2"), pair("OWN", "trigger")];
-        let environment = environment::Environment { why: why.into(), ..Default::default() };
+        let environment = containerpilot_core::variables::Environment { why: why.into(), ..Default::default() };
         let (own_stdin, raw_output) = (false, false);
         let request = Request { command: &command, environment: &environment, process: &process, own_stdin, raw_output };
         let spawned = spawner.spawn(&request).unwrap();
         let pid = std::process::id();
         let expected = format!("BOTH=trigger\nCONTAINERPILOT_PID={pid}\nOWN=own\nX=2\n");
-        assert_eq!(all(spawned.output.unwrap().0), expected);
+        assert_eq!(read_all(spawned.output.unwrap().0), expected);
     }
 
-    fn p8_a_name_is_searched_in_the_childs_path_past_what_may_not_run() {
+    fn p8_program_is_searched_in_the_childs_path_past_files_that_are_not_executable() {
         let folder = std::env::temp_dir().join(format!("containerpilot-path-{}", std::process::id()));
         let (first, second) = (folder.join("1"), folder.join("2"));
         for (place, mode) in [(&first, 0o644), (&second, 0o755)] {
@@ -204,14 +204,14 @@ isolated! {
         };
         let both = path(format!("{}:/no:{}", first.display(), second.display()));
         let spawned = spawn(&mut spawner(), &["tool"], &both).unwrap();
-        assert_eq!(all(spawned.output.unwrap().0), "found\n");
+        assert_eq!(read_all(spawned.output.unwrap().0), "found\n");
         crate::process::reaper::discard(spawned.pid);
-        let (kind, message) = refused(&["tool"], &path(first.display().to_string()));
+        let (kind, message) = spawn_error(&["tool"], &path(first.display().to_string()));
         assert_eq!((kind, message), (StartErrorKind::NotExecutable, format!("{}/tool: Permission denied", first.display())));
         std::fs::remove_dir_all(folder).unwrap();
     }
 
-    fn p9_user_groups_directory_mask_limits_and_privileges_are_set() {
+    fn p9_user_groups_directory_umask_limits_and_privileges_are_set() {
         let process = Process {
             cwd: Some("/usr".to_owned()),
             umask: Some(0o027),
@@ -236,11 +236,11 @@ isolated! {
             };
             let (out, _) = shell(&mut spawner(), "id -u; id -g; id -G", &process);
             assert_eq!(out, "54321\n1\n1\n");
-            assert_eq!(sys::effective_ids(), (0, 0), "the supervisor stays who it is");
+            assert_eq!(sys::effective_ids(), (0, 0), "the supervisor keeps its own user");
         }
     }
 
-    fn p9_a_child_gets_the_limit_of_descriptors_that_we_were_given() {
+    fn p9_child_gets_the_original_descriptor_limit() {
         let me = std::process::id().to_string();
         let done = std::process::Command::new("prlimit").args(["--pid", &me, "--nofile=100:200"]).status();
         assert!(done.unwrap().success());

@@ -1,4 +1,4 @@
-//! What the system knows about this machine and this process.
+//! Properties of the host and of this process.
 #![forbid(unsafe_code)]
 
 use std::ffi::CStr;
@@ -13,7 +13,7 @@ use nix::sys::prctl;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::time::{ClockId, clock_gettime};
 
-/// The addresses of the network interfaces, in the order the system gives them.
+/// The addresses of the network interfaces, in the system's order.
 pub(crate) fn interface_addresses() -> Vec<HostAddress> {
     let Ok(interfaces) = nix::ifaddrs::getifaddrs() else { return Vec::new() };
     interfaces
@@ -26,36 +26,36 @@ pub(crate) fn interface_addresses() -> Vec<HostAddress> {
         .collect()
 }
 
-/// The host's name, or nothing if it has none that is text.
+/// The host name, or an empty string if it is not UTF-8.
 pub(crate) fn hostname() -> String {
     nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok()).unwrap_or_default()
 }
 
-/// Whether this process may execute a file.
+/// Returns true if this process may execute the file.
 pub(crate) fn may_execute(path: &Path) -> bool {
     nix::unistd::eaccess(path, nix::unistd::AccessFlags::X_OK).is_ok()
 }
 
-/// The user and group this process acts as.
+/// The effective user and group.
 pub(crate) fn effective_ids() -> (u32, u32) {
     (nix::unistd::geteuid().as_raw(), nix::unistd::getegid().as_raw())
 }
 
-/// Makes this process the one that orphans below it are given to (P1).
+/// Makes this process the parent of its orphaned descendants (P1).
 pub(crate) fn become_subreaper() -> Result<(), Errno> {
     prctl::set_child_subreaper(true)
 }
 
-/// Sets the name in the process table (P1), of which the kernel takes the first fifteen bytes.
+/// Sets the name in the process table (P1). The kernel keeps 15 bytes.
 pub(crate) fn set_name(name: &CStr) -> Result<(), Errno> {
     prctl::set_name(name)
 }
 
-/// A resource limit: the one that counts, and how far it may be raised.
+/// A soft and a hard resource limit.
 pub(crate) type RawLimit = (rlim_t, rlim_t);
 
-/// Raises the number of descriptors this process may have as far as it may go, since each job needs two.
-/// Says what it was before, if it was less.
+/// Raises the soft descriptor limit to the hard one, because each job needs two descriptors. Returns the old limit if
+/// it was lower.
 pub(crate) fn raise_descriptor_limit() -> Option<RawLimit> {
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).ok()?;
     if soft >= hard {
@@ -65,12 +65,12 @@ pub(crate) fn raise_descriptor_limit() -> Option<RawLimit> {
     Some((soft, hard))
 }
 
-/// How many descriptors this process may have.
+/// The soft descriptor limit.
 pub(crate) fn descriptor_limit() -> Option<u64> {
     getrlimit(Resource::RLIMIT_NOFILE).ok().map(|(soft, _)| soft)
 }
 
-/// How much processor time this process has used, all its threads together.
+/// The CPU time of all threads of this process.
 pub(crate) fn processor_time() -> Option<Duration> {
     clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID).ok().map(Duration::from)
 }

@@ -1,4 +1,4 @@
-//! Sockets, where the standard library would wait or leave them open to too many.
+//! Sockets that never block, and control sockets with a mode.
 #![forbid(unsafe_code)]
 
 use std::io;
@@ -13,7 +13,7 @@ use nix::sys::socket::{
     getsockopt, listen, socket, sockopt,
 };
 
-/// A connection that is being made. It is ready to be written to when it stands or has failed.
+/// Starts a TCP connection without waiting. The socket becomes writable when it is connected or has failed.
 pub(crate) fn begin_connection(to: SocketAddr) -> Result<TcpStream, Errno> {
     let family = if to.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
@@ -24,25 +24,25 @@ pub(crate) fn begin_connection(to: SocketAddr) -> Result<TcpStream, Errno> {
     }
 }
 
-/// Writes to a socket without waiting, whatever the others who share it have set.
+/// Writes to a socket without waiting, also if the shared open file is in blocking mode.
 pub(crate) fn send_now(fd: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
     let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
     Ok(nix::sys::socket::send(fd.as_raw_fd(), bytes, flags)?)
 }
 
-/// A socket that listens at a path, with this mode and not a wider one from its first moment on.
+/// Listens on a path. The socket file never has a wider mode than `mode`.
 pub(crate) fn listen_unix(path: &Path, mode: u32, backlog: i32) -> io::Result<UnixListener> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     let fd = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
-    // The file that binding makes takes its mode from the socket, and loses what the process's mask takes away.
+    // `bind` creates the file with the mode of the socket, reduced by the umask.
     nix::sys::stat::fchmod(&fd, nix::sys::stat::Mode::from_bits_truncate(mode))?;
     bind(fd.as_raw_fd(), &UnixAddr::new(path)?)?;
-    // The kernel cuts it down to what it allows; what the C library thinks that is, it refuses to exceed.
+    // The kernel caps the backlog at its own limit; nix refuses values above the constant it knows.
     listen(&fd, Backlog::new(backlog).unwrap_or(Backlog::MAXCONN))?;
     Ok(UnixListener::from(fd))
 }
 
-/// Connects to a path without waiting, not even for a listener that is too busy to take anybody.
+/// Connects to a path without waiting, not even for a listener with a full backlog.
 pub(crate) fn connect_unix(path: &Path) -> io::Result<UnixStream> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     let fd = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
@@ -50,7 +50,7 @@ pub(crate) fn connect_unix(path: &Path) -> io::Result<UnixStream> {
     Ok(UnixStream::from(fd))
 }
 
-/// The process at the other end of a connection.
+/// The pid of the peer.
 pub(crate) fn peer_pid(stream: &UnixStream) -> Option<i32> {
     let credentials = getsockopt(stream, sockopt::PeerCredentials).ok()?;
     Some(credentials.pid()).filter(|pid| *pid > 0)

@@ -1,6 +1,6 @@
-//! Any bytes as what a server answers to a check.
+//! Fuzz target: any bytes as the response to an HTTP check.
 
-use super::answer::status;
+use super::status;
 
 pub(crate) fn run(bytes: &[u8]) {
     if let Some(status) = status(bytes) {

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 use super::*;
 use crate::runtime::channel::LoopReceiver;
 
-const RUN: CheckRun = CheckRun(1);
+const RUN: CheckRunId = CheckRunId(1);
 
-/// A server that gives one answer; its port.
-fn server(answer: &'static [u8]) -> u16 {
+/// Starts a server that sends one response; returns its port.
+fn server(response: &'static [u8]) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     std::thread::spawn(move || {
@@ -16,7 +16,7 @@ fn server(answer: &'static [u8]) -> u16 {
         let mut request = [0; 1024];
         let read = stream.read(&mut request).unwrap();
         assert!(request[..read].starts_with(b"GET /health?x HTTP/1.1\r\nHost: "));
-        for piece in answer.chunks(7) {
+        for piece in response.chunks(7) {
             stream.write_all(piece).unwrap();
             stream.flush().unwrap();
         }
@@ -24,91 +24,91 @@ fn server(answer: &'static [u8]) -> u16 {
     port
 }
 
-fn outcome(target: Target) -> Outcome {
+fn result(target: Target) -> CheckResult {
     let receiver = LoopReceiver::new().unwrap();
     let mut probes = Probes::new(receiver.sender());
     let deadline = Instant::now() + Duration::from_secs(10);
-    let mut outcome = probes.begin(RUN, target);
-    while outcome.is_none() {
-        assert!(Instant::now() < deadline, "no outcome");
-        let mut fds = vec![sys::awaited(receiver.as_fd().as_raw_fd(), sys::POLLIN)];
-        probes.await_all(&mut fds);
+    let mut result = probes.start(RUN, target);
+    while result.is_none() {
+        assert!(Instant::now() < deadline, "no result");
+        let mut fds = vec![sys::poll_fd(receiver.as_fd().as_raw_fd(), sys::POLLIN)];
+        probes.add_poll_fds(&mut fds);
         sys::poll(&mut fds, Some(Duration::from_secs(1))).unwrap();
-        let resolved = receiver.take().filter_map(|news| match news {
+        let resolved = receiver.take().filter_map(|message| match message {
             LoopMessage::Resolved(run, found) => Some((run, found)),
             _ => None,
         });
         for (run, found) in resolved.collect::<Vec<_>>() {
-            outcome = probes.resolved(run, found);
+            result = probes.resolved(run, found);
         }
-        outcome = outcome.or_else(|| probes.ready(&fds).pop().map(|(_, outcome)| outcome));
+        result = result.or_else(|| probes.ready(&fds).pop().map(|(_, result)| result));
     }
-    assert!(probes.live.is_empty());
-    outcome.unwrap()
+    assert!(probes.running.is_empty());
+    result.unwrap()
 }
 
-fn http(host: &str, port: u16) -> Outcome {
-    outcome(Target::Http(HttpTarget { host: host.to_owned(), port, path: "/health?x".to_owned() }))
+fn http(host: &str, port: u16) -> CheckResult {
+    result(Target::Http(HttpTarget { host: host.to_owned(), port, path: "/health?x".to_owned() }))
 }
 
 #[test]
-fn h5_an_answer_of_2xx_or_3xx_is_success() {
+fn h5_status_2xx_or_3xx_passes() {
     assert_eq!(http("127.0.0.1", server(b"HTTP/1.1 204 No Content\r\n\r\n")), Ok(()));
     assert_eq!(http("127.0.0.1", server(b"HTTP/1.0 302 Found\r\nLocation: /\r\n\r\n")), Ok(()));
     let refusal = http("127.0.0.1", server(b"HTTP/1.1 503 Service Unavailable\r\n\r\n"));
-    assert_eq!(refusal, Err("the answer is 503".to_owned()));
-    assert_eq!(http("127.0.0.1", server(b"SSH-2.0\r\n")), Err("the answer is not HTTP".to_owned()));
+    assert_eq!(refusal, Err("the response status is 503".to_owned()));
+    assert_eq!(http("127.0.0.1", server(b"SSH-2.0\r\n")), Err("the response is not HTTP".to_owned()));
 }
 
 #[test]
-fn h5_an_answer_that_is_not_http_or_never_ends_fails_the_check() {
+fn h5_response_that_is_not_http_or_endless_fails() {
     for piece in [&b"x"[..], b"HTTP/1.1 ", b"HTTP/1.1 200 and no end of it", b"\0", b"\n"] {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let server = std::thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
-            // Until the other side has enough, which is soon.
+            // Until the client closes the connection.
             while stream.write_all(&piece.repeat(100)).is_ok() {}
         });
-        assert_eq!(http("127.0.0.1", port), Err("the answer is not HTTP".to_owned()));
+        assert_eq!(http("127.0.0.1", port), Err("the response is not HTTP".to_owned()));
         server.join().unwrap();
     }
 }
 
 #[test]
-fn h5_localhost_is_known_and_other_names_are_looked_up() {
+fn h5_localhost_is_known_and_other_names_are_resolved() {
     assert_eq!(http("localhost", server(b"HTTP/1.1 200 OK\r\n\r\nhello")), Ok(()));
     assert_eq!(http("LOCALHOST", server(b"HTTP/1.1 200 OK\r\n\r\nhello")), Ok(()));
     assert!(http("no.such.host.invalid", 1).unwrap_err().starts_with("no.such.host.invalid: "));
 }
 
 #[test]
-fn h5_a_port_that_accepts_is_success_and_one_that_refuses_is_not() {
+fn h5_tcp_check_passes_if_the_port_accepts_and_fails_if_it_refuses() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    let tcp = |port| outcome(Target::Tcp { host: "127.0.0.1".to_owned(), port });
+    let tcp = |port| result(Target::Tcp { host: "127.0.0.1".to_owned(), port });
     assert_eq!(tcp(port), Ok(()));
     drop(listener);
     assert!(tcp(port).unwrap_err().contains("refused"));
 }
 
 #[test]
-fn h5_a_silent_server_is_waited_for_until_the_check_is_cancelled() {
+fn h5_check_of_a_silent_server_runs_until_it_is_cancelled() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let receiver = LoopReceiver::new().unwrap();
     let mut probes = Probes::new(receiver.sender());
     let target = HttpTarget { host: "127.0.0.1".to_owned(), port, path: "/".to_owned() };
-    assert_eq!(probes.begin(RUN, Target::Http(target)), None);
+    assert_eq!(probes.start(RUN, Target::Http(target)), None);
     let mut fds = Vec::new();
-    probes.await_all(&mut fds);
+    probes.add_poll_fds(&mut fds);
     assert_eq!(fds.len(), 1);
     assert!(probes.cancel(RUN));
     assert!(!probes.cancel(RUN));
 }
 
 #[test]
-fn h5_a_url_cannot_smuggle_a_second_request() {
+fn h5_url_cannot_inject_a_second_request() {
     let target = |path: &str| HttpTarget { host: "h".to_owned(), port: 1, path: path.to_owned() };
     assert!(request(&target("/a\r\nX: y")).is_err());
     let text = String::from_utf8(request(&target("/a")).unwrap()).unwrap();

@@ -11,7 +11,7 @@ fn core(text: &str) -> Core {
 fn step(core: &mut Core, queries: &mut QueryHandler, input: Input) -> Vec<containerpilot_core::Effect> {
     let mut effects = Vec::new();
     core.step(Time::from_nanos(5), input, &mut effects);
-    queries.happened(core);
+    queries.state_changed(core);
     effects
 }
 
@@ -20,59 +20,59 @@ const JOBS: &str = "{ jobs: [
 ] }";
 
 #[test]
-fn x2_a_name_means_one_job_or_says_what_is_unclear() {
+fn x2_name_identifies_one_job_or_is_an_error() {
     let core = core(JOBS);
-    let meant = |name: &str| job_meant(core.plan(), name);
-    assert_eq!(meant("db"), Ok(JobIx(2)));
-    assert_eq!(meant("db:1"), Ok(JobIx(2)));
-    assert_eq!(meant("web"), Err(Unclear::Several(2)));
-    assert_eq!(meant("web:1"), Ok(JobIx(0)));
-    assert_eq!(meant("web:2"), Ok(JobIx(3)), "a job that is called so comes first");
-    assert_eq!(meant("web:3"), Err(Unclear::Nobody(Some("web:2".to_owned()))));
-    assert_eq!(meant("web:0"), Err(Unclear::Nobody(Some("web:2".to_owned()))));
-    assert_eq!(meant("dbb"), Err(Unclear::Nobody(Some("db".to_owned()))));
-    assert_eq!(meant("postgres"), Err(Unclear::Nobody(None)));
-    assert_eq!(meant(""), Err(Unclear::Nobody(None)));
+    let found = |name: &str| find_job(core.plan(), name);
+    assert_eq!(found("db"), Ok(JobIx(2)));
+    assert_eq!(found("db:1"), Ok(JobIx(2)));
+    assert_eq!(found("web"), Err(JobLookupError::Ambiguous(2)));
+    assert_eq!(found("web:1"), Ok(JobIx(0)));
+    assert_eq!(found("web:2"), Ok(JobIx(3)), "an exact name is preferred");
+    assert_eq!(found("web:3"), Err(JobLookupError::NotFound(Some("web:2".to_owned()))));
+    assert_eq!(found("web:0"), Err(JobLookupError::NotFound(Some("web:2".to_owned()))));
+    assert_eq!(found("dbb"), Err(JobLookupError::NotFound(Some("db".to_owned()))));
+    assert_eq!(found("postgres"), Err(JobLookupError::NotFound(None)));
+    assert_eq!(found(""), Err(JobLookupError::NotFound(None)));
 }
 
 #[test]
-fn d8_a_wish_is_answered_with_the_cores_own_words() {
+fn d8_control_request_gets_the_reply_of_the_core() {
     let mut core = core(JOBS);
     let mut queries = QueryHandler::new(SystemTime::now());
     let _ = step(&mut core, &mut queries, Input::Ready);
-    let (sender, mut answer) = oneshot::channel();
-    let request = ControlRequest::Whole(Command::Maintenance(true));
-    let input = queries.hear(&core, Time::ZERO, Query::ControlRequest(request, sender)).unwrap();
+    let (sender, mut reply) = oneshot::channel();
+    let request = ControlRequest::Supervisor(Request::Maintenance(true));
+    let input = queries.handle(&core, Time::ZERO, Query::ControlRequest(request, sender)).unwrap();
     for effect in step(&mut core, &mut queries, input) {
-        if let containerpilot_core::Effect::Reply { id, answer } = effect {
-            queries.reply(id, answer);
+        if let containerpilot_core::Effect::Reply { id, reply } = effect {
+            queries.reply(id, reply);
         }
     }
-    assert_eq!(answer.try_recv(), Ok(Ok(Answer::Updated(true))));
-    let (sender, mut answer) = oneshot::channel();
+    assert_eq!(reply.try_recv(), Ok(Ok(Reply::Updated(true))));
+    let (sender, mut reply) = oneshot::channel();
     let request = ControlRequest::Job("webb".to_owned(), JobAction::Start);
-    assert!(queries.hear(&core, Time::ZERO, Query::ControlRequest(request, sender)).is_none());
-    assert_eq!(answer.try_recv(), Ok(Err(Unclear::Nobody(Some("web".to_owned())))));
+    assert!(queries.handle(&core, Time::ZERO, Query::ControlRequest(request, sender)).is_none());
+    assert_eq!(reply.try_recv(), Ok(Err(JobLookupError::NotFound(Some("web".to_owned())))));
 }
 
 #[test]
-fn x2_listeners_hear_every_event_once_whenever_they_begin() {
+fn x2_event_streams_have_every_event_once_for_any_start() {
     let mut core = core(JOBS);
     let mut queries = QueryHandler::new(SystemTime::UNIX_EPOCH);
-    let listen = |core: &Core, queries: &mut QueryHandler| {
-        let (sender, mut answer) = oneshot::channel();
-        queries.hear(core, Time::ZERO, Query::Events(sender));
-        answer.try_recv().unwrap()
+    let subscribe = |core: &Core, queries: &mut QueryHandler| {
+        let (sender, mut reply) = oneshot::channel();
+        queries.handle(core, Time::ZERO, Query::Events(sender));
+        reply.try_recv().unwrap()
     };
-    let mut early = listen(&core, &mut queries);
-    assert!(early.remembered.is_empty());
+    let mut early = subscribe(&core, &mut queries);
+    assert!(early.past.is_empty());
     let _ = step(&mut core, &mut queries, Input::Ready);
-    let mut late = listen(&core, &mut queries);
-    assert_eq!(late.remembered.len(), 1);
+    let mut late = subscribe(&core, &mut queries);
+    assert_eq!(late.past.len(), 1);
     let _ = step(&mut core, &mut queries, Input::Signal(Signal::TERM));
-    let all = |listening: &mut Listening| {
-        let mut events = std::mem::take(&mut listening.remembered);
-        events.extend(std::iter::from_fn(|| listening.coming.try_recv().ok()));
+    let all = |stream: &mut EventStream| {
+        let mut events = std::mem::take(&mut stream.past);
+        events.extend(std::iter::from_fn(|| stream.live.try_recv().ok()));
         events.iter().map(|event| event.id.0).collect::<Vec<_>>()
     };
     let (early, late) = (all(&mut early), all(&mut late));
@@ -82,22 +82,22 @@ fn x2_listeners_hear_every_event_once_whenever_they_begin() {
 }
 
 #[test]
-fn x2_the_last_snapshot_serves_all_who_ask_at_once() {
+fn x2_snapshot_is_shared_until_the_state_changes() {
     let core = core(JOBS);
     let mut queries = QueryHandler::new(SystemTime::now());
     let first = queries.overview(&core);
     assert!(Arc::ptr_eq(&first, &queries.overview(&core)));
-    queries.happened(&core);
+    queries.state_changed(&core);
     assert!(!Arc::ptr_eq(&first, &queries.overview(&core)));
 }
 
 #[test]
-fn x2_an_event_has_the_same_time_whenever_it_is_told_unless_the_clock_was_set() {
-    let begin = SystemTime::UNIX_EPOCH + Duration::from_secs(1000);
-    let mut wall = Wall(begin);
+fn x2_event_keeps_its_time_unless_the_system_clock_was_set() {
+    let origin = SystemTime::UNIX_EPOCH + Duration::from_secs(1000);
+    let mut clock = WallClock(origin);
     let (event, now) = (Time::from_nanos(7), Time::from_nanos(3_000_000_000));
-    wall.follow(now, begin + Duration::from_millis(3_200));
-    assert_eq!(wall.at(event), begin + Duration::from_nanos(7));
-    wall.follow(now, begin + Duration::from_secs(3_600));
-    assert_eq!(wall.at(now), begin + Duration::from_secs(3_600));
+    clock.follow(now, origin + Duration::from_millis(3_200));
+    assert_eq!(clock.at(event), origin + Duration::from_nanos(7));
+    clock.follow(now, origin + Duration::from_secs(3_600));
+    assert_eq!(clock.at(now), origin + Duration::from_secs(3_600));
 }

@@ -6,49 +6,50 @@ use crate::test_support::folder;
 
 const GOOD: &str = "{ jobs: [{ name: 'a', exec: '/bin/true {{ .WORD }}' }] }";
 
-struct Scene {
+struct Fixture {
     file: std::path::PathBuf,
     receiver: LoopReceiver,
     reloads: Reloads,
-    now: Plan,
+    current: Plan,
     next: u64,
 }
 
-impl Scene {
+impl Fixture {
     fn new() -> Self {
         let file = folder().join("config.json5");
         std::fs::write(&file, GOOD).unwrap();
         let source = Source::new(Some(file.clone()), None);
         let environment = || Environment::from([(b"WORD".to_vec(), b"first".to_vec())]);
-        let (now, _) = source.load(environment()).unwrap();
+        let (current, _) = source.load(environment()).unwrap();
         let receiver = LoopReceiver::new().unwrap();
         let reloads = Reloads::new(Some(source), environment, receiver.sender());
-        Self { file, receiver, reloads, now, next: 0 }
+        Self { file, receiver, reloads, current, next: 0 }
     }
 
-    fn ask(&mut self, dry: bool) -> oneshot::Receiver<Outcome> {
-        let (answer, receiver) = oneshot::channel();
-        assert_eq!(self.reloads.ask(Asker { dry, answer: Some(answer) }, &BTreeMap::new()), None);
+    fn request(&mut self, dry_run: bool) -> oneshot::Receiver<ReloadOutcome> {
+        let (reply, receiver) = oneshot::channel();
+        let request = ReloadRequest { dry_run, reply: Some(reply) };
+        assert_eq!(self.reloads.request(request, &BTreeMap::new()), None);
         receiver
     }
 
-    /// The load that is under way, when it is done.
-    fn load(&mut self, set: &BTreeMap<String, Option<String>>) -> Step {
+    /// Waits for the running load and handles it.
+    fn load(&mut self, overrides: &BTreeMap<String, Option<String>>) -> LoadResult {
         let deadline = Instant::now() + Duration::from_secs(30);
         loop {
             if let Some(LoopMessage::Loaded(loaded)) = self.receiver.take().next() {
                 self.next += 1;
-                let step = self.reloads.loaded(&self.now, *loaded, RequestId(self.next));
-                self.reloads.proceed(set);
-                return step;
+                let result = self.reloads.loaded(&self.current, *loaded, RequestId(self.next));
+                self.reloads.start_next(overrides);
+                return result;
             }
-            assert!(Instant::now() < deadline, "nothing is loaded");
+            assert!(Instant::now() < deadline, "the load did not finish");
             std::thread::yield_now();
         }
     }
 }
 
-impl Drop for Scene {
+impl Drop for Fixture {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(self.file.parent().unwrap());
     }
@@ -59,70 +60,73 @@ fn kept(names: &[&str]) -> Changes {
 }
 
 #[test]
-fn r4_a_hundred_at_once_are_two_loads_and_all_are_answered() {
-    let mut scene = Scene::new();
-    let mut waiting: Vec<_> = (0..100).map(|_| scene.ask(false)).collect();
+fn r4_hundred_requests_at_once_cost_two_loads_and_all_are_answered() {
+    let mut fixture = Fixture::new();
+    let mut waiting: Vec<_> = (0..100).map(|_| fixture.request(false)).collect();
     for _ in 0..2 {
-        let step = scene.load(&BTreeMap::new());
-        let (id, _) = step.plan.unwrap();
-        scene.reloads.reply(id, Answer::Reloaded(kept(&["a"]))).unwrap();
+        let result = fixture.load(&BTreeMap::new());
+        let (id, _) = result.plan.unwrap();
+        fixture.reloads.reply(id, Reply::Reloaded(kept(&["a"]))).unwrap();
     }
-    assert!(scene.reloads.loading.is_none() && scene.reloads.pending.is_empty());
+    assert!(fixture.reloads.loading.is_none() && fixture.reloads.applying.is_empty());
     for one in &mut waiting {
-        assert!(matches!(one.try_recv(), Ok(Outcome::Done(done)) if done.changes == kept(&["a"])));
+        assert!(matches!(one.try_recv(), Ok(ReloadOutcome::Applied(done)) if done.changes == kept(&["a"])));
     }
 }
 
 #[test]
-fn r4_who_has_gone_and_many_signals_leave_nothing_behind() {
-    let mut scene = Scene::new();
-    drop(scene.ask(false));
+fn r4_abandoned_requests_and_many_signals_do_not_accumulate() {
+    let mut fixture = Fixture::new();
+    drop(fixture.request(false));
     for _ in 0..100 {
-        drop(scene.ask(true));
-        scene.reloads.ask(Asker { dry: false, answer: None }, &BTreeMap::new());
+        drop(fixture.request(true));
+        fixture.reloads.request(ReloadRequest { dry_run: false, reply: None }, &BTreeMap::new());
     }
-    assert!(scene.reloads.next.len() <= 2, "{}", scene.reloads.next.len());
+    assert!(fixture.reloads.next.len() <= 2, "{}", fixture.reloads.next.len());
 }
 
 #[test]
-fn r2_what_was_set_by_hand_counts_and_a_dry_run_only_looks() {
-    let mut scene = Scene::new();
-    let mut same = scene.ask(true);
-    let step = scene.load(&BTreeMap::new());
-    assert!(step.plan.is_none() && step.entries.is_empty());
-    assert_eq!(same.try_recv(), Ok(Outcome::Done(Done { changes: kept(&["a"]), ..Done::default() })));
-    let set = BTreeMap::from([("WORD".to_owned(), Some("second".to_owned()))]);
-    let (answer, mut other) = oneshot::channel();
-    scene.reloads.ask(Asker { dry: true, answer: Some(answer) }, &set);
-    scene.load(&set);
-    let Ok(Outcome::Done(done)) = other.try_recv() else { panic!("not done") };
+fn r2_reload_uses_putenv_variables_and_a_dry_run_changes_nothing() {
+    let mut fixture = Fixture::new();
+    let mut same = fixture.request(true);
+    let result = fixture.load(&BTreeMap::new());
+    assert!(result.plan.is_none() && result.entries.is_empty());
+    assert_eq!(
+        same.try_recv(),
+        Ok(ReloadOutcome::Applied(ReloadSummary { changes: kept(&["a"]), ..ReloadSummary::default() }))
+    );
+    let overrides = BTreeMap::from([("WORD".to_owned(), Some("second".to_owned()))]);
+    let (reply, mut other) = oneshot::channel();
+    fixture.reloads.request(ReloadRequest { dry_run: true, reply: Some(reply) }, &overrides);
+    fixture.load(&overrides);
+    let Ok(ReloadOutcome::Applied(done)) = other.try_recv() else { panic!("not applied") };
     assert_eq!(done.changes.restarted, ["a"]);
-    let unset = with_set((scene.reloads.environment)(), &BTreeMap::from([("WORD".to_owned(), None)]));
+    let unset = with_overrides((fixture.reloads.environment)(), &BTreeMap::from([("WORD".to_owned(), None)]));
     assert!(unset.is_empty());
 }
 
 #[test]
-fn r2_an_error_is_told_to_all_and_logged_once() {
-    let mut scene = Scene::new();
-    std::fs::write(&scene.file, "{ jobs: [{ name: 'a', exce: 'x' }] }").unwrap();
-    let mut one = scene.ask(false);
-    let step = scene.load(&BTreeMap::new());
-    assert!(step.plan.is_none());
-    assert!(step.entries[0].1.contains("nothing was changed"), "{:?}", step.entries);
-    assert!(step.entries[1].1.contains("config.json5:1:23: "), "{:?}", step.entries);
-    let Ok(Outcome::Wrong(why)) = one.try_recv() else { panic!("not wrong") };
+fn r2_error_is_reported_to_all_clients_and_logged_once() {
+    let mut fixture = Fixture::new();
+    std::fs::write(&fixture.file, "{ jobs: [{ name: 'a', exce: 'x' }] }").unwrap();
+    let mut one = fixture.request(false);
+    let result = fixture.load(&BTreeMap::new());
+    assert!(result.plan.is_none());
+    assert!(result.entries[0].1.contains("nothing was changed"), "{:?}", result.entries);
+    assert!(result.entries[1].1.contains("config.json5:1:23: "), "{:?}", result.entries);
+    let Ok(ReloadOutcome::Invalid(why)) = one.try_recv() else { panic!("not invalid") };
     assert!(why.contains("exce") && why.contains('^') && why.contains("nothing was changed"), "{why}");
-    std::fs::remove_file(&scene.file).unwrap();
-    let mut dry = scene.ask(true);
-    assert!(scene.load(&BTreeMap::new()).entries.is_empty(), "who only looks leaves no traces");
-    assert!(matches!(dry.try_recv(), Ok(Outcome::Wrong(why)) if why.contains("cannot be read")));
+    std::fs::remove_file(&fixture.file).unwrap();
+    let mut dry = fixture.request(true);
+    assert!(fixture.load(&BTreeMap::new()).entries.is_empty(), "a dry run leaves no log entries");
+    assert!(matches!(dry.try_recv(), Ok(ReloadOutcome::Invalid(why)) if why.contains("cannot be read")));
 }
 
 #[test]
-fn s7_a_program_alone_has_nothing_to_reload() {
+fn s7_single_program_refuses_a_reload() {
     let receiver = LoopReceiver::new().unwrap();
     let mut reloads = Reloads::new(None, Environment::new, receiver.sender());
-    let (answer, mut receiver) = oneshot::channel();
-    reloads.ask(Asker { dry: false, answer: Some(answer) }, &BTreeMap::new());
-    assert!(matches!(receiver.try_recv(), Ok(Outcome::Refused(_))));
+    let (reply, mut receiver) = oneshot::channel();
+    reloads.request(ReloadRequest { dry_run: false, reply: Some(reply) }, &BTreeMap::new());
+    assert!(matches!(receiver.try_recv(), Ok(ReloadOutcome::Refused(_))));
 }

@@ -1,11 +1,11 @@
-//! The supervisor's own metrics, from a core on a stage.
+//! The supervisor's own metrics, from a core driven by the test.
 
-use super::super::testing::Stage;
+use super::super::testing::TestCore;
 use super::*;
 
-fn page(stage: &Stage, shared: &Shared) -> String {
+fn page(core: &TestCore, shared: &Shared) -> String {
     let mut page = Page::default();
-    show(&mut page, &stage.snapshot(), shared, "4.0", &Process::default());
+    add_to(&mut page, &core.snapshot(), shared, "4.0", &Process::default());
     page.text()
 }
 
@@ -14,8 +14,8 @@ fn lines(text: &str) -> Vec<&str> {
 }
 
 #[test]
-fn t3_jobs_checks_watches_and_events_are_told() {
-    let mut stage = Stage::new(
+fn t3_jobs_checks_watches_and_events_have_metrics() {
+    let mut core = TestCore::new(
         "{ consul: 'localhost:8500', jobs: [
             { name: 'web \"1\"', exec: 'web', restarts: 5, restartBackoff: false,
               health: [{ name: 'alive', exec: 'true', interval: 1, ttl: 10 }] },
@@ -24,11 +24,11 @@ fn t3_jobs_checks_watches_and_events_are_told() {
     );
     let mut shared = Shared::default();
     shared.requests.insert((200, "/v3/ping"), 3);
-    stage.begin();
-    stage.check("web \"1\"", Ok(()));
-    stage.later(2);
-    stage.exit("web \"1\"", 7);
-    let text = page(&stage, &shared);
+    core.start();
+    core.check("web \"1\"", Ok(()));
+    core.advance(2);
+    core.exit("web \"1\"", 7);
+    let text = page(&core, &shared);
     let expected = [
         "containerpilot_build_info{version=\"4.0\"} 1",
         "containerpilot_check_duration_seconds{name=\"web \\\"1\\\"\",check=\"alive\"} 0",
@@ -51,18 +51,18 @@ fn t3_jobs_checks_watches_and_events_are_told() {
 }
 
 #[test]
-fn t3_jobs_of_one_name_share_a_line() {
-    let mut stage = Stage::new(
+fn t3_jobs_of_one_name_share_a_sample() {
+    let mut core = TestCore::new(
         "{ jobs: [
             { name: 'twin', exec: 'a', health: [{ exec: 'true', interval: 1, ttl: 5 }] },
             { name: 'twin', exec: 'b', health: [{ exec: 'true', interval: 1, ttl: 5 }] },
             { name: 'twin', exec: 'c', when: { source: 'SIGHUP' } },
         ], watches: [{ name: 'db', interval: 1 }, { name: 'db', interval: 2 }] }",
     );
-    stage.begin();
-    stage.check("twin", Ok(()));
-    stage.exit("twin", 2);
-    let text = page(&stage, &Shared::default());
+    core.start();
+    core.check("twin", Ok(()));
+    core.exit("twin", 2);
+    let text = page(&core, &Shared::default());
     let lines = lines(&text);
     let mut names: Vec<&str> =
         lines.iter().filter_map(|line| line.rsplit_once(' ')).map(|(name, _)| name).collect();
@@ -73,25 +73,25 @@ fn t3_jobs_of_one_name_share_a_line() {
 }
 
 #[test]
-fn t3_the_label_of_a_job_is_not_the_one_that_prometheus_renames() {
-    let mut stage = Stage::new("{ jobs: [{ name: 'a', exec: 'a' }] }");
-    stage.begin();
-    let text = page(&stage, &Shared::default());
+fn t3_the_label_is_name_because_prometheus_renames_job() {
+    let mut core = TestCore::new("{ jobs: [{ name: 'a', exec: 'a' }] }");
+    core.start();
+    let text = page(&core, &Shared::default());
     assert!(!text.contains("job=\"") && text.contains("{name=\"a\"}"), "{text}");
 }
 
 #[test]
-fn t3_the_names_that_a_configuration_is_kept_from_are_ours() {
-    let mut stage = Stage::new(
+fn t3_the_names_reserved_in_the_configuration_are_the_own_metrics() {
+    let mut core = TestCore::new(
         "{ jobs: [{ name: 'a', exec: 'a', restarts: 1, health: { exec: 'b', interval: 1, ttl: 5 } }],
            watches: [{ name: 'db', interval: 1 }] }",
     );
-    stage.begin();
-    stage.check("a", Ok(()));
-    stage.exit("a", 0);
+    core.start();
+    core.check("a", Ok(()));
+    core.exit("a", 0);
     let mut shared = Shared::default();
     shared.requests.insert((200, "/v3/ping"), 1);
     let mut page = Page::default();
-    show(&mut page, &stage.snapshot(), &shared, "4.0", &Process::look());
+    add_to(&mut page, &core.snapshot(), &shared, "4.0", &Process::read());
     assert_eq!(page.names().collect::<Vec<_>>(), containerpilot_config::metrics::SELF_METRICS);
 }

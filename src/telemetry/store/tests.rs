@@ -1,4 +1,4 @@
-//! What is done with the values that jobs send.
+//! Values that jobs send.
 
 use super::*;
 
@@ -8,13 +8,13 @@ fn metric(name: &str, kind: MetricKind) -> Metric {
 
 fn page(store: &mut Store, now: Duration) -> String {
     let mut page = Page::default();
-    store.show(&mut page, now);
+    store.add_to(&mut page, now);
     page.text()
 }
 
-fn put(store: &mut Store, name: &str, value: &str) -> Result<(), Refusal> {
-    let refused = |mut all: Vec<Refusal>| all.remove(0);
-    store.put_all(&[(name, value)], Duration::ZERO).map_err(refused)
+fn put(store: &mut Store, name: &str, value: &str) -> Result<(), ValueError> {
+    let first = |mut errors: Vec<ValueError>| errors.remove(0);
+    store.put_all(&[(name, value)], Duration::ZERO).map_err(first)
 }
 
 fn store() -> Store {
@@ -62,7 +62,7 @@ sizes_count 4
 }
 
 #[test]
-fn t2_metrics_are_there_before_the_first_value() {
+fn t2_metrics_are_exposed_before_the_first_value() {
     let text = page(&mut store(), Duration::ZERO);
     for line in ["hits_total 0", "free 0", "sizes_count 0", "delays_count 0", "delays{quantile=\"0.5\"} NaN"]
     {
@@ -71,7 +71,7 @@ fn t2_metrics_are_there_before_the_first_value() {
 }
 
 #[test]
-fn t2_quantiles_leave_with_the_window() {
+fn t2_quantiles_cover_the_window_only() {
     let mut store = store();
     put(&mut store, "delays", "3").unwrap();
     assert!(page(&mut store, Duration::from_secs(400)).contains("delays{quantile=\"0.99\"} 3\n"));
@@ -80,13 +80,13 @@ fn t2_quantiles_leave_with_the_window() {
 }
 
 #[test]
-fn t2_a_counter_never_goes_back() {
+fn t2_a_counter_never_decreases() {
     let mut store = store();
     put(&mut store, "hits_total", "2").unwrap();
     let refused = put(&mut store, "hits_total", "-1").unwrap_err();
     assert_eq!(
         refused.to_string(),
-        "the metric `hits_total` is a counter, to which -1 cannot be added; what goes down is a gauge"
+        "the metric `hits_total` is a counter: cannot add -1; use a gauge for values that go down"
     );
     assert!(page(&mut store, Duration::ZERO).contains("hits_total 2\n"));
     put(&mut store, "free", "-1").unwrap();
@@ -94,11 +94,11 @@ fn t2_a_counter_never_goes_back() {
 }
 
 #[test]
-fn t2_what_would_spoil_a_sum_is_refused() {
+fn t2_values_that_are_not_finite_are_refused_except_by_gauges() {
     let mut store = store();
     for value in ["NaN", "+Inf", "-inf", "Infinity"] {
         for name in ["hits_total", "sizes", "delays"] {
-            assert_eq!(put(&mut store, name, value), Err(Refusal::NotFinite { name: name.to_owned() }));
+            assert_eq!(put(&mut store, name, value), Err(ValueError::NotFinite { name: name.to_owned() }));
         }
         assert_eq!(put(&mut store, "free", value), Ok(()));
     }
@@ -106,23 +106,23 @@ fn t2_what_would_spoil_a_sum_is_refused() {
 }
 
 #[test]
-fn t2_what_is_no_number_is_refused_and_not_repeated() {
+fn t2_a_value_that_is_not_a_number_is_refused_and_not_shown() {
     let mut store = store();
     for value in ["", "abc", "1,5", "true", "<nil>", "1 2", "0x10", "1e999", "hunter2"] {
         let refused = put(&mut store, "free", value).unwrap_err();
-        assert_eq!(refused, Refusal::NotANumber { name: "free".to_owned() });
+        assert_eq!(refused, ValueError::NotANumber { name: "free".to_owned() });
         assert!(value.is_empty() || !refused.to_string().contains(value) || value == "1 2", "{refused}");
     }
 }
 
 #[test]
-fn t2_an_unknown_metric_is_refused_with_the_nearest() {
+fn t2_an_unknown_metric_is_refused_with_a_suggestion() {
     let mut store = store();
-    let words = |name: &str, store: &mut Store| put(store, name, "1").unwrap_err().to_string();
-    assert_eq!(words("hit_total", &mut store), "there is no metric `hit_total`; did you mean `hits_total`?");
-    assert!(words("other_thing", &mut store).ends_with("add it to `telemetry.metrics` of the configuration"));
+    let error = |name: &str, store: &mut Store| put(store, name, "1").unwrap_err().to_string();
+    assert_eq!(error("hit_total", &mut store), "there is no metric `hit_total`; did you mean `hits_total`?");
+    assert!(error("other_thing", &mut store).ends_with("add it to `telemetry.metrics` of the configuration"));
     let mut none = Store::default();
-    assert!(words("a", &mut none).contains("the configuration defines none"));
+    assert!(error("a", &mut none).contains("the configuration defines none"));
 }
 
 #[test]
@@ -133,15 +133,15 @@ fn t2_the_name_of_3_8_is_accepted() {
 }
 
 #[test]
-fn t2_of_several_values_all_are_taken_or_none() {
+fn t2_one_invalid_value_refuses_them_all() {
     let mut store = store();
-    let values = [("free", "1"), ("hits_total", "-1"), ("nobody", "1")];
+    let values = [("free", "1"), ("hits_total", "-1"), ("unknown", "1")];
     assert_eq!(store.put_all(&values, Duration::ZERO).unwrap_err().len(), 2);
     assert!(page(&mut store, Duration::ZERO).contains("\nfree 0\n"));
 }
 
 #[test]
-fn r3_what_is_defined_as_before_keeps_its_value() {
+fn r3_a_metric_with_the_same_definition_keeps_its_value() {
     let mut store = store();
     for name in ["hits_total", "free", "sizes", "delays"] {
         put(&mut store, name, "7").unwrap();
@@ -165,7 +165,7 @@ fn r3_what_is_defined_as_before_keeps_its_value() {
 }
 
 #[test]
-fn t2_of_two_metrics_with_one_name_there_is_one() {
+fn t2_the_later_of_two_metrics_with_one_name_wins() {
     let twice = [metric("a", MetricKind::Counter), metric("a", MetricKind::Gauge)];
     let mut store = Store::new(&twice, Duration::ZERO);
     put(&mut store, "a", "-3").unwrap();

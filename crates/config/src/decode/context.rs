@@ -1,23 +1,23 @@
-//! The context of decoding: the file, the problems found in it, and the decoder of sections.
+//! The state of decoding: the file, its problems, and the decoder of sections.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use crate::decode::advice::{Roots, advice};
 use crate::decode::describe::{found, shortened, weak_text};
-use crate::decode::table::{DefaultValue, Field, SectionInfo, is_ignored_key};
+use crate::decode::field_table::{DefaultValue, Field, SectionInfo};
+use crate::decode::unknown_key::{Roots, is_ignored_key, unknown_key};
 use crate::diagnostics::{FileId, Place, Problem, Severity, is_reported};
 use crate::json5::{self, Member, Node, Value};
 use crate::limits;
 use crate::span::Span;
 
-/// The fields of a section by the numbers of their rows in the table, so that one code can read all sections.
+/// The fields of a section by the index of their row, so that one function can decode all sections.
 pub trait Rows {
-    /// Reads what was found for a row, or empties it; says whether it then holds something.
+    /// Decodes the value found for a row, or clears the field. Returns true if it then has a value.
     fn fill(&mut self, row: usize, cx: &mut DecodeContext<'_>, found: Option<&Found<'_>>) -> bool;
 }
 
-/// What was found for a row of the table: a member of an object, or the row's default.
+/// The value for a row of the table: a member of an object, or the default of the row.
 #[derive(Clone, Copy, Debug)]
 pub struct Found<'a> {
     pub(super) name: &'static str,
@@ -27,64 +27,64 @@ pub struct Found<'a> {
     pub(super) written: bool,
 }
 
-/// What reading needs to know, and where it says what it found.
+/// The state of decoding one file.
 pub struct DecodeContext<'a> {
-    /// The file that is read.
+    /// The file.
     pub file: FileId,
     problems: &'a mut Vec<Problem>,
-    /// For advice about unknown keys.
+    /// For suggestions about unknown keys.
     roots: Option<&'static Roots>,
     /// The parsed defaults: a thousand jobs have the same ones.
     defaults: BTreeMap<&'static str, Option<Rc<Node>>>,
 }
 
 impl<'a> DecodeContext<'a> {
-    /// A reader of one file.
+    /// Creates the context of a file.
     pub fn new(file: FileId, problems: &'a mut Vec<Problem>) -> Self {
         Self { file, problems, roots: None, defaults: BTreeMap::new() }
     }
 
-    /// Adds the tables of whole files, for advice about unknown keys.
+    /// Adds the tables of whole files, for suggestions about unknown keys.
     #[must_use]
     pub fn with_roots(self, roots: &'static Roots) -> Self {
         Self { roots: Some(roots), ..self }
     }
 
-    /// The place of a range of the file that is read.
+    /// The place of a range of the file.
     #[must_use]
     pub fn at(&self, span: Span) -> Place {
         Place::rendered(self.file, span)
     }
 
-    /// Says that something is wrong, and what to do about it.
+    /// Reports an error: what is wrong, and what to do about it.
     pub fn error(&mut self, span: Span, message: impl Into<String>, help: impl Into<String>) {
-        self.say(Severity::Error, span, message.into(), help.into());
+        self.report(Severity::Error, span, message.into(), help.into());
     }
 
-    /// Says that something is probably not meant, and what to do about it.
+    /// Reports a warning: what is probably not intended, and what to do about it.
     pub fn warn(&mut self, span: Span, message: impl Into<String>, help: impl Into<String>) {
-        self.say(Severity::Warning, span, message.into(), help.into());
+        self.report(Severity::Warning, span, message.into(), help.into());
     }
 
-    /// Says that something can never work, and what to do about it.
+    /// Reports a fault: what can never work, and what to do about it.
     pub fn fault(&mut self, span: Span, message: impl Into<String>, help: impl Into<String>) {
-        self.say(Severity::Fault, span, message.into(), help.into());
+        self.report(Severity::Fault, span, message.into(), help.into());
     }
 
-    /// Whether an error inside a section speaks of a key already.
+    /// Returns true if an error in a section already mentions a key.
     #[must_use]
     pub fn is_reported(&self, section: Place, key: &str) -> bool {
         is_reported(self.problems, Some(section), key)
     }
 
-    /// Whether there are errors in the file that is read.
+    /// Returns true if the file has errors.
     #[must_use]
     pub fn has_errors(&self) -> bool {
         let here = |problem: &Problem| problem.place.is_some_and(|place| place.file == self.file);
         self.problems.iter().any(|problem| problem.severity == Severity::Error && here(problem))
     }
 
-    fn say(&mut self, severity: Severity, span: Span, message: String, help: String) {
+    fn report(&mut self, severity: Severity, span: Span, message: String, help: String) {
         if self.problems.len() >= limits::PROBLEMS {
             return;
         }
@@ -92,8 +92,8 @@ impl<'a> DecodeContext<'a> {
         self.problems.push(if help.is_empty() { problem } else { problem.help(help) });
     }
 
-    /// Reads the members of an object into the rows of a section, and defaults where there are none. Of two members with the
-    /// same key the last one counts.
+    /// Decodes the members of an object into the fields of a section, and fills in defaults. Of two members with the same
+    /// key, the last one counts.
     pub(super) fn section(
         &mut self,
         info: &SectionInfo,
@@ -109,8 +109,10 @@ impl<'a> DecodeContext<'a> {
             };
             let row = info.fields.iter().zip(&mut filled).enumerate().find(|(_, (field, _))| same(field));
             let Some((row, (field, filled))) = row else {
-                if !is_ignored_key(&member.key) {
-                    self.unknown_key(info, member);
+                // Suggestions are expensive, and no more than this many problems are collected.
+                if !is_ignored_key(&member.key) && self.problems.len() < limits::PROBLEMS {
+                    let (message, help) = unknown_key(info, &member.key, self.roots);
+                    self.error(member.key_span, message, help);
                 }
                 continue;
             };
@@ -131,27 +133,17 @@ impl<'a> DecodeContext<'a> {
         }
     }
 
-    /// Says that a key is not known, with the nearest one that is (C4).
-    pub fn unknown_key(&mut self, info: &SectionInfo, member: &Member) {
-        // Advice costs more than a message that nobody will read is worth.
-        if self.problems.len() >= limits::PROBLEMS {
-            return;
-        }
-        let message = format!("unknown key `{}` in {}", member.key, info.name);
-        self.error(member.key_span, message, advice(info, &member.key, self.roots));
-    }
-
-    /// The members of an object, or a complaint that it is none.
+    /// The members of an object. Any other value is an error.
     pub fn members<'n>(&mut self, key: &str, node: &'n Node, example: &str) -> Option<&'n [Member]> {
         if let Value::Object(members) = &node.value {
             return Some(members);
         }
         let message = format!("`{key}` must be an object, not {}", found(node));
-        self.error(node.span, message, format!("write for example {key}: {example}"));
+        self.error(node.span, message, format!("for example: {key}: {example}"));
         None
     }
 
-    /// The text of a value that may be written as text, number or boolean (C3).
+    /// The string of a value, which may be a string, a number or a boolean (C3).
     pub fn text(&mut self, key: &str, node: &Node) -> Option<String> {
         let text = weak_text(&node.value);
         if text.is_none() {
@@ -160,17 +152,17 @@ impl<'a> DecodeContext<'a> {
                     [Node { value: Value::String(only), .. }] => {
                         format!("write {key}: \"{}\"", shortened(only))
                     }
-                    _ => format!("write one text: {key}: \"…\""),
+                    _ => format!("write one string: {key}: \"…\""),
                 },
                 _ => format!("write {key}: \"…\""),
             };
-            self.error(node.span, format!("`{key}` must be text, not {}", found(node)), help);
+            self.error(node.span, format!("`{key}` must be a string, not {}", found(node)), help);
         }
         text
     }
 }
 
-/// The default that a row of the table states, as if it were written.
+/// Parses the default of a row.
 fn default_node(text: &str) -> Option<Rc<Node>> {
     let parsed = json5::parse(format!("{{v:{text}}}").as_bytes());
     match parsed.root?.value {

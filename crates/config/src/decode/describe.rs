@@ -2,7 +2,7 @@
 
 use crate::json5::{Node, Value};
 
-/// Words as alternatives: `a, b or c`.
+/// Joins words as alternatives: `a, b or c`.
 #[must_use]
 pub fn alternatives(words: &[String]) -> String {
     match words.split_last() {
@@ -11,7 +11,7 @@ pub fn alternatives(words: &[String]) -> String {
     }
 }
 
-/// Text as 3.8 made it of other values: numbers in decimals, booleans as 1 and 0, null as nothing.
+/// A value as a string, with the weak typing of 3.8: numbers in decimal, booleans as 1 and 0, null as the empty string.
 #[must_use]
 pub fn weak_text(value: &Value) -> Option<String> {
     match value {
@@ -23,21 +23,21 @@ pub fn weak_text(value: &Value) -> Option<String> {
     }
 }
 
-/// A value in words, for messages.
+/// Describes a value, for messages.
 #[must_use]
 pub fn found(node: &Node) -> String {
     match &node.value {
         Value::Null => "null".to_owned(),
         Value::Bool(flag) => flag.to_string(),
         Value::Number(number) => format!("the number {}", number.text),
-        Value::String(text) if text.is_empty() => "an empty text".to_owned(),
-        Value::String(text) => format!("the text \"{}\"", shortened(text)),
+        Value::String(text) if text.is_empty() => "an empty string".to_owned(),
+        Value::String(text) => format!("the string \"{}\"", shortened(text)),
         Value::List(_) => "a list".to_owned(),
         Value::Object(_) => "an object".to_owned(),
     }
 }
 
-/// The beginning of a text, for messages.
+/// The first 40 characters of a text, for messages.
 #[must_use]
 pub fn shortened(text: &str) -> String {
     let mut short: String = text.chars().take(40).collect();

@@ -1,42 +1,42 @@
 //! Sections: structs with one field per row of the table, and the macro that declares them.
 
 use crate::decode::context::{DecodeContext, Found, Rows};
-use crate::decode::table::{SectionInfo, Shape};
+use crate::decode::field_table::{SectionInfo, Shape};
 use crate::diagnostics::Place;
 use crate::json5::{Member, Node};
 use crate::span::Span;
 
-/// A value with its place.
+/// A value and its place.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spanned<T> {
     /// The value.
     pub value: T,
-    /// Where it stands; for a default, where its section stands.
+    /// Its place; for a default, the place of its section.
     pub place: Place,
-    /// Where its key stands; for a default, where its section stands.
+    /// The place of its key; for a default, the place of its section.
     pub key: Place,
-    /// Whether the file holds it, or it is a default.
+    /// True if it is written in the file; otherwise it is a default.
     pub written: bool,
 }
 
-/// A way to read one value.
+/// A type of values, with its decoder.
 pub trait ValueType {
-    /// What is read.
+    /// The decoded value.
     type Value;
-    /// How it is described in the reference and in the schema.
+    /// Its description in the reference and in the schema.
     const SHAPE: Shape;
-    /// Reads it, or says what is wrong with it. `None` without a problem means: as if it were not there.
+    /// Decodes a value or reports a problem. `None` without a problem means that the key counts as absent.
     fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<Self::Value>;
 }
 
-/// A part of the configuration with keys of its own.
+/// A section: an object with keys of its own.
 pub trait Section: Rows + Sized {
-    /// What the table says about it.
+    /// Its part of the table.
     const INFO: SectionInfo;
-    /// One that stands there and holds nothing, not even defaults.
+    /// A section without any value, not even defaults.
     fn empty(place: Place) -> Self;
 
-    /// Reads it from an object's members.
+    /// Decodes the members of an object.
     fn from_members(cx: &mut DecodeContext<'_>, span: Span, members: &[Member]) -> Self {
         let mut section = Self::empty(cx.at(span));
         cx.section(&Self::INFO, span, members, &mut section);
@@ -44,7 +44,7 @@ pub trait Section: Rows + Sized {
     }
 }
 
-/// Reads what was found for a field, or empties it; says whether it then holds something.
+/// Decodes the value found for a field, or clears the field. Returns true if it then has a value.
 pub fn fill<K: ValueType>(
     field: &mut Option<Spanned<K::Value>>,
     cx: &mut DecodeContext<'_>,
@@ -53,14 +53,14 @@ pub fn fill<K: ValueType>(
     *field = None;
     let Some(&Found { name, node, place, key, written }) = found else { return false };
     let Some(value) = K::read(cx, name, node) else { return false };
-    // It is empty, so that nothing is forgotten; to drop what is not there would be a third of the code.
+    // The field is empty, so that nothing leaks. Without this, the code to drop it makes up a third of this function.
     std::mem::forget(field.replace(Spanned { value, place, key, written }));
     true
 }
 
-/// Makes a part of the table of fields: a struct with one field a row, its reader, and its description.
+/// Declares a section of the table: a struct with one field per row, its decoder and its description.
 ///
-/// A row reads `field: ValueType = "key", default, "rules", "help";`.
+/// A row has the form `field: ValueType = "key", default, "rules", "help";`.
 #[macro_export]
 macro_rules! section {
     (
@@ -72,7 +72,7 @@ macro_rules! section {
         $(#[$meta])*
         #[derive(Clone, Debug)]
         pub struct $section {
-            /// Where it stands.
+            /// Its place.
             pub place: $crate::diagnostics::Place,
             $(#[doc = $help] pub $field: Option<$crate::decode::Spanned<<$kind as $crate::decode::ValueType>::Value>>,)*
         }
@@ -98,7 +98,7 @@ macro_rules! section {
                 cx: &mut $crate::decode::DecodeContext<'_>,
                 found: Option<&$crate::decode::Found<'_>>,
             ) -> bool {
-                #[expect(non_camel_case_types, reason = "they are the names of the fields, to count them")]
+                #[expect(non_camel_case_types, reason = "the variants are the names of the fields")]
                 enum Row { $($field,)* }
                 match row {
                     $(_ if row == Row::$field as usize => $crate::decode::fill::<$kind>(&mut self.$field, cx, found),)*

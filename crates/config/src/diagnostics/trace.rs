@@ -1,9 +1,10 @@
-//! The way back: from a place in the rendered text to the text the user wrote.
+//! Maps a place in the rendered text back to the source.
 
+use super::secrets::{self, shown};
 use super::{FileId, Location, Place, Problem, Produced, SourceFile};
 use crate::span::{Origin, Span};
 
-/// Where the lines of a text begin.
+/// The offsets of the lines of a text.
 pub(super) struct LineIndex {
     starts: Vec<u32>,
 }
@@ -16,7 +17,7 @@ impl LineIndex {
         Self { starts }
     }
 
-    /// Line and column of an offset, both from 1, the column in characters.
+    /// The line and the column of an offset, both from 1. Columns count characters.
     pub(super) fn position(&self, text: &[u8], offset: u32) -> (usize, usize) {
         let line = self.starts.partition_point(|start| *start <= offset).max(1);
         let start = self.starts.get(line - 1).copied().unwrap_or(0) as usize;
@@ -25,25 +26,25 @@ impl LineIndex {
     }
 }
 
-/// A place in the source, and what it has to do with the template.
+/// A place in the source, and its relation to the template.
 pub(super) struct Traced {
     span: Span,
-    /// What the text there became, where that is something else.
+    /// The rendered range, if it differs from the source.
     rendered: Option<Span>,
     kind: Trace,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Trace {
-    /// The text was copied, or it came out of an action as a whole.
+    /// The text was copied, or an action printed all of it.
     Plain,
-    /// It is in the middle of what an action printed, inside of a text.
+    /// It is inside the output of an action, which is inside a string.
     Breaks,
     /// An action printed nothing where something was expected.
     Nothing,
 }
 
-/// Finds the place in the source as people count.
+/// The line and column of a place.
 pub(super) fn locate(file: &SourceFile, lines: &LineIndex, id: FileId, traced: Traced) -> Location {
     let produced = traced.rendered.map(|rendered| {
         let source = file.source.get(traced.span.range()).unwrap_or_default();
@@ -51,7 +52,7 @@ pub(super) fn locate(file: &SourceFile, lines: &LineIndex, id: FileId, traced: T
     });
     let end = Span::at(file.source.len()).start;
     let mut span = Span { start: traced.span.start.min(end), end: traced.span.end.min(end) };
-    // "At the end of the file" is of no use behind a last newline: point after the last thing written.
+    // At the end of the file, point after the last character that is not white space.
     if span.start == end {
         let written = file.source.trim_ascii_end().len();
         span = Span::at(written);
@@ -60,16 +61,16 @@ pub(super) fn locate(file: &SourceFile, lines: &LineIndex, id: FileId, traced: T
     Location { file: id, span, line, column, produced }
 }
 
-/// Traces a place back to the source.
+/// Maps a place back to the source.
 pub(super) fn trace(file: &SourceFile, place: Place, cut: Option<Place>) -> Traced {
     let span = place.span;
     if place.in_source {
         return Traced { span, rendered: None, kind: Trace::Plain };
     }
-    // A line break or a quotation mark in a value ends the text around it: then the value is the place.
+    // If a line break or a quotation mark in a value ends the string around it, the place is the action.
     let cut = cut.and_then(|cut| file.map.printed_at(cut.span.start, file.rendered.len()));
     let inside = file.map.printed_around(span.start, file.rendered.len());
-    let inside = inside.filter(|(_, printed)| span.is_empty() && in_a_text(file, *printed));
+    let inside = inside.filter(|(_, printed)| span.is_empty() && is_in_string(file, *printed));
     if let Some((action, printed)) = cut.or(inside) {
         return Traced { span: action, rendered: Some(printed), kind: Trace::Breaks };
     }
@@ -80,7 +81,7 @@ pub(super) fn trace(file: &SourceFile, place: Place, cut: Option<Place>) -> Trac
     Traced { span, rendered, kind: Trace::Plain }
 }
 
-/// The action that printed nothing where something is missing: around an empty place, or before a comma.
+/// The action that printed nothing at an empty place or before a comma.
 fn nothing_printed(file: &SourceFile, span: Span) -> Option<Span> {
     let rendered = &file.rendered;
     if !span.is_empty() && rendered.get(span.range()) != Some(b",") {
@@ -93,69 +94,45 @@ fn nothing_printed(file: &SourceFile, span: Span) -> Option<Span> {
     file.map.silent_between(Span::at(start).start, Span::at(end).start)
 }
 
-/// Whether what was printed stands inside of a quoted text: then the quotes before it on its line are odd.
-fn in_a_text(file: &SourceFile, printed: Span) -> bool {
+/// Returns true if the output is inside a string: the number of quotes before it on its line is odd.
+fn is_in_string(file: &SourceFile, printed: Span) -> bool {
     let before = file.rendered.get(..printed.start as usize).unwrap_or_default();
     let line = before.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
     line.iter().filter(|byte| **byte == b'"').count() % 2 == 1
 }
 
-/// What only the way back to the source can tell: advice about the action, and that a secret must not be shown.
-pub(super) fn settle(problem: &mut Problem, file: &SourceFile, traced: &Traced) {
+/// Adds help about the template action, and removes secrets from the message.
+pub(super) fn amend(problem: &mut Problem, file: &SourceFile, traced: &Traced) {
     let source = String::from_utf8_lossy(file.source.get(traced.span.range()).unwrap_or_default());
     match traced.kind {
         Trace::Plain => {}
         Trace::Nothing => {
-            let help =
-                "the value is empty: is the variable set? A default is written {{ .NAME | default \"…\" }}";
+            let help = "the value is empty: set the variable, or add a default: {{ .NAME | default \"…\" }}";
             problem.help = Some(help.to_owned());
         }
         Trace::Breaks => {
             let inside = source.trim_start_matches("{{").trim_end_matches("}}");
             let inside = inside.trim_start_matches("- ").trim_end_matches(" -").trim();
             problem.help = Some(format!(
-                "a quotation mark or a line break in the value ends the text around it; \
+                "a quotation mark or a line break in the value ends the string around it; \
                  write {{{{ {inside} | js }}}} to escape them"
             ));
         }
     }
-    if let Some(rendered) = traced.rendered.filter(|_| looks_secret(&source)) {
-        let rendered = file.rendered.get(rendered.range()).unwrap_or_default();
-        let value = String::from_utf8_lossy(rendered);
-        problem.message = without(&problem.message, &value);
-        problem.help = problem.help.take().map(|help| without(&help, &value));
+    if let Some(rendered) = traced.rendered {
+        secrets::remove(problem, &source, file.rendered.get(rendered.range()).unwrap_or_default());
     }
 }
 
-/// A message without any part of a value. What a message takes from a value it shows in quotes, or whole.
-pub(super) fn without(text: &str, value: &str) -> String {
-    const HIDDEN: &str = "…";
-    let value = value.trim_matches(['"', '\'']);
-    // A value this short is in every other word; in quotes it is still found below.
-    let text = if value.len() > 3 { text.replace(value, HIDDEN) } else { text.to_owned() };
-    let mut out = String::with_capacity(text.len());
-    for (nth, part) in text.split_inclusive(['"', '`']).enumerate() {
-        let inner = part.trim_end_matches(['"', '`']);
-        let quoted = nth % 2 == 1 && !inner.is_empty();
-        if quoted && value.contains(inner.trim_end_matches('…')) {
-            out.push_str(HIDDEN);
-            out.push_str(part.get(inner.len()..).unwrap_or_default());
-        } else {
-            out.push_str(part);
-        }
-    }
-    out
-}
-
-/// Traces a range that came out of the template as a whole; the second is what it became, if that differs.
+/// The source of a rendered range, and the rendered range if it differs from the source.
 fn trace_back(file: &SourceFile, span: Span) -> (Span, Option<Span>) {
     let last = if span.is_empty() { span.start } else { span.end - 1 };
-    // Right after something is a better place than right before the next thing, and it is on the same line.
+    // The place after a token is better than the place before the next one, because it is on the same line.
     let (first, after) = match (span.is_empty(), span.start.checked_sub(1)) {
         (true, Some(before)) => (before, true),
         _ => (span.start, false),
     };
-    let (start, mut made) = match file.map.origin(first) {
+    let (start, mut differs) = match file.map.origin(first) {
         Origin::Copied(offset) => (Span::new(offset as usize, offset as usize + 1), false),
         Origin::Produced(action) => (action, true),
     };
@@ -165,39 +142,14 @@ fn trace_back(file: &SourceFile, span: Span) -> (Span, Option<Span>) {
     let end = match file.map.origin(last) {
         Origin::Copied(offset) => Span::new(offset as usize, offset as usize + 1),
         Origin::Produced(action) => {
-            made = true;
+            differs = true;
             action
         }
     };
-    // In a loop the end can stand before the beginning; then the beginning is what counts.
+    // In a loop, the end can be before the start in the source. Then the start is used.
     let whole = if end.end >= start.end && end.start >= start.start { start.to(end) } else { start };
     let source = file.source.get(whole.range()).unwrap_or_default();
     let rendered = file.rendered.get(span.range()).unwrap_or_default();
-    made |= source != rendered;
-    (whole, made.then_some(span))
-}
-
-/// The rendered text for a note, unless it may be a secret (L5).
-pub(super) fn shown(source: &[u8], rendered: &[u8]) -> String {
-    if looks_secret(&String::from_utf8_lossy(source)) {
-        return "(not shown: it may be a secret)".to_owned();
-    }
-    if rendered.is_empty() {
-        return "nothing".to_owned();
-    }
-    let text = String::from_utf8_lossy(rendered);
-    let mut short: String = text.chars().take(60).collect();
-    if short.len() < text.len() {
-        short.push('…');
-    }
-    format!("`{short}`")
-}
-
-/// Whether a name or an expression speaks of something that must not be shown.
-#[must_use]
-pub fn looks_secret(text: &str) -> bool {
-    let text = text.to_ascii_lowercase();
-    ["token", "secret", "passw", "credential", "private", "apikey", "api_key"]
-        .iter()
-        .any(|w| text.contains(w))
+    differs |= source != rendered;
+    (whole, differs.then_some(span))
 }

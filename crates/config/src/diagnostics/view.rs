@@ -1,19 +1,19 @@
-//! A line as it fits on a screen, with nothing in it that could play tricks.
+//! Lines of the source and of help, cut to the width of a screen and without control characters.
 
 use crate::span::Span;
 use unicode_width::UnicodeWidthChar;
 
-/// Control characters as pictures, so that no text can play tricks on a terminal or forge lines of a log.
+/// Replaces control characters, so that no text can control a terminal or forge lines of a log.
 pub(super) fn one_line(text: &str) -> String {
-    text.chars().map(picture).collect()
+    text.chars().map(visible).collect()
 }
 
-/// The same for advice, which may have several lines.
+/// The same for help, which may have several lines.
 pub(super) fn printable(text: &str) -> String {
-    text.chars().map(|c| if c == '\n' { c } else { picture(c) }).collect()
+    text.chars().map(|c| if c == '\n' { c } else { visible(c) }).collect()
 }
 
-fn picture(c: char) -> char {
+fn visible(c: char) -> char {
     match u32::from(c) {
         code @ 0..0x20 => char::from_u32(0x2400 + code).unwrap_or('\u{fffd}'),
         0x7f => '\u{2421}',
@@ -22,17 +22,19 @@ fn picture(c: char) -> char {
     }
 }
 
-/// A line of the source as it fits on a screen, and where the caret goes.
+/// A line of the source, cut to the width of a screen, and the position of the caret.
 pub(super) struct LineView {
     pub(super) text: String,
     pub(super) before: usize,
     pub(super) width: usize,
 }
 
-const VIEW: usize = 100;
-const LEAD: usize = 60;
-/// How many bytes around a place are looked at: enough for a line of the widest characters.
-const NEAR: usize = 1000;
+/// The width of a line, in columns.
+const MAX_WIDTH: usize = 100;
+/// The columns before the caret in a line that is cut.
+const MAX_BEFORE: usize = 60;
+/// The bytes around a place that are examined.
+const MAX_BYTES: usize = 1000;
 
 impl LineView {
     pub(super) fn new(source: &[u8], span: Span) -> Self {
@@ -45,29 +47,28 @@ impl LineView {
         let piece = |range: std::ops::Range<usize>| {
             String::from_utf8_lossy(source.get(range).unwrap_or_default()).into_owned()
         };
-        // Of a line of a megabyte only what is near can be shown, and only that is worth looking at.
         let marked_end = end.clamp(start, line_end);
-        let before = expand(&piece(line_start.max(start.saturating_sub(NEAR))..start));
-        let marked = expand(piece(start..marked_end.min(start + NEAR)).trim_end_matches('\r'));
-        let after = expand(piece(marked_end..line_end.min(marked_end + NEAR)).trim_end_matches('\r'));
+        let before = expand(&piece(line_start.max(start.saturating_sub(MAX_BYTES))..start));
+        let marked = expand(piece(start..marked_end.min(start + MAX_BYTES)).trim_end_matches('\r'));
+        let after = expand(piece(marked_end..line_end.min(marked_end + MAX_BYTES)).trim_end_matches('\r'));
 
-        // A line that fits is shown as it is; of a longer one, what is around the place.
-        let fits = columns(&before) + columns(&marked) + columns(&after) <= VIEW;
-        let (lead, cut) = last_columns(&before, if fits { VIEW } else { LEAD });
+        // A long line is cut around the place.
+        let fits = columns(&before) + columns(&marked) + columns(&after) <= MAX_WIDTH;
+        let (lead, cut) = last_columns(&before, if fits { MAX_WIDTH } else { MAX_BEFORE });
         let mut text = String::new();
         if cut {
             text.push('…');
         }
         text.push_str(lead);
         let column = columns(&text);
-        let room = VIEW.saturating_sub(column).max(20);
-        let (shown, cut) = first_columns(&marked, room);
+        let rest_width = MAX_WIDTH.saturating_sub(column).max(20);
+        let (shown, cut) = first_columns(&marked, rest_width);
         let width = columns(shown).max(1);
         text.push_str(shown);
         if cut {
             text.push('…');
         } else {
-            let (rest, cut) = first_columns(&after, room.saturating_sub(width));
+            let (rest, cut) = first_columns(&after, rest_width.saturating_sub(width));
             text.push_str(rest);
             if cut {
                 text.push('…');
@@ -77,12 +78,12 @@ impl LineView {
     }
 }
 
-/// A line of help, in pieces that fit on a screen.
+/// Wraps a line of help.
 pub(super) fn wrapped(line: &str) -> Vec<String> {
     let mut pieces: Vec<String> = vec![String::new()];
     for word in line.split_inclusive(' ') {
-        let room = pieces.last().is_none_or(|piece| columns(piece) + columns(word.trim_end()) <= VIEW);
-        match pieces.last_mut().filter(|_| room) {
+        let fits = pieces.last().is_none_or(|piece| columns(piece) + columns(word.trim_end()) <= MAX_WIDTH);
+        match pieces.last_mut().filter(|_| fits) {
             Some(piece) => piece.push_str(word),
             None => pieces.push(word.to_owned()),
         }
@@ -90,13 +91,13 @@ pub(super) fn wrapped(line: &str) -> Vec<String> {
     pieces.into_iter().map(|piece| piece.trim_end().to_owned()).collect()
 }
 
-/// Tabs as four spaces, control characters as pictures.
+/// Replaces tabs by four spaces, and control characters.
 fn expand(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
             '\t' => out.push_str("    "),
-            _ => out.push(picture(c)),
+            _ => out.push(visible(c)),
         }
     }
     out

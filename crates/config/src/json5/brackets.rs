@@ -1,4 +1,4 @@
-//! Opening, closing, and the brackets that do not fit.
+//! Opening and closing brackets, and brackets that do not match.
 
 use super::lexer::{Bracket, TokenKind};
 use super::parser::{Frame, Parser, Step};
@@ -10,11 +10,11 @@ impl Parser<'_> {
     pub(super) fn open(&mut self, bracket: Bracket, open: Span, implicit: bool) {
         if self.stack.len() >= limits::JSON_DEPTH {
             let message = format!("brackets are nested more than {} deep", limits::JSON_DEPTH);
-            self.report_always(open, message, "nothing after this bracket was read");
+            self.report_always(open, message, "the rest of the file was not parsed");
             self.lexer.pending.clear();
             self.lexer.at = self.lexer.text.len();
             self.token = self.lexer.next();
-            // The end is not where the file ends, so it is no mistake that brackets are open there.
+            // The rest is skipped, so that open brackets are not errors.
             self.token.junk = true;
             self.step = Step::After;
             return;
@@ -24,7 +24,7 @@ impl Parser<'_> {
         self.step = if bracket == Bracket::Object { Step::Key } else { Step::Value };
     }
 
-    /// Closes the innermost bracket; `end` is where it ended.
+    /// Closes the innermost bracket, which ends at `end`.
     pub(super) fn close(&mut self, end: Span) {
         let Some(frame) = self.stack.pop() else { return };
         let value = match frame.bracket {
@@ -34,7 +34,7 @@ impl Parser<'_> {
         self.attach(Node { value, span: frame.open.to(end) });
     }
 
-    /// A value is complete.
+    /// Adds a complete value to the innermost bracket.
     pub(super) fn attach(&mut self, node: Node) {
         self.step = Step::After;
         match self.stack.last_mut() {
@@ -54,7 +54,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A closing bracket, which may or may not be the one that is waited for.
+    /// Handles a closing bracket, which may not be the expected one.
     pub(super) fn closer(&mut self, bracket: Bracket) {
         let newline = self.token.newline;
         let junk = self.token.junk;
@@ -69,34 +69,34 @@ impl Parser<'_> {
             self.close(span);
             return;
         }
-        // Three readings: a bracket is missing before this one; this one is a slip for the other kind; it is
-        // one too many. The reading that makes the brackets of the whole file come out even is taken.
+        // Three explanations: a bracket is missing before this one; this one is of the wrong kind; it is one too many. The
+        // explanation that balances the brackets of the whole file is used.
         let depth = self.stack.len();
         let partner = self.stack.iter().rposition(|frame| frame.bracket == bracket);
         let remaining = self.remaining();
         let missing = partner.is_some_and(|partner| partner == remaining);
-        let slip = depth == remaining + 1;
+        let wrong_kind = depth == remaining + 1;
         let surplus = remaining >= depth;
         let next_junk = std::mem::replace(&mut self.token.junk, junk);
         match partner {
-            Some(partner) if missing || !slip && !surplus => {
+            Some(partner) if missing || !wrong_kind && !surplus => {
                 let missing: String =
                     self.stack.iter().skip(partner + 1).rev().map(|frame| frame.bracket.close()).collect();
                 self.report_always(
                     open,
-                    format!("this `{}` is not closed before the next `{}`", expected.open(), bracket.close()),
-                    format!("write `{missing}` where it ends"),
+                    format!("`{}` is not closed before the next `{}`", expected.open(), bracket.close()),
+                    format!("add `{missing}` at its end"),
                 );
                 while self.stack.len() > partner {
                     self.close(span);
                 }
             }
-            _ if surplus && !slip => {
+            _ if surplus && !wrong_kind => {
                 if self.surplus != Some(previous) {
-                    let message = format!("this `{}` closes nothing", bracket.close());
-                    self.report_always(span, message, "delete it, or one too many before it");
+                    let message = format!("unmatched `{}`", bracket.close());
+                    self.report_always(span, message, "remove it, or one too many before it");
                 }
-                // The comma behind it goes with it, unless one is due.
+                // The comma after it is skipped too, unless one is expected.
                 if self.token.kind == TokenKind::Comma && self.step != Step::After {
                     self.skip();
                 }
@@ -104,7 +104,7 @@ impl Parser<'_> {
             }
             _ => {
                 let what = if expected == Bracket::List { "list" } else { "object" };
-                let message = format!("this `{}` cannot close the {what}", bracket.close());
+                let message = format!("`{}` cannot close the {what}", bracket.close());
                 self.report_always(span, message, format!("write `{}` here", expected.close()));
                 self.close(span);
             }
@@ -112,7 +112,7 @@ impl Parser<'_> {
         self.token.junk = next_junk;
     }
 
-    /// How many of the open brackets the rest of the text, the present token included, would close.
+    /// The number of open brackets that the rest of the text closes, including the current token.
     pub(super) fn remaining(&mut self) -> usize {
         let last = match self.last_balance {
             Some(last) => last,
@@ -136,50 +136,50 @@ impl Parser<'_> {
         usize::try_from(self.balance - last).unwrap_or_default()
     }
 
-    /// Whether a bracket that is closed at the beginning of a line is closed left of where its own line began.
+    /// Returns true if the closing bracket is indented less than the line of its opening bracket.
     fn dedented(&self, open: Span, close: Span) -> bool {
-        /// Lines that begin with more blanks than this say nothing about the structure.
-        const REACH: usize = 200;
+        /// Deeper indentation is ignored.
+        const MAX_INDENT: usize = 200;
         let text = self.lexer.text;
         let indent = |offset: u32| {
             let before = text.get(..offset as usize).unwrap_or_default();
-            let line = before.iter().rev().take(REACH).position(|byte| matches!(byte, b'\n' | b'\r'))?;
+            let line = before.iter().rev().take(MAX_INDENT).position(|byte| matches!(byte, b'\n' | b'\r'))?;
             let line = before.get(before.len() - line..)?;
             Some(line.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count())
         };
         matches!((indent(open.start), indent(close.start)), (Some(open), Some(close)) if close < open)
     }
 
-    /// An object in a list is followed by another one before its own end. Indentation often tells which bracket it
-    /// is that was forgotten: not the object's own, but one inside of it, which took the object's for its own.
+    /// Reports an object in a list that is followed by another one before its end. The indentation often shows that the missing
+    /// bracket is not its own, but one inside it.
     pub(super) fn object_without_end(&mut self) {
         let inner = self.misindented.filter(|(bracket, _)| *bracket == Bracket::Object).map(|(_, open)| open);
         let within = |open: &Span| self.stack.last().is_some_and(|frame| frame.open.start <= open.start);
         if let Some(open) = inner.filter(within) {
-            let help = "write `}` where it ends, as far right as its line";
-            self.report_always(open, "this `{` is never closed", help);
+            let help = "add `}` at its end, with the indentation of its line";
+            self.report_always(open, "unclosed `{`", help);
         } else {
             let message = if self.step == Step::Key {
                 "expected a key, or `}` before the next object"
             } else {
                 "expected a comma or `}` after this value"
             };
-            let help = "close this object with `}` and put a comma before the next one";
+            let help = "close this object with `}` and add a comma before the next one";
             self.report_always(Span::at(self.end), message, help);
         }
         self.close(Span::at(self.end));
     }
 
-    /// A list in an object is followed by the object's next key before its own end.
+    /// Reports a list in an object that is followed by the next key before its end.
     pub(super) fn list_without_end(&mut self) {
         let Some(open) = self.stack.last().map(|frame| frame.open) else { return };
-        let help = format!("write `]` before `{}`", self.written());
-        self.report_always(open, "this `[` is never closed", help);
+        let help = format!("add `]` before `{}`", self.written());
+        self.report_always(open, "unclosed `[`", help);
         self.close(Span::at(self.end));
         self.step = Step::Key;
     }
 
-    /// The text ends with brackets open.
+    /// Reports brackets that are open at the end of the text.
     pub(super) fn unclosed(&mut self) {
         let at_end = Span::at(self.token.span.start as usize);
         let missing: String = self
@@ -195,11 +195,11 @@ impl Parser<'_> {
                 Some((bracket, open)) if missing.chars().count() == 1 => (
                     bracket,
                     open,
-                    format!("write `{}` where it ends, as far right as its line", bracket.close()),
+                    format!("add `{}` at its end, with the indentation of its line", bracket.close()),
                 ),
-                _ => (bracket, open, format!("write `{missing}` at the end of the file, or where it ends")),
+                _ => (bracket, open, format!("add `{missing}` at the end of the file, or where it ends")),
             };
-            self.report_always(open, format!("this `{}` is never closed", bracket.open()), help);
+            self.report_always(open, format!("unclosed `{}`", bracket.open()), help);
         }
         self.errors.append(&mut self.lexer.pending);
         while !self.stack.is_empty() {

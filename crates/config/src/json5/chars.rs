@@ -1,6 +1,6 @@
 //! Characters and line ends in bytes.
 
-/// The character at an offset and its length in bytes; `None` at the end and where the bytes are not UTF-8.
+/// The character at an offset and its length in bytes; `None` at the end and for invalid UTF-8.
 pub(super) fn char_at(text: &[u8], at: usize) -> Option<(char, usize)> {
     let first = *text.get(at)?;
     let length = match first {

@@ -1,60 +1,58 @@
-//! Files that are no JSON5 at all: another format, another encoding, two versions in one.
+//! Recognizes files that are not JSON5: other formats, other encodings, merge conflicts.
 //!
-//! A person who hands over YAML does not want to hear about each of its lines. This is asked only of texts that
-//! have mistakes, so it can never refuse anything.
+//! One message replaces the errors of every line. Only texts with errors are checked, so that no valid file is rejected.
 
 use super::SyntaxError;
 use crate::span::Span;
 
-const BEGINS: &str =
-    "a configuration is JSON5 and begins with `{`, for example { jobs: [ { exec: \"…\" } ] }";
-/// How much of a file is looked at.
-const REACH: usize = 64 * 1024;
+const START: &str = "a configuration is JSON5 and starts with `{`, for example { jobs: [ { exec: \"…\" } ] }";
+/// The number of bytes that are examined.
+const MAX_BYTES: usize = 64 * 1024;
 
-/// The one mistake of a file that is something else.
+/// The single error of a file that is not JSON5.
 pub(super) fn recognise(text: &[u8]) -> Option<SyntaxError> {
-    let text = text.get(..REACH).unwrap_or(text);
+    let text = text.get(..MAX_BYTES).unwrap_or(text);
     bytes(text).or_else(|| conflict(text)).or_else(|| other_format(text))
 }
 
-/// Bytes that are not the text of a program: another encoding, or no text.
+/// Another encoding, or a binary file.
 fn bytes(text: &[u8]) -> Option<SyntaxError> {
     let head = text.get(..1024).unwrap_or(text);
     let marked = head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff");
     let nul = head.iter().filter(|byte| **byte == 0).count();
     let half = nul * 3 > head.len() && nul > 4;
     if marked || half {
-        let message = "this file is not UTF-8: it looks like UTF-16";
-        return Some(error(0, 2.min(text.len()), message, "save it as UTF-8 in your editor"));
+        let message = "this file is UTF-16, not UTF-8";
+        return Some(error(0, 2.min(text.len()), message, "save it as UTF-8"));
     }
     let odd = |byte: &u8| byte.is_ascii_control() && !matches!(byte, b'\t' | b'\n' | b'\r' | 0x0c);
     let count = head.iter().filter(|byte| odd(byte)).count();
     if count * 10 > head.len() && count > 4 {
         let first = head.iter().position(odd).unwrap_or_default();
-        let help = "is it really the configuration? The program is written in `exec`";
-        return Some(error(first, first + 1, "this file is not text", help));
+        let help = "check the path: this may be a program, which belongs in `exec`";
+        return Some(error(first, first + 1, "this is a binary file", help));
     }
     None
 }
 
-/// What a version control system leaves behind.
+/// The conflict markers of a version control system.
 fn conflict(text: &[u8]) -> Option<SyntaxError> {
     let (at, _) = lines(text).find(|(_, line)| line.starts_with(b"<<<<<<< "))?;
     lines(text).find(|(other, line)| *other > at && line.starts_with(b">>>>>>> "))?;
     let help =
-        "keep one of the two versions, and delete the lines that begin with <<<<<<<, ======= and >>>>>>>";
-    Some(error(at, at + 7, "this is a merge conflict that was not resolved", help))
+        "keep one of the two versions, and remove the lines that start with <<<<<<<, ======= and >>>>>>>";
+    Some(error(at, at + 7, "unresolved merge conflict", help))
 }
 
-/// Formats that people take for this one. All of them are told by their first line, or by lines JSON5 never has.
+/// Other formats, recognized by their first line or by lines that JSON5 never has.
 fn other_format(text: &[u8]) -> Option<SyntaxError> {
     let (at, first) = lines(text).find(|(_, line)| !line.is_empty() && !line.starts_with(b"//"))?;
     if first.starts_with(b"#!") {
-        let help = "give the configuration, not the program: a program is written in `exec`";
+        let help = "check the path: a program belongs in `exec`";
         return Some(error(at, at + 2, "this is a script, not a configuration", help));
     }
     if first.starts_with(b"<") {
-        let help = "is it really the configuration, or an error page that was downloaded in its place?";
+        let help = "check the path: this may be a downloaded error page";
         return Some(error(at, at + 1, "this is HTML or XML, not a configuration", help));
     }
     if matches!(first.first(), None | Some(b'{' | b'/')) {
@@ -63,13 +61,13 @@ fn other_format(text: &[u8]) -> Option<SyntaxError> {
     let all = || lines(text).map(|(_, line)| line);
     let assigns = all().any(assignment);
     if all().any(|line| line.starts_with(b"[") && line.ends_with(b"]") && section(line)) && assigns {
-        return Some(error(at, at + first.len(), "this looks like TOML, not JSON5", BEGINS));
+        return Some(error(at, at + first.len(), "this looks like TOML, not JSON5", START));
     }
     let item = all().any(|line| line.starts_with(b"- ") || line == b"---");
     let nested = all().any(|line| line.ends_with(b":"));
     let brackets = all().any(|line| line.ends_with(b"{") || line.ends_with(b"["));
     (item && (nested || colon(first)) && !brackets)
-        .then(|| error(at, at + first.len(), "this looks like YAML, not JSON5", BEGINS))
+        .then(|| error(at, at + first.len(), "this looks like YAML, not JSON5", START))
 }
 
 fn assignment(line: &[u8]) -> bool {
@@ -89,7 +87,7 @@ fn colon(line: &[u8]) -> bool {
     line.contains(&b':')
 }
 
-/// The lines without blanks around them, each with the offset of its first byte.
+/// The trimmed lines, each with the offset of its first byte.
 fn lines(text: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     let mut start = 0;
     text.split(|byte| *byte == b'\n').map(move |line| {

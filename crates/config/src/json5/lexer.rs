@@ -1,8 +1,7 @@
-//! The text, cut into tokens.
+//! Splits the text into tokens.
 //!
-//! Blanks and comments fall away here. So do bytes that can stand nowhere (a NUL, a `#` comment): they are
-//! reported and then treated as blanks, and the token after them is marked, so that the parser does not
-//! complain again about the hole they leave.
+//! White space and comments are skipped. Bytes that are never allowed (a NUL, a `#` comment) are reported and then treated as
+//! white space. The next token is marked, so that the parser does not report the gap again.
 
 use super::chars::{char_at, line_end_length};
 use super::{Number, SyntaxError, number, string};
@@ -32,10 +31,10 @@ pub(super) enum TokenKind {
     Close(Bracket),
     Comma,
     Colon,
-    /// `=`, and its relatives `==` and `=>`
+    /// `=`, `==` or `=>`
     Equals,
     Semicolon,
-    /// A quoted text; `broken` if its end was missing.
+    /// A quoted string; `broken` if it is unterminated.
     String {
         text: String,
         broken: bool,
@@ -43,7 +42,7 @@ pub(super) enum TokenKind {
     Number(Number),
     /// An identifier, which may be a key or a literal.
     Word(String),
-    /// A run of characters that is none of the above.
+    /// Any other characters.
     Text,
     /// `{{ … }}`, a template action that was not rendered.
     Template,
@@ -54,9 +53,9 @@ pub(super) enum TokenKind {
 pub(super) struct Token {
     pub(super) kind: TokenKind,
     pub(super) span: Span,
-    /// A line ended between the token before and this one.
+    /// True if a line ended before this token.
     pub(super) newline: bool,
-    /// Something was reported between the token before and this one.
+    /// True if an error was reported before this token.
     pub(super) junk: bool,
 }
 
@@ -64,11 +63,11 @@ pub(super) struct Token {
 pub(super) struct Lexer<'a> {
     pub(super) text: &'a [u8],
     pub(super) at: usize,
-    /// Mistakes inside the last token and before it.
+    /// The errors inside the last token and before it.
     pub(super) pending: Vec<SyntaxError>,
-    /// No `}}` stands on the line before this offset: a memory that keeps `{{{{{{…` linear.
+    /// There is no `}}` on the line up to this offset. Keeps the time for `{{{{{{…` linear.
     no_template_before: usize,
-    /// A `#` before this offset is a stray character and not a comment, for the same reason.
+    /// A `#` before this offset does not start a comment, for the same reason.
     no_hash_comment_before: usize,
 }
 
@@ -128,7 +127,7 @@ impl<'a> Lexer<'a> {
         punctuation
     }
 
-    /// A run of characters up to the next blank, bracket, quote or separator.
+    /// Reads up to the next white space, bracket, quote or separator.
     fn run(&mut self, start: usize) -> TokenKind {
         if let Some((quote, length)) = char_at(self.text, start).filter(|(char, _)| is_wrong_quote(*char)) {
             return self.wrongly_quoted(start, quote, length);
@@ -142,7 +141,7 @@ impl<'a> Lexer<'a> {
             }
             at += length;
         }
-        // The caller has seen that the first character is none of those that end a run.
+        // The caller has checked that the first character does not end the run.
         self.at = at.max(start + 1);
         let Some(Ok(text)) = self.text.get(start..self.at).map(str::from_utf8) else {
             return TokenKind::Text;
@@ -154,7 +153,7 @@ impl<'a> Lexer<'a> {
         identifier(text).map_or(TokenKind::Text, TokenKind::Word)
     }
 
-    /// Text in typographic quotes or backquotes: no JSON5, but it is plain what was meant.
+    /// A string in typographic quotes or backquotes, which is not JSON5.
     fn wrongly_quoted(&mut self, start: usize, quote: char, length: usize) -> TokenKind {
         let inside = start + length;
         let mut end = inside;
@@ -170,8 +169,8 @@ impl<'a> Lexer<'a> {
         self.error(
             start,
             inside,
-            format!("{quote} is not a quotation mark that JSON5 knows"),
-            "write the text between \" and \"",
+            format!("{quote} is not a JSON5 quotation mark"),
+            "put the string in straight quotes: \"…\"",
         );
         let (text_end, token_end) = match close {
             Some((text_end, token_end, _)) => (text_end, token_end),
@@ -187,7 +186,7 @@ impl<'a> Lexer<'a> {
         TokenKind::String { text, broken: close.is_none() }
     }
 
-    /// The end of the `{{ … }}` that begins at `start`, if one does.
+    /// The end of the `{{ … }}` at `start`, if there is one.
     pub(super) fn template(&mut self, start: usize) -> Option<usize> {
         if self.byte(start + 1) != Some(b'{') || start < self.no_template_before {
             return None;
@@ -201,7 +200,7 @@ impl<'a> Lexer<'a> {
         end.map(|end| start + end + 2)
     }
 
-    /// Goes over blanks and comments; tells whether a line ended.
+    /// Skips white space and comments. Returns true if a line ended.
     fn blanks(&mut self) -> bool {
         let mut newline = false;
         while let Some(byte) = self.byte(self.at) {
@@ -217,8 +216,8 @@ impl<'a> Lexer<'a> {
                     self.error(
                         self.at,
                         self.at + 2,
-                        "this `*/` closes no comment",
-                        "comments do not nest: the first `*/` has closed it",
+                        "`*/` without a comment",
+                        "comments do not nest: the first `*/` ends the comment",
                     );
                     self.at += 2;
                 }
@@ -237,7 +236,7 @@ impl<'a> Lexer<'a> {
         newline
     }
 
-    /// A run of control characters, or of bytes that are not UTF-8, outside of any text.
+    /// Reports control characters, or invalid UTF-8, outside of a string.
     fn stray_bytes(&mut self, control: bool) {
         let start = self.at;
         let byte = self.byte(start).unwrap_or_default();
@@ -249,17 +248,17 @@ impl<'a> Lexer<'a> {
             self.at += char_at(self.text, self.at).map_or(1, |(_, length)| length);
         }
         let (message, help) = if control {
-            (format!("a control character (0x{byte:02x}) cannot stand here"), "delete it")
+            (format!("unexpected control character 0x{byte:02x}"), "remove it")
         } else {
-            (format!("the byte 0x{byte:02x} is not UTF-8"), "save the file as UTF-8")
+            (format!("invalid UTF-8: byte 0x{byte:02x}"), "save the file as UTF-8")
         };
         self.error(start, self.at, message, help);
     }
 
-    /// `#` begins no comment, but that is most often what was meant.
+    /// Reports a `#`. The rest of the line is probably a comment.
     fn hash(&mut self) {
         let start = self.at;
-        self.error(start, start + 1, "a comment does not begin with `#`", "write `//` instead");
+        self.error(start, start + 1, "`#` does not start a comment", "use `//`");
         self.at += 1;
         if start < self.no_hash_comment_before {
             return;
@@ -271,7 +270,7 @@ impl<'a> Lexer<'a> {
             b'}' | b']' => balance - 1,
             _ => balance,
         });
-        // A comment that closed what is open would be none: `{#a: 1}`.
+        // If the line closes brackets, it is not a comment: `{#a: 1}`.
         if balance < 0 {
             self.no_hash_comment_before = start + line;
         } else {
@@ -285,12 +284,12 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// `/* … */`; tells whether a line ended inside.
+    /// Skips `/* … */`. Returns true if it contains a line end.
     fn comment(&mut self) -> bool {
         let start = self.at;
         let rest = self.text.get(start + 2..).unwrap_or_default();
         let Some(length) = rest.windows(2).position(|pair| pair == b"*/") else {
-            self.error(start, start + 2, "this comment is never closed", "write `*/` where it ends");
+            self.error(start, start + 2, "unterminated comment", "add `*/` at its end");
             self.at = self.text.len();
             return false;
         };
@@ -298,7 +297,7 @@ impl<'a> Lexer<'a> {
         rest.iter().take(length).any(|byte| matches!(byte, b'\n' | b'\r'))
     }
 
-    /// Whether the text goes on with a colon (or an `=`), blanks aside, so that what stands before is a key.
+    /// Returns true if a colon or `=` follows, so that the token before it is a key.
     pub(super) fn colon_follows(&self, end: usize) -> bool {
         let rest = self.text.get(end..).unwrap_or_default().trim_ascii_start();
         match rest.first() {
@@ -309,7 +308,7 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// The identifier that `text` is, escapes resolved, or `None`.
+/// The identifier with its escapes resolved; `None` if the text is not one.
 fn identifier(text: &str) -> Option<String> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -338,13 +337,13 @@ fn identifier(text: &str) -> Option<String> {
     Some(out)
 }
 
-/// White space and line ends of JSON5.
+/// Returns true for the white space and the line ends of JSON5.
 fn is_blank(char: char) -> bool {
     matches!(char, '\t'..='\r' | ' ' | '\u{a0}' | '\u{feff}' | '\u{2028}' | '\u{2029}')
         || matches!(char, '\u{1680}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}')
 }
 
-/// Characters that print nothing and can only have come here by accident.
+/// Returns true for invisible characters that are not white space.
 fn is_stray_control(char: char) -> bool {
     char.is_control() && !is_blank(char) || char == '\u{200b}'
 }
@@ -353,7 +352,8 @@ fn is_wrong_quote(char: char) -> bool {
     matches!(char, '`' | '\u{2018}'..='\u{201f}' | '«' | '»')
 }
 
-/// Whether `close` ends what the wrong quote `open` has begun. People mix them, so any double one ends a double one.
+/// Returns true if `close` ends a string that starts with the wrong quote `open`. Any double quote ends a double quote,
+/// because they are often mixed.
 fn closes(open: char, close: char) -> bool {
     match open {
         '`' => close == '`',

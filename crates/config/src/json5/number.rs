@@ -2,7 +2,7 @@
 
 use super::Number;
 
-/// The number that `text` is as a whole, or `None`.
+/// Parses a number literal; `None` if the text is not one.
 pub(super) fn parse(text: &str) -> Option<Number> {
     let (negative, digits) = match text.as_bytes().first()? {
         b'-' => (true, text.get(1..)?),
@@ -49,13 +49,13 @@ fn hexadecimal(digits: &str) -> Option<f64> {
     if digits.is_empty() {
         return Some(0.0);
     }
-    // The leading 32 digits hold more bits than a float keeps; of the rest it only matters whether there
-    // is anything, which one low bit can say.
+    // The leading 32 digits have more bits than a float. For rounding, the others matter only if one is not zero, which the
+    // lowest bit records.
     let (head, tail) = digits.split_at_checked(32).unwrap_or((digits, ""));
     let sticky = u128::from(tail.bytes().any(|byte| byte != b'0'));
     let head = u128::from_str_radix(head, 16).ok()? | sticky;
     let shift = i32::try_from(tail.len()).unwrap_or(i32::MAX).saturating_mul(4).min(2000);
-    #[expect(clippy::cast_precision_loss, reason = "rounding to the nearest float is what is wanted")]
+    #[expect(clippy::cast_precision_loss, reason = "rounds to the nearest float")]
     let head = head as f64;
     Some(head * 2f64.powi(shift))
 }
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn p8_a_number_becomes_text_in_full() {
+    fn p8_a_number_becomes_a_string_without_an_exponent() {
         for (literal, text) in [
             ("9007199254740993", "9007199254740993"),
             ("-12", "-12"),

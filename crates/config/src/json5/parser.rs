@@ -1,16 +1,15 @@
-//! Tokens become nodes.
+//! From tokens to nodes.
 //!
-//! One loop over an explicit stack of open brackets. [`Step`] says what the innermost bracket waits for:
+//! One loop over an explicit stack of open brackets. [`Step`] is what the innermost bracket expects next:
 //!
-//! | step    | in        | takes                    | then      |
+//! | step    | in        | expects                  | then      |
 //! |---------|-----------|--------------------------|-----------|
 //! | `Key`   | an object | a key                    | `Colon`   |
 //! | `Colon` | an object | `:`                      | `Value`   |
 //! | `Value` | both      | a value, or a bracket    | `After`   |
 //! | `After` | both      | `,` or the end           | `Key`, `Value` |
 //!
-//! A frame is *quiet* once a mistake was reported for its present member: what follows is guesswork until a
-//! comma or a sound `key:`, so nothing more is reported before that.
+//! A frame is *quiet* after an error in its current member. Nothing more is reported until the next comma or valid `key:`.
 
 use super::lexer::{Bracket, Lexer, Token, TokenKind};
 use super::{Member, Node, Parsed, SyntaxError, SyntaxKind, Value, foreign};
@@ -29,11 +28,11 @@ pub(super) enum Step {
 pub(super) struct Frame {
     pub(super) open: Span,
     pub(super) bracket: Bracket,
-    /// The braces were left out around the whole file.
+    /// True if the braces around the whole file are missing.
     pub(super) implicit: bool,
     pub(super) items: Vec<Node>,
     pub(super) members: Vec<Member>,
-    /// The key that waits for its value; `None` if the value is not worth keeping.
+    /// The key of the next value; `None` if the value is dropped.
     pub(super) key: Option<(String, Span)>,
     pub(super) quiet: bool,
 }
@@ -41,21 +40,21 @@ pub(super) struct Frame {
 pub(super) struct Parser<'a> {
     pub(super) lexer: Lexer<'a>,
     pub(super) token: Token,
-    /// The end of the last token taken.
+    /// The end of the last consumed token.
     pub(super) end: usize,
     pub(super) step: Step,
     pub(super) stack: Vec<Frame>,
     pub(super) root: Option<Node>,
     pub(super) errors: Vec<SyntaxError>,
-    /// Brackets opened minus brackets closed so far.
+    /// Opening minus closing brackets so far.
     pub(super) balance: i64,
-    /// The value of `balance` that the file ends with; counted once, when a closing bracket does not fit.
+    /// The `balance` at the end of the file; counted once, when a closing bracket does not match.
     pub(super) last_balance: Option<i64>,
-    /// The end of the last bracket that closed nothing; those that follow it at once are not worth a word.
+    /// The end of the last unmatched closing bracket. Further ones directly after it are not reported.
     pub(super) surplus: Option<usize>,
-    /// The first bracket whose end is indented unlike its beginning: if one is missing, it is here.
+    /// The first bracket with an end that is indented less than its start: a missing bracket is probably inside it.
     pub(super) misindented: Option<(Bracket, Span)>,
-    /// Something stands around the top-level value that should not; said once, before it.
+    /// True if text before the top-level value was reported.
     pub(super) wrapped: bool,
 }
 
@@ -93,7 +92,7 @@ impl<'a> Parser<'a> {
         if self.step == Step::Done {
             self.trailing();
         }
-        // What is no JSON5 at all has one mistake, whatever was tripped over on the way.
+        // A file in another format has only one error.
         if let Some(error) = self.errors.first().and_then(|_| foreign::recognise(self.lexer.text)) {
             return Parsed { root: None, errors: vec![error] };
         }
@@ -102,15 +101,15 @@ impl<'a> Parser<'a> {
         Parsed { root: self.root, errors: self.errors }
     }
 
-    // ---- tokens and messages
+    // ---- tokens and errors
 
-    /// Takes the token, with what the lexer had to say about it.
+    /// Consumes the token and keeps the errors of the lexer.
     pub(super) fn take(&mut self) -> Token {
         self.errors.append(&mut self.lexer.pending);
         self.advance()
     }
 
-    /// Takes the token and keeps silent about it.
+    /// Consumes the token and drops the errors of the lexer.
     pub(super) fn skip(&mut self) {
         self.lexer.pending.clear();
         self.advance();
@@ -127,7 +126,7 @@ impl<'a> Parser<'a> {
         std::mem::replace(&mut self.token, next)
     }
 
-    /// Reports a mistake at the present token, unless one was reported for this place already.
+    /// Reports an error at the current token, unless the frame is quiet.
     pub(super) fn report(&mut self, span: Span, message: impl Into<String>, help: impl Into<String>) {
         let quiet = self.stack.last_mut().is_some_and(|frame| std::mem::replace(&mut frame.quiet, true));
         if !quiet {
@@ -135,7 +134,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The same, whether or not the frame is quiet.
+    /// Reports an error even if the frame is quiet.
     pub(super) fn report_always(&mut self, span: Span, message: impl Into<String>, help: impl Into<String>) {
         if self.token.junk {
             self.errors.append(&mut self.lexer.pending);
@@ -156,7 +155,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The written form of the present token.
+    /// The current token as written.
     pub(super) fn written(&self) -> String {
         String::from_utf8_lossy(self.lexer.text.get(self.token.span.range()).unwrap_or_default()).into_owned()
     }
@@ -165,7 +164,7 @@ impl<'a> Parser<'a> {
         self.lexer.colon_follows(self.token.span.end as usize)
     }
 
-    /// Skips to where reading can go on: a comma, the end of the bracket, or the next line.
+    /// Skips to the next comma, the end of the bracket or the next line.
     pub(super) fn synchronise(&mut self) {
         let mut depth = 0usize;
         loop {
@@ -213,7 +212,7 @@ impl<'a> Parser<'a> {
                 TokenKind::Word(_) | TokenKind::String { .. } | TokenKind::Text
                     if !reported && self.colon_follows() =>
                 {
-                    let help = "put `{` at the beginning of the file and `}` at its end";
+                    let help = "add `{` at the start of the file and `}` at its end";
                     self.report_always(Span::at(self.token.span.start as usize), "expected `{` here", help);
                     self.open(Bracket::Object, self.token.span, true);
                     return;
@@ -224,7 +223,7 @@ impl<'a> Parser<'a> {
                 }
                 _ => {
                     if !reported {
-                        let help = "a configuration is an object: it begins with `{`";
+                        let help = "a configuration is an object: it starts with `{`";
                         self.report_always(self.token.span, "expected `{` here", help);
                     }
                     self.wrapped = true;
@@ -234,12 +233,17 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// What comes after the top-level value, and whether that was one to be had.
+    /// Checks the top-level value and the text after it.
     fn trailing(&mut self) {
         if self.token.kind != TokenKind::End {
             if !self.wrapped {
-                let help = "the last `}` before has ended it: delete this, or a bracket too many before it";
-                self.report_always(self.token.span, "nothing may follow the end of the configuration", help);
+                let help =
+                    "the `}` before it ends the configuration: remove this, or a bracket too many before it";
+                self.report_always(
+                    self.token.span,
+                    "unexpected text after the end of the configuration",
+                    help,
+                );
             }
             self.lexer.pending.truncate(usize::from(self.token.junk));
         }
@@ -249,14 +253,14 @@ impl<'a> Parser<'a> {
             Value::Object(_) | Value::Null => return,
             Value::List(_) if self.wrapped => return,
             Value::List(_) => "a list",
-            Value::String(_) => "text",
+            Value::String(_) => "a string",
             Value::Number(_) => "a number",
             Value::Bool(_) => "a boolean",
         };
         let start = root.span.start as usize;
         let list = matches!(root.value, Value::List(_));
         let span = if list { Span::new(start, start + 1) } else { root.span };
-        let help = if list { "write `{ jobs: [ … ] }`" } else { "begin it with `{` and end it with `}`" };
+        let help = if list { "write `{ jobs: [ … ] }`" } else { "start it with `{` and end it with `}`" };
         let message = format!("a configuration is an object, not {what}");
         let error = SyntaxError::new(span, message, Some(help.to_owned()));
         self.errors.push(SyntaxError { kind: SyntaxKind::NotObject, ..error });

@@ -9,19 +9,19 @@ impl Parser<'_> {
     pub(super) fn missing_comma(&mut self, bracket: Bracket) {
         let comma = format!("expected a comma or `{}` after this value", bracket.close());
         let (message, help) = match self.token.kind {
-            _ if !self.quotes_within() => (comma, "put a comma here"),
+            _ if !self.quotes_within() => (comma, "add a comma here"),
             TokenKind::String { .. } => {
-                (comma, "put a comma here, or write \\\" for a quotation mark inside a text")
+                (comma, "add a comma here, or write \\\" for a quotation mark inside a string")
             }
             _ => {
-                let message = "the text ends with the quotation mark before this".to_owned();
-                (message, "write \\\" for a quotation mark inside a text")
+                let message = "the string ends at the quotation mark before this".to_owned();
+                (message, "write \\\" for a quotation mark inside a string")
             }
         };
         self.report(Span::at(self.end), message, help);
     }
 
-    /// Whether a text ended earlier than its writer thinks: `"say "hello""`.
+    /// Returns true if a string probably ended too early: `"say "hello""`.
     pub(super) fn quotes_within(&self) -> bool {
         let value = matches!(
             self.token.kind,
@@ -31,13 +31,13 @@ impl Parser<'_> {
         value && after_quote == Some(&b'"') && self.token.span.start as usize == self.end
     }
 
-    /// Whether an object in a list is followed by `{` because its own `}` was forgotten.
+    /// Returns true if `{` follows an object in a list because the object's `}` is missing.
     pub(super) fn object_lacks_its_end(&mut self) -> bool {
         let parent = self.stack.len().checked_sub(2).and_then(|parent| self.stack.get(parent));
         parent.is_some_and(|parent| parent.bracket == Bracket::List) && self.remaining() < self.stack.len()
     }
 
-    /// Whether a list in an object is followed by `key:` because its `]` was forgotten.
+    /// Returns true if `key:` follows a list in an object because the list's `]` is missing.
     pub(super) fn list_lacks_its_end(&mut self) -> bool {
         let parent = self.stack.len().checked_sub(2).and_then(|parent| self.stack.get(parent));
         self.token.newline
@@ -47,7 +47,7 @@ impl Parser<'_> {
             && self.remaining() < self.stack.len()
     }
 
-    /// A run of commas with nothing between them: one message.
+    /// Reports consecutive commas, once.
     pub(super) fn commas(&mut self, what: &str) {
         let first = self.token.span;
         let mut last = first;
@@ -57,23 +57,23 @@ impl Parser<'_> {
             last = self.take().span;
         }
         if !junk {
-            let message = format!("there must be {what} before this comma");
-            self.errors.push(SyntaxError::new(first.to(last), message, Some("delete the comma".to_owned())));
+            let message = format!("missing {what} before this comma");
+            self.errors.push(SyntaxError::new(first.to(last), message, Some("remove the comma".to_owned())));
         }
         self.set_quiet(false);
     }
 
-    /// A key whose colon or value is missing.
+    /// Reports a key without a colon or a value.
     pub(super) fn no_value(&mut self, what: &str) {
         let place = if what == "a value" { "the colon" } else { "this key" };
         let message = format!("expected {what} after {place}");
-        self.report(Span::at(self.end), message, "a member is written `key: value`");
+        self.report(Span::at(self.end), message, "write `key: value`");
         self.set_key(None);
         self.set_quiet(true);
         self.step = Step::After;
     }
 
-    /// Text without quotes in the place of a value.
+    /// Reads a value without quotes.
     pub(super) fn bare(&mut self) {
         let start = self.token.span.start as usize;
         let end = unquoted::end(&mut self.lexer, start).max(self.token.span.end as usize);
@@ -88,11 +88,10 @@ impl Parser<'_> {
         self.set_quiet(true);
     }
 
-    /// A `{{ … }}` that is still there.
+    /// Reports a `{{ … }}` that was not rendered.
     pub(super) fn template(&mut self) {
-        let help = "a template action in the output of another one is not rendered again; without a template, \
-                    one brace is enough";
-        self.report(self.token.span, "`{{` cannot stand here", help);
+        let help = "the output of a template action is not rendered again; an object has only one brace";
+        self.report(self.token.span, "unexpected `{{`", help);
         self.take();
         self.set_quiet(true);
     }

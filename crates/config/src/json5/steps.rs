@@ -13,7 +13,7 @@ impl Parser<'_> {
         match self.token.kind {
             TokenKind::Close(bracket) => self.closer(bracket),
             TokenKind::End => self.unclosed(),
-            TokenKind::Comma => self.commas("a key and a value"),
+            TokenKind::Comma => self.commas("key and value"),
             TokenKind::String { .. } | TokenKind::Word(_) => {
                 if let TokenKind::String { text, broken: false } | TokenKind::Word(text) = self.take().kind {
                     self.set_key(Some((text, span)));
@@ -25,11 +25,7 @@ impl Parser<'_> {
             }
             TokenKind::Number(_) | TokenKind::Text if self.colon_follows() => {
                 let key = self.written();
-                self.report(
-                    span,
-                    "this key must stand in quotes",
-                    format!("write {}", unquoted::quoted(&key)),
-                );
+                self.report(span, "this key needs quotes", format!("write {}", unquoted::quoted(&key)));
                 self.take();
                 self.set_key(Some((key, span)));
                 self.step = Step::Colon;
@@ -37,11 +33,7 @@ impl Parser<'_> {
             TokenKind::Number(_) | TokenKind::Text => {
                 let written = self.written();
                 let word = written.chars().any(char::is_alphanumeric);
-                self.report(
-                    span,
-                    format!("expected a key, found `{written}`"),
-                    "a member is written `key: value`",
-                );
+                self.report(span, format!("expected a key, found `{written}`"), "write `key: value`");
                 if word {
                     self.synchronise();
                 } else {
@@ -49,13 +41,13 @@ impl Parser<'_> {
                 }
             }
             TokenKind::Colon | TokenKind::Equals => {
-                self.report(span, "there is no key before this", "a member is written `key: value`");
+                self.report(span, "missing key", "write `key: value`");
                 self.take();
                 self.set_key(None);
                 self.step = Step::Value;
             }
             TokenKind::Semicolon => {
-                self.report(span, "expected a key, found `;`", "delete it; members are separated by commas");
+                self.report(span, "expected a key, found `;`", "remove it; members are separated by commas");
                 self.take();
             }
             TokenKind::Template => {
@@ -112,14 +104,14 @@ impl Parser<'_> {
                 let span = first_span.to(span);
                 self.report(
                     span,
-                    "a key with a blank must stand in quotes",
+                    "a key with a space needs quotes",
                     format!("write {}", unquoted::quoted(&key)),
                 );
                 self.take();
                 self.set_key(Some((key, span)));
             }
             _ => {
-                let help = "put `:` between the key and its value";
+                let help = "add `:` between the key and its value";
                 self.report(Span::at(self.end), "expected a colon after this key", help);
                 self.step = Step::Value;
             }
@@ -135,20 +127,20 @@ impl Parser<'_> {
         match &self.token.kind {
             TokenKind::Close(bracket) if list => self.closer(*bracket),
             TokenKind::End => self.unclosed(),
-            TokenKind::Comma if list => self.commas("a value"),
+            TokenKind::Comma if list => self.commas("value"),
             TokenKind::Close(_) | TokenKind::Comma => self.no_value("a value"),
-            // The value is missing, and this is the next key.
+            // The value is missing; this is the next key.
             TokenKind::String { .. } | TokenKind::Word(_)
                 if !list && self.token.newline && self.colon_follows() =>
             {
                 self.no_value("a value");
             }
             TokenKind::Colon if list => {
-                self.report(span, "expected a value, found `:`", "a list holds values without keys");
+                self.report(span, "expected a value, found `:`", "a list contains values without keys");
                 self.synchronise();
             }
             TokenKind::Colon | TokenKind::Equals if !list => {
-                let message = format!("this `{}` is one too many", self.written());
+                let message = format!("one `{}` too many", self.written());
                 self.report(span, message, "one colon separates a key from its value");
                 self.take();
             }
@@ -204,13 +196,17 @@ impl Parser<'_> {
             TokenKind::Close(bracket) => self.closer(bracket),
             TokenKind::End => self.unclosed(),
             TokenKind::Semicolon => {
-                self.report(span, "expected a comma, found `;`", "write `,` instead");
+                self.report(span, "expected a comma, found `;`", "use `,`");
                 self.take();
                 self.set_quiet(false);
                 self.step = next;
             }
             TokenKind::Colon | TokenKind::Equals if list => {
-                self.report(span, "a list holds values without keys", "write `{ key: value }` for a pair");
+                self.report(
+                    span,
+                    "a list contains values without keys",
+                    "write `{ key: value }` for an object",
+                );
                 self.synchronise();
             }
             TokenKind::Colon | TokenKind::Equals => {

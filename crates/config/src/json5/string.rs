@@ -1,20 +1,20 @@
-//! Quoted text: escapes, line continuations and bytes that are not UTF-8.
+//! Strings: escapes, line continuations and invalid UTF-8.
 
 use super::SyntaxError;
 use super::chars::{char_at, line_end_length};
 use crate::limits;
 use crate::span::Span;
 
-/// A quoted text as it was read.
+/// A parsed string.
 pub(super) struct Quoted {
     pub(super) text: String,
-    /// The offset after the closing quote, or after what is taken for the text when there is none.
+    /// The offset after the closing quote, or after the probable end of an unterminated string.
     pub(super) end: usize,
-    /// The closing quote is missing.
+    /// True if the closing quote is missing.
     pub(super) broken: bool,
 }
 
-/// Reads the text whose opening quote stands at `start`.
+/// Reads the string with its opening quote at `start`.
 pub(super) fn read(text: &[u8], start: usize, errors: &mut Vec<SyntaxError>) -> Quoted {
     let quote = text.get(start).copied().unwrap_or(b'"');
     let mut out = String::new();
@@ -35,7 +35,7 @@ pub(super) fn read(text: &[u8], start: usize, errors: &mut Vec<SyntaxError>) -> 
     }
 }
 
-/// Appends bytes; each one that is no part of UTF-8 becomes U+FFFD.
+/// Appends bytes. Each invalid byte becomes U+FFFD.
 pub(super) fn push_lossy(out: &mut String, bytes: &[u8]) {
     if let Ok(valid) = str::from_utf8(bytes) {
         out.push_str(valid);
@@ -47,16 +47,15 @@ pub(super) fn push_lossy(out: &mut String, bytes: &[u8]) {
     }
 }
 
-/// The quote at `start` is not closed before the line (or the file) ends at `end`. Commas and closing
-/// brackets at the line's end most likely belong to what is around the text, so they are given back.
+/// Reports a string at `start` that is not closed before the line or the file ends at `end`. Commas and closing brackets at
+/// the end of the line are probably not part of the string.
 fn unclosed(text: &[u8], start: usize, end: usize, errors: &mut Vec<SyntaxError>) -> Quoted {
     let line = text.get(start + 1..end).unwrap_or_default();
     let kept = line.iter().rposition(|byte| !b" \t,}]".contains(byte)).map_or(0, |last| last + 1);
     let quote = char::from(text.get(start).copied().unwrap_or(b'"'));
     if errors.len() < limits::ERRORS {
-        let help =
-            format!("put {quote} after the text's last character; a line break inside a text is written \\n");
-        let message = "this text is not closed before the end of the line";
+        let help = format!("add {quote} at its end; write \\n for a line break inside a string");
+        let message = "unterminated string";
         let error = SyntaxError::new(Span::new(start, start + 1), message, Some(help));
         errors.push(SyntaxError { cut: Some(Span::at(end)), ..error });
     }
@@ -65,7 +64,7 @@ fn unclosed(text: &[u8], start: usize, end: usize, errors: &mut Vec<SyntaxError>
     Quoted { text: out, end: start + 1 + kept, broken: true }
 }
 
-/// Resolves the escape whose backslash stands at `at`; gives the offset after it.
+/// Resolves the escape with its backslash at `at`. Returns the offset after it.
 fn escape(text: &[u8], at: usize, out: &mut String, errors: &mut Vec<SyntaxError>) -> usize {
     let Some(&kind) = text.get(at + 1) else { return at + 1 };
     let simple = match kind {
@@ -81,7 +80,7 @@ fn escape(text: &[u8], at: usize, out: &mut String, errors: &mut Vec<SyntaxError
                 error(
                     errors,
                     Span::new(at, at + 2),
-                    "an escape cannot be a number",
+                    "invalid escape: a digit after the backslash",
                     "write \\\\ for a backslash, or \\x and two hexadecimal digits for a character"
                         .to_owned(),
                 );
@@ -104,7 +103,7 @@ fn escape(text: &[u8], at: usize, out: &mut String, errors: &mut Vec<SyntaxError
     at + 2
 }
 
-/// `\xHH` or `\uHHHH`, the latter perhaps the first half of a pair.
+/// Resolves `\xHH` or `\uHHHH`, which may be the first half of a surrogate pair.
 fn hexadecimal(
     text: &[u8],
     at: usize,
@@ -119,7 +118,7 @@ fn hexadecimal(
             errors,
             Span::new(at, at + 2 + good),
             format!("\\{letter} must be followed by {digits} hexadecimal digits"),
-            "write \\\\ if a backslash is meant".to_owned(),
+            "write \\\\ for a backslash".to_owned(),
         );
         return at + 2 + good;
     };
@@ -132,7 +131,7 @@ fn hexadecimal(
         out.push(char::from_u32(pair).unwrap_or(char::REPLACEMENT_CHARACTER));
         return end + 6;
     }
-    // Half a pair alone is no character; a Rust string cannot hold it.
+    // A single surrogate is not a character.
     out.push(char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER));
     end
 }

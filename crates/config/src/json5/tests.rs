@@ -1,12 +1,12 @@
 use super::*;
 use crate::limits;
 
-/// The places and messages of the mistakes in a text, as `span-text: message`.
-fn mistakes(text: &str) -> Vec<String> {
+/// The ranges and messages of the errors in a text, as `range: message`.
+fn errors(text: &str) -> Vec<String> {
     let show = |error: SyntaxError| {
         let place = text.get(error.span.range()).unwrap_or("?");
         let place = if place.is_empty() { format!("@{}", error.span.start) } else { place.to_owned() };
-        assert!(error.help.is_some(), "{error:?} says not what to do");
+        assert!(error.help.is_some(), "{error:?} has no help");
         format!("{place}: {}", error.message)
     };
     parse(text.as_bytes()).errors.into_iter().map(show).collect()
@@ -26,7 +26,7 @@ fn first(text: &str) -> Value {
 }
 
 #[test]
-fn c3_spans_hold_the_value_as_written_and_duplicates_are_kept() {
+fn c3_spans_are_exact_and_duplicates_are_kept() {
     let text = "{ 'a': [1, {}], a: 0x10 }";
     let members = object(text);
     let places: Vec<_> = members
@@ -49,7 +49,7 @@ fn c3_hexadecimal_numbers_of_any_size_are_rounded_once() {
         ("0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF", 2f64.powi(128)),
         ("0x10000000000000000000000000000000000000", 2f64.powi(148)),
         ("0x0000000000000000000000000000000000000000001", 1.0),
-        // Exactly between two floats, but for the very last digit.
+        // Halfway between two floats, except for the last digit.
         ("0x2000000000000100000000000000000000000001", 2f64.powi(157) + 2f64.powi(105)),
         ("0x2000000000000100000000000000000000000000", 2f64.powi(157)),
     ] {
@@ -61,89 +61,89 @@ fn c3_hexadecimal_numbers_of_any_size_are_rounded_once() {
 }
 
 #[test]
-fn c3_each_byte_that_is_not_utf8_becomes_a_replacement_character() {
+fn c3_each_invalid_byte_becomes_a_replacement_character() {
     let parsed = parse(b"{a: 'x\xe2\x98y\xff'}");
     let Some(Value::Object(members)) = parsed.root.map(|root| root.value) else { panic!() };
     assert_eq!(members[0].value.value, Value::String("x\u{fffd}\u{fffd}y\u{fffd}".to_owned()));
 }
 
 #[test]
-fn c5_one_slip_is_one_message_at_its_place() {
+fn c5_one_mistake_is_one_error_at_its_place() {
     for (text, expected) in [
         ("{a: 1\n b: 2}", "@5: expected a comma or `}` after this value"),
         ("{a: [1 2]}", "@6: expected a comma or `]` after this value"),
         ("{a 1}", "@2: expected a colon after this key"),
         ("{a = 1}", "=: expected `:`, found `=`"),
-        ("{a := 1}", "=: this `=` is one too many"),
+        ("{a := 1}", "=: one `=` too many"),
         ("{a: 1; b: 2}", ";: expected a comma, found `;`"),
-        ("{a: 1,, b: 2}", ",: there must be a key and a value before this comma"),
-        ("{level: INFO}", "INFO: text must stand in quotes"),
-        ("{consul: localhost:8500, b: 1}", "localhost:8500: text must stand in quotes"),
-        ("{exec: /bin/app -x \"a, b\" // run\n}", "/bin/app -x \"a, b\": text must stand in quotes"),
-        ("{i: eth0[1]}", "eth0[1]: text must stand in quotes"),
-        ("{t: 5s}", "5s: this is not a number; text must stand in quotes"),
-        ("{n: 010}", "010: a number cannot begin with a zero"),
-        ("{v: True}", "True: `True` has no meaning here"),
-        ("{my-key: 1}", "my-key: this key must stand in quotes"),
-        ("{my key: 1}", "my key: a key with a blank must stand in quotes"),
+        ("{a: 1,, b: 2}", ",: missing key and value before this comma"),
+        ("{level: INFO}", "INFO: a string needs quotes"),
+        ("{consul: localhost:8500, b: 1}", "localhost:8500: a string needs quotes"),
+        ("{exec: /bin/app -x \"a, b\" // run\n}", "/bin/app -x \"a, b\": a string needs quotes"),
+        ("{i: eth0[1]}", "eth0[1]: a string needs quotes"),
+        ("{t: 5s}", "5s: this is not a number; a string needs quotes"),
+        ("{n: 010}", "010: a number cannot start with a zero"),
+        ("{v: True}", "True: unknown literal `True`"),
+        ("{my-key: 1}", "my-key: this key needs quotes"),
+        ("{my key: 1}", "my key: a key with a space needs quotes"),
         ("{a:\n b: 2}", "@3: expected a value after the colon"),
-        ("{a: \"x,\n b: 2}", "\": this text is not closed before the end of the line"),
-        ("{a: \"one\n two\",\n b: 2}", "\": this text is not closed before the end of the line"),
-        ("{a: \"say \"hi\"!\", b: 2}", "@10: the text ends with the quotation mark before this"),
+        ("{a: \"x,\n b: 2}", "\": unterminated string"),
+        ("{a: \"one\n two\",\n b: 2}", "\": unterminated string"),
+        ("{a: \"say \"hi\"!\", b: 2}", "@10: the string ends at the quotation mark before this"),
         ("{a: [\"b\"\"c\"]}", "@8: expected a comma or `]` after this value"),
-        ("{a: “x”, b: 2}", "“: “ is not a quotation mark that JSON5 knows"),
-        ("{a: {{ .X }}}", "{{ .X }}: `{{` cannot stand here"),
-        ("{# c\na: 1}", "#: a comment does not begin with `#`"),
-        ("{a: 1\0}", "\0: a control character (0x00) cannot stand here"),
-        ("{a: '\\1'}", "\\1: an escape cannot be a number"),
-        ("{a: 1 /* }", "/*: this comment is never closed"),
-        ("{a: 1", "{: this `{` is never closed"),
-        ("{a", "{: this `{` is never closed"),
-        ("{a: 1} b", "b: nothing may follow the end of the configuration"),
+        ("{a: “x”, b: 2}", "“: “ is not a JSON5 quotation mark"),
+        ("{a: {{ .X }}}", "{{ .X }}: unexpected `{{`"),
+        ("{# c\na: 1}", "#: `#` does not start a comment"),
+        ("{a: 1\0}", "\0: unexpected control character 0x00"),
+        ("{a: '\\1'}", "\\1: invalid escape: a digit after the backslash"),
+        ("{a: 1 /* }", "/*: unterminated comment"),
+        ("{a: 1", "{: unclosed `{`"),
+        ("{a", "{: unclosed `{`"),
+        ("{a: 1} b", "b: unexpected text after the end of the configuration"),
         ("a: 1", "@0: expected `{` here"),
         ("- a: 1\n- b: 2", "- a: 1: this looks like YAML, not JSON5"),
         ("- a", "-: expected `{` here"),
         ("", "@0: the configuration is empty"),
         ("[]", "[: a configuration is an object, not a list"),
     ] {
-        assert_eq!(mistakes(text), [expected], "{text:?}");
+        assert_eq!(errors(text), [expected], "{text:?}");
     }
 }
 
 #[test]
-fn c5_brackets_that_do_not_fit_are_read_so_that_the_file_comes_out_even() {
+fn c5_mismatched_brackets_are_explained_so_that_the_file_is_balanced() {
     for (text, expected) in [
-        ("{a: [1}, b: 2}", "}: this `}` cannot close the list"),
-        ("{a: [1}", "[: this `[` is not closed before the next `}`"),
-        ("{a: {b: [1}, c: 2}", "[: this `[` is not closed before the next `}`"),
-        ("{a: {b: [1}}}", "}: this `}` cannot close the list"),
-        ("{a: [1]], b: 2}", "]: this `]` closes nothing"),
-        ("{a: [1]]]] ], b: 2}", "]: this `]` closes nothing"),
-        ("{a: [{b: 1}, {c: 2], d: 3}", "{: this `{` is not closed before the next `]`"),
+        ("{a: [1}, b: 2}", "}: `}` cannot close the list"),
+        ("{a: [1}", "[: `[` is not closed before the next `}`"),
+        ("{a: {b: [1}, c: 2}", "[: `[` is not closed before the next `}`"),
+        ("{a: {b: [1}}}", "}: `}` cannot close the list"),
+        ("{a: [1]], b: 2}", "]: unmatched `]`"),
+        ("{a: [1]]]] ], b: 2}", "]: unmatched `]`"),
+        ("{a: [{b: 1}, {c: 2], d: 3}", "{: `{` is not closed before the next `]`"),
         ("{j: [{n: 1\n {n: 2}], c: 3}", "@10: expected a comma or `}` after this value"),
     ] {
-        assert_eq!(mistakes(text), [expected], "{text:?}");
+        assert_eq!(errors(text), [expected], "{text:?}");
     }
 }
 
 #[test]
-fn c5_the_indentation_tells_which_bracket_is_not_closed() {
+fn c5_the_indentation_shows_which_bracket_is_unclosed() {
     let text = "{\n  a: {\n    b: {\n      c: 1\n  },\n  d: 2\n}\n";
     let error = &parse(text.as_bytes()).errors[0];
     assert_eq!(error.span, Span::new(16, 17));
 }
 
 #[test]
-fn c5_all_mistakes_are_found_and_the_rest_is_read() {
+fn c5_all_errors_are_found_and_the_rest_is_parsed() {
     let text = "{\n consul: localhost:8500\n logging: { level: INFO },\n jobs: [\n {name: 'a' exec: 'b'}\n {name: c},\n ],\n}";
     assert_eq!(
-        mistakes(text),
+        errors(text),
         [
-            "localhost:8500: text must stand in quotes",
-            "INFO: text must stand in quotes",
+            "localhost:8500: a string needs quotes",
+            "INFO: a string needs quotes",
             "@73: expected a comma or `}` after this value",
             "@84: expected a comma or `]` after this value",
-            "c: text must stand in quotes",
+            "c: a string needs quotes",
         ]
     );
     let Some(Value::Object(members)) = parse(text.as_bytes()).root.map(|root| root.value) else { panic!() };
@@ -153,7 +153,7 @@ fn c5_all_mistakes_are_found_and_the_rest_is_read() {
 }
 
 #[test]
-fn c5_depth_and_the_number_of_messages_are_bounded() {
+fn c5_depth_and_the_number_of_errors_are_limited() {
     let fits = format!("{{a: {}{}}}", "[".repeat(limits::JSON_DEPTH - 1), "]".repeat(limits::JSON_DEPTH - 1));
     assert_eq!(parse(fits.as_bytes()).errors, []);
     for open in ["[", "{a:", "{a:[", "{", "[{"] {
@@ -168,7 +168,7 @@ fn c5_depth_and_the_number_of_messages_are_bounded() {
 }
 
 #[test]
-fn c5_any_text_is_read_in_linear_time() {
+fn c5_any_text_is_parsed_in_linear_time() {
     let pieces = [
         "{{", "}}", "# ", "#}", "\"", "'", "`", "“", "/*", "*/", "[", "]", "{", "}", ",", ":", "=", ";", "a",
         "a:", "a ", " ", "\n", "\0", "\\", "/", "$", "${", "x[", "“ ", "{a:b", "a:x'", "]}", "[}", "{]", "é",
@@ -187,6 +187,6 @@ fn c5_any_text_is_read_in_linear_time() {
             }
         }
     }
-    // About two seconds without optimisation; a quadratic reading of any of these takes minutes.
+    // About two seconds without optimization; quadratic time on any of these would take minutes.
     assert!(start.elapsed().as_secs() < 60, "{:?}", start.elapsed());
 }

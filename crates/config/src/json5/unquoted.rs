@@ -1,22 +1,21 @@
-//! Text without quotes where a value should stand: how far it goes, what was meant, and what to tell.
+//! Values without quotes: their end, their probable meaning, and the message.
 
 use super::chars::line_end_length;
 use super::lexer::Lexer;
 use super::{Value, number, string};
 
-/// What to say about an unquoted text, and the value to go on with.
+/// The message about an unquoted value, and its probable value.
 pub(super) struct Guess {
     pub(super) message: String,
     pub(super) help: String,
     pub(super) value: Value,
 }
 
-/// How far a bracket inside an unquoted text (`eth0[1]`, `${HOME}`) may be from its partner, so that looking
-/// for it again and again stays linear.
-const PAIR_REACH: usize = 64;
+/// The maximum length of brackets inside an unquoted value (`eth0[1]`, `${HOME}`), so that the search stays linear.
+const MAX_PAIR: usize = 64;
 
-/// The end of the unquoted text that begins at `start`: the end of the line, a comma, a bracket that belongs
-/// to the surroundings, or a comment.
+/// The end of the unquoted value at `start`: the end of the line, a comma, a bracket that is not part of the value, or a
+/// comment.
 pub(super) fn end(lexer: &mut Lexer<'_>, start: usize) -> usize {
     let text = lexer.text;
     let mut at = start;
@@ -60,28 +59,28 @@ pub(super) fn end(lexer: &mut Lexer<'_>, start: usize) -> usize {
     start + taken.trim_ascii_end().len()
 }
 
-/// The length up to and with the closing partner of the bracket at the beginning.
+/// The length from the bracket at the start to its closing bracket, inclusive.
 fn pair(rest: &[u8], close: u8) -> Option<usize> {
-    let near = rest.iter().take(PAIR_REACH).skip(1);
+    let near = rest.iter().take(MAX_PAIR).skip(1);
     let length =
         near.take_while(|byte| !matches!(byte, b'\n' | b'\r' | b',')).position(|&byte| byte == close)?;
     Some(length + 2)
 }
 
-/// The length up to and with the partner of the quote at the beginning, on the same line.
+/// The length from the quote at the start to the next one on the same line, inclusive.
 fn quote_pair(rest: &[u8]) -> Option<usize> {
     let (quote, rest) = rest.split_first()?;
     let line = rest.iter().take_while(|byte| !matches!(byte, b'\n' | b'\r'));
     Some(line.enumerate().find(|(_, byte)| *byte == quote)?.0 + 2)
 }
 
-/// What an unquoted text was meant to be.
+/// The probable meaning of an unquoted value.
 pub(super) fn guess(bytes: &[u8]) -> Guess {
     let mut text = String::new();
     string::push_lossy(&mut text, bytes);
     let literal = |literal: &str, value: Value| Guess {
-        message: format!("`{text}` has no meaning here"),
-        help: format!("write `{literal}`, or {} if text is meant", quoted(&text)),
+        message: format!("unknown literal `{text}`"),
+        help: format!("write `{literal}`, or {} for a string", quoted(&text)),
         value,
     };
     match text.to_ascii_lowercase().as_str() {
@@ -93,8 +92,9 @@ pub(super) fn guess(bytes: &[u8]) -> Guess {
     if !text.chars().any(char::is_alphanumeric) {
         return Guess {
             message: format!("expected a value, found `{}`", shortened(&text)),
-            help: "a value is text in quotes, a number, true, false, null, a list `[…]` or an object `{…}`"
-                .to_owned(),
+            help:
+                "a value is a string in quotes, a number, true, false, null, a list `[…]` or an object `{…}`"
+                    .to_owned(),
             value: Value::Null,
         };
     }
@@ -102,14 +102,14 @@ pub(super) fn guess(bytes: &[u8]) -> Guess {
         let plain = text.trim_start_matches('0');
         let plain = if plain.is_empty() { "0" } else { plain };
         return Guess {
-            message: "a number cannot begin with a zero".to_owned(),
-            help: format!("write {}, or {} if text is meant", shortened(plain), quoted(&text)),
+            message: "a number cannot start with a zero".to_owned(),
+            help: format!("write {}, or {} for a string", shortened(plain), quoted(&text)),
             value: number::parse(plain).map_or(Value::Null, Value::Number),
         };
     }
     if let Some(rest) = only_closed(&text) {
         return Guess {
-            message: "this text has no quotation mark at its beginning".to_owned(),
+            message: "missing quotation mark at the start of this string".to_owned(),
             help: format!("write {}", quoted(rest)),
             value: Value::String(rest.to_owned()),
         };
@@ -117,9 +117,9 @@ pub(super) fn guess(bytes: &[u8]) -> Guess {
     let number_like =
         text.trim_start_matches(['+', '-', '.']).starts_with(|char: char| char.is_ascii_digit());
     let message = if number_like && !text.contains(' ') {
-        "this is not a number; text must stand in quotes"
+        "this is not a number; a string needs quotes"
     } else {
-        "text must stand in quotes"
+        "a string needs quotes"
     };
     Guess {
         message: message.to_owned(),
@@ -128,21 +128,21 @@ pub(super) fn guess(bytes: &[u8]) -> Guess {
     }
 }
 
-/// The text without the quotation mark at its end, if that is its only one.
+/// The text without its closing quotation mark, if that is the only one.
 fn only_closed(text: &str) -> Option<&str> {
     let quote = text.chars().last().filter(|last| matches!(last, '"' | '\''))?;
     text.strip_suffix(quote).filter(|rest| !rest.contains(['"', '\'']))
 }
 
-/// The text as it would have to be written.
+/// The text as a string literal, shortened.
 pub(super) fn quoted(text: &str) -> String {
     format!("\"{}\"", shortened(text).replace('\\', "\\\\").replace('"', "\\\""))
 }
 
 fn shortened(text: &str) -> String {
-    const LONGEST: usize = 60;
-    if text.chars().nth(LONGEST).is_none() {
+    const MAX_LENGTH: usize = 60;
+    if text.chars().nth(MAX_LENGTH).is_none() {
         return text.to_owned();
     }
-    text.chars().take(LONGEST).chain(['…']).collect()
+    text.chars().take(MAX_LENGTH).chain(['…']).collect()
 }

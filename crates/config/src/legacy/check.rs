@@ -1,4 +1,4 @@
-//! What must hold in a version 2 file, said in its own words.
+//! Checks a version 2 file, with messages about its own keys.
 
 use crate::decode::{DecodeContext, Section, SectionInfo, Spanned};
 use crate::diagnostics::Place;
@@ -6,13 +6,12 @@ use crate::fields::CoprocessFields;
 use crate::legacy::fields::{
     BackendFields, LegacyFields, LegacyTelemetryFields, SensorFields, ServiceFields, TaskFields,
 };
-use crate::legacy::translate::tamed;
-use crate::names::{is_service_name, service_name_rule};
+use crate::legacy::translate::with_dashes;
+use crate::limits::SHORTEST_TIME;
+use crate::service_name::{is_service_name, service_name_rule};
+use crate::validate::ttl_too_short;
 
-/// The shortest time that can be asked for, in nanoseconds.
-const SHORTEST: i64 = 1_000_000;
-
-/// Checks what the table has read.
+/// Checks the decoded fields.
 pub(crate) fn check(cx: &mut DecodeContext<'_>, fields: &LegacyFields, has_program: bool) {
     for one in fields.services.iter().flat_map(|given| &given.value) {
         service(cx, one);
@@ -31,8 +30,8 @@ pub(crate) fn check(cx: &mut DecodeContext<'_>, fields: &LegacyFields, has_progr
         telemetry(cx, &given.value);
     }
     if let Some(given) = fields.post_stop.as_ref().filter(|_| !has_program) {
-        let message = "`postStop` runs after the main program, and none is named here";
-        let help = "name it behind the configuration: containerpilot -config FILE PROGRAM ARGS";
+        let message = "`postStop` runs after the main program, but there is none";
+        let help = "add it on the command line: containerpilot -config FILE PROGRAM ARGS";
         cx.warn(given.key.span, message, help);
     }
 }
@@ -44,12 +43,9 @@ fn service(cx: &mut DecodeContext<'_>, one: &ServiceFields) {
     at.time(cx, one.poll.as_ref(), "poll");
     at.time(cx, one.ttl.as_ref(), "ttl");
     if let (Some(ttl), Some(poll)) = (&one.ttl, &one.poll)
-        && ttl.value > 0
-        && ttl.value <= poll.value
+        && let Some((message, help)) = ttl_too_short(ttl.value, poll.value, "poll", "checks")
     {
-        let help = "otherwise the catalog takes the service for dead between two checks; two or three times as long \
-                    is usual";
-        cx.fault(ttl.place.span, "`ttl` must be longer than `poll`", help);
+        cx.fault(ttl.place.span, message, help);
     }
 }
 
@@ -58,14 +54,14 @@ fn backend(cx: &mut DecodeContext<'_>, one: &BackendFields) {
     at.name(cx, one.name.as_ref(), false);
     at.time(cx, one.poll.as_ref(), "poll");
     at.needs(cx, one.on_change.is_some(), "onChange");
-    long_enough(cx, one.timeout.as_ref(), "timeout");
+    at_least_1ms(cx, one.timeout.as_ref(), "timeout");
 }
 
 fn task(cx: &mut DecodeContext<'_>, one: &TaskFields) {
     let at = At { info: &TaskFields::INFO, place: one.place };
     at.needs(cx, one.command.is_some(), "command");
     at.time(cx, one.frequency.as_ref(), "frequency");
-    long_enough(cx, one.timeout.as_ref(), "timeout");
+    at_least_1ms(cx, one.timeout.as_ref(), "timeout");
 }
 
 fn telemetry(cx: &mut DecodeContext<'_>, fields: &LegacyTelemetryFields) {
@@ -78,7 +74,7 @@ fn telemetry(cx: &mut DecodeContext<'_>, fields: &LegacyTelemetryFields) {
     }
 }
 
-/// A section and where it stands.
+/// A section and its place.
 #[derive(Clone, Copy)]
 struct At {
     info: &'static SectionInfo,
@@ -86,28 +82,28 @@ struct At {
 }
 
 impl At {
-    /// Says that a key is missing, unless a wrong one has been complained about already.
-    fn needs(self, cx: &mut DecodeContext<'_>, there: bool, key: &str) {
-        if !there && !cx.is_reported(self.place, key) {
+    /// Reports a missing key, unless an error already mentions it.
+    fn needs(self, cx: &mut DecodeContext<'_>, present: bool, key: &str) {
+        if !present && !cx.is_reported(self.place, key) {
             let (message, help) = self.info.missing(key);
             cx.error(self.place.first_byte().span, message, help);
         }
     }
 
-    /// A time that must be there and long enough.
+    /// Checks a required duration.
     fn time(self, cx: &mut DecodeContext<'_>, given: Option<&Spanned<i64>>, key: &str) {
         self.needs(cx, given.is_some(), key);
-        long_enough(cx, given, key);
+        at_least_1ms(cx, given, key);
     }
 
-    /// A name that can stand in the catalog (D9).
-    fn name(self, cx: &mut DecodeContext<'_>, given: Option<&Spanned<String>>, of_ours: bool) {
+    /// Checks the name of a service (D9).
+    fn name(self, cx: &mut DecodeContext<'_>, given: Option<&Spanned<String>>, is_own: bool) {
         self.needs(cx, given.is_some(), "name");
         let Some(given) = given.filter(|given| !is_service_name(&given.value)) else { return };
-        let message = format!("`{}` cannot be the name of a service", given.value);
-        match tamed(&given.value).filter(|_| of_ours) {
-            Some(tame) => {
-                let help = format!("it is advertised as `{tame}`; version 2 refused such a name");
+        let message = format!("`{}` is not a valid service name", given.value);
+        match with_dashes(&given.value).filter(|_| is_own) {
+            Some(valid) => {
+                let help = format!("it is advertised as `{valid}`; version 2 rejected such a name");
                 cx.warn(given.place.span, message, help);
             }
             None => cx.error(given.place.span, message, service_name_rule(&given.value)),
@@ -115,13 +111,9 @@ impl At {
     }
 }
 
-/// Whatever comes more often than that would leave no time for anything else.
-fn long_enough(cx: &mut DecodeContext<'_>, given: Option<&Spanned<i64>>, key: &str) {
-    if let Some(given) = given.filter(|given| given.value < SHORTEST) {
-        cx.error(
-            given.place.span,
-            format!("`{key}` must be at least 1ms"),
-            "write for example 5 or \"500ms\"",
-        );
+/// Checks that a duration is at least 1 ms.
+fn at_least_1ms(cx: &mut DecodeContext<'_>, given: Option<&Spanned<i64>>, key: &str) {
+    if let Some(given) = given.filter(|given| given.value < SHORTEST_TIME) {
+        cx.error(given.place.span, format!("`{key}` must be at least 1ms"), "for example: 5 or \"500ms\"");
     }
 }

@@ -1,4 +1,4 @@
-//! The table of fields of ContainerPilot 2 files (C8), in the form of [`crate::fields`].
+//! The table of fields of ContainerPilot 2 files (C8).
 
 use crate::decode::DefaultValue::{Is, None as Nothing, Required, Says};
 use crate::decode::{DecodeContext, Shape, ValueType};
@@ -10,15 +10,15 @@ use crate::values::{
     SecondsOrUnset, Text, TextOrUnset, Whole, Words,
 };
 
-/// A catalog that is not spoken to.
+/// A catalog that is not supported.
 pub struct Etcd;
 
 impl ValueType for Etcd {
     type Value = ();
     const SHAPE: Shape = Shape::Map;
     fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<()> {
-        let help = "containerpilot speaks to Consul only: write consul: \"localhost:8500\"";
-        cx.error(node.span, format!("`{key}` is not spoken to"), help);
+        let help = "use Consul, for example consul: \"localhost:8500\"";
+        cx.error(node.span, format!("`{key}` is not supported"), help);
         None
     }
 }
@@ -26,29 +26,29 @@ impl ValueType for Etcd {
 section! {
     /// The whole file.
     pub struct LegacyFields = "a ContainerPilot 2 configuration", "ContainerPilot 2: the configuration", exact,
-        "The keys at the top of a ContainerPilot 2 file. The main program is named on the command line." {
+        "The top-level keys of a ContainerPilot 2 file. The main program is on the command line." {
         consul: ObjectOrText<ConsulFields> = "consul", Says("the embedded catalog"), "C8, D1",
-            "The Consul agent: `host:port`, a URL, or an object.";
+            "The Consul agent: `host:port`, a URL or an object.";
         logging: Object<LoggingFields> = "logging", Is("{}"), "C8, L1",
-            "How and where the log is written.";
+            "Level, format and output of the log.";
         stop_timeout: SecondsOrUnset = "stopTimeout", Is("5"), "C8, S4",
-            "How long the main program has to end before it is killed; -1 kills it at once.";
+            "How long the main program may take to exit before it gets SIGKILL; -1 sends SIGKILL at once.";
         pre_start: Exec = "preStart", Nothing, "C8",
-            "Runs before everything else; if it fails, the container ends with its code.";
+            "Runs before everything else. If it fails, the container exits with its exit code.";
         pre_stop: Exec = "preStop", Nothing, "C8, S2",
-            "Runs when the main program is to stop, before it is signalled.";
+            "Runs before the main program gets its stop signal.";
         post_stop: Exec = "postStop", Nothing, "C8, S3",
-            "Runs when the main program has ended.";
+            "Runs after the main program has exited.";
         services: ListOf<ServiceFields> = "services", Nothing, "C8, W11",
             "The services of this container.";
         backends: ListOf<BackendFields> = "backends", Nothing, "C8, D7",
-            "The services elsewhere that are followed.";
+            "The services in the catalog to watch for changes.";
         tasks: ListOf<TaskFields> = "tasks", Nothing, "C8, W4",
-            "What runs again and again.";
+            "Periodic tasks.";
         coprocesses: ListOf<CoprocessFields> = "coprocesses", Nothing, "C8, C6",
-            "Processes that run alongside the main program.";
+            "Sidecar processes that run beside the main program.";
         etcd: Etcd = "etcd", Nothing, "C8",
-            "The other catalog of version 2, which is refused: containerpilot speaks to Consul only.";
+            "The other catalog of version 2, which is not supported any more.";
         telemetry: Object<LegacyTelemetryFields> = "telemetry", Nothing, "C8, T1",
             "The telemetry server, which Prometheus can scrape.";
     }
@@ -57,70 +57,70 @@ section! {
 section! {
     /// A service.
     pub struct ServiceFields = "a service", "ContainerPilot 2: a service", any_case,
-        "Something in this container that is checked and advertised in the catalog." {
+        "A service in this container that is checked and advertised in the catalog." {
         name: Text = "name", Required, "C8, D9",
-            "The name in the catalog. It matches `^[a-z][a-zA-Z0-9-]+$`.";
+            "The name in the catalog. It must match `^[a-z][a-zA-Z0-9-]+$`.";
         port: Whole<1, 65535> = "port", Required, "C8, D3",
-            "The port it listens on.";
+            "The port of the service.";
         health: Exec = "health", Says("none: it always passes"), "C8, H1",
-            "A program that exits with 0 when the service is healthy.";
+            "A program that exits with code 0 when the service is healthy.";
         poll: Seconds = "poll", Required, "C8, H1",
-            "The time between two checks.";
+            "The interval between checks.";
         ttl: Seconds = "ttl", Required, "C8, H6",
-            "How long the catalog trusts a passed check; longer than `poll`.";
+            "How long the service stays healthy in the catalog after a passed check; longer than `poll`.";
         timeout: DurationText = "timeout", Says("`poll`"), "C8, P5",
-            "How long one check may take.";
+            "Timeout of one check.";
         interfaces: Interfaces = "interfaces", Is("[\"eth0:inet\", \"inet\"]"), "C8, D6",
-            "Where the advertised address is taken from; the first match wins.";
+            "The interface or network of the advertised address. The first match is used.";
         tags: Words = "tags", Nothing, "C8, D3",
             "Its tags in the catalog.";
         consul: Object<JobConsulFields> = "consul", Nothing, "C8, D3",
-            "Settings of the service that only Consul has.";
+            "Settings of the service that are specific to Consul.";
     }
 }
 
 section! {
     /// A backend.
     pub struct BackendFields = "a backend", "ContainerPilot 2: a backend", any_case,
-        "A service elsewhere, and what runs when its instances change." {
+        "A service in the catalog, and the program that runs when its instances change." {
         name: Text = "name", Required, "C8, D9",
-            "The service. It matches `^[a-z][a-zA-Z0-9-]+$`.";
+            "The name of the service. It must match `^[a-z][a-zA-Z0-9-]+$`.";
         poll: Seconds = "poll", Required, "C8, D7",
-            "The longest time between two looks; a change is seen at once.";
+            "The catalog is polled at least this often; a change is detected at once.";
         on_change: Exec = "onChange", Required, "C8",
-            "Runs at every change of the healthy instances.";
+            "Runs when the healthy instances change.";
         tag: TextOrUnset = "tag", Nothing, "C8, D7",
-            "Only instances with this tag count.";
+            "Watches only instances with this tag.";
         timeout: DurationText = "timeout", Says("none"), "C8, P5",
-            "How long `onChange` may take before it is killed.";
+            "Timeout of `onChange`, after which it is killed.";
     }
 }
 
 section! {
     /// A task.
     pub struct TaskFields = "a task", "ContainerPilot 2: a task", any_case,
-        "Something that runs again and again." {
+        "A periodic task." {
         name: TextOrUnset = "name", Says("the command"), "C8",
-            "A name for the log.";
+            "Its name in the log.";
         command: Exec = "command", Required, "C8, P8",
             "The program and its arguments.";
         frequency: DurationText = "frequency", Required, "C8, W4",
-            "The time between two runs; at least 1 ms.";
+            "The interval between runs; at least 1 ms.";
         timeout: DurationText = "timeout", Says("`frequency`"), "C8, P5",
-            "How long one run may take before it is killed; at least 1 ms.";
+            "Timeout of one run, after which it is killed; at least 1 ms.";
     }
 }
 
 section! {
     /// `telemetry`.
     pub struct LegacyTelemetryFields = "`telemetry`", "ContainerPilot 2: `telemetry`", any_case,
-        "The HTTP server with metrics, advertised as the service `containerpilot`." {
+        "The HTTP server for metrics, which is advertised as the service `containerpilot`." {
         port: Port = "port", Is("9090"), "C8, T1",
-            "The port it listens on.";
+            "The port of the server.";
         interfaces: Interfaces = "interfaces", Is("[\"eth0:inet\", \"inet\"]"), "C8, D6",
-            "Where its address is taken from; the first match wins.";
+            "The interface or network of its address. The first match is used.";
         tags: Words = "tags", Nothing, "C8, T1",
-            "Its tags in the catalog; the version is added.";
+            "Its tags in the catalog, in addition to the version of containerpilot.";
         sensors: ListOf<SensorFields> = "sensors", Nothing, "C8, T2",
             "The metrics, and the programs that measure them.";
     }
@@ -137,14 +137,14 @@ section! {
         name: Text = "name", Required, "C8, T2",
             "The last part of the name.";
         help: Text = "help", Nothing, "C8, T2",
-            "What the metric is about.";
+            "The description of the metric.";
         kind: OneOf<MetricType> = "type", Required, "C8, T2",
-            "How values are kept: added, set, counted in buckets, or as quantiles.";
+            "The Prometheus type of the metric.";
         poll: Seconds = "poll", Required, "C8, T2",
-            "The time between two measurements.";
+            "The interval between measurements.";
         check: Exec = "check", Required, "C8, T2",
-            "A program whose output is a number: the value.";
+            "A program that prints the value.";
         timeout: DurationText = "timeout", Says("`poll`"), "C8, P5",
-            "How long one measurement may take.";
+            "Timeout of one measurement.";
     }
 }

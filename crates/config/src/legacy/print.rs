@@ -1,34 +1,33 @@
-//! The translation as text: what `migrate` prints.
+//! Prints a translated file.
 //!
-//! A value that the old file holds is written as it is there, with the actions of its template, so that the new file still
-//! follows the environment. Actions around values (an `if` that leaves a service out) are decided when the file is
-//! rendered, and told in the notes.
+//! A value of the old file is copied from its source with its template actions, so that the new file still depends on the
+//! environment. Actions around values, such as an `if` around a service, are evaluated and listed in the notes.
 
 use std::fmt::Write;
 
 use crate::diagnostics::SourceFile;
 use crate::json5::{Node, Value};
-use crate::legacy::tree::{Entry, Leaf, Piece, Written};
+use crate::legacy::tree::{Entry, Form, Leaf, Piece};
 use crate::span::{Origin, Span};
 
-/// The longest line that something is put on in one piece.
-const LINE: usize = 100;
+/// The maximum length of a line.
+const MAX_LINE: usize = 100;
 
-/// Prints entries as the members of the top object.
+/// Prints entries as a JSON5 file.
 pub(crate) struct Printer<'a> {
     file: &'a SourceFile,
-    /// Whether values are written as in the old file.
-    keeps: bool,
-    /// What of the old file was written.
+    /// True if values are copied from the old file.
+    keep_actions: bool,
+    /// The copied ranges of the old file.
     used: Vec<Span>,
 }
 
 impl<'a> Printer<'a> {
-    pub(crate) fn new(file: &'a SourceFile, keeps: bool) -> Self {
-        Self { file, keeps, used: Vec::new() }
+    pub(crate) fn new(file: &'a SourceFile, keep_actions: bool) -> Self {
+        Self { file, keep_actions, used: Vec::new() }
     }
 
-    /// The whole file, without a heading.
+    /// Prints the file without its heading.
     pub(crate) fn file(&mut self, entries: &[Entry]) -> String {
         let mut out = "{\n".to_owned();
         self.entries(&mut out, entries, 1);
@@ -54,7 +53,7 @@ impl<'a> Printer<'a> {
             || has_notes(piece);
         if !broken {
             let line = self.line(piece);
-            if indent.len() + line.chars().count() <= LINE {
+            if indent.len() + line.chars().count() <= MAX_LINE {
                 out.push_str(&line);
                 return;
             }
@@ -78,11 +77,11 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// A value that is too long for a line: a list is broken into its elements.
+    /// Prints a value that is too long for a line.
     fn leaf_broken(&mut self, out: &mut String, leaf: &Leaf, depth: usize) {
         let indent = "  ".repeat(depth);
-        match (&leaf.node.value, &leaf.written) {
-            (Value::List(items), Written::AsThere(_)) => {
+        match (&leaf.node.value, &leaf.form) {
+            (Value::List(items), Form::Source(_)) => {
                 out.push_str("[\n");
                 for item in items {
                     let _ = write!(out, "{indent}  ");
@@ -91,7 +90,7 @@ impl<'a> Printer<'a> {
                 }
                 let _ = write!(out, "{indent}]");
             }
-            (Value::Object(members), Written::AsThere(_)) => {
+            (Value::Object(members), Form::Source(_)) => {
                 out.push_str("{\n");
                 for member in members {
                     let _ = write!(out, "{indent}  {}: ", key(&member.key));
@@ -107,7 +106,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// A value on one line.
+    /// Prints a value on one line.
     fn line(&mut self, piece: &Piece) -> String {
         match piece {
             Piece::Leaf(leaf) => self.leaf(leaf),
@@ -126,14 +125,14 @@ impl<'a> Printer<'a> {
     }
 
     fn leaf(&mut self, leaf: &Leaf) -> String {
-        match &leaf.written {
-            Written::Literally(letters) if self.keeps => letters.clone(),
-            Written::AsThere(prefix) if self.keeps => self.node(&leaf.node, prefix),
-            _ => plainly(&leaf.node),
+        match &leaf.form {
+            Form::Literal(letters) if self.keep_actions => letters.clone(),
+            Form::Source(prefix) if self.keep_actions => self.node(&leaf.node, prefix),
+            _ => literal(&leaf.node),
         }
     }
 
-    /// A value as the old file writes it, where that can be told.
+    /// Copies a value from the source of the old file, if possible.
     fn node(&mut self, node: &Node, prefix: &str) -> String {
         match &node.value {
             Value::List(items) => {
@@ -148,19 +147,19 @@ impl<'a> Printer<'a> {
                 format!("{{ {} }}", members.join(", "))
             }
             value => {
-                let Some((span, letters)) = self.written(node.span) else { return plainly(node) };
+                let Some((span, letters)) = self.written(node.span) else { return literal(node) };
                 let text = match value {
-                    Value::String(_) => quoted_anew(letters, prefix),
+                    Value::String(_) => with_prefix(letters, prefix),
                     _ => Some(letters.to_owned()),
                 };
-                let Some(text) = text else { return plainly(node) };
+                let Some(text) = text else { return literal(node) };
                 self.used.push(span);
                 text
             }
         }
     }
 
-    /// What stands in the source for a range of the rendered text, if it is complete in itself.
+    /// The source of a range of the rendered text, if all its blocks are complete.
     fn written(&self, rendered: Span) -> Option<(Span, &'a str)> {
         let start = match self.file.map.origin(rendered.start) {
             Origin::Copied(at) => at,
@@ -173,16 +172,16 @@ impl<'a> Printer<'a> {
         let span = Span { start, end };
         let letters = self.file.source.get(start as usize..end as usize)?;
         let letters = std::str::from_utf8(letters).ok()?;
-        // A block that begins outside, or ends there, would be torn apart.
+        // A block that starts or ends outside must not be split.
         let words: Vec<&str> = actions(letters).map(|(_, action)| first_word(action)).collect();
         let opened = words.iter().filter(|word| matches!(**word, "if" | "range" | "with" | "block")).count();
         let closed = words.iter().filter(|word| **word == "end").count();
-        let loose = words.iter().any(|word| matches!(*word, "define" | "template"));
-        (opened == closed && !loose && !letters.contains(['\n', '\r'])).then_some((span, letters))
+        let calls = words.iter().any(|word| matches!(*word, "define" | "template"));
+        (opened == closed && !calls && !letters.contains(['\n', '\r'])).then_some((span, letters))
     }
 
-    /// The actions of the old file that were decided and not written: where they stand, and what they are.
-    pub(crate) fn decided(&self) -> Vec<String> {
+    /// The template actions that were evaluated instead of copied, with their lines.
+    pub(crate) fn evaluated(&self) -> Vec<String> {
         let text = String::from_utf8_lossy(&self.file.source);
         let mut lines: Vec<String> = Vec::new();
         for (at, action) in actions(&text) {
@@ -198,7 +197,7 @@ impl<'a> Printer<'a> {
     }
 }
 
-/// The actions in a text, each with its place; comments are none.
+/// The template actions of a text with their offsets, without comments.
 fn actions(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -221,8 +220,8 @@ fn first_word(action: &str) -> &str {
     action.split_whitespace().next().unwrap_or_default()
 }
 
-/// A quoted text with letters put before it.
-fn quoted_anew(letters: &str, prefix: &str) -> Option<String> {
+/// Adds a prefix to a string literal.
+fn with_prefix(letters: &str, prefix: &str) -> Option<String> {
     let quote = letters.chars().next().filter(|c| matches!(c, '"' | '\''))?;
     let inner = letters.strip_prefix(quote)?.strip_suffix(quote)?;
     Some(format!("{quote}{prefix}{inner}{quote}"))
@@ -244,21 +243,21 @@ fn key(key: &str) -> String {
     if plain { key.to_owned() } else { quoted(key) }
 }
 
-/// A value in JSON5, without a letter that the template would take for an action.
-fn plainly(node: &Node) -> String {
+/// A value as JSON5, without characters that start a template action.
+fn literal(node: &Node) -> String {
     match &node.value {
         Value::Null => "null".to_owned(),
         Value::Bool(flag) => flag.to_string(),
         Value::Number(number) => number.text.to_string(),
         Value::String(text) => quoted(text),
         Value::List(items) => {
-            let items: Vec<String> = items.iter().map(plainly).collect();
+            let items: Vec<String> = items.iter().map(literal).collect();
             format!("[{}]", items.join(", "))
         }
         Value::Object(members) => {
             let members: Vec<String> = members
                 .iter()
-                .map(|member| format!("{}: {}", key(&member.key), plainly(&member.value)))
+                .map(|member| format!("{}: {}", key(&member.key), literal(&member.value)))
                 .collect();
             format!("{{ {} }}", members.join(", "))
         }
@@ -281,7 +280,7 @@ fn quoted(text: &str) -> String {
     out
 }
 
-/// A note as it can stand in a comment, where the template would still see an action.
+/// A note as a comment, in which the template would still find actions.
 pub(crate) fn comment(note: &str) -> String {
     note.replace("{{", "{ {").replace("}}", "} }").replace(['\n', '\r'], " ")
 }

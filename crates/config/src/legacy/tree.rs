@@ -1,15 +1,14 @@
-//! A version 3 file in the making: the values of a version 2 file under the keys of version 3.
+//! A translated file: the values of a version 2 file under the keys of version 3.
 //!
-//! One tree serves both ends. As members of an object it is read by the table of fields like any file, and so becomes
-//! the plan; as text it is what `migrate` prints. Neither can say what the other does not.
+//! The same tree is decoded to the plan and printed by `migrate`, so that both agree.
 
 use crate::json5::{Member, Node, Number, Value};
 use crate::span::Span;
 
-/// A value of the new file.
+/// A value of the translated file.
 #[derive(Clone, Debug)]
 pub(crate) enum Piece {
-    /// A value that the old file holds too, or one that follows from it.
+    /// A value of the old file, or one that is derived from it.
     Leaf(Leaf),
     /// A list.
     List(Span, Vec<Piece>),
@@ -17,82 +16,82 @@ pub(crate) enum Piece {
     Object(Span, Vec<Entry>),
 }
 
-/// A key of the new file.
+/// A key of the translated file.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     /// The key.
     pub(crate) key: &'static str,
-    /// Where what it stands for is written in the old file.
+    /// The range of the original key in the old file.
     pub(crate) place: Span,
     /// The value.
     pub(crate) value: Piece,
-    /// A line for whoever reads the new file.
+    /// A comment in the new file.
     pub(crate) note: Option<String>,
 }
 
-/// A value and how it is written.
+/// A value and its form in the new file.
 #[derive(Clone, Debug)]
 pub(crate) struct Leaf {
     /// The value.
     pub(crate) node: Node,
-    /// How it is written.
-    pub(crate) written: Written,
+    /// Its form.
+    pub(crate) form: Form,
 }
 
-/// How a value is written in the new file.
+/// The form of a value in the new file.
 #[derive(Clone, Debug)]
-pub(crate) enum Written {
-    /// As the value is.
-    Plainly,
-    /// As the old file writes it there, actions of the template included; a text after these letters.
-    AsThere(&'static str),
-    /// In so many letters, quotes included.
-    Literally(String),
+pub(crate) enum Form {
+    /// The value.
+    Value,
+    /// The source of the old file, with template actions; a string gets this prefix.
+    Source(&'static str),
+    /// This literal.
+    Literal(String),
 }
 
 impl Piece {
-    /// A value as the old file has it.
+    /// A value of the old file.
     pub(crate) fn of(node: &Node) -> Self {
-        Self::Leaf(Leaf { node: node.clone(), written: Written::AsThere("") })
+        Self::Leaf(Leaf { node: node.clone(), form: Form::Source("") })
     }
 
-    /// A text that begins with these letters and goes on as the old file has it.
-    pub(crate) fn after(letters: &'static str, node: &Node, text: &str) -> Self {
-        let value = Value::String(format!("{letters}{text}"));
+    /// A string of the old file with a prefix.
+    pub(crate) fn prefixed(prefix: &'static str, node: &Node, text: &str) -> Self {
+        let value = Value::String(format!("{prefix}{text}"));
         let node = Node { value, span: node.span };
-        Self::Leaf(Leaf { node, written: Written::AsThere(letters) })
+        Self::Leaf(Leaf { node, form: Form::Source(prefix) })
     }
 
-    /// A text that the old file does not have.
+    /// A string that is not in the old file.
     pub(crate) fn text(text: impl Into<String>, span: Span) -> Self {
         let node = Node { value: Value::String(text.into()), span };
-        Self::Leaf(Leaf { node, written: Written::Plainly })
+        Self::Leaf(Leaf { node, form: Form::Value })
     }
 
-    /// A text with the letters it is written with.
-    pub(crate) fn literal(text: impl Into<String>, letters: String, span: Span) -> Self {
+    /// A string with its literal.
+    pub(crate) fn literal(text: impl Into<String>, literal: String, span: Span) -> Self {
         let node = Node { value: Value::String(text.into()), span };
-        Self::Leaf(Leaf { node, written: Written::Literally(letters) })
+        Self::Leaf(Leaf { node, form: Form::Literal(literal) })
     }
 
     /// `true`.
     pub(crate) fn yes(span: Span) -> Self {
         let node = Node { value: Value::Bool(true), span };
-        Self::Leaf(Leaf { node, written: Written::Plainly })
+        Self::Leaf(Leaf { node, form: Form::Value })
     }
 
-    /// A time: whole seconds as a number, anything else as a duration.
-    pub(crate) fn time(nanoseconds: i64, span: Span) -> Self {
+    /// A duration: seconds as a number, anything else as a string.
+    pub(crate) fn duration(nanoseconds: i64, span: Span) -> Self {
         let (seconds, rest) = (nanoseconds / 1_000_000_000, nanoseconds % 1_000_000_000);
         if rest != 0 {
             return Self::text(crate::duration::format(nanoseconds), span);
         }
-        #[expect(clippy::cast_precision_loss, reason = "a stop time of 285 million years is no more exact")]
+        #[expect(clippy::cast_precision_loss, reason = "exact up to 285 million years")]
         let number = Number { value: seconds as f64, text: seconds.to_string().into() };
-        Self::Leaf(Leaf { node: Node { value: Value::Number(number), span }, written: Written::Plainly })
+        Self::Leaf(Leaf { node: Node { value: Value::Number(number), span }, form: Form::Value })
     }
 
-    /// The value, as the table of fields reads it.
+    /// The value as a JSON5 node.
     pub(crate) fn node(&self) -> Node {
         match self {
             Self::Leaf(leaf) => leaf.node.clone(),
@@ -105,12 +104,12 @@ impl Piece {
 }
 
 impl Entry {
-    /// A key with its value.
+    /// Creates an entry.
     pub(crate) fn new(key: &'static str, place: Span, value: Piece) -> Self {
         Self { key, place, value, note: None }
     }
 
-    /// The same, with a line for whoever reads it.
+    /// Adds a comment.
     pub(crate) fn noted(mut self, note: impl Into<String>) -> Self {
         self.note = Some(note.into());
         self

@@ -1,4 +1,4 @@
-//! Where services are registered: Consul (D1) or the embedded catalog (D2).
+//! The catalog: Consul (D1) or the embedded one (D2).
 
 use containerpilot_core::plan::{Catalog, Consul, ConsulAddress, Tls};
 
@@ -8,7 +8,7 @@ use crate::diagnostics::{Place, Problem, Severity};
 use crate::fields::{ConsulFields, TlsFields};
 use crate::values::{Either, Scheme, parse_bool, value_of};
 
-/// Consul's own default.
+/// The default of Consul's own clients.
 const DEFAULT_ADDRESS: &str = "127.0.0.1:8500";
 
 impl Lower<'_> {
@@ -39,8 +39,8 @@ impl Lower<'_> {
         Some(Catalog::Consul(Consul { address, https: scheme == Scheme::Https, token, token_file, tls }))
     }
 
-    /// The token, or the file that holds it. The environment wins over the file, and a file of the token over the token,
-    /// as with Consul's own clients. Whether it can be read is not asked: whoever provides it may come later.
+    /// The token, or the file with the token. The environment takes precedence over the configuration, and a token file over a
+    /// token, as in Consul's own clients. The file is not checked, because it may be created later.
     fn token(
         &self,
         (token, token_file): (Option<String>, Option<String>),
@@ -55,7 +55,7 @@ impl Lower<'_> {
         }
     }
 
-    /// An address with its scheme, if it names one. A scheme may stand there twice, as 3.8 allows.
+    /// Parses an address and its scheme, if any. Like 3.8, it accepts more than one scheme.
     fn consul_address(
         &mut self,
         text: &str,
@@ -69,8 +69,8 @@ impl Lower<'_> {
                 "https" => scheme = Some(Scheme::Https),
                 "unix" => return Some((ConsulAddress::Unix(after.to_owned()), scheme)),
                 _ => {
-                    let message = format!("`{word}://` is no way to reach Consul");
-                    let help = "write host:port, or begin with http://, https:// or unix://";
+                    let message = format!("unsupported Consul scheme `{word}`");
+                    let help = "write host:port, or a URL with http://, https:// or unix://";
                     match place {
                         Some(place) => self.error(place, message, help),
                         None => {
@@ -85,8 +85,8 @@ impl Lower<'_> {
         }
         let address = ConsulAddress::Network(rest.to_owned());
         if address.network_parts(false).is_none() {
-            // 3.8 starts with it, and never reaches anybody.
-            let message = format!("`{rest}` is no address that Consul could have");
+            // 3.8 starts with such an address, and can never connect.
+            let message = format!("invalid Consul address `{rest}`");
             let problem = match place {
                 Some(place) => Problem::new(Severity::Fault, place, message),
                 None => Problem::unlocated(Severity::Fault, format!("CONSUL_HTTP_ADDR: {message}")),
@@ -115,9 +115,9 @@ impl Lower<'_> {
                 self.must_be_readable(&client_cert, "CONSUL_CLIENT_CERT");
                 self.must_be_readable(&client_key, "CONSUL_CLIENT_KEY");
             }
-            // 3.8 drops the one that is alone.
+            // 3.8 ignores one without the other.
             (Some((_, place)), None) | (None, Some((_, place))) => {
-                let message = "a client's certificate and its key are of use only together";
+                let message = "a client certificate needs a key, and a key needs a certificate";
                 let problem = match place {
                     Some(place) => Problem::new(Severity::Fault, *place, message),
                     None => Problem::unlocated(Severity::Fault, message),
@@ -141,22 +141,22 @@ impl Lower<'_> {
     fn must_be_readable(&mut self, file: &Option<(String, Option<Place>)>, variable: &str) {
         let Some((path, place)) = file else { return };
         let Err(why) = self.host.readable(path) else { return };
-        let message = format!("`{path}` cannot be read: {why}");
+        let message = format!("cannot read `{path}`: {why}");
         match place {
             Some(place) => {
-                let help = "is the path right, and is the file there when containerpilot starts?";
+                let help = "check the path; the file must exist when containerpilot starts";
                 self.error(*place, message, help);
             }
             None => self.problems.push(Problem::unlocated(Severity::Error, format!("{variable}: {message}"))),
         }
     }
 
-    /// Certificates are verified unless that is switched off in so many words (D1).
+    /// Certificates are verified unless that is disabled explicitly (D1).
     fn verify(&mut self, fields: Option<&TlsFields>) -> bool {
         let from_file = fields.and_then(|tls| value_of(&tls.verify)).unwrap_or(true);
         let Some(text) = self.host.variable("CONSUL_HTTP_SSL_VERIFY") else { return from_file };
         parse_bool(&text).unwrap_or_else(|| {
-            let message = "CONSUL_HTTP_SSL_VERIFY is neither true nor false; certificates are verified";
+            let message = "CONSUL_HTTP_SSL_VERIFY is not a boolean; certificates are verified";
             self.problems
                 .push(Problem::unlocated(Severity::Warning, message).help("set it to true or false"));
             true

@@ -1,25 +1,25 @@
-//! The health of a job: H1, H2, H5, H6 and H8.
+//! Health checks: H1, H2, H5, H6 and H8.
 
 use containerpilot_core::plan::{Check, Health, OnUnhealthy, Probe};
 
 use super::Lower;
-use super::when::SHORTEST;
 use crate::decode::{Section, Spanned};
 use crate::diagnostics::Place;
 use crate::fields::HealthFields;
+use crate::limits::SHORTEST_TIME;
 use crate::values::{Several, to_duration, value_of};
 
 impl Lower<'_> {
     pub(super) fn health(&mut self, job: &str, given: &Spanned<Several<HealthFields>>) -> Option<Health> {
         let Several { items, listed } = &given.value;
-        // Of one check the key tells best where it is; of several, their own beginnings do.
+        // A single check is located by its key, each of several by its first byte.
         let at = |fields: &HealthFields| if *listed { fields.place.first_byte() } else { given.key };
         let checks: Vec<_> = items
             .iter()
             .enumerate()
             .map(|(nth, fields)| self.check(job, fields, at(fields), listed.then_some(nth + 1)))
             .collect();
-        // Each check may say how long it is to be trusted; the service has one ttl, the longest of them.
+        // Each check can have a `ttl`; the service has one, the longest of them.
         let mut ttl = None;
         for fields in items.iter().filter(|fields| !listed || fields.ttl.is_some()) {
             let time =
@@ -30,7 +30,7 @@ impl Lower<'_> {
             self.required(&HealthFields::INFO, given.place, given.key, "ttl");
         }
         let heartbeats: Vec<_> = items.iter().filter_map(|fields| fields.heartbeat.as_ref()).collect();
-        if let Some(wrong) = heartbeats.iter().find(|heartbeat| heartbeat.value < SHORTEST) {
+        if let Some(wrong) = heartbeats.iter().find(|heartbeat| heartbeat.value < SHORTEST_TIME) {
             self.error(wrong.place, "`heartbeat` must be at least 1ms", "");
             return None;
         }
@@ -71,7 +71,7 @@ impl Lower<'_> {
         let mut probes = probes.into_iter().flatten();
         let first = probes.next();
         if let Some((place, _)) = probes.next() {
-            let message = "a check has only one of `exec`, `http` and `tcp`";
+            let message = "a check can have only one of `exec`, `http` and `tcp`";
             self.error(place, message, "write a list of checks: health: [ { … }, { … } ]");
             return None;
         }

@@ -1,19 +1,16 @@
-//! A job and its service.
+//! Jobs: their names, timeouts, restarts and processes.
 
 use std::time::Duration;
 
 use containerpilot_core::plan::{
-    Backoff, Job, Principal, Process, Repeat, Restarts, Role, Service, Stop, Trigger, Watch, When,
+    Backoff, Job, Principal, Process, Repeat, Restarts, Role, Stop, Trigger, When,
 };
 
 use super::Lower;
-use super::when::SHORTEST;
-use crate::decode::{Section, SectionInfo, Spanned};
-use crate::diagnostics::{Place, Severity};
-use crate::duration;
-use crate::fields::{BackoffFields, JobFields, WatchFields};
+use crate::decode::Spanned;
+use crate::fields::{BackoffFields, JobFields};
 use crate::host::Host;
-use crate::names::{is_service_name, service_name_like, service_name_rule};
+use crate::limits::SHORTEST_TIME;
 use crate::values::{TimeLimit, to_duration, value_of};
 
 impl Lower<'_> {
@@ -26,12 +23,11 @@ impl Lower<'_> {
         let process = self.process(fields);
         let port = value_of(&fields.port).unwrap_or(0);
         if port != 0 && fields.health.is_none() && name.as_deref() != Some("containerpilot") {
-            let told = "a job with a `port` needs `health`";
             let place = fields.port.as_ref().map_or(fields.place.first_byte(), |given| given.key);
             if !self.is_reported(fields.place, "health") {
-                let help = "without it the catalog could not know whether the job is healthy; write for example\n\
+                let help = "the catalog needs to know whether the job is healthy; for example:\n\
                             health: { exec: \"curl --fail http://localhost:8000\", interval: 10, ttl: 30 }";
-                self.error(place, told, help);
+                self.error(place, "a job with a `port` needs `health`", help);
             }
         }
         let health = match &fields.health {
@@ -42,7 +38,7 @@ impl Lower<'_> {
         let service = self.service(fields, name.as_deref(), ttl);
         let stop = Stop {
             signal: value_of(&fields.stop_signal)?,
-            timeout: value_of(&fields.stop_timeout).filter(|time| *time > 0).map(to_duration),
+            hook_timeout: value_of(&fields.stop_timeout).filter(|time| *time > 0).map(to_duration),
             drain: value_of(&fields.drain).map(to_duration)?,
         };
         let raw_output =
@@ -71,19 +67,19 @@ impl Lower<'_> {
                 self.error(
                     given.place,
                     "`name` is empty",
-                    "write a name, or leave it out to take the program's",
+                    "write a name, or remove it to use the name of the program",
                 );
                 None
             }
             Some(given) => Some(given.value.clone()),
-            // A job that is not named is called as its program is written (C3).
+            // The default is the program as written (C3).
             None => {
                 let program = fields.exec.as_ref().map(|exec| exec.value.program.clone());
                 if program.is_none() && !self.is_reported(fields.place, "exec") {
                     self.error(
                         fields.place.first_byte(),
                         "a job needs `name` or `exec`",
-                        "write for example exec: \"/bin/server\"",
+                        "for example: exec: \"/bin/server\"",
                     );
                 }
                 program
@@ -99,8 +95,8 @@ impl Lower<'_> {
         match &fields.timeout {
             None => Some(interval),
             Some(Spanned { value: TimeLimit::Never, .. }) => Some(None),
-            Some(Spanned { value: TimeLimit::After(time), place, .. }) if *time < SHORTEST => {
-                self.error(*place, "`timeout` must be at least 1ms", "leave it out to have none");
+            Some(Spanned { value: TimeLimit::After(time), place, .. }) if *time < SHORTEST_TIME => {
+                self.error(*place, "`timeout` must be at least 1ms", "remove it for no timeout");
                 None
             }
             Some(Spanned { value: TimeLimit::After(time), .. }) => Some(Some(to_duration(*time))),
@@ -119,9 +115,9 @@ impl Lower<'_> {
                 Some(Trigger::All { repeat: Repeat::Each, .. } | Trigger::Any { repeat: Repeat::Each, .. })
             );
         if given.value == Restarts::Unlimited && each {
-            let message = "`restarts: \"unlimited\"` cannot stand beside `when.each`";
+            let message = "`restarts: \"unlimited\"` cannot be combined with `when.each`";
             let help =
-                "the job would run for ever after the first event; use `once`, or a number of restarts";
+                "the job would restart forever after the first event; use `once`, or a number of restarts";
             self.error(given.place, message, help);
             return None;
         }
@@ -174,149 +170,14 @@ impl Lower<'_> {
         if let Principal::Name(name) = &given.value
             && !exists(self.host, name)
         {
-            let message = format!("there is no {what} `{name}` on this system");
+            let message = format!("unknown {what} `{name}`");
             self.error(
                 given.place,
                 message,
-                &format!("create it in the image, or write a number: {what}: 1000"),
+                &format!("create it in the image, or use a numeric id: {what}: 1000"),
             );
             return None;
         }
         Some(Some(given.value.clone()))
-    }
-
-    /// The service of an advertised job; the inner `None` is a job that is not.
-    fn service(
-        &mut self,
-        fields: &JobFields,
-        name: Option<&str>,
-        ttl: Option<Duration>,
-    ) -> Option<Option<Service>> {
-        let port = value_of(&fields.port).and_then(|port| u16::try_from(port).ok()).filter(|port| *port != 0);
-        let Some(port) = port else {
-            self.idle_fields(fields);
-            return Some(None);
-        };
-        if let Some(name) = name.filter(|name| !is_service_name(name)) {
-            match (&fields.name, &fields.port) {
-                (Some(given), _) => {
-                    let message = format!("`{name}` cannot be the name of a job with a `port`");
-                    self.error(given.place, message, &service_name_rule(name));
-                }
-                (None, port) => {
-                    let place = port.as_ref().map_or(fields.place.first_byte(), |given| given.key);
-                    let like = service_name_like(name).unwrap_or_else(|| "server".to_owned());
-                    let help = format!(
-                        "add for example name: \"{like}\"; that of its program, `{name}`, cannot stand in the catalog"
-                    );
-                    self.error(place, "a job with a `port` needs a `name` of its own", &help);
-                }
-            }
-        }
-        let address = self.address(fields.interfaces.as_ref());
-        let extras = fields.consul.as_ref().map(|given| &given.value);
-        let deregister_after = match extras.and_then(|extras| extras.deregister_after.as_ref()) {
-            None => Some(None),
-            Some(given) => self.with_unit(given, Severity::Error).map(Some),
-        };
-        let name = name.filter(|name| is_service_name(name))?;
-        Some(Some(Service {
-            name: name.to_owned(),
-            id: format!("{name}-{}", self.host.hostname()),
-            address: address?,
-            port,
-            tags: value_of(&fields.tags).unwrap_or_default(),
-            meta: value_of(&fields.meta).unwrap_or_default(),
-            ttl: ttl.unwrap_or_default(),
-            initial_status: value_of(&fields.initial_status),
-            enable_tag_override: extras
-                .and_then(|extras| value_of(&extras.enable_tag_override))
-                .unwrap_or(false),
-            deregister_critical_after: deregister_after?.map(to_duration),
-        }))
-    }
-
-    fn with_unit(&mut self, given: &Spanned<String>, severity: Severity) -> Option<i64> {
-        match duration::parse_go(&given.value) {
-            Ok(time) => Some(time),
-            Err(error) => {
-                let message =
-                    format!("`deregisterCriticalServiceAfter` is not a duration with a unit: {error}");
-                self.say(severity, given.place, message, "write for example \"10m\"");
-                None
-            }
-        }
-    }
-
-    /// Fields that mean nothing without a `port`. 3.8 does not even read some of them.
-    fn idle_fields(&mut self, fields: &JobFields) {
-        let written =
-            |place: Option<(bool, Place)>| place.filter(|(written, _)| *written).map(|(_, place)| place);
-        let idle = [
-            ("tags", written(fields.tags.as_ref().map(|given| (given.written, given.key)))),
-            ("interfaces", written(fields.interfaces.as_ref().map(|given| (given.written, given.key)))),
-            (
-                "initial_status",
-                written(fields.initial_status.as_ref().map(|given| (given.written, given.key))),
-            ),
-            ("meta", written(fields.meta.as_ref().map(|given| (given.written, given.key)))),
-            ("consul", written(fields.consul.as_ref().map(|given| (given.written, given.key)))),
-        ];
-        for (key, place) in idle {
-            if let Some(place) = place {
-                let help = "only a job with a `port` is advertised in the catalog";
-                self.say(Severity::Warning, place, format!("`{key}` does nothing without a `port`"), help);
-            }
-        }
-    }
-
-    pub(super) fn watch(&mut self, fields: &WatchFields) -> Option<Watch> {
-        let name = match &fields.name {
-            None => {
-                self.required(&WatchFields::INFO, fields.place, fields.place.first_byte(), "name");
-                None
-            }
-            Some(given) if !is_service_name(&given.value) => {
-                let help = service_name_rule(&given.value);
-                self.error(given.place, format!("`{}` cannot be the name of a service", given.value), &help);
-                None
-            }
-            Some(given) => Some(given.value.clone()),
-        };
-        let at = fields.name.as_ref().map_or(fields.place.first_byte(), |given| given.place);
-        let interval =
-            self.positive(&WatchFields::INFO, fields.place, at, fields.interval.as_ref(), "interval");
-        Some(Watch { name: name?, interval: interval?, tag: value_of(&fields.tag), dc: value_of(&fields.dc) })
-    }
-
-    /// A time that must be there and be longer than 0.
-    pub(super) fn positive(
-        &mut self,
-        info: &SectionInfo,
-        section: Place,
-        at: Place,
-        given: Option<&Spanned<i64>>,
-        key: &str,
-    ) -> Option<Duration> {
-        match given {
-            None => {
-                self.required(info, section, at, key);
-                None
-            }
-            Some(given) if given.value <= 0 => {
-                self.error(
-                    given.place,
-                    format!("`{key}` must be longer than 0"),
-                    "write for example 5 or \"500ms\"",
-                );
-                None
-            }
-            // Whatever comes more often than that would leave no time for anything else.
-            Some(given) if given.value < SHORTEST => {
-                self.error(given.place, format!("`{key}` must be at least 1ms"), "");
-                None
-            }
-            Some(given) => Some(to_duration(given.value)),
-        }
     }
 }

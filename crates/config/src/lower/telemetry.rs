@@ -1,16 +1,16 @@
-//! The telemetry server and the metrics that jobs send to it: T1 and T2.
+//! The telemetry server and its metrics: T1 and T2.
 
 use std::time::Duration;
 
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{
-    AtEnd, Check, Command, EventPattern, Health, Job, Metric, MetricKind, OnUnhealthy, Probe, Process,
+    Check, Command, EventPattern, Health, Job, Metric, MetricKind, OnCompletion, OnUnhealthy, Probe, Process,
     Repeat, Restarts, Role, Service, Signal, Stop, Telemetry, Trigger, When,
 };
 use std::collections::BTreeMap;
 
 use super::Lower;
-use crate::decode::Section;
+use crate::decode::{Section, Spanned};
 use crate::diagnostics::{Place, Severity};
 use crate::fields::{MetricFields, TelemetryFields};
 use crate::metrics;
@@ -25,7 +25,7 @@ const HEARTBEAT: Duration = Duration::from_secs(5);
 const BUCKETS: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 
 impl Lower<'_> {
-    /// The telemetry server, and the jobs that belong to it: the one that advertises it, and those that measure.
+    /// The telemetry server and its jobs: the one that advertises it, and one per metric with `exec`.
     pub(super) fn telemetry(&mut self, fields: &TelemetryFields) -> Option<(Telemetry, Vec<Job>)> {
         let metrics = self.metrics(fields);
         let address = self.address(fields.interfaces.as_ref())?;
@@ -63,9 +63,9 @@ impl Lower<'_> {
             timeout: None,
             restarts: Restarts::Limited(0),
             backoff: None,
-            stop: Stop { signal: Signal::TERM, timeout: None, drain: Duration::ZERO },
-            on_failure: AtEnd::Continue,
-            on_success: AtEnd::Continue,
+            stop: Stop { signal: Signal::TERM, hook_timeout: None, drain: Duration::ZERO },
+            on_failure: OnCompletion::Continue,
+            on_success: OnCompletion::Continue,
             health: Some(health),
             service,
             process: Process::default(),
@@ -92,10 +92,10 @@ impl Lower<'_> {
             };
             let place = fields.name.as_ref().map_or(fields.place.first_byte(), |given| given.place);
             if let Some((other, _)) = metrics.iter().find(|(other, _)| other.name == metric.name) {
-                let message = format!("there are two metrics `{}`", metric.name);
-                // 3.8 takes two of one name with one help text; what they count is anybody's guess.
+                let message = format!("two metrics are named `{}`", metric.name);
+                // 3.8 accepts two metrics with the same name and help, although their values cannot be distinguished.
                 let severity = if other.help == metric.help { Severity::Fault } else { Severity::Error };
-                self.say(severity, place, message, "give each metric a name of its own");
+                self.report(severity, place, message, "rename one of them");
                 complete &= severity != Severity::Error;
             } else {
                 self.clashes(&metric, place, &mut series);
@@ -105,14 +105,14 @@ impl Lower<'_> {
         complete.then_some(metrics)
     }
 
-    /// The program that measures a metric, if there is one.
+    /// The program that measures a metric, if any.
     fn sensor(&mut self, fields: &MetricFields) -> Option<Option<Sensor>> {
         let Some(exec) = &fields.exec else {
-            let idle = [("interval", &fields.interval), ("timeout", &fields.timeout)];
-            for (key, given) in idle {
+            let unused = [("interval", &fields.interval), ("timeout", &fields.timeout)];
+            for (key, given) in unused {
                 if let Some(given) = given {
-                    let message = format!("`{key}` of a metric does nothing without `exec`");
-                    self.error(given.key, message, "add the program that measures it, or remove this");
+                    let message = format!("`{key}` of a metric has no effect without `exec`");
+                    self.error(given.key, message, "add the program that measures it, or remove this key");
                     return None;
                 }
             }
@@ -124,38 +124,38 @@ impl Lower<'_> {
         Some(Some(Sensor { command: exec.value.clone(), interval, timeout }))
     }
 
-    /// Two metrics under one name on the page: Prometheus keeps one of the values, and nobody can say which.
+    /// Reports two metrics with the same series: Prometheus would keep either value.
     fn clashes(&mut self, metric: &Metric, place: Place, series: &mut BTreeMap<String, String>) {
         if metrics::SELF_METRICS.contains(&metric.name.as_str()) {
             let message =
-                format!("`{}` is a metric of containerpilot itself, which hides this one", metric.name);
-            return self.say(Severity::Fault, place, message, "give it another name");
+                format!("`{}` is a metric of containerpilot itself, which replaces this one", metric.name);
+            return self.report(Severity::Fault, place, message, "rename it");
         }
         for name in metrics::series(metric) {
             if let Some(other) = series.get(&name) {
-                let message = format!("`{}` and `{other}` both have values called `{name}`", metric.name);
-                return self.say(Severity::Fault, place, message, "give one of them another name");
+                let message = format!("`{}` and `{other}` both have a series `{name}`", metric.name);
+                return self.report(Severity::Fault, place, message, "rename one of them");
             }
         }
         series.extend(metrics::series(metric).map(|name| (name, metric.name.clone())));
     }
 
     fn metric(&mut self, fields: &MetricFields) -> Option<Metric> {
-        let part = |given: &Option<crate::decode::Spanned<String>>| value_of(given).unwrap_or_default();
+        let part = |given: &Option<Spanned<String>>| value_of(given).unwrap_or_default();
         let parts = [part(&fields.namespace), part(&fields.subsystem), part(&fields.name)];
         let full: Vec<&str> = parts.iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
         let name = full.join("_");
         let place = fields.name.as_ref().map_or(fields.place.first_byte(), |given| given.place);
-        // Prometheus' client library calls a metric without a `name` by nothing at all.
+        // The client library of Prometheus accepts no metric without a `name`.
         if parts[2].is_empty() || !is_metric_name(&name) {
-            let message = format!("`{name}` cannot be the name of a metric");
-            let rule = "a name begins with a letter or `_`, and goes on with letters, digits, `_` and `:`";
-            let tame: String =
+            let message = format!("`{name}` is not a valid metric name");
+            let rule = "a letter, `_` or `:` first, then letters, digits, `_` and `:`";
+            let valid: String =
                 parts[2].chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
             if parts[2].is_empty() {
                 self.required(&MetricFields::INFO, fields.place, place, "name");
-            } else if is_metric_name(&tame) && !name.is_empty() {
-                self.error(place, message, &format!("write for example \"{tame}\": {rule}"));
+            } else if is_metric_name(&valid) && !name.is_empty() {
+                self.error(place, message, &format!("for example \"{valid}\": {rule}"));
             } else {
                 self.error(place, message, rule);
             }
@@ -178,15 +178,15 @@ impl Lower<'_> {
     fn buckets(&mut self, fields: &MetricFields, kind: MetricType) -> Option<Vec<f64>> {
         let Some(given) = &fields.buckets else { return Some(BUCKETS.to_vec()) };
         if kind != MetricType::Histogram {
-            self.error(given.key, "only a histogram has `buckets`", "");
+            self.error(given.key, "only a histogram can have `buckets`", "");
             return None;
         }
         let rising = given.value.windows(2).all(|pair| matches!(pair, [low, high] if low < high));
         if given.value.is_empty() || !rising {
             self.error(
                 given.place,
-                "`buckets` must be rising numbers, at least one",
-                "write for example [0.1, 1, 10]",
+                "`buckets` must be at least one number, in ascending order",
+                "for example: [0.1, 1, 10]",
             );
             return None;
         }
@@ -194,8 +194,7 @@ impl Lower<'_> {
     }
 }
 
-/// A program that measures a metric: the number that it prints is the value. A run that fails, takes too long or prints
-/// anything else gives no value.
+/// A program that prints the value of a metric. A run that fails, times out or prints anything but a number gives no value.
 struct Sensor {
     command: Command,
     interval: Duration,
@@ -203,19 +202,19 @@ struct Sensor {
 }
 
 impl Sensor {
-    /// The job that runs it for the metric at a place.
-    fn job(self, place: u32, metric: &Metric) -> Job {
+    /// The job that measures the metric at `index`.
+    fn job(self, index: u32, metric: &Metric) -> Job {
         Job {
             name: format!("sensor.{}", metric.name),
-            role: Role::Sensor(place),
+            role: Role::Sensor(index),
             exec: Some(self.command),
             when: When { trigger: Trigger::Interval(self.interval), timeout: None },
             timeout: Some(self.timeout),
             restarts: Restarts::Unlimited,
             backoff: None,
-            stop: Stop { signal: Signal::TERM, timeout: None, drain: Duration::ZERO },
-            on_failure: AtEnd::Continue,
-            on_success: AtEnd::Continue,
+            stop: Stop { signal: Signal::TERM, hook_timeout: None, drain: Duration::ZERO },
+            on_failure: OnCompletion::Continue,
+            on_success: OnCompletion::Continue,
             health: None,
             service: None,
             process: Process::default(),

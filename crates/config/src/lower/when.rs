@@ -1,26 +1,25 @@
-//! When a job runs: W1 to W6 and W12.
+//! Triggers: W1 to W6 and W12.
+
+use std::collections::BTreeSet;
 
 use containerpilot_core::event::{Code, Source, UserSignal};
-use containerpilot_core::plan::{EventPattern, Repeat, Trigger, When};
+use containerpilot_core::plan::{EventPattern, Job, Repeat, Trigger, When};
 
 use super::Lower;
 use crate::decode::{Section, Spanned};
-use crate::fields::{ConditionFields, JobFields, WhenFields};
+use crate::fields::{ConditionFields, ConfigFields, JobFields, WhenFields};
+use crate::limits::SHORTEST_TIME;
 use crate::values::{EventName, EventOrFlag, to_duration};
 
-/// The shortest interval and the shortest timeout of a job, in nanoseconds.
-pub(super) const SHORTEST: i64 = 1_000_000;
-
 impl Lower<'_> {
-    /// When the job runs. Sources are taken by their name here; a name that belongs to a watch only is settled
-    /// by [`crate::validate`], which knows all names.
+    /// The trigger of a job. A source that is the name of a watch is resolved later, when all names are known.
     pub(super) fn when(&mut self, job: &JobFields) -> Option<When> {
         let Some(given) = &job.when else {
             let event = EventPattern { source: Source::Global, code: Code::Startup };
             return Some(When { trigger: Trigger::Event { event, repeat: Repeat::Once }, timeout: None });
         };
         let fields = &given.value;
-        self.only_one_way(fields)?;
+        self.only_one_trigger(fields)?;
         let timeout =
             fields.timeout.as_ref().map(|timeout| timeout.value).filter(|time| *time > 0).map(to_duration);
         let trigger = if let Some(interval) = &fields.interval {
@@ -37,13 +36,13 @@ impl Lower<'_> {
         Some(When { trigger, timeout })
     }
 
-    /// `interval`, `once`, `each`, `event`, `all` and `any` exclude one another (W2).
-    fn only_one_way(&mut self, fields: &WhenFields) -> Option<()> {
+    /// `interval`, `once`, `each`, `event`, `all` and `any` exclude each other (W2).
+    fn only_one_trigger(&mut self, fields: &WhenFields) -> Option<()> {
         let together = fields.all.is_some() || fields.any.is_some();
         let repeats = |given: &Option<Spanned<EventOrFlag>>| {
             given.as_ref().filter(|_| !together).map(|given| given.key)
         };
-        let ways = [
+        let triggers = [
             ("interval", fields.interval.as_ref().map(|given| given.key)),
             ("once", repeats(&fields.once)),
             ("each", repeats(&fields.each)),
@@ -51,16 +50,16 @@ impl Lower<'_> {
             ("all", fields.all.as_ref().map(|given| given.key)),
             ("any", fields.any.as_ref().map(|given| given.key)),
         ];
-        let mut given = ways.iter().filter_map(|(key, place)| place.map(|place| (*key, place)));
+        let mut given = triggers.iter().filter_map(|(key, place)| place.map(|place| (*key, place)));
         let (Some((first, _)), Some((second, place))) = (given.next(), given.next()) else { return Some(()) };
-        let message = format!("`when` has both `{first}` and `{second}`, of which there can be only one");
-        self.error(place, message, "remove one of them, or make two jobs");
+        let message = format!("`when` has both `{first}` and `{second}`, but only one is allowed");
+        self.error(place, message, "remove one of them, or write two jobs");
         None
     }
 
     fn interval(&mut self, interval: &Spanned<i64>) -> Option<Trigger> {
-        if interval.value < SHORTEST {
-            self.error(interval.place, "`interval` must be at least 1ms", "write for example 5 or \"500ms\"");
+        if interval.value < SHORTEST_TIME {
+            self.error(interval.place, "`interval` must be at least 1ms", "for example: 5 or \"500ms\"");
             return None;
         }
         Some(Trigger::Interval(to_duration(interval.value)))
@@ -90,8 +89,8 @@ impl Lower<'_> {
             Ok(_) => Some(Trigger::Never),
             Err(place) => {
                 let key = if fields.once.is_some() { "once" } else { "each" };
-                let message = format!("`{key}` must be the name of an event here, not true or false");
-                self.error(place, message, &format!("write for example {key}: \"exitSuccess\""));
+                let message = format!("`{key}` must be the name of an event, not a boolean");
+                self.error(place, message, &format!("for example: {key}: \"exitSuccess\""));
                 None
             }
         }
@@ -99,7 +98,11 @@ impl Lower<'_> {
 
     fn conditions(&mut self, given: &Spanned<Vec<ConditionFields>>) -> Option<Vec<EventPattern>> {
         if given.value.is_empty() {
-            self.error(given.place, "the list is empty, so there is nothing to wait for", "");
+            self.error(
+                given.place,
+                "the list of conditions is empty",
+                "add a condition, or remove it to run the job at startup",
+            );
             return None;
         }
         given.value.iter().map(|condition| self.condition(condition)).collect()
@@ -113,7 +116,7 @@ impl Lower<'_> {
         match fields.event.as_ref().map(|given| (given.value, given.place)) {
             Some((EventName::Code(code), _)) => Some(EventPattern { source: source_named(source), code }),
             Some((EventName::NeverSent(_), place)) => {
-                self.error(place, "no such event is ever sent", "");
+                self.error(place, "this event is never sent", "");
                 None
             }
             None => {
@@ -124,7 +127,7 @@ impl Lower<'_> {
         }
     }
 
-    /// Beside `all` and `any`: whether the job runs once or each time (W12).
+    /// Whether a job with `all` or `any` runs once or each time (W12).
     fn repeat(&mut self, fields: &WhenFields) -> Option<Repeat> {
         let flag = |given: &Option<Spanned<EventOrFlag>>| match given {
             Some(Spanned { value: EventOrFlag::Flag(flag), .. }) => Ok(Some(*flag)),
@@ -141,8 +144,7 @@ impl Lower<'_> {
                 Some(if each == Some(true) || once == Some(false) { Repeat::Each } else { Repeat::Once })
             }
             (Err(place), _) | (_, Err(place)) => {
-                let message =
-                    "beside `all` or `any` this must be true or false: the events stand in the list";
+                let message = "with `all` or `any` this must be true or false: the events are in the list";
                 self.error(place, message, "write each: true to run the job every time");
                 None
             }
@@ -150,7 +152,7 @@ impl Lower<'_> {
     }
 }
 
-/// The source of that name, as far as the name alone tells (E1).
+/// The source with a name, as far as the name alone determines it (E1).
 pub(crate) fn source_named(name: &str) -> Source {
     match name {
         "" | "global" => Source::Global,
@@ -158,5 +160,30 @@ pub(crate) fn source_named(name: &str) -> Source {
             Some(watch) => Source::Watch(watch.to_owned()),
             None => Source::Job(name.to_owned()),
         },
+    }
+}
+
+/// Resolves a source that is the name of a watch but not of a job to the watch (E1).
+pub(super) fn resolve_sources(jobs: &mut [Option<Job>], fields: &ConfigFields) {
+    let named: BTreeSet<String> = jobs.iter().flatten().map(|job| job.name.clone()).collect();
+    let watches = fields.watches.iter().flat_map(|given| &given.value);
+    let watched: BTreeSet<&String> =
+        watches.filter_map(|watch| watch.name.as_ref()).map(|given| &given.value).collect();
+    let resolve = |event: &mut EventPattern| {
+        if let Source::Job(name) = &mut event.source
+            && !named.contains(name)
+            && watched.contains(name)
+        {
+            event.source = Source::Watch(std::mem::take(name));
+        }
+    };
+    for job in jobs.iter_mut().flatten() {
+        match &mut job.when.trigger {
+            Trigger::Event { event, .. } => resolve(event),
+            Trigger::All { conditions, .. } | Trigger::Any { conditions, .. } => {
+                conditions.iter_mut().for_each(resolve)
+            }
+            Trigger::Interval(_) | Trigger::Never => {}
+        }
     }
 }

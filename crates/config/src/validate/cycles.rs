@@ -7,15 +7,15 @@ use crate::validate::Checker;
 use crate::validate::waits::{Wait, name_of, waits};
 
 impl Checker<'_> {
-    /// Jobs that wait for one another in a circle.
+    /// Reports jobs that wait for each other in a cycle.
     pub(super) fn cycles(&mut self) {
         let blocked = self.blocked();
         let mut visited: Vec<bool> = vec![false; self.pairs.len()];
         for start in 0..self.pairs.len() {
             let mut path = Vec::new();
             let mut at = start;
-            // Follow whom each one waits for, until a job is met that was seen on this walk or before.
-            let circle = loop {
+            // Follow the chain of waiting jobs up to a job that was visited before.
+            let cycle = loop {
                 if let Some(from) = path.iter().position(|nth| *nth == at) {
                     break path.get(from..).map(<[usize]>::to_vec);
                 }
@@ -33,19 +33,19 @@ impl Checker<'_> {
                     *seen = true;
                 }
             }
-            if let Some(circle) = circle {
-                self.circle(&circle);
+            if let Some(cycle) = cycle {
+                self.report_cycle(&cycle);
             }
         }
     }
 
-    fn circle(&mut self, circle: &[usize]) {
+    fn report_cycle(&mut self, cycle: &[usize]) {
         let name = |nth: &usize| {
             self.pairs.get(*nth).and_then(|(fields, _)| name_of(fields)).unwrap_or("?").to_owned()
         };
-        let mut names: Vec<String> = circle.iter().map(name).collect();
+        let mut names: Vec<String> = cycle.iter().map(name).collect();
         names.extend(names.first().cloned());
-        let place = circle
+        let place = cycle
             .first()
             .and_then(|nth| self.pairs.get(*nth))
             .and_then(|(fields, _)| fields.when.as_ref())
@@ -53,15 +53,15 @@ impl Checker<'_> {
         let Some(place) = place else { return };
         let (message, help) = if let [only, _] = names.as_slice() {
             let message = format!("the job `{only}` waits for itself, so it can never run");
-            (message, "without `when` it runs at startup; to run it again when it has ended, use `restarts`")
+            (message, "remove `when` to run it at startup; use `restarts` to run it again after it exits")
         } else {
-            let message = format!("these jobs wait for one another and can never run: {}", names.join(" → "));
-            (message, "let one of them start at another event")
+            let message = format!("these jobs wait for each other and can never run: {}", names.join(" → "));
+            (message, "change the event of one of them")
         };
         self.fault(place, message, help);
     }
 
-    /// For each job that can never be started because of another job: that other job.
+    /// For each job that can never start because of another job: that other job.
     fn blocked(&self) -> Vec<Option<usize>> {
         let count = self.pairs.len();
         let mut startable = vec![false; count];
@@ -92,7 +92,7 @@ impl Checker<'_> {
             .collect()
     }
 
-    /// The jobs that must have been started before an event can come.
+    /// The jobs that must start before an event can be sent.
     fn waited_for(&self, event: &EventPattern) -> &[usize] {
         match &event.source {
             Source::Job(name) if needs_start(event.code) => {
@@ -102,31 +102,31 @@ impl Checker<'_> {
         }
     }
 
-    /// A job that is in the way of this one's start.
+    /// A job that prevents this one from starting.
     fn obstacle(&self, nth: usize, startable: &[bool]) -> Option<usize> {
         let (fields, job) = self.pairs.get(nth)?;
         let job = (*job)?;
-        let in_the_way = |wait: &Wait<'_>| {
+        let blocker = |wait: &Wait<'_>| {
             let on = self.waited_for(wait.event);
-            let open = on.is_empty() || on.iter().any(|on| startable.get(*on).copied().unwrap_or(true));
-            if open { None } else { on.first().copied() }
+            let free = on.is_empty() || on.iter().any(|on| startable.get(*on).copied().unwrap_or(true));
+            if free { None } else { on.first().copied() }
         };
         let waits = waits(fields, job);
         match &job.when.trigger {
             Trigger::Any { .. } => {
-                let obstacles: Vec<_> = waits.iter().map(in_the_way).collect();
+                let obstacles: Vec<_> = waits.iter().map(blocker).collect();
                 if obstacles.iter().all(Option::is_some) {
                     obstacles.into_iter().next().flatten()
                 } else {
                     None
                 }
             }
-            _ => waits.iter().find_map(in_the_way),
+            _ => waits.iter().find_map(blocker),
         }
     }
 }
 
-/// Whether an event comes only from a job that has been started.
+/// Returns true if only a job that has started can send the event.
 fn needs_start(code: Code) -> bool {
     matches!(code, Code::ExitSuccess | Code::ExitFailed | Code::Healthy | Code::Unhealthy)
 }

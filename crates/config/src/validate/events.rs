@@ -1,7 +1,7 @@
 //! Sources that do not exist, and events that their source never sends.
 
 use containerpilot_core::event::{Code, Source};
-use containerpilot_core::plan::{EventPattern, Trigger};
+use containerpilot_core::plan::{EventPattern, Signal, Trigger};
 
 use crate::decode::Spanned;
 use crate::diagnostics::{Place, Problem, Severity, is_reported};
@@ -10,14 +10,14 @@ use crate::lower::source_named;
 use crate::suggest;
 use crate::validate::Checker;
 use crate::validate::waits::{Wait, event_place, waits};
-use crate::values::{EventName, EventOrFlag, signal_named};
+use crate::values::{EventName, EventOrFlag};
 
 impl Checker<'_> {
-    /// Sources that do not exist, and events that their source never sends.
+    /// Reports sources that do not exist, and events that their source never sends.
     pub(super) fn events(&mut self) {
         for (fields, job) in self.pairs.clone() {
             let Some(job) = job else {
-                self.lone_source(fields);
+                self.check_source(fields);
                 continue;
             };
             if job.when.trigger == Trigger::Never {
@@ -29,18 +29,15 @@ impl Checker<'_> {
         }
     }
 
-    /// A `when` that names no event which could come.
+    /// Reports a `when` without an event that can be sent.
     fn never(&mut self, fields: &JobFields) {
         let Some(when) = &fields.when else { return };
-        // What was wrong in it has been said, and is the reason why it names no event.
-        let inside = |place: Place| {
-            let (outer, inner) = (when.place.span, place.span);
-            place.file == when.place.file && outer.start <= inner.start && inner.end <= outer.end
-        };
+        // An error in it has been reported, and is the reason for the missing event.
+        let inside = |place: Place| when.place.contains(place);
         let wrong =
             |problem: &Problem| problem.severity == Severity::Error && problem.place.is_some_and(inside);
         if self.problems.iter().any(wrong) {
-            return self.lone_source(fields);
+            return self.check_source(fields);
         }
         let source = when.value.source.as_ref().filter(|given| !given.value.is_empty());
         let never = |given: &Option<Spanned<EventOrFlag>>| match given {
@@ -50,57 +47,57 @@ impl Checker<'_> {
         if let Some(word) = never(&when.value.once).or(never(&when.value.each)) {
             let place = event_place(&when.value).unwrap_or(when.key);
             let (message, help) = if word.starts_with("SIG") {
-                let message = format!("`{word}` is a source and not an event, so the job can never run");
+                let message = format!("`{word}` is a source, not an event, so the job can never run");
                 (message, format!("write when: {{ source: \"{word}\" }}"))
             } else {
                 let message = format!("the event `{word}` is never sent, so the job can never run");
                 (
                     message,
-                    "for the end write once: \"shutdown\", for a failure once: \"exitFailed\"".to_owned(),
+                    "use once: \"shutdown\" for the shutdown, or once: \"exitFailed\" for a failure"
+                        .to_owned(),
                 )
             };
             return self.fault(place, message, help);
         }
         match source {
             Some(source) if is_signal(&source.value) => {
-                let message = format!("a job cannot wait for {}, so it can never run", source.value);
+                let message = format!("a job cannot wait for {}, so the job can never run", source.value);
                 let name = source.value.to_ascii_uppercase();
                 let name = name.strip_prefix("SIG").unwrap_or(&name);
                 let help = match name {
                     "HUP" | "USR2" => format!("write source: \"SIG{name}\""),
                     "TERM" | "INT" => {
-                        "write when: { once: \"shutdown\" }, which both SIGTERM and SIGINT cause".to_owned()
+                        "write when: { once: \"shutdown\" }, which SIGTERM and SIGINT cause".to_owned()
                     }
-                    _ => "the signals that a job can wait for are SIGHUP and SIGUSR2".to_owned(),
+                    _ => "a job can wait for SIGHUP and SIGUSR2".to_owned(),
                 };
                 self.fault(source.place, message, help);
             }
             Some(source) => {
-                let message = "`when` names a source but no event, so the job can never run".to_owned();
+                let message = "`when` has a source but no event, so the job can never run".to_owned();
                 self.fault(source.place, message, "add `once` or `each`, for example once: \"exitSuccess\"");
             }
             None => {
-                let message = "`when` names no event, so the job can never run".to_owned();
+                let message = "`when` has no event, so the job can never run".to_owned();
                 self.fault(when.key, message, "remove it to run the job at startup");
             }
         }
     }
 
-    /// A source beside an event that could not be understood, or in a job with another mistake: whether it exists can be
-    /// said all the same.
-    fn lone_source(&mut self, fields: &JobFields) {
+    /// Reports an unknown source even if the event or the job has other errors.
+    fn check_source(&mut self, fields: &JobFields) {
         let source = fields.when.as_ref().and_then(|when| when.value.source.as_ref());
         let Some(Spanned { value, place, .. }) = source.filter(|given| !is_signal(&given.value)) else {
             return;
         };
         match source_named(value) {
             Source::Watch(name) if !self.names.watches.contains(&name) => {
-                self.unknown(*place, value, &format!("there is no watch `{name}`"));
+                self.unknown(*place, value, &format!("unknown watch `{name}`"));
             }
             Source::Job(name)
                 if !self.names.jobs.contains_key(&name) && !self.names.watches.contains(&name) =>
             {
-                self.unknown(*place, value, &format!("there is no job or watch `{name}`"));
+                self.unknown(*place, value, &format!("unknown job or watch `{name}`"));
             }
             _ => {}
         }
@@ -112,24 +109,20 @@ impl Checker<'_> {
             Source::Signal(_) => {}
             Source::Global => {
                 if !code.is_global() {
-                    let message = format!("`{code}` needs a `source`: it comes from a job or a watch");
+                    let message = format!("`{code}` needs a `source`: a job or a watch sends it");
                     self.fault(wait.code, message, "add source: \"NAME\"");
                 }
             }
             Source::Watch(name) => {
                 if !self.names.watches.contains(name) {
-                    self.unknown(
-                        wait.source,
-                        &format!("watch.{name}"),
-                        &format!("there is no watch `{name}`"),
-                    );
+                    self.unknown(wait.source, &format!("watch.{name}"), &format!("unknown watch `{name}`"));
                 } else if !matches!(code, Code::Changed | Code::Healthy | Code::Unhealthy) {
                     let message = format!("a watch never sends `{code}`");
                     self.fault(wait.code, message, "a watch sends changed, healthy and unhealthy");
                 }
             }
             Source::Job(name) => match self.names.jobs.get(name) {
-                None => self.unknown(wait.source, name, &format!("there is no job or watch `{name}`")),
+                None => self.unknown(wait.source, name, &format!("unknown job or watch `{name}`")),
                 Some(jobs) => {
                     let jobs = jobs.clone();
                     self.sent_by(wait, name, &jobs);
@@ -139,7 +132,7 @@ impl Checker<'_> {
     }
 
     fn unknown(&mut self, place: Place, name: &str, message: &str) {
-        if self.names_unclear {
+        if self.names_incomplete {
             return;
         }
         let mut all = self.names.all();
@@ -150,18 +143,18 @@ impl Checker<'_> {
             Some(near) => format!("did you mean \"{near}\"?"),
             None if all.len() == 1 => format!("did you mean \"{}\"?", all.concat()),
             None if all.is_empty() && name.starts_with("watch.") => "add it to `watches`".to_owned(),
-            None if all.is_empty() => "there is nothing else in the file to wait for".to_owned(),
+            None if all.is_empty() => "the file has no other job or watch to wait for".to_owned(),
             None if all.len() > 20 => "a source is the name of a job, or watch.NAME".to_owned(),
-            None => format!("there are: {}", all.join(", ")),
+            None => format!("the sources are {}", all.join(", ")),
         };
         self.fault(place, message.to_owned(), help);
     }
 
-    /// Whether a job ever sends what another waits for.
+    /// Reports an event that its source never sends.
     fn sent_by(&mut self, wait: &Wait<'_>, name: &str, senders: &[usize]) {
         let code = wait.event.code;
         let senders: Vec<_> = senders.iter().filter_map(|nth| self.pairs.get(*nth)).copied().collect();
-        // A key that was not understood may be the very one that is missed here.
+        // A key that could not be decoded may be the one that is missing here.
         let unclear =
             |key: &str| senders.iter().any(|(fields, _)| is_reported(self.problems, Some(fields.place), key));
         let all = |lacks: fn(&JobFields) -> bool| {
@@ -172,7 +165,7 @@ impl Checker<'_> {
                 let help = if self.names.watches.contains(name) {
                     format!("write source: \"watch.{name}\"")
                 } else {
-                    "only a watch sends it: add one to `watches`, and write source: \"watch.NAME\"".to_owned()
+                    "only a watch sends it: add one to `watches` and write source: \"watch.NAME\"".to_owned()
                 };
                 ("it is a job, not a watch", help)
             }
@@ -180,12 +173,12 @@ impl Checker<'_> {
             Code::ExitSuccess | Code::ExitFailed
                 if all(|fields| fields.exec.is_none()) && !unclear("exec") =>
             {
-                ("it has no `exec`", "wait for healthy, stopping or stopped".to_owned())
+                ("it has no `exec`", "use healthy, stopping or stopped".to_owned())
             }
             Code::Healthy | Code::Unhealthy
                 if all(|fields| fields.health.is_none()) && !unclear("health") =>
             {
-                ("it has no `health`", format!("add `health` to the job `{name}`, or wait for another event"))
+                ("it has no `health`", format!("add `health` to the job `{name}`, or use another event"))
             }
             Code::TimerExpired if all(no_start_timeout) && !unclear("timeout") => {
                 ("it has no `when.timeout`", format!("add when: {{ timeout: … }} to the job `{name}`"))
@@ -196,10 +189,10 @@ impl Checker<'_> {
     }
 }
 
-/// Whether a source is meant to be a signal: `SIGTERM`, `sighup`.
+/// Returns true if a source is meant to be a signal: `SIGTERM`, `sighup`.
 fn is_signal(source: &str) -> bool {
     let sig = source.get(..3).is_some_and(|start| start.eq_ignore_ascii_case("sig"));
-    source.starts_with("SIG") || sig && signal_named(source).is_some()
+    source.starts_with("SIG") || sig && Signal::from_name(source).is_some()
 }
 
 fn no_start_timeout(fields: &JobFields) -> bool {

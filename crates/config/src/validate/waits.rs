@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use containerpilot_core::plan::{EventPattern, Job, Trigger};
 
-use crate::command::joined;
 use crate::decode::Spanned;
 use crate::diagnostics::Place;
 use crate::fields::{ConditionFields, ConfigFields, CoprocessFields, JobFields, WhenFields};
+use crate::values::command::joined;
 
-/// The names of everything that can send events.
+/// The names of all sources of events.
 pub(super) struct Names {
     pub(super) jobs: BTreeMap<String, Vec<usize>>,
     pub(super) watches: BTreeSet<String>,
@@ -22,9 +22,9 @@ impl Names {
         let watches = fields.watches.iter().flat_map(|given| &given.value);
         let watches =
             watches.filter_map(|watch| watch.name.as_ref()).map(|given| given.value.clone()).collect();
-        // A coprocess sends what a job sends, but is none of those that are looked at here.
+        // A coprocess sends the events of a job, but has no index in the list of jobs.
         let coprocesses = fields.coprocesses.iter().flat_map(|given| &given.value).filter_map(coprocess_name);
-        // Telemetry is advertised as a job of this name, and sends what a job sends.
+        // Telemetry is advertised by a job of this name.
         let telemetry = fields.telemetry.iter().map(|_| "containerpilot".to_owned());
         let all =
             containerpilot_core::grouped(jobs.chain(coprocesses.chain(telemetry).map(|name| (name, None))));
@@ -47,20 +47,20 @@ pub(super) fn name_of(job: &JobFields) -> Option<&str> {
     }
 }
 
-/// What a coprocess is called.
+/// The name of a coprocess.
 pub(super) fn coprocess_name(one: &CoprocessFields) -> Option<String> {
     let command = || one.command.as_ref().map(|command| joined(&command.value));
     one.name.as_ref().map(|given| given.value.clone()).or_else(command)
 }
 
-/// An event that a job waits for, with its places in the file.
+/// An event that a job waits for, with the places of its source and its name.
 pub(super) struct Wait<'a> {
     pub(super) event: &'a EventPattern,
     pub(super) source: Place,
     pub(super) code: Place,
 }
 
-/// The events a job waits for.
+/// The events that a job waits for.
 pub(super) fn waits<'a>(fields: &'a JobFields, job: &'a Job) -> Vec<Wait<'a>> {
     let Some(when) = &fields.when else { return Vec::new() };
     let together = |conditions: &'a [EventPattern], given: Option<&'a Spanned<Vec<_>>>| {

@@ -1,23 +1,23 @@
-//! Addresses that a check asks (H5).
+//! Addresses of health checks (H5).
 
 use containerpilot_core::plan::HttpTarget;
 
 use crate::decode::{DecodeContext, Shape, ValueType, found};
 use crate::json5::Node;
 
-/// A URL that a check asks for (H5).
+/// The URL of an HTTP check (H5).
 pub struct HttpUrl;
 
 impl ValueType for HttpUrl {
     type Value = HttpTarget;
     const SHAPE: Shape = Shape::Text;
     fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<HttpTarget> {
-        const HELP: &str = "write for example \"http://127.0.0.1:8000/health\"";
+        const HELP: &str = "for example: \"http://127.0.0.1:8000/health\"";
         let text = cx.text(key, node)?;
         let Some(rest) = text.strip_prefix("http://") else {
             cx.error(
                 node.span,
-                format!("`{key}` must be a URL that begins with http://, not {}", found(node)),
+                format!("`{key}` must be a URL that starts with http://, not {}", found(node)),
                 HELP,
             );
             return None;
@@ -31,18 +31,14 @@ impl ValueType for HttpUrl {
         match address {
             Some((host, port)) if clean => Some(HttpTarget { host, port, path }),
             _ => {
-                cx.error(
-                    node.span,
-                    format!("`{key}` is not a URL that can be asked for: {}", found(node)),
-                    HELP,
-                );
+                cx.error(node.span, format!("`{key}` is not a valid URL: {}", found(node)), HELP);
                 None
             }
         }
     }
 }
 
-/// An address that a check connects to (H5).
+/// The address of a TCP check (H5).
 pub struct TcpAddress;
 
 impl ValueType for TcpAddress {
@@ -53,7 +49,7 @@ impl ValueType for TcpAddress {
         let address = host_and_port(&text, None);
         if address.is_none() {
             let message = format!("`{key}` must be a host and a port, not {}", found(node));
-            cx.error(node.span, message, "write for example \"127.0.0.1:5432\" or \"[::1]:5432\"");
+            cx.error(node.span, message, "for example: \"127.0.0.1:5432\" or \"[::1]:5432\"");
         }
         address
     }

@@ -1,8 +1,7 @@
-//! Commands (P8).
+//! Commands: as one string that is split at spaces, or as a list of arguments (P8).
 
 use containerpilot_core::plan::Command;
 
-use crate::command;
 use crate::decode::{DecodeContext, Shape, ValueType, found};
 use crate::json5::{Node, Value};
 
@@ -13,16 +12,16 @@ impl ValueType for Exec {
     type Value = Command;
     const SHAPE: Shape = Shape::Command;
     fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<Command> {
-        const HELP: &str = "write the program and its arguments as one text, or as a list of texts";
+        const HELP: &str = "write the program and its arguments as one string, or as a list of strings";
         let mut words = match &node.value {
             Value::String(text) => {
-                let words = command::split(text);
+                let words = split(text);
                 if let Some(word) = words.iter().skip(1).find(|word| is_meant_for_a_shell(word)) {
-                    let message = format!("`{key}` is not read by a shell: `{word}` is an argument as it is");
+                    let message = format!("`{key}` is not run by a shell: `{word}` is passed as an argument");
                     cx.warn(
                         node.span,
                         message,
-                        "write a list of arguments, or [\"sh\", \"-c\", \"…\"] for a shell",
+                        "write a list of arguments, or use a shell: [\"sh\", \"-c\", \"…\"]",
                     );
                 }
                 words
@@ -40,11 +39,15 @@ impl ValueType for Exec {
             }
         };
         if words.first().is_none_or(String::is_empty) {
-            cx.error(node.span, format!("`{key}` names no program"), HELP);
+            cx.error(node.span, format!("`{key}` has no program"), HELP);
             return None;
         }
         if words.iter().any(|word| word.contains('\0')) {
-            cx.error(node.span, format!("`{key}` holds a NUL byte, which no argument can"), "");
+            cx.error(
+                node.span,
+                format!("`{key}` contains a NUL byte, which is not allowed in arguments"),
+                "",
+            );
             return None;
         }
         let program = words.remove(0);
@@ -52,7 +55,21 @@ impl ValueType for Exec {
     }
 }
 
-/// Whether a word of a command that was split at spaces was probably not meant to be one.
+/// Splits a command at spaces, without quoting: configurations rely on `'a b'` being two arguments.
+///
+/// White space of every kind is trimmed at both ends, but only the space character separates arguments.
+fn split(text: &str) -> Vec<String> {
+    text.trim().split(' ').filter(|part| !part.is_empty()).map(str::to_owned).collect()
+}
+
+/// The command as one string, for names.
+pub(crate) fn joined(command: &Command) -> String {
+    let words: Vec<&str> =
+        std::iter::once(&command.program).chain(&command.arguments).map(String::as_str).collect();
+    words.join(" ")
+}
+
+/// Returns true if a word of a split command was probably written for a shell.
 fn is_meant_for_a_shell(word: &str) -> bool {
     word.starts_with(['\'', '"']) || matches!(word, "&&" | "||" | "|" | ";" | "&" | ">" | ">>" | "<" | "2>&1")
 }
@@ -63,14 +80,26 @@ fn argument(cx: &mut DecodeContext<'_>, key: &str, item: &Node) -> Option<String
         Value::Number(number) => Some(number.to_text()),
         Value::Bool(flag) => Some(flag.to_string()),
         Value::Null | Value::List(_) | Value::Object(_) => {
-            let message = format!("an argument in `{key}` must be text, not {}", found(item));
+            let message = format!("an argument in `{key}` must be a string, not {}", found(item));
             let help = match item.value {
                 Value::Null => "remove it, or write \"\" for an empty argument",
                 Value::List(_) => "write the program and all its arguments as one list",
-                _ => "write each argument as a text in quotes",
+                _ => "write each argument as a string in quotes",
             };
             cx.error(item.span, message, help);
             None
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn p8_a_string_is_split_at_spaces_without_quoting() {
+        assert_eq!(split("sh -c 'echo a' && b"), ["sh", "-c", "'echo", "a'", "&&", "b"]);
+        assert_eq!(split(" \u{2003}a \u{a0}b\tc   d\r\n"), ["a", "\u{a0}b\tc", "d"]);
+        assert_eq!(split(" \t\n"), [""; 0]);
     }
 }

@@ -5,25 +5,25 @@ use containerpilot_core::event::Code;
 use crate::decode::{DecodeContext, Shape, ValueType, found};
 use crate::json5::{Node, Value};
 
-/// The code of an event, or a name that 3.8 knows but that never comes.
+/// An event, or a name that 3.8 accepts although no such event exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventName {
-    /// A code that can come.
+    /// An event that exists.
     Code(Code),
-    /// 3.8 takes this word too, but no job ever sees such an event.
+    /// 3.8 accepts this word too, but never sends such an event to a job.
     NeverSent(&'static str),
 }
 
-/// What `once` and `each` hold: an event's name, or whether each one counts (W12).
+/// The value of `once` and `each`: the name of an event, or a boolean (W12).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventOrFlag {
     /// An event.
     Event(EventName),
-    /// True or false, beside `all` or `any`.
+    /// A boolean, beside `all` or `any`.
     Flag(bool),
 }
 
-/// The names that a configuration can write for an event.
+/// The names of events in a configuration.
 pub const EVENT_NAMES: [&str; 12] = {
     let mut names = [""; 12];
     let mut at = 0;
@@ -34,7 +34,7 @@ pub const EVENT_NAMES: [&str; 12] = {
     names
 };
 
-/// What people call the events.
+/// Other words for the events, for suggestions.
 const OTHER_EVENTS: [(&str, &str); 18] = [
     ("exit", "exitSuccess"),
     ("exited", "exitSuccess"),
@@ -56,7 +56,7 @@ const OTHER_EVENTS: [(&str, &str); 18] = [
     ("down", "unhealthy"),
 ];
 
-/// An event's name.
+/// The name of an event.
 pub struct Event;
 
 impl ValueType for Event {
@@ -81,7 +81,7 @@ fn event_named(cx: &mut DecodeContext<'_>, key: &str, node: &Node, text: &str) -
     let lower = text.to_ascii_lowercase();
     let help = match crate::suggest::best_match(text, &EVENT_NAMES, &OTHER_EVENTS) {
         _ if matches!(lower.as_str(), "started" | "running") => {
-            "no event tells that a job has started; \"healthy\" tells that its health check has passed"
+            "there is no event for the start of a job; use \"healthy\", which is sent when its health check passes"
                 .to_owned()
         }
         Some(near) => format!("did you mean \"{near}\"?"),
@@ -91,7 +91,7 @@ fn event_named(cx: &mut DecodeContext<'_>, key: &str, node: &Node, text: &str) -
     None
 }
 
-/// An event's name, or true or false.
+/// The name of an event, or a boolean.
 pub struct EventOrBool;
 
 impl ValueType for EventOrBool {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::decode::{DecodeContext, Shape, Spanned, ValueType, found, shortened};
 use crate::json5::{Node, Value};
 
-/// A list of texts.
+/// A list of strings.
 pub struct Words;
 
 impl ValueType for Words {
@@ -16,7 +16,7 @@ impl ValueType for Words {
     }
 }
 
-/// The elements of a list. An empty object passes for an empty list, as in 3.8.
+/// The elements of a list. An empty object counts as an empty list, as in 3.8.
 pub(super) fn items<'n>(cx: &mut DecodeContext<'_>, key: &str, node: &'n Node) -> Option<&'n [Node]> {
     match &node.value {
         Value::List(items) => Some(items),
@@ -50,7 +50,7 @@ impl ValueType for Numbers {
             match number.filter(|number| !number.is_nan()) {
                 Some(number) => numbers.push(number),
                 None => {
-                    cx.error(item.span, format!("`{key}` must hold numbers, not {}", found(item)), "");
+                    cx.error(item.span, format!("`{key}` must contain numbers, not {}", found(item)), "");
                     return None;
                 }
             }
@@ -59,8 +59,8 @@ impl ValueType for Numbers {
     }
 }
 
-/// Where an address is taken from (D6): one specification or a list, not read yet: it counts only for an
-/// advertised job.
+/// The interfaces whose address is advertised (D6): one entry or a list. They are parsed later, and only for an advertised
+/// job.
 pub struct Interfaces;
 
 impl ValueType for Interfaces {
@@ -71,8 +71,8 @@ impl ValueType for Interfaces {
             Value::String(_) => std::slice::from_ref(node),
             Value::List(items) => items,
             _ => {
-                let message = format!("`{key}` must be a text or a list of texts, not {}", found(node));
-                cx.error(node.span, message, format!("write for example {key}: [\"eth0\", \"inet\"]"));
+                let message = format!("`{key}` must be a string or a list of strings, not {}", found(node));
+                cx.error(node.span, message, format!("for example: {key}: [\"eth0\", \"inet\"]"));
                 return None;
             }
         };
@@ -85,7 +85,7 @@ impl ValueType for Interfaces {
     }
 }
 
-/// An object from text to text.
+/// An object of strings.
 pub struct TextMap;
 
 impl ValueType for TextMap {
@@ -95,7 +95,7 @@ impl ValueType for TextMap {
         let mut pairs = Vec::new();
         for member in cx.members(key, node, "{ NAME: \"value\" }")? {
             if member.key.is_empty() || member.key.contains(['=', '\0']) {
-                cx.error(member.key_span, format!("a name in `{key}` may not be empty or hold `=`"), "");
+                cx.error(member.key_span, format!("a name in `{key}` must not be empty or contain `=`"), "");
                 continue;
             }
             let value = cx.text(&member.key, &member.value)?;

@@ -1,12 +1,12 @@
-//! Whole numbers.
+//! Integers.
 
 use crate::decode::{DecodeContext, Shape, ValueType, found};
 use crate::json5::{Node, Value};
 
-/// A whole number from `MIN` to `MAX`.
+/// An integer from `MIN` to `MAX`.
 pub struct Whole<const MIN: i64, const MAX: i64>;
 
-/// A port; 0 is none.
+/// A port; 0 means none.
 pub type Port = Whole<0, 65535>;
 
 impl<const MIN: i64, const MAX: i64> ValueType for Whole<MIN, MAX> {
@@ -17,37 +17,40 @@ impl<const MIN: i64, const MAX: i64> ValueType for Whole<MIN, MAX> {
     }
 }
 
-/// A whole number within bounds.
+/// Decodes an integer within bounds.
 fn within(cx: &mut DecodeContext<'_>, key: &str, node: &Node, min: i64, max: i64) -> Option<i64> {
     let number = whole(cx, node).filter(|number| (min..=max).contains(number));
     if number.is_none() {
         let help = match &node.value {
-            Value::List(_) if key == "port" => "write one number; another port needs a job of its own",
-            Value::String(_) if key == "port" => "write the port's number, for example port: 8000",
+            Value::List(_) if key == "port" => "write one number; add another job for another port",
+            Value::String(_) if key == "port" => "write the number of the port, for example port: 8000",
             _ => "",
         };
-        let message = format!("`{key}` must be a whole number from {min} to {max}, not {}", found(node));
+        let message = format!("`{key}` must be an integer from {min} to {max}, not {}", found(node));
         cx.error(node.span, message, help);
     }
     number
 }
 
-/// A whole number as 3.8 reads one: fractions are cut, booleans are 1 and 0, a text may have a prefix.
+/// Decodes an integer as 3.8 does: fractions are cut off, booleans are 1 and 0, a string may have a prefix.
 pub(super) fn whole(cx: &mut DecodeContext<'_>, node: &Node) -> Option<i64> {
     match &node.value {
         Value::Number(number) => {
             let cut = number.value.trunc();
             if number.value.fract() != 0.0 {
-                cx.warn(node.span, format!("the fraction is cut off: {} counts as {cut}", number.text), "");
+                cx.warn(node.span, format!("the fraction is ignored: {} is read as {cut}", number.text), "");
             }
-            // The bound is an exact power of two, so the comparison is exact too, and NaN fails it.
+            // The bound is a power of two, so the comparison is exact. NaN fails it.
             const BOUND: f64 = (1_u64 << 63) as f64;
-            #[expect(clippy::cast_possible_truncation, reason = "the guard holds it within 64 bits")]
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "the guard ensures that it fits into 64 bits"
+            )]
             (-BOUND..BOUND).contains(&cut).then_some(cut as i64)
         }
         Value::Bool(flag) => {
             let number = i64::from(*flag);
-            cx.warn(node.span, format!("{flag} counts as {number}"), "write the number");
+            cx.warn(node.span, format!("{flag} is read as {number}"), "write the number");
             Some(number)
         }
         Value::String(text) => parse_whole(text),
@@ -55,8 +58,8 @@ pub(super) fn whole(cx: &mut DecodeContext<'_>, node: &Node) -> Option<i64> {
     }
 }
 
-/// A whole number in a text: digits are decimal (3.8 takes `010` for 8), `0x`, `0b` and `0o` are prefixes, and
-/// `_` may stand between digits.
+/// Parses an integer: decimal even with a leading zero (3.8 reads `010` as 8), with the prefix `0x`, `0b` or `0o`, and with
+/// `_` between digits.
 #[must_use]
 pub fn parse_whole(text: &str) -> Option<i64> {
     let (negative, digits) = match text.strip_prefix(['-', '+']) {
@@ -68,13 +71,13 @@ pub fn parse_whole(text: &str) -> Option<i64> {
         .into_iter()
         .find_map(|(prefix, radix)| Some((radix, lower.strip_prefix(prefix)?, true)))
         .unwrap_or((10, lower.as_str(), false));
-    let tidy = |digits: &str| {
+    let well_formed = |digits: &str| {
         !digits.is_empty()
             && !digits.ends_with('_')
             && !digits.contains("__")
             && (prefixed || !digits.starts_with('_'))
     };
-    if !tidy(digits) || digits.starts_with(['+', '-']) {
+    if !well_formed(digits) || digits.starts_with(['+', '-']) {
         return None;
     }
     let plain = digits.replace('_', "");

@@ -1,4 +1,4 @@
-//! Objects with keys of their own, alone and in lists.
+//! Sections, alone and in lists.
 
 use std::marker::PhantomData;
 
@@ -7,7 +7,7 @@ use crate::decode::{DecodeContext, Section, SectionInfo, Shape, ValueType, found
 use crate::json5::{Member, Node, Value};
 use crate::span::Span;
 
-/// An object with keys of its own.
+/// A section.
 pub struct Object<S>(PhantomData<S>);
 
 impl<S: Section> ValueType for Object<S> {
@@ -19,7 +19,7 @@ impl<S: Section> ValueType for Object<S> {
     }
 }
 
-/// A section as one would write it, for messages.
+/// An example of a section, for messages.
 fn example(info: &SectionInfo) -> &'static str {
     match info.name {
         "a job" => "{ name: \"server\", exec: \"/bin/server\" }",
@@ -39,7 +39,7 @@ fn example(info: &SectionInfo) -> &'static str {
     }
 }
 
-/// A list of such objects; a null in it is passed over, as in 3.8.
+/// A list of sections. A null in it is ignored, as in 3.8.
 pub struct ListOf<S>(PhantomData<S>);
 
 impl<S: Section> ValueType for ListOf<S> {
@@ -54,7 +54,7 @@ impl<S: Section> ValueType for ListOf<S> {
     }
 }
 
-/// Reads each object of a list.
+/// Decodes each object of a list.
 fn each(
     cx: &mut DecodeContext<'_>,
     key: &str,
@@ -62,12 +62,12 @@ fn each(
     info: &SectionInfo,
     read: &mut dyn FnMut(&mut DecodeContext<'_>, Span, &[Member]),
 ) -> Option<()> {
-    let passes = match &node.value {
+    let accepted = match &node.value {
         Value::List(_) => true,
         Value::Object(members) => members.is_empty() && !matches!(key, "jobs" | "watches" | "coprocesses"),
         _ => false,
     };
-    if !passes {
+    if !accepted {
         let message = format!("`{key}` must be a list, not {}", found(node));
         cx.error(node.span, message, format!("put it in brackets: {key}: [ {{ … }} ]"));
         return None;
@@ -75,27 +75,27 @@ fn each(
     for item in items(cx, key, node)? {
         match &item.value {
             Value::Null => {
-                cx.warn(item.span, format!("a null in `{key}` is passed over"), "remove it");
+                cx.warn(item.span, format!("a null in `{key}` is ignored"), "remove it");
             }
             Value::Object(members) => read(cx, item.span, members),
             _ => {
-                let message = format!("each of `{key}` must be an object, not {}", found(item));
-                cx.error(item.span, message, format!("write for example {}", example(info)));
+                let message = format!("each element of `{key}` must be an object, not {}", found(item));
+                cx.error(item.span, message, format!("for example: {}", example(info)));
             }
         }
     }
     Some(())
 }
 
-/// One such object, or a list of them.
+/// A section, or a list of sections.
 pub struct OneOrMany<S>(PhantomData<S>);
 
-/// What was written where one or many are allowed.
+/// The value of a key that accepts one section or a list.
 #[derive(Clone, Debug)]
 pub struct Several<S> {
-    /// The objects.
+    /// The sections.
     pub items: Vec<S>,
-    /// Whether they stood in a list.
+    /// True if they are written as a list.
     pub listed: bool,
 }
 
@@ -105,7 +105,7 @@ impl<S: Section> ValueType for OneOrMany<S> {
     fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<Several<S>> {
         match &node.value {
             Value::List(items) if items.is_empty() => {
-                nothing_listed(cx, key, node);
+                empty_list(cx, key, node);
                 None
             }
             Value::List(_) => Some(Several { items: ListOf::<S>::read(cx, key, node)?, listed: true }),
@@ -114,11 +114,11 @@ impl<S: Section> ValueType for OneOrMany<S> {
     }
 }
 
-fn nothing_listed(cx: &mut DecodeContext<'_>, key: &str, node: &Node) {
-    cx.error(node.span, format!("`{key}` is an empty list"), "remove it, or write what it should hold");
+fn empty_list(cx: &mut DecodeContext<'_>, key: &str, node: &Node) {
+    cx.error(node.span, format!("`{key}` is an empty list"), "remove it, or add an element");
 }
 
-/// Such an object, or `false` to switch it off.
+/// A section, or `false` to disable it.
 pub struct ObjectOrFalse<S>(PhantomData<S>);
 
 impl<S: Section> ValueType for ObjectOrFalse<S> {
@@ -137,15 +137,15 @@ impl<S: Section> ValueType for ObjectOrFalse<S> {
     }
 }
 
-/// Such an object, or a text that stands for one of its fields.
+/// A section, or a string that stands for one of its fields.
 pub struct ObjectOrText<S>(PhantomData<S>);
 
-/// What was written where an object or a text is allowed.
+/// The value of a key that accepts a section or a string.
 #[derive(Clone, Debug)]
 pub enum Either<S> {
-    /// A text.
+    /// A string.
     Text(String),
-    /// An object.
+    /// A section.
     Object(S),
 }
 
@@ -157,8 +157,8 @@ impl<S: Section> ValueType for ObjectOrText<S> {
             Value::String(text) => Some(Either::Text(text.clone())),
             Value::Object(members) => Some(Either::Object(S::from_members(cx, node.span, members))),
             _ => {
-                let message = format!("`{key}` must be a text or an object, not {}", found(node));
-                cx.error(node.span, message, format!("write for example {key}: \"localhost:8500\""));
+                let message = format!("`{key}` must be a string or an object, not {}", found(node));
+                cx.error(node.span, message, format!("for example: {key}: \"localhost:8500\""));
                 None
             }
         }

@@ -1,9 +1,9 @@
-//! Text and truth.
+//! Strings and booleans.
 
 use crate::decode::{DecodeContext, Shape, ValueType, found};
 use crate::json5::{Node, Value};
 
-/// Text; numbers and booleans are taken as text (C3).
+/// A string. Numbers and booleans are converted (C3).
 pub struct Text;
 
 impl ValueType for Text {
@@ -14,7 +14,7 @@ impl ValueType for Text {
     }
 }
 
-/// Text of which an empty one is as good as nothing.
+/// A string. The empty string counts as absent.
 pub struct TextOrUnset;
 
 impl ValueType for TextOrUnset {
@@ -25,7 +25,7 @@ impl ValueType for TextOrUnset {
     }
 }
 
-/// True or false, also as `"true"`, `"1"` or a number (C3).
+/// A boolean, also as `"true"`, `"1"` or a number (C3).
 pub struct Flag;
 
 impl ValueType for Flag {
@@ -37,7 +37,7 @@ impl ValueType for Flag {
             Value::Number(number) => return Some(number.value != 0.0),
             Value::String(text) => match parse_bool(text) {
                 Some(flag) => return Some(flag),
-                // 3.8 reads an empty text as false; as nothing at all, every default stays the safe one.
+                // 3.8 reads the empty string as false. Here it counts as absent, so that the safe default applies.
                 None if text.is_empty() => return None,
                 None => {}
             },
@@ -55,7 +55,7 @@ impl ValueType for Flag {
     }
 }
 
-/// Go's idea of a boolean in a text.
+/// Parses a boolean as Go's `strconv.ParseBool` does.
 #[must_use]
 pub fn parse_bool(text: &str) -> Option<bool> {
     match text {

@@ -1,4 +1,4 @@
-//! Times.
+//! Durations.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use crate::decode::{DecodeContext, Shape, ValueType, found, weak_text};
 use crate::duration::{self, DurationError};
 use crate::json5::{Node, Value};
 
-/// Seconds as a number, or a duration: where 3.8 has whole seconds (H1, S4, D7).
+/// A number of seconds, or a duration, for keys that are in seconds in 3.8 (H1, S4, D7).
 pub struct Seconds;
 
 impl ValueType for Seconds {
@@ -24,16 +24,16 @@ impl ValueType for Seconds {
         let nanoseconds = seconds.and_then(|seconds| seconds.checked_mul(1_000_000_000));
         if nanoseconds.is_none() {
             let message = match seconds {
-                Some(_) => format!("`{key}` is too long: at most 292 years can be counted"),
+                Some(_) => format!("`{key}` is too long: the maximum is 292 years"),
                 None => format!("`{key}` must be a number of seconds or a duration, not {}", found(node)),
             };
-            cx.error(node.span, message, "write for example 5, \"5s\" or \"1m30s\"");
+            cx.error(node.span, message, "for example: 5, \"5s\" or \"1m30s\"");
         }
         nanoseconds
     }
 }
 
-/// Seconds or a duration, of which 0 is as good as nothing (3.8's global `stopTimeout`).
+/// Seconds or a duration. 0 counts as absent, as in the global `stopTimeout` of 3.8.
 pub struct SecondsOrUnset;
 
 impl ValueType for SecondsOrUnset {
@@ -44,7 +44,7 @@ impl ValueType for SecondsOrUnset {
     }
 }
 
-/// A duration; a number or digits are seconds, an empty text is as good as nothing (C3).
+/// A duration. A number or digits are seconds; the empty string counts as absent (C3).
 pub struct DurationText;
 
 impl ValueType for DurationText {
@@ -59,7 +59,7 @@ impl ValueType for DurationText {
 fn duration_text(cx: &mut DecodeContext<'_>, key: &str, node: &Node) -> Option<String> {
     let Some(text) = weak_text(&node.value) else {
         let message = format!("`{key}` must be a duration, not {}", found(node));
-        cx.error(node.span, message, "write for example 5, \"5s\" or \"1m30s\"");
+        cx.error(node.span, message, "for example: 5, \"5s\" or \"1m30s\"");
         return None;
     };
     (!text.is_empty()).then_some(text)
@@ -82,8 +82,8 @@ fn duration_of(
                 _ => format!("`{key}` is not a duration: {error}"),
             };
             let help = match &error {
-                DurationError::NotADuration => "write for example 5, \"5s\" or \"1m30s\"".to_owned(),
-                // What is missing at the end is the next smaller unit: `1h30` is `1h30m`.
+                DurationError::NotADuration => "for example: 5, \"5s\" or \"1m30s\"".to_owned(),
+                // The missing unit is the next smaller one: `1h30` means `1h30m`.
                 DurationError::MissingUnit { number } if text.ends_with(number.as_str()) => {
                     let unit = if text.contains('h') { "m" } else { "s" };
                     format!("write \"{text}{unit}\"")
@@ -96,7 +96,7 @@ fn duration_of(
     }
 }
 
-/// A duration that must have a unit, not read yet: it counts only for an advertised job.
+/// A duration with a unit. It is parsed later, and only for an advertised job.
 pub struct DurationWithUnit;
 
 impl ValueType for DurationWithUnit {
@@ -107,12 +107,12 @@ impl ValueType for DurationWithUnit {
     }
 }
 
-/// How long a run may take (P5).
+/// The time limit of a run (P5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeLimit {
-    /// So many nanoseconds.
+    /// A limit in nanoseconds.
     After(i64),
-    /// For ever.
+    /// No limit.
     Never,
 }
 
@@ -131,7 +131,7 @@ impl ValueType for DurationOrNever {
     }
 }
 
-/// A duration of a plan: nothing is shorter than nothing.
+/// Converts nanoseconds. A negative duration is zero.
 #[must_use]
 pub fn to_duration(nanoseconds: i64) -> Duration {
     Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(0))

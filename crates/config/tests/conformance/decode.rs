@@ -1,4 +1,4 @@
-//! `decode.json`: whole configurations, and what 3.8 made of them.
+//! `decode.json`: whole configurations and their meaning in 3.8.
 
 use containerpilot_config::diagnostics::{Report, Severity, Style};
 use containerpilot_config::host::StaticHost;
@@ -14,12 +14,11 @@ fn c3_vectors_decode() {
     run("decode.json", check);
 }
 
-/// Loads the text of a case on a host without anything, as 3.8 did.
+/// Loads a case on an empty host, as 3.8 did.
 fn loaded(case: &Value) -> Loaded {
     let host =
         StaticHost { environment: environment(case), hostname: "{hostname}".into(), ..StaticHost::default() };
     let input = Input { name: text(case, "id").to_owned(), text: text(case, "text").into() };
-    // What is read is the question here, not what is carried out yet.
     load(vec![input], &host, Options { version: "{version}" })
 }
 
@@ -30,8 +29,8 @@ fn check(case: &Value) -> Outcome {
         _ if case["stage"] == "crash" => Outcome::Passed,
         (Some(plan), true) => compare(case, &facts(&plan)),
         (None, false) => same_reason(case, &report),
-        (Some(_), false) => match accepted_departure(case) {
-            Some(name) => Outcome::Departed(name),
+        (Some(_), false) => match accepted_deviation(case) {
+            Some(name) => Outcome::Deviates(name),
             None => Outcome::Failed(format!("accepted, but 3.8 says: {}", text(case, "error"))),
         },
         (None, true) => {
@@ -41,44 +40,43 @@ fn check(case: &Value) -> Outcome {
                 .filter(|one| one.problem.severity == Severity::Error)
                 .map(|one| one.problem.message.as_str())
                 .collect();
-            match refused_departure(case, &messages) {
-                Some(name) => Outcome::Departed(name),
+            match rejected_deviation(case, &messages) {
+                Some(name) => Outcome::Deviates(name),
                 None => Outcome::Failed(format!("refused: {}", report.display(style))),
             }
         }
     }
 }
 
-/// Whether we refuse a case for the reason that 3.8 has. Where a case has several mistakes, we tell them all, and 3.8's
-/// must be among them.
+/// Checks that a case is rejected for the same reason as in 3.8. Of several errors, one must be that of 3.8.
 fn same_reason(case: &Value, report: &Report) -> Outcome {
     let words: &[&str] = match text(case, "kind") {
         "unknown-key" => &["unknown key", "ContainerPilot 2"],
-        "type" => &["must be", "must hold", "is not a duration", "must stand", "is an empty list"],
+        "type" => &["must be", "must contain", "is not a duration", "needs quotes", "is an empty list"],
         "name" => &["name"],
         "exec" => &["`exec`"],
         "restarts" => &["`restarts"],
-        "duration" => &["duration", "at least 1ms", "longer than nothing"],
+        "duration" => &["duration", "at least 1ms", "greater than 0"],
         "when" => &["`when`", "`once`", "`each`", "event"],
         "health" => &["`health`", "`ttl`", "`interval`"],
         "interfaces" => &["interface", "address", "network"],
         "watch" => &["`interval`", "watch"],
         "metric" => &["metric", "`type`"],
         "logging" => &["`level`", "`format`"],
-        "consul" => &["consul", "Consul", "cannot be read"],
+        "consul" => &["consul", "Consul", "cannot read"],
         "initial-status" => &["`initial_status`"],
-        // A place in the text is what matters in these.
+        // Only the place matters for the others.
         _ => &[""],
     };
     let errors = || report.problems().iter().filter(|one| one.problem.severity == Severity::Error);
-    let told = errors().any(|one| words.iter().any(|word| one.problem.message.contains(word)));
+    let same = errors().any(|one| words.iter().any(|word| one.problem.message.contains(word)));
     let placed = errors().all(|one| one.location.is_some());
-    if told && placed {
+    if same && placed {
         return Outcome::Passed;
     }
     let style = Style { faults_are_errors: false, colour: false };
     let words = format!("3.8 says {:?}, we say: {}", text(case, "error"), report.display(style));
-    // Of cases that were never seen here the verdict counts; how we word the reason is for a person to judge.
+    // For other sets of cases, a person decides whether the reason is the same.
     if std::env::var_os("VECTORS_DIR").is_some() {
         say(&format!("another reason? {}: {words}", text(case, "id")));
         return Outcome::Passed;
@@ -86,7 +84,7 @@ fn same_reason(case: &Value, report: &Report) -> Outcome {
     Outcome::Failed(words)
 }
 
-/// The parsed text of a case, where it needs no rendering.
+/// The parsed text of a case that is not a template.
 fn root(case: &Value) -> Option<Node> {
     json5::parse(text(case, "text").as_bytes()).root
 }
@@ -103,8 +101,8 @@ fn list<'a>(node: &'a Node, key: &str) -> &'a [Node] {
     }
 }
 
-/// Why we accept what 3.8 refuses.
-fn accepted_departure(case: &Value) -> Option<&'static str> {
+/// Why a case is accepted that 3.8 rejects.
+fn accepted_deviation(case: &Value) -> Option<&'static str> {
     let (error, kind) = (text(case, "error"), text(case, "kind"));
     let root = root(case)?;
     let jobs = list(&root, "jobs");
@@ -190,8 +188,8 @@ fn is_ignored(key: &str) -> bool {
     key.starts_with("x-") || key == "$schema"
 }
 
-/// Why we refuse what 3.8 accepts.
-fn refused_departure(case: &Value, messages: &[&str]) -> Option<&'static str> {
+/// Why a case is rejected that 3.8 accepts.
+fn rejected_deviation(case: &Value, messages: &[&str]) -> Option<&'static str> {
     let quirk = case["tags"].as_array().is_some_and(|tags| tags.iter().any(|tag| tag == "quirk"));
     let all = |parts: &[&str]| {
         !messages.is_empty() && messages.iter().all(|message| parts.iter().any(|part| message.contains(part)))
@@ -205,7 +203,7 @@ fn refused_departure(case: &Value, messages: &[&str]) -> Option<&'static str> {
     if quirk && all(&["unknown key"]) {
         return Some("internal-names");
     }
-    if all(&["names no program"]) {
+    if all(&["has no program"]) {
         return Some("blank-commands");
     }
     if all(&["an argument in"]) {
@@ -223,25 +221,25 @@ fn refused_departure(case: &Value, messages: &[&str]) -> Option<&'static str> {
     None
 }
 
-/// Compares the facts, after departures in single values have been taken out of both.
+/// Compares the facts, except for deviations in single values.
 fn compare(case: &Value, ours: &Value) -> Outcome {
     let (mut ours, mut theirs) = (ours.clone(), case["facts"].clone());
-    let mut departure = None;
+    let mut deviation = None;
     let root = root(case);
     let verify = root
         .as_ref()
         .and_then(|root| get(root, "consul"))
         .and_then(|c| get(c, "tls"))
         .and_then(|t| get(t, "verify"));
-    let switched_off = matches!(verify.map(|node| &node.value), Some(Json::Bool(false)))
+    let disabled = matches!(verify.map(|node| &node.value), Some(Json::Bool(false)))
         || matches!(verify.map(|node| &node.value), Some(Json::String(text)) if text == "false" || text == "0")
         || matches!(verify.map(|node| &node.value), Some(Json::Number(number)) if number.value == 0.0)
         || case["env"]["CONSUL_HTTP_SSL_VERIFY"].as_str().is_some_and(|text| text == "false" || text == "0");
-    if theirs["consul"]["tls"]["verify"] == false && !switched_off {
+    if theirs["consul"]["tls"]["verify"] == false && !disabled {
         theirs["consul"]["tls"]["verify"] = true.into();
-        // Nearly every case says so; it is counted only where encryption is asked for.
+        // Nearly every case has this deviation; it is counted only with encryption.
         if theirs["consul"]["scheme"] == "https" || verify.is_some() {
-            departure = Some("verified-certificates");
+            deviation = Some("verified-certificates");
         }
     }
     for key in ["level", "format", "output"] {
@@ -266,19 +264,19 @@ fn compare(case: &Value, ours: &Value) -> Outcome {
         if his.is_null() {
             break;
         }
-        // S2: a job waits for all of its dependents, of which 3.8 knows one.
+        // S2: a job waits for all its hooks; in 3.8 only for one.
         let waits = mine["stopping_wait"].as_array().cloned().unwrap_or_default();
         let wait = his["stopping_wait"]["source"].clone();
         if wait.is_null() == waits.is_empty() && (waits.is_empty() || waits.contains(&wait)) {
             his["stopping_wait"] = mine["stopping_wait"].clone();
             if waits.len() > 1 {
-                departure = Some("stopping-waits-for-all");
+                deviation = Some("stopping-waits-for-all");
             }
         }
         if his["stop_timeout_ns"].as_i64().is_some_and(|time| time < 0) {
             his["stop_timeout_ns"] = 0.into();
         }
-        // A source that is left out is the supervisor; a `when` that can never come is kept as such.
+        // A missing source is the supervisor; a `when` that can never be met is kept.
         if his["when"]["source"] == "" && mine["when"]["source"] == "global" {
             his["when"]["source"] = "global".into();
         }
@@ -304,7 +302,7 @@ fn compare(case: &Value, ours: &Value) -> Outcome {
                     *word = ours.clone();
                 }
             }
-            departure = Some("command-slips");
+            deviation = Some("command-slips");
         }
         if let Some(after) = his["service"]["deregister_after"].as_str() {
             let after = (!after.is_empty()).then(|| duration::parse_go(after).ok()).flatten();
@@ -312,16 +310,16 @@ fn compare(case: &Value, ours: &Value) -> Outcome {
         }
     }
     if leading_zero {
-        // `010` is 8 in 3.8 and 10 here; only the numbers that differ so are taken over.
-        departure = departure.or(octal(&ours, &mut theirs).then_some("leading-zeros"));
+        // `010` is 8 in 3.8 and 10 here; only such differences are ignored.
+        deviation = deviation.or(octal(&ours, &mut theirs).then_some("leading-zeros"));
     }
     match difference("", &ours, &theirs) {
-        None => departure.map_or(Outcome::Passed, Outcome::Departed),
+        None => deviation.map_or(Outcome::Passed, Outcome::Deviates),
         Some(difference) => Outcome::Failed(difference),
     }
 }
 
-/// Takes over our numbers where theirs are the same digits read as octal.
+/// Replaces numbers of 3.8 that are our digits read as octal.
 fn octal(ours: &Value, theirs: &mut Value) -> bool {
     match (ours, theirs) {
         (Value::Object(ours), Value::Object(theirs)) => theirs
@@ -344,7 +342,7 @@ fn octal(ours: &Value, theirs: &mut Value) -> bool {
     }
 }
 
-/// The first place in which two values differ; numbers are compared by value.
+/// The first difference between two values; numbers are compared by value.
 fn difference(path: &str, ours: &Value, theirs: &Value) -> Option<String> {
     let differ = || Some(format!("{path}: ours {ours}, 3.8's {theirs}"));
     match (ours, theirs) {

@@ -1,4 +1,4 @@
-//! `exec.json`: commands, as a job's `exec` holds them.
+//! `exec.json`: commands in `exec` of a job.
 
 use containerpilot_config::host::StaticHost;
 use containerpilot_config::{Input, Options, load};
@@ -17,14 +17,14 @@ fn p8_vectors_exec() {
         if found == expected {
             return Outcome::Passed;
         }
-        match expected.as_deref().and_then(|expected| departure(raw, expected, found.as_deref())) {
-            Some(name) => Outcome::Departed(name),
+        match expected.as_deref().and_then(|expected| deviation(raw, expected, found.as_deref())) {
+            Some(name) => Outcome::Deviates(name),
             None => Outcome::Failed(format!("{raw}: expected {expected:?}, found {found:?}")),
         }
     });
 }
 
-/// The program and its arguments, through the whole way from a text to a plan.
+/// The program and its arguments in the plan.
 fn arguments(raw: &Value) -> Option<Vec<String>> {
     let text = format!("{{ jobs: [{{ name: \"a\", exec: {raw} }}] }}");
     let input = Input { name: "exec".into(), text: text.into() };
@@ -33,8 +33,8 @@ fn arguments(raw: &Value) -> Option<Vec<String>> {
     Some(std::iter::once(command.program).chain(command.arguments).collect())
 }
 
-/// The slip that explains why 3.8 answers otherwise, if one does.
-fn departure(raw: &Value, expected: &[String], found: Option<&[String]>) -> Option<&'static str> {
+/// The deviation that explains a different result of 3.8, if any.
+fn deviation(raw: &Value, expected: &[String], found: Option<&[String]>) -> Option<&'static str> {
     match (raw, found) {
         (_, None) if expected.first().is_some_and(String::is_empty) => Some("blank-commands"),
         (Value::String(_), Some(found)) => {

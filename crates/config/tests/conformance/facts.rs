@@ -1,4 +1,6 @@
-//! A plan in the form in which the cases of `decode.json` state what 3.8 made of a configuration.
+//! A plan in the format of the `facts` in `decode.json`.
+
+use std::time::Duration;
 
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{
@@ -6,8 +8,6 @@ use containerpilot_core::plan::{
     Status, Trigger,
 };
 use serde_json::{Value, json};
-
-use std::time::Duration;
 
 fn nanoseconds(time: Duration) -> i64 {
     i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)
@@ -17,7 +17,7 @@ fn words(command: &Command) -> Vec<&String> {
     std::iter::once(&command.program).chain(&command.arguments).collect()
 }
 
-/// The plan's facts.
+/// The facts of a plan.
 pub(crate) fn facts(plan: &Plan) -> Value {
     let consul = match &plan.catalog {
         Catalog::Embedded => Value::Null,
@@ -102,8 +102,8 @@ fn job_facts(plan: &Plan, job: &Job) -> Value {
             Restarts::Limited(count) => i64::try_from(count).unwrap_or(i64::MAX),
             Restarts::Unlimited => -1,
         },
-        "stop_timeout_ns": job.stop.timeout.map_or(0, nanoseconds),
-        // The jobs that this one waits for before it stops: all of them (S2), where 3.8 knows only the last.
+        "stop_timeout_ns": job.stop.hook_timeout.map_or(0, nanoseconds),
+        // The jobs that this one waits for before it stops (S2). 3.8 has only the last one.
         "stopping_wait": plan.jobs.iter().filter(|other| waits_for_stopping(other, &job.name)).map(|other| &other.name)
             .collect::<Vec<_>>(),
         "raw_logging": job.raw_output,
@@ -151,7 +151,7 @@ fn when_facts(job: &Job) -> Value {
     let (event, source, limit) = match &job.when.trigger {
         Trigger::Interval(_) => ("Startup", "global".to_owned(), 1),
         Trigger::Event { event, repeat } => {
-            (event.code.old_name(), event.source.to_string(), if *repeat == Repeat::Once { 1 } else { -1 })
+            (event.code.legacy_name(), event.source.to_string(), if *repeat == Repeat::Once { 1 } else { -1 })
         }
         _ => ("None", String::new(), 0),
     };

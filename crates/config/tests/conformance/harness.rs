@@ -1,4 +1,4 @@
-//! Reading cases and counting results.
+//! Reads cases and counts results.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -7,13 +7,13 @@ use std::path::PathBuf;
 use containerpilot_config::template::Environment;
 use serde_json::Value;
 
-/// What a case came to.
+/// The result of a case.
 pub(crate) enum Outcome {
-    /// As 3.8 has it.
+    /// The same as in 3.8.
     Passed,
-    /// Otherwise on purpose; the departure's name, as `docs/compat.md` has it.
-    Departed(&'static str),
-    /// Otherwise, and not on purpose.
+    /// Different on purpose; the name of the deviation in `docs/compat.md`.
+    Deviates(&'static str),
+    /// Different, but not on purpose.
     Failed(String),
 }
 
@@ -26,21 +26,21 @@ pub(crate) fn cases(file: &str) -> Vec<Value> {
     serde_json::from_slice(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Runs every case of a file, prints the figures, and fails if any case failed.
+/// Runs every case of a file, prints the counts, and panics if a case failed.
 pub(crate) fn run(file: &str, check: impl Fn(&Value) -> Outcome) {
-    let (mut passed, mut failures, mut departures) = (0, Vec::new(), BTreeMap::<_, usize>::new());
+    let (mut passed, mut failures, mut deviations) = (0, Vec::new(), BTreeMap::<_, usize>::new());
     for case in cases(file) {
         match check(&case) {
             Outcome::Passed => passed += 1,
-            Outcome::Departed(name) => *departures.entry(name).or_default() += 1,
+            Outcome::Deviates(name) => *deviations.entry(name).or_default() += 1,
             Outcome::Failed(why) => failures.push(format!("{}: {why}", text(&case, "id"))),
         }
     }
-    let departed: usize = departures.values().sum();
-    let mut figures = format!("{file}: {} passed, {} failed", passed + departed, failures.len());
-    if departed > 0 {
-        let names: Vec<_> = departures.iter().map(|(name, count)| format!("{name} {count}")).collect();
-        figures += &format!("; of the passed, {departed} depart on purpose: {}", names.join(", "));
+    let deviating: usize = deviations.values().sum();
+    let mut figures = format!("{file}: {} passed, {} failed", passed + deviating, failures.len());
+    if deviating > 0 {
+        let names: Vec<_> = deviations.iter().map(|(name, count)| format!("{name} {count}")).collect();
+        figures += &format!("; of the passed, {deviating} deviate on purpose: {}", names.join(", "));
     }
     for failure in &failures {
         figures += &format!("\n    FAILED {failure}");
@@ -49,22 +49,22 @@ pub(crate) fn run(file: &str, check: impl Fn(&Value) -> Outcome) {
     assert!(failures.is_empty(), "{} cases of {file} failed", failures.len());
 }
 
-/// Prints figures also where the test passes, which the test runner would otherwise keep to itself.
+/// Prints a line even if the test passes.
 pub(crate) fn say(figures: &str) {
     let _ = writeln!(std::io::stdout(), "{figures}");
 }
 
-/// A text in a case, empty if it is not there.
+/// A string of a case, or the empty string.
 pub(crate) fn text<'a>(case: &'a Value, key: &str) -> &'a str {
     case[key].as_str().unwrap_or_default()
 }
 
-/// Whether 3.8 accepts the case.
+/// Returns true if 3.8 accepts the case.
 pub(crate) fn accepted(case: &Value) -> bool {
     case["ok"].as_bool().unwrap_or_default()
 }
 
-/// Bytes in a case: a text, or base 64 under `KEY_b64` where they are no UTF-8.
+/// Bytes of a case: a string, or base64 in `KEY_b64` if they are not UTF-8.
 pub(crate) fn bytes(case: &Value, key: &str) -> Vec<u8> {
     match case[key].as_str() {
         Some(text) => text.as_bytes().to_vec(),

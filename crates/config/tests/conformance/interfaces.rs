@@ -22,7 +22,7 @@ fn d6_vectors_interfaces() {
         if found == expected {
             Outcome::Passed
         } else if expected == Err("bad-spec") && specs.iter().any(|spec| has_wider_name(spec)) {
-            Outcome::Departed("interface-names")
+            Outcome::Deviates("interface-names")
         } else {
             Outcome::Failed(format!("{specs:?}: expected {expected:?}, found {found:?}"))
         }

@@ -1,5 +1,5 @@
 //! `json5.json`: every JSON5 1.0 text is read, and only those. Where 3.8's reader differs from the specification, the
-//! specification counts, and the case is a departure.
+//! specification counts, and the case is a deviation.
 
 use containerpilot_config::json5::{self, Node, SyntaxKind, Value as Json5};
 use serde_json::Value;
@@ -10,7 +10,7 @@ use crate::harness::{Outcome, bytes, run};
 fn c3_vectors_json5() {
     run("json5.json", |case| match check(case) {
         Ok(()) if case["spec"] == Value::Bool(true) => Outcome::Passed,
-        Ok(()) => Outcome::Departed("json5"),
+        Ok(()) => Outcome::Deviates("json5"),
         Err(why) => Outcome::Failed(why),
     });
 }

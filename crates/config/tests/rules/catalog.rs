@@ -1,4 +1,4 @@
-//! D1, D2, D3, D6, D9, T1, T2: Consul, services, watches, telemetry.
+//! D1, D2, D3, D6, D7, D9, T1, T2: Consul, services, watches, telemetry.
 
 use containerpilot_config::diagnostics::Severity;
 use containerpilot_core::plan::{Catalog, Consul, ConsulAddress, MetricKind, Role, Status};
@@ -49,11 +49,11 @@ fn d1_the_parts_of_an_address() {
         assert_eq!(parts(bad, false), None, "{bad}");
     }
     let faults = messages("{ consul: 'c:port' }", Severity::Fault);
-    assert_eq!(faults, ["`c:port` is no address that Consul could have"]);
+    assert_eq!(faults, ["invalid Consul address `c:port`"]);
 }
 
 #[test]
-fn d1_the_environment_overrides_all_but_the_address() {
+fn d1_the_environment_overrides_everything_except_the_address() {
     let variables = [
         ("CONSUL_HTTP_ADDR", "elsewhere:1"),
         ("CONSUL_HTTP_TOKEN", "from-environment"),
@@ -69,7 +69,7 @@ fn d1_the_environment_overrides_all_but_the_address() {
 }
 
 #[test]
-fn d1_a_token_may_stand_in_a_file_and_the_environment_wins() {
+fn d1_a_token_can_be_in_a_file_and_the_environment_takes_precedence() {
     let tokens = |text: &str, variables: &[(&str, &str)]| {
         let found = consul(&format!("{{ consul: {{ address: 'c', {text} }} }}"), variables);
         (found.token, found.token_file)
@@ -83,7 +83,7 @@ fn d1_a_token_may_stand_in_a_file_and_the_environment_wins() {
 }
 
 #[test]
-fn d1_certificates_are_verified_unless_switched_off_in_so_many_words() {
+fn d1_certificates_are_verified_unless_explicitly_disabled() {
     let verify = |text: &str, variables: &[(&str, &str)]| consul(text, variables).tls.verify;
     assert!(verify("{ consul: 'https://c' }", &[]));
     assert!(verify("{ consul: { address: 'c', tls: { verify: '' } } }", &[]));
@@ -96,18 +96,18 @@ fn d1_certificates_are_verified_unless_switched_off_in_so_many_words() {
 }
 
 #[test]
-fn l5_a_token_is_not_in_the_plans_own_words() {
+fn l5_a_token_is_not_in_the_debug_output_of_the_plan() {
     let plan = plan("{ consul: { address: 'c', token: 'geheim' } }");
     assert!(!format!("{plan:?}").contains("geheim"));
 }
 
 #[test]
-fn d2_without_consul_the_catalog_is_embedded_and_a_warning_says_so() {
+fn d2_without_consul_the_catalog_is_embedded_with_a_warning() {
     let text = "{ jobs: [{ name: 'web', exec: 'x', port: 80, health: { interval: 1, ttl: 2 } }] }";
     assert_eq!(plan(text).catalog, Catalog::Embedded);
     assert_eq!(plan("{ consul: null }").catalog, Catalog::Embedded);
     let warnings = messages(text, Severity::Warning);
-    assert!(warnings.iter().any(|warning| warning.contains("no `consul`")), "{warnings:?}");
+    assert!(warnings.iter().any(|warning| warning.contains("without `consul`")), "{warnings:?}");
     assert!(messages("{ jobs: [{ name: 'web', exec: 'x' }] }", Severity::Warning).is_empty());
 }
 
@@ -132,11 +132,12 @@ fn d3_a_service() {
 }
 
 #[test]
-fn d6_no_match_lists_what_there_is() {
+fn d6_no_match_lists_the_addresses_of_the_host() {
     let text = "{ jobs: [{ name: 'web', exec: 'x', port: 80, interfaces: 'wlan0', health: { interval: 1, ttl: 2 } }] }";
     let shown = shown(&load_files(&[text], &host_with(&[])));
     assert!(
-        shown.contains("none of the `interfaces`") && shown.contains("eth0 10.0.0.7, fe80::7"),
+        shown.contains("no address of this host matches `interfaces`")
+            && shown.contains("eth0 10.0.0.7, fe80::7"),
         "{shown}"
     );
 }
@@ -164,12 +165,12 @@ fn h1_a_port_needs_health() {
 }
 
 #[test]
-fn d3_what_counts_only_with_a_port_is_only_warned_about_without_one() {
+fn d3_fields_that_need_a_port_are_a_warning_without_one() {
     let text = "{ jobs: [{ name: 'a', exec: 'x', interfaces: 'b@d', consul: { deregisterCriticalServiceAfter: 'junk' } }] }";
     let warnings = messages(text, Severity::Warning);
     assert!(plan(text).jobs[0].service.is_none());
     assert_eq!(
-        warnings.iter().filter(|warning| warning.contains("does nothing without a `port`")).count(),
+        warnings.iter().filter(|warning| warning.contains("has no effect without a `port`")).count(),
         2
     );
 }
@@ -186,7 +187,7 @@ fn d7_a_watch() {
 }
 
 #[test]
-fn t1_telemetry_is_advertised_as_a_job_of_its_own() {
+fn t1_telemetry_is_advertised_by_its_own_job() {
     let plan = plan("{ telemetry: { tags: ['x'], interfaces: 'static:10.9.9.9' } }");
     let job = plan.jobs.last().unwrap();
     let service = job.service.as_ref().unwrap();

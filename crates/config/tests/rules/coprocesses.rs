@@ -1,4 +1,4 @@
-//! C6: what a configuration says of coprocesses.
+//! C6: coprocesses.
 
 use std::time::Duration;
 
@@ -15,10 +15,10 @@ fn coprocess(text: &str) -> Job {
 }
 
 #[test]
-fn c6_command_is_the_executable_and_its_arguments() {
-    let wanted = Command { program: "consul".into(), arguments: vec!["agent".into(), "-dev".into()] };
-    assert_eq!(coprocess("command: 'consul agent -dev'").exec.as_ref(), Some(&wanted));
-    assert_eq!(coprocess("command: ['consul', 'agent', '-dev']").exec, Some(wanted));
+fn c6_command_is_the_program_and_its_arguments() {
+    let expected = Command { program: "consul".into(), arguments: vec!["agent".into(), "-dev".into()] };
+    assert_eq!(coprocess("command: 'consul agent -dev'").exec.as_ref(), Some(&expected));
+    assert_eq!(coprocess("command: ['consul', 'agent', '-dev']").exec, Some(expected));
     assert_eq!(errors("{ coprocesses: [{ name: 'n' }] }"), ["a coprocess needs `command`"]);
 }
 
@@ -47,18 +47,18 @@ fn c6_restarts_is_optional_and_defaults_to_never() {
 }
 
 #[test]
-fn c6_a_coprocess_is_a_job_with_a_role_of_its_own() {
+fn c6_a_coprocess_is_a_job_with_its_own_role() {
     let job = coprocess("command: 'x'");
     assert_eq!(job.role, Role::Coprocess);
-    assert!(job.health.is_none() && job.service.is_none(), "it is no part of the catalog");
+    assert!(job.health.is_none() && job.service.is_none(), "it is not registered in the catalog");
     assert!(!job.raw_output, "its output goes through the log");
     let times = [100, 10_000, 10_000].map(Duration::from_millis);
     let [initial, max, reset] = times;
-    assert_eq!(job.backoff, Some(Backoff { initial, max, reset }), "restarts are spaced as any job's");
+    assert_eq!(job.backoff, Some(Backoff { initial, max, reset }), "it has the back-off of a job");
 }
 
 #[test]
-fn c6_it_starts_at_startup_or_after_the_job_named_pre_start() {
+fn c6_it_starts_at_startup_or_after_the_job_pre_start() {
     let global = EventPattern { source: Source::Global, code: Code::Startup };
     assert_eq!(
         coprocess("command: 'x'").when.trigger,
@@ -66,16 +66,16 @@ fn c6_it_starts_at_startup_or_after_the_job_named_pre_start() {
     );
     let plan = plan("{ jobs: [{ name: 'preStart', exec: 'x' }], coprocesses: [{ command: 'y' }] }");
     let exit = |code| EventPattern { source: Source::Job("preStart".into()), code };
-    let wanted = Trigger::Any {
+    let expected = Trigger::Any {
         conditions: vec![exit(Code::ExitSuccess), exit(Code::ExitFailed)],
         repeat: Repeat::Once,
     };
-    assert_eq!((plan.jobs[0].role, &plan.jobs[0].when.trigger), (Role::Coprocess, &wanted));
+    assert_eq!((plan.jobs[0].role, &plan.jobs[0].when.trigger), (Role::Coprocess, &expected));
     assert_eq!(plan.jobs[1].name, "preStart");
 }
 
 #[test]
-fn c6_variables_of_the_environment_can_be_used_as_elsewhere() {
+fn c6_environment_variables_can_be_used() {
     let text = "{ coprocesses: [{ command: 'consul agent -join {{ .CONSUL }}' }] }";
     let plan = plan_on(text, &host_with(&[("CONSUL", "10.0.0.3")]));
     assert_eq!(
@@ -85,7 +85,7 @@ fn c6_variables_of_the_environment_can_be_used_as_elsewhere() {
 }
 
 #[test]
-fn c7_a_coprocess_can_be_waited_for_and_has_a_name_of_its_own() {
+fn c7_jobs_can_wait_for_a_coprocess_and_its_name_must_be_unique() {
     let waits = "{ jobs: [{ name: 'a', exec: 'x', when: { source: 'co', once: 'exitFailed' } }],
                    coprocesses: [{ name: 'co', command: 'y' }] }";
     assert_eq!(faults(waits), [""; 0]);

@@ -1,11 +1,11 @@
-//! C1: several files become one.
+//! C1: merging of several files.
 
 use containerpilot_core::plan::{Catalog, Format, Level, Role};
 
 use crate::support::{host, load_files, shown};
 
 #[test]
-fn c1_jobs_are_united_by_name_and_a_later_one_replaces_an_earlier_one() {
+fn c1_jobs_are_merged_by_name_and_a_later_one_replaces_an_earlier_one() {
     let first = r#"{ jobs: [{ name: "a", exec: "one" }, { name: "b", exec: "two" }], watches: [{ name: "db", interval: 1 }] }"#;
     let second = r#"{ jobs: [{ name: "a", exec: "three" }, { exec: "four" }], watches: [{ name: "db", interval: 9 }, { name: "mq", interval: 1 }] }"#;
     let plan = load_files(&[first, second], &host()).plan.unwrap();
@@ -17,18 +17,18 @@ fn c1_jobs_are_united_by_name_and_a_later_one_replaces_an_earlier_one() {
 }
 
 #[test]
-fn c1_of_other_keys_the_later_wins() {
+fn c1_of_other_keys_the_later_one_counts() {
     let first = r#"{ consul: "one:8500", stopTimeout: 7, logging: { level: "debug", format: "json" } }"#;
     let second = r#"{ consul: "two:8500", logging: { level: "error" } }"#;
     let plan = load_files(&[first, second], &host()).plan.unwrap();
     let Catalog::Consul(consul) = plan.catalog else { panic!() };
     assert_eq!(format!("{:?}", consul.address), r#"Network("two:8500")"#);
-    assert_eq!(plan.stop_timeout.as_secs(), 7, "a file that does not name a key leaves it alone");
+    assert_eq!(plan.stop_timeout.as_secs(), 7, "a file without the key does not change it");
     assert_eq!((plan.logging.level, plan.logging.format), (Level::Error, Format::Default));
 }
 
 #[test]
-fn c1_metrics_and_coprocesses_are_united_by_name() {
+fn c1_metrics_and_coprocesses_are_merged_by_name() {
     let first = r#"{ coprocesses: [{ name: "x", command: "one" }],
         telemetry: { port: 1234, metrics: [{ name: "a", type: "gauge" }, { name: "b", type: "gauge" }] } }"#;
     let second = r#"{ coprocesses: [{ name: "x", command: "two" }, { command: "three" }],
@@ -49,7 +49,7 @@ fn c1_metrics_and_coprocesses_are_united_by_name() {
 }
 
 #[test]
-fn c5_each_error_names_its_own_file() {
+fn c5_each_error_has_its_own_file() {
     let loaded = load_files(&["{ jobs: [{ name: 'a', exce: 1 }] }", "{ jbos: [] }", "{ a b }"], &host());
     let text = shown(&loaded);
     assert!(loaded.plan.is_none());
@@ -59,7 +59,7 @@ fn c5_each_error_names_its_own_file() {
 }
 
 #[test]
-fn c1_a_name_may_repeat_within_a_file() {
+fn c1_a_name_can_repeat_within_a_file() {
     let plan = load_files(&["{ jobs: [{ name: 'a', exec: 'x' }, { name: 'a', exec: 'y' }] }"], &host())
         .plan
         .unwrap();

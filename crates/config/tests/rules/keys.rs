@@ -31,37 +31,41 @@ fn c4_an_unknown_key_is_an_error_with_a_suggestion_at_every_level() {
 }
 
 #[test]
-fn c4_an_unknown_key_like_no_other_is_answered_with_all_that_are_known() {
+fn c4_an_unknown_key_without_a_similar_one_lists_all_keys() {
     let loaded = load_files(&["{ consul: { qqqqqq: 1 } }"], &host());
-    assert!(shown(&loaded).contains("knows: address, scheme, token, tokenfile, tls"), "{}", shown(&loaded));
+    assert!(
+        shown(&loaded).contains("`consul` has these keys: address, scheme, token, tokenfile, tls"),
+        "{}",
+        shown(&loaded)
+    );
 }
 
 #[test]
-fn c4_notes_and_the_schema_are_left_alone_at_every_level() {
+fn c4_notes_and_the_schema_are_ignored_at_every_level() {
     let text = r#"{ $schema: "s", "x-note": 1, jobs: [{ name: "a", exec: "x", "x-owner": {}, $schema: 1,
         when: { "X-why": [], once: "startup" } }] }"#;
     assert_eq!(plan(text).jobs.len(), 1);
 }
 
 #[test]
-fn c3_keys_in_any_case_inside_sections() {
+fn c3_keys_of_sections_are_case_insensitive() {
     let job = job(r#"NAME: "a", Exec: "x", RESTARTS: 3, When: { Source: "SIGHUP" }"#);
     assert_eq!(job.name, "a");
 }
 
 #[test]
-fn c3_a_duplicate_key_the_last_wins() {
+fn c3_of_duplicate_keys_the_last_one_counts() {
     assert_eq!(job("name: 'a', exec: 'x', name: 'b'").name, "b");
 }
 
 #[test]
-fn c3_digits_in_a_text_are_decimal() {
+fn c3_digits_in_a_string_are_decimal() {
     assert_eq!(plan("{ stopTimeout: '010' }").stop_timeout.as_secs(), 10);
     assert_eq!(plan("{ stopTimeout: '0x10' }").stop_timeout.as_secs(), 16);
 }
 
 #[test]
-fn c3_durations_where_3_8_has_only_seconds() {
+fn c3_durations_are_accepted_where_3_8_has_seconds() {
     let job = job("name: 'a', exec: 'x', health: { interval: '1m30s', ttl: '5m' }");
     let health = job.health.unwrap();
     assert_eq!((health.checks[0].interval.as_secs(), health.ttl.as_secs()), (90, 300));
@@ -69,14 +73,14 @@ fn c3_durations_where_3_8_has_only_seconds() {
 }
 
 #[test]
-fn c3_a_job_without_a_name_takes_the_programs() {
+fn c3_a_job_without_a_name_is_named_after_its_program() {
     assert_eq!(job("exec: '/bin/app --flag'").name, "/bin/app");
     assert_eq!(job_errors("restarts: 3"), ["a job needs `name` or `exec`"]);
     assert_eq!(job_errors("name: '', exec: 'x'"), ["`name` is empty"]);
 }
 
 #[test]
-fn c3_what_is_no_list_is_refused_not_ignored() {
+fn c3_a_value_that_is_not_a_list_is_an_error() {
     for key in ["jobs", "watches"] {
         for value in ["{}", "'x'", "5", "true", "{ name: 'db', interval: 5 }"] {
             let errors = errors(&format!("{{ {key}: {value} }}"));
@@ -104,7 +108,7 @@ fn c5_all_errors_are_reported_at_once() {
 }
 
 #[test]
-fn c5_errors_of_syntax_and_of_keys_come_together() {
+fn c5_syntax_errors_and_unknown_keys_are_reported_together() {
     let errors = errors("{ jobs: [{ name: 'a' exec: 'x' }], loging: {} }");
     assert_eq!(errors.len(), 2, "{errors:#?}");
 }
@@ -125,8 +129,8 @@ fn each_section(info: &'static SectionInfo, call: &mut dyn FnMut(&'static Sectio
 }
 
 #[test]
-fn every_default_of_the_table_can_be_written_out() {
-    // Writing every default of the top level and of a job out changes nothing in the plan.
+fn c3_every_default_of_the_table_can_be_written_explicitly() {
+    // Explicit defaults at the top level and in a job do not change the plan.
     let written = |info: &SectionInfo| {
         let rows = info.fields.iter().filter_map(|field| match field.default {
             DefaultValue::Is(text) => Some(format!("{}: {text}", field.key)),
@@ -146,7 +150,7 @@ fn every_default_of_the_table_can_be_written_out() {
 }
 
 #[test]
-fn every_row_of_the_table_has_help_and_a_rule() {
+fn c4_every_row_of_the_table_has_help_and_a_rule() {
     let mut rows = 0;
     each_section(&ConfigFields::INFO, &mut |info| {
         for field in info.fields {
@@ -158,22 +162,22 @@ fn every_row_of_the_table_has_help_and_a_rule() {
 }
 
 #[test]
-fn c5_a_text_in_place_of_a_list_of_objects_is_not_put_into_a_list() {
+fn c5_a_string_instead_of_a_list_of_objects_is_an_error() {
     let loaded = crate::support::load_files(&["{ watches: 'db' }"], &crate::support::host());
     let shown = crate::support::shown(&loaded);
-    assert!(shown.contains("`watches` must be a list, not the text \"db\""), "{shown}");
+    assert!(shown.contains("`watches` must be a list, not the string \"db\""), "{shown}");
     assert!(shown.contains("put it in brackets: watches: [ { … } ]"), "{shown}");
 }
 
 #[test]
-fn c5_an_action_that_renders_nothing_is_shown_where_a_value_is_missing() {
+fn c5_an_action_without_output_is_shown_where_a_value_is_missing() {
     let shown =
         |text: &str| crate::support::shown(&crate::support::load_files(&[text], &crate::support::host()));
     let missing = shown("{ jobs: [{ exec: 'x', port: {{ .PORT }}, restarts: 1 }] }");
     assert!(missing.contains(":1:29\n"), "{missing}");
-    assert!(missing.contains("^^^^^^^^^^^\n  = rendered: nothing\n"), "{missing}");
+    assert!(missing.contains("^^^^^^^^^^^\n  = rendered: (empty)\n"), "{missing}");
     let same_line = shown("{ stopTimeout:{{ .GRACE }} }");
-    assert!(same_line.contains("rendered: nothing"), "{same_line}");
+    assert!(same_line.contains("rendered: (empty)"), "{same_line}");
     for other in [
         "{ jobs: [{ exec: 'x' {{/* a note */}} restarts: 1 }] }",
         "{ jobs: [{ exec: 'x' {{ if .A }}, port: 1{{ end }} restarts: 1 }] }",
@@ -185,7 +189,7 @@ fn c5_an_action_that_renders_nothing_is_shown_where_a_value_is_missing() {
 }
 
 #[test]
-fn x4_the_control_socket_is_found_in_a_file_that_has_become_wrong() {
+fn x4_the_control_socket_is_found_in_an_invalid_file() {
     use containerpilot_config::{Input, control_socket};
     let socket = |texts: &[&str]| {
         let inputs = texts.iter().map(|text| Input { name: "a".to_owned(), text: text.as_bytes().to_vec() });

@@ -1,16 +1,16 @@
-//! C8: ContainerPilot 2 files become the same plan as files of version 3.
+//! C8: ContainerPilot 2 files and their migration.
 
 use std::time::Duration;
 
 use containerpilot_config::diagnostics::{Severity, Style};
+use containerpilot_config::file_version::Version;
 use containerpilot_config::host::StaticHost;
-use containerpilot_config::legacy::Version;
 use containerpilot_config::migrate::{MigrateError, migrate};
 use containerpilot_config::{Input, Loaded, Options, load_with_program, version};
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{
-    AtEnd, Catalog, Command, EventPattern, Job, MetricKind, Output, Plan, Probe, Repeat, Restarts, Role,
-    Signal, Trigger,
+    Catalog, Command, EventPattern, Job, MetricKind, OnCompletion, Output, Plan, Probe, Repeat, Restarts,
+    Role, Signal, Trigger,
 };
 
 use crate::support::{errors, faults, host, host_with, load_files, messages, plan, shown};
@@ -36,7 +36,7 @@ fn old(text: &str) -> Plan {
     let loaded = loaded(text, &["nginx", "-g", "daemon off;"], &host());
     let report = shown(&loaded);
     let plan = loaded.plan.unwrap_or_else(|| panic!("{report}"));
-    assert!(plan.toggle_maintenance, "it is of version 2");
+    assert!(plan.toggle_maintenance, "a version 2 file");
     plan
 }
 
@@ -55,7 +55,7 @@ fn command(program: &str, arguments: &[&str]) -> Command {
 }
 
 #[test]
-fn c8_a_file_is_of_version_2_by_its_keys() {
+fn c8_the_keys_determine_the_version() {
     for (text, expected) in [
         ("{ services: [] }", Version::Two),
         ("{ backends: [] }", Version::Two),
@@ -80,7 +80,7 @@ fn c8_a_file_is_of_version_2_by_its_keys() {
 }
 
 #[test]
-fn c8_a_misspelt_key_makes_no_version_2_file_and_gets_advice() {
+fn c8_a_misspelled_key_does_not_make_a_version_2_file() {
     let loaded = load_files(&["{ servces: [] }"], &host());
     let said = shown(&loaded);
     assert!(said.contains("did you mean `services`, of ContainerPilot 2?"), "{said}");
@@ -89,40 +89,40 @@ fn c8_a_misspelt_key_makes_no_version_2_file_and_gets_advice() {
 }
 
 #[test]
-fn c8_a_file_is_of_one_version_or_of_the_other() {
+fn c8_keys_of_both_versions_cannot_be_combined() {
     let mixed = "{ jobs: [{ exec: 'x' }], tasks: [{ command: 'y', frequency: '1s' }] }";
     assert_eq!(
         errors(mixed),
-        ["`tasks` belongs to ContainerPilot 2 and cannot stand beside `jobs` of version 3"]
+        ["`tasks` is a key of ContainerPilot 2 and cannot be combined with `jobs` of version 3"]
     );
     let mixed = "{ watches: [], services: [], preStart: 'x' }";
-    assert_eq!(errors(mixed).len(), 2, "each of them is told");
+    assert_eq!(errors(mixed).len(), 2, "each of them is reported");
 }
 
 #[test]
-fn c8_a_version_2_file_is_alone() {
+fn c8_a_version_2_file_cannot_be_combined_with_other_files() {
     let files = ["{ services: [] }", "{ jobs: [] }"];
     let loaded = load_files(&files, &host());
     assert!(loaded.plan.is_none());
-    assert!(shown(&loaded).contains("a ContainerPilot 2 file cannot be one of several files"));
+    assert!(shown(&loaded).contains("a ContainerPilot 2 file cannot be combined with other files"));
 }
 
 #[test]
-fn c8_the_main_program_ends_the_container_with_its_code() {
+fn c8_the_container_exits_with_the_code_of_the_main_program() {
     let plan = old("{ services: [] }");
     assert_eq!(plan.jobs.len(), 1);
     let main = &plan.jobs[0];
     assert_eq!((main.role, main.name.as_str()), (Role::Main, "app"));
     assert_eq!(main.exec, Some(command("nginx", &["-g", "daemon off;"])));
-    assert_eq!((main.on_success, main.on_failure), (AtEnd::Shutdown, AtEnd::Shutdown));
-    assert!(main.raw_output, "it writes straight to our streams");
+    assert_eq!((main.on_success, main.on_failure), (OnCompletion::Shutdown, OnCompletion::Shutdown));
+    assert!(main.raw_output, "its output is passed through");
     assert_eq!(main.restarts, Restarts::Limited(0));
     let taken = old("{ services: [{ name: 'app', port: 1, poll: 1, ttl: 2 }], tasks: [] }");
-    assert_eq!(named(&taken, "main").role, Role::Main, "`app` is taken by a service");
+    assert_eq!(named(&taken, "main").role, Role::Main, "a service is named `app`");
 }
 
 #[test]
-fn c8_the_programs_arguments_are_templates() {
+fn c8_the_arguments_of_the_program_are_templates() {
     let host = host_with(&[("PORT", "8080")]);
     let exec =
         |words: &[&str]| loaded("{ services: [] }", words, &host).plan.unwrap().jobs.remove(0).exec.unwrap();
@@ -130,12 +130,12 @@ fn c8_the_programs_arguments_are_templates() {
     assert_eq!(
         exec(&["x", "{{ .PORT }}", "{{"]),
         command("x", &["{{ .PORT }}", "{{"]),
-        "as they are, if one is none"
+        "unrendered, because one is not a valid template"
     );
 }
 
 #[test]
-fn c8_without_a_program_the_rest_runs() {
+fn c8_without_a_program_everything_else_runs() {
     let text = "{ preStop: 'bye', postStop: 'x', services: [{ name: 'db', port: 1, poll: 1, ttl: 2 }] }";
     let loaded = loaded(text, &[], &host());
     let plan = loaded.plan.as_ref().unwrap();
@@ -147,7 +147,7 @@ fn c8_without_a_program_the_rest_runs() {
 }
 
 #[test]
-fn c8_services_are_checked_and_advertised_and_run_nothing() {
+fn c8_services_are_checked_and_advertised_without_a_program() {
     let plan = old("{ consul: 'consul:8500', services: [
            { name: 'web', port: 80, health: 'curl -f http://localhost/', poll: 10, ttl: 25, timeout: '3s',
              tags: ['a', 'b'], interfaces: 'eth0:inet6', consul: { deregisterCriticalServiceAfter: '90m' } },
@@ -169,7 +169,7 @@ fn c8_services_are_checked_and_advertised_and_run_nothing() {
 }
 
 #[test]
-fn c8_backends_are_watches_and_a_job_for_every_change() {
+fn c8_backends_are_watches_with_a_job_for_changes() {
     let plan = old(
         "{ backends: [{ name: 'db', poll: 7, onChange: ['reload', 'x y'], tag: 'main', timeout: '9s' }] }",
     );
@@ -195,13 +195,13 @@ fn c8_tasks_are_periodic_jobs() {
 }
 
 #[test]
-fn c8_everything_waits_for_pre_start_whose_failure_ends_the_container() {
+fn c8_everything_waits_for_pre_start_and_its_failure_stops_the_container() {
     let plan = old("{ preStart: '/bin/setup now', services: [{ name: 'db', port: 1, poll: 1, ttl: 2 }],
            coprocesses: [{ command: 'agent' }] }");
     let hook = named(&plan, "preStart");
     assert_eq!(
         (hook.exec.clone(), hook.on_failure),
-        (Some(command("/bin/setup", &["now"])), AtEnd::Shutdown)
+        (Some(command("/bin/setup", &["now"])), OnCompletion::Shutdown)
     );
     for name in ["app", "db"] {
         assert_eq!(named(&plan, name).when.trigger, once("preStart", Code::ExitSuccess));
@@ -224,11 +224,11 @@ fn c8_pre_stop_and_post_stop_belong_to_the_program() {
 }
 
 #[test]
-fn c8_each_hook_has_as_long_as_the_program() {
+fn c8_each_hook_has_the_timeout_of_the_program() {
     let times = |text: &str| {
         let plan = old(text);
         let main = named(&plan, "app");
-        (plan.stop_timeout.as_secs(), main.stop.timeout.map(|time| time.as_secs()), main.stop.signal)
+        (plan.stop_timeout.as_secs(), main.stop.hook_timeout.map(|time| time.as_secs()), main.stop.signal)
     };
     assert_eq!(times("{ services: [] }"), (5, None, Signal::TERM));
     assert_eq!(times("{ services: [], stopTimeout: 7 }"), (7, None, Signal::TERM));
@@ -262,14 +262,14 @@ fn c8_telemetry_and_its_sensors() {
 }
 
 #[test]
-fn t2_a_metric_may_have_a_program_that_measures_it() {
+fn t2_a_metric_can_have_a_program_that_measures_it() {
     let metric =
         |text: &str| format!("{{ telemetry: {{ metrics: [{{ name: 'm', type: 'gauge', {text} }}] }} }}");
     let with = plan(&metric("exec: 'a b', interval: '1m'"));
     assert_eq!(named(&with, "sensor.m").timeout, Some(Duration::from_mins(1)));
-    assert_eq!(plan(&metric("help: 'h'")).jobs.len(), 1, "that of the server");
+    assert_eq!(plan(&metric("help: 'h'")).jobs.len(), 1, "the job of the server");
     assert_eq!(errors(&metric("exec: 'a'")), ["a metric needs `interval`"]);
-    assert_eq!(errors(&metric("interval: 5")), ["`interval` of a metric does nothing without `exec`"]);
+    assert_eq!(errors(&metric("interval: 5")), ["`interval` of a metric has no effect without `exec`"]);
 }
 
 #[test]
@@ -281,27 +281,24 @@ fn c8_logging_and_consul_are_those_of_version_3() {
 }
 
 #[test]
-fn c8_mistakes_are_told_in_the_words_of_the_old_file() {
+fn c8_errors_mention_the_keys_of_version_2() {
     for (text, message) in [
-        ("services: [{ name: 'a b', port: 1, poll: 1, ttl: 2 }]", "`a b` cannot be the name of a service"),
+        ("services: [{ name: 'a b', port: 1, poll: 1, ttl: 2 }]", "`a b` is not a valid service name"),
         ("services: [{ port: 1, poll: 1, ttl: 2 }]", "a service needs `name`"),
         ("services: [{ name: 'ab', poll: 1, ttl: 2 }]", "a service needs `port`"),
-        (
-            "services: [{ name: 'ab', port: 0, poll: 1, ttl: 2 }]",
-            "`port` must be a whole number from 1 to 65535",
-        ),
+        ("services: [{ name: 'ab', port: 0, poll: 1, ttl: 2 }]", "`port` must be an integer from 1 to 65535"),
         ("services: [{ name: 'ab', port: 1, ttl: 2 }]", "a service needs `poll`"),
         ("services: [{ name: 'ab', port: 1, poll: 0, ttl: 2 }]", "`poll` must be at least 1ms"),
         ("services: [{ name: 'ab', port: 1, poll: 1 }]", "a service needs `ttl`"),
         ("backends: [{ name: 'ab', poll: 1 }]", "a backend needs `onChange`"),
-        ("backends: [{ name: 'a_b', poll: 1, onChange: 'x' }]", "`a_b` cannot be the name of a service"),
+        ("backends: [{ name: 'a_b', poll: 1, onChange: 'x' }]", "`a_b` is not a valid service name"),
         ("tasks: [{ command: 'x' }]", "a task needs `frequency`"),
         ("tasks: [{ frequency: '1s' }]", "a task needs `command`"),
         ("tasks: [{ command: 'x', frequency: '1us' }]", "`frequency` must be at least 1ms"),
         ("telemetry: { sensors: [{ name: 'a', type: 'gauge', poll: 1 }] }", "a sensor needs `check`"),
-        ("services: [], etcd: {}", "`etcd` is not spoken to"),
+        ("services: [], etcd: {}", "`etcd` is not supported"),
         ("services: [], coprocesses: [{}]", "a coprocess needs `command`"),
-        ("services: [], preStart: ''", "`preStart` names no program"),
+        ("services: [], preStart: ''", "`preStart` has no program"),
         ("services: [], stopTimout: 3", "unknown key `stopTimout` in a ContainerPilot 2 configuration"),
         ("services: [{ name: 'ab', port: 1, interval: 1, ttl: 2 }]", "unknown key `interval` in a service"),
     ] {
@@ -314,14 +311,14 @@ fn c8_mistakes_are_told_in_the_words_of_the_old_file() {
 }
 
 #[test]
-fn c8_a_name_that_version_2_refused_too_is_advertised_as_the_catalog_wants_it() {
+fn c8_underscores_in_service_names_become_dashes() {
     let text = "{ services: [{ name: 'node_exporter', port: 9100, poll: 5, ttl: 15 }] }";
-    assert_eq!(messages(text, Severity::Warning)[0], "`node_exporter` cannot be the name of a service");
+    assert_eq!(messages(text, Severity::Warning)[0], "`node_exporter` is not a valid service name");
     assert_eq!(named(&old(text), "node-exporter").service.unwrap().name, "node-exporter");
 }
 
 #[test]
-fn c8_migrate_prints_what_loads_as_the_same_plan() {
+fn c8_migrate_keeps_template_actions() {
     let text = "{ consul: '{{ .CONSUL }}:8500', preStart: 'a', services: [{{ if .X }}{ name: 'db', port: {{ .PORT }},
                   poll: 1, ttl: 2 }{{ end }}] }";
     let host = host_with(&[("CONSUL", "c"), ("X", "1"), ("PORT", "81")]);
@@ -331,20 +328,20 @@ fn c8_migrate_prints_what_loads_as_the_same_plan() {
     assert!(migrated.notes.iter().any(|note| note.contains("line 1: if .X")), "{:?}", migrated.notes);
     for note in &migrated.notes {
         let first = note.split(' ').next().unwrap();
-        assert!(migrated.text.contains(&format!("// - {first}")), "the file says it too: {note}");
+        assert!(migrated.text.contains(&format!("// - {first}")), "the file contains the note: {note}");
     }
 }
 
 #[test]
-fn c8_migrate_says_where_the_main_program_is() {
+fn c8_migrate_notes_a_missing_main_program() {
     let migrated = migrate(input("{ services: [], postStop: 'x' }"), &host(), OPTIONS, None).unwrap();
     assert!(migrated.notes[0].starts_with("The main program is not in this file."));
-    assert!(migrated.notes.iter().any(|note| note.starts_with("postStop is left out")));
+    assert!(migrated.notes.iter().any(|note| note.starts_with("postStop is missing")));
 }
 
 #[test]
-fn c8_migrate_gives_up_actions_that_mean_something_else_elsewhere() {
-    // The dot of a loop is another one outside of it.
+fn c8_migrate_evaluates_actions_that_depend_on_a_loop() {
+    // The variables of a loop do not exist outside of it.
     let text = r#"{ "tasks": [{{ range $i, $n := split " " "a b" }}{{ if $i }},{{ end }}
         { "name": "{{ $n }}", "command": "run {{ $n }}", "frequency": "1m" }{{ end }}] }"#;
     let migrated = migrate(input(text), &host(), OPTIONS, None).unwrap();
@@ -353,19 +350,19 @@ fn c8_migrate_gives_up_actions_that_mean_something_else_elsewhere() {
 }
 
 #[test]
-fn c8_migrate_refuses_what_is_new_or_broken() {
+fn c8_migrate_rejects_version_3_and_invalid_files() {
     let refused = migrate(input("{ jobs: [] }"), &host(), OPTIONS, None);
-    assert!(matches!(refused, Err(MigrateError::NotOld)));
+    assert!(matches!(refused, Err(MigrateError::NotLegacy)));
     for broken in ["{ services: [{}] }", "{ services: ", "{{ .X"] {
         let refused = migrate(input(broken), &host(), OPTIONS, None);
-        assert!(matches!(refused, Err(MigrateError::Broken(_))), "{broken}: {refused:?}");
+        assert!(matches!(refused, Err(MigrateError::Invalid(_))), "{broken}: {refused:?}");
     }
 }
 
-/// Numbers that look like chance, the same every time.
-struct Chance(u64);
+/// A deterministic random number generator.
+struct Random(u64);
 
-impl Chance {
+impl Random {
     fn next(&mut self, below: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % below
@@ -376,7 +373,7 @@ impl Chance {
         from[at].to_owned()
     }
 
-    /// A member that is there sometimes.
+    /// Adds a member with probability 1/2.
     fn maybe(&mut self, out: &mut Vec<String>, key: &str, values: &[&str]) {
         if self.next(2) == 0 {
             let value = self.pick(values);
@@ -403,44 +400,44 @@ impl Chance {
         const SECONDS: [&str; 4] = ["10", "\"10\"", "{{ .TEN }}", "\"{{ .TEN }}s\""];
         let mut top = vec![format!(
             "\"services\": {}",
-            self.list(|chance, nth| {
+            self.list(|random, nth| {
                 let mut one = vec![format!("\"name\": \"service-{nth}\""), "\"ttl\": 30".to_owned()];
-                one.push(format!("\"port\": {}", chance.pick(&["80", "\"443\"", "{{ .TEN }}"])));
-                one.push(format!("\"poll\": {}", chance.pick(&SECONDS)));
-                chance.maybe(&mut one, "health", &COMMANDS);
-                chance.maybe(&mut one, "timeout", &["\"3s\"", "5"]);
-                chance.maybe(&mut one, "tags", &["[]", "[\"a\", \"{{ .CONSUL }}\"]"]);
-                chance.maybe(&mut one, "interfaces", &["\"eth0\"", "[\"none\", \"inet\"]", "[]"]);
-                chance.maybe(&mut one, "consul", &["{ \"enableTagOverride\": true }", "{}"]);
+                one.push(format!("\"port\": {}", random.pick(&["80", "\"443\"", "{{ .TEN }}"])));
+                one.push(format!("\"poll\": {}", random.pick(&SECONDS)));
+                random.maybe(&mut one, "health", &COMMANDS);
+                random.maybe(&mut one, "timeout", &["\"3s\"", "5"]);
+                random.maybe(&mut one, "tags", &["[]", "[\"a\", \"{{ .CONSUL }}\"]"]);
+                random.maybe(&mut one, "interfaces", &["\"eth0\"", "[\"none\", \"inet\"]", "[]"]);
+                random.maybe(&mut one, "consul", &["{ \"enableTagOverride\": true }", "{}"]);
                 one
             })
         )];
-        let backends = self.list(|chance, nth| {
+        let backends = self.list(|random, nth| {
             let mut one = vec![format!("\"name\": \"{{{{ .CONSUL }}}}-{nth}\"")];
-            one.push(format!("\"poll\": {}", chance.pick(&SECONDS)));
-            one.push(format!("\"onChange\": {}", chance.pick(&COMMANDS)));
-            chance.maybe(&mut one, "tag", &["\"t\"", "\"\""]);
-            chance.maybe(&mut one, "timeout", &["\"3s\""]);
+            one.push(format!("\"poll\": {}", random.pick(&SECONDS)));
+            one.push(format!("\"onChange\": {}", random.pick(&COMMANDS)));
+            random.maybe(&mut one, "tag", &["\"t\"", "\"\""]);
+            random.maybe(&mut one, "timeout", &["\"3s\""]);
             one
         });
-        let tasks = self.list(|chance, nth| {
-            let mut one = vec![format!("\"command\": {}", chance.pick(&COMMANDS))];
-            one.push(format!("\"frequency\": {}", chance.pick(&["\"5m\"", "1", "\"{{ .TEN }}ms\""])));
-            chance.maybe(&mut one, "name", &[&format!("\"task {nth}\""), "\"\""]);
-            chance.maybe(&mut one, "timeout", &["\"1ms\"", "9"]);
+        let tasks = self.list(|random, nth| {
+            let mut one = vec![format!("\"command\": {}", random.pick(&COMMANDS))];
+            one.push(format!("\"frequency\": {}", random.pick(&["\"5m\"", "1", "\"{{ .TEN }}ms\""])));
+            random.maybe(&mut one, "name", &[&format!("\"task {nth}\""), "\"\""]);
+            random.maybe(&mut one, "timeout", &["\"1ms\"", "9"]);
             one
         });
-        let coprocesses = self.list(|chance, _| {
-            let mut one = vec![format!("\"command\": {}", chance.pick(&COMMANDS))];
-            chance.maybe(&mut one, "restarts", &["\"unlimited\"", "\"never\"", "3"]);
-            chance.maybe(&mut one, "name", &["\"beside\""]);
+        let coprocesses = self.list(|random, _| {
+            let mut one = vec![format!("\"command\": {}", random.pick(&COMMANDS))];
+            random.maybe(&mut one, "restarts", &["\"unlimited\"", "\"never\"", "3"]);
+            random.maybe(&mut one, "name", &["\"beside\""]);
             one
         });
-        let sensors = self.list(|chance, nth| {
+        let sensors = self.list(|random, nth| {
             let mut one = vec![format!("\"name\": \"sensor_{nth}\""), "\"type\": \"gauge\"".to_owned()];
-            one.push(format!("\"check\": {}", chance.pick(&COMMANDS)));
-            one.push(format!("\"poll\": {}", chance.pick(&SECONDS)));
-            chance.maybe(&mut one, "help", &["\"{{ .CONSUL }} it\""]);
+            one.push(format!("\"check\": {}", random.pick(&COMMANDS)));
+            one.push(format!("\"poll\": {}", random.pick(&SECONDS)));
+            random.maybe(&mut one, "help", &["\"{{ .CONSUL }} it\""]);
             one
         });
         for (key, list) in [("backends", backends), ("tasks", tasks), ("coprocesses", coprocesses)] {
@@ -467,19 +464,19 @@ fn c8_every_version_2_file_migrates_to_the_same_plan() {
         host_with(&[("CONSUL", "consul"), ("TOOL", "tool"), ("TEN", "10"), ("LEVEL", "DEBUG"), ("YES", "1")]);
     let (mut kept, count) = (0, 400);
     for seed in 0..count {
-        let mut chance = Chance(seed);
-        let text = chance.file();
+        let mut random = Random(seed);
+        let text = random.file();
         let program = words(&["{{ .TOOL }}", "it's", "\"{{ .TEN }}\"", "a {{ .TEN }}"]);
-        let program = (chance.next(2) == 0).then_some(program.as_slice());
-        // What `migrate` prints has been loaded and compared; it refuses to print anything else.
+        let program = (random.next(2) == 0).then_some(program.as_slice());
+        // `migrate` compares the plans itself and fails if they differ.
         let migrated = migrate(input(&text), &host, OPTIONS, program).unwrap_or_else(|error| match error {
-            MigrateError::Broken(report) => {
+            MigrateError::Invalid(report) => {
                 panic!(
                     "seed {seed}:\n{text}\n{}",
                     report.display(Style { faults_are_errors: true, colour: false })
                 )
             }
-            MigrateError::NotOld => panic!("seed {seed} is not old:\n{text}"),
+            MigrateError::NotLegacy => panic!("seed {seed} is not a version 2 file:\n{text}"),
         });
         kept += usize::from(migrated.text.contains("{{ .CONSUL }}"));
         let again = load_files(&[&migrated.text], &host).plan.unwrap();
@@ -496,5 +493,5 @@ fn c8_every_version_2_file_migrates_to_the_same_plan() {
             assert_eq!(again, before, "seed {seed}");
         }
     }
-    assert!(kept > 200, "the template stays a template: only in {kept} of {count}");
+    assert!(kept > 200, "template actions are kept only in {kept} of {count}");
 }

@@ -1,4 +1,4 @@
-//! What a configuration means, rule by rule. Each test is named after the rule it proves.
+//! The rules of a configuration. Each test is named after its rule.
 #![cfg(test)]
 
 mod catalog;

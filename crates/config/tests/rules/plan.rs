@@ -1,11 +1,11 @@
-//! P5, P8, P9, W1–W12, S1–S5, H1–H8, L1: the typed plan of every field.
+//! P5, P8, P9, W1–W12, S1–S5, H1–H8, L1, X1: the plan of every field.
 
 use std::time::Duration;
 
 use containerpilot_core::event::{Code, Source, UserSignal};
 use containerpilot_core::plan::{
-    AtEnd, Backoff, Command, EventPattern, HttpTarget, Level, Limit, OnUnhealthy, Output, Principal, Probe,
-    Repeat, Resource, Restarts, Signal, Trigger,
+    Backoff, Command, EventPattern, HttpTarget, Level, Limit, OnCompletion, OnUnhealthy, Output, Principal,
+    Probe, Repeat, Resource, Restarts, Signal, Trigger,
 };
 
 use crate::support::{errors, job, job_errors, plan};
@@ -19,7 +19,7 @@ fn trigger(when: &str) -> Trigger {
 }
 
 #[test]
-fn w1_without_when_at_startup_once() {
+fn w1_without_when_a_job_runs_once_at_startup() {
     let startup = Trigger::Event { event: event(Source::Global, Code::Startup), repeat: Repeat::Once };
     assert_eq!(job("exec: 'x'").when.trigger, startup);
     assert_eq!(trigger("{ once: 'startup' }"), startup);
@@ -27,7 +27,7 @@ fn w1_without_when_at_startup_once() {
 }
 
 #[test]
-fn w2_once_and_each_and_nothing_of_both() {
+fn w2_once_and_each_exclude_each_other() {
     let from = |source: &str, code, repeat| Trigger::Event {
         event: event(Source::Job(source.into()), code),
         repeat,
@@ -47,7 +47,7 @@ fn w2_once_and_each_and_nothing_of_both() {
 }
 
 #[test]
-fn w3_a_signal_counts_every_time_whatever_else_is_written() {
+fn w3_a_signal_starts_the_job_every_time() {
     for when in [
         "{ source: 'SIGUSR2' }",
         "{ source: 'SIGUSR2', once: 'healthy' }",
@@ -59,7 +59,7 @@ fn w3_a_signal_counts_every_time_whatever_else_is_written() {
 }
 
 #[test]
-fn w4_an_interval_is_at_least_a_millisecond_and_goes_on_for_ever() {
+fn w4_an_interval_is_at_least_1_ms_and_unlimited() {
     let job = job("name: 'a', exec: 'x', when: { interval: '1ms' }");
     assert_eq!(job.when.trigger, Trigger::Interval(Duration::from_millis(1)));
     assert_eq!((job.restarts, job.timeout), (Restarts::Unlimited, Some(Duration::from_millis(1))));
@@ -67,7 +67,7 @@ fn w4_an_interval_is_at_least_a_millisecond_and_goes_on_for_ever() {
 }
 
 #[test]
-fn w5_a_job_waits_so_long() {
+fn w5_the_timeout_of_waiting() {
     let job = job("name: 'a', exec: 'x', when: { once: 'shutdown', timeout: 60 }");
     assert_eq!(job.when.timeout, Some(Duration::from_secs(60)));
 }
@@ -91,7 +91,7 @@ fn w8_backoff() {
     let backoff = |text: &str| job(&format!("exec: 'x' {text}")).backoff;
     let time = Duration::from_millis;
     let usual = Backoff { initial: time(100), max: time(10_000), reset: time(10_000) };
-    assert_eq!(usual, Backoff::USUAL);
+    assert_eq!(usual, Backoff::DEFAULT);
     assert_eq!(backoff(""), Some(usual));
     assert_eq!(backoff(", restartBackoff: { max: '1m' }"), Some(Backoff { max: time(60_000), ..usual }));
     assert_eq!(backoff(", restartBackoff: false"), None);
@@ -126,7 +126,7 @@ fn w12_all_and_any() {
 }
 
 #[test]
-fn e1_a_source_that_names_no_job_but_a_watch_means_the_watch() {
+fn e1_a_source_can_be_the_name_of_a_watch() {
     let text = "{ jobs: [{ name: 'a', exec: 'x', when: { source: 'db', once: 'healthy' } }], watches: [{ name: 'db', interval: 1 }] }";
     let expected =
         Trigger::Event { event: event(Source::Watch("db".into()), Code::Healthy), repeat: Repeat::Once };
@@ -149,7 +149,7 @@ fn p5_timeouts() {
 }
 
 #[test]
-fn p8_a_text_is_split_at_spaces_without_quoting_and_a_list_is_taken_as_it_is() {
+fn p8_a_string_is_split_at_spaces_and_a_list_is_not() {
     let words = |text: &str| {
         let Command { program, arguments } = job(&format!("name: 'a', exec: {text}")).exec.unwrap();
         [vec![program], arguments].concat()
@@ -166,7 +166,7 @@ fn p8_a_text_is_split_at_spaces_without_quoting_and_a_list_is_taken_as_it_is() {
 }
 
 #[test]
-fn p9_whom_and_how_a_process_runs_as() {
+fn p9_user_environment_and_limits_of_a_process() {
     let process = job(
         "exec: 'x', user: 'app', group: 33, cwd: '/srv', env: { A: 1, B: 'two' }, umask: '027', noNewPrivileges: true, \
          limits: { nofile: 1024, core: 'unlimited', nproc: [10, '20'] }",
@@ -207,14 +207,14 @@ fn p9_whom_and_how_a_process_runs_as() {
 }
 
 #[test]
-fn s2_how_a_job_is_stopped() {
+fn s2_signal_timeout_and_drain_of_a_stop() {
     let stop = job("exec: 'x', stopTimeout: '9s', stopSignal: 'SIGQUIT', drain: '3s'").stop;
     assert_eq!(
-        (stop.timeout, stop.signal, stop.drain),
+        (stop.hook_timeout, stop.signal, stop.drain),
         (Some(Duration::from_secs(9)), Signal(3), Duration::from_secs(3))
     );
     let usual = job("exec: 'x'").stop;
-    assert_eq!((usual.timeout, usual.signal, usual.drain), (None, Signal::TERM, Duration::ZERO));
+    assert_eq!((usual.hook_timeout, usual.signal, usual.drain), (None, Signal::TERM, Duration::ZERO));
     for (text, number) in [("'int'", 2), ("'SIGRTMIN+3'", 37), ("10", 10)] {
         assert_eq!(job(&format!("exec: 'x', stopSignal: {text}")).stop.signal, Signal(number));
     }
@@ -224,7 +224,7 @@ fn s2_how_a_job_is_stopped() {
 }
 
 #[test]
-fn s4_the_global_stop_time() {
+fn s4_the_global_stop_timeout() {
     let time = |text: &str| plan(&format!("{{ stopTimeout: {text} }}")).stop_timeout.as_millis();
     for (text, expected) in
         [("0", 5_000), ("30", 30_000), ("'30'", 30_000), ("'1m'", 60_000), ("'250ms'", 250), ("-1", 0)]
@@ -238,9 +238,9 @@ fn s4_the_global_stop_time() {
 }
 
 #[test]
-fn s5_what_the_end_of_a_job_means() {
+fn s5_shutdown_on_failure_or_success() {
     let job = job("exec: 'x', onFailure: 'shutdown', onSuccess: 'continue'");
-    assert_eq!((job.on_failure, job.on_success), (AtEnd::Shutdown, AtEnd::Continue));
+    assert_eq!((job.on_failure, job.on_success), (OnCompletion::Shutdown, OnCompletion::Continue));
     assert_eq!(job_errors("exec: 'x', onFailure: 'restart'").len(), 1);
 }
 
@@ -339,7 +339,7 @@ fn l1_l2_logging() {
 }
 
 #[test]
-fn x1_the_control_socket_is_where_the_file_or_the_environment_says() {
+fn x1_the_control_socket_comes_from_the_file_or_the_environment() {
     use containerpilot_config::{Input, Options, load};
     let control = |text: &str, variable: &str| {
         let mut host = crate::support::host();
@@ -360,5 +360,5 @@ fn x1_the_control_socket_is_where_the_file_or_the_environment_says() {
     let open = control("{ control: { mode: '0660', group: 7 } }", "").unwrap();
     assert_eq!((open.mode, open.group), (0o660, Some(Principal::Id(7))));
     let loaded = crate::support::load_files(&["{ control: { group: 7 } }"], &crate::support::host());
-    assert!(crate::support::shown(&loaded).contains("so `group` changes nothing"));
+    assert!(crate::support::shown(&loaded).contains("so `group` has no effect"));
 }

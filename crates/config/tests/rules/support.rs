@@ -1,4 +1,4 @@
-//! Loading small configurations and asking what came of them.
+//! Helpers that load small configurations.
 
 use containerpilot_config::diagnostics::{Severity, Style};
 use containerpilot_config::host::{ProgramState, StaticHost};
@@ -24,14 +24,14 @@ pub(crate) fn host() -> StaticHost {
     }
 }
 
-/// A host with variables.
+/// The same host with environment variables.
 pub(crate) fn host_with(variables: &[(&str, &str)]) -> StaticHost {
     let environment =
         variables.iter().map(|(name, value)| (name.as_bytes().to_vec(), value.as_bytes().to_vec()));
     StaticHost { environment: environment.collect(), ..host() }
 }
 
-/// Loads files, with every field accepted, also those nothing acts on yet.
+/// Loads files.
 pub(crate) fn load_files(files: &[&str], host: &StaticHost) -> Loaded {
     let inputs = files
         .iter()
@@ -51,12 +51,12 @@ pub(crate) fn plan_on(text: &str, host: &StaticHost) -> Plan {
     loaded.plan.unwrap_or_else(|| panic!("{}", shown(&load_files(&[text], host))))
 }
 
-/// The only job of a configuration without errors; the text is the inside of its braces.
+/// The job of a configuration without errors; the text is the content of its braces.
 pub(crate) fn job(text: &str) -> Job {
     plan(&format!("{{ jobs: [{{ {text} }}] }}")).jobs.remove(0)
 }
 
-/// A report, as a person sees it.
+/// The displayed report.
 pub(crate) fn shown(loaded: &Loaded) -> String {
     loaded.report.display(Style { faults_are_errors: true, colour: false }).to_string()
 }
@@ -73,13 +73,13 @@ pub(crate) fn errors(text: &str) -> Vec<String> {
     messages(text, Severity::Error)
 }
 
-/// What can never work in a configuration; it must load all the same.
+/// The faults of a configuration, which must load.
 pub(crate) fn faults(text: &str) -> Vec<String> {
     assert!(load_files(&[text], &host()).plan.is_some(), "{:?}", errors(text));
     messages(text, Severity::Fault)
 }
 
-/// The errors of a job; the text is the inside of its braces.
+/// The errors of a job; the text is the content of its braces.
 pub(crate) fn job_errors(text: &str) -> Vec<String> {
     errors(&format!("{{ jobs: [{{ {text} }}] }}"))
 }

@@ -1,4 +1,4 @@
-//! C7: what is well-formed but can never work.
+//! C7: configurations that are valid but can never work.
 
 use containerpilot_config::diagnostics::Severity;
 
@@ -9,15 +9,12 @@ fn jobs(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn c7_a_source_that_does_not_exist() {
+fn c7_an_unknown_source() {
     assert_eq!(
         jobs("{ exec: 'x', when: { source: 'ghost', once: 'healthy' } }"),
-        ["there is no job or watch `ghost`"]
+        ["unknown job or watch `ghost`"]
     );
-    assert_eq!(
-        jobs("{ exec: 'x', when: { source: 'watch.db', each: 'changed' } }"),
-        ["there is no watch `db`"]
-    );
+    assert_eq!(jobs("{ exec: 'x', when: { source: 'watch.db', each: 'changed' } }"), ["unknown watch `db`"]);
     assert_eq!(jobs("{ exec: 'x', when: { any: [{ source: 'ghost', event: 'healthy' }] } }").len(), 1);
 }
 
@@ -58,7 +55,7 @@ fn c7_an_event_that_needs_a_source() {
 }
 
 #[test]
-fn c7_a_when_that_names_no_event() {
+fn c7_a_when_without_an_event() {
     for when in [
         "{}",
         "{ source: 'b' }",
@@ -76,19 +73,19 @@ fn c7_a_when_that_names_no_event() {
 }
 
 #[test]
-fn c7_jobs_that_wait_for_one_another() {
+fn c7_jobs_that_wait_for_each_other() {
     let circle = "{ name: 'a', exec: 'x', when: { source: 'c', once: 'exitSuccess' } }, \
                   { name: 'b', exec: 'x', when: { source: 'a', once: 'exitFailed' } }, \
                   { name: 'c', exec: 'x', when: { source: 'b', each: 'exitSuccess' } }, \
                   { name: 'd', exec: 'x', when: { source: 'a', once: 'exitSuccess' } }";
-    assert_eq!(jobs(circle), ["these jobs wait for one another and can never run: a → c → b → a"]);
+    assert_eq!(jobs(circle), ["these jobs wait for each other and can never run: a → c → b → a"]);
     let alone = jobs("{ name: 'a', exec: 'x', when: { source: 'a', once: 'exitSuccess' } }");
     assert_eq!(alone, ["the job `a` waits for itself, so it can never run"]);
 }
 
 #[test]
 fn c7_no_cycle_where_one_of_them_can_start() {
-    // A job that is stopped sends `stopping` even if it never ran.
+    // A job sends `stopping` even if it never ran.
     let hook = "{ name: 'a', exec: 'x', when: { source: 'b', once: 'stopping' } }, \
                 { name: 'b', exec: 'x', when: { source: 'c', once: 'exitSuccess' } }, { name: 'c', exec: 'x' }";
     assert!(jobs(hook).is_empty());
@@ -101,7 +98,7 @@ fn c7_no_cycle_where_one_of_them_can_start() {
 
 #[test]
 fn c7_a_long_chain_is_checked_in_linear_time() {
-    // In this order a naive search would look at every pair of twenty thousand jobs.
+    // In this order, a naive search compares every pair of 20,000 jobs.
     let mut text = String::new();
     for nth in (1..20_000).rev() {
         text += &format!(
@@ -122,21 +119,18 @@ fn c7_a_ttl_not_longer_than_its_interval() {
     assert_eq!(health("{ interval: 10, ttl: 10 }"), ["`ttl` must be longer than `interval`"]);
     assert!(health("{ interval: 10, ttl: 11 }").is_empty());
     assert_eq!(health("{ interval: 10, ttl: 30, heartbeat: 30 }"), ["`ttl` must be longer than `heartbeat`"]);
-    assert!(
-        health("{ interval: 60, ttl: 30, heartbeat: 10 }").is_empty(),
-        "a heartbeat of its own keeps the pace"
-    );
+    assert!(health("{ interval: 60, ttl: 30, heartbeat: 10 }").is_empty(), "`heartbeat` replaces `interval`");
 }
 
 #[test]
-fn c7_two_advertised_jobs_of_one_name() {
+fn c7_two_advertised_jobs_with_the_same_name() {
     let job = "{ name: 'web', exec: 'x', port: 80, health: { interval: 1, ttl: 2 } }";
     assert_eq!(jobs(&format!("{job}, {job}")), ["two jobs with a `port` are named `web`"]);
     assert!(jobs("{ name: 'a', exec: 'x' }, { name: 'a', exec: 'y' }").is_empty(), "only a warning");
 }
 
 #[test]
-fn c7_a_program_that_is_not_there_is_a_warning() {
+fn c7_a_missing_program_is_a_warning() {
     let text = "{ jobs: [{ exec: 'missing x' }, { exec: '/bin/missing' }, { exec: 'locked' }, \
                 { exec: 'sh', health: { exec: 'missing', interval: 1, ttl: 2 } }, { exec: 'missing', cwd: '/x' }] }";
     assert!(faults(text).is_empty());
@@ -144,17 +138,17 @@ fn c7_a_program_that_is_not_there_is_a_warning() {
     assert_eq!(
         warnings,
         [
-            "there is no program `missing` in PATH",
-            "there is no program `/bin/missing`",
-            "`locked` may not be executed",
-            "there is no program `missing` in PATH"
+            "program `missing` not found in PATH",
+            "program `/bin/missing` not found",
+            "`locked` is not executable",
+            "program `missing` not found in PATH"
         ]
     );
 }
 
 #[test]
-fn p8_a_command_that_was_written_for_a_shell_is_a_warning() {
-    let told = |exec: &str| messages(&format!("{{ jobs: [{{ exec: {exec} }}] }}"), Severity::Warning);
+fn p8_a_command_with_shell_syntax_is_a_warning() {
+    let warnings = |exec: &str| messages(&format!("{{ jobs: [{{ exec: {exec} }}] }}"), Severity::Warning);
     for (exec, word) in [
         ("\"sh -c 'exit 7'\"", "'exit"),
         ("'sh -c \"exit\"'", "\"exit\""),
@@ -162,21 +156,21 @@ fn p8_a_command_that_was_written_for_a_shell_is_a_warning() {
         ("'a 2>&1 | b'", "2>&1"),
         ("'a > b'", ">"),
     ] {
-        let expected = format!("`exec` is not read by a shell: `{word}` is an argument as it is");
-        assert_eq!(told(exec), [expected], "{exec}");
+        let expected = format!("`exec` is not run by a shell: `{word}` is passed as an argument");
+        assert_eq!(warnings(exec), [expected], "{exec}");
     }
     for exec in ["\"it's a&b x|y\"", "['sh', '-c', \"'a' && b\"]", "'|'"] {
-        assert_eq!(told(exec), [""; 0], "{exec}");
+        assert_eq!(warnings(exec), [""; 0], "{exec}");
     }
 }
 
 #[test]
-fn c5_a_misspelt_event_is_not_called_missing_too() {
+fn c5_a_misspelled_event_is_not_also_reported_as_missing() {
     let text =
         "{ jobs: [{ name: 'b', exec: 'y' }, { exec: 'x', when: { source: 'b', once: 'exitSucess' } }] }";
     assert_eq!(
         messages(text, Severity::Error),
-        ["`once` must be the name of an event, not the text \"exitSucess\""]
+        ["`once` must be the name of an event, not the string \"exitSucess\""]
     );
     assert_eq!(messages(text, Severity::Fault), [""; 0]);
 }

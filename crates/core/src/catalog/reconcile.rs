@@ -18,7 +18,7 @@
 
 use core::time::Duration;
 
-use crate::effect::Wanted;
+use crate::effect::DesiredService;
 use crate::plan::Status;
 use crate::rng::Rng;
 use crate::time::Time;
@@ -28,7 +28,7 @@ const FIRST_DELAY: Duration = Duration::from_millis(100);
 /// The longest retry delay, unless heartbeats come faster.
 const LONGEST_DELAY: Duration = Duration::from_secs(5);
 /// How long a request that was not answered may still be carried out.
-pub const DOUBT: Duration = Duration::from_secs(15);
+pub const IN_DOUBT: Duration = Duration::from_secs(15);
 /// How often deregistering is attempted when the supervisor exits.
 const LAST_ATTEMPTS: u32 = 2;
 
@@ -38,14 +38,14 @@ pub struct Settings {
     /// The TTL of its check.
     pub ttl: Duration,
     /// The interval of heartbeats; also the longest retry delay.
-    pub pace: Duration,
+    pub heartbeat_interval: Duration,
     /// True if the catalog deregisters a critical service by itself. It is then not registered again.
     pub drops_critical: bool,
 }
 
 /// A request to the catalog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Request {
+pub enum CatalogRequest {
     /// Register the service, with its check in this status.
     Register(Status),
     /// Update the status; for a passing service, this is the heartbeat.
@@ -69,13 +69,13 @@ pub enum Outcome {
 
 /// What to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum Action {
     /// Send the request, and report its outcome.
-    Ask(Request),
+    Send(CatalogRequest),
     /// Nothing before this time; nothing at all if there is none.
     Wait(Option<Time>),
     /// The supervisor exits, and the service is deregistered or cannot be.
-    Over,
+    Finished,
 }
 
 /// What the catalog is believed to have.
@@ -90,7 +90,7 @@ enum Believed {
 #[derive(Clone, Debug)]
 pub struct Reconciler {
     settings: Settings,
-    wanted: Wanted,
+    desired: DesiredService,
     believed: Believed,
     /// What was believed before the pending request.
     before: Believed,
@@ -98,7 +98,7 @@ pub struct Reconciler {
     sent: Option<Status>,
     /// True if a heartbeat is due.
     due: bool,
-    pending: Option<Request>,
+    pending: Option<CatalogRequest>,
     /// True if the definition has changed while a request was pending.
     outdated: bool,
     /// True if the last successful request was a registration.
@@ -111,7 +111,7 @@ pub struct Reconciler {
     doubt_until: Option<Time>,
     /// True if the job waits for the deregistration.
     deregistration_awaited: bool,
-    withdrawn: bool,
+    deregistered: bool,
     /// The attempts left, once the supervisor exits.
     last_attempts: Option<u32>,
     rng: Rng,
@@ -123,7 +123,7 @@ impl Reconciler {
     pub const fn new(settings: Settings, seed: u64) -> Self {
         Self {
             settings,
-            wanted: Wanted::Absent,
+            desired: DesiredService::Absent,
             believed: Believed::Absent,
             before: Believed::Absent,
             sent: None,
@@ -136,7 +136,7 @@ impl Reconciler {
             refresh_at: None,
             doubt_until: None,
             deregistration_awaited: false,
-            withdrawn: false,
+            deregistered: false,
             last_attempts: None,
             rng: Rng::new(seed),
         }
@@ -144,23 +144,23 @@ impl Reconciler {
 
     /// Sets the desired state. A change is sent at once, without the retry delay of earlier requests: a failed check must
     /// not wait for it.
-    pub fn want(&mut self, now: Time, wanted: Wanted) {
+    pub fn set_desired(&mut self, now: Time, desired: DesiredService) {
         if self.last_attempts.is_some() {
             return;
         }
-        self.deregistration_awaited = wanted == Wanted::Absent;
+        self.deregistration_awaited = desired == DesiredService::Absent;
         if self.deregistration_awaited {
             self.due = false;
         } else {
-            self.withdrawn = false;
+            self.deregistered = false;
         }
-        if self.wanted != wanted {
-            self.wanted = wanted;
+        if self.desired != desired {
+            self.desired = desired;
             self.not_before = now;
             // Whatever happened to earlier requests, the status is sent again.
             (self.sent, self.refresh_at) = (None, None);
         }
-        self.update_withdrawn();
+        self.update_deregistered();
     }
 
     /// The service has another definition, which must be registered.
@@ -173,57 +173,57 @@ impl Reconciler {
     }
 
     /// A heartbeat is due.
-    pub fn beat(&mut self) {
-        self.due = matches!(self.wanted, Wanted::Present(_));
+    pub fn heartbeat_due(&mut self) {
+        self.due = matches!(self.desired, DesiredService::Present(_));
     }
 
     /// The supervisor exits: the service is deregistered, with a bounded number of attempts.
     pub fn leave(&mut self, now: Time) {
-        self.want(now, Wanted::Absent);
+        self.set_desired(now, DesiredService::Absent);
         self.last_attempts = Some(LAST_ATTEMPTS);
         self.not_before = now;
         self.doubt_until = None;
     }
 
-    /// What to do next. After [`Step::Ask`], nothing until [`Reconciler::done`].
-    pub fn next(&mut self, now: Time) -> Step {
+    /// What to do next. After [`Action::Send`], nothing until [`Reconciler::done`].
+    pub fn next(&mut self, now: Time) -> Action {
         if self.pending.is_some() {
-            return Step::Wait(None);
+            return Action::Wait(None);
         }
         if self.last_attempts == Some(0) || (self.last_attempts.is_some() && self.is_absent()) {
-            return Step::Over;
+            return Action::Finished;
         }
         match self.needed(now) {
-            Err(later) => Step::Wait(later),
-            Ok(_) if now < self.not_before => Step::Wait(Some(self.not_before)),
+            Err(later) => Action::Wait(later),
+            Ok(_) if now < self.not_before => Action::Wait(Some(self.not_before)),
             Ok(request) => {
                 self.pending = Some(request);
                 self.before = self.believed;
-                if matches!(request, Request::Register(_)) {
+                if matches!(request, CatalogRequest::Register(_)) {
                     self.believed = Believed::Unknown;
                 }
-                Step::Ask(request)
+                Action::Send(request)
             }
         }
     }
 
     /// The request that is needed now; otherwise when one may be needed.
-    fn needed(&self, now: Time) -> Result<Request, Option<Time>> {
+    fn needed(&self, now: Time) -> Result<CatalogRequest, Option<Time>> {
         let again = self.doubt_until.is_some_and(|until| until <= now)
             || self.refresh_at.is_some_and(|refresh| refresh <= now);
         let later = [self.doubt_until, self.refresh_at].into_iter().flatten().min();
-        match (self.wanted, self.believed) {
-            (Wanted::Absent, Believed::Absent) if again => Ok(Request::Deregister),
-            (Wanted::Absent, Believed::Absent) => Err(later),
-            (Wanted::Absent, _) => Ok(Request::Deregister),
-            (Wanted::Present(status), Believed::Present) => {
+        match (self.desired, self.believed) {
+            (DesiredService::Absent, Believed::Absent) if again => Ok(CatalogRequest::Deregister),
+            (DesiredService::Absent, Believed::Absent) => Err(later),
+            (DesiredService::Absent, _) => Ok(CatalogRequest::Deregister),
+            (DesiredService::Present(status), Believed::Present) => {
                 if self.sent != Some(status) || self.due || again {
-                    Ok(Request::Update(status))
+                    Ok(CatalogRequest::Update(status))
                 } else {
                     Err(later)
                 }
             }
-            (Wanted::Present(status), _) => Ok(Request::Register(status)),
+            (DesiredService::Present(status), _) => Ok(CatalogRequest::Register(status)),
         }
     }
 
@@ -231,14 +231,14 @@ impl Reconciler {
     pub fn done(&mut self, now: Time, outcome: Outcome) {
         let Some(request) = self.pending.take() else { return };
         match (outcome, request) {
-            (Outcome::Done, Request::Register(_)) => {
+            (Outcome::Done, CatalogRequest::Register(_)) => {
                 // The retry delay is reset only when the status is accepted, too.
                 self.not_before = now;
                 self.just_registered = true;
                 self.sent = None;
                 self.believed = if self.outdated { Believed::Unknown } else { Believed::Present };
             }
-            (Outcome::Done, Request::Update(status)) => {
+            (Outcome::Done, CatalogRequest::Update(status)) => {
                 self.succeeded(now);
                 self.just_registered = false;
                 self.sent = Some(status);
@@ -248,11 +248,11 @@ impl Reconciler {
                     self.believed = Believed::Unknown;
                 }
             }
-            (Outcome::Done | Outcome::Forgotten, Request::Deregister) => {
+            (Outcome::Done | Outcome::Forgotten, CatalogRequest::Deregister) => {
                 self.succeeded(now);
                 self.set_absent();
             }
-            (Outcome::Forgotten, Request::Update(_)) => {
+            (Outcome::Forgotten, CatalogRequest::Update(_)) => {
                 self.set_absent();
                 // A catalog that forgets a service at once must not cause a loop without delay.
                 if self.just_registered {
@@ -269,30 +269,30 @@ impl Reconciler {
             }
             (Outcome::Unknown, _) => {
                 self.sent = None;
-                self.doubt_until = Some(now + DOUBT);
+                self.doubt_until = Some(now + IN_DOUBT);
                 self.failed(now);
             }
         }
         self.outdated = false;
-        if request == Request::Deregister && matches!(outcome, Outcome::Failed | Outcome::Unknown) {
+        if request == CatalogRequest::Deregister && matches!(outcome, Outcome::Failed | Outcome::Unknown) {
             // It is retried, but the job does not wait for that.
-            self.withdrawn |= core::mem::take(&mut self.deregistration_awaited);
+            self.deregistered |= core::mem::take(&mut self.deregistration_awaited);
         }
-        self.update_withdrawn();
+        self.update_deregistered();
     }
 
     /// Returns true once after the service was deregistered, or deregistering has failed.
-    pub fn take_withdrawn(&mut self) -> bool {
-        core::mem::take(&mut self.withdrawn)
+    pub fn take_deregistered(&mut self) -> bool {
+        core::mem::take(&mut self.deregistered)
     }
 
     /// Returns true if the catalog is believed to have the desired state.
     #[must_use]
     pub fn is_settled(&self) -> bool {
         self.pending.is_none()
-            && match self.wanted {
-                Wanted::Absent => self.believed == Believed::Absent,
-                Wanted::Present(status) => {
+            && match self.desired {
+                DesiredService::Absent => self.believed == Believed::Absent,
+                DesiredService::Present(status) => {
                     self.believed == Believed::Present && self.sent == Some(status) && !self.due
                 }
             }
@@ -305,12 +305,12 @@ impl Reconciler {
     }
 
     fn is_absent(&self) -> bool {
-        self.wanted == Wanted::Absent && self.believed == Believed::Absent && self.pending.is_none()
+        self.desired == DesiredService::Absent && self.believed == Believed::Absent && self.pending.is_none()
     }
 
-    fn update_withdrawn(&mut self) {
+    fn update_deregistered(&mut self) {
         if self.is_absent() {
-            self.withdrawn |= core::mem::take(&mut self.deregistration_awaited);
+            self.deregistered |= core::mem::take(&mut self.deregistration_awaited);
         }
     }
 
@@ -328,7 +328,7 @@ impl Reconciler {
     }
 
     fn failed(&mut self, now: Time) {
-        let longest = self.settings.pace.clamp(FIRST_DELAY, LONGEST_DELAY);
+        let longest = self.settings.heartbeat_interval.clamp(FIRST_DELAY, LONGEST_DELAY);
         self.not_before = now + delay(&mut self.rng, self.failures, longest);
         self.failures = self.failures.saturating_add(1);
         if let Some(attempts) = &mut self.last_attempts {
@@ -346,7 +346,7 @@ impl Reconciler {
     }
 
     fn refresh_interval(&self) -> Duration {
-        self.settings.pace.min(self.settings.ttl / 3).max(FIRST_DELAY)
+        self.settings.heartbeat_interval.min(self.settings.ttl / 3).max(FIRST_DELAY)
     }
 }
 

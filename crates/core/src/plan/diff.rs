@@ -46,7 +46,7 @@ impl Moves {
     }
 }
 
-/// What becomes of a job of the new plan.
+/// How a job of the new plan relates to the old plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum JobChange {
     /// It is new.
@@ -62,7 +62,7 @@ pub(crate) enum JobChange {
 pub(crate) struct PlanDiff {
     /// Where everything of the old plan is in the new one.
     pub(crate) moves: Moves,
-    /// For each job of the new plan, what becomes of it.
+    /// For each job of the new plan, how it relates to the old one.
     pub(crate) jobs: Vec<JobChange>,
 }
 

@@ -26,9 +26,9 @@ pub struct Job {
     /// How it is stopped (S2).
     pub stop: Stop,
     /// What happens to the container when the job fails for good (S5).
-    pub on_failure: AtEnd,
+    pub on_failure: OnCompletion,
     /// What happens to the container when the job completes successfully (S5).
-    pub on_success: AtEnd,
+    pub on_success: OnCompletion,
     /// Its health checks.
     pub health: Option<Health>,
     /// The service it advertises in the catalog.
@@ -95,7 +95,7 @@ pub struct Backoff {
 
 impl Backoff {
     /// The default (W8).
-    pub const USUAL: Self = Self {
+    pub const DEFAULT: Self = Self {
         initial: Duration::from_millis(100),
         max: Duration::from_secs(10),
         reset: Duration::from_secs(10),
@@ -104,7 +104,7 @@ impl Backoff {
 
 /// What happens to the container when a job ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AtEnd {
+pub enum OnCompletion {
     /// The other jobs continue.
     Continue,
     /// The container shuts down.

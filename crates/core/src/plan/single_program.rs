@@ -9,8 +9,8 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::{
-    AtEnd, Backoff, Catalog, Command, Control, EventPattern, Format, Job, Level, Logging, Output, Plan,
-    Process, Repeat, Restarts, Role, Signal, Stop, Trigger, When,
+    Backoff, Catalog, Command, Control, EventPattern, Format, Job, Level, Logging, OnCompletion, Output,
+    Plan, Process, Repeat, Restarts, Role, Signal, Stop, Trigger, When,
 };
 use crate::event::{Code, Source};
 
@@ -26,10 +26,10 @@ impl Job {
             when: When { trigger: Trigger::Event { event, repeat: Repeat::Once }, timeout: None },
             timeout: None,
             restarts: Restarts::Limited(0),
-            backoff: Some(Backoff::USUAL),
-            stop: Stop { signal: Signal::TERM, timeout: None, drain: Duration::ZERO },
-            on_failure: AtEnd::Shutdown,
-            on_success: AtEnd::Shutdown,
+            backoff: Some(Backoff::DEFAULT),
+            stop: Stop { signal: Signal::TERM, hook_timeout: None, drain: Duration::ZERO },
+            on_failure: OnCompletion::Shutdown,
+            on_success: OnCompletion::Shutdown,
             health: None,
             service: None,
             process: Process::default(),
@@ -42,7 +42,7 @@ impl Plan {
     /// The plan of a program without a configuration: the program writes to the supervisor's own streams, the log goes
     /// to stderr, and every signal is forwarded.
     #[must_use]
-    pub fn solo(program: String, arguments: Vec<String>) -> Self {
+    pub fn single_program(program: String, arguments: Vec<String>) -> Self {
         Self {
             jobs: vec![Job { raw_output: true, ..Job::main(program, arguments) }],
             watches: Vec::new(),

@@ -7,10 +7,10 @@ use super::Signal;
 /// How a job is stopped (S2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stop {
-    /// The signal that asks the process to exit.
+    /// The stop signal.
     pub signal: Signal,
     /// How long the job waits for its stop hooks. `None` waits until the global stop timeout.
-    pub timeout: Option<Duration>,
+    pub hook_timeout: Option<Duration>,
     /// How long the process keeps running after its service has left the catalog.
     pub drain: Duration,
 }

@@ -79,7 +79,7 @@ impl Core {
     fn summary(&self, job: JobIx) -> String {
         let (planned, state) = (self.planned(job), self.job(job));
         let text = match (state.state(), state.stop_stage()) {
-            _ if self.phase == Phase::Beginning => "waiting for the supervisor to start".into(),
+            _ if self.phase == Phase::Starting => "waiting for the supervisor to start".into(),
             (State::Complete, _) => self.completion(job),
             (State::Waiting, None) => match planned.when.trigger {
                 Trigger::Interval(_) => "waiting for its next run".into(),
@@ -91,7 +91,9 @@ impl Core {
             (_, Some(StopStage::Hooks)) => "stopping: waiting for hooks".into(),
             (_, Some(StopStage::Deregister)) => "stopping: waiting for deregistration".into(),
             (_, Some(StopStage::Drain)) => "stopping: draining".into(),
-            (_, Some(StopStage::Terminate)) => format!("stopping: sent {}", words::signal_name(planned.stop.signal)),
+            (_, Some(StopStage::Terminate)) => {
+                format!("stopping: sent {}", planned.stop.signal)
+            }
         };
         format!("{}: {text}", planned.name)
     }
@@ -171,7 +173,7 @@ impl Core {
         if awaited.holds {
             return Reason { sentence: format!("condition met: {condition}"), because: Vec::new() };
         }
-        // The summary of a job says more than its state in one word.
+        // The summary of a job is more precise than its state in one word.
         let state = if awaited.jobs.is_empty() { awaited.state.as_str() } else { "" };
         let mut sentence = words::unmet(&condition, state, awaited.possible);
         let mut because = Vec::new();

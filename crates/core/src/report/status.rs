@@ -1,9 +1,9 @@
-//! What is known, for whoever asks (X2): everything about every job and watch, as data.
+//! The status of every job and watch, as data (X2).
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use crate::effect::Wanted;
+use crate::effect::DesiredService;
 use crate::event::Code;
 use crate::ids::{EventId, JobIx, RunId, WatchIx};
 use crate::input::{ExitStatus, Instance};
@@ -18,35 +18,35 @@ use crate::time::Time;
 
 pub use crate::state::health::CheckResult;
 
-/// What is known of a job, in short.
+/// The status of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JobStatus {
     /// What it is doing.
     pub state: State,
     /// How far it has stopped; `None` if it does not stop.
     pub stop_stage: Option<StopStage>,
-    /// How often it was brought back after it was complete: by hand or by a reload.
+    /// Counts its generations: each start after completion, and each reload that changes it, creates one.
     pub generation: u64,
-    /// The last event before this life began; it has seen none up to that one.
+    /// The last event before this generation was created; it has seen none up to that one.
     pub created_after: EventId,
-    /// The run that goes on.
+    /// The current run.
     pub run: Option<RunId>,
     /// Its process.
     pub pid: Option<i32>,
-    /// Whether it is healthy, if that is known.
+    /// True if healthy; `None` if unknown.
     pub healthy: Option<bool>,
-    /// How often it was restarted.
+    /// Restarts since it was last started by an event.
     pub restarts: u64,
     /// How its last run ended.
     pub last_exit: Option<ExitStatus>,
-    /// What the catalog is told to want of its service.
-    pub wanted: Wanted,
+    /// The desired state of its service in the catalog.
+    pub desired: DesiredService,
     /// Why it stops or is complete.
     pub stop_reason: Option<StopReason>,
 }
 
 impl JobStatus {
-    /// One word for what it is doing.
+    /// What it is doing, in one word.
     #[must_use]
     pub const fn word(&self) -> &'static str {
         match (self.state, self.stop_stage, self.stop_reason) {
@@ -62,97 +62,97 @@ impl JobStatus {
     }
 }
 
-/// Everything that is known.
+/// The status of everything.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Overview {
-    /// How far the supervisor is.
+    /// The phase of the supervisor.
     pub phase: Phase,
-    /// Whether there is maintenance (D8).
+    /// True in maintenance mode (D8).
     pub maintenance: bool,
-    /// The moment of the last step; every other moment here is on the same clock.
+    /// The time of the last step, on the same clock as every other time here.
     pub now: Time,
     /// The jobs, in the order of the plan.
     pub jobs: Vec<JobOverview>,
     /// The watches, in the order of the plan.
     pub watches: Vec<WatchOverview>,
-    /// How many events there were of each kind. No more kinds than the plan has sources.
+    /// Events per source and code.
     pub events: Vec<EventCount>,
-    /// When whatever is left is killed, while everything is being stopped (S4).
-    pub stop_time: Option<Time>,
+    /// When the remaining jobs are killed, during a shutdown (S4).
+    pub shutdown_deadline: Option<Time>,
 }
 
-/// Everything that is known of a job.
+/// Everything known about a job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobOverview {
     /// The job.
     pub job: JobIx,
     /// Its name.
     pub name: String,
-    /// Whose it is.
+    /// What kind of job it is.
     pub role: Role,
     /// What it is doing.
     pub status: JobStatus,
-    /// When its present or last run began.
+    /// When its current or last run started.
     pub started_at: Option<Time>,
     /// When its last run ended.
     pub ended_at: Option<Time>,
-    /// How often it was restarted ever; that of `status` begins anew with each event that starts it.
-    pub restarts_ever: u64,
-    /// How many restarts it has left; without an end if nothing is said.
+    /// Restarts in total; the count in `status` is reset by each event that starts it.
+    pub restarts_total: u64,
+    /// The restarts left; `None` if unlimited.
     pub restarts_left: Option<u64>,
-    /// What is going to happen to it at a known time, the nearest first.
+    /// Its timers, the next one first.
     pub deadlines: Vec<Deadline>,
     /// Its checks.
     pub checks: Vec<CheckOverview>,
-    /// What it waits for to be started; empty unless it waits.
+    /// The events it waits for; empty unless it waits.
     pub waits_for: Vec<Awaited>,
-    /// The jobs it waits for before it stops (S2).
+    /// The stop hooks it waits for (S2).
     pub hooks: Vec<JobIx>,
-    /// Whether the present run, or the last one, was started by hand.
+    /// True if the current or last run was started by hand.
     pub by_hand: bool,
-    /// The event that led to the present run, or to the last one.
+    /// The event that started the current or last run.
     pub cause: Option<Event>,
 }
 
-/// Something that is going to happen to a job.
+/// A timer of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deadline {
-    /// When.
+    /// When it fires.
     pub at: Time,
-    /// What.
+    /// What happens then.
     pub what: DeadlineKind,
 }
 
-/// What is going to happen to a job.
+/// What happens when a timer of a job fires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeadlineKind {
-    /// It gives up waiting to be started (W5).
-    GiveUp,
-    /// Its next turn (W4).
-    Turn,
+    /// It gives up waiting for its trigger (W5).
+    StartTimeout,
+    /// Its next tick is due (W4).
+    Tick,
     /// It is restarted (W8).
     Restart,
-    /// Its run is killed for its time (P5).
-    Timeout,
-    /// It does not wait any longer for the jobs that run before it stops (S2).
+    /// Its run reaches its timeout (P5).
+    RunTimeout,
+    /// It stops without waiting for its hooks any longer (S2).
     Hooks,
-    /// It does not wait any longer for the catalog to let its service go (S2).
-    Withdrawal,
-    /// It has drained (S2).
-    Drained,
-    /// It was asked to end, and is killed.
+    /// It stops without waiting for its deregistration any longer (S2).
+    Deregister,
+    /// Its drain time has passed (S2).
+    Drain,
+    /// It is killed because it has not exited after its stop signal.
     Kill,
 }
 
 impl DeadlineKind {
     const ALL: [Self; 8] = [
-        Self::GiveUp,
-        Self::Turn,
+        Self::StartTimeout,
+        Self::Tick,
         Self::Restart,
-        Self::Timeout,
+        Self::RunTimeout,
         Self::Hooks,
-        Self::Withdrawal,
-        Self::Drained,
+        Self::Deregister,
+        Self::Drain,
         Self::Kill,
     ];
 
@@ -162,78 +162,78 @@ impl DeadlineKind {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// The name in the JSON of the control socket.
+    /// The name in the JSON of the control socket. These names are part of the API.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Self::GiveUp => "giveUp",
-            Self::Turn => "turn",
+            Self::StartTimeout => "giveUp",
+            Self::Tick => "turn",
             Self::Restart => "restart",
-            Self::Timeout => "timeout",
+            Self::RunTimeout => "timeout",
             Self::Hooks => "hooks",
-            Self::Withdrawal => "withdrawal",
-            Self::Drained => "drained",
+            Self::Deregister => "withdrawal",
+            Self::Drain => "drained",
             Self::Kill => "kill",
         }
     }
 }
 
-/// Everything that is known of a check.
+/// Everything known about a check.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CheckOverview {
     /// Its name.
     pub name: String,
-    /// Whether it is being made now.
+    /// True if it runs now.
     pub running: bool,
-    /// Its last result that counted.
+    /// Its last result.
     pub last: Option<CheckResult>,
-    /// How many failures in a row there were.
+    /// Failures in a row.
     pub failures: u32,
-    /// When it is made next.
+    /// When it runs next.
     pub next: Option<Time>,
 }
 
-/// Everything that is known of a watch.
+/// Everything known about a watch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WatchOverview {
     /// The watch.
     pub watch: WatchIx,
     /// Its name.
     pub name: String,
-    /// The healthy instances; nothing before the catalog's first answer.
+    /// The healthy instances; `None` before the catalog's first answer.
     pub instances: Option<Vec<Instance>>,
 }
 
-/// How many events there were of one kind.
+/// The number of events of one source and code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventCount {
-    /// Where they came from, as a configuration writes it.
+    /// The source, as in a configuration.
     pub source: String,
-    /// What they said.
+    /// The code.
     pub code: Code,
-    /// How many.
+    /// The number.
     pub count: u64,
 }
 
 /// An event that a job waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Awaited {
-    /// Where it comes from, as a configuration writes it.
+    /// The source, as in a configuration.
     pub source: String,
-    /// What it says.
+    /// The code.
     pub code: Code,
-    /// Whether it holds already, where several have to (W12).
+    /// True if it holds already, for a job that waits for several (W12).
     pub holds: bool,
-    /// Whether it can still come.
+    /// True if it can still come.
     pub possible: bool,
-    /// The jobs of that name; there are several where the file has several.
+    /// The jobs with the name of the source.
     pub jobs: Vec<JobIx>,
-    /// What its source is doing, in a word.
+    /// What its source is doing, in one word.
     pub state: String,
 }
 
 impl Core {
-    /// What is known of a job, in short.
+    /// The status of a job.
     #[must_use]
     pub fn status(&self, job: JobIx) -> JobStatus {
         let state = self.job(job);
@@ -247,25 +247,24 @@ impl Core {
             healthy: state.health.as_ref().and_then(|health| health.healthy),
             restarts: state.restarts,
             last_exit: state.last_exit.map(|exit| exit.status),
-            wanted: state.wanted,
+            desired: state.desired,
             stop_reason: state.stop_reason(),
         }
     }
 
-    /// The job of a name; of several, the first.
+    /// The job with this name; of several, the first.
     #[must_use]
     pub fn job_named(&self, name: &str) -> Option<JobIx> {
         self.plan().jobs.iter().position(|job| job.name == name).map(JobIx::at)
     }
 
-    /// Whether there is maintenance.
+    /// Returns true in maintenance mode.
     #[must_use]
     pub fn maintenance(&self) -> bool {
         self.maintenance
     }
 
-    /// Everything that is known, as of the last step. Whoever wants to know how long something takes from now on lets
-    /// time pass first, with a `Tick`.
+    /// The status of everything, as of the last step. For current durations, send a `Tick` first.
     #[must_use]
     pub fn overview(&self) -> Overview {
         Overview {
@@ -283,7 +282,7 @@ impl Core {
                     count: *count,
                 })
                 .collect(),
-            stop_time: self.shutdown_timer.map(TimerId::at),
+            shutdown_deadline: self.shutdown_timer.map(TimerId::at),
         }
     }
 
@@ -298,7 +297,7 @@ impl Core {
             .collect()
     }
 
-    /// Everything that is known of a job.
+    /// Everything known about a job.
     #[must_use]
     pub fn job_overview(&self, job: JobIx) -> JobOverview {
         let (planned, state) = (self.planned(job), self.job(job));
@@ -310,7 +309,7 @@ impl Core {
             status: self.status(job),
             started_at: state.started_at,
             ended_at: state.last_exit.map(|exit| exit.at),
-            restarts_ever: state.restarts_total,
+            restarts_total: state.restarts_total,
             restarts_left: match planned.restarts {
                 Restarts::Unlimited => None,
                 Restarts::Limited(most) => Some(most.saturating_sub(state.restarts)),
@@ -345,15 +344,15 @@ impl Core {
         let state = self.job(job);
         let stage = match state.stop_stage() {
             Some(StopStage::Hooks) => DeadlineKind::Hooks,
-            Some(StopStage::Deregister) => DeadlineKind::Withdrawal,
-            Some(StopStage::Drain) => DeadlineKind::Drained,
+            Some(StopStage::Deregister) => DeadlineKind::Deregister,
+            Some(StopStage::Drain) => DeadlineKind::Drain,
             Some(StopStage::Terminate) | None => DeadlineKind::Kill,
         };
         let all = [
-            (state.start_timeout, DeadlineKind::GiveUp),
-            (state.ticks.timer, DeadlineKind::Turn),
+            (state.start_timeout, DeadlineKind::StartTimeout),
+            (state.ticks.timer, DeadlineKind::Tick),
             (state.restart_timer(), DeadlineKind::Restart),
-            (state.run().and_then(|run| run.timeout), DeadlineKind::Timeout),
+            (state.run().and_then(|run| run.timeout), DeadlineKind::RunTimeout),
             (state.stop().and_then(|stop| stop.timer), stage),
             (state.run().and_then(|run| run.kill_timer), DeadlineKind::Kill),
         ];
@@ -365,7 +364,7 @@ impl Core {
         deadlines
     }
 
-    /// What starts a job, and how it stands with that.
+    /// The events that can start a job.
     #[must_use]
     pub fn awaited(&self, job: JobIx) -> Vec<Awaited> {
         let planned = self.planned(job);
@@ -376,7 +375,7 @@ impl Core {
         let patterns = planned.when.patterns().iter().enumerate();
         patterns
             .map(|(nth, event)| {
-                let jobs = self.plan_state.graph.jobs_behind(job, nth).to_vec();
+                let jobs = self.plan_state.graph.jobs_of_pattern(job, nth).to_vec();
                 Awaited {
                     source: event.source.to_string(),
                     code: event.code,
@@ -393,7 +392,7 @@ impl Core {
         if let Some(first) = jobs.first() {
             return self.status(*first).word().into();
         }
-        match self.plan_state.graph.origin_behind(job, condition) {
+        match self.plan_state.graph.origin_of_pattern(job, condition) {
             Some(Origin::Watch(watch)) => {
                 match self.plan_state.watches.get(watch.index()).and_then(|w| w.instances()) {
                     None => "no answer yet".into(),

@@ -1,4 +1,4 @@
-//! The words for conditions, exits, deadlines and signals. `explain`, `status`, `check` and `simulate` build their
+//! The words for conditions, exits and deadlines. `explain`, `status`, `check` and `simulate` build their
 //! sentences from these functions, so that one fact has one wording.
 
 use alloc::format;
@@ -7,10 +7,10 @@ use core::fmt::Display;
 
 use crate::event::{Code, Source};
 use crate::input::ExitStatus;
-use crate::plan::{Restarts, Signal};
+use crate::plan::Restarts;
 use crate::report::status::DeadlineKind;
 
-/// How every sentence about an unmet condition begins.
+/// The start of every sentence about an unmet condition.
 pub const WAITING_UNTIL: &str = "waiting until ";
 
 /// What must happen, as a clause after "when" or "until": `db is healthy`, `migrate exits successfully`.
@@ -18,8 +18,8 @@ pub const WAITING_UNTIL: &str = "waiting until ";
 pub fn condition(source: &str, code: Code) -> String {
     match code {
         Code::Startup => "the supervisor has started".into(),
-        Code::Shutdown => "shutdown begins".into(),
-        Code::EnterMaintenance => "maintenance mode begins".into(),
+        Code::Shutdown => "shutdown starts".into(),
+        Code::EnterMaintenance => "maintenance mode starts".into(),
         Code::ExitMaintenance => "maintenance mode ends".into(),
         Code::ExitSuccess => format!("{source} exits successfully"),
         Code::ExitFailed => format!("{source} fails"),
@@ -65,13 +65,13 @@ pub fn pending_hook(hook: &str) -> String {
 #[must_use]
 pub fn deadline(kind: DeadlineKind, left: impl Display) -> String {
     match kind {
-        DeadlineKind::GiveUp => format!("gives up in {left} unless started"),
-        DeadlineKind::Turn => format!("next run in {left}"),
+        DeadlineKind::StartTimeout => format!("gives up in {left} unless started"),
+        DeadlineKind::Tick => format!("next run in {left}"),
         DeadlineKind::Restart => format!("restarting in {left}"),
-        DeadlineKind::Timeout => format!("times out in {left}"),
+        DeadlineKind::RunTimeout => format!("times out in {left}"),
         DeadlineKind::Hooks => format!("waiting for hooks, {left} left"),
-        DeadlineKind::Withdrawal => format!("waiting for deregistration, {left} left"),
-        DeadlineKind::Drained => format!("draining, {left} left"),
+        DeadlineKind::Deregister => format!("waiting for deregistration, {left} left"),
+        DeadlineKind::Drain => format!("draining, {left} left"),
         DeadlineKind::Kill => format!("SIGKILL in {left} unless it exits"),
     }
 }
@@ -81,7 +81,7 @@ pub fn deadline(kind: DeadlineKind, left: impl Display) -> String {
 pub fn exit(status: ExitStatus) -> String {
     match status {
         ExitStatus::Code(code) => format!("exited with code {code}"),
-        ExitStatus::Signal(signal) => format!("exited on {}", signal_name(signal)),
+        ExitStatus::Signal(signal) => format!("exited on {signal}"),
     }
 }
 
@@ -104,26 +104,10 @@ pub fn restarts(restarts: Restarts) -> String {
     }
 }
 
-/// The name of a signal on Linux, such as `SIGTERM`.
-#[must_use]
-pub fn signal_name(signal: Signal) -> String {
-    const NAMES: [&str; 31] = [
-        "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2", "PIPE",
-        "ALRM", "TERM", "STKFLT", "CHLD", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG", "XCPU", "XFSZ",
-        "VTALRM", "PROF", "WINCH", "IO", "PWR", "SYS",
-    ];
-    let Signal(number) = signal;
-    match (number, NAMES.get(usize::from(number).wrapping_sub(1))) {
-        (_, Some(name)) => format!("SIG{name}"),
-        (34, _) => "SIGRTMIN".into(),
-        (35..=64, _) => format!("SIGRTMIN+{}", number - 34),
-        _ => format!("signal {number}"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::Signal;
 
     #[test]
     fn x5_every_condition_is_a_clause() {
@@ -138,13 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn x5_signals_have_names() {
-        for (number, name) in
-            [(1, "SIGHUP"), (15, "SIGTERM"), (31, "SIGSYS"), (34, "SIGRTMIN"), (64, "SIGRTMIN+30")]
-        {
-            assert_eq!(signal_name(Signal(number)), name);
-        }
-        assert_eq!(signal_name(Signal(0)), "signal 0");
+    fn x5_an_exit_on_a_signal_names_it() {
         assert_eq!(exit(ExitStatus::Signal(Signal::KILL)), "exited on SIGKILL");
     }
 }

@@ -14,7 +14,7 @@ use crate::state::supervisor::{Core, Phase};
 impl Core {
     /// E4: sends `startup`, once.
     pub(crate) fn startup(&mut self) {
-        if self.phase != Phase::Beginning {
+        if self.phase != Phase::Starting {
             return;
         }
         self.phase = Phase::Running;
@@ -72,7 +72,7 @@ impl Core {
             self.matched(subscription, event);
         }
         for job in only_for.unwrap_or_default() {
-            self.send_what_holds(job, event);
+            self.send_events_that_hold(job, event);
         }
         if is_startup {
             self.plan_state.startup_only_for = None;

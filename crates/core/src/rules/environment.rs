@@ -4,11 +4,11 @@ use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use crate::environment::{Environment, JobVariables, Why};
 use crate::ids::JobIx;
 use crate::input::ExitStatus;
 use crate::state::health::CheckVariables;
 use crate::state::supervisor::Core;
+use crate::variables::{Environment, JobVariables, Why};
 
 impl Core {
     /// The variables of a job's next process.

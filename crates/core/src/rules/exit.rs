@@ -24,7 +24,7 @@ impl Core {
         let now = self.now;
         let state = self.job_mut(job);
         (state.started_at, state.failure) = (Some(now), Some(status.code()));
-        self.ended(job, LastExit { status, at: now, timed_out: false, out_of_memory: false });
+        self.run_ended(job, LastExit { status, at: now, timed_out: false, out_of_memory: false });
     }
 
     /// The process of a run exited.
@@ -43,7 +43,7 @@ impl Core {
         let expected = exit.is_success() || self.job(job).stop_stage() == Some(StopStage::Terminate);
         self.job_mut(job).failure = if expected { None } else { Some(status.code().max(1)) };
         self.log_exit(job, &exit, &memory, expected);
-        self.ended(job, exit);
+        self.run_ended(job, exit);
     }
 
     fn log_exit(&mut self, job: JobIx, exit: &LastExit, memory: &str, expected: bool) {
@@ -89,8 +89,8 @@ impl Core {
         if is_sensor && repeats { Level::Debug } else { level }
     }
 
-    /// What follows the end of a run.
-    fn ended(&mut self, job: JobIx, exit: LastExit) {
+    /// Sends the exit event of a run, and decides what the job does next.
+    fn run_ended(&mut self, job: JobIx, exit: LastExit) {
         if self.job(job).pid().is_some() {
             self.set_pid(job, None);
         }

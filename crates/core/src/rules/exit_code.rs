@@ -4,12 +4,12 @@
 //! for good; jobs that only react to events count only if no other job failed. Coprocesses and sensors never count (C6).
 
 use crate::ids::JobIx;
-use crate::plan::{AtEnd, Level, Role};
+use crate::plan::{Level, OnCompletion, Role};
 use crate::state::supervisor::Core;
 
 impl Core {
     /// S1: a shutdown by signal exits with 0.
-    pub(crate) fn exit_successfully(&mut self) {
+    pub(crate) fn set_exit_code_zero(&mut self) {
         self.exit_codes.decided = Some(0);
     }
 
@@ -19,8 +19,8 @@ impl Core {
         self.record_failure(job, self.plan_state.graph.holds_open(job));
         let planned = self.planned(job);
         let (stops, message) = match failure {
-            Some(_) => (planned.on_failure == AtEnd::Shutdown, "failed, shutting down"),
-            None => (has_run && planned.on_success == AtEnd::Shutdown, "completed, shutting down"),
+            Some(_) => (planned.on_failure == OnCompletion::Shutdown, "failed, shutting down"),
+            None => (has_run && planned.on_success == OnCompletion::Shutdown, "completed, shutting down"),
         };
         if stops {
             self.exit_codes.decided = Some(failure.unwrap_or(0));

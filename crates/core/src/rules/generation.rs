@@ -3,7 +3,6 @@
 use alloc::vec::Vec;
 
 use crate::ids::{EventId, JobIx};
-use crate::state::dependency_graph::does_work;
 use crate::state::job::StopReason;
 use crate::state::supervisor::{Core, Phase};
 
@@ -54,7 +53,7 @@ impl Core {
             let reason = state.stop_reason();
             let by_itself =
                 matches!(reason, Some(StopReason::Completed | StopReason::Failed | StopReason::Unreachable));
-            if state.is_complete() && by_itself && !does_work(self.planned(hook)) {
+            if state.is_complete() && by_itself && !self.planned(hook).does_work() {
                 self.begin_generation(hook);
                 self.set_start_timeout(hook);
             }

@@ -3,9 +3,9 @@
 use alloc::format;
 use alloc::string::String;
 
-use crate::effect::{Effect, Wanted};
+use crate::effect::{DesiredService, Effect};
 use crate::event::Code;
-use crate::ids::{CheckIx, CheckRun, JobIx};
+use crate::ids::{CheckIx, CheckRunId, JobIx};
 use crate::plan::{Check, Level, OnUnhealthy, Probe, Status};
 use crate::state::health::{CheckState, HealthState};
 use crate::state::job::State;
@@ -78,7 +78,7 @@ impl Core {
         }
     }
 
-    pub(crate) fn check_done(&mut self, run: CheckRun, result: Result<(), String>) {
+    pub(crate) fn check_done(&mut self, run: CheckRunId, result: Result<(), String>) {
         let Some((job, check)) = self.plan_state.check_runs.remove(&run) else { return };
         let (state, timers) = self.job_and_timers(job);
         let Some(state) = state.health.as_mut().and_then(|health| health.check_mut(check)) else { return };
@@ -125,7 +125,7 @@ impl Core {
             } else {
                 self.log(Level::Info, Some(job), format_args!("healthy"));
                 self.send(Origin::Job(job), Code::Healthy, None);
-                self.advertise(job, Wanted::Present(Status::Passing));
+                self.advertise(job, DesiredService::Present(Status::Passing));
                 self.set_heartbeat(job);
             }
         }

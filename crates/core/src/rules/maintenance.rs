@@ -1,10 +1,10 @@
 //! Maintenance mode (D8).
 
-use crate::effect::Wanted;
+use crate::effect::DesiredService;
 use crate::event::Code;
 use crate::ids::JobIx;
 use crate::plan::Level;
-use crate::request::Answer;
+use crate::request::Reply;
 use crate::rules::request::SHUTTING_DOWN;
 use crate::state::job::State;
 use crate::state::journal::Origin;
@@ -13,19 +13,19 @@ use crate::state::supervisor::{Core, Phase};
 impl Core {
     /// Enters or leaves maintenance mode: services leave the catalog and checks are suspended, or both resume. Jobs keep
     /// running.
-    pub(crate) fn set_maintenance(&mut self, on: bool) -> Answer {
+    pub(crate) fn set_maintenance(&mut self, on: bool) -> Reply {
         if self.maintenance == on {
-            return Answer::Updated(false);
+            return Reply::Updated(false);
         }
         match self.phase {
             // Nothing runs yet. The event follows `startup`.
-            Phase::Beginning => {
+            Phase::Starting => {
                 self.maintenance = on;
-                return Answer::Updated(true);
+                return Reply::Updated(true);
             }
             Phase::Running => {}
-            Phase::Stopping | Phase::Killing | Phase::Left => {
-                return Answer::Refused(SHUTTING_DOWN.into());
+            Phase::Stopping | Phase::Killing | Phase::Exited => {
+                return Reply::Refused(SHUTTING_DOWN.into());
             }
         }
         self.maintenance = on;
@@ -44,7 +44,7 @@ impl Core {
                 self.begin_checks(job);
             }
         }
-        Answer::Updated(true)
+        Reply::Updated(true)
     }
 
     fn suspend(&mut self, job: JobIx) {
@@ -55,6 +55,6 @@ impl Core {
                 health.healthy = None;
             }
         }
-        self.advertise(job, Wanted::Absent);
+        self.advertise(job, DesiredService::Absent);
     }
 }

@@ -31,7 +31,7 @@ impl Core {
         }
         match key {
             SourceKey::Unknown => false,
-            SourceKey::Global if code == Code::Startup => self.phase == Phase::Beginning,
+            SourceKey::Global if code == Code::Startup => self.phase == Phase::Starting,
             SourceKey::Global => code.is_global() && running,
             SourceKey::Signal(_) => running,
             SourceKey::Watch(watch) => running && self.watch_can_change(watch, can_start),
@@ -72,7 +72,7 @@ impl Core {
             && state.is_up()
             && state.pending_event.is_none()
             && state.start_timeout.is_none()
-            && self.phase != Phase::Beginning
+            && self.phase != Phase::Starting
             && !self.planned(job).when.is_periodic()
     }
 
@@ -83,7 +83,7 @@ impl Core {
         match &planned.when.trigger {
             Trigger::Never => false,
             Trigger::Interval(_) => true,
-            _ if self.is_spent(job) => false,
+            _ if self.was_triggered_once(job) => false,
             Trigger::Event { .. } | Trigger::Any { .. } => {
                 events.any(|(event, key)| self.can_come(*key, event.code, can_start))
             }

@@ -5,10 +5,10 @@
 //!    replaces the plan that is waited for; all requests get the same answer (R4).
 //! 2. When the last of them is complete and no event is queued, the [`PlanState`] is replaced in one instant, and
 //!    everything that continues is moved into it. A [`JobIx`] is always an index of the plan in force: effects before
-//!    [`Effect::Replanned`] use the old indices, effects after it the new ones.
+//!    [`Effect::PlanReplaced`] use the old indices, effects after it the new ones.
 //!
-//! Then `startup` is sent to jobs that are new or changed, or were unreachable before they ever ran. They are also told
-//! what holds already and will not be sent again, such as that another job is healthy or has exited. So a reload leads
+//! Then `startup` is sent to jobs that are new or changed, or were unreachable before they ever ran. They also
+//! get the events that hold already and will not be sent again, such as `healthy` or an exit of another job. So a reload leads
 //! to the same state as a start with the new plan, and a reload of the same plan does nothing.
 
 use alloc::boxed::Box;
@@ -17,12 +17,12 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use crate::effect::{Effect, Purpose};
+use crate::effect::{Effect, KillReason};
 use crate::event::{Code, Source};
 use crate::ids::{EventId, JobIx};
 use crate::plan::diff::{JobChange, Moves, PlanDiff};
 use crate::plan::{Level, Plan, Repeat};
-use crate::request::{Answer, RequestId};
+use crate::request::{Reply, RequestId};
 use crate::rules::request::SHUTTING_DOWN;
 use crate::state::dependency_graph::{SourceKey, Subscription};
 use crate::state::job::StopReason;
@@ -37,8 +37,8 @@ impl Core {
     /// Starts a reload. The plan has been validated (R2).
     pub(crate) fn request_reload(&mut self, id: RequestId, plan: Box<Plan>) {
         if self.phase != Phase::Running {
-            let answer = Answer::Refused(SHUTTING_DOWN.into());
-            return self.effects.push(Effect::Reply { id, answer });
+            let reply = Reply::Refused(SHUTTING_DOWN.into());
+            return self.effects.push(Effect::Reply { id, reply });
         }
         if let Some(pending) = &mut self.reload {
             pending.plan = plan;
@@ -64,14 +64,14 @@ impl Core {
         let timeout = self.plan().stop_timeout;
         for job in self.jobs_to_stop() {
             if self.reload.is_none() {
-                // The end of one of them has shut the container down, which has its own timeout.
+                // The exit of one of them has shut the container down, which has its own timeout.
                 return;
             }
             if !self.job(job).is_complete() {
                 let timeout = fmt_duration(timeout);
                 let message = format_args!("did not stop within {timeout} for the reload, sending SIGKILL");
                 self.log(Level::Warn, Some(job), message);
-                self.kill(job, Purpose::KillAfterTimeout);
+                self.kill(job, KillReason::StopTimeout);
             }
         }
     }
@@ -81,8 +81,8 @@ impl Core {
         let Some(mut pending) = self.reload.take() else { return };
         self.timers.cancel(&mut pending.timer);
         for id in pending.requests {
-            let answer = Answer::Refused(SHUTTING_DOWN.into());
-            self.effects.push(Effect::Reply { id, answer });
+            let reply = Reply::Refused(SHUTTING_DOWN.into());
+            self.effects.push(Effect::Reply { id, reply });
         }
     }
 
@@ -136,14 +136,14 @@ impl Core {
             self.replace_plan(*pending.plan, &diff);
         }
         for id in pending.requests {
-            self.effects.push(Effect::Reply { id, answer: Answer::Reloaded(changes.clone()) });
+            self.effects.push(Effect::Reply { id, reply: Reply::Reloaded(changes.clone()) });
         }
     }
 
-    /// Replaces the plan, moves everything that continues, and sends `startup` to the jobs that begin.
+    /// Replaces the plan, moves everything that continues, and sends `startup` to the jobs that start.
     fn replace_plan(&mut self, plan: Plan, diff: &PlanDiff) {
         let mut old = core::mem::replace(&mut self.plan_state, PlanState::new(plan));
-        let begins = self.move_jobs(&mut old, diff);
+        let starting = self.move_jobs(&mut old, diff);
         for (watch, to) in old.watches.iter_mut().zip(&diff.moves.watches) {
             if let Some(to) = to.and_then(|to| self.plan_state.watches.get_mut(to.index())) {
                 core::mem::swap(watch, to);
@@ -152,28 +152,28 @@ impl Core {
         self.timers.move_jobs(|job| diff.moves.job(job));
         self.plan_state.continue_from(&old, &diff.moves);
         self.move_sources(&old, &diff.moves);
-        self.clear_unknown_conditions(&diff.moves, &begins);
+        self.clear_unknown_conditions(&diff.moves, &starting);
         let plan = Arc::clone(&self.plan_state.plan);
-        self.effects.push(Effect::Replanned { plan, moves: diff.moves.clone() });
+        self.effects.push(Effect::PlanReplaced { plan, moves: diff.moves.clone() });
         self.log(Level::Info, None, format_args!("reloaded"));
-        for job in &begins {
+        for job in &starting {
             self.set_start_timeout(*job);
             self.renew_hooks(*job);
         }
         for job in self.all_jobs() {
             self.enqueue_recheck(job);
         }
-        if !begins.is_empty() {
-            self.plan_state.startup_only_for = Some(begins);
+        if !starting.is_empty() {
+            self.plan_state.startup_only_for = Some(starting);
             self.send(Origin::Global, Code::Startup, None);
         }
     }
 
-    /// Moves the state of unchanged jobs. Returns the jobs that begin: new and changed ones, and unchanged ones that were
+    /// Moves the state of unchanged jobs. Returns the jobs that start: new and changed ones, and unchanged ones that were
     /// unreachable before they ever ran.
     fn move_jobs(&mut self, old: &mut PlanState, diff: &PlanDiff) -> Vec<JobIx> {
         let after = EventId(self.last_ids.event);
-        let mut begins = Vec::new();
+        let mut starting = Vec::new();
         for (index, change) in diff.jobs.iter().enumerate() {
             if let JobChange::Kept(from) = change {
                 let before = &mut old.jobs[from.index()];
@@ -182,7 +182,7 @@ impl Core {
                     continue;
                 }
             }
-            begins.push(JobIx::at(index));
+            starting.push(JobIx::at(index));
             let serial = self.next_generation_serial();
             let state = &mut self.plan_state;
             match change {
@@ -193,7 +193,7 @@ impl Core {
                 }
             }
         }
-        begins
+        starting
     }
 
     /// Translates the sources of recorded events. The names of removed sources are kept as long as an event refers to
@@ -211,7 +211,7 @@ impl Core {
                 Origin::Watch(watch) => {
                     old.plan.watches.get(watch.index()).map(|watch| format!("watch.{}", watch.name))
                 }
-                Origin::Former(index) => removed_before.get(index as usize).cloned(),
+                Origin::Removed(index) => removed_before.get(index as usize).cloned(),
                 Origin::Global | Origin::Signal(_) => return,
             };
             let name: String = name.unwrap_or_default();
@@ -219,7 +219,7 @@ impl Core {
             if index == removed.len() {
                 removed.push(name);
             }
-            *origin = Origin::Former(u32::try_from(index).unwrap_or(u32::MAX));
+            *origin = Origin::Removed(u32::try_from(index).unwrap_or(u32::MAX));
         };
         let of_jobs = self.plan_state.jobs.iter_mut().flat_map(|job| job.events_mut());
         for event in self.journal.events_mut().chain(of_jobs) {
@@ -227,15 +227,15 @@ impl Core {
         }
         for ((mut origin, code), count) in core::mem::take(&mut self.event_counts) {
             moved(&mut origin);
-            if !matches!(origin, Origin::Former(_)) {
+            if !matches!(origin, Origin::Removed(_)) {
                 self.event_counts.insert((origin, code), count);
             }
         }
     }
 
     /// W12: clears the `healthy` conditions of continuing jobs whose watch has changed, because its health is unknown.
-    fn clear_unknown_conditions(&mut self, moves: &Moves, begins: &[JobIx]) {
-        for job in self.all_jobs().filter(|job| !begins.contains(job)) {
+    fn clear_unknown_conditions(&mut self, moves: &Moves, starting: &[JobIx]) {
+        for job in self.all_jobs().filter(|job| !starting.contains(job)) {
             let patterns = self.planned(job).when.patterns().iter().zip(self.plan_state.graph.keys(job));
             let unknown: Vec<bool> = patterns
                 .map(|(event, key)| {
@@ -250,8 +250,8 @@ impl Core {
         }
     }
 
-    /// Tells a job that begins after a reload what holds already and will not be sent again.
-    pub(crate) fn send_what_holds(&mut self, job: JobIx, startup: Event) {
+    /// Sends a job that starts after a reload the events that hold already and will not be sent again.
+    pub(crate) fn send_events_that_hold(&mut self, job: JobIx, startup: Event) {
         let when = &self.planned(job).when;
         let (once, needs_all) = (when.repeat() == Repeat::Once, when.needs_all());
         let patterns = when.patterns();
@@ -271,9 +271,9 @@ impl Core {
     /// The source of a job's nth pattern, if its event has come and still holds.
     fn source_that_holds(&self, job: JobIx, nth: usize, code: Code, once: bool) -> Option<Origin> {
         let graph = &self.plan_state.graph;
-        match graph.origin_behind(job, nth)? {
+        match graph.origin_of_pattern(job, nth)? {
             Origin::Job(_) => {
-                let mut sources = graph.jobs_behind(job, nth).iter().copied();
+                let mut sources = graph.jobs_of_pattern(job, nth).iter().copied();
                 sources.find(|source| self.event_holds(*source, code, once)).map(Origin::Job)
             }
             Origin::Watch(watch) if matches!(code, Code::Healthy | Code::Changed) => {
@@ -288,8 +288,8 @@ impl Core {
     /// Returns true if an event of a continuing job has come and still describes its state.
     fn event_holds(&self, source: JobIx, code: Code, once: bool) -> bool {
         let state = self.job(source);
-        // A source that begins with the same `startup` has sent nothing yet.
-        if self.plan_state.startup_only_for.as_ref().is_some_and(|begins| begins.contains(&source)) {
+        // A source that starts with the same `startup` has sent nothing yet.
+        if self.plan_state.startup_only_for.as_ref().is_some_and(|starting| starting.contains(&source)) {
             return false;
         }
         // The last exit of this generation, unless a run is in progress, which will send its own.

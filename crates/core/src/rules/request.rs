@@ -2,10 +2,10 @@
 
 use alloc::format;
 
-use crate::effect::{Effect, Purpose};
+use crate::effect::{Effect, KillReason};
 use crate::ids::JobIx;
 use crate::plan::{Role, Signal};
-use crate::request::{Answer, Command, RequestId};
+use crate::request::{Reply, Request, RequestId};
 use crate::state::job::{State, StopReason};
 use crate::state::run::Cause;
 use crate::state::supervisor::{Core, Phase};
@@ -14,52 +14,52 @@ use crate::state::supervisor::{Core, Phase};
 pub(crate) const SHUTTING_DOWN: &str = "the supervisor is shutting down";
 
 impl Core {
-    pub(crate) fn request(&mut self, id: RequestId, command: Command) {
-        let answer = match command {
+    pub(crate) fn request(&mut self, id: RequestId, request: Request) {
+        let reply = match request {
             // Answered when it is done.
-            Command::Reload(plan) => return self.request_reload(id, plan),
-            Command::Maintenance(on) => self.set_maintenance(on),
-            Command::SetVariables(variables) => {
+            Request::Reload(plan) => return self.request_reload(id, plan),
+            Request::Maintenance(on) => self.set_maintenance(on),
+            Request::SetVariables(variables) => {
                 self.set_variables(variables);
-                Answer::Done("set".into())
+                Reply::Done("set".into())
             }
-            Command::Start(job) => self.request_for_job(job, Self::request_start),
-            Command::Stop(job) => self.request_for_job(job, Self::request_stop),
-            Command::Restart(job) => self.request_for_job(job, Self::request_restart),
-            Command::Signal(job, signal) if self.has_job(job) => self.request_signal(job, signal),
-            Command::Signal(..) => no_such_job(),
+            Request::Start(job) => self.request_for_job(job, Self::request_start),
+            Request::Stop(job) => self.request_for_job(job, Self::request_stop),
+            Request::Restart(job) => self.request_for_job(job, Self::request_restart),
+            Request::Signal(job, signal) if self.has_job(job) => self.request_signal(job, signal),
+            Request::Signal(..) => no_such_job(),
         };
-        self.effects.push(Effect::Reply { id, answer });
+        self.effects.push(Effect::Reply { id, reply });
     }
 
     fn has_job(&self, job: JobIx) -> bool {
         job.index() < self.plan_state.jobs.len()
     }
 
-    fn request_for_job(&mut self, job: JobIx, request: impl Fn(&mut Self, JobIx) -> Answer) -> Answer {
+    fn request_for_job(&mut self, job: JobIx, request: impl Fn(&mut Self, JobIx) -> Reply) -> Reply {
         if !self.has_job(job) {
             no_such_job()
         } else if self.phase != Phase::Running {
-            Answer::Refused(SHUTTING_DOWN.into())
+            Reply::Refused(SHUTTING_DOWN.into())
         } else if self.planned(job).role == Role::Telemetry {
-            Answer::Refused("the telemetry job is part of the supervisor".into())
+            Reply::Refused("the telemetry job is part of the supervisor".into())
         } else {
             request(self, job)
         }
     }
 
-    fn request_signal(&mut self, job: JobIx, signal: Signal) -> Answer {
+    fn request_signal(&mut self, job: JobIx, signal: Signal) -> Reply {
         match self.job(job).pid() {
             Some(pid) => {
-                self.send_signal(job, signal, Purpose::ByHand);
-                Answer::Done(format!("sent {signal} to process group {pid}"))
+                self.send_signal(job, signal, KillReason::ByHand);
+                Reply::Done(format!("sent {signal} to process group {pid}"))
             }
-            None => Answer::Refused("no process".into()),
+            None => Reply::Refused("no process".into()),
         }
     }
 
     /// Starts a job now, with all its restarts, whatever it waits for.
-    fn request_start(&mut self, job: JobIx) -> Answer {
+    fn request_start(&mut self, job: JobIx) -> Reply {
         if self.is_replaced_by_reload(job) {
             return replaced_by_reload();
         }
@@ -67,13 +67,13 @@ impl Core {
             (State::Complete, _) => {
                 self.begin_generation(job);
                 self.start_by_hand(job);
-                Answer::Done("started".into())
+                Reply::Done("started".into())
             }
             (State::Waiting | State::Delaying, true) => {
                 self.start_by_hand(job);
-                Answer::Done("started".into())
+                Reply::Done("started".into())
             }
-            (State::Starting | State::Running, true) => Answer::Done(match self.job(job).pid() {
+            (State::Starting | State::Running, true) => Reply::Done(match self.job(job).pid() {
                 Some(pid) => format!("already running (pid {pid})"),
                 None => "already running".into(),
             }),
@@ -83,7 +83,7 @@ impl Core {
                 }
                 // Its hooks may be done already: a job that starts again waits for less.
                 self.enqueue_recheck(job);
-                Answer::Done("stopping, will start again".into())
+                Reply::Done("stopping, will start again".into())
             }
         }
     }
@@ -105,20 +105,20 @@ impl Core {
         self.start(job, None);
     }
 
-    fn request_stop(&mut self, job: JobIx) -> Answer {
+    fn request_stop(&mut self, job: JobIx) -> Reply {
         if self.job(job).is_complete() {
-            return Answer::Done("not running".into());
+            return Reply::Done("not running".into());
         }
         if let Some(stop) = self.job_mut(job).stop_mut() {
             stop.then_start = false;
-            return Answer::Done("already stopping".into());
+            return Reply::Done("already stopping".into());
         }
         self.begin_stop(job, StopReason::ByHand);
-        Answer::Done(if self.job(job).has_process() { "stopping" } else { "stopped" }.into())
+        Reply::Done(if self.job(job).has_process() { "stopping" } else { "stopped" }.into())
     }
 
     /// Stops a job and starts its next generation. A job that does not run is only started.
-    fn request_restart(&mut self, job: JobIx) -> Answer {
+    fn request_restart(&mut self, job: JobIx) -> Reply {
         if self.is_replaced_by_reload(job) {
             return replaced_by_reload();
         }
@@ -127,14 +127,14 @@ impl Core {
             return self.request_start(job);
         }
         self.begin_stop_then(job, StopReason::ByHand, true);
-        Answer::Done("stopping, will start again".into())
+        Reply::Done("stopping, will start again".into())
     }
 }
 
-fn no_such_job() -> Answer {
-    Answer::Refused("no such job".into())
+fn no_such_job() -> Reply {
+    Reply::Refused("no such job".into())
 }
 
-fn replaced_by_reload() -> Answer {
-    Answer::Done("a reload in progress replaces this job".into())
+fn replaced_by_reload() -> Reply {
+    Reply::Done("a reload in progress replaces this job".into())
 }

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use crate::effect::Purpose;
+use crate::effect::KillReason;
 use crate::ids::JobIx;
 use crate::plan::{Level, Restarts};
 use crate::state::job::{Activity, State, StopReason, Transition};
@@ -105,7 +105,7 @@ impl Core {
         state.restarts_total += 1;
     }
 
-    /// H8: asks an unhealthy run to exit, so that the job is restarted.
+    /// H8: sends the stop signal to an unhealthy run, so that the job is restarted.
     pub(crate) fn replace_unhealthy_run(&mut self, job: JobIx) {
         let Some(run) = self.job_mut(job).run_mut() else { return };
         // A check that flaps while the process exits must not extend its time.
@@ -119,7 +119,7 @@ impl Core {
         }
         let signal = self.planned(job).stop.signal;
         self.log(Level::Info, Some(job), format_args!("unhealthy, restarting: sent {signal}"));
-        self.send_signal(job, signal, Purpose::Replace);
+        self.send_signal(job, signal, KillReason::Unhealthy);
         self.set_kill_timer(job);
     }
 }

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
 
-use crate::effect::{Effect, Purpose};
+use crate::effect::{Effect, KillReason};
 use crate::event::Code;
 use crate::ids::{JobIx, RunId};
 use crate::plan::{Level, Role};
@@ -84,7 +84,7 @@ impl Core {
 
     /// S4: kills every remaining process, hooks included.
     pub(crate) fn kill_all(&mut self, why: fmt::Arguments<'_>) {
-        if matches!(self.phase, Phase::Killing | Phase::Left) {
+        if matches!(self.phase, Phase::Killing | Phase::Exited) {
             return;
         }
         let count = self.plan_state.incomplete;
@@ -93,7 +93,7 @@ impl Core {
         self.phase = Phase::Killing;
         self.timers.cancel(&mut self.shutdown_timer);
         for job in self.all_jobs() {
-            self.kill(job, Purpose::Everything);
+            self.kill(job, KillReason::KillAll);
         }
         self.kill_all_orphans();
         self.shutdown_timer = Some(self.timers.set(self.now + KILL_TIMEOUT, TimerKind::KillTimeout));
@@ -104,7 +104,7 @@ impl Core {
         let mut timer = self.orphaned_groups.remove(&run);
         if timer.is_some() {
             self.timers.cancel(&mut timer);
-            self.effects.push(Effect::KillRemains { run });
+            self.effects.push(Effect::KillOrphans { run });
         }
     }
 
@@ -118,7 +118,7 @@ impl Core {
     /// Exits. No orphaned process outlives the supervisor (P4, S4).
     pub(crate) fn exit_supervisor(&mut self) {
         self.kill_all_orphans();
-        self.phase = Phase::Left;
+        self.phase = Phase::Exited;
         self.effects.push(Effect::Exit { code: self.exit_code() });
     }
 }

@@ -1,8 +1,8 @@
-//! What a signal to the supervisor means (S1, S7, W3, R1, L1, C8). Decided here and nowhere else.
+//! What a signal to the supervisor means (S1, S7, W3, R1, L1, C8). The only place that decides it.
 
 use core::time::Duration;
 
-use crate::effect::Purpose;
+use crate::effect::KillReason;
 use crate::event::{Code, Source, UserSignal};
 use crate::plan::{Level, Plan, Role, Signal};
 use crate::state::job::State;
@@ -74,9 +74,9 @@ impl Core {
     /// requested does not count as the second, and neither does the same request twice.
     fn stop_signal(&mut self, signal: Signal) {
         match (self.phase, self.stop_signal) {
-            (Phase::Beginning | Phase::Running, _) => {
+            (Phase::Starting | Phase::Running, _) => {
                 self.log(Level::Info, None, format_args!("received {signal}, shutting down"));
-                self.exit_successfully();
+                self.set_exit_code_zero();
                 self.stop_signal = Some((signal, self.now));
                 self.shut_down();
             }
@@ -90,7 +90,7 @@ impl Core {
             (Phase::Stopping, Some(_)) => {
                 self.kill_all(format_args!("received a second stop signal ({signal})"));
             }
-            (Phase::Killing | Phase::Left, _) => {}
+            (Phase::Killing | Phase::Exited, _) => {}
         }
     }
 
@@ -99,10 +99,10 @@ impl Core {
         let main = self.all_jobs().find(|job| self.planned(*job).role == Role::Main);
         let Some(job) = main else { return };
         match self.job(job).state() {
-            State::Running => self.send_signal(job, signal, Purpose::PassedOn),
+            State::Running => self.send_signal(job, signal, KillReason::Forwarded),
             State::Complete => {}
             State::Waiting | State::Starting | State::Delaying => {
-                self.job_mut(job).signals_at_start.push((signal, Purpose::PassedOn));
+                self.job_mut(job).signals_at_start.push((signal, KillReason::Forwarded));
             }
         }
     }

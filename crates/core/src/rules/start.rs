@@ -3,17 +3,14 @@
 use alloc::format;
 use alloc::string::String;
 
-use crate::effect::{Effect, Purpose, Wanted};
+use crate::effect::{DesiredService, Effect};
 use crate::event::Code;
 use crate::ids::{JobIx, RunId};
-use crate::input::ExitStatus;
 use crate::plan::{Level, Signal};
 use crate::state::job::{Activity, State, StopReason, StopStage, Transition};
 use crate::state::journal::Event;
 use crate::state::run::{Cause, Run};
 use crate::state::supervisor::{Core, Phase};
-use crate::state::timers::JobTimer;
-use crate::time::fmt_duration;
 
 impl Core {
     /// Starts a run of a job that has no process. Without an event, the cause is that of the previous run.
@@ -47,7 +44,7 @@ impl Core {
             // There is nothing to run for the shutdown (S3), and nothing is registered during one.
             return self.begin_stop(job, StopReason::Shutdown);
         }
-        self.change(job, Transition::To(Activity::RunningElsewhere));
+        self.change(job, Transition::To(Activity::RunningWithoutProcess));
         self.job_mut(job).started_at = Some(self.now);
         if self.planned(job).health.is_none() {
             self.log(Level::Info, Some(job), format_args!("nothing to run and nothing to check"));
@@ -57,13 +54,13 @@ impl Core {
         self.begin_service(job);
     }
 
-    /// D4, H3: the first registration and the first checks. A process that was asked to exit before it started gets
-    /// neither.
+    /// D4, H3: the first registration and the first checks. A process whose stop signal was requested before it started
+    /// gets neither.
     fn begin_service(&mut self, job: JobIx) {
         if self.job(job).is_past_hooks() {
             return;
         }
-        if self.job(job).wanted == Wanted::Absent {
+        if self.job(job).desired == DesiredService::Absent {
             self.advertise_initial_status(job);
         }
         self.begin_checks(job);
@@ -80,19 +77,14 @@ impl Core {
         self.log(Level::Info, Some(job), format_args!("started (pid {pid}){cause}"));
         let signals = core::mem::take(&mut self.job_mut(job).signals_at_start);
         let is_killed = signals.iter().any(|(signal, _)| *signal == Signal::KILL);
-        for (signal, purpose) in signals {
-            self.send_signal(job, signal, purpose);
+        for (signal, reason) in signals {
+            self.send_signal(job, signal, reason);
         }
         if self.job(job).stop_stage() == Some(StopStage::Terminate) && !is_killed {
-            // The stop began before the process had started, so the stop signal was sent only now.
+            // The stop started before the process had started, so the stop signal was sent only now.
             self.set_kill_timer(job);
         }
-        if let Some(timeout) = self.planned(job).timeout.filter(|_| self.phase != Phase::Killing) {
-            let timer = self.set_timer(job, timeout, JobTimer::RunTimeout);
-            if let Some(run) = self.job_mut(job).run_mut() {
-                run.timeout = Some(timer);
-            }
-        }
+        self.set_run_timeout(job);
         self.begin_service(job);
     }
 
@@ -104,20 +96,5 @@ impl Core {
             }
             _ => String::new(),
         }
-    }
-
-    /// P5: a run has reached its timeout.
-    pub(crate) fn run_timeout(&mut self, job: JobIx) {
-        let (state, timers) = self.job_and_timers(job);
-        let Some(run) = state.run_mut() else { return };
-        timers.cancel(&mut run.timeout);
-        if core::mem::replace(&mut run.timed_out, true) {
-            return;
-        }
-        let timeout = fmt_duration(self.planned(job).timeout.unwrap_or_default());
-        let name = self.planned(job).name.clone();
-        let level = self.failure_level(job, ExitStatus::Signal(Signal::KILL), Level::Warn);
-        self.log(level, Some(job), format_args!("{name} timeout after {timeout}"));
-        self.send_signal(job, Signal::KILL, Purpose::Timeout);
     }
 }

@@ -12,15 +12,14 @@ use alloc::vec::Vec;
 use crate::effect::Effect;
 use crate::ids::JobIx;
 use crate::input::Input;
-use crate::plan::Level;
-use crate::request::Command;
+use crate::request::Request;
 use crate::rules::signals;
 use crate::state::supervisor::{Core, Phase};
 use crate::state::timers::{JobTimer, TimerKind};
 use crate::time::{Time, fmt_duration};
 
 impl Core {
-    /// Handles an input at a time, and returns what is to be done.
+    /// Handles an input at the time `now`, and appends what is to be done to `effects`.
     pub fn step(&mut self, now: Time, input: Input, effects: &mut Vec<Effect>) {
         self.begin(now, input, effects);
         while self.advance(effects) {}
@@ -28,7 +27,7 @@ impl Core {
 
     /// The first part of a step: the input. [`Core::advance`] must follow until it returns false.
     pub fn begin(&mut self, now: Time, input: Input, effects: &mut Vec<Effect>) {
-        if self.phase == Phase::Left {
+        if self.phase == Phase::Exited {
             return;
         }
         // Effects of an earlier step that a panic interrupted must not be lost.
@@ -36,7 +35,7 @@ impl Core {
         core::mem::swap(&mut self.effects, effects);
         self.now = self.now.max(now);
         self.current_event = None;
-        if self.phase == Phase::Beginning && self.waits_for_startup(&input) {
+        if self.phase == Phase::Starting && self.waits_for_startup(&input) {
             self.early_inputs.push_back(input);
         } else {
             self.input(input);
@@ -47,7 +46,7 @@ impl Core {
     /// The next part of a step. Returns false if the step is finished.
     pub fn advance(&mut self, effects: &mut Vec<Effect>) -> bool {
         core::mem::swap(&mut self.effects, effects);
-        let more = self.phase != Phase::Left && self.part();
+        let more = self.phase != Phase::Exited && self.part();
         core::mem::swap(&mut self.effects, effects);
         more
     }
@@ -55,7 +54,7 @@ impl Core {
     fn part(&mut self) -> bool {
         if !self.queue.is_empty() {
             self.dispatch_events();
-        } else if self.phase != Phase::Beginning
+        } else if self.phase != Phase::Starting
             && let Some(input) = self.early_inputs.pop_front()
         {
             self.current_event = None;
@@ -64,9 +63,9 @@ impl Core {
             self.start_again(job);
         } else if let Some(job) = self.plan_state.recheck.pop() {
             self.recheck(job);
-        } else if self.conclude() {
+        } else if self.on_empty_queue() {
             return true;
-        } else if self.phase != Phase::Left
+        } else if self.phase != Phase::Exited
             && let Some(timer) = self.timers.pop_due(self.now)
         {
             self.current_event = None;
@@ -81,8 +80,8 @@ impl Core {
     fn waits_for_startup(&self, input: &Input) -> bool {
         match input {
             Input::Instances { .. } => true,
-            Input::Command { command, .. } => {
-                !matches!(command, Command::Maintenance(_) | Command::SetVariables(_))
+            Input::Request { request, .. } => {
+                !matches!(request, Request::Maintenance(_) | Request::SetVariables(_))
             }
             Input::Signal(signal) => signals::waits_for_startup(self.plan(), *signal),
             Input::Ready
@@ -91,7 +90,7 @@ impl Core {
             | Input::Exited { .. }
             | Input::OutOfMemory { .. }
             | Input::CheckDone { .. }
-            | Input::Withdrawn { .. }
+            | Input::Deregistered { .. }
             | Input::Tick => false,
         }
     }
@@ -108,8 +107,8 @@ impl Core {
             Input::CheckDone { check, result } => self.check_done(check, result),
             Input::Instances { watch, instances } => self.instances(watch, instances),
             Input::Signal(signal) => self.signal(signal),
-            Input::Withdrawn { job } => self.deregistered(job),
-            Input::Command { id, command } => self.request(id, command),
+            Input::Deregistered { job } => self.deregistered(job),
+            Input::Request { id, request } => self.request(id, request),
             Input::Tick => {}
         }
     }
@@ -150,15 +149,12 @@ impl Core {
         self.continue_after_hooks(job);
     }
 
-    /// Draws conclusions when nothing is queued. Returns true if something follows.
-    fn conclude(&mut self) -> bool {
+    /// Continues a reload or a shutdown, and completes unreachable jobs, when nothing is queued. Returns true if something
+    /// follows.
+    fn on_empty_queue(&mut self) -> bool {
         match self.phase {
             Phase::Running if self.reload.is_some() => self.continue_reload(),
-            Phase::Running if self.plan_state.holding_open == 0 => {
-                self.log(Level::Info, None, format_args!("all jobs are complete, shutting down"));
-                self.shut_down();
-                true
-            }
+            Phase::Running if self.is_work_complete() => self.shut_down_by_itself(),
             Phase::Stopping | Phase::Killing if self.plan_state.incomplete == 0 => {
                 self.exit_supervisor();
                 false
@@ -181,7 +177,7 @@ mod tests {
 
     #[test]
     fn p1_effects_of_an_interrupted_step_come_with_the_next_step() {
-        let mut core = Core::new(Plan::solo("x".into(), Vec::new()));
+        let mut core = Core::new(Plan::single_program("x".into(), Vec::new()));
         core.effects.push(Effect::Exit { code: 7 });
         let mut effects = Vec::new();
         core.step(Time::ZERO, Input::Tick, &mut effects);

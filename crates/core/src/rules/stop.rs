@@ -4,7 +4,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use crate::effect::{Effect, Purpose, Wanted};
+use crate::effect::{DesiredService, Effect, KillReason};
 use crate::event::Code;
 use crate::ids::JobIx;
 use crate::plan::{Level, Signal};
@@ -34,7 +34,7 @@ impl Core {
         if self.plan_state.graph.hooks(job).is_empty() {
             return self.deregister(job);
         }
-        if let Some(timeout) = self.planned(job).stop.timeout {
+        if let Some(timeout) = self.planned(job).stop.hook_timeout {
             self.set_stage_timer(job, timeout, JobTimer::Hooks);
         }
         self.enqueue_recheck(job);
@@ -98,7 +98,7 @@ impl Core {
     /// The longest wait for stop hooks has passed.
     pub(crate) fn hooks_timeout(&mut self, job: JobIx) {
         if self.job(job).stop_stage() == Some(StopStage::Hooks) {
-            let waited = fmt_duration(self.planned(job).stop.timeout.unwrap_or_default());
+            let waited = fmt_duration(self.planned(job).stop.hook_timeout.unwrap_or_default());
             let message = format_args!("stop hooks not complete after {waited}, stopping anyway");
             self.log(Level::Warn, Some(job), message);
             self.deregister(job);
@@ -109,8 +109,8 @@ impl Core {
     /// that clients do not connect to a process that is shutting down.
     fn deregister(&mut self, job: JobIx) {
         self.stop_checks(job);
-        let registered = self.job(job).wanted != Wanted::Absent;
-        self.advertise(job, Wanted::Absent);
+        let registered = self.job(job).desired != DesiredService::Absent;
+        self.advertise(job, DesiredService::Absent);
         if !self.job(job).has_process() {
             return self.finish(job);
         }
@@ -118,10 +118,10 @@ impl Core {
             return self.drain(job);
         }
         self.change_stage(job, StopStage::Deregister);
-        self.set_stage_timer(job, self.deregister_patience(), JobTimer::Deregister);
+        self.set_stage_timer(job, self.max_deregister_wait(), JobTimer::Deregister);
     }
 
-    fn deregister_patience(&self) -> Duration {
+    fn max_deregister_wait(&self) -> Duration {
         DEREGISTER_TIMEOUT.min(self.plan().stop_timeout / 4)
     }
 
@@ -136,7 +136,7 @@ impl Core {
     /// The catalog has not confirmed the deregistration in time.
     pub(crate) fn deregister_timeout(&mut self, job: JobIx) {
         if self.job(job).is_stopping_in(StopStage::Deregister) {
-            let waited = fmt_duration(self.deregister_patience());
+            let waited = fmt_duration(self.max_deregister_wait());
             let message = format_args!("deregistration not confirmed after {waited}, stopping anyway");
             self.log(Level::Warn, Some(job), message);
             self.drain(job);
@@ -160,7 +160,7 @@ impl Core {
         }
         self.change_stage(job, StopStage::Terminate);
         let signal = self.planned(job).stop.signal;
-        self.signal_job(job, signal, Purpose::Stop);
+        self.signal_job(job, signal, KillReason::Stop);
         self.set_kill_timer(job);
     }
 
@@ -182,11 +182,11 @@ impl Core {
         run.kill_timer = None;
         let timeout = fmt_duration(self.plan().stop_timeout);
         self.log(Level::Warn, Some(job), format_args!("did not exit within {timeout}, sending SIGKILL"));
-        self.signal_job(job, Signal::KILL, Purpose::KillAfterTimeout);
+        self.signal_job(job, Signal::KILL, KillReason::StopTimeout);
     }
 
     /// Kills a job without waiting for hooks, the catalog or its stop signal.
-    pub(crate) fn kill(&mut self, job: JobIx, purpose: Purpose) {
+    pub(crate) fn kill(&mut self, job: JobIx, reason: KillReason) {
         if self.job(job).is_complete() {
             return;
         }
@@ -194,7 +194,7 @@ impl Core {
             self.enter_stop(job, StopReason::Shutdown, false);
         }
         self.stop_checks(job);
-        self.advertise(job, Wanted::Absent);
+        self.advertise(job, DesiredService::Absent);
         if !self.job(job).has_process() {
             return self.finish(job);
         }
@@ -204,11 +204,11 @@ impl Core {
             timers.cancel(&mut run.timeout);
             timers.cancel(&mut run.kill_timer);
         }
-        self.signal_job(job, Signal::KILL, purpose);
+        self.signal_job(job, Signal::KILL, reason);
     }
 
     /// Sends a signal to a job's process, or keeps it until the process has started.
-    fn signal_job(&mut self, job: JobIx, signal: Signal, purpose: Purpose) {
+    fn signal_job(&mut self, job: JobIx, signal: Signal, reason: KillReason) {
         if self.job(job).state() == State::Starting {
             // SIGKILL replaces every other signal.
             let signals = &mut self.job_mut(job).signals_at_start;
@@ -216,50 +216,21 @@ impl Core {
                 signals.clear();
             }
             if !signals.iter().any(|(waiting, _)| *waiting == Signal::KILL) {
-                signals.push((signal, purpose));
+                signals.push((signal, reason));
             }
             return;
         }
         if signal != Signal::KILL {
             self.log(Level::Info, Some(job), format_args!("stopping: sent {signal}"));
         }
-        self.send_signal(job, signal, purpose);
+        self.send_signal(job, signal, reason);
     }
 
     /// Sends a signal to a job's process, if it has one.
-    pub(crate) fn send_signal(&mut self, job: JobIx, signal: Signal, purpose: Purpose) {
+    pub(crate) fn send_signal(&mut self, job: JobIx, signal: Signal, reason: KillReason) {
         let Some(run) = self.job_mut(job).run_mut() else { return };
         run.killed |= signal == Signal::KILL;
         let run = run.id;
-        self.effects.push(Effect::Kill { run, signal, purpose });
-    }
-
-    /// W9: the job is complete.
-    pub(crate) fn finish(&mut self, job: JobIx) {
-        self.end_checks(job);
-        self.change(job, Transition::To(Activity::Complete));
-        self.advertise(job, Wanted::Absent);
-        self.send(Origin::Job(job), Code::Stopped, None);
-        self.count_complete(job);
-        self.enqueue_dependents(job);
-        if !self.is_before_shutdown() {
-            return self.completed_during_shutdown(job);
-        }
-        let may_start_again = self.job(job).may_start_again();
-        let message = if may_start_again { "stopped" } else { "complete" };
-        self.log(Level::Info, Some(job), format_args!("{message}"));
-        if self.job(job).stop().is_some_and(|stop| stop.then_start) {
-            self.plan_state.start_again.push_back(job);
-        } else if !may_start_again && self.completed_and_stops_container(job) {
-            self.shut_down();
-        }
-    }
-
-    fn count_complete(&mut self, job: JobIx) {
-        // A job stopped by hand keeps the supervisor running, so that it can be started again.
-        let holds_open = self.plan_state.graph.holds_open(job) && !self.job(job).may_start_again();
-        let state = &mut self.plan_state;
-        state.incomplete = state.incomplete.saturating_sub(1);
-        state.holding_open = state.holding_open.saturating_sub(usize::from(holds_open));
+        self.effects.push(Effect::Kill { run, signal, reason });
     }
 }

@@ -30,7 +30,7 @@ impl Core {
     fn trigger(&mut self, job: JobIx, event: Event) {
         let shutting_down = self.phase == Phase::Stopping;
         let newest_generation = self.last_ids.generation;
-        if !self.job(job).is_up() || self.is_spent(job) || self.phase == Phase::Killing {
+        if !self.job(job).is_up() || self.was_triggered_once(job) || self.phase == Phase::Killing {
             return;
         }
         let state = self.job_mut(job);
@@ -50,7 +50,7 @@ impl Core {
 
     /// Returns true if a job with `once` has been triggered. A stop hook is triggered once per generation of the job it
     /// waits for, so that it runs again after that job was restarted by hand.
-    pub(crate) fn is_spent(&self, job: JobIx) -> bool {
+    pub(crate) fn was_triggered_once(&self, job: JobIx) -> bool {
         let Some(triggered_at) = self.job(job).triggered_at else { return false };
         if self.planned(job).when.repeat() != Repeat::Once {
             return false;

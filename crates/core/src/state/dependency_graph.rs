@@ -4,9 +4,9 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::event::{Code, Source, UserSignal};
+use crate::event::{Code, Source};
 use crate::ids::{JobIx, WatchIx};
-use crate::plan::{Catalog, EventPattern, Job, Plan, Signal, Watch};
+use crate::plan::{Catalog, EventPattern, Job, Plan, Watch};
 use crate::state::journal::Origin;
 
 /// The source of an event that a job waits for.
@@ -82,10 +82,8 @@ impl DependencyGraph {
             Source::Watch(name) => {
                 watch_ids.get(name.as_str()).map_or(SourceKey::Unknown, |id| SourceKey::Watch(*id))
             }
-            Source::Signal(UserSignal::Hup) => SourceKey::Signal(Signal::HUP.0),
-            Source::Signal(UserSignal::Usr2) => SourceKey::Signal(Signal::USR2.0),
+            Source::Signal(signal) => SourceKey::Signal(signal.signal().0),
         };
-        let works: Vec<bool> = plan.jobs.iter().map(does_work).collect();
         let mut graph = Self {
             keys: plan.jobs.iter().map(|job| job.when.patterns().iter().map(key).collect()).collect(),
             subscriptions: BTreeMap::new(),
@@ -93,8 +91,7 @@ impl DependencyGraph {
             hooks: vec![Vec::new(); jobs_named.len()],
             advertisers: advertisers(plan),
             watchers: vec![Vec::new(); plan.watches.len()],
-            // If no job does work, every job keeps the supervisor running (W10).
-            holds_open: if works.contains(&true) { works } else { vec![true; plan.jobs.len()] },
+            holds_open: plan.jobs_that_hold_open(),
             names,
             jobs_named,
         };
@@ -146,7 +143,7 @@ impl DependencyGraph {
             Origin::Job(job) => SourceKey::Name(self.name(job)),
             Origin::Watch(watch) => SourceKey::Watch(watch),
             Origin::Signal(number) => SourceKey::Signal(number),
-            Origin::Former(_) => SourceKey::Unknown,
+            Origin::Removed(_) => SourceKey::Unknown,
         }
     }
 
@@ -185,7 +182,7 @@ impl DependencyGraph {
     }
 
     /// The jobs that send the event of a job's nth pattern.
-    pub(crate) fn jobs_behind(&self, job: JobIx, nth: usize) -> &[JobIx] {
+    pub(crate) fn jobs_of_pattern(&self, job: JobIx, nth: usize) -> &[JobIx] {
         match self.keys(job).get(nth) {
             Some(SourceKey::Name(id)) => self.jobs_named(*id),
             _ => &[],
@@ -193,7 +190,7 @@ impl DependencyGraph {
     }
 
     /// The source of a job's nth pattern; of several jobs with one name, the first. `None` if it does not exist.
-    pub(crate) fn origin_behind(&self, job: JobIx, nth: usize) -> Option<Origin> {
+    pub(crate) fn origin_of_pattern(&self, job: JobIx, nth: usize) -> Option<Origin> {
         match self.keys(job).get(nth)? {
             SourceKey::Global => Some(Origin::Global),
             SourceKey::Name(id) => self.jobs_named(*id).first().map(|job| Origin::Job(*job)),
@@ -227,15 +224,4 @@ fn advertisers(plan: &Plan) -> Option<Vec<Vec<JobIx>>> {
         plan.jobs.iter().enumerate().filter(|(_, job)| sees(job)).map(|(index, _)| JobIx::at(index)).collect()
     };
     Some(plan.watches.iter().map(of).collect())
-}
-
-/// Returns true if a job does work of its own, rather than only react to signals, maintenance or stop events (W10).
-pub(crate) fn does_work(job: &Job) -> bool {
-    let reacts = |event: &EventPattern| {
-        matches!(event.source, Source::Signal(_))
-            || event.code.is_stop_event()
-            || matches!(event.code, Code::EnterMaintenance | Code::ExitMaintenance)
-    };
-    let patterns = job.when.patterns();
-    !job.role.is_secondary() && (patterns.is_empty() || !patterns.iter().all(reacts))
 }

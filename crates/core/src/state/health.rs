@@ -5,11 +5,11 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use crate::environment::Why;
-use crate::ids::{CheckIx, CheckRun, EventId};
+use crate::ids::{CheckIx, CheckRunId, EventId};
 use crate::plan::Health;
 use crate::state::timers::TimerId;
 use crate::time::Time;
+use crate::variables::Why;
 
 /// The delay after the first failed check, until one passes (H3).
 pub(crate) const FIRST_DELAY: Duration = Duration::from_millis(100);
@@ -40,7 +40,7 @@ pub(crate) struct CheckVariables {
 #[derive(Debug)]
 pub(crate) struct CheckState {
     /// The current run of the check.
-    pub(crate) running: Option<CheckRun>,
+    pub(crate) running: Option<CheckRunId>,
     /// True if the result of the current run is ignored: it timed out, or the process it was for has exited.
     pub(crate) stale: bool,
     /// True if the check is due again as soon as the stale run has finished.

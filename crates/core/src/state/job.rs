@@ -14,7 +14,7 @@
 //!
 //! stop stage  meaning                                       next stage
 //! ---------   -------------------------------------------   ------------------------------------------------------
-//! (none)      the job runs as its rules say
+//! (none)      the job runs normally
 //! Hooks       `stopping` was sent; the job waits for its    all hooks are complete, or `stopTimeout` has passed
 //!             stop hooks
 //! Deregister  its service is being deregistered             deregistration confirmed, or its time has passed
@@ -33,7 +33,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::effect::{Purpose, Wanted};
+use crate::effect::{DesiredService, KillReason};
 use crate::ids::{EventId, RunId};
 use crate::plan::{Job, Signal, Trigger};
 use crate::state::health::HealthState;
@@ -98,7 +98,7 @@ pub(crate) enum Activity {
     Starting(RunId),
     Running(Run),
     /// Running without a process of its own (W11).
-    RunningElsewhere,
+    RunningWithoutProcess,
     /// The timer ends the restart delay.
     Delaying(TimerId),
     Complete,
@@ -109,7 +109,7 @@ impl Activity {
         match self {
             Self::Waiting => State::Waiting,
             Self::Starting(_) => State::Starting,
-            Self::Running(_) | Self::RunningElsewhere => State::Running,
+            Self::Running(_) | Self::RunningWithoutProcess => State::Running,
             Self::Delaying(_) => State::Delaying,
             Self::Complete => State::Complete,
         }
@@ -154,8 +154,8 @@ pub(crate) struct JobState {
     activity: Activity,
     stop: Option<StopState>,
     pub(crate) generation: Generation,
-    /// Set once its trigger has come, to the serial of the newest generation at that time. With `once`, it is then
-    /// spent.
+    /// Set once its trigger has come, to the serial of the newest generation at that time. With `once`, later
+    /// events do not trigger it.
     pub(crate) triggered_at: Option<u64>,
     /// Which conditions of `all` hold (W12).
     pub(crate) conditions: Vec<bool>,
@@ -180,10 +180,10 @@ pub(crate) struct JobState {
     /// The exit code of the last run of this generation, if it failed.
     pub(crate) failure: Option<u8>,
     /// Signals to send as soon as there is a process.
-    pub(crate) signals_at_start: Vec<(Signal, Purpose)>,
+    pub(crate) signals_at_start: Vec<(Signal, KillReason)>,
     pub(crate) health: Option<HealthState>,
-    /// The desired state of its service, as the catalog was last told.
-    pub(crate) wanted: Wanted,
+    /// The desired state of its service, as last sent in `Effect::Advertise`.
+    pub(crate) desired: DesiredService,
     /// The timer of `when.timeout` (W5).
     pub(crate) start_timeout: Option<TimerId>,
 }
@@ -232,7 +232,7 @@ impl JobState {
             failure: None,
             signals_at_start: Vec::new(),
             health: job.health.as_ref().map(HealthState::new),
-            wanted: Wanted::Absent,
+            desired: DesiredService::Absent,
             start_timeout: None,
         }
     }
@@ -272,7 +272,7 @@ impl JobState {
         self.stop.as_mut()
     }
 
-    /// Returns true if the job runs as its rules say: it neither stops nor is complete.
+    /// Returns true if the job runs normally: it neither stops nor is complete.
     pub(crate) const fn is_up(&self) -> bool {
         self.stop.is_none()
     }

@@ -19,7 +19,7 @@ pub enum Origin {
     /// A signal, by number.
     Signal(u8),
     /// A job or watch of an earlier plan, by its index in the list of removed sources.
-    Former(u32),
+    Removed(u32),
 }
 
 /// An event.

@@ -4,13 +4,13 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use crate::environment::JobVariables;
-use crate::ids::{CheckIx, CheckRun, JobIx, RunId};
+use crate::ids::{CheckIx, CheckRunId, JobIx, RunId};
 use crate::plan::Plan;
 use crate::plan::diff::Moves;
 use crate::state::dependency_graph::DependencyGraph;
 use crate::state::job::JobState;
 use crate::state::watch::WatchState;
+use crate::variables::JobVariables;
 
 /// A plan and the state of its jobs and watches.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(crate) struct PlanState {
     /// The variables that all processes have in common (P7).
     pub(crate) variables: Arc<JobVariables>,
     pub(crate) runs: BTreeMap<RunId, JobIx>,
-    pub(crate) check_runs: BTreeMap<CheckRun, (JobIx, CheckIx)>,
+    pub(crate) check_runs: BTreeMap<CheckRunId, (JobIx, CheckIx)>,
     /// Jobs to check again when the event queue is empty: they may have become unreachable, or their hooks may be done.
     pub(crate) recheck: Vec<JobIx>,
     /// Complete jobs that start a new generation when the event queue is empty.

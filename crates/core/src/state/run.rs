@@ -19,7 +19,7 @@ pub(crate) struct Run {
     pub(crate) timed_out: bool,
     /// True if the supervisor has sent it SIGKILL.
     pub(crate) killed: bool,
-    /// True if it was unhealthy and was asked to exit for a restart (H8).
+    /// True if it was unhealthy and was sent its stop signal for a restart (H8).
     pub(crate) replaced: bool,
 }
 

@@ -10,7 +10,7 @@ use core::fmt;
 
 use crate::effect::{Effect, Entry};
 use crate::event::Code;
-use crate::ids::{CheckIx, CheckRun, EventId, JobIx, RunId};
+use crate::ids::{CheckIx, CheckRunId, EventId, JobIx, RunId};
 use crate::input::Input;
 use crate::plan::{Job, Level, Plan, Role, Signal};
 use crate::request::RequestId;
@@ -24,7 +24,7 @@ use crate::time::Time;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// `startup` has not been sent.
-    Beginning,
+    Starting,
     /// Normal operation.
     Running,
     /// All jobs are being stopped.
@@ -32,7 +32,7 @@ pub enum Phase {
     /// All jobs were sent SIGKILL.
     Killing,
     /// The exit code was returned.
-    Left,
+    Exited,
 }
 
 /// A supervisor: its plan, and the state of everything in it.
@@ -109,7 +109,7 @@ impl Core {
         Self {
             plan_state: PlanState::new(plan),
             now: Time::ZERO,
-            phase: Phase::Beginning,
+            phase: Phase::Starting,
             maintenance: false,
             timers: Timers::default(),
             shutdown_timer: None,
@@ -154,20 +154,20 @@ impl Core {
     }
 
     /// Sets how many events the journal keeps, for a caller that must see every event of a large step.
-    pub fn remember(&mut self, events: usize) {
+    pub fn set_journal_capacity(&mut self, events: usize) {
         self.journal.set_capacity(events);
     }
 
     /// The number of timers.
     #[must_use]
-    pub fn deadlines(&self) -> usize {
+    pub fn timer_count(&self) -> usize {
         self.timers.len()
     }
 
     /// When the core must be called again even if nothing happens.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Time> {
-        if self.phase == Phase::Left { None } else { self.timers.next() }
+        if self.phase == Phase::Exited { None } else { self.timers.next() }
     }
 
     /// The name of an event's source, as in a configuration.
@@ -181,7 +181,7 @@ impl Core {
                 format!("watch.{name}")
             }
             Origin::Signal(number) => format!("{}", Signal(number)),
-            Origin::Former(index) => self.removed_sources.get(index as usize).cloned().unwrap_or_default(),
+            Origin::Removed(index) => self.removed_sources.get(index as usize).cloned().unwrap_or_default(),
         }
     }
 
@@ -215,16 +215,16 @@ impl Core {
         run
     }
 
-    pub(crate) fn new_check_run(&mut self, job: JobIx, check: CheckIx) -> CheckRun {
+    pub(crate) fn new_check_run(&mut self, job: JobIx, check: CheckIx) -> CheckRunId {
         self.last_ids.check += 1;
-        let run = CheckRun(self.last_ids.check);
+        let run = CheckRunId(self.last_ids.check);
         self.plan_state.check_runs.insert(run, (job, check));
         run
     }
 
     /// Returns true if no shutdown has started.
     pub(crate) fn is_before_shutdown(&self) -> bool {
-        matches!(self.phase, Phase::Beginning | Phase::Running)
+        matches!(self.phase, Phase::Starting | Phase::Running)
     }
 
     pub(crate) fn set_timer(&mut self, job: JobIx, after: core::time::Duration, timer: JobTimer) -> TimerId {
@@ -285,7 +285,7 @@ impl Core {
         let state = &mut self.plan_state;
         let patterns = state.plan.jobs[job.index()].when.patterns().iter().enumerate();
         for (nth, _) in patterns.filter(|(_, event)| event.code == Code::Stopping) {
-            state.recheck.extend_from_slice(state.graph.jobs_behind(job, nth));
+            state.recheck.extend_from_slice(state.graph.jobs_of_pattern(job, nth));
         }
     }
 

@@ -1,30 +1,35 @@
-//! The conversation with the catalog (D5, D7, H6), in virtual time.
+//! D5, D7, H6: the reconciler, watch queries and connectivity, in virtual time.
 
 use std::time::Duration;
 
 use containerpilot_core::Time;
-use containerpilot_core::catalog::contact::{Contact, Fared, News};
-use containerpilot_core::catalog::follow::{self, Crowd, Follow, Query};
-use containerpilot_core::catalog::reconcile::{DOUBT, Outcome, Reconciler, Request, Settings, Step};
-use containerpilot_core::effect::Wanted;
+use containerpilot_core::catalog::connectivity::{Connectivity, ConnectivityChange, RequestResult};
+use containerpilot_core::catalog::reconcile::{
+    Action, CatalogRequest, IN_DOUBT, Outcome, Reconciler, Settings,
+};
+use containerpilot_core::catalog::watch_queries::{NextQuery, Query, QuerySlots, WatchQueries};
+use containerpilot_core::effect::DesiredService;
 use containerpilot_core::plan::Status;
 
-const PASSING: Wanted = Wanted::Present(Status::Passing);
-const CRITICAL: Wanted = Wanted::Present(Status::Critical);
-const SETTINGS: Settings =
-    Settings { ttl: Duration::from_secs(15), pace: Duration::from_secs(5), drops_critical: false };
+const PASSING: DesiredService = DesiredService::Present(Status::Passing);
+const CRITICAL: DesiredService = DesiredService::Present(Status::Critical);
+const SETTINGS: Settings = Settings {
+    ttl: Duration::from_secs(15),
+    heartbeat_interval: Duration::from_secs(5),
+    drops_critical: false,
+};
 
 fn at(milliseconds: u64) -> Time {
     Time::from_nanos(milliseconds * 1_000_000)
 }
 
-/// A service and the time.
-struct Talk {
+/// A reconciler and the time.
+struct ServiceHarness {
     service: Reconciler,
     now: Time,
 }
 
-impl Talk {
+impl ServiceHarness {
     fn new() -> Self {
         Self::with(SETTINGS)
     }
@@ -33,30 +38,30 @@ impl Talk {
         Self { service: Reconciler::new(settings, 7), now: Time::ZERO }
     }
 
-    /// One that is registered and passing.
+    /// A service that is registered and passing.
     fn passing() -> Self {
-        let mut talk = Self::new();
-        talk.want(PASSING);
-        talk.asks(Request::Register(Status::Passing), Outcome::Done);
-        talk.asks(Request::Update(Status::Passing), Outcome::Done);
-        talk.rests();
-        talk
+        let mut harness = Self::new();
+        harness.set_desired(PASSING);
+        harness.sends(CatalogRequest::Register(Status::Passing), Outcome::Done);
+        harness.sends(CatalogRequest::Update(Status::Passing), Outcome::Done);
+        harness.is_idle();
+        harness
     }
 
-    fn want(&mut self, wanted: Wanted) {
-        self.service.want(self.now, wanted);
+    fn set_desired(&mut self, desired: DesiredService) {
+        self.service.set_desired(self.now, desired);
     }
 
-    fn asks(&mut self, request: Request, outcome: Outcome) {
-        assert_eq!(self.service.next(self.now), Step::Ask(request));
-        assert_eq!(self.service.next(self.now), Step::Wait(None), "never two at a time");
+    fn sends(&mut self, request: CatalogRequest, outcome: Outcome) {
+        assert_eq!(self.service.next(self.now), Action::Send(request));
+        assert_eq!(self.service.next(self.now), Action::Wait(None), "one request at a time");
         self.service.done(self.now, outcome);
     }
 
-    /// Waits for the next moment at which there may be something to do.
+    /// Waits until the next request may be needed.
     fn waits(&mut self) -> Duration {
-        let Step::Wait(Some(until)) = self.service.next(self.now) else {
-            panic!("there is something to do, or there will never be");
+        let Action::Wait(Some(until)) = self.service.next(self.now) else {
+            panic!("a request is due now, or none will ever be");
         };
         let waited = until.since(self.now);
         assert!(waited > Duration::ZERO);
@@ -64,101 +69,101 @@ impl Talk {
         waited
     }
 
-    fn rests(&mut self) {
-        assert_eq!(self.service.next(self.now), Step::Wait(None));
+    fn is_idle(&mut self) {
+        assert_eq!(self.service.next(self.now), Action::Wait(None));
         assert!(self.service.is_settled());
     }
 }
 
 #[test]
-fn d5_a_service_is_registered_and_its_status_told() {
-    Talk::passing();
+fn d5_a_service_is_registered_and_its_status_sent() {
+    ServiceHarness::passing();
 }
 
 #[test]
-fn h6_a_pass_is_a_heartbeat_and_a_fail_is_told_at_once() {
-    let mut talk = Talk::passing();
-    talk.service.beat();
-    talk.asks(Request::Update(Status::Passing), Outcome::Done);
-    talk.rests();
-    talk.want(CRITICAL);
-    talk.asks(Request::Update(Status::Critical), Outcome::Done);
+fn h6_a_pass_is_a_heartbeat_and_a_failure_is_sent_at_once() {
+    let mut harness = ServiceHarness::passing();
+    harness.service.heartbeat_due();
+    harness.sends(CatalogRequest::Update(Status::Passing), Outcome::Done);
+    harness.is_idle();
+    harness.set_desired(CRITICAL);
+    harness.sends(CatalogRequest::Update(Status::Critical), Outcome::Done);
 }
 
 #[test]
-fn h6_a_fail_does_not_wait_for_the_delay_of_a_failed_heartbeat() {
-    let mut talk = Talk::passing();
+fn h6_a_failure_does_not_wait_for_the_retry_delay_of_a_heartbeat() {
+    let mut harness = ServiceHarness::passing();
     for _ in 0..8 {
-        talk.service.beat();
-        talk.asks(Request::Update(Status::Passing), Outcome::Failed);
-        talk.waits();
+        harness.service.heartbeat_due();
+        harness.sends(CatalogRequest::Update(Status::Passing), Outcome::Failed);
+        harness.waits();
     }
-    talk.service.beat();
-    talk.asks(Request::Update(Status::Passing), Outcome::Failed);
-    assert!(matches!(talk.service.next(talk.now), Step::Wait(Some(_))));
-    talk.want(CRITICAL);
-    talk.asks(Request::Update(Status::Critical), Outcome::Done);
+    harness.service.heartbeat_due();
+    harness.sends(CatalogRequest::Update(Status::Passing), Outcome::Failed);
+    assert!(matches!(harness.service.next(harness.now), Action::Wait(Some(_))));
+    harness.set_desired(CRITICAL);
+    harness.sends(CatalogRequest::Update(Status::Critical), Outcome::Done);
 }
 
 #[test]
-fn h6_a_fail_that_comes_during_a_request_is_told_after_it() {
-    let mut talk = Talk::passing();
-    talk.service.beat();
-    assert_eq!(talk.service.next(talk.now), Step::Ask(Request::Update(Status::Passing)));
-    talk.want(CRITICAL);
-    assert_eq!(talk.service.next(talk.now), Step::Wait(None));
-    talk.service.done(talk.now, Outcome::Done);
-    talk.asks(Request::Update(Status::Critical), Outcome::Done);
+fn h6_a_failure_during_a_request_is_sent_after_it() {
+    let mut harness = ServiceHarness::passing();
+    harness.service.heartbeat_due();
+    assert_eq!(harness.service.next(harness.now), Action::Send(CatalogRequest::Update(Status::Passing)));
+    harness.set_desired(CRITICAL);
+    assert_eq!(harness.service.next(harness.now), Action::Wait(None));
+    harness.service.done(harness.now, Outcome::Done);
+    harness.sends(CatalogRequest::Update(Status::Critical), Outcome::Done);
 }
 
 #[test]
-fn d5_a_service_that_consul_forgot_is_registered_again() {
-    let mut talk = Talk::passing();
-    talk.service.beat();
-    talk.asks(Request::Update(Status::Passing), Outcome::Forgotten);
-    talk.asks(Request::Register(Status::Passing), Outcome::Done);
-    talk.asks(Request::Update(Status::Passing), Outcome::Done);
-    talk.rests();
+fn d5_a_forgotten_service_is_registered_again() {
+    let mut harness = ServiceHarness::passing();
+    harness.service.heartbeat_due();
+    harness.sends(CatalogRequest::Update(Status::Passing), Outcome::Forgotten);
+    harness.sends(CatalogRequest::Register(Status::Passing), Outcome::Done);
+    harness.sends(CatalogRequest::Update(Status::Passing), Outcome::Done);
+    harness.is_idle();
 }
 
 #[test]
-fn d5_a_critical_service_that_was_forgotten_is_missed_too_unless_consul_drops_it_on_demand() {
-    let mut talk = Talk::passing();
-    talk.want(CRITICAL);
-    talk.asks(Request::Update(Status::Critical), Outcome::Done);
-    assert!(talk.waits() <= SETTINGS.pace);
-    talk.asks(Request::Update(Status::Critical), Outcome::Forgotten);
-    talk.asks(Request::Register(Status::Critical), Outcome::Done);
-    talk.asks(Request::Update(Status::Critical), Outcome::Done);
+fn d5_a_forgotten_critical_service_is_registered_again_unless_consul_drops_it() {
+    let mut harness = ServiceHarness::passing();
+    harness.set_desired(CRITICAL);
+    harness.sends(CatalogRequest::Update(Status::Critical), Outcome::Done);
+    assert!(harness.waits() <= SETTINGS.heartbeat_interval);
+    harness.sends(CatalogRequest::Update(Status::Critical), Outcome::Forgotten);
+    harness.sends(CatalogRequest::Register(Status::Critical), Outcome::Done);
+    harness.sends(CatalogRequest::Update(Status::Critical), Outcome::Done);
 
-    let mut dropped = Talk::with(Settings { drops_critical: true, ..SETTINGS });
-    dropped.want(CRITICAL);
-    dropped.asks(Request::Register(Status::Critical), Outcome::Done);
-    dropped.asks(Request::Update(Status::Critical), Outcome::Done);
-    dropped.rests();
+    let mut dropped = ServiceHarness::with(Settings { drops_critical: true, ..SETTINGS });
+    dropped.set_desired(CRITICAL);
+    dropped.sends(CatalogRequest::Register(Status::Critical), Outcome::Done);
+    dropped.sends(CatalogRequest::Update(Status::Critical), Outcome::Done);
+    dropped.is_idle();
 }
 
 #[test]
-fn d5_one_that_takes_a_service_and_forgets_it_at_once_is_not_asked_in_a_loop() {
-    let mut talk = Talk::new();
-    talk.want(PASSING);
+fn d5_a_catalog_that_forgets_at_once_causes_no_loop_without_delay() {
+    let mut harness = ServiceHarness::new();
+    harness.set_desired(PASSING);
     let mut waited = Duration::ZERO;
     for _ in 0..10 {
-        talk.asks(Request::Register(Status::Passing), Outcome::Done);
-        talk.asks(Request::Update(Status::Passing), Outcome::Forgotten);
-        waited += talk.waits();
+        harness.sends(CatalogRequest::Register(Status::Passing), Outcome::Done);
+        harness.sends(CatalogRequest::Update(Status::Passing), Outcome::Forgotten);
+        waited += harness.waits();
     }
     assert!(waited > Duration::from_secs(1), "{waited:?}");
 }
 
 #[test]
-fn d5_retries_back_off_with_jitter_but_never_beyond_the_pace_of_heartbeats() {
+fn d5_retries_back_off_with_jitter_up_to_the_heartbeat_interval() {
     let delays = |seed: u64| {
-        let mut talk = Talk { service: Reconciler::new(SETTINGS, seed), now: Time::ZERO };
-        talk.want(PASSING);
+        let mut harness = ServiceHarness { service: Reconciler::new(SETTINGS, seed), now: Time::ZERO };
+        harness.set_desired(PASSING);
         let delay = |_| {
-            talk.asks(Request::Register(Status::Passing), Outcome::Failed);
-            talk.waits()
+            harness.sends(CatalogRequest::Register(Status::Passing), Outcome::Failed);
+            harness.waits()
         };
         (0..12).map(delay).collect::<Vec<_>>()
     };
@@ -166,13 +171,13 @@ fn d5_retries_back_off_with_jitter_but_never_beyond_the_pace_of_heartbeats() {
     assert_ne!(one, other);
     assert_eq!(one, delays(1));
     for (nth, delay) in one.iter().enumerate() {
-        let longest = Duration::from_millis(100 << nth).min(SETTINGS.pace);
+        let longest = Duration::from_millis(100 << nth).min(SETTINGS.heartbeat_interval);
         assert!(*delay <= longest && *delay >= longest / 2, "{nth}: {delay:?}");
     }
 }
 
 #[test]
-fn d5_a_request_leaves_time_for_another_within_the_ttl() {
+fn d5_a_request_times_out_early_enough_to_retry_within_the_ttl() {
     for (ttl, most) in [(1, 500), (3, 1_000), (15, 5_000), (3_600, 5_000)] {
         let settings = Settings { ttl: Duration::from_secs(ttl), ..SETTINGS };
         assert_eq!(Reconciler::new(settings, 0).deadline(), Duration::from_millis(most));
@@ -180,210 +185,219 @@ fn d5_a_request_leaves_time_for_another_within_the_ttl() {
 }
 
 #[test]
-fn s2_that_a_service_is_out_is_said_once() {
-    let mut talk = Talk::passing();
-    assert!(!talk.service.take_withdrawn());
-    talk.want(Wanted::Absent);
-    assert!(!talk.service.take_withdrawn());
-    talk.asks(Request::Deregister, Outcome::Done);
-    assert!(talk.service.take_withdrawn());
-    assert!(!talk.service.take_withdrawn());
-    talk.rests();
-    talk.want(Wanted::Absent);
-    assert!(talk.service.take_withdrawn(), "and again at once to whoever asks again");
+fn s2_a_deregistration_is_reported_once() {
+    let mut harness = ServiceHarness::passing();
+    assert!(!harness.service.take_deregistered());
+    harness.set_desired(DesiredService::Absent);
+    assert!(!harness.service.take_deregistered());
+    harness.sends(CatalogRequest::Deregister, Outcome::Done);
+    assert!(harness.service.take_deregistered());
+    assert!(!harness.service.take_deregistered());
+    harness.is_idle();
+    harness.set_desired(DesiredService::Absent);
+    assert!(harness.service.take_deregistered(), "and again when it is requested again");
 }
 
 #[test]
-fn s2_nobody_waits_for_a_catalog_that_does_not_let_go_but_it_is_tried_again() {
-    let mut talk = Talk::passing();
-    talk.want(Wanted::Absent);
-    talk.asks(Request::Deregister, Outcome::Failed);
-    assert!(talk.service.take_withdrawn());
-    talk.waits();
-    talk.asks(Request::Deregister, Outcome::Forgotten);
-    assert!(!talk.service.take_withdrawn());
-    talk.rests();
+fn s2_a_failed_deregistration_is_reported_and_retried() {
+    let mut harness = ServiceHarness::passing();
+    harness.set_desired(DesiredService::Absent);
+    harness.sends(CatalogRequest::Deregister, Outcome::Failed);
+    assert!(harness.service.take_deregistered());
+    harness.waits();
+    harness.sends(CatalogRequest::Deregister, Outcome::Forgotten);
+    assert!(!harness.service.take_deregistered());
+    harness.is_idle();
 }
 
 #[test]
-fn s2_whoever_is_wanted_again_is_not_told_to_be_out() {
-    let mut talk = Talk::passing();
-    talk.want(Wanted::Absent);
-    assert_eq!(talk.service.next(talk.now), Step::Ask(Request::Deregister));
-    talk.want(PASSING);
-    talk.service.done(talk.now, Outcome::Done);
-    assert!(!talk.service.take_withdrawn());
-    talk.asks(Request::Register(Status::Passing), Outcome::Done);
+fn s2_a_service_desired_again_is_not_reported_as_deregistered() {
+    let mut harness = ServiceHarness::passing();
+    harness.set_desired(DesiredService::Absent);
+    assert_eq!(harness.service.next(harness.now), Action::Send(CatalogRequest::Deregister));
+    harness.set_desired(PASSING);
+    harness.service.done(harness.now, Outcome::Done);
+    assert!(!harness.service.take_deregistered());
+    harness.sends(CatalogRequest::Register(Status::Passing), Outcome::Done);
 }
 
 #[test]
-fn d5_a_service_that_was_never_taken_need_not_be_taken_out() {
-    let mut talk = Talk::new();
-    talk.want(PASSING);
-    talk.asks(Request::Register(Status::Passing), Outcome::Failed);
-    talk.want(Wanted::Absent);
-    assert!(talk.service.take_withdrawn());
-    talk.rests();
+fn d5_a_service_that_was_refused_needs_no_deregistration() {
+    let mut harness = ServiceHarness::new();
+    harness.set_desired(PASSING);
+    harness.sends(CatalogRequest::Register(Status::Passing), Outcome::Failed);
+    harness.set_desired(DesiredService::Absent);
+    assert!(harness.service.take_deregistered());
+    harness.is_idle();
 }
 
 #[test]
-fn d5_a_registration_without_an_answer_is_undone_and_looked_after_once_more() {
-    let mut talk = Talk::new();
-    talk.want(PASSING);
-    talk.asks(Request::Register(Status::Passing), Outcome::Unknown);
-    talk.want(Wanted::Absent);
-    talk.asks(Request::Deregister, Outcome::Done);
-    assert!(talk.service.take_withdrawn());
+fn d5_an_unanswered_registration_is_undone_and_checked_again_later() {
+    let mut harness = ServiceHarness::new();
+    harness.set_desired(PASSING);
+    harness.sends(CatalogRequest::Register(Status::Passing), Outcome::Unknown);
+    harness.set_desired(DesiredService::Absent);
+    harness.sends(CatalogRequest::Deregister, Outcome::Done);
+    assert!(harness.service.take_deregistered());
     // The registration may have been carried out after that.
-    assert!(talk.waits() <= DOUBT);
-    talk.asks(Request::Deregister, Outcome::Done);
-    talk.rests();
+    assert!(harness.waits() <= IN_DOUBT);
+    harness.sends(CatalogRequest::Deregister, Outcome::Done);
+    harness.is_idle();
 }
 
 #[test]
 fn d5_a_changed_definition_is_registered() {
-    let mut talk = Talk::passing();
-    talk.service.redefine(SETTINGS);
-    talk.asks(Request::Register(Status::Passing), Outcome::Done);
-    talk.asks(Request::Update(Status::Passing), Outcome::Done);
-    talk.service.beat();
+    let mut harness = ServiceHarness::passing();
+    harness.service.redefine(SETTINGS);
+    harness.sends(CatalogRequest::Register(Status::Passing), Outcome::Done);
+    harness.sends(CatalogRequest::Update(Status::Passing), Outcome::Done);
+    harness.service.heartbeat_due();
     for outcome in [Outcome::Done, Outcome::Failed] {
-        talk.service.beat();
-        assert_eq!(talk.service.next(talk.now), Step::Ask(Request::Update(Status::Passing)));
-        talk.service.redefine(SETTINGS);
-        talk.service.done(talk.now, outcome);
+        harness.service.heartbeat_due();
+        assert_eq!(harness.service.next(harness.now), Action::Send(CatalogRequest::Update(Status::Passing)));
+        harness.service.redefine(SETTINGS);
+        harness.service.done(harness.now, outcome);
         if outcome == Outcome::Failed {
-            talk.waits();
+            harness.waits();
         }
-        talk.asks(Request::Register(Status::Passing), Outcome::Done);
-        talk.asks(Request::Update(Status::Passing), Outcome::Done);
+        harness.sends(CatalogRequest::Register(Status::Passing), Outcome::Done);
+        harness.sends(CatalogRequest::Update(Status::Passing), Outcome::Done);
     }
 }
 
 #[test]
-fn s6_whoever_leaves_takes_the_service_out_but_does_not_try_for_ever() {
-    let mut talk = Talk::passing();
-    talk.service.leave(talk.now);
-    talk.asks(Request::Deregister, Outcome::Done);
-    assert_eq!(talk.service.next(talk.now), Step::Over);
+fn s6_the_supervisor_deregisters_with_a_bounded_number_of_attempts() {
+    let mut harness = ServiceHarness::passing();
+    harness.service.leave(harness.now);
+    harness.sends(CatalogRequest::Deregister, Outcome::Done);
+    assert_eq!(harness.service.next(harness.now), Action::Finished);
 
-    let mut refused = Talk::passing();
+    let mut refused = ServiceHarness::passing();
     refused.service.leave(refused.now);
-    refused.asks(Request::Deregister, Outcome::Failed);
+    refused.sends(CatalogRequest::Deregister, Outcome::Failed);
     refused.waits();
-    refused.asks(Request::Deregister, Outcome::Unknown);
-    assert_eq!(refused.service.next(refused.now), Step::Over);
+    refused.sends(CatalogRequest::Deregister, Outcome::Unknown);
+    assert_eq!(refused.service.next(refused.now), Action::Finished);
 
-    let mut never = Talk::new();
+    let mut never = ServiceHarness::new();
     never.service.leave(never.now);
-    assert_eq!(never.service.next(never.now), Step::Over);
+    assert_eq!(never.service.next(never.now), Action::Finished);
 }
 
 #[test]
-fn d5_the_log_hears_of_changes_and_not_of_tries() {
-    let mut contact = Contact::default();
-    assert_eq!(contact.heard("web", Fared::Well), [None, None]);
-    assert_eq!(contact.heard("web", Fared::Away), [Some(News::Away), None]);
-    assert_eq!(contact.heard("web", Fared::Away), [None, None]);
-    assert_eq!(contact.heard("db", Fared::Away), [None, None]);
-    // Not as long as it is away for one of them.
-    assert_eq!(contact.heard("web", Fared::Well), [None, None]);
-    assert_eq!(contact.heard("db", Fared::Well), [Some(News::Back), None]);
-    assert_eq!(contact.heard("web", Fared::Refused), [None, Some(News::Refused)]);
-    assert_eq!(contact.heard("web", Fared::Refused), [None, None]);
-    assert_eq!(contact.heard("web", Fared::Away), [Some(News::Away), None]);
-    assert_eq!(contact.heard("web", Fared::Refused), [Some(News::Back), None]);
-    assert_eq!(contact.heard("web", Fared::Well), [None, Some(News::Accepted)]);
-    assert_eq!(contact.heard("web", Fared::Away), [Some(News::Away), None]);
-    // Whoever leaves without having been answered has not found it back.
+fn d5_connectivity_reports_changes_and_not_attempts() {
+    let mut contact = Connectivity::default();
+    assert_eq!(contact.record("web", RequestResult::Answered), [None, None]);
+    assert_eq!(
+        contact.record("web", RequestResult::Unavailable),
+        [Some(ConnectivityChange::Unavailable), None]
+    );
+    assert_eq!(contact.record("web", RequestResult::Unavailable), [None, None]);
+    assert_eq!(contact.record("db", RequestResult::Unavailable), [None, None]);
+    // Unavailable as long as it is for one client.
+    assert_eq!(contact.record("web", RequestResult::Answered), [None, None]);
+    assert_eq!(contact.record("db", RequestResult::Answered), [Some(ConnectivityChange::Available), None]);
+    assert_eq!(contact.record("web", RequestResult::Refused), [None, Some(ConnectivityChange::Refused)]);
+    assert_eq!(contact.record("web", RequestResult::Refused), [None, None]);
+    assert_eq!(
+        contact.record("web", RequestResult::Unavailable),
+        [Some(ConnectivityChange::Unavailable), None]
+    );
+    assert_eq!(contact.record("web", RequestResult::Refused), [Some(ConnectivityChange::Available), None]);
+    assert_eq!(contact.record("web", RequestResult::Answered), [None, Some(ConnectivityChange::Accepted)]);
+    assert_eq!(
+        contact.record("web", RequestResult::Unavailable),
+        [Some(ConnectivityChange::Unavailable), None]
+    );
+    // A client that is removed without an answer does not make it available.
     contact.forget(&"web");
-    assert_eq!(contact.heard("db", Fared::Away), [None, None]);
-    assert_eq!(contact.heard("db", Fared::Well), [Some(News::Back), None]);
+    assert_eq!(contact.record("db", RequestResult::Unavailable), [None, None]);
+    assert_eq!(contact.record("db", RequestResult::Answered), [Some(ConnectivityChange::Available), None]);
 }
 
-const ALONE: Crowd = Crowd { places: 100, watches: 1 };
+const ALONE: QuerySlots = QuerySlots { slots: 100, watches: 1 };
 const INTERVAL: Duration = Duration::from_secs(10);
 
-fn query(follow: &mut Follow, now: Time, crowd: Crowd) -> Query {
-    match follow.next(now, crowd) {
-        follow::Step::Ask(query) => query,
-        follow::Step::Wait(until) => panic!("it waits until {until:?}"),
+fn query(queries: &mut WatchQueries, now: Time, slots: QuerySlots) -> Query {
+    match queries.next(now, slots) {
+        NextQuery::Send(query) => query,
+        NextQuery::Wait(until) => panic!("it waits until {until:?}"),
     }
 }
 
 #[test]
-fn d7_the_first_question_is_answered_at_once_and_the_others_wait_for_a_change() {
-    let mut follow = Follow::new(INTERVAL, 1);
-    assert_eq!(query(&mut follow, at(0), ALONE).index, None);
-    follow.answered(at(5), 42);
-    let second = query(&mut follow, at(5), ALONE);
+fn d7_the_first_query_does_not_block_and_later_ones_do() {
+    let mut queries = WatchQueries::new(INTERVAL, 1);
+    assert_eq!(query(&mut queries, at(0), ALONE).index, None);
+    queries.answered(at(5), 42);
+    let second = query(&mut queries, at(5), ALONE);
     assert_eq!(second.index, Some(42));
-    // Consul may add a sixteenth: the next look is not later than the interval.
+    // Consul may add a sixteenth: the next query is not later than the interval.
     assert!(second.wait + second.wait / 16 <= INTERVAL, "{:?}", second.wait);
     assert!(second.wait >= INTERVAL * 3 / 4, "{:?}", second.wait);
-    follow.answered(at(9_000), 42);
-    assert_ne!(query(&mut follow, at(9_000), ALONE).wait, second.wait, "jitter");
+    queries.answered(at(9_000), 42);
+    assert_ne!(query(&mut queries, at(9_000), ALONE).wait, second.wait, "jitter");
 }
 
 #[test]
-fn d7_an_index_that_goes_backwards_is_forgotten_and_one_of_zero_counts_as_one() {
-    let mut follow = Follow::new(INTERVAL, 1);
-    follow.answered(at(0), 42);
-    follow.answered(at(1_000), 41);
-    assert_eq!(query(&mut follow, at(1_000), ALONE).index, None);
-    follow.answered(at(2_000), 7);
-    assert_eq!(query(&mut follow, at(2_000), ALONE).index, Some(7));
-    let mut follow = Follow::new(INTERVAL, 1);
-    follow.answered(at(0), 0);
-    assert_eq!(query(&mut follow, at(0), ALONE).index, Some(1));
+fn d7_an_index_that_goes_backwards_is_reset_and_zero_counts_as_one() {
+    let mut queries = WatchQueries::new(INTERVAL, 1);
+    queries.answered(at(0), 42);
+    queries.answered(at(1_000), 41);
+    assert_eq!(query(&mut queries, at(1_000), ALONE).index, None);
+    queries.answered(at(2_000), 7);
+    assert_eq!(query(&mut queries, at(2_000), ALONE).index, Some(7));
+    let mut queries = WatchQueries::new(INTERVAL, 1);
+    queries.answered(at(0), 0);
+    assert_eq!(query(&mut queries, at(0), ALONE).index, Some(1));
 }
 
 #[test]
 fn d7_quick_answers_are_rate_limited_and_rare_ones_are_not() {
-    let mut follow = Follow::new(INTERVAL, 1);
-    let (mut now, mut asked) = (at(0), 0_u64);
+    let mut queries = WatchQueries::new(INTERVAL, 1);
+    let (mut now, mut sent) = (at(0), 0_u64);
     while now < at(10_000) {
-        match follow.next(now, ALONE) {
-            follow::Step::Wait(until) => now = until,
-            follow::Step::Ask(_) => {
-                asked += 1;
-                // An answer in no time, as from something that does not block at all.
-                follow.answered(now, asked);
+        match queries.next(now, ALONE) {
+            NextQuery::Wait(until) => now = until,
+            NextQuery::Send(_) => {
+                sent += 1;
+                // An immediate answer, as from a server that does not block.
+                queries.answered(now, sent);
             }
         }
     }
-    assert!((30..=60).contains(&asked), "{asked} in 10 s");
-    let mut follow = Follow::new(INTERVAL, 1);
+    assert!((30..=60).contains(&sent), "{sent} in 10 s");
+    let mut queries = WatchQueries::new(INTERVAL, 1);
     for second in 0..100 {
-        assert!(matches!(follow.next(at(second * 1_000), ALONE), follow::Step::Ask(_)), "at once");
-        follow.answered(at(second * 1_000), second + 1);
+        assert!(matches!(queries.next(at(second * 1_000), ALONE), NextQuery::Send(_)), "at once");
+        queries.answered(at(second * 1_000), second + 1);
     }
 }
 
 #[test]
-fn d7_the_interval_is_the_pace_of_retries() {
-    let mut follow = Follow::new(INTERVAL, 1);
-    follow.answered(at(0), 42);
+fn d7_the_interval_bounds_the_retry_delay() {
+    let mut queries = WatchQueries::new(INTERVAL, 1);
+    queries.answered(at(0), 42);
     let mut now = at(0);
     let mut delays = Vec::new();
     for _ in 0..12 {
-        follow.failed(now);
-        let follow::Step::Wait(until) = follow.next(now, ALONE) else { panic!("at once") };
+        queries.failed(now);
+        let NextQuery::Wait(until) = queries.next(now, ALONE) else { panic!("at once") };
         delays.push(until.since(now));
         now = until;
     }
     assert!(delays[0] <= Duration::from_millis(100), "{delays:?}");
     assert!(delays.iter().all(|delay| *delay <= INTERVAL), "{delays:?}");
     assert!(delays[11] >= INTERVAL / 2, "{delays:?}");
-    assert_eq!(query(&mut follow, now, ALONE).index, None, "whoever comes back may have begun anew");
-    follow.answered(now, 3);
-    assert_eq!(query(&mut follow, now, ALONE).index, Some(3));
+    assert_eq!(query(&mut queries, now, ALONE).index, None, "a restarted catalog may not know the index");
+    queries.answered(now, 3);
+    assert_eq!(query(&mut queries, now, ALONE).index, Some(3));
 }
 
 #[test]
-fn d7_where_there_is_not_room_for_all_each_holds_its_place_for_its_share() {
-    let mut follow = Follow::new(INTERVAL, 1);
-    let wait = query(&mut follow, at(0), Crowd { places: 100, watches: 1_000 }).wait;
+fn d7_with_more_watches_than_slots_each_query_waits_for_its_share() {
+    let mut queries = WatchQueries::new(INTERVAL, 1);
+    let wait = query(&mut queries, at(0), QuerySlots { slots: 100, watches: 1_000 }).wait;
     assert!(wait <= INTERVAL / 10 && wait >= INTERVAL / 15, "{wait:?}");
-    assert!(query(&mut follow, at(0), Crowd { places: 1, watches: u32::MAX }).wait > Duration::ZERO);
+    assert!(query(&mut queries, at(0), QuerySlots { slots: 1, watches: u32::MAX }).wait > Duration::ZERO);
 }

@@ -1,113 +1,113 @@
-//! H1–H8, E5, D4, D8: health, and what the catalog is told.
+//! H1–H8, E5, D4, D8: health checks and registration.
 
 use containerpilot_core::Input;
 
-use crate::stage::Stage;
+use crate::harness::Harness;
 
 const WEB: &str = "{ name: 'web', exec: 'x', port: 80, restarts: 'unlimited', restartBackoff: false, \
                    health: { exec: 'c', interval: 10, ttl: 30, timeout: '3s' } }";
 
 #[test]
-fn h3_the_first_check_is_at_once_and_then_at_a_growing_pace_until_it_succeeds() {
-    let mut stage = Stage::running(WEB);
-    assert_eq!(stage.acts(), ["spawn web", "check check.web"]);
+fn h3_the_first_check_runs_at_once_and_retries_back_off_until_one_passes() {
+    let mut harness = Harness::running(WEB);
+    assert_eq!(harness.take_effects(), ["spawn web", "check check.web"]);
     let mut delays = Vec::new();
     for _ in 0..9 {
-        let before = stage.now;
-        stage.checked(false);
-        while stage.checks_going() == 0 {
-            stage.now = stage.core.next_deadline().unwrap();
-            stage.input(Input::Tick);
+        let before = harness.now;
+        harness.finish_check(false);
+        while harness.running_checks() == 0 {
+            harness.now = harness.core.next_deadline().unwrap();
+            harness.input(Input::Tick);
         }
-        delays.push(stage.now.since(before).as_millis());
+        delays.push(harness.now.since(before).as_millis());
     }
     assert_eq!(delays, [100, 200, 400, 800, 1_600, 3_200, 6_400, 10_000, 10_000]);
-    stage.look();
-    stage.checked(true);
-    assert_eq!(stage.look(), ["event web healthy", "advertise web passing"]);
-    stage.seconds(10);
-    assert_eq!(stage.acts(), ["check check.web"], "and then every interval");
+    harness.take_output();
+    harness.finish_check(true);
+    assert_eq!(harness.take_output(), ["event web healthy", "advertise web passing"]);
+    harness.seconds(10);
+    assert_eq!(harness.take_effects(), ["check check.web"], "and then every interval");
 }
 
 #[test]
-fn h3_failures_before_the_first_success_are_not_reported_for_the_first_interval() {
-    let mut stage = Stage::running(WEB);
-    stage.look();
-    while stage.now.as_nanos() < 10_000_000_000 {
-        if stage.checks_going() > 0 {
-            stage.checked(false);
+fn h3_failures_before_the_first_pass_are_not_reported_in_the_first_interval() {
+    let mut harness = Harness::running(WEB);
+    harness.take_output();
+    while harness.now.as_nanos() < 10_000_000_000 {
+        if harness.running_checks() > 0 {
+            harness.finish_check(false);
         }
-        stage.now = stage.core.next_deadline().unwrap();
-        stage.input(Input::Tick);
+        harness.now = harness.core.next_deadline().unwrap();
+        harness.input(Input::Tick);
     }
-    assert!(stage.events().is_empty(), "silence for ten seconds");
-    stage.checked(false);
-    assert_eq!(stage.events(), ["web unhealthy"]);
+    assert!(harness.take_events().is_empty(), "no event for ten seconds");
+    harness.finish_check(false);
+    assert_eq!(harness.take_events(), ["web unhealthy"]);
 }
 
 #[test]
-fn e5_healthy_marks_a_change_and_unhealthy_every_failure() {
-    let mut stage = Stage::running(WEB);
-    stage.checked(true);
-    stage.look();
-    stage.seconds(10);
-    stage.checked(true);
-    assert_eq!(stage.look(), ["check check.web", "heartbeat web"]);
+fn e5_healthy_is_sent_on_change_and_unhealthy_at_every_failure() {
+    let mut harness = Harness::running(WEB);
+    harness.finish_check(true);
+    harness.take_output();
+    harness.seconds(10);
+    harness.finish_check(true);
+    assert_eq!(harness.take_output(), ["check check.web", "heartbeat web"]);
     for _ in 0..3 {
-        stage.seconds(10);
-        stage.checked(false);
+        harness.seconds(10);
+        harness.finish_check(false);
     }
-    assert_eq!(stage.events(), ["web unhealthy", "web unhealthy", "web unhealthy"]);
-    stage.seconds(10);
-    stage.checked(true);
-    assert_eq!(stage.events(), ["web healthy"]);
+    assert_eq!(harness.take_events(), ["web unhealthy", "web unhealthy", "web unhealthy"]);
+    harness.seconds(10);
+    harness.finish_check(true);
+    assert_eq!(harness.take_events(), ["web healthy"]);
 }
 
 #[test]
 fn h2_all_checks_must_pass() {
-    let mut stage = Stage::running(
+    let mut harness = Harness::running(
         "{ name: 'web', exec: 'x', health: [{ name: 'one', exec: 'c', interval: 10, ttl: 30 }, { name: 'two', exec: 'd', interval: 10 }] }",
     );
-    stage.look();
-    stage.checked(true);
-    assert_eq!(stage.events(), [] as [&str; 0]);
-    stage.checked(true);
-    assert_eq!(stage.events(), ["web healthy"]);
-    stage.seconds(10);
-    stage.checked(true);
-    stage.checked(false);
-    assert_eq!(stage.events(), ["web unhealthy"]);
-    assert_eq!(stage.status("web").healthy, Some(false));
-    stage.seconds(10);
-    stage.checked(true);
-    assert_eq!(stage.status("web").healthy, Some(false), "the other one still fails");
-    stage.checked(true);
-    assert_eq!(stage.events(), ["web healthy"]);
+    harness.take_output();
+    harness.finish_check(true);
+    assert_eq!(harness.take_events(), [] as [&str; 0]);
+    harness.finish_check(true);
+    assert_eq!(harness.take_events(), ["web healthy"]);
+    harness.seconds(10);
+    harness.finish_check(true);
+    harness.finish_check(false);
+    assert_eq!(harness.take_events(), ["web unhealthy"]);
+    assert_eq!(harness.status("web").healthy, Some(false));
+    harness.seconds(10);
+    harness.finish_check(true);
+    assert_eq!(harness.status("web").healthy, Some(false), "the other one still fails");
+    harness.finish_check(true);
+    assert_eq!(harness.take_events(), ["web healthy"]);
 }
 
 #[test]
-fn p5_a_check_that_takes_too_long_has_failed_and_never_runs_twice() {
-    let mut stage = Stage::running(WEB);
-    stage.checked(true);
-    stage.seconds(10);
-    stage.look();
-    stage.seconds(3);
-    assert_eq!(stage.look(), ["event web unhealthy", "cancel check", "advertise web critical"]);
-    assert!(stage.log.iter().any(|line| line == "check.web timeout after 3s"), "{:?}", stage.log);
-    stage.seconds(60);
-    assert_eq!(stage.acts(), [] as [&str; 0], "H4: it has not ended yet");
-    stage.checked(false);
-    assert_eq!(stage.acts(), ["check check.web"], "its turn had come");
+fn p5_a_check_that_times_out_has_failed_and_never_runs_twice() {
+    let mut harness = Harness::running(WEB);
+    harness.finish_check(true);
+    harness.seconds(10);
+    harness.take_output();
+    harness.seconds(3);
+    assert_eq!(harness.take_output(), ["event web unhealthy", "cancel check", "advertise web critical"]);
+    assert!(harness.log.iter().any(|line| line == "check.web timeout after 3s"), "{:?}", harness.log);
+    harness.seconds(60);
+    assert_eq!(harness.take_effects(), [] as [&str; 0], "H4: the first one has not finished");
+    harness.finish_check(false);
+    assert_eq!(harness.take_effects(), ["check check.web"], "it was due");
 }
 
 #[test]
-fn h7_when_the_process_exits_the_health_is_unknown_again() {
-    let mut stage = Stage::running(WEB);
-    stage.checked(true);
-    stage.look();
-    stage.exit("web", 1);
+fn h7_the_health_is_unknown_after_the_process_exits() {
+    let mut harness = Harness::running(WEB);
+    harness.finish_check(true);
+    harness.take_output();
+    harness.exit("web", 1);
     assert_eq!(
-        stage.look(),
+        harness.take_output(),
         [
             "event web exitFailed",
             "event web unhealthy",
@@ -116,96 +116,96 @@ fn h7_when_the_process_exits_the_health_is_unknown_again() {
             "check check.web"
         ]
     );
-    assert_eq!(stage.status("web").healthy, None);
-    stage.checked(true);
-    assert_eq!(stage.look(), ["event web healthy", "advertise web passing"]);
+    assert_eq!(harness.status("web").healthy, None);
+    harness.finish_check(true);
+    assert_eq!(harness.take_output(), ["event web healthy", "advertise web passing"]);
 }
 
 #[test]
-fn h8_so_many_failures_in_a_row_and_then_a_restart() {
-    let mut stage = Stage::running(
+fn h8_failures_in_a_row_restart_the_job() {
+    let mut harness = Harness::running(
         "{ name: 'web', exec: 'x', restarts: 1, health: { exec: 'c', interval: 10, ttl: 30, failures: 3, onUnhealthy: 'restart' } }",
     );
-    stage.checked(true);
-    stage.look();
+    harness.finish_check(true);
+    harness.take_output();
     for _ in 0..2 {
-        stage.seconds(10);
-        stage.checked(false);
-        assert_eq!(stage.events(), [] as [&str; 0]);
+        harness.seconds(10);
+        harness.finish_check(false);
+        assert_eq!(harness.take_events(), [] as [&str; 0]);
     }
-    stage.seconds(10);
-    stage.look();
-    stage.checked(false);
-    assert_eq!(stage.look(), ["event web unhealthy", "kill web 15"]);
-    stage.seconds(5);
-    assert!(stage.acts().contains(&"kill web 9".to_owned()), "it did not end");
-    stage.killed("web", 9);
-    assert!(stage.has_process("web"));
-    assert_eq!(stage.status("web").restarts, 1);
+    harness.seconds(10);
+    harness.take_output();
+    harness.finish_check(false);
+    assert_eq!(harness.take_output(), ["event web unhealthy", "kill web 15"]);
+    harness.seconds(5);
+    assert!(harness.take_effects().contains(&"kill web 9".to_owned()), "it did not exit");
+    harness.exit_on("web", 9);
+    assert!(harness.has_process("web"));
+    assert_eq!(harness.status("web").restarts, 1);
 }
 
 #[test]
-fn d4_with_an_initial_status_it_is_registered_at_once() {
-    let mut stage = Stage::running(
+fn d4_a_service_with_an_initial_status_is_registered_at_start() {
+    let mut harness = Harness::running(
         "{ name: 'web', exec: 'x', port: 80, initial_status: 'warning', health: { exec: 'c', interval: 10, ttl: 30 } }",
     );
-    assert_eq!(stage.acts(), ["spawn web", "advertise web warning", "check check.web"]);
-    stage.checked(true);
-    assert_eq!(stage.acts(), ["advertise web passing"]);
+    assert_eq!(harness.take_effects(), ["spawn web", "advertise web warning", "check check.web"]);
+    harness.finish_check(true);
+    assert_eq!(harness.take_effects(), ["advertise web passing"]);
 }
 
 #[test]
-fn h6_a_heartbeat_may_have_a_pace_of_its_own() {
-    let mut stage = Stage::running(
+fn h6_heartbeats_may_have_their_own_interval() {
+    let mut harness = Harness::running(
         "{ name: 'web', exec: 'x', port: 80, health: { exec: 'c', interval: 60, ttl: 30, heartbeat: 10 } }",
     );
-    stage.checked(true);
-    stage.look();
-    stage.seconds(30);
-    assert_eq!(stage.acts(), ["heartbeat web", "heartbeat web", "heartbeat web"]);
+    harness.finish_check(true);
+    harness.take_output();
+    harness.seconds(30);
+    assert_eq!(harness.take_effects(), ["heartbeat web", "heartbeat web", "heartbeat web"]);
 }
 
 #[test]
-fn h1_without_a_probe_a_job_is_healthy_while_it_runs_and_costs_no_wake_up() {
-    let mut stage = Stage::running("{ name: 'a', exec: 'x', health: { interval: 5, ttl: 15 } }");
-    assert_eq!(stage.events(), ["global startup", "a healthy"]);
-    assert_eq!(stage.core.next_deadline(), None, "nobody wants to hear of it");
+fn h1_without_a_probe_a_job_is_healthy_while_it_runs_and_needs_no_timer() {
+    let mut harness = Harness::running("{ name: 'a', exec: 'x', health: { interval: 5, ttl: 15 } }");
+    assert_eq!(harness.take_events(), ["global startup", "a healthy"]);
+    assert_eq!(harness.core.next_deadline(), None, "no timer is needed");
 }
 
 #[test]
-fn d8_in_maintenance_services_leave_and_checks_stop_and_both_come_back() {
-    let mut stage = Stage::running(WEB);
-    stage.checked(true);
-    stage.look();
-    stage.maintenance(true);
-    assert_eq!(stage.look(), ["event global enterMaintenance", "advertise web absent"]);
-    stage.maintenance(true);
-    stage.seconds(100);
-    assert_eq!(stage.look(), [] as [&str; 0], "idempotent, and no check");
-    stage.maintenance(false);
-    assert_eq!(stage.look(), ["event global exitMaintenance", "check check.web"]);
-    stage.checked(true);
-    assert_eq!(stage.look(), ["event web healthy", "advertise web passing"]);
+fn d8_maintenance_deregisters_services_and_suspends_checks_until_it_ends() {
+    let mut harness = Harness::running(WEB);
+    harness.finish_check(true);
+    harness.take_output();
+    harness.maintenance(true);
+    assert_eq!(harness.take_output(), ["event global enterMaintenance", "advertise web absent"]);
+    harness.maintenance(true);
+    harness.seconds(100);
+    assert_eq!(harness.take_output(), [] as [&str; 0], "idempotent, and no check");
+    harness.maintenance(false);
+    assert_eq!(harness.take_output(), ["event global exitMaintenance", "check check.web"]);
+    harness.finish_check(true);
+    assert_eq!(harness.take_output(), ["event web healthy", "advertise web passing"]);
 }
 
 #[test]
-fn h8_an_unhealthy_job_without_restarts_left_goes_on_and_the_log_says_so_once() {
-    let mut stage = Stage::running(
+fn h8_an_unhealthy_job_without_restarts_left_keeps_running_with_one_warning() {
+    let mut harness = Harness::running(
         "{ name: 'a', exec: 'x', restarts: 1, health: { exec: 'c', interval: 5, ttl: 15, onUnhealthy: 'restart' } }",
     );
     for round in 0..2 {
-        stage.checked(true);
-        stage.seconds(5);
-        stage.look();
-        stage.checked(false);
+        harness.finish_check(true);
+        harness.seconds(5);
+        harness.take_output();
+        harness.finish_check(false);
         if round == 0 {
-            assert_eq!(stage.acts(), ["kill a 15"]);
-            stage.killed("a", 15);
+            assert_eq!(harness.take_effects(), ["kill a 15"]);
+            harness.exit_on("a", 15);
         }
     }
-    assert_eq!(stage.acts(), [] as [&str; 0], "it would never come back");
-    stage.seconds(5);
-    stage.checked(false);
-    let told = stage.log.iter().filter(|line| line.contains("no restarts left")).count();
-    assert_eq!(told, 1);
+    assert_eq!(harness.take_effects(), [] as [&str; 0], "no signal without restarts left");
+    harness.seconds(5);
+    harness.finish_check(false);
+    let warnings = harness.log.iter().filter(|line| line.contains("no restarts left")).count();
+    assert_eq!(warnings, 1);
 }

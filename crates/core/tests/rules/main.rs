@@ -1,16 +1,15 @@
-//! What is decided, rule by rule, in virtual time: no process, no clock, no waiting.
+//! The rules, one by one, in virtual time: no process, no clock, no waiting.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test stops at what it does not expect")]
 
-mod commands;
 mod coprocesses;
-mod difference;
 mod discovery;
-
 mod events;
+mod harness;
 mod health;
+mod plan_diff;
 mod processes;
 mod reload;
+mod requests;
 mod sensors;
-mod stage;
 mod stopping;
 mod when;

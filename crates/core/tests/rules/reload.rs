@@ -1,20 +1,20 @@
-//! Another plan while the supervisor runs (R1–R4).
+//! R1–R4: reload.
 
 use containerpilot_core::ids::{JobIx, RunId};
 use containerpilot_core::plan::diff::Changes;
-use containerpilot_core::{Answer, Command, Input, RequestId};
+use containerpilot_core::{Input, Reply, Request, RequestId};
 
-use crate::stage::{Stage, plan};
+use crate::harness::{Harness, plan};
 
-fn reload(stage: &mut Stage, jobs: &str) {
+fn reload(harness: &mut Harness, jobs: &str) {
     let mut plan = plan(&format!("{{ jobs: [{jobs}] }}"));
     plan.logging.level = containerpilot_core::plan::Level::Debug;
-    stage.input(Input::Command { id: RequestId(9), command: Command::Reload(Box::new(plan)) });
+    harness.input(Input::Request { id: RequestId(9), request: Request::Reload(Box::new(plan)) });
 }
 
-fn changes(kept: &[&str], restarted: &[&str], started: &[&str], stopped: &[&str]) -> Answer {
+fn changes(kept: &[&str], restarted: &[&str], started: &[&str], stopped: &[&str]) -> Reply {
     let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-    Answer::Reloaded(Changes {
+    Reply::Reloaded(Changes {
         kept: names(kept),
         restarted: names(restarted),
         started: names(started),
@@ -26,100 +26,100 @@ const A: &str = "{ name: 'a', exec: 'x' }";
 const B: &str = "{ name: 'b', exec: 'x' }";
 
 #[test]
-fn r3_a_reload_to_the_same_plan_changes_nothing() {
+fn r3_reloading_the_same_plan_changes_nothing() {
     let jobs = "{ name: 'web', exec: 'x', port: 80, health: { exec: 'c', interval: 5, ttl: 15 } }, \
                 { name: 'cron', exec: 'x', when: { interval: '10s' } }";
-    let mut stage = Stage::running(jobs);
-    stage.checked(true);
-    stage.look();
-    let deadline = stage.core.next_deadline();
-    reload(&mut stage, jobs);
-    assert_eq!(stage.look(), [] as [&str; 0]);
-    assert_eq!(stage.answers, [changes(&["web", "cron"], &[], &[], &[])]);
-    assert_eq!(stage.core.next_deadline(), deadline);
+    let mut harness = Harness::running(jobs);
+    harness.finish_check(true);
+    harness.take_output();
+    let deadline = harness.core.next_deadline();
+    reload(&mut harness, jobs);
+    assert_eq!(harness.take_output(), [] as [&str; 0]);
+    assert_eq!(harness.replies, [changes(&["web", "cron"], &[], &[], &[])]);
+    assert_eq!(harness.core.next_deadline(), deadline);
 }
 
 #[test]
-fn r3_unchanged_jobs_go_on_changed_ones_are_replaced_and_only_they_see_startup() {
+fn r3_unchanged_jobs_keep_running_and_only_changed_ones_see_startup() {
     let kept = "{ name: 'kept', exec: 'x', when: { event: 'startup', each: 'startup' }, \
                  health: { exec: 'c', interval: 5, ttl: 15 }, restarts: 0 }";
     let kept = kept.replace("event: 'startup', ", "");
-    let mut stage =
-        Stage::running(&format!("{{ name: 'gone', exec: 'x' }}, {{ name: 'other', exec: 'x' }}, {kept}"));
-    stage.checked(true);
-    let pid = stage.status("kept").pid;
-    stage.look();
-    reload(&mut stage, &format!("{kept}, {{ name: 'other', exec: 'y' }}, {{ name: 'new', exec: 'x' }}"));
-    assert_eq!(stage.acts(), ["kill gone 15", "kill other 15"]);
-    stage.killed("gone", 15);
-    assert_eq!(stage.acts(), [] as [&str; 0], "not before all have stopped");
-    stage.killed("other", 15);
-    assert_eq!(stage.acts(), ["replanned", "spawn other", "spawn new"]);
-    assert_eq!(stage.answers, [changes(&["kept"], &["other"], &["new"], &["gone"])]);
-    assert_eq!((stage.status("kept").pid, stage.status("kept").healthy), (pid, Some(true)));
-    assert_eq!(stage.status("other").generation, 1);
-    stage.seconds(5);
-    assert_eq!(stage.acts(), ["check check.kept"], "its deadlines are its own");
-    stage.exit("kept", 0);
-    assert_eq!(stage.status("kept").word(), "complete", "its process is known at its new place");
+    let mut harness =
+        Harness::running(&format!("{{ name: 'gone', exec: 'x' }}, {{ name: 'other', exec: 'x' }}, {kept}"));
+    harness.finish_check(true);
+    let pid = harness.status("kept").pid;
+    harness.take_output();
+    reload(&mut harness, &format!("{kept}, {{ name: 'other', exec: 'y' }}, {{ name: 'new', exec: 'x' }}"));
+    assert_eq!(harness.take_effects(), ["kill gone 15", "kill other 15"]);
+    harness.exit_on("gone", 15);
+    assert_eq!(harness.take_effects(), [] as [&str; 0], "not before all have stopped");
+    harness.exit_on("other", 15);
+    assert_eq!(harness.take_effects(), ["plan replaced", "spawn other", "spawn new"]);
+    assert_eq!(harness.replies, [changes(&["kept"], &["other"], &["new"], &["gone"])]);
+    assert_eq!((harness.status("kept").pid, harness.status("kept").healthy), (pid, Some(true)));
+    assert_eq!(harness.status("other").generation, 1);
+    harness.seconds(5);
+    assert_eq!(harness.take_effects(), ["check check.kept"], "its timers have moved");
+    harness.exit("kept", 0);
+    assert_eq!(harness.status("kept").word(), "complete", "its process has moved");
 }
 
 #[test]
-fn r3_the_hooks_of_what_is_replaced_run_and_stay() {
+fn r3_stop_hooks_of_replaced_jobs_run_and_stay() {
     let hook = "{ name: 'hook', exec: 'x', when: { source: 'a', once: 'stopping' } }";
-    let mut stage = Stage::running(&format!("{hook}, {A}"));
+    let mut harness = Harness::running(&format!("{hook}, {A}"));
     for argument in ["1", "2"] {
-        stage.look();
-        reload(&mut stage, &format!("{hook}, {{ name: 'a', exec: 'x {argument}' }}"));
-        assert_eq!(stage.acts(), ["spawn hook"]);
-        stage.exit("hook", 0);
-        assert_eq!(stage.acts(), ["kill a 15"]);
-        stage.killed("a", 15);
-        assert_eq!(stage.acts(), ["replanned", "spawn a"]);
+        harness.take_output();
+        reload(&mut harness, &format!("{hook}, {{ name: 'a', exec: 'x {argument}' }}"));
+        assert_eq!(harness.take_effects(), ["spawn hook"]);
+        harness.exit("hook", 0);
+        assert_eq!(harness.take_effects(), ["kill a 15"]);
+        harness.exit_on("a", 15);
+        assert_eq!(harness.take_effects(), ["plan replaced", "spawn a"]);
     }
 }
 
 #[test]
-fn r3_what_does_not_stop_in_time_is_killed() {
+fn r3_replaced_jobs_that_do_not_stop_in_time_are_killed() {
     let hook = "{ name: 'hook', exec: 'x', when: { source: 'a', once: 'stopping' } }";
-    let mut stage = Stage::running(&format!("{hook}, {A}"));
-    stage.look();
-    reload(&mut stage, hook);
-    stage.seconds(5);
-    assert_eq!(stage.acts(), ["spawn hook", "kill a 9"], "a hook that hangs does not hold it");
-    stage.killed("a", 9);
-    assert_eq!(stage.acts(), ["replanned"]);
+    let mut harness = Harness::running(&format!("{hook}, {A}"));
+    harness.take_output();
+    reload(&mut harness, hook);
+    harness.seconds(5);
+    assert_eq!(harness.take_effects(), ["spawn hook", "kill a 9"], "a hook that hangs does not block it");
+    harness.exit_on("a", 9);
+    assert_eq!(harness.take_effects(), ["plan replaced"]);
 }
 
 #[test]
-fn r3_s2_nobody_is_killed_for_a_reload_that_has_come_to_nothing() {
+fn r3_s2_a_reload_ended_by_a_shutdown_kills_no_further_job() {
     let hook = "{ name: 'hook', exec: 'x', when: { source: 'main', each: 'stopping' } }";
     let main = "{ name: 'main', exec: 'x', onSuccess: 'shutdown' }";
     let late = "{ name: 'late', exec: 'x', when: { source: 'main', once: 'exitSuccess' } }";
-    let mut stage = Stage::running(&format!("{main}, {hook}, {late}"));
-    stage.willing = false;
-    stage.look();
-    stage.exit("main", 0);
-    assert_eq!(stage.acts(), ["spawn late", "spawn hook"]);
-    reload(&mut stage, hook);
-    // The hook holds the end of main, which is killed for the reload, and whose end is the end of everything.
-    stage.seconds(5);
-    assert!(matches!(stage.answers[..], [Answer::Refused(_)]), "{:?}", stage.answers);
-    assert_eq!(stage.log.iter().filter(|entry| entry.contains("for the reload")).count(), 1);
-    stage.look();
-    stage.input(Input::Started { run: RunId(2), pid: 7 });
-    assert_eq!(stage.acts(), ["kill late 15"], "it has the time of the stop");
+    let mut harness = Harness::running(&format!("{main}, {hook}, {late}"));
+    harness.starts_succeed = false;
+    harness.take_output();
+    harness.exit("main", 0);
+    assert_eq!(harness.take_effects(), ["spawn late", "spawn hook"]);
+    reload(&mut harness, hook);
+    // Main waits for its hook and is killed for the reload; its exit shuts the container down.
+    harness.seconds(5);
+    assert!(matches!(harness.replies[..], [Reply::Refused(_)]), "{:?}", harness.replies);
+    assert_eq!(harness.log.iter().filter(|entry| entry.contains("for the reload")).count(), 1);
+    harness.take_output();
+    harness.input(Input::Started { run: RunId(2), pid: 7 });
+    assert_eq!(harness.take_effects(), ["kill late 15"], "the shutdown has its own timeout");
 }
 
 #[test]
-fn r3_who_comes_later_is_told_what_holds_already() {
+fn r3_new_jobs_get_the_events_that_hold_already() {
     let db = "{ name: 'db', exec: 'x', health: { exec: 'c', interval: 5, ttl: 15 } }, { name: 'setup', exec: 'x' }";
-    let mut stage = Stage::running(db);
-    stage.checked(true);
-    stage.exit("setup", 0);
-    stage.look();
+    let mut harness = Harness::running(db);
+    harness.finish_check(true);
+    harness.exit("setup", 0);
+    harness.take_output();
     reload(
-        &mut stage,
+        &mut harness,
         &format!(
             "{db}, {{ name: 'app', exec: 'x', when: {{ source: 'db', once: 'healthy' }} }}, \
              {{ name: 'late', exec: 'x', when: {{ source: 'setup', once: 'exitSuccess' }} }}, \
@@ -127,225 +127,225 @@ fn r3_who_comes_later_is_told_what_holds_already() {
              {{ name: 'sad', exec: 'x', when: {{ source: 'db', once: 'unhealthy' }} }}"
         ),
     );
-    assert_eq!(stage.acts(), ["replanned", "spawn app", "spawn late", "spawn both"]);
-    assert_eq!(stage.status("sad").word(), "waiting");
+    assert_eq!(harness.take_effects(), ["plan replaced", "spawn app", "spawn late", "spawn both"]);
+    assert_eq!(harness.status("sad").word(), "waiting");
 }
 
 #[test]
-fn r3_who_had_no_hope_has_one_again() {
+fn r3_unreachable_jobs_get_a_new_generation() {
     let app = "{ name: 'app', exec: 'x', when: { source: 'b', once: 'exitSuccess' } }";
-    let mut stage = Stage::running(&format!("{A}, {app}"));
-    assert_eq!(stage.status("app").word(), "complete");
-    reload(&mut stage, &format!("{A}, {app}, {B}"));
-    assert_eq!(stage.status("app").word(), "waiting");
-    stage.exit("b", 0);
-    assert!(stage.has_process("app"));
+    let mut harness = Harness::running(&format!("{A}, {app}"));
+    assert_eq!(harness.status("app").word(), "complete");
+    reload(&mut harness, &format!("{A}, {app}, {B}"));
+    assert_eq!(harness.status("app").word(), "waiting");
+    harness.exit("b", 0);
+    assert!(harness.has_process("app"));
 }
 
 #[test]
-fn r3_what_is_complete_or_was_stopped_by_hand_stays_so() {
-    let mut stage = Stage::running(&format!("{A}, {B}"));
-    stage.exit("a", 0);
-    stage.command(Command::Stop(JobIx(1)));
-    stage.killed("b", 15);
-    stage.look();
-    reload(&mut stage, &format!("{B}, {A}, {{ name: 'c', exec: 'x' }}"));
-    assert_eq!(stage.acts(), ["replanned", "spawn c"]);
-    assert_eq!((stage.status("a").word(), stage.status("b").word()), ("complete", "stopped"));
-    stage.exit("c", 0);
-    assert_eq!(stage.exit, None, "b may be started again");
+fn r3_complete_and_stopped_jobs_stay_so() {
+    let mut harness = Harness::running(&format!("{A}, {B}"));
+    harness.exit("a", 0);
+    harness.request(Request::Stop(JobIx(1)));
+    harness.exit_on("b", 15);
+    harness.take_output();
+    reload(&mut harness, &format!("{B}, {A}, {{ name: 'c', exec: 'x' }}"));
+    assert_eq!(harness.take_effects(), ["plan replaced", "spawn c"]);
+    assert_eq!((harness.status("a").word(), harness.status("b").word()), ("complete", "stopped"));
+    harness.exit("c", 0);
+    assert_eq!(harness.exit, None, "b may be started again");
 }
 
 #[test]
-fn r4_reloads_that_come_together_are_one_and_the_last_wins() {
-    let mut stage = Stage::running(A);
+fn r4_concurrent_reloads_are_merged_and_the_last_plan_wins() {
+    let mut harness = Harness::running(A);
     for nth in 0..100 {
-        reload(&mut stage, &format!("{{ name: 'a', exec: 'x {nth}' }}"));
+        reload(&mut harness, &format!("{{ name: 'a', exec: 'x {nth}' }}"));
     }
-    stage.look();
-    stage.killed("a", 15);
-    assert_eq!(stage.acts(), ["replanned", "spawn a"]);
-    assert_eq!(stage.answers, vec![changes(&[], &["a"], &[], &[]); 100]);
-    let exec = stage.core.plan().jobs[0].exec.clone().unwrap();
+    harness.take_output();
+    harness.exit_on("a", 15);
+    assert_eq!(harness.take_effects(), ["plan replaced", "spawn a"]);
+    assert_eq!(harness.replies, vec![changes(&[], &["a"], &[], &[]); 100]);
+    let exec = harness.core.plan().jobs[0].exec.clone().unwrap();
     assert_eq!(exec.arguments, ["99"]);
 }
 
 #[test]
-fn r4_a_reload_back_to_what_was_starts_what_was_stopped() {
-    let mut stage = Stage::running(&format!("{A}, {B}"));
-    reload(&mut stage, B);
-    reload(&mut stage, &format!("{A}, {B}"));
-    stage.look();
-    stage.killed("a", 15);
-    assert_eq!(stage.acts(), ["replanned", "spawn a"]);
-    assert_eq!(stage.answers.last(), Some(&changes(&["b"], &["a"], &[], &[])));
+fn r4_a_reload_back_to_the_old_plan_restarts_stopped_jobs() {
+    let mut harness = Harness::running(&format!("{A}, {B}"));
+    reload(&mut harness, B);
+    reload(&mut harness, &format!("{A}, {B}"));
+    harness.take_output();
+    harness.exit_on("a", 15);
+    assert_eq!(harness.take_effects(), ["plan replaced", "spawn a"]);
+    assert_eq!(harness.replies.last(), Some(&changes(&["b"], &["a"], &[], &[])));
 }
 
 #[test]
-fn r4_in_a_shutdown_a_reload_is_refused_and_one_under_way_is_given_up() {
-    let refused = Answer::Refused("the supervisor is shutting down".into());
-    let mut stage = Stage::running(&format!("{A}, {B}"));
-    reload(&mut stage, B);
-    stage.signal(15);
-    assert_eq!(stage.answers.last(), Some(&refused));
-    reload(&mut stage, A);
-    assert_eq!(stage.answers, [refused.clone(), refused]);
-    stage.killed("a", 15);
-    stage.killed("b", 15);
-    assert_eq!(stage.exit, Some(0));
+fn r4_a_shutdown_refuses_new_and_pending_reloads() {
+    let refused = Reply::Refused("the supervisor is shutting down".into());
+    let mut harness = Harness::running(&format!("{A}, {B}"));
+    reload(&mut harness, B);
+    harness.signal(15);
+    assert_eq!(harness.replies.last(), Some(&refused));
+    reload(&mut harness, A);
+    assert_eq!(harness.replies, [refused.clone(), refused]);
+    harness.exit_on("a", 15);
+    harness.exit_on("b", 15);
+    assert_eq!(harness.exit, Some(0));
 }
 
 #[test]
-fn r4_a_reload_before_the_startup_waits_for_it() {
-    let mut stage = Stage::jobs(A);
-    reload(&mut stage, B);
-    stage.input(Input::Ready);
-    stage.killed("a", 15);
-    assert!(stage.has_process("b"));
-    assert_eq!(stage.answers, [changes(&[], &[], &["b"], &["a"])]);
+fn r4_a_reload_before_startup_waits_for_it() {
+    let mut harness = Harness::jobs(A);
+    reload(&mut harness, B);
+    harness.input(Input::Ready);
+    harness.exit_on("a", 15);
+    assert!(harness.has_process("b"));
+    assert_eq!(harness.replies, [changes(&[], &[], &["b"], &["a"])]);
 }
 
 #[test]
-fn r3_the_causes_of_what_goes_on_are_not_forgotten() {
+fn r3_the_causes_of_continuing_runs_are_kept() {
     let b = "{ name: 'b', exec: 'x', when: { source: 'a', once: 'exitSuccess' } }";
-    let mut stage = Stage::running(&format!("{A}, {b}"));
-    stage.exit("a", 0);
-    reload(&mut stage, b);
-    let explained = stage.core.explain(JobIx(0)).sentences();
-    assert_eq!(
-        explained.last().map(String::as_str),
-        Some("triggered by a exitSuccess, caused by startup")
+    let mut harness = Harness::running(&format!("{A}, {b}"));
+    harness.exit("a", 0);
+    reload(&mut harness, b);
+    let explained = harness.core.explain(JobIx(0)).sentences();
+    assert_eq!(explained.last().map(String::as_str), Some("triggered by a exitSuccess, caused by startup"));
+}
+
+#[test]
+fn p7_variables_set_by_putenv_survive_a_reload() {
+    let mut harness = Harness::running(A);
+    harness.request(Request::SetVariables(vec![("K".into(), Some("v".into()))]));
+    reload(&mut harness, &format!("{B}, {A}"));
+    let pid = harness.status("a").pid.unwrap().to_string();
+    let variables: Vec<_> = harness.environment.iter().collect();
+    assert!(
+        variables.contains(&("K", "v")) && variables.contains(&("CONTAINERPILOT_A_PID", pid.as_str())),
+        "{variables:?}"
     );
 }
 
 #[test]
-fn p7_what_was_set_by_hand_is_still_set_after_a_reload() {
-    let mut stage = Stage::running(A);
-    stage.command(Command::SetVariables(vec![("K".into(), Some("v".into()))]));
-    reload(&mut stage, &format!("{B}, {A}"));
-    let pid = stage.status("a").pid.unwrap().to_string();
-    let told: Vec<_> = stage.environment.iter().collect();
-    assert!(told.contains(&("K", "v")) && told.contains(&("CONTAINERPILOT_A_PID", pid.as_str())), "{told:?}");
-}
-
-#[test]
-fn c6_a_reload_stops_and_starts_coprocesses_whatever_they_are_and_resets_their_restarts() {
+fn c6_a_reload_restarts_all_coprocesses_and_resets_their_restarts() {
     let coprocess = |mut plan: containerpilot_core::plan::Plan| {
         plan.jobs[1].role = containerpilot_core::plan::Role::Coprocess;
         plan
     };
     let text =
         "{ jobs: [{ name: 'a', exec: 'x' }, { name: 'co', exec: 'x', restarts: 1, restartBackoff: false }] }";
-    let mut stage = Stage::new(coprocess(plan(text)));
-    stage.input(Input::Ready);
+    let mut harness = Harness::new(coprocess(plan(text)));
+    harness.input(Input::Ready);
     for _ in 0..2 {
-        stage.exit("co", 1);
-        stage.look();
-        stage.input(Input::Command {
+        harness.exit("co", 1);
+        harness.take_output();
+        harness.input(Input::Request {
             id: RequestId(1),
-            command: Command::Reload(Box::new(coprocess(plan(text)))),
+            request: Request::Reload(Box::new(coprocess(plan(text)))),
         });
-        stage.killed("co", 15);
-        assert_eq!(stage.acts(), ["kill co 15", "replanned", "spawn co"]);
-        assert_eq!(stage.answers.pop(), Some(changes(&["a"], &["co"], &[], &[])));
+        harness.exit_on("co", 15);
+        assert_eq!(harness.take_effects(), ["kill co 15", "plan replaced", "spawn co"]);
+        assert_eq!(harness.replies.pop(), Some(changes(&["a"], &["co"], &[], &[])));
     }
-    stage.exit("co", 1);
-    stage.exit("co", 1);
-    stage.exit("a", 0);
-    assert_eq!(stage.exit, Some(0), "it neither holds the supervisor open nor says how it went");
+    harness.exit("co", 1);
+    harness.exit("co", 1);
+    harness.exit("a", 0);
+    assert_eq!(harness.exit, Some(0), "it neither keeps the supervisor running nor sets its exit code");
 }
 
 #[test]
-fn r3_what_has_run_at_the_end_of_a_job_is_there_for_the_end_of_its_next_life() {
+fn r3_stop_hooks_run_again_for_the_next_generation() {
     let others =
         "{ name: 'work', exec: 'x' }, { name: 'hook', exec: 'x', when: { source: 'a', once: 'stopped' } }";
-    let mut stage = Stage::running(&format!("{others}, {A}"));
+    let mut harness = Harness::running(&format!("{others}, {A}"));
     for argument in ["1", "2"] {
-        stage.exit("a", 0);
-        stage.exit("hook", 0);
-        assert_eq!(stage.status("hook").word(), "complete", "nobody is there whose end could come");
-        stage.look();
-        reload(&mut stage, &format!("{others}, {{ name: 'a', exec: 'x {argument}' }}"));
-        assert_eq!(stage.acts(), ["replanned", "spawn a"]);
-        assert_eq!(stage.status("hook").word(), "waiting");
+        harness.exit("a", 0);
+        harness.exit("hook", 0);
+        assert_eq!(harness.status("hook").word(), "complete", "there is no job to wait for");
+        harness.take_output();
+        reload(&mut harness, &format!("{others}, {{ name: 'a', exec: 'x {argument}' }}"));
+        assert_eq!(harness.take_effects(), ["plan replaced", "spawn a"]);
+        assert_eq!(harness.status("hook").word(), "waiting");
     }
-    reload(&mut stage, others);
-    stage.killed("a", 15);
-    assert_eq!(stage.acts(), ["kill a 15", "spawn hook", "replanned"]);
+    reload(&mut harness, others);
+    harness.exit_on("a", 15);
+    assert_eq!(harness.take_effects(), ["kill a 15", "spawn hook", "plan replaced"]);
 }
 
 #[test]
-fn r3_w7_who_names_twice_what_holds_already_runs_once() {
+fn r3_w7_an_event_listed_twice_that_holds_already_runs_a_job_once() {
     let web = "{ name: 'web', exec: 'x', health: { exec: 'c', interval: 5, ttl: 15 } }";
-    let mut stage = Stage::running(web);
-    stage.checked(true);
-    stage.look();
+    let mut harness = Harness::running(web);
+    harness.finish_check(true);
+    harness.take_output();
     let event = "{ source: 'web', event: 'healthy' }";
     reload(
-        &mut stage,
+        &mut harness,
         &format!("{web}, {{ name: 'new', exec: 'x', when: {{ any: [{event}, {event}], each: true }} }}"),
     );
-    assert_eq!(stage.acts(), ["replanned", "spawn new"]);
-    stage.exit("new", 0);
-    assert_eq!(stage.acts(), [] as [&str; 0]);
+    assert_eq!(harness.take_effects(), ["plan replaced", "spawn new"]);
+    harness.exit("new", 0);
+    assert_eq!(harness.take_effects(), [] as [&str; 0]);
 }
 
 #[test]
-fn r3_an_exit_that_will_be_said_again_is_not_told_to_who_is_new() {
+fn r3_an_exit_that_will_be_sent_again_is_not_sent_to_new_jobs() {
     let task = "{ name: 'task', exec: 'x', restarts: 'unlimited' }";
-    let mut stage = Stage::running(task);
-    // It runs again in the same instant.
-    stage.exit("task", 0);
-    stage.look();
+    let mut harness = Harness::running(task);
+    // It restarts in the same step.
+    harness.exit("task", 0);
+    harness.take_output();
     reload(
-        &mut stage,
+        &mut harness,
         &format!("{task}, {{ name: 'new', exec: 'x', when: {{ source: 'task', once: 'exitSuccess' }} }}"),
     );
-    assert_eq!(stage.acts(), ["replanned"]);
-    stage.exit("task", 0);
-    assert_eq!(stage.acts(), ["spawn new"]);
+    assert_eq!(harness.take_effects(), ["plan replaced"]);
+    harness.exit("task", 0);
+    assert_eq!(harness.take_effects(), ["spawn new"]);
 }
 
 #[test]
-fn r3_w12_a_watch_that_is_another_one_is_not_healthy_until_it_says_so() {
+fn r3_w12_a_changed_watch_is_not_healthy_until_it_reports_so() {
     let jobs = "{ name: 'work', exec: 'x' }, { name: 'both', exec: 'x', when: { all: \
                 [{ source: 'watch.db', event: 'healthy' }, { source: 'work', event: 'exitSuccess' }] } }";
     let text = |interval: u32| {
         format!("{{ consul: 'x', jobs: [{jobs}], watches: [{{ name: 'db', interval: {interval} }}] }}")
     };
-    let mut stage = Stage::new(plan(&text(1)));
-    stage.input(Input::Ready);
-    stage.instances(1);
+    let mut harness = Harness::new(plan(&text(1)));
+    harness.input(Input::Ready);
+    harness.instances(1);
     let mut other = plan(&text(2));
     other.logging.level = containerpilot_core::plan::Level::Debug;
-    stage.input(Input::Command { id: RequestId(9), command: Command::Reload(Box::new(other)) });
-    stage.look();
-    stage.exit("work", 0);
-    assert_eq!(stage.acts(), [] as [&str; 0], "of the new watch nothing is known yet");
-    stage.instances(1);
-    assert_eq!(stage.acts(), ["spawn both"]);
+    harness.input(Input::Request { id: RequestId(9), request: Request::Reload(Box::new(other)) });
+    harness.take_output();
+    harness.exit("work", 0);
+    assert_eq!(harness.take_effects(), [] as [&str; 0], "the new watch has no answer yet");
+    harness.instances(1);
+    assert_eq!(harness.take_effects(), ["spawn both"]);
 }
 
 #[test]
-fn r3_h3_who_is_healthy_while_it_runs_waits_for_no_check_of_its_life_before() {
+fn r3_h3_a_check_without_a_process_does_not_wait_for_one_of_the_old_generation() {
     let telemetry = "telemetry: { port: 9090, interfaces: 'static:10.0.0.1' }";
     let checked = "{ name: 'web', exec: 'x', health: { exec: 'c', interval: 5, ttl: 15 } }";
-    let mut stage = Stage::new(plan(&format!("{{ {telemetry}, jobs: [{checked}] }}")));
-    stage.input(Input::Ready);
-    let mut other = stage.core.plan().clone();
+    let mut harness = Harness::new(plan(&format!("{{ {telemetry}, jobs: [{checked}] }}")));
+    harness.input(Input::Ready);
+    let mut other = harness.core.plan().clone();
     let idle = other.jobs.last().and_then(|job| job.health.clone());
     other.jobs[0].health = idle;
-    stage.input(Input::Command { id: RequestId(9), command: Command::Reload(Box::new(other)) });
-    stage.killed("web", 15);
-    assert_eq!(stage.checks_going(), 1, "the one that was cut short has not ended yet");
-    assert_eq!(stage.status("web").healthy, Some(true));
+    harness.input(Input::Request { id: RequestId(9), request: Request::Reload(Box::new(other)) });
+    harness.exit_on("web", 15);
+    assert_eq!(harness.running_checks(), 1, "the cancelled check has not finished");
+    assert_eq!(harness.status("web").healthy, Some(true));
 }
 
 #[test]
-fn r3_p3_that_memory_ran_out_is_not_forgotten_by_a_reload() {
-    let mut stage = Stage::running(A);
-    stage.input(Input::OutOfMemory { processes: 1 });
-    reload(&mut stage, &format!("{A}, {B}"));
-    stage.killed("a", 9);
-    assert!(stage.log.iter().any(|line| line.contains("out of memory")), "{:?}", stage.log);
+fn r3_p3_the_count_of_oom_kills_survives_a_reload() {
+    let mut harness = Harness::running(A);
+    harness.input(Input::OutOfMemory { processes: 1 });
+    reload(&mut harness, &format!("{A}, {B}"));
+    harness.exit_on("a", 9);
+    assert!(harness.log.iter().any(|line| line.contains("out of memory")), "{:?}", harness.log);
 }

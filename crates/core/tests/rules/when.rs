@@ -3,433 +3,438 @@
 use containerpilot_core::State;
 use containerpilot_core::input::StartErrorKind;
 
-use crate::stage::{Stage, plan};
+use crate::harness::{Harness, plan};
 
 #[test]
-fn w1_without_when_at_startup_once() {
-    let mut stage = Stage::jobs("{ name: 'a', exec: 'x' }");
-    assert!(stage.look().is_empty(), "nothing runs before startup");
-    stage.input(containerpilot_core::Input::Ready);
-    assert_eq!(stage.look(), ["event global startup", "spawn a"]);
-    stage.exit("a", 0);
+fn w1_without_when_a_job_runs_once_at_startup() {
+    let mut harness = Harness::jobs("{ name: 'a', exec: 'x' }");
+    assert!(harness.take_output().is_empty(), "nothing runs before startup");
+    harness.input(containerpilot_core::Input::Ready);
+    assert_eq!(harness.take_output(), ["event global startup", "spawn a"]);
+    harness.exit("a", 0);
     assert_eq!(
-        stage.look(),
+        harness.take_output(),
         ["event a exitSuccess", "event a stopping", "event a stopped", "event global shutdown", "exit 0"]
     );
 }
 
 #[test]
-fn w2_once_counts_the_first_time_only_and_each_every_time() {
-    let mut stage = Stage::running(
+fn w2_once_runs_at_the_first_event_and_each_at_every_event() {
+    let mut harness = Harness::running(
         "{ name: 'src', exec: 'x', restarts: 'unlimited', restartBackoff: false }, \
          { name: 'once', exec: 'x', when: { source: 'src', once: 'exitSuccess' } }, \
          { name: 'each', exec: 'x', when: { source: 'src', each: 'exitSuccess' } }",
     );
-    stage.look();
-    stage.exit("src", 0);
-    assert_eq!(stage.acts(), ["spawn src", "spawn once", "spawn each"]);
-    stage.exit("once", 0);
-    stage.exit("each", 0);
-    stage.look();
-    stage.exit("src", 0);
-    assert_eq!(stage.acts(), ["spawn src", "spawn each"]);
-    stage.exit("src", 1);
-    assert_eq!(stage.acts(), ["spawn src"], "another event means nothing");
+    harness.take_output();
+    harness.exit("src", 0);
+    assert_eq!(harness.take_effects(), ["spawn src", "spawn once", "spawn each"]);
+    harness.exit("once", 0);
+    harness.exit("each", 0);
+    harness.take_output();
+    harness.exit("src", 0);
+    assert_eq!(harness.take_effects(), ["spawn src", "spawn each"]);
+    harness.exit("src", 1);
+    assert_eq!(harness.take_effects(), ["spawn src"], "other events are ignored");
 }
 
 #[test]
-fn w3_a_signal_runs_it_every_time() {
-    let mut stage =
-        Stage::running("{ name: 'main', exec: 'x' }, { name: 'hup', exec: 'x', when: { source: 'SIGHUP' } }");
-    stage.look();
+fn w3_every_signal_runs_the_job() {
+    let mut harness = Harness::running(
+        "{ name: 'main', exec: 'x' }, { name: 'hup', exec: 'x', when: { source: 'SIGHUP' } }",
+    );
+    harness.take_output();
     for _ in 0..3 {
-        stage.signal(1);
-        assert_eq!(stage.look(), ["event SIGHUP signal", "spawn hup"]);
-        stage.exit("hup", 0);
-        stage.look();
+        harness.signal(1);
+        assert_eq!(harness.take_output(), ["event SIGHUP signal", "spawn hup"]);
+        harness.exit("hup", 0);
+        harness.take_output();
     }
-    stage.signal(12);
-    assert_eq!(stage.acts(), [] as [&str; 0]);
+    harness.signal(12);
+    assert_eq!(harness.take_effects(), [] as [&str; 0]);
 }
 
 #[test]
 fn w4_a_periodic_job_runs_at_startup_and_at_every_interval_without_drift() {
-    let mut stage = Stage::running("{ name: 'tick', exec: 'x', when: { interval: '10s' } }");
-    assert_eq!(stage.acts(), ["spawn tick"]);
+    let mut harness = Harness::running("{ name: 'tick', exec: 'x', when: { interval: '10s' } }");
+    assert_eq!(harness.take_effects(), ["spawn tick"]);
     for _ in 0..5 {
-        stage.millis(2_345);
-        stage.exit("tick", 0);
-        stage.look();
-        stage.millis(7_654);
-        assert_eq!(stage.acts(), [] as [&str; 0], "not before its turn");
-        stage.millis(1);
-        assert_eq!(stage.acts(), ["spawn tick"]);
+        harness.millis(2_345);
+        harness.exit("tick", 0);
+        harness.take_output();
+        harness.millis(7_654);
+        assert_eq!(harness.take_effects(), [] as [&str; 0], "not before the tick");
+        harness.millis(1);
+        assert_eq!(harness.take_effects(), ["spawn tick"]);
     }
 }
 
 #[test]
-fn w4_restarts_bound_the_number_of_further_runs() {
-    let mut stage = Stage::running("{ name: 'tick', exec: 'x', when: { interval: '1s' }, restarts: 2 }");
+fn w4_restarts_limit_the_number_of_further_runs() {
+    let mut harness = Harness::running("{ name: 'tick', exec: 'x', when: { interval: '1s' }, restarts: 2 }");
     for _ in 0..3 {
-        assert!(stage.has_process("tick"));
-        stage.exit("tick", 0);
-        stage.seconds(1);
+        assert!(harness.has_process("tick"));
+        harness.exit("tick", 0);
+        harness.seconds(1);
     }
-    assert_eq!(stage.exit, Some(0));
-    let spawns = stage.look().iter().filter(|line| *line == "spawn tick").count();
+    assert_eq!(harness.exit, Some(0));
+    let spawns = harness.take_output().iter().filter(|line| *line == "spawn tick").count();
     assert_eq!(spawns, 3);
 }
 
 #[test]
-fn w4_a_run_that_still_goes_on_has_met_its_timeout_and_its_turn_follows() {
-    let mut stage = Stage::running("{ name: 'tick', exec: 'x', when: { interval: '10s' } }");
-    stage.look();
-    stage.seconds(10);
-    assert_eq!(stage.acts(), ["kill tick 9"]);
-    stage.killed("tick", 9);
-    assert_eq!(stage.look(), ["event tick exitFailed", "spawn tick"]);
-    assert!(stage.log.iter().any(|line| line == "tick timeout after 10s"), "{:?}", stage.log);
+fn w4_a_run_that_lasts_until_the_next_tick_has_timed_out() {
+    let mut harness = Harness::running("{ name: 'tick', exec: 'x', when: { interval: '10s' } }");
+    harness.take_output();
+    harness.seconds(10);
+    assert_eq!(harness.take_effects(), ["kill tick 9"]);
+    harness.exit_on("tick", 9);
+    assert_eq!(harness.take_output(), ["event tick exitFailed", "spawn tick"]);
+    assert!(harness.log.iter().any(|line| line == "tick timeout after 10s"), "{:?}", harness.log);
 }
 
 #[test]
-fn w4_with_a_longer_timeout_the_turn_is_skipped_and_not_made_up() {
+fn w4_with_a_longer_timeout_the_tick_is_skipped() {
     for timeout in ["'25s'", "'never'"] {
-        let mut stage = Stage::running(&format!(
+        let mut harness = Harness::running(&format!(
             "{{ name: 'tick', exec: 'x', timeout: {timeout}, when: {{ interval: '10s' }} }}"
         ));
-        stage.look();
-        stage.seconds(24);
-        assert_eq!(stage.acts(), [] as [&str; 0]);
-        stage.exit("tick", 0);
-        stage.look();
-        stage.seconds(5);
-        assert_eq!(stage.acts(), [] as [&str; 0]);
-        stage.seconds(1);
-        assert_eq!(stage.acts(), ["spawn tick"], "at 30 s, its next turn");
+        harness.take_output();
+        harness.seconds(24);
+        assert_eq!(harness.take_effects(), [] as [&str; 0]);
+        harness.exit("tick", 0);
+        harness.take_output();
+        harness.seconds(5);
+        assert_eq!(harness.take_effects(), [] as [&str; 0]);
+        harness.seconds(1);
+        assert_eq!(harness.take_effects(), ["spawn tick"], "the next tick is at 30 s");
     }
 }
 
 #[test]
-fn w4_after_a_long_pause_missed_turns_are_not_made_up() {
-    let mut stage = Stage::running("{ name: 'tick', exec: 'x', when: { interval: '1s' } }");
-    stage.exit("tick", 0);
-    stage.look();
-    // The supervisor was stopped for an hour (SIGSTOP): one step, much later.
-    stage.now = stage.now + std::time::Duration::from_millis(3_600_500);
-    stage.input(containerpilot_core::Input::Tick);
-    assert_eq!(stage.acts(), ["spawn tick"]);
-    stage.exit("tick", 0);
-    stage.look();
-    stage.millis(499);
-    assert_eq!(stage.acts(), [] as [&str; 0]);
-    stage.millis(1);
-    assert_eq!(stage.acts(), ["spawn tick"]);
+fn w4_ticks_missed_during_a_pause_are_skipped() {
+    let mut harness = Harness::running("{ name: 'tick', exec: 'x', when: { interval: '1s' } }");
+    harness.exit("tick", 0);
+    harness.take_output();
+    // The supervisor was paused for an hour (SIGSTOP): one step, much later.
+    harness.now = harness.now + std::time::Duration::from_millis(3_600_500);
+    harness.input(containerpilot_core::Input::Tick);
+    assert_eq!(harness.take_effects(), ["spawn tick"]);
+    harness.exit("tick", 0);
+    harness.take_output();
+    harness.millis(499);
+    assert_eq!(harness.take_effects(), [] as [&str; 0]);
+    harness.millis(1);
+    assert_eq!(harness.take_effects(), ["spawn tick"]);
 }
 
 #[test]
 fn w5_a_job_that_is_not_started_in_time_gives_up() {
-    let mut stage = Stage::running(
+    let mut harness = Harness::running(
         "{ name: 'main', exec: 'x', health: { exec: 'c', interval: 5, ttl: 10 } }, \
          { name: 'late', exec: 'x', when: { source: 'main', once: 'healthy', timeout: '60s' } }",
     );
-    stage.look();
-    stage.seconds(59);
-    assert!(!stage.events().iter().any(|event| event.starts_with("late")));
-    stage.seconds(1);
-    let events: Vec<_> = stage.events().into_iter().filter(|event| event.starts_with("late")).collect();
+    harness.take_output();
+    harness.seconds(59);
+    assert!(!harness.take_events().iter().any(|event| event.starts_with("late")));
+    harness.seconds(1);
+    let events: Vec<_> =
+        harness.take_events().into_iter().filter(|event| event.starts_with("late")).collect();
     assert_eq!(events, ["late timerExpired", "late stopping", "late stopped"]);
 }
 
 #[test]
-fn w5_once_started_the_timeout_means_nothing() {
-    let mut stage = Stage::running("{ name: 'a', exec: 'x', when: { once: 'startup', timeout: '5s' } }");
-    stage.look();
-    stage.seconds(60);
-    assert!(stage.look().is_empty());
+fn w5_the_start_timeout_ends_when_the_job_starts() {
+    let mut harness = Harness::running("{ name: 'a', exec: 'x', when: { once: 'startup', timeout: '5s' } }");
+    harness.take_output();
+    harness.seconds(60);
+    assert!(harness.take_output().is_empty());
 }
 
 #[test]
 fn w6_restarts_after_success_and_failure_alike() {
-    let mut stage = Stage::running("{ name: 'a', exec: 'x', restarts: 2, restartBackoff: false }");
+    let mut harness = Harness::running("{ name: 'a', exec: 'x', restarts: 2, restartBackoff: false }");
     for code in [0, 1] {
-        stage.exit("a", code);
-        assert!(stage.has_process("a"));
+        harness.exit("a", code);
+        assert!(harness.has_process("a"));
     }
-    stage.exit("a", 0);
-    assert_eq!(stage.exit, Some(0));
+    harness.exit("a", 0);
+    assert_eq!(harness.exit, Some(0));
 }
 
 #[test]
-fn w7_an_event_while_it_runs_is_remembered_once() {
-    let mut stage =
-        Stage::running("{ name: 'main', exec: 'x' }, { name: 'hup', exec: 'x', when: { source: 'SIGHUP' } }");
-    stage.look();
+fn w7_one_event_is_kept_while_the_job_runs() {
+    let mut harness = Harness::running(
+        "{ name: 'main', exec: 'x' }, { name: 'hup', exec: 'x', when: { source: 'SIGHUP' } }",
+    );
+    harness.take_output();
     for _ in 0..5 {
-        stage.signal(1);
+        harness.signal(1);
     }
-    assert_eq!(stage.acts(), ["spawn hup"]);
-    stage.exit("hup", 0);
-    assert_eq!(stage.acts(), ["spawn hup"], "nothing is lost");
-    stage.exit("hup", 0);
-    assert_eq!(stage.acts(), [] as [&str; 0], "and nothing piles up");
+    assert_eq!(harness.take_effects(), ["spawn hup"]);
+    harness.exit("hup", 0);
+    assert_eq!(harness.take_effects(), ["spawn hup"], "nothing is lost");
+    harness.exit("hup", 0);
+    assert_eq!(harness.take_effects(), [] as [&str; 0], "and only one is kept");
 }
 
 #[test]
-fn w8_restarts_back_off_and_a_long_run_starts_anew() {
-    let mut stage = Stage::running("{ name: 'a', exec: 'x', restarts: 'unlimited' }");
+fn w8_restarts_back_off_and_a_long_run_resets_the_delay() {
+    let mut harness = Harness::running("{ name: 'a', exec: 'x', restarts: 'unlimited' }");
     let mut delays = Vec::new();
     for _ in 0..10 {
-        stage.look();
-        let before = stage.now;
-        stage.exit("a", 1);
-        while !stage.has_process("a") {
-            stage.now = stage.core.next_deadline().unwrap();
-            stage.input(containerpilot_core::Input::Tick);
+        harness.take_output();
+        let before = harness.now;
+        harness.exit("a", 1);
+        while !harness.has_process("a") {
+            harness.now = harness.core.next_deadline().unwrap();
+            harness.input(containerpilot_core::Input::Tick);
         }
-        delays.push(stage.now.since(before).as_millis());
+        delays.push(harness.now.since(before).as_millis());
     }
     assert_eq!(delays, [0, 100, 200, 400, 800, 1_600, 3_200, 6_400, 10_000, 10_000]);
-    stage.seconds(11);
-    stage.look();
-    stage.exit("a", 1);
-    assert_eq!(stage.acts(), ["spawn a"], "after a run of more than 10 s the first restart is at once again");
+    harness.seconds(11);
+    harness.take_output();
+    harness.exit("a", 1);
+    assert_eq!(harness.take_effects(), ["spawn a"], "a run of more than 10 s resets the delay");
 }
 
 #[test]
 fn w8_without_back_off_there_is_no_delay() {
-    let mut stage = Stage::running("{ name: 'a', exec: 'x', restarts: 'unlimited', restartBackoff: false }");
+    let mut harness =
+        Harness::running("{ name: 'a', exec: 'x', restarts: 'unlimited', restartBackoff: false }");
     for _ in 0..100 {
-        stage.exit("a", 1);
-        assert!(stage.has_process("a"));
+        harness.exit("a", 1);
+        assert!(harness.has_process("a"));
     }
-    assert_eq!(stage.core.next_deadline(), None);
+    assert_eq!(harness.core.next_deadline(), None);
 }
 
 #[test]
 fn w8_a_program_that_cannot_be_started_backs_off_too() {
-    let mut stage = Stage::running("{ name: 'a', exec: 'x', restarts: 'unlimited' }");
-    stage.willing = false;
-    stage.exit("a", 1);
-    stage.fails_to_start("a", StartErrorKind::NotFound);
-    assert!(!stage.has_process("a"));
-    stage.millis(100);
-    assert!(stage.has_process("a"));
+    let mut harness = Harness::running("{ name: 'a', exec: 'x', restarts: 'unlimited' }");
+    harness.starts_succeed = false;
+    harness.exit("a", 1);
+    harness.fail_start("a", StartErrorKind::NotFound);
+    assert!(!harness.has_process("a"));
+    harness.millis(100);
+    assert!(harness.has_process("a"));
 }
 
 #[test]
 fn w9_a_complete_job_never_runs_again() {
-    let mut stage = Stage::running(
+    let mut harness = Harness::running(
         "{ name: 'src', exec: 'x', restarts: 'unlimited', restartBackoff: false }, \
          { name: 'a', exec: 'x', when: { source: 'src', once: 'exitSuccess' } }",
     );
-    stage.exit("src", 0);
-    stage.exit("a", 0);
-    assert_eq!(stage.status("a").state, State::Complete);
+    harness.exit("src", 0);
+    harness.exit("a", 0);
+    assert_eq!(harness.status("a").state, State::Complete);
     for _ in 0..3 {
-        stage.exit("src", 0);
-        assert!(!stage.has_process("a"));
+        harness.exit("src", 0);
+        assert!(!harness.has_process("a"));
     }
 }
 
 #[test]
-fn w10_jobs_that_only_react_do_not_hold_it_open() {
-    let mut stage = Stage::running(
+fn w10_jobs_that_only_react_do_not_keep_the_supervisor_running() {
+    let mut harness = Harness::running(
         "{ name: 'main', exec: 'x' }, { name: 'hup', exec: 'x', when: { source: 'SIGHUP' } }, \
          { name: 'maint', exec: 'x', when: { each: 'enterMaintenance' } }",
     );
-    stage.exit("main", 0);
-    assert_eq!(stage.exit, Some(0));
+    harness.exit("main", 0);
+    assert_eq!(harness.exit, Some(0));
 }
 
 #[test]
-fn w10_unless_there_is_nothing_else() {
-    let mut stage = Stage::running("{ name: 'hup', exec: 'x', when: { source: 'SIGHUP' } }");
-    assert_eq!(stage.exit, None);
-    stage.signal(1);
-    stage.exit("hup", 0);
-    assert_eq!(stage.exit, None);
+fn w10_jobs_that_only_react_keep_it_running_if_there_are_no_others() {
+    let mut harness = Harness::running("{ name: 'hup', exec: 'x', when: { source: 'SIGHUP' } }");
+    assert_eq!(harness.exit, None);
+    harness.signal(1);
+    harness.exit("hup", 0);
+    assert_eq!(harness.exit, None);
 }
 
 #[test]
-fn w10_whoever_waits_for_what_can_never_come_is_completed_with_a_warning() {
-    let mut stage = Stage::running(
+fn w10_unreachable_jobs_are_completed_with_a_warning() {
+    let mut harness = Harness::running(
         "{ name: 'a', exec: 'x' }, { name: 'b', exec: 'x', when: { source: 'a', once: 'exitFailed' } }, \
          { name: 'c', exec: 'x', when: { source: 'b', once: 'exitSuccess' } }",
     );
-    stage.exit("a", 0);
-    assert_eq!(stage.exit, Some(0));
+    harness.exit("a", 0);
+    assert_eq!(harness.exit, Some(0));
     let warned =
-        |name: &str| stage.log.iter().filter(|line| line.contains(&format!("never run: `{name} "))).count();
-    assert_eq!((warned("a"), warned("b")), (1, 1), "{:?}", stage.log);
+        |name: &str| harness.log.iter().filter(|line| line.contains(&format!("never run: `{name} "))).count();
+    assert_eq!((warned("a"), warned("b")), (1, 1), "{:?}", harness.log);
 }
 
 #[test]
-fn w10_a_source_that_does_not_exist_is_not_waited_for() {
-    let stage = Stage::running(
+fn w10_a_job_that_waits_for_an_unknown_source_is_unreachable() {
+    let harness = Harness::running(
         "{ name: 'b', exec: 'x', when: { source: 'ghost', once: 'healthy' } }, { name: 'n', exec: 'x', when: {} }",
     );
-    assert_eq!(stage.exit, Some(0));
+    assert_eq!(harness.exit, Some(0));
 }
 
 #[test]
-fn w10_the_telemetry_job_does_not_hold_it_open() {
-    let mut stage = Stage::new(plan("{ telemetry: {}, jobs: [{ name: 'a', exec: 'x' }] }"));
-    stage.input(containerpilot_core::Input::Ready);
-    stage.exit("a", 0);
-    assert_eq!(stage.exit, Some(0));
+fn w10_the_telemetry_job_does_not_keep_the_supervisor_running() {
+    let mut harness = Harness::new(plan("{ telemetry: {}, jobs: [{ name: 'a', exec: 'x' }] }"));
+    harness.input(containerpilot_core::Input::Ready);
+    harness.exit("a", 0);
+    assert_eq!(harness.exit, Some(0));
 }
 
 #[test]
 fn w11_a_job_without_exec_is_never_complete_by_itself() {
-    let mut stage = Stage::running("{ name: 'web', port: 80, health: { exec: 'c', interval: 5, ttl: 15 } }");
-    assert_eq!(stage.acts(), ["check check.web"]);
-    stage.checked(true);
-    assert_eq!(stage.look(), ["event web healthy", "advertise web passing"]);
-    stage.seconds(1_000);
-    assert_eq!(stage.exit, None);
-    stage.signal(15);
-    assert!(stage.exit.is_some());
+    let mut harness =
+        Harness::running("{ name: 'web', port: 80, health: { exec: 'c', interval: 5, ttl: 15 } }");
+    assert_eq!(harness.take_effects(), ["check check.web"]);
+    harness.finish_check(true);
+    assert_eq!(harness.take_output(), ["event web healthy", "advertise web passing"]);
+    harness.seconds(1_000);
+    assert_eq!(harness.exit, None);
+    harness.signal(15);
+    assert!(harness.exit.is_some());
 }
 
 #[test]
-fn w12_all_holds_when_everything_has_been_seen_and_healthy_is_true_while_healthy() {
-    let mut stage = Stage::new(plan(
+fn w12_all_runs_when_every_condition_holds_and_healthy_can_end() {
+    let mut harness = Harness::new(plan(
         "{ consul: 'localhost:8500', watches: [{ name: 'db', interval: 5 }], jobs: [{ name: 'setup', exec: 'x' }, \
            { name: 'a', exec: 'x', when: { all: [{ source: 'setup', event: 'exitSuccess' }, { source: 'watch.db', event: 'healthy' }], each: true } }] }",
     ));
-    stage.input(containerpilot_core::Input::Ready);
-    stage.instances(1);
-    stage.instances(0);
-    stage.exit("setup", 0);
-    assert!(!stage.has_process("a"), "the database was healthy, but is not any more");
-    stage.instances(2);
-    assert!(stage.has_process("a"));
-    stage.exit("a", 0);
-    stage.instances(0);
-    stage.instances(1);
-    assert!(stage.has_process("a"), "each time they come to hold");
+    harness.input(containerpilot_core::Input::Ready);
+    harness.instances(1);
+    harness.instances(0);
+    harness.exit("setup", 0);
+    assert!(!harness.has_process("a"), "the database is no longer healthy");
+    harness.instances(2);
+    assert!(harness.has_process("a"));
+    harness.exit("a", 0);
+    harness.instances(0);
+    harness.instances(1);
+    assert!(harness.has_process("a"), "each time they start to hold");
 }
 
 #[test]
-fn w12_any_runs_at_any_of_them() {
-    let mut stage = Stage::running(
+fn w12_any_runs_at_any_of_the_events() {
+    let mut harness = Harness::running(
         "{ name: 'main', exec: 'x' }, \
          { name: 'a', exec: 'x', when: { any: [{ source: 'SIGHUP' }, { source: 'SIGUSR2' }], each: true } }",
     );
     for signal in [12, 1] {
-        stage.signal(signal);
-        assert!(stage.has_process("a"));
-        stage.exit("a", 0);
+        harness.signal(signal);
+        assert!(harness.has_process("a"));
+        harness.exit("a", 0);
     }
 }
 
 #[test]
-fn w6_each_event_brings_its_own_restarts() {
-    let mut stage = Stage::running(
+fn w6_each_event_starts_a_job_with_all_restarts() {
+    let mut harness = Harness::running(
         "{ name: 'main', exec: 'x' }, \
          { name: 'a', exec: 'x', restarts: 1, restartBackoff: false, when: { source: 'SIGHUP' } }",
     );
     for _ in 0..3 {
-        stage.look();
-        stage.signal(1);
-        stage.exit("a", 1);
-        stage.exit("a", 1);
-        assert_eq!(stage.acts(), ["spawn a", "spawn a"]);
+        harness.take_output();
+        harness.signal(1);
+        harness.exit("a", 1);
+        harness.exit("a", 1);
+        assert_eq!(harness.take_effects(), ["spawn a", "spawn a"]);
     }
 }
 
 #[test]
-fn w7_w8_an_event_in_a_delay_takes_no_restart_from_the_job() {
-    let mut stage = Stage::running(
+fn w7_w8_an_event_during_the_restart_delay_uses_no_restart() {
+    let mut harness = Harness::running(
         "{ name: 'main', exec: 'x' }, { name: 'a', exec: 'x', restarts: 2, when: { source: 'SIGHUP' } }",
     );
-    stage.signal(1);
-    stage.exit("a", 1);
-    stage.exit("a", 1);
-    assert!(!stage.has_process("a"), "the second restart is delayed");
-    stage.signal(1);
-    assert!(stage.has_process("a"), "an event need not wait");
-    assert_eq!(stage.status("a").restarts, 0);
+    harness.signal(1);
+    harness.exit("a", 1);
+    harness.exit("a", 1);
+    assert!(!harness.has_process("a"), "the second restart is delayed");
+    harness.signal(1);
+    assert!(harness.has_process("a"), "an event starts it at once");
+    assert_eq!(harness.status("a").restarts, 0);
     for _ in 0..2 {
-        stage.exit("a", 1);
-        stage.seconds(10);
-        assert!(stage.has_process("a"));
+        harness.exit("a", 1);
+        harness.seconds(10);
+        assert!(harness.has_process("a"));
     }
-    stage.exit("a", 1);
-    stage.seconds(10);
-    assert!(!stage.has_process("a"));
+    harness.exit("a", 1);
+    harness.seconds(10);
+    assert!(!harness.has_process("a"));
 }
 
 #[test]
-fn w10_jobs_that_wait_only_for_one_another_are_completed() {
-    let mut stage = Stage::running(
+fn w10_jobs_that_wait_only_for_each_other_are_completed() {
+    let mut harness = Harness::running(
         "{ name: 'main', exec: 'x' }, { name: 'a', exec: 'x', when: { source: 'b', once: 'exitSuccess' } }, \
          { name: 'b', exec: 'x', when: { source: 'c', once: 'healthy' }, health: { exec: 'c', interval: 5, ttl: 15 } }, \
          { name: 'c', exec: 'x', when: { source: 'a', once: 'exitSuccess' }, health: { exec: 'd', interval: 5, ttl: 15 } }, \
          { name: 'd', exec: 'x', when: { source: 'main', once: 'exitFailed' } }",
     );
-    let told = |job: &str, event: &str| format!("will never run: `{job} {event}` can no longer happen");
+    let warning = |job: &str, event: &str| format!("will never run: `{job} {event}` can no longer happen");
     for (job, event) in [("b", "exitSuccess"), ("c", "healthy"), ("a", "exitSuccess")] {
-        assert!(stage.log.contains(&told(job, event)), "{:?}", stage.log);
+        assert!(harness.log.contains(&warning(job, event)), "{:?}", harness.log);
     }
-    assert!(!stage.log.contains(&told("main", "exitFailed")));
-    stage.exit("main", 0);
-    assert_eq!(stage.exit, Some(0));
+    assert!(!harness.log.contains(&warning("main", "exitFailed")));
+    harness.exit("main", 0);
+    assert_eq!(harness.exit, Some(0));
 }
 
 #[test]
-fn w10_a_ring_that_somebody_outside_can_open_is_left_alone() {
-    let mut stage = Stage::running(
+fn w10_a_cycle_that_another_job_can_start_is_reachable() {
+    let mut harness = Harness::running(
         "{ name: 'main', exec: 'x' }, \
          { name: 'a', exec: 'x', when: { any: [{ source: 'b', event: 'exitSuccess' }, { source: 'SIGHUP' }], each: true } }, \
          { name: 'b', exec: 'x', when: { source: 'a', each: 'exitSuccess' } }",
     );
-    stage.signal(1);
-    stage.exit("a", 0);
-    assert!(stage.has_process("b"));
+    harness.signal(1);
+    harness.exit("a", 0);
+    assert!(harness.has_process("b"));
 }
 
 #[test]
-fn w10_a_watch_that_nobody_here_can_answer_is_not_waited_for() {
+fn w10_a_watch_without_advertisers_is_unreachable() {
     let jobs = "jobs: [{ name: 'main', exec: 'x' }, { name: 'a', exec: 'x', when: { source: 'watch.db', once: 'healthy' } }] }";
-    let mut stage = Stage::new(plan(&format!("{{ watches: [{{ name: 'db', interval: 5 }}], {jobs}")));
-    stage.input(containerpilot_core::Input::Ready);
-    assert_eq!(stage.status("a").word(), "complete");
+    let mut harness = Harness::new(plan(&format!("{{ watches: [{{ name: 'db', interval: 5 }}], {jobs}")));
+    harness.input(containerpilot_core::Input::Ready);
+    assert_eq!(harness.status("a").word(), "complete");
     let consul = format!("{{ consul: 'localhost:8500', watches: [{{ name: 'db', interval: 5 }}], {jobs}");
-    let mut stage = Stage::new(plan(&consul));
-    stage.input(containerpilot_core::Input::Ready);
-    assert_eq!(stage.status("a").word(), "waiting", "nobody knows what Consul holds");
+    let mut harness = Harness::new(plan(&consul));
+    harness.input(containerpilot_core::Input::Ready);
+    assert_eq!(harness.status("a").word(), "waiting", "any instance may appear in Consul");
 }
 
 #[test]
-fn w10_a_watch_is_waited_for_as_long_as_its_service_can_come() {
-    let mut stage = Stage::new(plan(
+fn w10_a_watch_is_reachable_while_its_service_can_appear() {
+    let mut harness = Harness::new(plan(
         "{ watches: [{ name: 'db', interval: 5 }], jobs: [{ name: 'setup', exec: 'x' }, \
            { name: 'db', exec: 'x', port: 80, health: { exec: 'c', interval: 5, ttl: 15 }, when: { source: 'setup', once: 'exitSuccess' } }, \
            { name: 'a', exec: 'x', when: { source: 'watch.db', each: 'unhealthy' } }] }",
     ));
-    stage.input(containerpilot_core::Input::Ready);
-    stage.exit("setup", 0);
-    stage.checked(true);
-    stage.instances(1);
-    stage.exit("db", 0);
-    assert_eq!(stage.status("a").word(), "waiting", "the catalog has not said yet that it is gone");
-    stage.instances(0);
-    assert!(stage.has_process("a"));
-    stage.exit("a", 0);
-    assert_eq!(stage.exit, Some(0));
+    harness.input(containerpilot_core::Input::Ready);
+    harness.exit("setup", 0);
+    harness.finish_check(true);
+    harness.instances(1);
+    harness.exit("db", 0);
+    assert_eq!(harness.status("a").word(), "waiting", "the catalog has not reported it as gone");
+    harness.instances(0);
+    assert!(harness.has_process("a"));
+    harness.exit("a", 0);
+    assert_eq!(harness.exit, Some(0));
 }
 
 #[test]
-fn w5_w10_a_job_with_a_time_to_be_started_gives_up_then_and_says_so() {
-    let mut stage = Stage::running(
+fn w5_w10_a_job_with_a_start_timeout_waits_for_it_and_sends_timer_expired() {
+    let mut harness = Harness::running(
         "{ name: 'setup', exec: 'x' }, \
          { name: 'a', exec: 'x', when: { source: 'setup', once: 'exitSuccess', timeout: '5s' } }, \
          { name: 'fallback', exec: 'x', when: { source: 'a', once: 'timerExpired' } }",
     );
-    stage.exit("setup", 1);
-    stage.seconds(4);
-    assert!(!stage.has_process("fallback"));
-    stage.seconds(1);
-    assert!(stage.has_process("fallback"));
+    harness.exit("setup", 1);
+    harness.seconds(4);
+    assert!(!harness.has_process("fallback"));
+    harness.seconds(1);
+    assert!(harness.has_process("fallback"));
 }

@@ -1,46 +1,45 @@
-//! X1, X2: what is asked by hand, and what becomes of it; and the new lives that follow from it.
+//! X1, X2: commands, their answers, and the new generations that follow from them.
 
 use containerpilot_core::effect::Effect;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::input::Input;
 use containerpilot_core::plan::EventPattern;
-use containerpilot_core::request::{Answer, Command};
+use containerpilot_core::request::{Reply, Request};
 use containerpilot_core::{JobStatus, Phase, State, StopReason};
 
-use super::waiting::works;
-use super::{Check, Witness};
+use super::waiting::does_work;
+use super::{Check, Oracle};
 
-impl Witness<'_> {
-    /// A job that was complete begins a new life: nothing of the last one counts, but what the catalog was told and the
-    /// checks that have not ended yet.
-    pub(super) fn see_birth(&mut self, job: usize, status: &JobStatus) -> Check {
+impl Oracle<'_> {
+    /// A complete job gets a new generation.
+    pub(super) fn see_new_generation(&mut self, job: usize, status: &JobStatus) -> Check {
         if self.jobs[job].generation >= status.generation {
             return Ok(());
         }
         if self.jobs[job].stopped.is_none() || self.jobs[job].run.is_some() {
-            return self.broken("W9", job, "it begins a new life before the last one has ended");
+            return self.job_violation("W9", job, "a new generation starts before the last one has ended");
         }
-        if self.phase_before != Phase::Running && self.phase_before != Phase::Beginning {
-            return self.broken("S3", job, "it begins a new life while everything is being stopped");
+        if self.phase_before != Phase::Running && self.phase_before != Phase::Starting {
+            return self.job_violation("S3", job, "a new generation starts during the shutdown");
         }
-        self.births += 1;
-        let new = self.jobs[job].reborn(&self.plan.jobs[job], self.now, self.births);
+        self.generations += 1;
+        let new = self.jobs[job].next_generation(&self.plan.jobs[job], self.now, self.generations);
         self.jobs[job] = new;
         let seen = &mut self.seen[job];
-        (seen.born, seen.by_hand, seen.fired) = (true, true, 0);
+        (seen.is_new, seen.by_hand, seen.fired) = (true, true, 0);
         Ok(())
     }
 
-    /// X2, R3: what runs only at the end of a job that begins a new life is there for its next end, too, if it was complete
-    /// by then. One that is on its way there (it waits for hooks of its own) goes its way: only what is complete can be
-    /// brought back. So this is looked at in the part of the step in which the new life begins, and not later.
-    pub(super) fn check_hooks_of_the_newborn(&self, job: usize, after: &[JobStatus]) -> Check {
+    /// X2, R3: a complete hook of a job gets a new generation together with the job. A hook that is still stopping
+    /// (it waits for hooks of its own) does not. So this is checked in the part of the step in which the new generation of
+    /// the job starts, and not later.
+    pub(super) fn check_hooks_of_new_generation(&self, job: usize, after: &[JobStatus]) -> Check {
         let reloaded = self.reloading.changing && self.seen[job].reloaded;
-        if after[job].generation == self.between[job].generation && !reloaded {
+        if after[job].generation == self.previous[job].generation && !reloaded {
             return Ok(());
         }
         let name = &self.plan.jobs[job].name;
-        let farewell = |event: &EventPattern| {
+        let is_stop_event = |event: &EventPattern| {
             matches!(event.code, Code::Stopping | Code::Stopped)
                 && matches!(&event.source, Source::Job(source) if source == name)
         };
@@ -51,30 +50,31 @@ impl Witness<'_> {
             );
             after[hook].state == State::Complete
                 && ended
-                && !self.seen[hook].born
-                && !works(&self.plan.jobs[hook])
-                && self.plan.jobs[hook].when.patterns().iter().any(farewell)
+                && !self.seen[hook].is_new
+                && !does_work(&self.plan.jobs[hook])
+                && self.plan.jobs[hook].when.patterns().iter().any(is_stop_event)
         };
         match (0..after.len()).find(|hook| *hook != job && gone(*hook)) {
-            Some(hook) => self.broken("X2", hook, "it does not live again with the one at whose end it runs"),
+            Some(hook) => {
+                self.job_violation("X2", hook, "the hook has no new generation although its job has")
+            }
             None => Ok(()),
         }
     }
 
-    /// Whether what a job has done can be done again, because it was stopped by hand (or is, to be started again)
-    /// or for a reload.
-    pub(super) fn comes_again(status: &JobStatus) -> bool {
+    /// Returns true if a job can send its events again, because it was stopped by hand or for a reload.
+    pub(super) fn will_start_again(status: &JobStatus) -> bool {
         matches!(status.stop_reason, Some(StopReason::ByHand | StopReason::Reload))
     }
 
-    /// Whether a job that runs once may do so more than once, because it waits for the end of another.
-    pub(super) fn has_many_lives_before_it(&self, job: usize) -> bool {
-        let farewell = |code: Code| matches!(code, Code::Stopping | Code::Stopped | Code::Shutdown);
+    /// Returns true if a `once` job runs once per generation of another job, because it waits for the stop of that job.
+    pub(super) fn runs_once_per_generation(&self, job: usize) -> bool {
+        let is_stop_event = |code: Code| matches!(code, Code::Stopping | Code::Stopped | Code::Shutdown);
         let patterns = self.plan.jobs[job].when.patterns();
-        patterns.iter().any(|event| farewell(event.code) && matches!(event.source, Source::Job(_)))
+        patterns.iter().any(|event| is_stop_event(event.code) && matches!(event.source, Source::Job(_)))
     }
 
-    /// Every command is answered, and what was answered is so.
+    /// Every command is answered, and the answer is true.
     pub(super) fn check_answers(
         &mut self,
         input: &Input,
@@ -82,36 +82,36 @@ impl Witness<'_> {
         after: &[JobStatus],
         phase: Phase,
     ) -> Check {
-        if phase != Phase::Beginning && !self.open.is_empty() {
-            return Err(self.says("X1", "somebody waits for an answer"));
+        if phase != Phase::Starting && !self.open_requests.is_empty() {
+            return Err(self.violation("X1", "a request has no answer"));
         }
-        let Input::Command { id, command } = input else { return Ok(()) };
+        let Input::Request { id, request: command } = input else { return Ok(()) };
         let answer = effects.iter().find_map(|effect| match effect {
-            Effect::Reply { id: answered, answer } if answered == id => Some(answer),
+            Effect::Reply { id: answered, reply: answer } if answered == id => Some(answer),
             _ => None,
         });
-        let Some(Answer::Done(_)) = answer else { return Ok(()) };
-        let (Command::Start(job) | Command::Restart(job) | Command::Stop(job)) = command else {
+        let Some(Reply::Done(_)) = answer else { return Ok(()) };
+        let (Request::Start(job) | Request::Restart(job) | Request::Stop(job)) = command else {
             return Ok(());
         };
-        // It may have another place by now, or none.
+        // A reload may have moved or removed the job.
         let Some(job) = self.place_now(job.index()) else { return Ok(()) };
         let (planned, status) = (&self.plan.jobs[job], &after[job]);
         match command {
-            Command::Start(_) | Command::Restart(_) if phase == Phase::Running => {
+            Request::Start(_) | Request::Restart(_) if phase == Phase::Running => {
                 let runs = status.run.is_some() || status.state == State::Running;
-                let will = Self::comes_again(status) && status.state != State::Complete;
+                let will = Self::will_start_again(status) && status.state != State::Complete;
                 let empty = planned.exec.is_none() && planned.health.is_none();
-                // A reload under way sees to it.
-                let reload = self.must_go(job, status) || self.seen[job].reloaded;
+                // A reload in progress will start it.
+                let reload = self.must_stop(job, status) || self.seen[job].reloaded;
                 if !runs && !will && !empty && !reload {
-                    return self.broken("X2", job, "it was to be started, and is not");
+                    return self.job_violation("X2", job, "it was started by hand, and does not start");
                 }
             }
-            Command::Stop(_)
+            Request::Stop(_)
                 if phase == Phase::Running && status.stop_reason.is_none() && !self.seen[job].reloaded =>
             {
-                return self.broken("X2", job, "it was to be stopped, and is not");
+                return self.job_violation("X2", job, "it was stopped by hand, and does not stop");
             }
             _ => {}
         }

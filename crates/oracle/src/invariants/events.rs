@@ -1,20 +1,20 @@
-//! E1–E6, W2, W12: events, and whom they concern.
+//! E1–E6, W2, W12: events, and the jobs that they start.
 
-use containerpilot_core::event::{Code, Source, UserSignal};
+use containerpilot_core::event::{Code, Source};
 use containerpilot_core::input::{Input, Instance};
 use containerpilot_core::plan::{EventPattern, Plan, Repeat, Trigger};
 use containerpilot_core::state::journal::{Event, Origin};
 use containerpilot_core::{Core, JobStatus, Phase};
 
-use super::{Check, Witness};
+use super::{Check, Oracle};
 
-impl Witness<'_> {
-    /// Whether there are events that were not seen yet.
-    pub(super) fn is_there_news(&self, core: &Core) -> bool {
+impl Oracle<'_> {
+    /// Returns true if the journal has events that were not seen yet.
+    pub(super) fn has_new_events(&self, core: &Core) -> bool {
         core.journal().events().next_back().is_some_and(|event| event.id.0 > self.last_event)
     }
 
-    /// Takes the new events out of the journal.
+    /// Reads the new events from the journal.
     pub(super) fn take_events(&mut self, core: &Core) -> Check {
         let last = self.last_event;
         let known = self.events.len();
@@ -23,10 +23,10 @@ impl Witness<'_> {
         self.events[known..].reverse();
         for event in &self.events[known..] {
             if event.id.0 != self.last_event + 1 {
-                return Err(self.says("E2", format!("event {} follows {}", event.id.0, self.last_event)));
+                return Err(self.violation("E2", format!("event {} follows {}", event.id.0, self.last_event)));
             }
             if event.cause.is_some_and(|cause| cause >= event.id) || event.at != self.now {
-                return Err(self.says("E2", format!("event {} comes before its cause", event.id.0)));
+                return Err(self.violation("E2", format!("event {} comes before its cause", event.id.0)));
             }
             self.last_event = event.id.0;
         }
@@ -36,34 +36,34 @@ impl Witness<'_> {
     pub(super) fn see_event(&mut self, event: &Event, input: Option<&Input>, after: &[JobStatus]) -> Check {
         for (job, status) in after.iter().enumerate() {
             if event.id > status.created_after {
-                self.see_birth(job, status)?;
+                self.see_new_generation(job, status)?;
             }
         }
         match (event.origin, event.code) {
-            (Origin::Global, Code::Startup) if self.startup.is_some() => self.see_startup_again()?,
+            (Origin::Global, Code::Startup) if self.startup.is_some() => self.see_second_startup()?,
             (Origin::Global, Code::Startup) => self.startup = Some(self.now),
             (Origin::Global, Code::Shutdown) => {
                 if self.shutdown.replace((self.now, event.id.0)).is_some() {
-                    return Err(self.says("S1", "a second shutdown"));
+                    return Err(self.violation("S1", "a second shutdown"));
                 }
                 self.see_shutdown(input);
             }
             (Origin::Global, code) => {
                 let on = code == Code::EnterMaintenance;
-                // Before the startup it begins without a word.
-                if self.maintenance == on && self.phase_before != Phase::Beginning {
-                    return Err(self.says("D8", "maintenance begins or ends twice"));
+                // Before the startup it starts without an event.
+                if self.maintenance == on && self.phase_before != Phase::Starting {
+                    return Err(self.violation("D8", "maintenance mode starts or ends twice"));
                 }
                 self.maintenance = on;
             }
             (Origin::Job(job), code) => {
                 self.see_job_event(job.index(), code, event, &after[job.index()])?;
             }
-            (Origin::Watch(_) | Origin::Signal(_) | Origin::Former(_), _) => {}
+            (Origin::Watch(_) | Origin::Signal(_) | Origin::Removed(_), _) => {}
         }
         let again = self.reloading.done.is_some() && event.code == Code::Startup;
         for job in 0..self.jobs.len() {
-            // R3: who goes on does not see another startup.
+            // R3: a kept job does not see another startup.
             if again && !self.seen[job].reloaded {
                 continue;
             }
@@ -72,40 +72,38 @@ impl Witness<'_> {
             }
         }
         if again {
-            self.tell_what_holds(event.id.0, after);
+            self.replay_conditions(event.id.0, after);
         }
         Ok(())
     }
 
-    /// An event is what a job waits for. One that runs once has had its event, unless that comes once in every life of
-    /// somebody else.
+    /// A job's trigger fires. A `once` job that has fired already ignores it.
     pub(super) fn see_fire(&mut self, job: usize, event: u64, after: &[JobStatus]) {
-        if self.is_spent(job, after) {
+        if self.was_triggered_once(job, after) {
             return;
         }
-        let births = self.births;
+        let generations = self.generations;
         let model = &mut self.jobs[job];
         model.fires += 1;
-        model.triggered = Some(births);
+        model.triggered = Some(generations);
         model.first_fire = model.first_fire.or(Some(event));
         self.seen[job].fired += 1;
     }
 
-    /// W2: whether a job that runs once has done so. One that waits for the end of another runs once in each life of
-    /// that (X2, R3).
-    pub(super) fn is_spent(&self, job: usize, after: &[JobStatus]) -> bool {
+    /// W2: returns true if a `once` job has fired already. A hook fires once for each generation of its job (X2, R3).
+    pub(super) fn was_triggered_once(&self, job: usize, after: &[JobStatus]) -> bool {
         let planned = &self.plan.jobs[job];
         let Some(triggered) = self.jobs[job].triggered.filter(|_| planned.when.repeat() == Repeat::Once)
         else {
             return false;
         };
-        let farewell = |code: Code| matches!(code, Code::Stopping | Code::Stopped | Code::Shutdown);
-        let mut patterns = planned.when.patterns().iter().filter(|event| farewell(event.code));
+        let is_stop_event = |code: Code| matches!(code, Code::Stopping | Code::Stopped | Code::Shutdown);
+        let mut patterns = planned.when.patterns().iter().filter(|event| is_stop_event(event.code));
         !patterns.any(|event| {
             let named = |job: &usize| matches!(&event.source, Source::Job(name) if *name == self.plan.jobs[*job].name);
             (0..self.jobs.len()).filter(named).any(|source| {
                 let running = self.shutdown.is_none();
-                self.jobs[source].birth > triggered || (running && Self::comes_again(&after[source]))
+                self.jobs[source].serial > triggered || (running && Self::will_start_again(&after[source]))
             })
         })
     }
@@ -118,18 +116,18 @@ impl Witness<'_> {
         status: &JobStatus,
     ) -> Check {
         if self.jobs[job].stopped.is_some() {
-            return self.broken("E3", job, &format!("{code} comes after stopped"));
+            return self.job_violation("E3", job, &format!("{code} comes after `stopped`"));
         }
         match code {
             Code::Stopping => {
                 if self.jobs[job].stopping.replace((self.now, event.id.0)).is_some() {
-                    return self.broken("E3", job, "stopping comes twice");
+                    return self.job_violation("E3", job, "`stopping` comes twice");
                 }
                 self.see_empty(job);
             }
             Code::Stopped => {
                 if self.jobs[job].stopping.is_none() {
-                    return self.broken("E3", job, "stopped comes before stopping");
+                    return self.job_violation("E3", job, "`stopped` comes before `stopping`");
                 }
                 self.jobs[job].stopped = Some(event.id.0);
                 self.see_complete(job, status);
@@ -138,30 +136,30 @@ impl Witness<'_> {
                 let seen = &mut self.seen[job];
                 seen.exit_events += 1;
                 if !seen.ended || seen.exit_events > 1 {
-                    return self.broken("E3", job, "an exit event without an exit");
+                    return self.job_violation("E3", job, "an exit event without an exit");
                 }
                 let failed = self.jobs[job].last_failure.is_some();
                 if failed != (code == Code::ExitFailed) {
-                    return self.broken("P3", job, &format!("{code} is not how it ended"));
+                    return self.job_violation("P3", job, &format!("{code} does not match its exit status"));
                 }
             }
             Code::TimerExpired => {
-                let since = self.startup.map(|startup| startup.max(self.jobs[job].born));
+                let since = self.startup.map(|startup| startup.max(self.jobs[job].created));
                 let due = since.zip(self.plan.jobs[job].when.timeout).map(|(at, t)| at + t);
                 let early = due.is_none_or(|due| due > self.now || (self.exact && due != self.now));
                 if self.jobs[job].runs > 0 || early {
-                    return self.broken("W5", job, "it gives up without need");
+                    return self.job_violation("W5", job, "it gives up before its start timeout");
                 }
                 self.jobs[job].gave_up = true;
             }
             Code::Healthy => self.seen[job].healthy += 1,
             Code::Unhealthy => self.seen[job].unhealthy += 1,
-            other => return self.broken("E1", job, &format!("no job sends {other}")),
+            other => return self.job_violation("E1", job, &format!("jobs do not send {other}")),
         }
         Ok(())
     }
 
-    /// Whether an event is what a job's trigger waits for.
+    /// Returns true if an event fires the trigger of a job.
     pub(super) fn fires(&mut self, job: usize, event: &Event) -> bool {
         let plan = self.plan;
         match &plan.jobs[job].when.trigger {
@@ -185,52 +183,52 @@ impl Witness<'_> {
         }
     }
 
-    /// E6: the answer of a catalog, and what there is to say about it.
+    /// E6: the answer of the catalog, and the events it must lead to.
     pub(super) fn see_instances(&mut self, watch: usize, instances: &[Instance]) {
         let Some(known) = self.watches.get_mut(watch) else { return };
         let mut instances = instances.to_vec();
         instances.sort();
         instances.dedup();
         match self.phase_before {
-            // It counts after the startup.
-            Phase::Beginning => {}
+            // It takes effect with the startup.
+            Phase::Starting => {}
             Phase::Running => {
                 if *known != instances {
-                    self.expected_news.push(Code::Changed);
+                    self.expected_watch_events.push(Code::Changed);
                 }
                 match (known.is_empty(), instances.is_empty()) {
-                    (true, false) => self.expected_news.push(Code::Healthy),
-                    (false, true) => self.expected_news.push(Code::Unhealthy),
+                    (true, false) => self.expected_watch_events.push(Code::Healthy),
+                    (false, true) => self.expected_watch_events.push(Code::Unhealthy),
                     _ => {}
                 }
             }
-            Phase::Stopping | Phase::Killing | Phase::Left => return,
+            Phase::Stopping | Phase::Killing | Phase::Exited => return,
         }
         *known = instances;
     }
 
-    /// E6: a watch tells exactly what has changed.
+    /// E6: a watch sends exactly the events of what changed.
     pub(super) fn check_watch(&mut self, input: &Input) -> Check {
         if self.phase_before != Phase::Running {
             return Ok(());
         }
-        let told = self.events.iter().filter(|event| matches!(event.origin, Origin::Watch(_)));
+        let sent = self.events.iter().filter(|event| matches!(event.origin, Origin::Watch(_)));
         let right = match input {
             Input::Instances { watch, .. } => {
-                told.clone().all(|event| event.origin == Origin::Watch(*watch))
-                    && told.clone().map(|event| event.code).eq(self.expected_news.iter().copied())
+                sent.clone().all(|event| event.origin == Origin::Watch(*watch))
+                    && sent.clone().map(|event| event.code).eq(self.expected_watch_events.iter().copied())
             }
-            _ => told.clone().next().is_none(),
+            _ => sent.clone().next().is_none(),
         };
         if right {
             return Ok(());
         }
-        let told: Vec<Code> = told.map(|event| event.code).collect();
-        Err(self.says("E6", format!("{told:?} instead of {:?}", self.expected_news)))
+        let sent: Vec<Code> = sent.map(|event| event.code).collect();
+        Err(self.violation("E6", format!("{sent:?} instead of {:?}", self.expected_watch_events)))
     }
 }
 
-/// Whether an event is the one that a pattern names.
+/// Returns true if a pattern matches an event.
 fn matches(plan: &Plan, pattern: &EventPattern, origin: Origin, code: Code) -> bool {
     pattern.code == code && is_from(plan, &pattern.source, origin)
 }
@@ -240,8 +238,7 @@ fn is_from(plan: &Plan, source: &Source, origin: Origin) -> bool {
         (Source::Global, Origin::Global) => true,
         (Source::Job(name), Origin::Job(job)) => plan.jobs[job.index()].name == *name,
         (Source::Watch(name), Origin::Watch(watch)) => plan.watches[watch.index()].name == *name,
-        (Source::Signal(UserSignal::Hup), Origin::Signal(1))
-        | (Source::Signal(UserSignal::Usr2), Origin::Signal(12)) => true,
+        (Source::Signal(signal), Origin::Signal(number)) => signal.signal().0 == number,
         _ => false,
     }
 }

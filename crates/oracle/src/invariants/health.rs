@@ -1,24 +1,24 @@
-//! H2–H4, H7, H8, E5: checks and what they come to.
+//! H2–H4, H7, H8, E5: checks and health.
 //!
-//! An *epoch* is the time in which a job is checked: while its process runs (W11: while it has begun), outside
-//! maintenance, and until it leaves the catalog. Nothing of one epoch counts in the next.
+//! An *epoch* is a time in which a job is checked: while its process runs (W11: once it has started), outside maintenance
+//! mode, and until it leaves the catalog. Results of one epoch do not count in the next.
 
 use std::time::Duration;
 
-use containerpilot_core::ids::CheckRun;
+use containerpilot_core::ids::CheckRunId;
 use containerpilot_core::input::Input;
 use containerpilot_core::plan::{OnUnhealthy, Probe, Restarts};
 use containerpilot_core::{JobStatus, Phase, State, StopStage};
 
-use super::{Check, Witness};
+use super::{Check, Oracle};
 
-impl Witness<'_> {
-    fn is_idle(&self, job: usize, check: usize) -> bool {
+impl Oracle<'_> {
+    fn is_not_run(&self, job: usize, check: usize) -> bool {
         let health = self.plan.jobs[job].health.as_ref();
         health.is_none_or(|health| health.checks[check].probe == Probe::Running)
     }
 
-    pub(super) fn see_check_done(&mut self, run: CheckRun, passes: bool) {
+    pub(super) fn see_check_done(&mut self, run: CheckRunId, passes: bool) {
         let place = self.jobs.iter().enumerate().find_map(|(job, model)| {
             let check = model.checks.iter().position(|check| check.running == Some(run))?;
             Some((job, check))
@@ -26,14 +26,13 @@ impl Witness<'_> {
         let Some((job, check)) = place else { return };
         let model = &mut self.jobs[job].checks[check];
         model.running = None;
-        if std::mem::take(&mut model.cut_short) {
-            // Whoever waited for it may go on now.
+        if std::mem::take(&mut model.canceled) {
             return;
         }
         self.count(job, check, passes);
     }
 
-    /// A result that counts.
+    /// Counts a result.
     fn count(&mut self, job: usize, check: usize, passes: bool) {
         let Some(health) = &self.plan.jobs[job].health else { return };
         let (planned, now) = (&health.checks[check], self.now);
@@ -55,10 +54,10 @@ impl Witness<'_> {
         }
         let young = !model.passed && now.since(begun) < planned.interval;
         if model.fails >= planned.failures && !young {
-            let news = self.jobs[job].verdict != Some(false);
-            self.jobs[job].verdict = Some(false);
+            let news = self.jobs[job].health_state != Some(false);
+            self.jobs[job].health_state = Some(false);
             self.seen[job].expected_unhealthy += 1;
-            self.seen[job].news |= news;
+            self.seen[job].became_unhealthy |= news;
         }
     }
 
@@ -70,25 +69,25 @@ impl Witness<'_> {
             .iter()
             .zip(&health.checks)
             .all(|(model, check)| model.passed && model.fails < check.failures);
-        if all && model.verdict != Some(true) {
-            model.verdict = Some(true);
-            model.beat = self.now;
+        if all && model.health_state != Some(true) {
+            model.health_state = Some(true);
+            model.last_heartbeat = self.now;
             self.seen[job].expected_healthy += 1;
         }
     }
 
-    /// Epochs that end in this part of a step: the process has ended, it leaves the catalog, or maintenance begins.
+    /// Ends epochs: the process has exited, the job leaves the catalog, or maintenance mode starts.
     pub(super) fn end_epochs(&mut self, after: &[JobStatus]) {
         for (job, status) in after.iter().enumerate() {
             let left = status.stop_stage > Some(StopStage::Hooks) || status.state == State::Complete;
             let paused = self.maintenance && self.jobs[job].active;
             let ended = self.seen[job].ends_now;
-            let was = self.jobs[job].verdict;
+            let was = self.jobs[job].health_state;
             if !ended && !left && !paused {
                 continue;
             }
-            // Its only moment may have been within this part.
-            let waited = self.between[job].state == State::Waiting || self.seen[job].born;
+            // It may have run only within this part.
+            let waited = self.previous[job].state == State::Waiting || self.seen[job].is_new;
             if self.plan.jobs[job].exec.is_none() && waited && left {
                 let seen = &mut self.seen[job];
                 (seen.blurred, seen.short) = (true, true);
@@ -98,14 +97,15 @@ impl Witness<'_> {
                 self.seen[job].expected_unhealthy += 1;
             }
             if ended || paused || status.state == State::Complete {
-                self.jobs[job].verdict = None;
+                self.jobs[job].health_state = None;
             }
         }
     }
 
-    /// Epochs that begin in this part of a step.
+    /// Starts epochs.
     pub(super) fn begin_epochs(&mut self, input: Option<&Input>, after: &[JobStatus]) {
-        let maintenance_is_over = self.maintained && !self.maintenance && self.phase == Phase::Running;
+        let maintenance_is_over =
+            self.maintenance_before && !self.maintenance && self.phase == Phase::Running;
         for (job, status) in after.iter().enumerate() {
             let planned = &self.plan.jobs[job];
             let Some(health) = &planned.health else { continue };
@@ -113,17 +113,18 @@ impl Witness<'_> {
                 Some(Input::Started { run, .. }) => status.run == Some(*run),
                 _ => false,
             };
-            let was = &self.between[job];
+            let was = &self.previous[job];
             let begun = planned.exec.is_none()
                 && (was.state != State::Running || was.generation != status.generation)
                 && status.state == State::Running;
             if begun {
-                let births = self.births;
+                let generations = self.generations;
                 let model = &mut self.jobs[job];
                 (model.has_begun, model.begun) = (true, self.now);
-                model.triggered = model.triggered.or(Some(births));
+                model.triggered = model.triggered.or(Some(generations));
             }
-            let resumed = maintenance_is_over && status.stop_stage == None && status.state == State::Running;
+            let resumed =
+                maintenance_is_over && status.stop_stage.is_none() && status.state == State::Running;
             let may = status.state == State::Running
                 && status.stop_stage <= Some(StopStage::Hooks)
                 && !self.maintenance;
@@ -140,49 +141,53 @@ impl Witness<'_> {
         }
     }
 
-    pub(super) fn see_check(&mut self, job: usize, check: usize, run: CheckRun) -> Check {
+    pub(super) fn see_check(&mut self, job: usize, check: usize, run: CheckRunId) -> Check {
         let active = self.jobs[job].active;
-        let idle = self.is_idle(job, check);
+        let idle = self.is_not_run(job, check);
         let (now, exact) = (self.now, self.exact);
         let model = &mut self.jobs[job].checks[check];
         if model.running.is_some() {
-            return self.broken("H4", job, "two of the same check at a time");
+            return self.job_violation("H4", job, "a check runs twice at a time");
         }
         if self.seen[job].blurred {
-            // The epoch has ended in this part of the step, a moment later.
+            // The epoch has ended later in this part of the step.
             model.running = Some(run);
             return Ok(());
         }
         if self.maintenance || (!active && exact) || idle {
-            return self.broken("H4", job, "a check in maintenance, or while it does not run");
+            return self.job_violation(
+                "H4",
+                job,
+                "a check in maintenance mode, or while the job does not run",
+            );
         }
         if exact && model.due.is_none_or(|due| due > now) {
             let due = model.due;
-            return self.broken("H3", job, &format!("a check too early, due {due:?}"));
+            return self.job_violation("H3", job, &format!("a check too early, due {due:?}"));
         }
-        (model.running, model.began, model.due, model.cut_short) = (Some(run), now, None, false);
+        (model.running, model.began, model.due, model.canceled) = (Some(run), now, None, false);
         Ok(())
     }
 
-    pub(super) fn see_cancel(&mut self, run: CheckRun) -> Check {
+    pub(super) fn see_cancel(&mut self, run: CheckRunId) -> Check {
         let place = self.jobs.iter().enumerate().find_map(|(job, model)| {
             let check = model.checks.iter().position(|check| check.running == Some(run))?;
             Some((job, check))
         });
         let Some((job, check)) = place else {
             return if self.exact {
-                Err(self.says("H4", "a check is cut short that does not run"))
+                Err(self.violation("H4", "a check is canceled that does not run"))
             } else {
                 Ok(())
             };
         };
         let model = &mut self.jobs[job].checks[check];
-        if std::mem::replace(&mut model.cut_short, true) {
-            return self.broken("H4", job, "a check is cut short twice");
+        if std::mem::replace(&mut model.canceled, true) {
+            return self.job_violation("H4", job, "a check is canceled twice");
         }
         let began = model.began;
-        if self.seen[job].born {
-            // It belongs to the life before, and the first one of this life follows it.
+        if self.seen[job].is_new {
+            // It belongs to the last generation, and the first check of this one follows it.
             if self.jobs[job].active {
                 let due = &mut self.jobs[job].checks[check].due;
                 *due = due.or(Some(self.now));
@@ -193,7 +198,7 @@ impl Witness<'_> {
         let timeout = began + health.checks[check].timeout;
         if self.jobs[job].active {
             if self.exact && timeout != self.now {
-                return self.broken("P5", job, "a check is cut short for no reason");
+                return self.job_violation("P5", job, "a check is canceled without a reason");
             }
             self.count(job, check, false);
         }
@@ -203,23 +208,27 @@ impl Witness<'_> {
     pub(super) fn check_health(&mut self, job: usize, status: &JobStatus, phase: Phase) -> Check {
         let Some(health) = &self.plan.jobs[job].health else { return Ok(()) };
         let (model, seen) = (&self.jobs[job], &self.seen[job]);
-        if !self.exact || phase == Phase::Left {
+        if !self.exact || phase == Phase::Exited {
             return Ok(());
         }
-        if status.healthy != model.verdict && !seen.short {
-            let what = format!("healthy is {:?} and should be {:?}", status.healthy, model.verdict);
-            return self.broken("H2", job, &what);
+        if status.healthy != model.health_state && !seen.short {
+            let what = format!("healthy is {:?} and should be {:?}", status.healthy, model.health_state);
+            return self.job_violation("H2", job, &what);
         }
-        self.jobs[job].verdict = status.healthy;
+        self.jobs[job].health_state = status.healthy;
         let (model, seen) = (&self.jobs[job], &self.seen[job]);
         if !seen.short {
             if seen.unhealthy != seen.expected_unhealthy {
-                let what = format!("{} times unhealthy, not {}", seen.unhealthy, seen.expected_unhealthy);
-                return self.broken(if seen.ended { "H7" } else { "E5" }, job, &what);
+                let what = format!(
+                    "`unhealthy` is sent {} times instead of {}",
+                    seen.unhealthy, seen.expected_unhealthy
+                );
+                return self.job_violation(if seen.ended { "H7" } else { "E5" }, job, &what);
             }
             if seen.healthy != seen.expected_healthy {
-                let what = format!("{} times healthy, not {}", seen.healthy, seen.expected_healthy);
-                return self.broken("E5", job, &what);
+                let what =
+                    format!("`healthy` is sent {} times instead of {}", seen.healthy, seen.expected_healthy);
+                return self.job_violation("E5", job, &what);
             }
         }
         for (check, planned) in model.checks.iter().zip(&health.checks) {
@@ -227,30 +236,38 @@ impl Witness<'_> {
                 continue;
             }
             if check.running.is_none() && check.due.is_none_or(|due| due < self.now) {
-                return self.broken("H3", job, &format!("{} is due, and is not made", planned.name));
+                return self.job_violation("H3", job, &format!("{} is due, and does not run", planned.name));
             }
             let over = check.began + planned.timeout < self.now;
-            if check.running.is_some() && !check.cut_short && over {
-                return self.broken("P5", job, &format!("{} has used up its time", planned.name));
+            if check.running.is_some() && !check.canceled && over {
+                return self.job_violation(
+                    "P5",
+                    job,
+                    &format!("{} runs longer than its timeout", planned.name),
+                );
             }
         }
-        let asked = model.run.as_ref().is_none_or(|run| run.replaced.is_some());
+        let was_signalled = model.run.as_ref().is_none_or(|run| run.replaced.is_some());
         let may_restart = match self.plan.jobs[job].restarts {
             Restarts::Unlimited => true,
             Restarts::Limited(most) => status.restarts < most,
         };
         if !may_restart && !seen.ended && model.run.as_ref().is_some_and(|run| run.replaced == Some(self.now))
         {
-            return self.broken("H8", job, "it is ended for being unhealthy, and cannot be restarted");
+            return self.job_violation(
+                "H8",
+                job,
+                "it is unhealthy and gets a stop signal, but has no restarts left",
+            );
         }
-        if seen.news
+        if seen.became_unhealthy
             && may_restart
             && health.on_unhealthy == OnUnhealthy::Restart
             && phase == Phase::Running
-            && status.stop_stage == None
-            && !asked
+            && status.stop_stage.is_none()
+            && !was_signalled
         {
-            return self.broken("H8", job, "it is unhealthy, and is not restarted");
+            return self.job_violation("H8", job, "it is unhealthy, and is not restarted");
         }
         Ok(())
     }

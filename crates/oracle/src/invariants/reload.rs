@@ -1,51 +1,52 @@
-//! R3, R4, C6: a reload stops what is not the same in the new plan, changes places in one instant, begins what is new,
-//! tells it what it has missed, and touches nobody else.
+//! R3, R4, C6: a reload stops what has changed, switches to the new plan in one instant, starts what is new, replays
+//! conditions that already hold to new jobs, and does not touch other jobs.
 
-use containerpilot_core::effect::Wanted;
+use containerpilot_core::effect::DesiredService;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::ids::{EventId, JobIx, WatchIx};
 use containerpilot_core::plan::diff::{Changes, Moves};
 use containerpilot_core::plan::{Job, Plan, Repeat, Role, Trigger, Watch};
-use containerpilot_core::request::{Answer, RequestId};
+use containerpilot_core::request::{Reply, RequestId};
 use containerpilot_core::{Core, JobStatus, Phase, State, StopReason, Time};
 
 use super::model::{JobModel, Seen};
-use super::{Check, Witness};
+use super::{Check, Oracle};
 
-/// The reload that is under way, if there is one.
+/// The reload in progress, if there is one.
 #[derive(Debug, Default)]
 pub(super) struct Reloading {
-    /// Who waits for it, and the version that was asked for last.
+    /// The requests that wait for it.
     requests: Vec<RequestId>,
+    /// The version that was requested last.
     version: usize,
-    /// Whether somebody has asked just now, or before the startup.
-    asked: bool,
-    /// When whatever holds it up is killed.
+    /// True if it was requested in this step, or before the startup.
+    requested: bool,
+    /// When the jobs it waits for are killed.
     due: Option<Time>,
-    /// Whom it has waited for long enough.
+    /// The jobs it has waited for long enough.
     late: Vec<usize>,
-    /// Whether plans change places in this part of a step.
+    /// True if the plan is switched in this part of a step.
     pub(super) changing: bool,
-    /// Where things are now, if that has changed in this step.
+    /// The new indices of jobs, if they have changed in this step.
     pub(super) moved: Option<Vec<Option<usize>>>,
     /// What it did, if it was done in this step.
     pub(super) done: Option<Changes>,
-    /// Whether somebody is to begin with it, who has not been told yet.
-    begins: bool,
+    /// True if jobs must start with it that have not seen the startup yet.
+    starts_jobs: bool,
 }
 
-impl Witness<'_> {
-    /// Somebody asks for a reload.
+impl Oracle<'_> {
+    /// A reload is requested.
     pub(super) fn see_reload(&mut self, id: RequestId, plan: &Plan) {
         let version = self.versions.iter().position(|version| version.plan == *plan);
         self.reloading.requests.push(id);
         self.reloading.version = version.unwrap_or(0);
-        self.reloading.asked = true;
+        self.reloading.requested = true;
     }
 
-    /// Those that come while one is waited for share its time (R4).
+    /// Requests during a reload share its timeout (R4).
     pub(super) fn begin_reload(&mut self) {
-        if std::mem::take(&mut self.reloading.asked) && self.reloading.due.is_none() {
+        if std::mem::take(&mut self.reloading.requested) && self.reloading.due.is_none() {
             self.reloading.due = Some(self.now + self.plan.stop_timeout);
         }
     }
@@ -54,60 +55,60 @@ impl Witness<'_> {
         self.reloading.requests.contains(&id)
     }
 
-    /// Whether a reload is waited for.
+    /// Returns true if a reload is in progress.
     pub(super) fn is_reloading(&self) -> bool {
         !self.reloading.requests.is_empty()
     }
 
-    /// For each job of the present plan, its place in another one: by name, the first with the first.
-    fn mates(&self, plan: &Plan) -> Vec<Option<usize>> {
+    /// The index of each job in another plan. Of several jobs with the same name, the first matches the first.
+    fn same_jobs(&self, plan: &Plan) -> Vec<Option<usize>> {
         let nth_of_name =
             |jobs: &[Job], nth: usize| jobs[..nth].iter().filter(|job| job.name == jobs[nth].name).count();
         let place = |nth: usize| {
-            let namesakes = nth_of_name(&self.plan.jobs, nth);
+            let earlier = nth_of_name(&self.plan.jobs, nth);
             let mut same =
                 plan.jobs.iter().enumerate().filter(|(_, job)| job.name == self.plan.jobs[nth].name);
-            same.nth(namesakes).map(|(place, _)| place)
+            same.nth(earlier).map(|(place, _)| place)
         };
         (0..self.plan.jobs.len()).map(place).collect()
     }
 
-    /// Whether a job is to stop for the reload that is waited for: it is not the same in the new plan, or was stopped for
-    /// another one before (R4), or is a coprocess (C6).
-    pub(super) fn must_go(&self, job: usize, status: &JobStatus) -> bool {
-        if !self.is_reloading() || self.reloading.asked {
+    /// Returns true if a job must stop for the reload: it is not the same in the new plan, or was stopped for an earlier reload
+    /// (R4), or is a coprocess (C6).
+    pub(super) fn must_stop(&self, job: usize, status: &JobStatus) -> bool {
+        if !self.is_reloading() || self.reloading.requested {
             return false;
         }
         if status.stop_reason == Some(StopReason::Reload) {
             return true;
         }
         let plan = &self.versions[self.reloading.version].plan;
-        let mate = self.mates(plan)[job];
-        !mate.is_some_and(|mate| goes_on(&self.plan.jobs[job], &plan.jobs[mate]))
+        let same_job = self.same_jobs(plan)[job];
+        !same_job.is_some_and(|same_job| is_kept(&self.plan.jobs[job], &plan.jobs[same_job]))
     }
 
-    /// Whether a reload waits for the end of a job: of those that must go, and of whoever has given up hope and gets a
-    /// new one.
+    /// Returns true if a reload waits for the completion of a job: it must stop, or it is unreachable and gets a new
+    /// generation.
     fn is_awaited(&self, job: usize, after: &[JobStatus]) -> bool {
-        if self.must_go(job, &after[job]) {
+        if self.must_stop(job, &after[job]) {
             return true;
         }
         let another = || {
             self.versions[self.reloading.version].plan != *self.plan
-                || (0..after.len()).any(|job| self.must_go(job, &after[job]))
+                || (0..after.len()).any(|job| self.must_stop(job, &after[job]))
         };
         after[job].stop_reason == Some(StopReason::Unreachable) && self.is_reloading() && another()
     }
 
-    /// The jobs that have had all the time that a reload gives them, before this part of a step.
-    pub(super) fn find_who_is_late(&mut self) {
+    /// Finds the jobs that the reload has waited for long enough, before this part of a step.
+    pub(super) fn find_late_jobs(&mut self) {
         self.reloading.late.clear();
         if self.reloading.due.is_some_and(|due| if self.exact { due == self.now } else { due <= self.now }) {
-            let late = (0..self.jobs.len()).filter(|job| self.is_awaited(*job, &self.between));
+            let late = (0..self.jobs.len()).filter(|job| self.is_awaited(*job, &self.previous));
             self.reloading.late = late.collect();
             for job in &self.reloading.late {
                 if let Some(run) = &mut self.jobs[*job].run {
-                    run.overtaken |= run.started.is_none();
+                    run.may_be_killed_on_start |= run.started.is_none();
                 }
             }
         }
@@ -117,31 +118,31 @@ impl Witness<'_> {
         self.reloading.late.contains(&job)
     }
 
-    /// The plans change places.
-    pub(super) fn change_places(&mut self, moves: &Moves, core: &Core) -> Check {
+    /// The new plan takes effect.
+    pub(super) fn switch_plan(&mut self, moves: &Moves, core: &Core) -> Check {
         if !self.is_reloading() || self.phase != Phase::Running {
-            return Err(self.says("R3", "another plan is in force, and nobody has asked for one"));
+            return Err(self.violation("R3", "another plan takes effect without a request"));
         }
         let versions = self.versions;
         let plan = &versions[self.reloading.version].plan;
         if core.plan() != plan {
-            return Err(self.says("R3", "the plan in force is not the one that was asked for last"));
+            return Err(self.violation("R3", "the plan in force is not the last one requested"));
         }
-        let mates = self.mates(plan);
+        let same_jobs = self.same_jobs(plan);
         let same = |watch| plan.watches.iter().position(|other| other == watch).map(WatchIx::at);
         let expected = Moves {
-            jobs: mates.iter().map(|mate| mate.map(JobIx::at)).collect(),
+            jobs: same_jobs.iter().map(|same_job| same_job.map(JobIx::at)).collect(),
             watches: self.plan.watches.iter().map(same).collect(),
         };
         if *moves != expected {
-            return Err(self.says("R3", format!("{moves:?} is not where things are")));
+            return Err(self.violation("R3", format!("the new places {moves:?} are wrong")));
         }
-        for job in (0..self.jobs.len()).filter(|job| self.is_awaited(*job, &self.between)) {
-            if self.between[job].state != State::Complete || self.jobs[job].run.is_some() {
-                return self.broken("R3", job, "the plans change places before it has stopped");
+        for job in (0..self.jobs.len()).filter(|job| self.is_awaited(*job, &self.previous)) {
+            if self.previous[job].state != State::Complete || self.jobs[job].run.is_some() {
+                return self.job_violation("R3", job, "the new plan takes effect before it has stopped");
             }
         }
-        let changes = self.changes(&mates, plan);
+        let changes = self.changes(&same_jobs, plan);
         let mut watches = vec![Vec::new(); plan.watches.len()];
         for (old, to) in std::mem::take(&mut self.watches).into_iter().zip(&moves.watches) {
             if let Some(to) = to {
@@ -149,32 +150,32 @@ impl Witness<'_> {
             }
         }
         self.watches = watches;
-        self.move_jobs(&mates, plan);
-        (self.reloading.moved, self.reloading.changing) = (Some(mates), true);
+        self.move_jobs(&same_jobs, plan);
+        (self.reloading.moved, self.reloading.changing) = (Some(same_jobs), true);
         (self.version, self.plan) = (self.reloading.version, plan);
         self.reloading.done = Some(changes);
         self.reloading.due = None;
         Ok(())
     }
 
-    /// Where a job is that was in a place at the beginning of this step.
+    /// The new index of a job that had this index at the start of the step.
     pub(super) fn place_now(&self, job: usize) -> Option<usize> {
         match &self.reloading.moved {
-            Some(mates) => mates.get(job).copied().flatten(),
+            Some(same_jobs) => same_jobs.get(job).copied().flatten(),
             None => Some(job),
         }
     }
 
-    /// What a reload does, by names.
-    fn changes(&self, mates: &[Option<usize>], plan: &Plan) -> Changes {
+    /// What a reload changes, by the names of jobs.
+    fn changes(&self, same_jobs: &[Option<usize>], plan: &Plan) -> Changes {
         let mut changes = Changes::default();
-        for (old, _) in self.plan.jobs.iter().zip(mates).filter(|(_, mate)| mate.is_none()) {
+        for (old, _) in self.plan.jobs.iter().zip(same_jobs).filter(|(_, same_job)| same_job.is_none()) {
             changes.stopped.push(old.name.clone());
         }
         for (nth, job) in plan.jobs.iter().enumerate() {
-            let list = match mates.iter().position(|mate| *mate == Some(nth)) {
+            let list = match same_jobs.iter().position(|same_job| *same_job == Some(nth)) {
                 None => &mut changes.started,
-                Some(old) if self.must_go(old, &self.between[old]) => &mut changes.restarted,
+                Some(old) if self.must_stop(old, &self.previous[old]) => &mut changes.restarted,
                 Some(_) => &mut changes.kept,
             };
             list.push(job.name.clone());
@@ -182,19 +183,19 @@ impl Witness<'_> {
         changes
     }
 
-    /// What is known of each job moves to its new place; those that begin have a new life.
-    fn move_jobs(&mut self, mates: &[Option<usize>], plan: &Plan) {
+    /// Moves the model of each job to its new index. Jobs that start with the reload have a new generation.
+    fn move_jobs(&mut self, same_jobs: &[Option<usize>], plan: &Plan) {
         let (mut jobs, mut seen) = (Vec::new(), Vec::new());
-        let (mut before, mut between) = (Vec::new(), Vec::new());
+        let (mut before, mut previous) = (Vec::new(), Vec::new());
         for (nth, job) in plan.jobs.iter().enumerate() {
-            let from = mates.iter().position(|mate| *mate == Some(nth));
-            let goes_on = from.filter(|from| {
-                let ending = self.between[*from].stop_reason;
-                !self.must_go(*from, &self.between[*from]) && ending != Some(StopReason::Unreachable)
+            let from = same_jobs.iter().position(|same_job| *same_job == Some(nth));
+            let is_kept = from.filter(|from| {
+                let ending = self.previous[*from].stop_reason;
+                !self.must_stop(*from, &self.previous[*from]) && ending != Some(StopReason::Unreachable)
             });
-            if let Some(from) = goes_on {
+            if let Some(from) = is_kept {
                 let mut model = self.jobs[from].clone();
-                // W12: of a watch that is another one, or none, nobody knows that it is healthy.
+                // W12: the health of a watch that has changed or is gone is unknown.
                 for (holds, event) in model.holds.iter_mut().zip(job.when.patterns()) {
                     let Source::Watch(name) = &event.source else { continue };
                     let same = |watch: &Watch| watch.name == *name && self.plan.watches.contains(watch);
@@ -203,34 +204,34 @@ impl Witness<'_> {
                 jobs.push(model);
                 seen.push(self.seen[from].clone());
                 before.push(self.before[from]);
-                between.push(self.between[from]);
+                previous.push(self.previous[from]);
                 continue;
             }
-            self.births += 1;
+            self.generations += 1;
             let model = match from {
-                Some(from) => self.jobs[from].reborn(job, self.now, self.births),
-                None => JobModel { born: self.now, birth: self.births, ..JobModel::new(job) },
+                Some(from) => self.jobs[from].next_generation(job, self.now, self.generations),
+                None => JobModel { created: self.now, serial: self.generations, ..JobModel::new(job) },
             };
-            let status = unborn(model.generation);
+            let status = not_started(model.generation);
             jobs.push(model);
-            seen.push(Seen { born: true, reloaded: true, ..Seen::default() });
+            seen.push(Seen { is_new: true, reloaded: true, ..Seen::default() });
             before.push(status);
-            between.push(status);
-            self.reloading.begins = true;
+            previous.push(status);
+            self.reloading.starts_jobs = true;
         }
-        (self.jobs, self.seen, self.before, self.between) = (jobs, seen, before, between);
+        (self.jobs, self.seen, self.before, self.previous) = (jobs, seen, before, previous);
     }
 
-    /// R3, E4: `startup` for those who begin with a reload.
-    pub(super) fn see_startup_again(&mut self) -> Check {
-        if std::mem::take(&mut self.reloading.begins) {
+    /// R3, E4: `startup` for the jobs that start with a reload.
+    pub(super) fn see_second_startup(&mut self) -> Check {
+        if std::mem::take(&mut self.reloading.starts_jobs) {
             return Ok(());
         }
-        Err(self.says("E4", "a second startup"))
+        Err(self.violation("E4", "a second startup"))
     }
 
-    /// R3: who begins in the midst of things is told what holds already and will not be said again.
-    pub(super) fn tell_what_holds(&mut self, startup: u64, after: &[JobStatus]) {
+    /// R3: a job that starts with a reload sees conditions that already hold and will not be sent again.
+    pub(super) fn replay_conditions(&mut self, startup: u64, after: &[JobStatus]) {
         let plan = self.plan;
         for job in 0..self.jobs.len() {
             if !self.seen[job].reloaded {
@@ -240,7 +241,7 @@ impl Witness<'_> {
             let once = when.repeat() == Repeat::Once;
             let lasting = matches!(when.trigger, Trigger::All { .. });
             for (nth, pattern) in when.patterns().iter().enumerate() {
-                // Whoever names an event twice still runs once for it.
+                // A job that names an event twice runs once for it.
                 let twice = !lasting && when.patterns()[..nth].contains(pattern);
                 if twice || !self.holds_already(&pattern.source, pattern.code, once) {
                     continue;
@@ -268,47 +269,48 @@ impl Witness<'_> {
             }
             Source::Job(name) => (0..self.jobs.len()).any(|nth| {
                 let (planned, model) = (&self.plan.jobs[nth], &self.jobs[nth]);
-                // What has run to its end, and does not run again just now.
+                // It has run to its end, and does not run again.
                 let ended = planned.exec.is_some()
                     && model.runs > 0
                     && model.run.is_none()
                     && (once || model.stopped.is_some());
-                // Who begins with the same startup has everything before it.
+                // A job that starts with the same reload has sent nothing yet.
                 planned.name == *name
                     && !self.seen[nth].reloaded
                     && match code {
-                        Code::Healthy => model.verdict == Some(true),
-                        Code::Unhealthy => model.verdict == Some(false),
+                        Code::Healthy => model.health_state == Some(true),
+                        Code::Unhealthy => model.health_state == Some(false),
                         Code::ExitSuccess => ended && model.last_failure.is_none(),
                         Code::ExitFailed => ended && model.last_failure.is_some(),
                         Code::Stopping => model.stopping.is_some(),
                         Code::Stopped => model.stopped.is_some(),
-                        // Whoever has started it by hand since has taken that back.
-                        Code::TimerExpired => model.gave_up && !Self::comes_again(&self.between[nth]),
+                        // A manual start has cancelled that.
+                        Code::TimerExpired => model.gave_up && !Self::will_start_again(&self.previous[nth]),
                         _ => false,
                     }
             }),
         }
     }
 
-    /// A reload is answered: it says what it did.
-    pub(super) fn see_reload_answer(&mut self, id: RequestId, answer: &Answer, phase: Phase) -> Check {
+    /// R3: the answer to a reload reports what it did.
+    pub(super) fn see_reload_answer(&mut self, id: RequestId, answer: &Reply, phase: Phase) -> Check {
         match answer {
-            Answer::Reloaded(changes) => {
+            Reply::Reloaded(changes) => {
                 let done = self.reloading.done.take().unwrap_or_else(|| {
                     let plan = &self.versions[self.reloading.version].plan;
-                    self.changes(&self.mates(plan), plan)
+                    self.changes(&self.same_jobs(plan), plan)
                 });
                 let moved = self.version == self.reloading.version;
                 if *changes != done || !moved {
-                    return Err(
-                        self.says("R3", format!("{changes:?} is not what a reload did, but {done:?}"))
-                    );
+                    return Err(self.violation(
+                        "R3",
+                        format!("the answer reports {changes:?}, but the reload did {done:?}"),
+                    ));
                 }
                 self.reloading.done = Some(done);
             }
-            Answer::Refused(_) if phase != Phase::Running => {}
-            other => return Err(self.says("R1", format!("{other:?} is no answer to a reload"))),
+            Reply::Refused(_) if phase != Phase::Running => {}
+            other => return Err(self.violation("R1", format!("{other:?} is not an answer to a reload"))),
         }
         self.reloading.requests.retain(|open| *open != id);
         if self.reloading.requests.is_empty() {
@@ -317,50 +319,50 @@ impl Witness<'_> {
         Ok(())
     }
 
-    /// Every reload is answered, as soon as it can be, and what must go for it goes.
+    /// Every reload is answered as soon as possible, and the jobs that must stop for it do.
     pub(super) fn check_reloads(&mut self, after: &[JobStatus], phase: Phase) -> Check {
-        if std::mem::take(&mut self.reloading.begins) {
-            return Err(self.says("R3", "somebody is to begin with the reload, and there is no startup"));
+        if std::mem::take(&mut self.reloading.starts_jobs) {
+            return Err(self.violation("R3", "a job must start with the reload, and there is no startup"));
         }
-        if phase == Phase::Beginning || !self.is_reloading() {
+        if phase == Phase::Starting || !self.is_reloading() {
             return Ok(());
         }
         let waits = |job: usize| self.is_awaited(job, after) && after[job].state != State::Complete;
         if phase != Phase::Running || !(0..after.len()).any(waits) {
-            return Err(self.says("X1", "somebody waits for an answer to a reload"));
+            return Err(self.violation("X1", "a reload has no answer"));
         }
         let awaited: Vec<usize> = (0..after.len()).filter(|job| waits(*job)).collect();
         if self.reloading.due.is_some_and(|due| due <= self.now) {
             for job in &awaited {
                 let Some(run) = &mut self.jobs[*job].run else { continue };
                 if run.started.is_some() && run.killed.is_none() {
-                    return self.broken(
+                    return self.job_violation(
                         "R3",
                         *job,
-                        "the reload has waited long enough, and does not kill it",
+                        "it did not stop in time for the reload, and was not killed",
                     );
                 }
-                run.doomed |= run.started.is_none();
+                run.kill_on_start |= run.started.is_none();
             }
             self.reloading.due = None;
         }
         for job in awaited {
             if self.jobs[job].stopping.is_none() {
-                let what = format!("a reload waits, and it is {:?}", after[job].state);
-                return self.broken("R3", job, &what);
+                let what = format!("a reload waits for it, and it is {:?}", after[job].state);
+                return self.job_violation("R3", job, &what);
             }
         }
         Ok(())
     }
 }
 
-/// Whether a job goes on with another definition. Coprocesses begin anew at every reload (C6).
-fn goes_on(old: &Job, new: &Job) -> bool {
+/// Returns true if a job is kept by a reload. Coprocesses are restarted by every reload (C6).
+fn is_kept(old: &Job, new: &Job) -> bool {
     old.role != Role::Coprocess && old == new
 }
 
-/// A job that has not begun.
-fn unborn(generation: u64) -> JobStatus {
+/// The status of a job that has not started.
+fn not_started(generation: u64) -> JobStatus {
     JobStatus {
         state: State::Waiting,
         stop_stage: None,
@@ -371,7 +373,7 @@ fn unborn(generation: u64) -> JobStatus {
         healthy: None,
         restarts: 0,
         last_exit: None,
-        wanted: Wanted::Absent,
+        desired: DesiredService::Absent,
         stop_reason: None,
     }
 }

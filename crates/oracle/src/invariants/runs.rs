@@ -1,95 +1,96 @@
-//! P4–P7, W2, W4–W8: runs, and what leads to them.
+//! P4–P7, W2, W4–W8: runs and their causes.
 
 use std::time::Duration;
 
-use containerpilot_core::effect::Purpose;
-use containerpilot_core::environment::Environment;
+use containerpilot_core::effect::KillReason;
 use containerpilot_core::ids::RunId;
 use containerpilot_core::plan::{Job, OnUnhealthy, Repeat, Restarts, Signal, Trigger};
+use containerpilot_core::variables::Environment;
 use containerpilot_core::{JobStatus, Phase, State, Time};
+use containerpilot_simulation::world::pid_of;
 
-use super::{Check, Pending, RunModel, Seen, Witness};
-use crate::world::pid_of;
+use super::{Check, Oracle, Pending, RunModel, Seen};
 
-impl Witness<'_> {
+impl Oracle<'_> {
     pub(super) fn see_spawn(&mut self, job: usize, run: RunId, environment: &Environment) -> Check {
         let planned = &self.plan.jobs[job];
         if self.jobs[job].run.is_some() {
-            return self.broken("P6", job, "a second process at once");
+            return self.job_violation("P6", job, "it has two processes");
         }
         if self.jobs[job].stopped.is_some() {
-            return self.broken("W9", job, "it runs though it is complete");
+            return self.job_violation("W9", job, "it is started although it is complete");
         }
         if planned.exec.is_none() {
-            return self.broken("W11", job, "it has nothing to run");
+            return self.job_violation("W11", job, "it is started, and has no program");
         }
-        if self.phase_before == Phase::Beginning && self.startup.is_none() && self.shutdown.is_none() {
-            return self.broken("E4", job, "it runs before the startup");
+        if self.phase_before == Phase::Starting && self.startup.is_none() && self.shutdown.is_none() {
+            return self.job_violation("E4", job, "it is started before the startup");
         }
         if self.phase == Phase::Killing {
-            return self.broken("S4", job, "it is started after everything was killed");
+            return self.job_violation("S4", job, "it is started after all jobs were killed");
         }
         self.check_environment(job, environment)?;
-        // What was decided before the shutdown, in the same part of a step, is none of its.
+        // A start that was decided before the shutdown, in the same part of a step, does not belong to it.
         let in_shutdown = self.phase == Phase::Stopping;
         let why = environment.iter().find(|(name, _)| *name == "CONTAINERPILOT_EVENT").map(|(_, why)| why);
-        let farewell = why.is_some_and(|why| matches!(why, "stopping" | "stopped" | "shutdown"));
+        let is_stop_event = why.is_some_and(|why| matches!(why, "stopping" | "stopped" | "shutdown"));
         let periodic = matches!(planned.when.trigger, Trigger::Interval(_));
         let by_hand = self.seen[job].by_hand && why.is_none();
-        let (now, births) = (self.now, self.births);
+        let (now, generations) = (self.now, self.generations);
         let model = &mut self.jobs[job];
         if by_hand || periodic {
-            model.triggered = Some(births);
+            model.triggered = Some(generations);
         }
         if by_hand {
             model.by_hand += 1;
-            model.beside += u64::from(periodic && model.runs > 0);
-            (model.fresh_runs, model.early, model.restart_due) = (0, 0, None);
+            model.off_schedule += u64::from(periodic && model.runs > 0);
+            (model.runs_since_manual_start, model.early, model.restart_due) = (0, 0, None);
         }
         if periodic && model.runs == 0 {
-            model.turns_from = Some(now);
+            model.ticks_from = Some(now);
         }
         model.runs += 1;
-        model.fresh_runs += 1;
+        model.runs_since_manual_start += 1;
         model.runs_at_shutdown += u64::from(in_shutdown);
         model.run = Some(RunModel {
             run,
             started: None,
             replaced: None,
             stopped: None,
-            stop_time: self.plan.stop_timeout,
+            stop_timeout: self.plan.stop_timeout,
             killed: None,
             timed_out: false,
-            doomed: false,
-            overtaken: false,
+            kill_on_start: false,
+            may_be_killed_on_start: false,
         });
         self.seen[job].spawned += 1;
-        if in_shutdown && (!farewell || self.jobs[job].runs_at_shutdown > 1) {
-            return self.broken(
+        if in_shutdown && (!is_stop_event || self.jobs[job].runs_at_shutdown > 1) {
+            return self.job_violation(
                 "S3",
                 job,
-                "it is started in the shutdown, and not for the shutdown or twice",
+                "it is started during the shutdown without a stop event, or twice",
             );
         }
         let most = match planned.when.repeat() {
             _ if periodic => 1,
             Repeat::Once | Repeat::Each => self.jobs[job].fires,
         };
-        let hands = if periodic { 0 } else { self.jobs[job].by_hand };
+        let manual = if periodic { 0 } else { self.jobs[job].by_hand };
         if let Restarts::Limited(restarts) = planned.restarts
-            && self.jobs[job].runs - self.jobs[job].beside > (most + hands).saturating_mul(1 + restarts)
+            && self.jobs[job].runs - self.jobs[job].off_schedule
+                > (most + manual).saturating_mul(1 + restarts)
         {
-            return self.broken("W6", job, &format!("it runs the {}th time", self.jobs[job].runs));
+            return self.job_violation("W6", job, &format!("it has {} runs", self.jobs[job].runs));
         }
-        if periodic { self.check_turn(job) } else { Ok(()) }
+        if periodic { self.check_tick(job) } else { Ok(()) }
     }
 
-    /// P7: exactly the processes that run, and why this one does.
+    /// P7: the environment names exactly the running processes.
     fn check_environment(&self, job: usize, environment: &Environment) -> Check {
         if !self.exact {
             return Ok(());
         }
-        let mut told: Vec<i32> = environment
+        let mut found: Vec<i32> = environment
             .iter()
             .filter(|(name, _)| name.ends_with("_PID"))
             .filter_map(|(_, pid)| pid.parse().ok())
@@ -97,102 +98,115 @@ impl Witness<'_> {
         let running = self.jobs.iter().filter_map(|job| job.run.as_ref());
         let mut known: Vec<i32> =
             running.filter(|run| run.started.is_some()).map(|run| pid_of(run.run)).collect();
-        told.sort_unstable();
+        found.sort_unstable();
         known.sort_unstable();
-        if told != known {
-            return self.broken("P7", job, &format!("it is told of {told:?} instead of {known:?}"));
+        if found != known {
+            return self.job_violation(
+                "P7",
+                job,
+                &format!("its environment has the pids {found:?} instead of {known:?}"),
+            );
         }
         let name = environment.iter().find(|(name, _)| *name == "CONTAINERPILOT_JOB");
         if name.is_none_or(|(_, name)| name != self.plan.jobs[job].name) {
-            return self.broken("P7", job, "it is not told its name");
+            return self.job_violation("P7", job, "its environment does not have its name");
         }
         Ok(())
     }
 
-    /// W4: a turn is a multiple of the interval after the startup; one that had to wait follows an exit.
-    fn check_turn(&self, job: usize) -> Check {
+    /// W4: a tick is a multiple of the interval after the startup; a tick that had to wait follows an exit.
+    fn check_tick(&self, job: usize) -> Check {
         let Trigger::Interval(interval) = self.plan.jobs[job].when.trigger else { return Ok(()) };
-        let Some(from) = self.jobs[job].turns_from else {
-            return self.broken("W4", job, "it runs before startup");
+        let Some(from) = self.jobs[job].ticks_from else {
+            return self.job_violation("W4", job, "it is started before the startup");
         };
         let since = self.now.since(from);
         let on_time = since.as_nanos().is_multiple_of(interval.as_nanos());
         let followed = self.seen[job].ended || self.seen[job].by_hand;
         if self.exact && !on_time && !followed {
-            return self.broken("W4", job, &format!("its turn comes {since:?} after the startup"));
+            return self.job_violation("W4", job, &format!("a tick {since:?} after the startup"));
         }
         Ok(())
     }
 
-    /// A signal goes to a run: what it is for must be so.
-    pub(super) fn see_signal(&mut self, run: RunId, signal: Signal, purpose: Purpose, phase: Phase) -> Check {
+    /// A signal is sent to a run. The reason it gives must be true.
+    pub(super) fn see_signal(
+        &mut self,
+        run: RunId,
+        signal: Signal,
+        reason: KillReason,
+        phase: Phase,
+    ) -> Check {
         let Some(job) = self.job_of(run) else {
-            return Err(self.says("P4", "a signal to a run that is over"));
+            return Err(self.violation("P4", "a signal to a run that has ended"));
         };
         let (plan, now, exact) = (self.plan, self.now, self.exact);
         let planned = &plan.jobs[job];
         let stopping = self.jobs[job].stopping.is_some();
-        // What it did before it began to stop, in the same step, it did rightly.
-        let was_up = self.between[job].stop_stage == None;
+        // Before it started to stop, in the same step, it was right to replace it.
+        let was_up = self.previous[job].stop_stage.is_none();
         let unhealthy = self.seen[job].unhealthy > 0
             && planned.health.as_ref().is_some_and(|health| health.on_unhealthy == OnUnhealthy::Restart);
-        let (runs, from) = (self.jobs[job].runs - self.jobs[job].beside, self.jobs[job].turns_from);
+        let (runs, from) = (self.jobs[job].runs - self.jobs[job].off_schedule, self.jobs[job].ticks_from);
         let late_for_reload = self.is_late_for_reload(job);
-        let stop_time = plan.stop_timeout;
+        let stop_timeout = plan.stop_timeout;
         let Some(model) = &mut self.jobs[job].run else { return Ok(()) };
         let Some(started) = model.started else {
-            return self.broken("P4", job, "a signal to a process that has not started");
+            return self.job_violation("P4", job, "a signal to a process that has not started");
         };
         let same = |due: Time| if exact { due == now } else { due <= now };
-        let (rule, right) = match purpose {
-            Purpose::Stop => ("S2", signal == planned.stop.signal && stopping && model.stopped.is_none()),
-            Purpose::Replace => {
+        let (rule, right) = match reason {
+            KillReason::Stop => ("S2", signal == planned.stop.signal && stopping && model.stopped.is_none()),
+            KillReason::Unhealthy => {
                 let first = model.replaced.is_none() && model.stopped.is_none();
                 ("H8", signal == planned.stop.signal && unhealthy && was_up && first)
             }
-            Purpose::Timeout => {
+            KillReason::Timeout => {
                 let timeout = planned.timeout.is_some_and(|timeout| same(started + timeout));
-                let met = met_at(planned, from, runs, model).is_some_and(same);
+                let met = met_tick_at(planned, from, runs, model).is_some_and(same);
                 ("P5", signal == Signal::KILL && (timeout || met) && !model.timed_out)
             }
-            Purpose::KillAfterTimeout => {
+            KillReason::StopTimeout => {
                 let mut asked = [model.replaced, model.stopped].into_iter().flatten();
-                let doomed = (model.doomed || model.overtaken) && started == now;
-                let late = asked.any(|asked| same(asked + model.stop_time)) || late_for_reload || doomed;
+                let kill_on_start = (model.kill_on_start || model.may_be_killed_on_start) && started == now;
+                let late =
+                    asked.any(|asked| same(asked + model.stop_timeout)) || late_for_reload || kill_on_start;
                 ("S2", signal == Signal::KILL && late)
             }
-            Purpose::Everything => {
+            KillReason::KillAll => {
                 let at_once = self.killing == Some(now) || model.started == Some(now);
                 ("S4", signal == Signal::KILL && phase == Phase::Killing && at_once)
             }
-            Purpose::ByHand => ("X2", true),
-            Purpose::PassedOn => ("S7", plan.pass_signals),
+            KillReason::ByHand => ("X2", true),
+            KillReason::Forwarded => ("S7", plan.pass_signals),
         };
-        match purpose {
-            Purpose::Stop => (model.stopped, model.stop_time) = (Some(now), stop_time),
-            Purpose::Replace => (model.replaced, model.stop_time) = (Some(now), stop_time),
-            Purpose::Timeout => model.timed_out = true,
-            // Whatever else was to become of it.
-            Purpose::KillAfterTimeout => model.doomed |= late_for_reload,
-            Purpose::Everything | Purpose::ByHand | Purpose::PassedOn => {}
+        match reason {
+            KillReason::Stop => (model.stopped, model.stop_timeout) = (Some(now), stop_timeout),
+            KillReason::Unhealthy => (model.replaced, model.stop_timeout) = (Some(now), stop_timeout),
+            KillReason::Timeout => model.timed_out = true,
+            KillReason::StopTimeout => model.kill_on_start |= late_for_reload,
+            KillReason::KillAll | KillReason::ByHand | KillReason::Forwarded => {}
         }
         if signal == Signal::KILL {
             model.killed = Some(now);
         }
         if !right {
-            let what = format!("signal {} for {purpose:?}, and that is not so, or was done", signal.0);
-            return self.broken(rule, job, &what);
+            let what = format!("signal {} for {reason:?} without a reason, or twice", signal.0);
+            return self.job_violation(rule, job, &what);
         }
         Ok(())
     }
 
-    pub(super) fn see_kill_remains(&mut self, run: RunId, phase: Phase) -> Check {
-        let Some(due) = self.remains.remove(&run) else {
-            return Err(self.says("P4", format!("run {} has left nothing, or it was killed already", run.0)));
+    pub(super) fn see_kill_orphans(&mut self, run: RunId, phase: Phase) -> Check {
+        let Some(due) = self.orphaned_groups.remove(&run) else {
+            return Err(self
+                .violation("P4", format!("run {} has no orphaned group, or it was killed already", run.0)));
         };
-        let ending = matches!(phase, Phase::Killing | Phase::Left);
+        let ending = matches!(phase, Phase::Killing | Phase::Exited);
         if due > self.now && !ending {
-            return Err(self.says("P4", format!("what is left of run {} is killed too early", run.0)));
+            return Err(
+                self.violation("P4", format!("the orphaned group of run {} is killed too early", run.0))
+            );
         }
         Ok(())
     }
@@ -203,10 +217,11 @@ impl Witness<'_> {
         if !self.exact {
             return Ok(());
         }
-        if let Some((run, due)) = self.remains.iter().find(|(_, due)| **due < self.now)
-            && phase != Phase::Left
+        if let Some((run, due)) = self.orphaned_groups.iter().find(|(_, due)| **due < self.now)
+            && phase != Phase::Exited
         {
-            return Err(self.says("P4", format!("what is left of run {} should be dead, {due:?}", run.0)));
+            return Err(self
+                .violation("P4", format!("the orphaned group of run {} was not killed at {due:?}", run.0)));
         }
         self.check_timeouts(job)?;
         let up = phase == Phase::Running && self.jobs[job].stopping.is_none();
@@ -218,17 +233,17 @@ impl Witness<'_> {
         if let (Some(startup), Some(timeout)) = (self.startup, planned.when.timeout)
             && self.jobs[job].runs == 0
             && status.state == State::Waiting
-            && startup.max(self.jobs[job].born) + timeout < self.now
+            && startup.max(self.jobs[job].created) + timeout < self.now
         {
-            return self.broken("W5", job, "it should have given up");
+            return self.job_violation("W5", job, "it does not give up at its start timeout");
         }
         if planned.exec.is_none() {
             return Ok(());
         }
         match (&planned.when.trigger, planned.when.repeat()) {
-            (Trigger::Interval(interval), _) => self.check_turns(job, *interval),
-            // One that waits for the end of another runs as often as it was told to: once in each life of that.
-            (_, Repeat::Once) if self.has_many_lives_before_it(job) => self.check_each(job, status),
+            (Trigger::Interval(interval), _) => self.check_ticks(job, *interval),
+            // A hook runs once for each generation of its job.
+            (_, Repeat::Once) if self.runs_once_per_generation(job) => self.check_each(job, status),
             (_, Repeat::Once) => self.check_once(job, status),
             (_, Repeat::Each) => self.check_each(job, status),
         }
@@ -237,7 +252,7 @@ impl Witness<'_> {
     fn check_limits(&self, job: usize, status: &JobStatus) -> Check {
         match self.plan.jobs[job].restarts {
             Restarts::Limited(most) if status.restarts > most => {
-                self.broken("W6", job, &format!("it was restarted {} times", status.restarts))
+                self.job_violation("W6", job, &format!("it was restarted {} times", status.restarts))
             }
             _ => Ok(()),
         }
@@ -249,39 +264,43 @@ impl Witness<'_> {
         if let (Some(started), Some(timeout)) = (run.started, planned.timeout)
             && started + timeout < self.now
             && !run.timed_out
-            && !run.doomed
+            && !run.kill_on_start
             && self.killing.is_none()
         {
-            return self.broken("P5", job, "its time is up, and it was not killed");
+            return self.job_violation("P5", job, "it was not killed at its timeout");
         }
-        // Who is to stop while it makes way for another has the time of a stop again.
+        // A stop while it is being replaced starts the stop timeout again.
         let replaced = run.replaced.filter(|_| self.jobs[job].stopping.is_none());
         if let Some(asked) = run.stopped.or(replaced)
             && self.shutdown.is_none()
-            && asked + run.stop_time < self.now
+            && asked + run.stop_timeout < self.now
             && run.killed.is_none()
         {
-            return self.broken("H8", job, "it was asked to end long ago, and was not killed");
+            return self.job_violation(
+                "H8",
+                job,
+                "it did not exit within its stop timeout, and was not killed",
+            );
         }
         Ok(())
     }
 
-    /// What was seen of a job, without what belongs to the life before.
-    fn seen_in_this_life(&self, job: usize) -> Seen {
+    /// What was observed of a job, without what belongs to the last generation.
+    fn seen_in_this_generation(&self, job: usize) -> Seen {
         let mut seen = self.seen[job].clone();
-        if seen.born {
+        if seen.is_new {
             (seen.had_run, seen.ended) = (false, false);
         }
         seen
     }
 
-    /// W2, W8: the first event starts it, at once; and then only restarts do.
+    /// W2, W8: the first event starts it at once; after that only restarts do.
     fn check_once(&mut self, job: usize, status: &JobStatus) -> Check {
         let planned = &self.plan.jobs[job];
-        let (seen, now) = (self.seen_in_this_life(job), self.now);
+        let (seen, now) = (self.seen_in_this_generation(job), self.now);
         let model = &mut self.jobs[job];
         if model.fires > 0 && model.runs == 0 {
-            return self.broken("W2", job, "the first event does not start it");
+            return self.job_violation("W2", job, "the first event does not start it");
         }
         if seen.spawned > 0
             && model.runs > 1
@@ -289,18 +308,22 @@ impl Witness<'_> {
             && !seen.ended
             && !seen.by_hand
         {
-            return self.broken("W8", job, "it is restarted at the wrong time");
+            return self.job_violation("W8", job, "it is restarted at the wrong time");
         }
         if seen.ended {
             let more = match planned.restarts {
                 Restarts::Unlimited => true,
-                Restarts::Limited(most) => model.fresh_runs - u64::from(seen.spawned) <= most,
+                Restarts::Limited(most) => model.runs_since_manual_start - u64::from(seen.spawned) <= most,
             };
             let ran = now.since(seen.ended_started.unwrap_or(now));
             let delay = delay_after(planned, ran, &mut model.early);
             model.restart_due = more.then(|| now + delay);
             if seen.spawned > 0 && model.restart_due != Some(now) {
-                return self.broken("W8", job, &format!("it is restarted at once, and not after {delay:?}"));
+                return self.job_violation(
+                    "W8",
+                    job,
+                    &format!("it is restarted at once instead of after {delay:?}"),
+                );
             }
         }
         let model = &mut self.jobs[job];
@@ -308,37 +331,41 @@ impl Witness<'_> {
             model.restart_due = None;
         }
         if model.restart_due.is_some_and(|due| due < now) {
-            return self.broken("W8", job, "it is not restarted");
+            return self.job_violation("W8", job, "it is not restarted");
         }
         if model.runs > 0 && model.run.is_none() && model.restart_due.is_none() {
-            return self.broken("W9", job, &format!("it can never run again, and is {:?}", status.state));
+            return self.job_violation(
+                "W9",
+                job,
+                &format!("it can never run again, and is {:?}", status.state),
+            );
         }
         Ok(())
     }
 
     /// W7: no event is lost, and none counts twice.
     fn check_each(&mut self, job: usize, status: &JobStatus) -> Check {
-        let (seen, before) = (self.seen_in_this_life(job), self.before[job]);
+        let (seen, before) = (self.seen_in_this_generation(job), self.before[job]);
         let pending = self.jobs[job].pending;
         let restarted = status.restarts > before.restarts || before.state == State::Delaying;
-        let owed = match (seen.had_run, seen.ended) {
+        let must_run = match (seen.had_run, seen.ended) {
             (false, _) => seen.fired > 0,
             (true, true) => seen.fired > 0 || pending == Pending::Yes,
             (true, false) => false,
         };
-        if owed && seen.spawned == 0 {
-            return self.broken("W7", job, "an event is lost");
+        if must_run && seen.spawned == 0 {
+            return self.job_violation("W7", job, "an event is lost");
         }
         let more = match self.plan.jobs[job].restarts {
             Restarts::Unlimited => true,
             Restarts::Limited(most) => before.restarts < most,
         };
         if seen.ended && more && seen.spawned == 0 && status.state != State::Delaying {
-            return self.broken("W6", job, "it is not restarted");
+            return self.job_violation("W6", job, "it is not restarted");
         }
         let remembered = seen.ended && pending != Pending::No;
         if seen.spawned > 0 && seen.fired == 0 && !remembered && !restarted && !seen.by_hand {
-            return self.broken("W7", job, "it runs without an event");
+            return self.job_violation("W7", job, "it runs without an event");
         }
         self.check_spacing(job, status)?;
         self.jobs[job].pending = match (seen.had_run, seen.ended) {
@@ -355,9 +382,9 @@ impl Witness<'_> {
         Ok(())
     }
 
-    /// W8: restarts between events are spaced as any.
+    /// W8: the back-off also holds for restarts between events.
     fn check_spacing(&mut self, job: usize, status: &JobStatus) -> Check {
-        let (seen, before, now) = (self.seen_in_this_life(job), self.before[job], self.now);
+        let (seen, before, now) = (self.seen_in_this_generation(job), self.before[job], self.now);
         let at_once =
             seen.spawned > 0 && status.restarts > before.restarts && before.state != State::Delaying;
         let model = &mut self.jobs[job];
@@ -366,53 +393,61 @@ impl Witness<'_> {
             let delay = delay_after(&self.plan.jobs[job], ran, &mut model.early);
             model.restart_due = Some(now + delay);
             if at_once && !delay.is_zero() {
-                return self.broken("W8", job, &format!("it is restarted at once, and not after {delay:?}"));
+                return self.job_violation(
+                    "W8",
+                    job,
+                    &format!("it is restarted at once instead of after {delay:?}"),
+                );
             }
         }
         let late = before.state == State::Delaying && seen.spawned > 0 && status.restarts > before.restarts;
         if late && model.restart_due != Some(now) {
-            return self.broken("W8", job, "it is restarted at the wrong time");
+            return self.job_violation("W8", job, "it is restarted at the wrong time");
         }
         if seen.spawned > 0 && !at_once && !late {
-            // An event begins the count anew.
+            // An event resets the count.
             model.early = 0;
         }
         if status.state == State::Delaying && model.restart_due.is_none_or(|due| due < now) {
-            return self.broken("W8", job, "it is not restarted");
+            return self.job_violation("W8", job, "it is not restarted");
         }
         Ok(())
     }
 
-    /// W4: no turn is missed while it waits, and a run that is still going then has met its timeout.
-    fn check_turns(&self, job: usize, interval: Duration) -> Check {
+    /// W4: no tick is missed while it waits, and a run that is still running at a tick has met its timeout.
+    fn check_ticks(&self, job: usize, interval: Duration) -> Check {
         let planned = &self.plan.jobs[job];
         let model = &self.jobs[job];
-        let Some(startup) = model.turns_from.or(self.startup) else { return Ok(()) };
-        let turns_taken = model.runs - model.beside;
+        let Some(startup) = model.ticks_from.or(self.startup) else { return Ok(()) };
+        let ticks = model.runs - model.off_schedule;
         if let Some(run) = &model.run {
-            if met_at(planned, Some(startup), turns_taken, run).is_some_and(|met| met < self.now)
+            if met_tick_at(planned, Some(startup), ticks, run).is_some_and(|met| met < self.now)
                 && !run.timed_out
             {
-                return self.broken("W4", job, "its turn has come, and the run before was not killed");
+                return self.job_violation(
+                    "W4",
+                    job,
+                    "the next tick is due, and the last run was not killed",
+                );
             }
             return Ok(());
         }
-        let turns = self.now.since(startup).as_nanos() / interval.as_nanos();
-        let last = startup + interval * u32::try_from(turns).unwrap_or(u32::MAX);
+        let count = self.now.since(startup).as_nanos() / interval.as_nanos();
+        let last = startup + interval * u32::try_from(count).unwrap_or(u32::MAX);
         let idle_since = model.ended_at.unwrap_or(startup);
         if model.runs == 0 || idle_since < last {
-            return self.broken("W4", job, "its turn has passed");
+            return self.job_violation("W4", job, "a tick was missed");
         }
         if let Restarts::Limited(most) = planned.restarts
-            && turns_taken > most
+            && ticks > most
         {
-            return self.broken("W9", job, "it has had its turns, and is not complete");
+            return self.job_violation("W9", job, "it has had all its ticks, and is not complete");
         }
         Ok(())
     }
 }
 
-/// W8: how long after the end of a run the next one comes.
+/// W8: the delay of the next run.
 fn delay_after(planned: &Job, ran: Duration, early: &mut u32) -> Duration {
     let Some(backoff) = &planned.backoff else { return Duration::ZERO };
     if ran > backoff.reset {
@@ -426,8 +461,8 @@ fn delay_after(planned: &Job, ran: Duration, early: &mut u32) -> Duration {
     if *early == 1 { Duration::ZERO } else { delay.min(backoff.max) }
 }
 
-/// When a run of a periodic job meets the next turn, if that ends it (W4).
-fn met_at(planned: &Job, startup: Option<Time>, runs: u64, run: &RunModel) -> Option<Time> {
+/// When a run of a periodic job meets the next tick, if that ends it (W4).
+fn met_tick_at(planned: &Job, startup: Option<Time>, runs: u64, run: &RunModel) -> Option<Time> {
     let Trigger::Interval(interval) = planned.when.trigger else { return None };
     if planned.timeout.is_none_or(|timeout| timeout > interval) {
         return None;
@@ -439,7 +474,7 @@ fn met_at(planned: &Job, startup: Option<Time>, runs: u64, run: &RunModel) -> Op
     {
         return None;
     }
-    // The first turn after its start; a start that falls on a turn is that turn's, or has missed it.
-    let turns = started.since(startup).as_nanos() / interval.as_nanos() + 1;
-    Some(startup + interval * u32::try_from(turns).unwrap_or(u32::MAX))
+    // The first tick after its start. A start at the time of a tick belongs to that tick, or has missed it.
+    let count = started.since(startup).as_nanos() / interval.as_nanos() + 1;
+    Some(startup + interval * u32::try_from(count).unwrap_or(u32::MAX))
 }

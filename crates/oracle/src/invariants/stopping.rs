@@ -1,26 +1,26 @@
-//! S1–S5: how one job stops, and how everything does.
+//! S1–S5: the stop of a job, and the shutdown.
 
 use std::time::Duration;
 
-use containerpilot_core::effect::Wanted;
+use containerpilot_core::effect::DesiredService;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::input::Input;
-use containerpilot_core::plan::{AtEnd, Job, Role, Trigger};
+use containerpilot_core::plan::{Job, OnCompletion, Role, Trigger};
 use containerpilot_core::{Core, JobStatus, Phase, State, StopStage};
 
-use super::waiting::works;
-use super::{Check, JobModel, LAST_WAIT, MOST_PATIENCE, RunModel, Witness, asks_to_stop};
+use super::waiting::does_work;
+use super::{Check, DEREGISTER_TIMEOUT, JobModel, KILL_TIMEOUT, Oracle, RunModel, is_stop_signal};
 
-impl Witness<'_> {
-    /// S5: the code that is to come, as far as it is known when the shutdown begins.
+impl Oracle<'_> {
+    /// S5: the exit code, as far as it is known when the shutdown starts.
     pub(super) fn see_shutdown(&mut self, input: Option<&Input>) {
-        let by_signal = input.is_some_and(asks_to_stop) && !self.plan.pass_signals;
+        let by_signal = input.is_some_and(is_stop_signal) && !self.plan.pass_signals;
         if by_signal && (self.exact || self.expected_code.is_none()) {
             self.expected_code = Some(0);
         }
     }
 
-    /// A job that has nothing to run and nothing to check has ended as soon as it has begun, and no run tells of it.
+    /// A job without a program and without checks completes as soon as it starts, without a run.
     pub(super) fn see_empty(&mut self, job: usize) {
         let planned = &self.plan.jobs[job];
         let periodic = matches!(planned.when.trigger, Trigger::Interval(_)) && self.startup.is_some();
@@ -30,20 +30,20 @@ impl Witness<'_> {
         }
     }
 
-    /// A job has completed: what that means for the exit code.
+    /// S5: what the completion of a job means for the exit code.
     pub(super) fn see_complete(&mut self, job: usize, status: &JobStatus) {
-        // Who is stopped by hand, or for a reload, has not ended for good.
-        let was = !self.seen[job].born && Self::comes_again(&self.between[job]);
-        if was || Self::comes_again(status) {
+        // A job that is stopped by hand or for a reload may start again.
+        let was = !self.seen[job].is_new && Self::will_start_again(&self.previous[job]);
+        if was || Self::will_start_again(status) {
             return;
         }
         let planned = &self.plan.jobs[job];
         let model = &self.jobs[job];
-        let failure = model.last_failure.filter(|_| !model.was_asked);
-        let working = !self.plan.jobs.iter().any(works) || works(planned);
-        // When everything is being stopped, work does not fail any more; what runs for the end may.
+        let failure = model.last_failure.filter(|_| !model.was_terminated);
+        let working = !self.plan.jobs.iter().any(does_work) || does_work(planned);
+        // During the shutdown only hooks can still fail.
         if matches!(planned.role, Role::Coprocess | Role::Sensor(_)) {
-            // C6: it says nothing about the whole.
+            // C6: it does not affect the exit code.
         } else if working && self.shutdown.is_none() {
             self.first_failure = self.first_failure.or(failure);
         } else {
@@ -56,67 +56,67 @@ impl Witness<'_> {
         let (at_end, code) = match failure {
             Some(code) => (planned.on_failure, code),
             None if has_run => (planned.on_success, 0),
-            None => (AtEnd::Continue, 0),
+            None => (OnCompletion::Continue, 0),
         };
-        if at_end == AtEnd::Shutdown && self.expected_code.is_none() {
+        if at_end == OnCompletion::Shutdown && self.expected_code.is_none() {
             self.expected_code = Some(code);
         }
     }
 
     pub(super) fn see_exit(&mut self, code: u8) -> Check {
         let Some((at, _)) = self.shutdown else {
-            return Err(self.says("S1", "it leaves without a shutdown"));
+            return Err(self.violation("S1", "the supervisor exits without a shutdown"));
         };
         let expected = self.expected_code.or(self.first_failure).or(self.first_hook_failure).unwrap_or(0);
         if self.exact && expected != code {
-            return Err(self.says("S5", format!("it leaves with {code} instead of {expected}")));
+            return Err(self.violation("S5", format!("the exit code is {code} instead of {expected}")));
         }
-        let waited = self.killing.is_some_and(|killing| killing + LAST_WAIT <= self.now);
+        let waited = self.killing.is_some_and(|killing| killing + KILL_TIMEOUT <= self.now);
         let alive = self.jobs.iter().position(|job| job.run.is_some());
         if let Some(job) = alive {
             if !waited {
-                return self.broken("S4", job, "it is left behind");
+                return self.job_violation("S4", job, "its process is left behind");
             }
             let killed = self.jobs[job].run.as_ref().is_some_and(|run| run.killed.is_some());
             let started = self.jobs[job].run.as_ref().is_some_and(|run| run.started.is_some());
             if started && !killed {
-                return self.broken("S4", job, "it is left behind and was not even killed");
+                return self.job_violation("S4", job, "its process is left behind and was not killed");
             }
         }
-        if !self.remains.is_empty() {
-            return Err(self.says("P4", "what is left of a process group is left behind"));
+        if !self.orphaned_groups.is_empty() {
+            return Err(self.violation("P4", "an orphaned process group is left behind"));
         }
-        if self.exact && self.now > at + self.plan.stop_timeout + LAST_WAIT {
-            return Err(self.says("S4", "it took too long to leave"));
+        if self.exact && self.now > at + self.plan.stop_timeout + KILL_TIMEOUT {
+            return Err(self.violation("S4", "the shutdown took too long"));
         }
         Ok(())
     }
 
-    /// The shutdown as a whole.
+    /// S1, S4: the shutdown.
     pub(super) fn check_shutdown(&mut self, input: &Input, phase: Phase, after: &[JobStatus]) -> Check {
-        let asked = asks_to_stop(input) && !self.plan.pass_signals;
+        let is_stop = is_stop_signal(input) && !self.plan.pass_signals;
         let request = match input {
-            Input::Signal(signal) if asked => Some(*signal),
+            Input::Signal(signal) if is_stop => Some(*signal),
             _ => None,
         };
-        let first = self.asked;
+        let first = self.stop_signal;
         if let Some(signal) = request {
-            self.asked = self.asked.or(Some((signal, self.now)));
+            self.stop_signal = self.stop_signal.or(Some((signal, self.now)));
         }
-        // One request may come as two signals; and who stops by itself has not been asked at all.
+        // One request may arrive as two signals; a shutdown by itself is not a request.
         let counts = first.is_some_and(|(signal, at)| {
             request != Some(signal) || self.now.since(at) >= Duration::from_millis(100)
         });
-        let stop_time = self.shutdown.is_some_and(|(at, _)| at + self.plan.stop_timeout <= self.now);
+        let timeout_passed = self.shutdown.is_some_and(|(at, _)| at + self.plan.stop_timeout <= self.now);
         match self.phase_before {
-            Phase::Beginning | Phase::Running if asked && self.shutdown.is_none() => {
-                return Err(self.says("S1", "nothing is stopped"));
+            Phase::Starting | Phase::Running if is_stop && self.shutdown.is_none() => {
+                return Err(self.violation("S1", "a stop request does not start a shutdown"));
             }
-            Phase::Stopping if asked && counts && phase == Phase::Stopping => {
-                return Err(self.says("S1", "the second request does not cut it short"));
+            Phase::Stopping if is_stop && counts && phase == Phase::Stopping => {
+                return Err(self.violation("S1", "the second stop request does not kill"));
             }
-            Phase::Stopping if phase == Phase::Killing && !(asked && counts) && !stop_time => {
-                return Err(self.says("S1", "everything is killed, and nobody has asked for that"));
+            Phase::Stopping if phase == Phase::Killing && !(is_stop && counts) && !timeout_passed => {
+                return Err(self.violation("S1", "all jobs are killed without a reason"));
             }
             _ => {}
         }
@@ -124,34 +124,36 @@ impl Witness<'_> {
             for (job, status) in after.iter().enumerate() {
                 let alive = self.jobs[job].run.as_ref();
                 if status.state != State::Complete && alive.is_none() {
-                    return self.broken("S4", job, "it has no process, and is not complete");
+                    return self.job_violation("S4", job, "it has no process, and is not complete");
                 }
                 if alive.is_some_and(|run| run.started.is_some() && run.killed.is_none()) {
-                    return self.broken("S4", job, "it was not killed");
+                    return self.job_violation("S4", job, "it was not killed");
                 }
             }
         }
         if let (Some((at, _)), true) = (self.shutdown, self.exact) {
             let due = at + self.plan.stop_timeout;
             if phase == Phase::Stopping && due < self.now {
-                return Err(self.says("S4", "the stop time has passed, and nothing is killed"));
+                return Err(self.violation("S4", "the stop timeout has passed, and nothing is killed"));
             }
-            if phase == Phase::Killing && due + LAST_WAIT < self.now {
-                return Err(self.says("S4", "it does not leave"));
+            if phase == Phase::Killing && due + KILL_TIMEOUT < self.now {
+                return Err(self.violation("S4", "the supervisor does not exit"));
             }
         }
         let ending = matches!(phase, Phase::Stopping | Phase::Killing);
         if ending && after.iter().all(|status| status.state == State::Complete) {
-            return Err(self.says("S4", "everything is complete, and it does not leave"));
+            return Err(self.violation("S4", "all jobs are complete, and the supervisor does not exit"));
         }
         if phase == Phase::Stopping && self.jobs.iter().all(|job| job.run.is_none()) {
-            return Err(self.says("S4", "no process is left, and it sits the time out"));
+            return Err(
+                self.violation("S4", "no process is left, and the supervisor waits for the stop timeout")
+            );
         }
         Ok(())
     }
 
-    /// The catalog has let a service go.
-    pub(super) fn see_withdrawn(&mut self, job: usize) {
+    /// The deregistration of a service is confirmed.
+    pub(super) fn see_deregistered(&mut self, job: usize) {
         let now = self.now;
         let model = &mut self.jobs[job];
         if model.left && model.free_at.is_none() {
@@ -177,9 +179,9 @@ impl Witness<'_> {
             .map(|(nth, _)| nth)
     }
 
-    /// Whether a job that waits for hooks is waited for by one of them, directly or by others (S2).
-    fn in_a_ring(&self, from: usize, target: usize, seen: &mut Vec<usize>) -> bool {
-        let status = &self.between[from];
+    /// Whether a hook of a job waits for that job, directly or through others (S2).
+    fn is_in_cycle(&self, from: usize, target: usize, seen: &mut Vec<usize>) -> bool {
+        let status = &self.previous[from];
         let waits = status.stop_stage == Some(StopStage::Hooks)
             && status.run.is_none()
             && status.state != State::Complete;
@@ -187,13 +189,12 @@ impl Witness<'_> {
             return false;
         }
         seen.push(from);
-        self.hooks(from).any(|hook| hook == target || self.in_a_ring(hook, target, seen))
+        self.hooks(from).any(|hook| hook == target || self.is_in_cycle(hook, target, seen))
     }
 
-    /// S2: a job leaves the catalog when its hooks are done. That is looked at in the very part of the step in which it
-    /// does: what its hooks begin to do a moment later is no reason to have waited for them. One that will be heard
-    /// again is not waited for until it is complete, which it may never be, but until it has done its work; and one
-    /// that only checks something (W11) has none to do.
+    /// S2: a job leaves the catalog when its hooks are done. This is checked in the part of the step in which it leaves:
+    /// a hook that starts later need not have been waited for. If the job will start again, a hook is waited for only
+    /// until it is idle, because it may never complete; a hook without a program (W11) is always idle.
     pub(super) fn check_leaving(&mut self, job: usize, after: &[JobStatus], phase: Phase) -> Check {
         let status = &after[job];
         let left = status.stop_stage > Some(StopStage::Hooks) || status.state == State::Complete;
@@ -201,40 +202,40 @@ impl Witness<'_> {
             return Ok(());
         }
         let Some((stopping, _)) = self.jobs[job].stopping else { return Ok(()) };
-        let (now, was) = (self.now, &self.between[job]);
-        let in_catalog = was.wanted != Wanted::Absent;
+        let (now, was) = (self.now, &self.previous[job]);
+        let in_catalog = was.desired != DesiredService::Absent;
         let model = &mut self.jobs[job];
         model.left = true;
-        // Who was in the catalog waits for it to let go; an answer, or its time, ends that.
+        // A registered job waits for the confirmation of its deregistration, or for the timeout.
         model.free_at = if in_catalog { None } else { Some(now) };
-        model.patience = now + MOST_PATIENCE.min(self.plan.stop_timeout / 4);
-        let own = self.plan.jobs[job].stop.timeout;
+        model.deregister_deadline = now + DEREGISTER_TIMEOUT.min(self.plan.stop_timeout / 4);
+        let own = self.plan.jobs[job].stop.hook_timeout;
         let late = own.is_some_and(|timeout| stopping + timeout <= now) || self.is_late_for_reload(job);
         if late || !matches!(phase, Phase::Running | Phase::Stopping) {
             return Ok(());
         }
-        let again = self.phase != Phase::Stopping && Self::comes_again(status);
+        let again = self.phase != Phase::Stopping && Self::will_start_again(status);
         let outstanding = self.hooks(job).find(|hook| {
-            is_at_work(&self.between[*hook], again) && !self.in_a_ring(*hook, job, &mut Vec::new())
+            is_at_work(&self.previous[*hook], again) && !self.is_in_cycle(*hook, job, &mut Vec::new())
         });
         match outstanding {
-            Some(hook) => self.broken("S2", job, &format!("it does not wait for {}", self.name(hook))),
+            Some(hook) => self.job_violation("S2", job, &format!("it does not wait for {}", self.name(hook))),
             None => Ok(()),
         }
     }
 
-    /// S2: the order, for one job.
+    /// S2: the order of one job's stop.
     pub(super) fn check_stop(&mut self, job: usize, after: &[JobStatus], phase: Phase) -> Check {
         let status = &after[job];
         let Some((stopping, stopping_event)) = self.jobs[job].stopping else { return Ok(()) };
         let planned = &self.plan.jobs[job];
         let left = self.jobs[job].left;
         if !left {
-            let again = phase == Phase::Running && Self::comes_again(status);
+            let again = phase == Phase::Running && Self::will_start_again(status);
             let done = self.hooks(job).all(|hook| !is_at_work(&after[hook], again));
-            let overdue = planned.stop.timeout.is_some_and(|timeout| stopping + timeout < self.now);
+            let overdue = planned.stop.hook_timeout.is_some_and(|timeout| stopping + timeout < self.now);
             if done || (overdue && self.exact) {
-                return self.broken("S2", job, "it waits for hooks, and need not");
+                return self.job_violation("S2", job, "it waits for hooks that are done or late");
             }
         }
         let Some(run) = &self.jobs[job].run else { return Ok(()) };
@@ -242,67 +243,69 @@ impl Witness<'_> {
         let busy = |(planned, model): (&Job, &JobModel)| {
             planned.role != Role::Coprocess && model.run.as_ref().is_some_and(ran)
         };
-        // In this very step and because of the shutdown: one that was stopped by hand before it is none of this.
-        let begins = planned.role == Role::Coprocess
+        // In this step and because of the shutdown, not because it was stopped by hand before.
+        let starts_to_stop = planned.role == Role::Coprocess
             && phase == Phase::Stopping
-            && self.before[job].stop_stage == None
+            && self.before[job].stop_stage.is_none()
             && self.shutdown.is_some_and(|(_, shutdown)| stopping_event > shutdown);
-        if begins && self.plan.jobs.iter().zip(&self.jobs).any(busy) {
-            return self.broken("C6", job, "a coprocess is stopped while others still run");
+        if starts_to_stop && self.plan.jobs.iter().zip(&self.jobs).any(busy) {
+            return self.job_violation("C6", job, "a coprocess is stopped while others still run");
         }
         if !left {
             return Ok(());
         }
-        let patience = self.jobs[job].patience;
-        let free_at = self.jobs[job].free_at.map_or(patience, |free_at| free_at.min(patience));
+        let deregister_deadline = self.jobs[job].deregister_deadline;
+        let free_at =
+            self.jobs[job].free_at.map_or(deregister_deadline, |free_at| free_at.min(deregister_deadline));
         let drained = free_at + planned.stop.drain;
         if run.started.is_some() && self.exact && matches!(phase, Phase::Running | Phase::Stopping) {
             if run.stopped.is_none() && run.killed.is_none() && drained < self.now {
-                return self.broken("S2", job, "it has drained, and is not asked to end");
+                return self.job_violation("S2", job, "it has drained, but gets no stop signal");
             }
             if run.stopped == Some(self.now) && drained > self.now {
-                return self.broken("S2", job, "it is asked to end before it has drained");
+                return self.job_violation("S2", job, "it gets its stop signal before it has drained");
             }
         }
         Ok(())
     }
 
-    /// S3: what waited for the end has run.
-    pub(crate) fn at_the_end(&self, core: &Core) -> Check {
-        if core.phase() != Phase::Left {
+    /// S3: every job that waits for the shutdown has run.
+    pub(crate) fn check_end(&self, core: &Core) -> Check {
+        if core.phase() != Phase::Exited {
             return Ok(());
         }
         let Some((_, shutdown)) = self.shutdown else { return Ok(()) };
         for (job, planned) in self.plan.jobs.iter().enumerate() {
             let Trigger::Event { event, .. } = &planned.when.trigger else { continue };
-            let farewell = matches!(event.code, Code::Stopping | Code::Stopped | Code::Shutdown);
+            let is_stop_event = matches!(event.code, Code::Stopping | Code::Stopped | Code::Shutdown);
             let model = &self.jobs[job];
             let before = model.stopping.is_none_or(|(_, id)| id < shutdown);
-            if !farewell || planned.exec.is_none() || before || self.killing.is_some() || model.runs > 0 {
+            if !is_stop_event || planned.exec.is_none() || before || self.killing.is_some() || model.runs > 0
+            {
                 continue;
             }
             let fired = model.first_fire.zip(model.stopping).is_some_and(|(fire, (_, stop))| fire < stop);
             if fired && planned.role == Role::User {
-                return self.broken("S3", job, "it waited for the end, and was not run");
+                return self.job_violation("S3", job, "it waits for the shutdown, and did not run");
             }
         }
         Ok(())
     }
 
-    /// When nothing is left to happen, the supervisor has left, or somebody waits with good reason.
-    pub(crate) fn quiet(&self, core: &Core) -> Check {
+    /// When nothing is left to happen, the supervisor has exited, or jobs wait for events from outside.
+    pub(crate) fn check_idle(&self, core: &Core) -> Check {
         match core.phase() {
-            Phase::Beginning => Err(self.says("E4", "nothing ever began")),
+            Phase::Starting => Err(self.violation("E4", "there was no startup")),
             Phase::Stopping | Phase::Killing => {
-                Err(self.says("S4", "it is stopping, and nothing is left to happen"))
+                Err(self.violation("S4", "the shutdown waits for something that never happens"))
             }
-            Phase::Running | Phase::Left => Ok(()),
+            Phase::Running | Phase::Exited => Ok(()),
         }
     }
 }
 
-/// Whether a hook is waited for: until it is complete; or, if the job will be heard again, until it has done its work.
+/// Returns true if a hook is waited for: until it is complete, or, if the job will start again, until it is idle.
 fn is_at_work(hook: &JobStatus, again: bool) -> bool {
-    let idle = hook.run.is_none() && hook.state != State::Delaying && hook.stop_stage == None;
+    let idle = hook.run.is_none() && hook.state != State::Delaying && hook.stop_stage.is_none();
     hook.state != State::Complete && !(again && idle)
 }

@@ -1,30 +1,30 @@
-//! Jobs made up from a number.
+//! Random jobs.
 
 use std::time::Duration;
 
 use containerpilot_core::event::{Code, Source, UserSignal};
 use containerpilot_core::plan::{
-    AtEnd, Backoff, Check, EventPattern, Health, Job, OnUnhealthy, Probe, Repeat, Restarts, Signal, Status,
-    Stop, Trigger, Watch, When,
+    Backoff, Check, EventPattern, Health, Job, OnCompletion, OnUnhealthy, Probe, Repeat, Restarts, Signal,
+    Status, Stop, Trigger, Watch, When,
 };
 
 use super::plain::{at_startup, command, plain_job, service};
-use super::{LONG, SPAN};
-use crate::rng::Rng;
+use super::{LONG, SPAN, time};
+use containerpilot_core::rng::Rng;
 
-/// Makes up jobs.
-pub(super) struct Maker<'a> {
+/// Generates jobs.
+pub(super) struct JobGenerator<'a> {
     pub(super) rng: &'a mut Rng,
     pub(super) names: &'a [String],
     pub(super) watches: &'a [Watch],
 }
 
-impl Maker<'_> {
+impl JobGenerator<'_> {
     pub(super) fn job(&mut self, name: &str) -> Job {
         let mut job = plain_job(name);
         job.when.trigger = self.trigger();
         if self.rng.percent(20) {
-            job.when.timeout = Some(self.rng.time(&LONG));
+            job.when.timeout = Some(time(self.rng, &LONG));
         }
         job.timeout = self.run_timeout(&job.when.trigger);
         job.restarts = self.restarts(&job.when);
@@ -33,10 +33,10 @@ impl Maker<'_> {
         }
         job.stop = self.stop();
         if self.rng.percent(10) {
-            job.on_failure = AtEnd::Shutdown;
+            job.on_failure = OnCompletion::Shutdown;
         }
         if self.rng.percent(5) {
-            job.on_success = AtEnd::Shutdown;
+            job.on_success = OnCompletion::Shutdown;
         }
         if self.rng.percent(35) {
             job.health = Some(self.health());
@@ -47,7 +47,7 @@ impl Maker<'_> {
                     None
                 };
                 job.service = Some(service(&job.name, status));
-                self.trust(&mut job);
+                self.set_ttl(&mut job);
             }
         }
         let advertises = job.service.is_some();
@@ -57,9 +57,8 @@ impl Maker<'_> {
         job
     }
 
-    /// How long the catalog trusts a heartbeat: always longer than it may take to the next one, as checks go (C7), also
-    /// where one that was cut short takes a while to end.
-    fn trust(&mut self, job: &mut Job) {
+    /// The TTL: always longer than the time to the next heartbeat (C7), even if a canceled check takes a while to end.
+    fn set_ttl(&mut self, job: &mut Job) {
         let (Some(health), Some(service)) = (&mut job.health, &mut job.service) else { return };
         let slow = Duration::from_millis(LONG[LONG.len() - 1]);
         let longest =
@@ -73,7 +72,7 @@ impl Maker<'_> {
     fn trigger(&mut self) -> Trigger {
         match self.rng.below(100) {
             0..30 => at_startup(),
-            30..40 => Trigger::Interval(self.rng.time(&SPAN).max(Duration::from_millis(1))),
+            30..40 => Trigger::Interval(time(self.rng, &SPAN).max(Duration::from_millis(1))),
             40..66 => Trigger::Event { event: self.event(), repeat: self.repeat() },
             66..80 => {
                 let code = self.rng.pick(&[Code::Stopping, Code::Stopping, Code::Stopped, Code::Shutdown]);
@@ -97,7 +96,7 @@ impl Maker<'_> {
 
     fn job_source(&mut self) -> Source {
         if self.rng.percent(4) {
-            return Source::Job("ghost".into());
+            return Source::Job("missing".into());
         }
         Source::Job(self.names[self.rng.index(self.names.len())].clone())
     }
@@ -134,7 +133,7 @@ impl Maker<'_> {
                 let code = self.rng.pick(&[Code::Changed, Code::Healthy, Code::Unhealthy]);
                 (Source::Watch(watch.name.clone()), code)
             }
-            75..78 => (Source::Watch("ghost".into()), Code::Changed),
+            75..78 => (Source::Watch("missing".into()), Code::Changed),
             _ => (Source::Signal(self.rng.pick(&[UserSignal::Hup, UserSignal::Usr2])), Code::Signal),
         };
         EventPattern { source, code }
@@ -146,10 +145,10 @@ impl Maker<'_> {
             Trigger::Interval(interval) => match self.rng.below(4) {
                 0 => None,
                 1 => Some(*interval * 3),
-                2 => Some(self.rng.time(&SPAN).max(Duration::from_millis(1))),
+                2 => Some(time(self.rng, &SPAN).max(Duration::from_millis(1))),
                 _ => Some(*interval),
             },
-            _ if some => Some(self.rng.time(&LONG).max(Duration::from_millis(1))),
+            _ if some => Some(time(self.rng, &LONG).max(Duration::from_millis(1))),
             _ => None,
         }
     }
@@ -159,7 +158,7 @@ impl Maker<'_> {
         match self.rng.below(10) {
             0..4 => Restarts::Limited(0),
             4..7 => Restarts::Limited(1 + self.rng.below(5)),
-            // With `each` that is an error of the configuration (W6).
+            // `each` with unlimited restarts is an error of the configuration (W6).
             _ if each => Restarts::Limited(self.rng.below(2)),
             _ => Restarts::Unlimited,
         }
@@ -169,19 +168,19 @@ impl Maker<'_> {
         if self.rng.percent(30) {
             return None;
         }
-        let initial = self.rng.time(&[1, 10, 100]).max(Duration::from_millis(1));
+        let initial = time(self.rng, &[1, 10, 100]).max(Duration::from_millis(1));
         Some(Backoff {
             initial,
-            max: initial.max(self.rng.time(&[10, 100, 1_000, 10_000])),
-            reset: self.rng.time(&[10, 100, 1_000, 10_000]),
+            max: initial.max(time(self.rng, &[10, 100, 1_000, 10_000])),
+            reset: time(self.rng, &[10, 100, 1_000, 10_000]),
         })
     }
 
     fn stop(&mut self) -> Stop {
         Stop {
             signal: self.rng.pick(&[Signal::TERM, Signal::TERM, Signal::TERM, Signal(2), Signal::KILL]),
-            timeout: if self.rng.percent(25) { Some(self.rng.time(&LONG)) } else { None },
-            drain: if self.rng.percent(25) { self.rng.time(&LONG) } else { Duration::ZERO },
+            hook_timeout: if self.rng.percent(25) { Some(time(self.rng, &LONG)) } else { None },
+            drain: if self.rng.percent(25) { time(self.rng, &LONG) } else { Duration::ZERO },
         }
     }
 
@@ -192,7 +191,7 @@ impl Maker<'_> {
             checks,
             ttl: Duration::from_secs(15),
             heartbeat: if self.rng.percent(15) {
-                Some(self.rng.time(&SPAN).max(Duration::from_millis(1)))
+                Some(time(self.rng, &SPAN).max(Duration::from_millis(1)))
             } else {
                 None
             },
@@ -201,9 +200,9 @@ impl Maker<'_> {
     }
 
     fn check(&mut self, nth: usize) -> Check {
-        let interval = self.rng.time(&[50, 100, 500, 1_000, 5_000]).max(Duration::from_millis(1));
+        let interval = time(self.rng, &[50, 100, 500, 1_000, 5_000]).max(Duration::from_millis(1));
         let timeout =
-            if self.rng.percent(40) { self.rng.time(&LONG).max(Duration::from_millis(1)) } else { interval };
+            if self.rng.percent(40) { time(self.rng, &LONG).max(Duration::from_millis(1)) } else { interval };
         let probe = if self.rng.percent(6) { Probe::Running } else { Probe::Exec(command("check")) };
         let failures = self.rng.pick(&[1, 1, 1, 2, 3]);
         Check { name: format!("check{nth}"), probe, interval, timeout, failures, raw_output: false }

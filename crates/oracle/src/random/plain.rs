@@ -1,13 +1,13 @@
-//! Plans, jobs and services of no particular kind.
+//! Plain plans, jobs and services.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{
-    AtEnd, Backoff, Catalog, Check, Command, Consul, ConsulAddress, Control, EventPattern, Format, Health,
-    Job, Level, Logging, OnUnhealthy, Output, Plan, Probe, Process, Repeat, Restarts, Role, Service, Signal,
-    Status, Stop, Tls, Trigger, When,
+    Backoff, Catalog, Check, Command, Consul, ConsulAddress, Control, EventPattern, Format, Health, Job,
+    Level, Logging, OnCompletion, OnUnhealthy, Output, Plan, Probe, Process, Repeat, Restarts, Role, Service,
+    Signal, Status, Stop, Tls, Trigger, When,
 };
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ pub fn at_startup() -> Trigger {
     Trigger::Event { event, repeat: Repeat::Once }
 }
 
-/// A plan of no particular kind: jobs, five seconds to stop, and warnings.
+/// A plain plan: a stop timeout of five seconds, and log level warn.
 #[must_use]
 pub fn plain_plan(jobs: Vec<Job>) -> Plan {
     Plan {
@@ -43,7 +43,7 @@ pub fn plain_plan(jobs: Vec<Job>) -> Plan {
     }
 }
 
-/// A catalog of which nobody knows what it holds.
+/// A Consul catalog.
 #[must_use]
 pub fn consul() -> Catalog {
     let tls = Tls {
@@ -58,7 +58,7 @@ pub fn consul() -> Catalog {
     Catalog::Consul(Consul { address, https: false, token: None, token_file: None, tls })
 }
 
-/// A job of no particular kind: it runs at startup, once.
+/// A plain job: it runs once, at startup.
 #[must_use]
 pub fn plain_job(name: &str) -> Job {
     Job {
@@ -68,10 +68,10 @@ pub fn plain_job(name: &str) -> Job {
         when: When { trigger: at_startup(), timeout: None },
         timeout: None,
         restarts: Restarts::Limited(0),
-        backoff: Some(Backoff::USUAL),
-        stop: Stop { signal: Signal::TERM, timeout: None, drain: Duration::ZERO },
-        on_failure: AtEnd::Continue,
-        on_success: AtEnd::Continue,
+        backoff: Some(Backoff::DEFAULT),
+        stop: Stop { signal: Signal::TERM, hook_timeout: None, drain: Duration::ZERO },
+        on_failure: OnCompletion::Continue,
+        on_success: OnCompletion::Continue,
         health: None,
         service: None,
         process: Process::default(),
@@ -79,17 +79,17 @@ pub fn plain_job(name: &str) -> Job {
     }
 }
 
-/// C6: a coprocess starts at startup, and is neither checked nor advertised.
+/// C6: a coprocess starts at startup, without health checks and without a service.
 pub(super) fn make_coprocess(job: &mut Job) {
     job.role = Role::Coprocess;
     job.exec = Some(command("coprocess"));
     job.when = When { trigger: at_startup(), timeout: None };
     job.timeout = None;
     (job.health, job.service) = (None, None);
-    (job.on_failure, job.on_success) = (AtEnd::Continue, AtEnd::Continue);
+    (job.on_failure, job.on_success) = (OnCompletion::Continue, OnCompletion::Continue);
 }
 
-/// T2: a sensor measures now and then, and is neither checked nor advertised.
+/// T2: a sensor runs at an interval, without health checks and without a service.
 pub(super) fn make_sensor(job: &mut Job, seconds: u64) {
     let interval = Duration::from_secs(seconds);
     job.role = Role::Sensor(0);
@@ -97,7 +97,7 @@ pub(super) fn make_sensor(job: &mut Job, seconds: u64) {
     job.when = When { trigger: Trigger::Interval(interval), timeout: None };
     (job.timeout, job.restarts, job.backoff) = (Some(interval), Restarts::Unlimited, None);
     (job.health, job.service) = (None, None);
-    (job.on_failure, job.on_success) = (AtEnd::Continue, AtEnd::Continue);
+    (job.on_failure, job.on_success) = (OnCompletion::Continue, OnCompletion::Continue);
 }
 
 pub(super) fn telemetry_job() -> Job {
@@ -124,7 +124,7 @@ pub(super) fn telemetry_job() -> Job {
     }
 }
 
-/// A service of no particular kind.
+/// A plain service.
 #[must_use]
 pub fn service(name: &str, initial_status: Option<Status>) -> Service {
     Service {

@@ -1,16 +1,16 @@
-//! Other versions of a plan: what somebody may have made of it before a reload.
+//! Random changes of a plan, for reloads.
 
 use std::time::Duration;
 
 use containerpilot_core::plan::{Catalog, Job, Role};
 
-use super::jobs::Maker;
+use super::jobs::JobGenerator;
 use super::plain::make_coprocess;
 use super::{NAMES, scripts, stop_timeout, watches};
-use crate::rng::Rng;
-use crate::scenario::{Script, Version};
+use crate::scenario::{JobScript, Version};
+use containerpilot_core::rng::Rng;
 
-/// Another version: jobs are kept, changed, taken out and added, and so are watches.
+/// Another version of a plan: jobs and watches are kept, changed, removed and added.
 pub(super) fn other(rng: &mut Rng, from: &Version) -> Version {
     let mut plan = from.plan.clone();
     let names: Vec<String> = plan.jobs.iter().map(|job| job.name.clone()).collect();
@@ -24,24 +24,24 @@ pub(super) fn other(rng: &mut Rng, from: &Version) -> Version {
     {
         watch.interval += Duration::from_secs(1);
     }
-    let mut maker = Maker { rng, names: &names, watches: &plan.watches };
-    let mut jobs: Vec<(Job, Script)> = Vec::new();
+    let mut generator = JobGenerator { rng, names: &names, watches: &plan.watches };
+    let mut jobs: Vec<(Job, JobScript)> = Vec::new();
     for (job, script) in plan.jobs.iter().zip(&from.scripts) {
-        let fate = maker.rng.below(100);
-        // The main program and the telemetry job are not the configuration's.
-        let whose = matches!(job.role, Role::Main | Role::Telemetry);
-        match fate {
+        let choice = generator.rng.below(100);
+        // The main program and the telemetry job do not come from the configuration.
+        let is_internal = matches!(job.role, Role::Main | Role::Telemetry);
+        match choice {
             0..55 => jobs.push((job.clone(), script.clone())),
-            _ if whose => jobs.push((job.clone(), script.clone())),
+            _ if is_internal => jobs.push((job.clone(), script.clone())),
             55..70 => {
-                let mut job = maker.job(&job.name);
-                if maker.rng.percent(8) {
+                let mut job = generator.job(&job.name);
+                if generator.rng.percent(8) {
                     make_coprocess(&mut job);
                 }
-                let script = scripts::script(maker.rng, &job);
+                let script = scripts::script(generator.rng, &job);
                 jobs.push((job, script));
             }
-            // The same but for a detail, and it does what it did.
+            // The same except for a detail, with the same script.
             70..82 => {
                 let mut job = job.clone();
                 job.stop.drain += Duration::from_millis(10);
@@ -50,18 +50,18 @@ pub(super) fn other(rng: &mut Rng, from: &Version) -> Version {
             _ => {}
         }
     }
-    let new = maker.rng.pick(&[0, 0, 1, 1, 2]);
+    let new = generator.rng.pick(&[0, 0, 1, 1, 2]);
     for _ in 0..new {
-        let name = maker.rng.pick(&NAMES);
+        let name = generator.rng.pick(&NAMES);
         let taken = jobs.iter().any(|(job, _)| job.name == name);
-        if taken && maker.rng.percent(90) {
+        if taken && generator.rng.percent(90) {
             continue;
         }
-        let job = maker.job(name);
-        let script = scripts::script(maker.rng, &job);
-        // The telemetry job stays the last.
+        let job = generator.job(name);
+        let script = scripts::script(generator.rng, &job);
+        // The telemetry job stays last.
         let place = jobs.iter().position(|(job, _)| job.role == Role::Telemetry).unwrap_or(jobs.len());
-        jobs.insert(maker.rng.index(place + 1), (job, script));
+        jobs.insert(generator.rng.index(place + 1), (job, script));
     }
     if rng.percent(15) {
         jobs.reverse();

@@ -1,4 +1,4 @@
-//! Reading what is expected.
+//! Reads expectations.
 
 use containerpilot_config::decode::{Spanned, alternatives};
 use containerpilot_config::diagnostics::Place;
@@ -14,8 +14,8 @@ impl Reader<'_> {
     fn moment(&mut self, given: &Spanned<String>) -> Option<Moment> {
         match Moment::read(&given.value, self.plans) {
             Ok(moment) => Some(moment),
-            Err(misread) => {
-                self.error(given.place, misread.message, misread.help);
+            Err(invalid) => {
+                self.error(given.place, invalid.message, invalid.help);
                 None
             }
         }
@@ -28,11 +28,7 @@ impl Reader<'_> {
             return match duration::parse(text) {
                 Ok(time) if time >= 0 => Some(Some(Bound::Time(to_duration(time)))),
                 Ok(_) => {
-                    self.error(
-                        given.place,
-                        "a time cannot be before the beginning",
-                        "write it without the minus",
-                    );
+                    self.error(given.place, "times must not be negative", "remove the minus sign");
                     None
                 }
                 Err(error) => {
@@ -56,7 +52,7 @@ impl Reader<'_> {
         match heads.as_slice() {
             [] => {
                 if !self.has_errors_in(fields.place) {
-                    self.error(fields.place, "nothing is expected here", format!("write one of {choice}"));
+                    self.error(fields.place, "this entry expects nothing", format!("set one of {choice}"));
                 }
                 return None;
             }
@@ -64,14 +60,14 @@ impl Reader<'_> {
                 let second = *second;
                 self.error(
                     second,
-                    "only one thing can be expected here",
-                    format!("write one of {choice}, and the other by itself"),
+                    "an entry can expect only one thing",
+                    format!("set one of {choice}; put the other into an entry of its own"),
                 );
                 return None;
             }
             [_] => {}
         }
-        self.fitting(fields);
+        self.check_combination(fields);
         let window = Window { after: self.bound(&fields.after)?, before: self.bound(&fields.before)? };
         let claim = if let Some(see) = &fields.see {
             let moment = self.moment(see);
@@ -84,12 +80,16 @@ impl Reader<'_> {
                     self.error(
                         within.key,
                         "`within` needs `of`",
-                        "name the moment from which it counts; or write `before`",
+                        "set `of` to the moment it counts from, or use `before`",
                     );
                     return None;
                 }
                 (None, Some(of)) => {
-                    self.error(of.key, "`of` needs `within`", "say how soon it comes; or write `after`");
+                    self.error(
+                        of.key,
+                        "`of` needs `within`",
+                        "set `within` to the longest time, or use `after`",
+                    );
                     return None;
                 }
                 (None, None) => {
@@ -109,8 +109,8 @@ impl Reader<'_> {
         Some(Expectation { claim, why: value_of(&fields.why) })
     }
 
-    /// What cannot stand beside what is expected would be ignored, so it is refused.
-    fn fitting(&mut self, fields: &ExpectFields) {
+    /// Refuses keys that would have no effect.
+    fn check_combination(&mut self, fields: &ExpectFields) {
         let keys: [(&str, Option<Place>); 7] = [
             ("is", fields.is.as_ref().map(|given| given.key)),
             ("at", fields.at.as_ref().map(|given| given.key)),
@@ -135,8 +135,8 @@ impl Reader<'_> {
         for (key, place) in keys {
             if let Some(place) = place.filter(|_| !fit.contains(&key)) {
                 let fit: Vec<String> = fit.iter().map(|key| format!("`{key}`")).collect();
-                let help = format!("beside `{head}` may stand {}", alternatives(&fit));
-                self.error(place, format!("`{key}` cannot stand beside `{head}`"), help);
+                let help = format!("`{head}` can be combined with {}", alternatives(&fit));
+                self.error(place, format!("`{key}` cannot be combined with `{head}`"), help);
             }
         }
     }

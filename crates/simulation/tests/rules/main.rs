@@ -1,8 +1,8 @@
-//! What a scenario means, rule by rule, in virtual time.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test stops at what it does not expect")]
+//! Scenarios in virtual time, rule by rule.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 
-mod expecting;
-mod exploring;
-mod scripting;
+mod defaults;
+mod expectations;
+mod explore;
+mod fields;
 mod support;
-mod usual;

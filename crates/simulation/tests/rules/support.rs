@@ -1,4 +1,4 @@
-//! Small configurations and scenarios, and what came of them.
+//! Small configurations and scenarios, and their results.
 
 use containerpilot_config::diagnostics::Style;
 use containerpilot_config::host::StaticHost;
@@ -7,13 +7,13 @@ use containerpilot_config::{Input, Options, load};
 use containerpilot_core::Time;
 use containerpilot_core::plan::Plan;
 use containerpilot_simulation::expect::{Verdict, judge};
-use containerpilot_simulation::player::play;
 use containerpilot_simulation::read::Draft;
+use containerpilot_simulation::runner::simulate;
 use containerpilot_simulation::scenario::Scenario;
-use containerpilot_simulation::timeline::Course;
+use containerpilot_simulation::timeline::SimulationRun;
 use std::collections::BTreeMap;
 
-/// A service, a task before it, one that reacts, and a hook.
+/// A service, a task before it, a job that waits for its health, and a stop hook.
 pub(crate) const WEB: &str = r#"{ jobs: [
     { name: "setup", exec: "setup" },
     { name: "web", exec: "web", when: { source: "setup", once: "exitSuccess" }, restarts: "unlimited",
@@ -22,7 +22,7 @@ pub(crate) const WEB: &str = r#"{ jobs: [
     { name: "bye", exec: "bye", when: { source: "web", once: "stopping" } },
 ] }"#;
 
-/// The same service in Consul, and somebody who watches it.
+/// The same service in Consul, and a job that watches it.
 pub(crate) const CONSUL: &str = r#"{ consul: "localhost:8500", jobs: [
     { name: "web", exec: "web", port: 80, health: { exec: "ok", interval: 5, ttl: 15 } },
     { name: "seen", exec: "seen", when: { source: "watch.web", each: "changed" } },
@@ -45,7 +45,7 @@ pub(crate) fn scenario(config: &str, text: &str) -> Scenario {
     reloading(config, text, &[]).unwrap_or_else(|report| panic!("{report}"))
 }
 
-/// A scenario that may reload to other configurations, or the whole report.
+/// A scenario that may reload other configurations, or all its errors.
 pub(crate) fn reloading(config: &str, text: &str, others: &[(&str, &str)]) -> Result<Scenario, String> {
     let others: BTreeMap<String, Result<Plan, String>> =
         others.iter().map(|(path, text)| ((*path).to_owned(), Ok(plan(text)))).collect();
@@ -55,26 +55,26 @@ pub(crate) fn reloading(config: &str, text: &str, others: &[(&str, &str)]) -> Re
         .map_err(|report| report.display(Style { faults_are_errors: true, colour: false }).to_string())
 }
 
-pub(crate) fn course(config: &str, text: &str) -> Course {
-    play(&plan(config), &scenario(config, text))
+pub(crate) fn run(config: &str, text: &str) -> SimulationRun {
+    simulate(&plan(config), &scenario(config, text))
 }
 
-/// The moments of a course of a name, in milliseconds.
-pub(crate) fn times(course: &Course, name: &str) -> Vec<u64> {
-    course.entries.iter().filter(|entry| entry.name() == name).map(|entry| millis(entry.at)).collect()
+/// When entries of a name happened, in milliseconds.
+pub(crate) fn times(run: &SimulationRun, name: &str) -> Vec<u64> {
+    run.entries.iter().filter(|entry| entry.name() == name).map(|entry| millis(entry.at)).collect()
 }
 
 pub(crate) fn millis(at: Time) -> u64 {
     at.as_nanos() / 1_000_000
 }
 
-/// What came of the expectations of a scenario.
+/// Checks the expectations of a scenario.
 pub(crate) fn verdicts(config: &str, text: &str) -> Vec<Verdict> {
     let scenario = scenario(config, text);
-    judge(&scenario, &play(&plan(config), &scenario))
+    judge(&scenario, &simulate(&plan(config), &scenario))
 }
 
-/// What came of the only one: whether it holds, and what happened.
+/// Checks one expectation: whether it holds, and what happened.
 pub(crate) fn verdict(config: &str, world: &str, expectation: &str) -> (bool, String) {
     let mut all = verdicts(config, &format!("{{ {world} expect: [{expectation}] }}"));
     assert_eq!(all.len(), 1);

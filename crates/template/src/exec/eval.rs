@@ -293,7 +293,7 @@ impl<'s> State<'s> {
         parameter: Parameter,
         span: Span,
     ) -> Result<Value, Failed> {
-        let wanted = match (parameter, &value) {
+        let expected = match (parameter, &value) {
             (Parameter::Any, _)
             | (Parameter::Text, Value::Text(_))
             | (Parameter::Texts, Value::Texts(_) | Value::Nil) => return Ok(value),
@@ -302,7 +302,7 @@ impl<'s> State<'s> {
         };
         let signature = function.signature();
         let error = FunctionError::new(format!(
-            "`{}` needs {wanted} here, not {}",
+            "`{}` needs {expected} here, not {}",
             signature.name,
             value.described()
         ));

@@ -83,16 +83,16 @@ fn plain(out: &mut Vec<u8>, size: f64, precision: Option<usize>) {
 }
 
 fn general(out: &mut Vec<u8>, size: f64, verb: char, precision: Option<usize>) {
-    let wanted = precision.map(|precision| precision.max(1));
-    let (mut digits, exponent) = digits(size, wanted.map(|wanted| wanted - 1));
+    let requested = precision.map(|precision| precision.max(1));
+    let (mut digits, exponent) = digits(size, requested.map(|requested| requested - 1));
     while digits.last() == Some(&b'0') {
         digits.pop();
     }
     let count = i32::try_from(digits.len()).unwrap_or(i32::MAX);
     // The position of the decimal point among the digits.
     let point = if digits.is_empty() { 0 } else { exponent + 1 };
-    let mut threshold = wanted.map_or(6, |wanted| i32::try_from(wanted).unwrap_or(i32::MAX));
-    if wanted.is_some() && threshold > count && count >= point {
+    let mut threshold = requested.map_or(6, |requested| i32::try_from(requested).unwrap_or(i32::MAX));
+    if requested.is_some() && threshold > count && count >= point {
         threshold = count;
     }
     if point - 1 < -4 || point > threshold {

@@ -9,7 +9,7 @@ use crate::value::Value;
 pub(crate) struct Output {
     bytes: Vec<u8>,
     limit: usize,
-    /// Whether more was written than fits.
+    /// True if more was written than fits.
     pub(crate) full: bool,
 }
 
@@ -79,7 +79,7 @@ pub(crate) struct Flags {
     pub(crate) sharp_v: bool,
 }
 
-/// Prints values as a verb and its flags say.
+/// Formats values by a verb and its flags.
 pub(crate) struct Printer<'o> {
     pub(crate) out: &'o mut Output,
     pub(crate) flags: Flags,
@@ -300,7 +300,7 @@ impl<'o> Printer<'o> {
             return;
         }
         let signs = negative || flags.plus || flags.space;
-        let wanted = match (flags.precision, flags.width) {
+        let requested = match (flags.precision, flags.width) {
             (Some(precision), _) => precision,
             (None, Some(width)) if flags.zero => width.saturating_sub(usize::from(signs)),
             _ => 0,
@@ -312,7 +312,7 @@ impl<'o> Printer<'o> {
             16 => format!("{size:x}"),
             _ => size.to_string(),
         };
-        let zeros = wanted.saturating_sub(digits.len());
+        let zeros = requested.saturating_sub(digits.len());
         if !self.out.has_space(zeros) {
             return;
         }

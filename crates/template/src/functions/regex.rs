@@ -1,8 +1,9 @@
 //! `regexReplaceAll`: Go's regular expressions.
 //!
-//! Crates such as `regex` were considered. Their syntax differs from Go's, so that the parser is needed in any case, and
+//! Crates such as `regex` were considered. Their syntax differs from Go's, so the parser is needed in any case, and
 //! they cannot bound the total work of finding all matches, which is quadratic at worst.
 
+mod classes;
 mod machine;
 mod pattern;
 

@@ -54,7 +54,7 @@ impl Program {
         Some(self.code.len() - 1)
     }
 
-    /// A split at `at` between the next instruction and `other`, in the order that `greedy` asks for.
+    /// A split at `at` between the next instruction and `other`, in the order given by `greedy`.
     fn split(&mut self, at: usize, next: usize, other: usize, greedy: bool) {
         if let Some(instruction) = self.code.get_mut(at) {
             *instruction =

@@ -1,0 +1,146 @@
+//! The services of advertised jobs: D6, D9 and their settings in the catalog.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use containerpilot_core::plan::Service;
+
+use super::Lower;
+use crate::decode::Spanned;
+use crate::diagnostics::{Place, Severity};
+use crate::duration;
+use crate::fields::JobFields;
+use crate::interfaces::{self, InterfaceSpec};
+use crate::service_name::{is_service_name, service_name_like, service_name_rule};
+use crate::span::Span;
+use crate::values::{to_duration, value_of};
+
+impl Lower<'_> {
+    /// The service of an advertised job; the inner `None` means that the job is not advertised.
+    pub(super) fn service(
+        &mut self,
+        fields: &JobFields,
+        name: Option<&str>,
+        ttl: Option<Duration>,
+    ) -> Option<Option<Service>> {
+        let port = value_of(&fields.port).and_then(|port| u16::try_from(port).ok()).filter(|port| *port != 0);
+        let Some(port) = port else {
+            self.fields_without_effect(fields);
+            return Some(None);
+        };
+        if let Some(name) = name.filter(|name| !is_service_name(name)) {
+            match (&fields.name, &fields.port) {
+                (Some(given), _) => {
+                    let message =
+                        format!("`{name}` is not a valid service name, which a job with a `port` needs");
+                    self.error(given.place, message, &service_name_rule(name));
+                }
+                (None, port) => {
+                    let place = port.as_ref().map_or(fields.place.first_byte(), |given| given.key);
+                    let like = service_name_like(name).unwrap_or_else(|| "server".to_owned());
+                    let help = format!(
+                        "add for example name: \"{like}\"; its program, `{name}`, is not a valid service name"
+                    );
+                    self.error(place, "a job with a `port` needs a `name`", &help);
+                }
+            }
+        }
+        let address = self.address(fields.interfaces.as_ref());
+        let extras = fields.consul.as_ref().map(|given| &given.value);
+        let deregister_after = match extras.and_then(|extras| extras.deregister_after.as_ref()) {
+            None => Some(None),
+            Some(given) => self.with_unit(given, Severity::Error).map(Some),
+        };
+        let name = name.filter(|name| is_service_name(name))?;
+        Some(Some(Service {
+            name: name.to_owned(),
+            id: format!("{name}-{}", self.host.hostname()),
+            address: address?,
+            port,
+            tags: value_of(&fields.tags).unwrap_or_default(),
+            meta: value_of(&fields.meta).unwrap_or_default(),
+            ttl: ttl.unwrap_or_default(),
+            initial_status: value_of(&fields.initial_status),
+            enable_tag_override: extras
+                .and_then(|extras| value_of(&extras.enable_tag_override))
+                .unwrap_or(false),
+            deregister_critical_after: deregister_after?.map(to_duration),
+        }))
+    }
+
+    fn with_unit(&mut self, given: &Spanned<String>, severity: Severity) -> Option<i64> {
+        match duration::parse_go(&given.value) {
+            Ok(time) => Some(time),
+            Err(error) => {
+                let message =
+                    format!("`deregisterCriticalServiceAfter` must be a duration with a unit: {error}");
+                self.report(severity, given.place, message, "for example: \"10m\"");
+                None
+            }
+        }
+    }
+
+    /// Warns about fields that have no effect without a `port`. 3.8 does not even decode some of them.
+    fn fields_without_effect(&mut self, fields: &JobFields) {
+        let written =
+            |place: Option<(bool, Place)>| place.filter(|(written, _)| *written).map(|(_, place)| place);
+        let unused = [
+            ("tags", written(fields.tags.as_ref().map(|given| (given.written, given.key)))),
+            ("interfaces", written(fields.interfaces.as_ref().map(|given| (given.written, given.key)))),
+            (
+                "initial_status",
+                written(fields.initial_status.as_ref().map(|given| (given.written, given.key))),
+            ),
+            ("meta", written(fields.meta.as_ref().map(|given| (given.written, given.key)))),
+            ("consul", written(fields.consul.as_ref().map(|given| (given.written, given.key)))),
+        ];
+        for (key, place) in unused {
+            if let Some(place) = place {
+                let help = "only a job with a `port` is registered in the catalog";
+                self.report(
+                    Severity::Warning,
+                    place,
+                    format!("`{key}` has no effect without a `port`"),
+                    help,
+                );
+            }
+        }
+    }
+
+    /// The address of a service: the first match of `interfaces` (D6).
+    pub(super) fn address(&mut self, given: Option<&Spanned<Vec<Spanned<String>>>>) -> Option<IpAddr> {
+        let given = given?;
+        let mut specs = Vec::new();
+        for one in &given.value {
+            match InterfaceSpec::parse(&one.value) {
+                Ok(spec) => specs.push(spec),
+                Err(error) => {
+                    self.error(part(one, &error.place), error.to_string(), &error.help);
+                    return None;
+                }
+            }
+        }
+        let chosen = interfaces::choose(&specs, self.host.addresses());
+        if chosen.is_none() {
+            let place = if given.written { given.place } else { given.place.first_byte() };
+            let there = interfaces::summary(self.host.addresses());
+            let help = if there.is_empty() {
+                "this host has no network address; for example: interfaces: \"static:10.0.0.5\"".to_owned()
+            } else {
+                format!("the addresses of this host: {there}")
+            };
+            self.error(place, "no address of this host matches `interfaces`", &help);
+        }
+        chosen
+    }
+}
+
+/// The place of a part of a string. If the string has escapes, only the place of the whole is known.
+fn part(given: &Spanned<String>, range: &std::ops::Range<usize>) -> Place {
+    let whole = given.place.span;
+    if whole.range().len() != given.value.len() + 2 {
+        return given.place;
+    }
+    let start = whole.start as usize + 1;
+    Place { span: Span::new(start + range.start, start + range.end), ..given.place }
+}

@@ -1,0 +1,25 @@
+//! Users and groups (P9).
+
+use containerpilot_core::plan::Principal;
+
+use crate::decode::{DecodeContext, Shape, ValueType, found};
+use crate::json5::Node;
+
+/// A user or a group (P9).
+pub struct Account;
+
+impl ValueType for Account {
+    type Value = Principal;
+    const SHAPE: Shape = Shape::Principal;
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<Principal> {
+        let text = cx.text(key, node)?;
+        if text.is_empty() || text.contains(['\0', ':', '/']) || text.starts_with('-') {
+            cx.error(node.span, format!("`{key}` must be a name or a number, not {}", found(node)), "");
+            return None;
+        }
+        Some(match text.parse() {
+            Ok(id) => Principal::Id(id),
+            Err(_) => Principal::Name(text),
+        })
+    }
+}

@@ -1,0 +1,36 @@
+//! How long a run may take (P5). The timeout of a check is in `health.rs`, that of a trigger in `trigger.rs`.
+
+use crate::effect::KillReason;
+use crate::ids::JobIx;
+use crate::input::ExitStatus;
+use crate::plan::{Level, Signal};
+use crate::state::supervisor::{Core, Phase};
+use crate::state::timers::JobTimer;
+use crate::time::fmt_duration;
+
+impl Core {
+    /// Counts the timeout of a run that has just started.
+    pub(crate) fn set_run_timeout(&mut self, job: JobIx) {
+        if let Some(timeout) = self.planned(job).timeout.filter(|_| self.phase != Phase::Killing) {
+            let timer = self.set_timer(job, timeout, JobTimer::RunTimeout);
+            if let Some(run) = self.job_mut(job).run_mut() {
+                run.timeout = Some(timer);
+            }
+        }
+    }
+
+    /// A run has reached its timeout.
+    pub(crate) fn run_timeout(&mut self, job: JobIx) {
+        let (state, timers) = self.job_and_timers(job);
+        let Some(run) = state.run_mut() else { return };
+        timers.cancel(&mut run.timeout);
+        if core::mem::replace(&mut run.timed_out, true) {
+            return;
+        }
+        let timeout = fmt_duration(self.planned(job).timeout.unwrap_or_default());
+        let name = self.planned(job).name.clone();
+        let level = self.failure_level(job, ExitStatus::Signal(Signal::KILL), Level::Warn);
+        self.log(level, Some(job), format_args!("{name} timeout after {timeout}"));
+        self.send_signal(job, Signal::KILL, KillReason::Timeout);
+    }
+}

@@ -1,0 +1,89 @@
+//! Signals.
+
+use core::fmt;
+
+/// A signal, by its Linux number (1 to 64).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Signal(pub u8);
+
+impl Signal {
+    /// SIGHUP: reloads the configuration, unless a job waits for it (R1).
+    pub const HUP: Self = Self(1);
+    /// SIGINT.
+    pub const INT: Self = Self(2);
+    /// SIGKILL.
+    pub const KILL: Self = Self(9);
+    /// SIGUSR1: reopens the log file.
+    pub const USR1: Self = Self(10);
+    /// SIGUSR2.
+    pub const USR2: Self = Self(12);
+    /// SIGTERM.
+    pub const TERM: Self = Self(15);
+
+    /// Finds a signal by its name, with or without `SIG` and in any case, or by its number. Accepts everything that
+    /// `Display` writes for a valid signal.
+    #[must_use]
+    pub fn from_name(text: &str) -> Option<Self> {
+        let upper = text.to_ascii_uppercase();
+        let name = upper.strip_prefix("SIG").unwrap_or(&upper);
+        let by_name = NAMES.iter().zip(1..).find(|(known, _)| **known == name).map(|(_, number)| number);
+        let real_time = name.strip_prefix("RTMIN").and_then(|rest| match rest {
+            "" => Some(RTMIN),
+            _ => rest.strip_prefix('+')?.parse::<u8>().ok()?.checked_add(RTMIN),
+        });
+        let by_number = || text.strip_prefix("signal ").unwrap_or(text).parse().ok();
+        let number = by_name.or(real_time).or_else(by_number)?;
+        (1..=MAX).contains(&number).then_some(Self(number))
+    }
+}
+
+/// The first real-time signal that programs may use; the C library keeps 32 and 33 for itself.
+const RTMIN: u8 = 34;
+const MAX: u8 = 64;
+
+/// The names of the signals 1 to 31, as `kill -l` prints them.
+const NAMES: [&str; 31] = [
+    "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2", "PIPE",
+    "ALRM", "TERM", "STKFLT", "CHLD", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG", "XCPU", "XFSZ",
+    "VTALRM", "PROF", "WINCH", "IO", "PWR", "SYS",
+];
+
+impl fmt::Display for Signal {
+    /// Writes the name, such as `SIGTERM` or `SIGRTMIN+2`; the number if the signal has no name.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = usize::from(self.0).checked_sub(1).and_then(|index| NAMES.get(index));
+        match (name, self.0) {
+            (Some(name), _) => write!(out, "SIG{name}"),
+            (None, RTMIN) => out.write_str("SIGRTMIN"),
+            (None, number @ RTMIN..=MAX) => write!(out, "SIGRTMIN+{}", number - RTMIN),
+            (None, number) => write!(out, "signal {number}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::ToString;
+
+    use super::*;
+
+    #[test]
+    fn s2_signals_are_named() {
+        let names = [1, 9, 15, 31, 34, 36, 33, 0].map(|number| Signal(number).to_string());
+        let expected =
+            ["SIGHUP", "SIGKILL", "SIGTERM", "SIGSYS", "SIGRTMIN", "SIGRTMIN+2", "signal 33", "signal 0"];
+        assert_eq!(names, expected);
+    }
+
+    #[test]
+    fn s2_every_signal_is_found_by_its_name() {
+        for number in 1..=MAX {
+            assert_eq!(Signal::from_name(&Signal(number).to_string()), Some(Signal(number)));
+        }
+        assert_eq!(Signal::from_name("term"), Some(Signal::TERM));
+        assert_eq!(Signal::from_name("15"), Some(Signal::TERM));
+        for invalid in ["", "SIG", "0", "65", "SIGRTMIN+31", "SIGFOO"] {
+            assert_eq!(Signal::from_name(invalid), None, "{invalid}");
+        }
+    }
+}

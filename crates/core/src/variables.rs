@@ -1,0 +1,143 @@
+//! The variables of a process, in addition to the supervisor's own (P7).
+//!
+//! The variables that all processes have in common are kept up to date and shared. Building them for every process
+//! would make the start of n jobs quadratic in n.
+
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use crate::ids::JobIx;
+use crate::plan::Job;
+
+/// The variables of one process.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Environment {
+    /// The variables of every process started at this moment.
+    pub jobs: Arc<JobVariables>,
+    /// The variables that describe why this process runs. They win over `jobs`.
+    pub why: Arc<Why>,
+}
+
+/// Names and values that describe why a process runs.
+pub type Why = Vec<(&'static str, String)>;
+
+impl Environment {
+    /// All variables. Of two with the same name, the later one wins.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&str, &str)> {
+        self.jobs.iter().chain(self.why.iter().map(|(name, value)| (*name, value.as_str())))
+    }
+}
+
+/// The addresses of services, the pids of running jobs, and the variables set by `putenv`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JobVariables {
+    version: u64,
+    /// Variables set by `putenv`. `None` unsets a variable, even one of the supervisor's own environment.
+    set: BTreeMap<String, Option<String>>,
+    /// In the order of the jobs. The pid of a job without a process is `None`.
+    variables: Vec<(String, Option<String>)>,
+    /// For each job, the index of its pid in `variables`.
+    pid_indices: Vec<usize>,
+}
+
+impl JobVariables {
+    /// The variables of jobs that do not run yet.
+    pub(crate) fn new(jobs: &[Job]) -> Self {
+        let mut new = Self::default();
+        for job in jobs {
+            if let Some(service) = &job.service {
+                let name = format!("CONTAINERPILOT_{}_IP", variable_name(&job.name));
+                new.variables.push((name, Some(service.address.to_string())));
+            }
+            new.pid_indices.push(new.variables.len());
+            let name = format!("CONTAINERPILOT_{}_PID", variable_name(short_name(job)));
+            new.variables.push((name, None));
+        }
+        new
+    }
+
+    /// A number that changes with every change of the variables.
+    #[must_use]
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// The variables. Of two with the same name, the later one wins.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&str, &str)> {
+        let of_jobs = self.variables.iter().map(|(name, value)| (name, value));
+        let all = self.set.iter().chain(of_jobs);
+        all.filter_map(|(name, value)| Some((name.as_str(), value.as_deref()?)))
+    }
+
+    /// All variables that `putenv` has set or unset.
+    #[must_use]
+    pub fn set_by_putenv(&self) -> &BTreeMap<String, Option<String>> {
+        &self.set
+    }
+
+    /// The variables that a process must not inherit from the supervisor.
+    pub fn unset(&self) -> impl Iterator<Item = &str> {
+        self.set.iter().filter(|(_, value)| value.is_none()).map(|(name, _)| name.as_str())
+    }
+
+    pub(crate) fn set(&mut self, name: String, value: Option<String>) {
+        self.version += 1;
+        self.set.insert(name, value.filter(|value| !value.is_empty()));
+    }
+
+    pub(crate) fn set_pid(&mut self, job: JobIx, pid: Option<i32>) {
+        self.version += 1;
+        let entry = self.pid_indices.get(job.index()).and_then(|index| self.variables.get_mut(*index));
+        if let Some((_, value)) = entry {
+            *value = pid.map(|pid| pid.to_string());
+        }
+    }
+
+    /// Takes the variables set by `putenv` from the previous plan, and a version that was never used before.
+    pub(crate) fn continue_from(&mut self, old: &Self) {
+        self.version = old.version + 1;
+        self.set.clone_from(&old.set);
+    }
+}
+
+/// A name in upper case, with every run of other characters replaced by one `_`.
+#[must_use]
+pub fn variable_name(name: &str) -> String {
+    let mut out = String::with_capacity(name.len());
+    for c in name.chars() {
+        if c.is_ascii_alphanumeric() {
+            out.push(c.to_ascii_uppercase());
+        } else if !out.ends_with('_') {
+            out.push('_');
+        }
+    }
+    out
+}
+
+/// The name of a job. For a job named after its program, the base name of the program without its extension.
+fn short_name(job: &Job) -> &str {
+    let named_after_program = job.exec.as_ref().is_some_and(|exec| exec.program == job.name);
+    if !named_after_program {
+        return &job.name;
+    }
+    let base = job.name.rsplit('/').next().unwrap_or(&job.name);
+    match base.rsplit_once('.') {
+        Some((stem, _)) if !stem.is_empty() => stem,
+        _ => base,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn p7_names_of_variables() {
+        assert_eq!(variable_name("my-db.2"), "MY_DB_2");
+        assert_eq!(variable_name("a -- b"), "A_B");
+        assert_eq!(variable_name("ünï"), "_N_");
+    }
+}

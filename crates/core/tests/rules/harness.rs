@@ -1,0 +1,261 @@
+//! Runs one core in virtual time, with plans written as configuration files and simulated processes.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use containerpilot_config::host::StaticHost;
+use containerpilot_config::interfaces::HostAddress;
+use containerpilot_config::{Input as File, Options, load};
+use containerpilot_core::effect::DesiredService;
+use containerpilot_core::ids::{CheckRunId, JobIx, RunId, WatchIx};
+use containerpilot_core::input::{ExitStatus, Instance, StartError, StartErrorKind};
+use containerpilot_core::plan::{Plan, Signal};
+use containerpilot_core::variables::Environment;
+use containerpilot_core::{Core, Effect, Input, JobStatus, Reply, Request, RequestId, Time};
+
+/// A core and everything it has output.
+pub(crate) struct Harness {
+    pub(crate) core: Core,
+    pub(crate) now: Time,
+    /// Effects and events since they were last taken: `spawn a`, `kill a 15`, `event a exitSuccess`, `advertise a absent` …
+    pub(crate) output: Vec<String>,
+    /// True if every process starts at once.
+    pub(crate) starts_succeed: bool,
+    runs: Vec<(RunId, String)>,
+    checks: VecDeque<(CheckRunId, String)>,
+    seen: u64,
+    next_pid: i32,
+    pub(crate) environment: Environment,
+    pub(crate) exit: Option<u8>,
+    pub(crate) log: Vec<String>,
+    pub(crate) replies: Vec<Reply>,
+    /// True if the catalog confirms every deregistration at once.
+    pub(crate) catalog_confirms: bool,
+}
+
+pub(crate) fn plan(text: &str) -> Plan {
+    let host = StaticHost {
+        addresses: vec![HostAddress { interface: "eth0".into(), ip: "10.0.0.1".parse().unwrap() }],
+        hostname: "box".into(),
+        ..StaticHost::default()
+    };
+    let file = File { name: "plan".into(), text: text.into() };
+    let loaded = load(vec![file], &host, Options { version: "0" });
+    let problems: Vec<_> = loaded.report.problems().iter().map(|one| one.problem.message.clone()).collect();
+    loaded.plan.unwrap_or_else(|| panic!("{problems:?}"))
+}
+
+impl Harness {
+    /// The jobs in the text, before startup.
+    pub(crate) fn jobs(text: &str) -> Self {
+        Self::new(plan(&format!("{{ jobs: [{text}] }}")))
+    }
+
+    pub(crate) fn new(mut plan: Plan) -> Self {
+        plan.logging.level = containerpilot_core::plan::Level::Debug;
+        Self {
+            core: Core::new(plan),
+            now: Time::ZERO,
+            output: Vec::new(),
+            starts_succeed: true,
+            runs: Vec::new(),
+            checks: VecDeque::new(),
+            seen: 0,
+            next_pid: 100,
+            environment: Environment::default(),
+            exit: None,
+            log: Vec::new(),
+            replies: Vec::new(),
+            catalog_confirms: true,
+        }
+    }
+
+    /// The jobs in the text, after startup.
+    pub(crate) fn running(text: &str) -> Self {
+        let mut harness = Self::jobs(text);
+        harness.input(Input::Ready);
+        harness
+    }
+
+    fn name(&self, job: JobIx) -> String {
+        self.core.plan().jobs[job.index()].name.clone()
+    }
+
+    pub(crate) fn input(&mut self, input: Input) {
+        let mut effects = Vec::new();
+        self.core.step(self.now, input, &mut effects);
+        let new_events: Vec<_> =
+            self.core.journal().events().filter(|event| event.id.0 > self.seen).copied().collect();
+        for event in new_events {
+            self.seen = event.id.0;
+            self.output.push(format!("event {} {}", self.core.origin_name(event.origin), event.code));
+        }
+        let (mut spawned, mut deregistered) = (Vec::new(), Vec::new());
+        for effect in effects {
+            match effect {
+                Effect::Spawn { job, run, environment } => {
+                    let name = self.name(job);
+                    assert!(!self.runs.iter().any(|(_, other)| *other == name), "P6: `{name}` has a process");
+                    self.output.push(format!("spawn {name}"));
+                    self.runs.push((run, name));
+                    self.environment = environment;
+                    spawned.push(run);
+                }
+                Effect::Kill { run, signal, .. } => {
+                    let name = self.runs.iter().find(|(id, _)| *id == run).map_or("gone", |(_, name)| name);
+                    self.output.push(format!("kill {name} {}", signal.0));
+                }
+                Effect::KillOrphans { .. } => self.output.push("kill orphans".into()),
+                Effect::RunCheck { job, check, run, .. } => {
+                    let name = self.core.plan().jobs[job.index()].health.as_ref().unwrap().checks
+                        [check.index()]
+                    .name
+                    .clone();
+                    assert!(!self.checks.iter().any(|(_, other)| *other == name), "H4: `{name}` runs twice");
+                    self.output.push(format!("check {name}"));
+                    self.checks.push_back((run, name));
+                }
+                Effect::CancelCheck { .. } => self.output.push("cancel check".into()),
+                Effect::Advertise { job, desired } => {
+                    if desired == DesiredService::Absent {
+                        deregistered.push(job);
+                    }
+                    let desired = match desired {
+                        DesiredService::Absent => "absent".to_owned(),
+                        DesiredService::Present(status) => format!("{status:?}").to_lowercase(),
+                    };
+                    self.output.push(format!("advertise {} {desired}", self.name(job)));
+                }
+                Effect::PlanReplaced { .. } => self.output.push("plan replaced".into()),
+                Effect::Reply { reply: answer, .. } => self.replies.push(answer),
+                Effect::Heartbeat { job } => self.output.push(format!("heartbeat {}", self.name(job))),
+                Effect::Log(entry) => {
+                    assert!(!entry.message.contains("bug:"), "{}", entry.message);
+                    self.log.push(entry.message);
+                }
+                Effect::Exit { code } => {
+                    self.output.push(format!("exit {code}"));
+                    self.exit = Some(code);
+                }
+            }
+        }
+        if self.catalog_confirms {
+            for job in deregistered {
+                self.input(Input::Deregistered { job });
+            }
+        }
+        if self.starts_succeed {
+            for run in spawned {
+                self.next_pid += 1;
+                self.input(Input::Started { run, pid: self.next_pid });
+            }
+        }
+    }
+
+    fn run(&mut self, name: &str) -> RunId {
+        let at = self.runs.iter().position(|(_, other)| other == name);
+        let at = at.unwrap_or_else(|| panic!("`{name}` has no process; {:?}", self.output));
+        self.runs.remove(at).0
+    }
+
+    /// The job's process exits with a code.
+    pub(crate) fn exit(&mut self, name: &str, code: u8) {
+        let run = self.run(name);
+        self.input(Input::Exited { run, status: ExitStatus::Code(code), orphans: false });
+    }
+
+    /// The job's process exits and leaves orphaned processes of its group.
+    pub(crate) fn exit_with_orphans(&mut self, name: &str) {
+        let run = self.run(name);
+        self.input(Input::Exited { run, status: ExitStatus::Code(0), orphans: true });
+    }
+
+    /// The job's process exits on a signal.
+    pub(crate) fn exit_on(&mut self, name: &str, signal: u8) {
+        let run = self.run(name);
+        self.input(Input::Exited { run, status: ExitStatus::Signal(Signal(signal)), orphans: false });
+    }
+
+    /// The job's program cannot be started.
+    pub(crate) fn fail_start(&mut self, name: &str, kind: StartErrorKind) {
+        let run = self.run(name);
+        self.input(Input::StartFailed {
+            run,
+            why: StartError { kind, message: "/bin/x: No such file or directory".into() },
+        });
+    }
+
+    /// The oldest running check passes or fails.
+    pub(crate) fn finish_check(&mut self, passed: bool) {
+        let (check, _) = self.checks.pop_front().unwrap_or_else(|| panic!("no check; {:?}", self.output));
+        self.input(Input::CheckDone { check, result: if passed { Ok(()) } else { Err("it failed".into()) } });
+    }
+
+    pub(crate) fn running_checks(&self) -> usize {
+        self.checks.len()
+    }
+
+    /// Sends a request and returns its reply.
+    pub(crate) fn request(&mut self, request: Request) -> Reply {
+        self.input(Input::Request { id: RequestId(1), request });
+        self.replies.pop().unwrap_or_else(|| panic!("no reply; {:?}", self.output))
+    }
+
+    pub(crate) fn maintenance(&mut self, on: bool) {
+        self.request(Request::Maintenance(on));
+    }
+
+    pub(crate) fn signal(&mut self, number: u8) {
+        self.input(Input::Signal(Signal(number)));
+    }
+
+    /// The first watch has this many healthy instances.
+    pub(crate) fn instances(&mut self, count: u16) {
+        let instances =
+            (0..count).map(|nth| Instance { id: format!("i{nth}"), address: "10.0.0.9".into(), port: nth });
+        self.input(Input::Instances { watch: WatchIx(0), instances: instances.collect() });
+    }
+
+    /// Time passes; the core is called at each of its deadlines.
+    pub(crate) fn pass(&mut self, time: Duration) {
+        let end = self.now + time;
+        while let Some(next) = self.core.next_deadline().filter(|next| *next <= end) {
+            self.now = self.now.max(next);
+            self.input(Input::Tick);
+        }
+        self.now = end;
+    }
+
+    pub(crate) fn seconds(&mut self, seconds: u64) {
+        self.pass(Duration::from_secs(seconds));
+    }
+
+    pub(crate) fn millis(&mut self, millis: u64) {
+        self.pass(Duration::from_millis(millis));
+    }
+
+    /// Takes everything output since the last call.
+    pub(crate) fn take_output(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.output)
+    }
+
+    /// Takes the effects output since the last call.
+    pub(crate) fn take_effects(&mut self) -> Vec<String> {
+        self.take_output().into_iter().filter(|line| !line.starts_with("event")).collect()
+    }
+
+    /// Takes the events since the last call, as `source code`.
+    pub(crate) fn take_events(&mut self) -> Vec<String> {
+        self.take_output().iter().filter_map(|line| line.strip_prefix("event ")).map(str::to_owned).collect()
+    }
+
+    /// The status of a job.
+    pub(crate) fn status(&self, name: &str) -> JobStatus {
+        let at = self.core.plan().jobs.iter().position(|job| job.name == name).unwrap();
+        self.core.status(JobIx::at(at))
+    }
+
+    pub(crate) fn has_process(&self, name: &str) -> bool {
+        self.runs.iter().any(|(_, other)| other == name)
+    }
+}

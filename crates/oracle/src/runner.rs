@@ -1,0 +1,264 @@
+//! Runs a scenario in the virtual world of [`containerpilot_simulation`], and has the [`Oracle`] check every step.
+//!
+//! The next step is the nearest item of the world or the core's own deadline; the order of items at the same
+//! instant is random. A scenario may call the core some time after its deadlines, or not at all for a while. When nothing
+//! is scheduled, or after a number of steps, the runner sends SIGTERM to the supervisor, and it must exit.
+
+mod timeline;
+
+use std::time::Duration;
+
+use containerpilot_core::effect::Effect;
+use containerpilot_core::ids::WatchIx;
+use containerpilot_core::input::Input;
+use containerpilot_core::plan::Signal;
+use containerpilot_core::request::{Request, RequestId};
+use containerpilot_core::rng::mix;
+use containerpilot_core::rules::signals::reloads_at;
+use containerpilot_core::{Core, Phase, Time};
+use containerpilot_simulation::world::{Item, World};
+
+use crate::agents;
+use crate::invariants::{Oracle, Violation};
+use crate::scenario::{Action, Progress, Scenario};
+
+/// What happened in a scenario that broke no rule.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Totals {
+    /// How often the core was called.
+    pub steps: u32,
+    /// How many programs were started.
+    pub runs: u64,
+    /// How many events were sent.
+    pub events: u64,
+    /// How often another plan came into force.
+    pub reloads: u64,
+}
+
+/// The most steps of a shutdown.
+const MAX_SHUTDOWN_STEPS: u32 = 3_000;
+/// The most steps of agents between two steps of the core.
+const MAX_AGENT_STEPS: u32 = 10_000;
+
+struct Runner<'a> {
+    scenario: &'a Scenario,
+    world: World<Progress<'a>>,
+    core: Core,
+    oracle: Oracle<'a>,
+    requests: u64,
+    totals: Totals,
+}
+
+/// Runs a scenario to its end, or to the first violation of a rule. Writes what happens to `timeline`.
+pub fn run(scenario: &Scenario, timeline: Option<&mut String>) -> Result<Totals, Violation> {
+    let core = Core::new(scenario.versions[0].plan.clone());
+    let mut world = World::new(Progress::new(scenario), core.shared_plan(), Some(scenario.order));
+    world.schedule_input(scenario.ready_at, Input::Ready);
+    for (nth, (at, _)) in scenario.actions.iter().enumerate() {
+        world.schedule_event(*at, nth);
+    }
+    let oracle = Oracle::new(scenario);
+    Runner { scenario, world, core, oracle, requests: 0, totals: Totals::default() }.run(timeline)
+}
+
+#[derive(Clone, Copy)]
+enum Next {
+    /// An item of the world.
+    Item(Time),
+    /// Only a deadline of the core.
+    Deadline(Time),
+}
+
+impl Next {
+    const fn at(self) -> Time {
+        match self {
+            Self::Item(at) | Self::Deadline(at) => at,
+        }
+    }
+}
+
+impl Runner<'_> {
+    fn run(mut self, mut timeline: Option<&mut String>) -> Result<Totals, Violation> {
+        let mut effects = Vec::new();
+        let mut stop_requests = 0;
+        let mut last_stop_step = 0;
+        while self.core.phase() != Phase::Exited {
+            let mut next = self.next();
+            while let Some(until) = next.map(Next::at)
+                && self.run_agents(until)?
+            {
+                next = self.next();
+            }
+            let limit = if stop_requests == 0 {
+                self.scenario.max_steps
+            } else {
+                last_stop_step + MAX_SHUTDOWN_STEPS
+            };
+            let input = match next {
+                Some(next) if self.totals.steps < limit => self.take(next),
+                next => {
+                    if next.is_none() {
+                        self.oracle.check_idle(&self.core)?;
+                    }
+                    stop_requests += 1;
+                    last_stop_step = self.totals.steps;
+                    match stop_requests {
+                        1 => Input::Signal(Signal::TERM),
+                        // SIGTERM again at once would count as one (S1).
+                        2 => Input::Signal(Signal::INT),
+                        // If signals are forwarded, the program decides when it exits (S7).
+                        3 if self.scenario.versions[0].plan.pass_signals => {
+                            self.world.end_all_programs();
+                            Input::Tick
+                        }
+                        _ => {
+                            return Err(self
+                                .oracle
+                                .violation("S4", "the supervisor was asked to stop and does not exit"));
+                        }
+                    }
+                }
+            };
+            self.totals.steps += 1;
+            effects.clear();
+            let shown = timeline.is_some().then(|| format!("{input:?}"));
+            let checked = self.step(&input, &mut effects);
+            if let (Some(timeline), Some(input)) = (timeline.as_deref_mut(), shown) {
+                timeline::write(timeline, self.world.now(), &input, &effects, &self.core);
+            }
+            checked?;
+            for effect in &effects {
+                self.carry_out(effect)?;
+            }
+        }
+        self.oracle.check_end(&self.core)?;
+        let now = self.world.now();
+        for agent in self.world.agents() {
+            agents::leave(agent, now).map_err(|what| self.oracle.violation("S6", what))?;
+        }
+        self.totals.events = self.oracle.events();
+        Ok(self.totals)
+    }
+
+    /// One step of the core; the oracle checks each of its parts.
+    fn step(&mut self, input: &Input, effects: &mut Vec<Effect>) -> Result<(), Violation> {
+        let now = self.reported_time();
+        self.oracle.before(now, &self.core);
+        self.core.begin(now, input.clone(), effects);
+        let mut checked = self.oracle.part(Some(input), effects, &self.core);
+        while self.core.advance(effects) {
+            if checked.is_ok() {
+                checked = self.oracle.part(None, effects, &self.core);
+            }
+        }
+        checked?;
+        self.oracle.after(input, effects, &self.core)
+    }
+
+    /// The time that the core gets. A clock that was read a little early must do no harm.
+    fn reported_time(&self) -> Time {
+        let (now, random) = (self.world.now(), mix(self.scenario.order ^ u64::from(self.totals.steps)));
+        if self.scenario.late && random.is_multiple_of(16) {
+            return Time::from_nanos(now.as_nanos().saturating_sub(random % 50_000_000));
+        }
+        now
+    }
+
+    fn next(&self) -> Option<Next> {
+        let late = self.scenario.late;
+        let deadline = self.core.next_deadline().map(|deadline| {
+            let slip = if late {
+                // Up to 20 ms, and in half of the cases nothing.
+                let slip = mix(self.scenario.order ^ deadline.as_nanos()) % 40_000;
+                Duration::from_micros(slip.saturating_sub(20_000))
+            } else {
+                Duration::ZERO
+            };
+            (deadline + slip).max(self.world.now())
+        });
+        match (self.world.next(), deadline) {
+            (Some(at), Some(deadline)) if at < deadline || (late && at == deadline) => Some(Next::Item(at)),
+            (_, Some(deadline)) => Some(Next::Deadline(deadline)),
+            (at, None) => at.map(Next::Item),
+        }
+    }
+
+    fn take(&mut self, next: Next) -> Input {
+        match next {
+            Next::Deadline(at) => {
+                self.world.wait(at);
+                Input::Tick
+            }
+            Next::Item(_) => match self.world.take() {
+                Item::Input(input) => input,
+                Item::Script(nth) => self.act(nth),
+                Item::Nothing => Input::Tick,
+            },
+        }
+    }
+
+    fn act(&mut self, nth: usize) -> Input {
+        match &self.scenario.actions[nth].1 {
+            // R1: it requests a reload, unless a job waits for it.
+            Action::Signal(signal) if reloads_at(self.core.plan(), *signal) => self.reload(nth),
+            Action::Signal(signal) => Input::Signal(*signal),
+            Action::Request(command) => self.command(command.clone()),
+            Action::Reload(version) => self.reload(*version),
+            Action::Instances(watch, instances) => match watch.checked_rem(self.world.plan().watches.len()) {
+                Some(watch) => Input::Instances { watch: WatchIx::at(watch), instances: instances.clone() },
+                None => Input::Tick,
+            },
+            Action::Nothing => Input::Tick,
+            Action::Pause(time) => {
+                self.world.pause(*time);
+                self.oracle.allow_lateness();
+                Input::Tick
+            }
+        }
+    }
+
+    fn command(&mut self, command: Request) -> Input {
+        self.requests += 1;
+        Input::Request { id: RequestId(self.requests), request: command }
+    }
+
+    fn reload(&mut self, version: usize) -> Input {
+        let version = &self.scenario.versions[version % self.scenario.versions.len()];
+        self.command(Request::Reload(Box::new(version.plan.clone())))
+    }
+
+    fn carry_out(&mut self, effect: &Effect) -> Result<(), Violation> {
+        match effect {
+            Effect::Kill { run, .. } if !self.world.is_running(*run) => {
+                return Err(self.oracle.violation("P4", "a signal is sent to a process that does not run"));
+            }
+            Effect::Spawn { .. } => self.totals.runs += 1,
+            Effect::PlanReplaced { .. } => {
+                self.totals.reloads += 1;
+                self.world.script.version = self.oracle.version();
+            }
+            _ => {}
+        }
+        self.world.carry_out(effect);
+        Ok(())
+    }
+
+    /// Runs the agents up to a time, but no further than to the first input. Returns true if there was one.
+    fn run_agents(&mut self, until: Time) -> Result<bool, Violation> {
+        for _ in 0..MAX_AGENT_STEPS {
+            let Some((at, nth)) = self.world.next_agent().filter(|(at, _)| *at <= until) else {
+                return Ok(false);
+            };
+            let broken = |what| self.oracle.violation("D5", format!("job {nth}: {what}"));
+            let Some(agent) = self.world.agent(nth) else { return Ok(false) };
+            agents::check(agent, at).map_err(broken)?;
+            let input = self.world.step_agent(nth, at);
+            let Some(agent) = self.world.agent(nth) else { return Ok(false) };
+            agents::check_contract(agent).map_err(broken)?;
+            if input {
+                return Ok(true);
+            }
+        }
+        Err(self.oracle.violation("D5", "the catalog receives requests without an end"))
+    }
+}

@@ -1,0 +1,164 @@
+//! How programs, checks and the catalog behave in a scenario, and the defaults for the rest.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use containerpilot_core::Time;
+use containerpilot_core::ids::{CheckIx, JobIx, WatchIx};
+use containerpilot_core::input::{ExitStatus, Instance};
+use containerpilot_core::plan::{Catalog, Job, Plan, Probe, Watch};
+
+use crate::defaults;
+use crate::scenario::{CheckAnswer, CheckAnswers, Lifetime, Observation, RunScript, Scenario};
+use crate::world::script::{
+    AgentScript, CheckScript, ProgramScript, Reaction, ResponseScript, Script, WatchScript,
+};
+
+/// Something the scenario does at a set time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// An action on the supervisor, by index.
+    Action(usize),
+    /// The catalog forgets a service, by index.
+    Forget(usize),
+    /// An outage of the catalog starts or ends.
+    Outage(bool),
+    /// An expectation must see the state of a job.
+    Probe,
+}
+
+/// A scenario, and how far its jobs have come.
+pub(crate) struct Behavior<'a> {
+    pub(crate) scenario: &'a Scenario,
+    /// How many runs each job has had.
+    runs: BTreeMap<String, usize>,
+    /// The current run of each job and its start. Of a job without a program, its first check.
+    since: BTreeMap<String, (RunScript, Time)>,
+}
+
+impl<'a> Behavior<'a> {
+    pub(crate) fn new(scenario: &'a Scenario) -> Self {
+        Self { scenario, runs: BTreeMap::new(), since: BTreeMap::new() }
+    }
+
+    fn run_script(&self, job: &str, nth: usize) -> RunScript {
+        let runs = self.scenario.jobs.get(job).map(|script| script.runs.as_slice()).unwrap_or_default();
+        runs.get(nth).or(runs.last()).copied().unwrap_or_default()
+    }
+
+    /// What a watch sees by the script or by default; `None` if it follows the catalog.
+    pub(crate) fn observations(&self, plan: &Plan, watch: &Watch) -> Option<Vec<Observation>> {
+        if let Some(observations) = self.scenario.watches.get(&watch.name) {
+            return Some(observations.clone());
+        }
+        let advertised = |job: &Job| job.service.as_ref().is_some_and(|service| service.name == watch.name);
+        let known = plan.jobs.iter().any(advertised);
+        (!known).then(|| vec![Observation { at: defaults::SEEN, instances: 1, generation: 0 }])
+    }
+
+    fn check_answer(&mut self, job: &str, check: &str, now: Time) -> (CheckAnswer, Duration) {
+        let elapsed = now.since(Time::ZERO);
+        let fits = |answers: &&CheckAnswers| {
+            answers.span.contains(elapsed) && answers.check.as_ref().is_none_or(|name| name == check)
+        };
+        let script = self.scenario.jobs.get(job);
+        if let Some(answers) = script.and_then(|script| script.checks.iter().rev().find(fits)) {
+            return (answers.answer, answers.takes);
+        }
+        let (run, since) = *self.since.entry(job.to_owned()).or_insert((RunScript::default(), now));
+        let passes = match run.healthy_after {
+            None => true,
+            Some(Lifetime::Forever) => false,
+            Some(Lifetime::For(time)) => now.since(since) >= time,
+        };
+        (if passes { CheckAnswer::Pass } else { CheckAnswer::Fail }, defaults::CHECK)
+    }
+}
+
+impl Script for Behavior<'_> {
+    type Event = Event;
+
+    fn program(&mut self, plan: &Plan, job: JobIx) -> ProgramScript {
+        let planned = plan.jobs.get(job.index());
+        let name = planned.map_or("", |job| job.name.as_str());
+        let nth = self.runs.get(name).copied().unwrap_or_default();
+        self.runs.insert(name.to_owned(), nth + 1);
+        let script = self.run_script(name, nth);
+        let lifetime = script.lasts.unwrap_or_else(|| {
+            // A program with an exit status does exit.
+            let exits = script.status.map(|_| Lifetime::For(defaults::TASK));
+            exits.or(planned.map(|job| defaults::lifetime(plan, job))).unwrap_or(Lifetime::Forever)
+        });
+        ProgramScript {
+            starts_in: script.starts_in,
+            start_error: script.fails,
+            exits_after: lifetime.time(),
+            status: script.status.unwrap_or(ExitStatus::Code(0)),
+            on_signal: match script.stops_in.unwrap_or(Lifetime::For(defaults::STOP)) {
+                Lifetime::Forever => Reaction::Ignores,
+                Lifetime::For(time) => Reaction::Exits(time, script.stop_exit),
+            },
+            dies_after: Some(Duration::ZERO),
+            orphans: false,
+        }
+    }
+
+    fn started(&mut self, job: &str, now: Time) {
+        let nth = self.runs.get(job).copied().unwrap_or_default().saturating_sub(1);
+        self.since.insert(job.to_owned(), (self.run_script(job, nth), now));
+    }
+
+    fn exited(&mut self, job: &str) {
+        self.since.remove(job);
+    }
+
+    fn check(&mut self, plan: &Plan, job: JobIx, check: CheckIx, now: Time) -> CheckScript {
+        let planned = plan.jobs.get(job.index());
+        let health = planned.and_then(|job| job.health.as_ref());
+        let check = health.and_then(|health| health.checks.get(check.index()));
+        let (answer, takes) = match (planned, check) {
+            (Some(job), Some(check)) if check.probe != Probe::Running => {
+                self.check_answer(&job.name, &check.name, now)
+            }
+            _ => (CheckAnswer::Pass, Duration::ZERO),
+        };
+        CheckScript {
+            takes: (answer != CheckAnswer::Hang).then_some(takes),
+            passes: answer == CheckAnswer::Pass,
+            cancel_takes: Duration::ZERO,
+        }
+    }
+
+    fn agent(&self, plan: &Plan, _job: JobIx) -> Option<AgentScript> {
+        (plan.catalog != Catalog::Embedded).then(|| AgentScript {
+            deregister_critical_after: None,
+            responses: Vec::new(),
+            usual: ResponseScript::Done(defaults::REQUEST_MILLISECONDS),
+            outages: self.scenario.outages.clone(),
+            faults: Vec::new(),
+            seed: 0,
+        })
+    }
+
+    fn confirms_deregistration_after(&self, _job: JobIx) -> Option<Duration> {
+        Some(Duration::ZERO)
+    }
+
+    fn watch(&self, plan: &Plan, watch: WatchIx, now: Time) -> WatchScript {
+        let elapsed = now.since(Time::ZERO);
+        if let Some(end) = self.scenario.outage_at(elapsed) {
+            return end.map_or(WatchScript::NoAnswer, |end| WatchScript::AnswerAt(Time::ZERO + end));
+        }
+        let Some(watch) = plan.watches.get(watch.index()) else { return WatchScript::NoAnswer };
+        let Some(observations) = self.observations(plan, watch) else { return WatchScript::Catalog };
+        let Some(seen) = observations.iter().rev().find(|seen| seen.at <= elapsed) else {
+            return WatchScript::NoAnswer;
+        };
+        let instance = |nth: u16| Instance {
+            id: format!("{}-{}", watch.name, u32::from(nth) + seen.generation.saturating_mul(1_000)),
+            address: "192.0.2.1".to_owned(),
+            port: nth.saturating_add(1),
+        };
+        WatchScript::Instances((0..seen.instances).map(instance).collect())
+    }
+}

@@ -1,0 +1,150 @@
+//! A [`Script`] decides what programs, checks and the catalog do.
+
+use std::time::Duration;
+
+use containerpilot_core::Time;
+use containerpilot_core::ids::{CheckIx, JobIx, WatchIx};
+use containerpilot_core::input::{ExitStatus, Instance, StartErrorKind};
+use containerpilot_core::plan::Plan;
+use containerpilot_core::plan::diff::Moves;
+
+/// Decides how programs, checks and the catalog behave.
+pub trait Script {
+    /// Something the script schedules itself, such as a signal to the supervisor.
+    type Event;
+
+    /// What the next run of a job's program does.
+    fn program(&mut self, plan: &Plan, job: JobIx) -> ProgramScript;
+
+    /// The program of a job has started.
+    fn started(&mut self, _job: &str, _now: Time) {}
+
+    /// The program of a job has exited.
+    fn exited(&mut self, _job: &str) {}
+
+    /// What the next run of a check does.
+    fn check(&mut self, plan: &Plan, job: JobIx, check: CheckIx, now: Time) -> CheckScript;
+
+    /// The Consul agent behind a job's service. Without one the catalog accepts every change at once.
+    fn agent(&self, plan: &Plan, job: JobIx) -> Option<AgentScript>;
+
+    /// Without an agent: how long the catalog takes to confirm a deregistration; `None` if it never does.
+    fn confirms_deregistration_after(&self, job: JobIx) -> Option<Duration>;
+
+    /// What a watch sees now.
+    fn watch(&self, plan: &Plan, watch: WatchIx, now: Time) -> WatchScript;
+
+    /// Another plan is in force.
+    fn replanned(&mut self, _plan: &Plan, _moves: &Moves) {}
+}
+
+/// One run of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProgramScript {
+    /// How long it takes until the start succeeds or fails.
+    pub starts_in: Duration,
+    /// Why the start fails.
+    pub start_error: Option<StartErrorKind>,
+    /// When it exits by itself, counted from its start.
+    pub exits_after: Option<Duration>,
+    /// How it exits then.
+    pub status: ExitStatus,
+    /// What it does on a stop signal.
+    pub on_signal: Reaction,
+    /// How long it takes to die of SIGKILL; `None` if it does not, as in an uninterruptible system call.
+    pub dies_after: Option<Duration>,
+    /// True if processes of its group outlive it.
+    pub orphans: bool,
+}
+
+/// What a program does on a stop signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reaction {
+    /// It ignores the signal.
+    Ignores,
+    /// It exits after a while, with a code of its own or by the signal.
+    Exits(Duration, Option<u8>),
+}
+
+/// One run of a check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CheckScript {
+    /// How long it takes; `None` if it hangs until it is canceled.
+    pub takes: Option<Duration>,
+    /// True if it passes.
+    pub passes: bool,
+    /// How long it takes to end once it is canceled.
+    pub cancel_takes: Duration,
+}
+
+/// What a watch sees.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WatchScript {
+    /// The passing services in the catalog of this world.
+    Catalog,
+    /// These instances.
+    Instances(Vec<Instance>),
+    /// Nothing new: the catalog does not answer.
+    NoAnswer,
+    /// The catalog is unreachable and answers at this time.
+    AnswerAt(Time),
+}
+
+/// A period. Without an end it lasts until the simulation ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Span {
+    /// Its first instant.
+    pub from: Duration,
+    /// The instant after its last one.
+    pub to: Option<Duration>,
+}
+
+impl Span {
+    /// Returns true if an instant lies in it.
+    #[must_use]
+    pub fn contains(self, at: Duration) -> bool {
+        self.from <= at && self.to.is_none_or(|to| at < to)
+    }
+}
+
+/// How a Consul agent treats one service.
+#[derive(Clone, Debug)]
+pub struct AgentScript {
+    /// When it deregisters the service after that has become critical.
+    pub deregister_critical_after: Option<Duration>,
+    /// How it responds to the first requests.
+    pub responses: Vec<ResponseScript>,
+    /// How it responds to all others.
+    pub usual: ResponseScript,
+    /// While it is unreachable every request is refused, after the usual time.
+    pub outages: Vec<Span>,
+    /// Faults, by milliseconds since the start; in order.
+    pub faults: Vec<(u64, AgentFault)>,
+    /// The seed of retry delays, and of the order in which a frozen agent carries out its requests.
+    pub seed: u64,
+}
+
+/// How an agent responds to a request. Times are in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResponseScript {
+    /// It carries out the request after this time, and confirms it.
+    Done(u64),
+    /// It refuses after this time, and does nothing.
+    Refused(u64),
+    /// It carries out the request at once, but the response is lost.
+    ResponseLost,
+    /// It carries out the request this time after the request has timed out.
+    Late(u64),
+    /// It confirms the request, but does not carry it out. A deregistration is carried out: a false confirmation of
+    /// one could never be detected.
+    FalselyConfirmed,
+}
+
+/// Faults of an agent, besides its responses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AgentFault {
+    /// It is restarted without its data.
+    Forget,
+    /// It is frozen for this many milliseconds, and then carries out the requests that arrived meanwhile.
+    Freeze(u64),
+}

@@ -1,0 +1,205 @@
+//! What each field of a scenario does.
+
+use containerpilot_simulation::runner::simulate;
+
+use crate::support::{CONSUL, WEB, millis, plan, reloading, run, times};
+
+fn web(script: &str) -> containerpilot_simulation::timeline::SimulationRun {
+    run(WEB, &format!("{{ jobs: [{{ name: 'web', {script} }}] }}"))
+}
+
+#[test]
+fn x4_until_is_when_the_supervisor_is_stopped() {
+    assert_eq!(times(&run(WEB, "{ until: '10m' }"), "shutdown"), [600_000]);
+}
+
+#[test]
+fn x4_the_default_end_is_after_the_latest_time_in_the_scenario() {
+    let run = run(WEB, "{ happens: [{ at: '2m', maintenance: true }] }");
+    assert_eq!(times(&run, "shutdown"), [150_000]);
+}
+
+#[test]
+fn x4_runs_are_used_in_order_and_the_last_is_repeated() {
+    let run = web("runs: [{ lasts: 20 }, { lasts: 2 }, { lasts: 15 }]");
+    // After the run of two seconds comes the first delay of W8.
+    assert_eq!(times(&run, "web starts"), [1_000, 21_000, 23_100, 38_100, 53_100]);
+}
+
+#[test]
+fn x4_exit_and_signal_set_how_a_run_exits() {
+    let run = web("runs: [{ lasts: 20, exit: 3 }, { lasts: 5, signal: 'SEGV' }, {}]");
+    let ends: Vec<String> =
+        run.entries.iter().filter(|e| e.name() == "web exitFailed").map(|e| e.note.clone()).collect();
+    assert_eq!(ends, ["code 3", "SIGSEGV", "SIGTERM"]);
+}
+
+#[test]
+fn x4_a_run_with_an_exit_code_does_exit() {
+    assert_eq!(times(&web("runs: [{ exit: 1 }, {}]"), "web exitFailed").first(), Some(&2_000));
+}
+
+#[test]
+fn x4_p3_a_program_that_fails_to_start_is_a_failed_exit_with_a_shells_code() {
+    let text = r#"{ jobs: [{ name: "a", exec: "a" }] }"#;
+    for (fails, code) in [("notFound", 127), ("notExecutable", 126), ("noResources", 125), ("other", 125)] {
+        let run = run(text, &format!("{{ jobs: [{{ name: 'a', runs: {{ fails: '{fails}' }} }}] }}"));
+        assert_eq!(run.exit.map(|(_, code)| code), Some(code), "{fails}");
+        assert_eq!(times(&run, "a starts"), [0; 0]);
+    }
+}
+
+#[test]
+fn x4_starts_in_delays_the_start() {
+    assert_eq!(times(&web("runs: { startsIn: '2s' }"), "web starts"), [3_000]);
+}
+
+#[test]
+fn x4_stops_in_and_stop_exit_set_how_it_reacts_to_a_stop() {
+    let run = web("runs: { stopsIn: '3s', stopExit: 0 }");
+    assert_eq!(times(&run, "web exitSuccess"), [64_000]);
+}
+
+#[test]
+fn x4_s4_a_program_that_ignores_sigterm_is_killed_when_the_stop_timeout_passes() {
+    let run = web("runs: { stopsIn: 'never' }");
+    assert_eq!(times(&run, "web killed"), [65_000]);
+    assert_eq!(run.killed.len(), 1);
+}
+
+#[test]
+fn x4_healthy_after_counts_from_the_start_of_the_run() {
+    // Checks come at 0, 100, 300, 700, 1500 and 3100 ms after the start (H3), and take 10 ms each.
+    assert_eq!(times(&web("runs: { healthyAfter: '2s' }"), "web healthy"), [1_000 + 3_160]);
+    assert_eq!(times(&web("runs: { healthyAfter: 'never' }"), "web healthy"), [0; 0]);
+}
+
+#[test]
+fn x4_checks_sets_the_results_of_checks_for_a_while() {
+    let run = web("checks: { from: '20s', to: '29s' }");
+    assert_eq!(times(&run, "web unhealthy"), [21_010, 26_010, 61_100]);
+    assert_eq!(times(&run, "web healthy"), [1_010, 31_010]);
+    assert_eq!(times(&run, "web checks fail").len(), 1);
+}
+
+#[test]
+fn x4_p5_a_check_that_hangs_is_canceled_at_its_timeout() {
+    let run = web("checks: { check: 'alive', from: '20s', to: '22s', answer: 'hang' }");
+    assert_eq!(times(&run, "web unhealthy").first(), Some(&26_000));
+}
+
+#[test]
+fn x4_takes_sets_how_long_a_check_takes() {
+    assert_eq!(times(&web("checks: { answer: 'pass', takes: '2s' }"), "web healthy"), [3_000]);
+}
+
+#[test]
+fn x4_the_last_check_result_that_applies_counts() {
+    let run = web("checks: [{ answer: 'fail' }, { from: '10s', answer: 'pass' }]");
+    assert!(times(&run, "web healthy").first().is_some_and(|at| *at >= 10_000));
+}
+
+#[test]
+fn x4_e6_sees_sets_what_a_watch_sees() {
+    let text = "{ watches: [{ name: 'db', sees: [{ at: 5, instances: 2 }, { at: 8, instances: 2, others: true }, { at: 9, instances: 0 }] }] }";
+    let run = run(CONSUL, text);
+    assert_eq!(times(&run, "watch.db changed"), [5_000, 8_000, 9_000]);
+    assert_eq!(times(&run, "watch.db healthy"), [5_000]);
+    assert_eq!(times(&run, "watch.db unhealthy"), [9_000]);
+}
+
+#[test]
+fn x4_signals_reach_the_supervisor_and_a_second_one_kills() {
+    let text = "{ jobs: [{ name: 'web', runs: { stopsIn: 'never' } }], happens: [{ at: 20, signal: 'TERM' }, { at: 22, signal: 'INT' }] }";
+    let run = run(WEB, text);
+    assert_eq!(times(&run, "shutdown"), [20_000]);
+    assert_eq!(times(&run, "web killed"), [22_000]);
+    assert_eq!(run.exit.map(|(at, _)| millis(at)), Some(22_000));
+}
+
+#[test]
+fn x4_w3_sighup_starts_the_job_that_waits_for_it() {
+    let text =
+        r#"{ jobs: [{ name: "a", exec: "a" }, { name: "h", exec: "h", when: { source: "SIGHUP" } }] }"#;
+    let run = run(text, "{ happens: [{ at: 3, signal: 'HUP' }] }");
+    assert_eq!(times(&run, "h starts"), [3_000]);
+}
+
+#[test]
+fn x4_r1_sighup_reloads_the_configuration_if_no_job_waits_for_it() {
+    let run = run(WEB, "{ happens: [{ at: 3, signal: 'HUP' }] }");
+    assert_eq!(times(&run, "reloaded"), [3_000]);
+    assert_eq!(times(&run, "web starts"), [1_000]);
+}
+
+#[test]
+fn x4_d8_maintenance_starts_and_ends() {
+    let run = run(CONSUL, "{ happens: [{ at: 10, maintenance: true }, { at: 20, maintenance: false }] }");
+    assert_eq!(times(&run, "enterMaintenance"), [10_000]);
+    assert_eq!(times(&run, "web withdrawn").first(), Some(&10_005));
+    assert_eq!(times(&run, "web advertised"), [15, 20_015]);
+}
+
+#[test]
+fn x4_x2_jobs_are_started_stopped_restarted_and_signalled_by_hand() {
+    let text = "{ jobs: [{ name: 'setup', runs: { lasts: 'never' } }], happens: [
+        { at: 5, start: 'web' }, { at: 10, send: 'USR1', to: 'web' }, { at: 20, restart: 'web' }, { at: 30, stop: 'web' }] }";
+    let run = run(WEB, text);
+    assert_eq!(times(&run, "web gets SIGUSR1"), [10_000]);
+    // A program without a handler is killed by SIGUSR1, and is restarted at once.
+    assert_eq!(times(&run, "web starts"), [5_000, 10_100, 21_100]);
+    assert_eq!(times(&run, "web stopped"), [21_100, 31_100]);
+    assert_eq!(run.last.get("web").unwrap().word, "stopped");
+}
+
+#[test]
+fn x4_r3_a_reload_restarts_changed_jobs_and_keeps_the_others() {
+    let new = WEB
+        .replace("interval: 5", "interval: 4")
+        .replace("\"greet\", exec: \"greet\"", "\"greet2\", exec: \"greet\"");
+    let scenario =
+        reloading(WEB, "{ happens: [{ at: 10, reload: 'new.json5' }] }", &[("new.json5", &new)]).unwrap();
+    let run = simulate(&plan(WEB), &scenario);
+    assert_eq!(times(&run, "reloaded").len(), 1);
+    assert_eq!(times(&run, "web starts").len(), 2);
+    assert_eq!(times(&run, "greet2 starts").len(), 1);
+    assert_eq!(times(&run, "setup starts"), [0]);
+}
+
+#[test]
+fn x4_d5_an_unreachable_catalog_delays_no_job_and_is_updated_afterwards() {
+    let run = run(CONSUL, "{ catalog: { away: { to: '20s' } } }");
+    assert_eq!(times(&run, "web healthy"), [10]);
+    let advertised = times(&run, "web advertised");
+    assert!(advertised.len() == 1 && (20_000..26_000).contains(&advertised[0]), "{advertised:?}");
+    assert_eq!(times(&run, "catalog back"), [20_000]);
+}
+
+#[test]
+fn x4_h6_a_service_without_heartbeats_becomes_critical_after_its_ttl() {
+    let run = run(CONSUL, "{ catalog: { away: { from: '12s', to: '60s' } } }");
+    assert_eq!(times(&run, "web advertised as critical").len(), 1);
+    // Its watch keeps the last answer while the catalog is unreachable (D7).
+    assert!(times(&run, "watch.web unhealthy").iter().all(|at| *at >= 60_000));
+}
+
+#[test]
+fn x4_d5_a_lost_service_is_registered_again_at_its_next_heartbeat() {
+    let run = run(CONSUL, "{ catalog: { forgets: { at: '12s', job: 'web' } } }");
+    assert_eq!(times(&run, "web forgotten"), [12_000]);
+    let again = times(&run, "web advertised");
+    assert!(again.len() == 2 && (12_000..18_000).contains(&again[1]), "{again:?}");
+}
+
+#[test]
+fn x4_every_start_has_its_cause() {
+    let run = run(WEB, "{}");
+    let start = run.entries.iter().find(|entry| entry.name() == "greet starts").unwrap();
+    let mut chain = Vec::new();
+    let mut next = start.cause;
+    while let Some(entry) = next.and_then(|place| run.entries.get(place)) {
+        chain.push(entry.name());
+        next = entry.cause;
+    }
+    assert_eq!(chain, ["web healthy", "web starts", "setup exitSuccess", "setup starts", "startup"]);
+}

@@ -1,0 +1,344 @@
+//! Consul's HTTP API: paths, request bodies and responses (D3, D7).
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Write};
+use std::time::Duration;
+
+use bytes::Bytes;
+use containerpilot_core::catalog::watch_queries::Query;
+use containerpilot_core::input::Instance;
+use containerpilot_core::plan::{Service, Status, Watch};
+use serde::de::{Deserializer, Error as _, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize};
+use serde_json::error::Category;
+use thiserror::Error;
+
+pub(super) const REGISTER: &str = "/v1/agent/service/register";
+
+pub(super) fn deregister_path(service: &Service) -> String {
+    format!("/v1/agent/service/deregister/{}", percent_encoded(&service.id))
+}
+
+pub(super) fn update_path(service: &Service) -> String {
+    format!("/v1/agent/check/update/{}", percent_encoded(&check_id(service)))
+}
+
+fn check_id(service: &Service) -> String {
+    format!("service:{}", service.id)
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct Registration<'a> {
+    #[serde(rename = "ID")]
+    id: &'a str,
+    name: &'a str,
+    tags: &'a [String],
+    port: u16,
+    address: String,
+    meta: &'a BTreeMap<String, String>,
+    enable_tag_override: bool,
+    check: TtlCheck,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct TtlCheck {
+    #[serde(rename = "CheckID")]
+    check_id: String,
+    #[serde(rename = "TTL")]
+    ttl: String,
+    status: &'static str,
+    notes: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deregister_critical_service_after: Option<String>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct CheckUpdate {
+    status: &'static str,
+    output: &'static str,
+}
+
+/// The body of a registration (D3).
+pub(super) fn registration(service: &Service, status: Status) -> Bytes {
+    json(&Registration {
+        id: &service.id,
+        name: &service.name,
+        tags: &service.tags,
+        port: service.port,
+        address: service.address.to_string(),
+        meta: &service.meta,
+        enable_tag_override: service.enable_tag_override,
+        check: TtlCheck {
+            check_id: check_id(service),
+            ttl: go_duration(service.ttl),
+            status: status_name(status),
+            notes: format!("TTL for {} set by containerpilot", service.name),
+            deregister_critical_service_after: service.deregister_critical_after.map(go_duration),
+        },
+    })
+}
+
+/// The body of a check update. The output is constant, because Consul replicates every change of it to its servers.
+pub(super) fn update(status: Status) -> Bytes {
+    let output = match status {
+        Status::Passing => "ok",
+        Status::Warning => "unknown",
+        Status::Critical => "unhealthy",
+    };
+    json(&CheckUpdate { status: status_name(status), output })
+}
+
+fn json(body: &impl Serialize) -> Bytes {
+    // Serializing these types to memory cannot fail: their keys are strings.
+    serde_json::to_vec(body).unwrap_or_default().into()
+}
+
+const fn status_name(status: Status) -> &'static str {
+    match status {
+        Status::Passing => "passing",
+        Status::Warning => "warning",
+        Status::Critical => "critical",
+    }
+}
+
+/// Whether a response means that Consul does not know the service or check: 404 since Consul 1.11, and 500 with one of several texts before.
+pub(super) fn is_unknown(status: u16, body: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(body).to_ascii_lowercase();
+    let known = ["unknown check", "unknown service", "does not have associated ttl", "does not exist"];
+    status == 404 || (status == 500 && known.iter().any(|phrase| text.contains(phrase)))
+}
+
+/// The query for the healthy instances of a watched service.
+pub(super) fn query_path(watch: &Watch, query: Query) -> String {
+    let mut path = format!("/v1/health/service/{}?passing=1", percent_encoded(&watch.name));
+    // Writing to a string cannot fail.
+    if let Some(index) = query.index {
+        let _ = write!(path, "&index={index}&wait={}ms", query.wait.as_millis().max(1));
+    }
+    for (key, value) in [("tag", &watch.tag), ("dc", &watch.dc)] {
+        if let Some(value) = value {
+            let _ = write!(path, "&{key}={}", percent_encoded(value));
+        }
+    }
+    path
+}
+
+/// Most instances of a service, and most bytes of their ids and addresses.
+const MAX_INSTANCES: usize = 16 * 1024;
+const MAX_INSTANCE_BYTES: usize = 2 * 1024 * 1024;
+
+/// Why a response is not a list of instances. The message never shows the response's content.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub(super) enum InstancesError {
+    #[error("the response is not valid JSON: {0}")]
+    Syntax(String),
+    #[error("the response is not a list of service instances")]
+    Form,
+    #[error("the response has too many instances for one service")]
+    TooMany,
+}
+
+/// An entry of `/v1/health/service/NAME`. Unknown fields are skipped without being stored.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Entry {
+    node: Option<Node>,
+    service: EntryService,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Node {
+    #[serde(default)]
+    address: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct EntryService {
+    #[serde(rename = "ID")]
+    id: String,
+    #[serde(default)]
+    address: String,
+    #[serde(default)]
+    port: i64,
+}
+
+impl Entry {
+    /// The instance; `None` if neither the service nor its node has an address.
+    fn instance(self) -> Option<Instance> {
+        let own = Some(self.service.address).filter(|address| !address.is_empty());
+        Some(Instance {
+            id: self.service.id,
+            address: own.or_else(|| Some(self.node?.address)).filter(|address| !address.is_empty())?,
+            // Consul accepts any number. One that is not a port cannot be connected to.
+            port: u16::try_from(self.service.port).unwrap_or(0),
+        })
+    }
+}
+
+/// The instances in a response, sorted and without duplicates. They are parsed one by one, so that a hostile response needs no
+/// more memory than its own length and the instances that are kept.
+pub(super) fn instances(body: &[u8]) -> Result<Vec<Instance>, InstancesError> {
+    let mut too_many = false;
+    let mut deserializer = serde_json::Deserializer::from_slice(body);
+    let parsed = deserializer.deserialize_seq(InstanceList { too_many: &mut too_many });
+    let parsed = parsed.and_then(|instances| deserializer.end().map(|()| instances));
+    let mut instances = parsed.map_err(|error| match error.classify() {
+        _ if too_many => InstancesError::TooMany,
+        // The text of a data error would repeat the content.
+        Category::Data => InstancesError::Form,
+        Category::Syntax | Category::Eof | Category::Io => InstancesError::Syntax(error.to_string()),
+    })?;
+    instances.sort();
+    instances.dedup();
+    Ok(instances)
+}
+
+struct InstanceList<'a> {
+    too_many: &'a mut bool,
+}
+
+impl<'de> Visitor<'de> for InstanceList<'_> {
+    type Value = Vec<Instance>;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("a list of instances")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<Instance>, A::Error> {
+        let mut instances = Vec::new();
+        let mut bytes = 0_usize;
+        while let Some(entry) = list.next_element::<Entry>()? {
+            let instance = entry.instance().ok_or_else(|| A::Error::custom("no address"))?;
+            bytes = bytes.saturating_add(instance.id.len()).saturating_add(instance.address.len());
+            if bytes > MAX_INSTANCE_BYTES || instances.len() >= MAX_INSTANCES {
+                *self.too_many = true;
+                return Err(A::Error::custom("too many"));
+            }
+            instances.push(instance);
+        }
+        Ok(instances)
+    }
+}
+
+/// A duration that Go can parse.
+fn go_duration(time: Duration) -> String {
+    if time.subsec_nanos() == 0 { format!("{}s", time.as_secs()) } else { format!("{}ns", time.as_nanos()) }
+}
+
+/// Text for a path segment or a query value.
+fn percent_encoded(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            out.push(byte.into());
+        } else {
+            // Writing to a string cannot fail.
+            let _ = write!(out, "%{byte:02X}");
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn service() -> Service {
+        Service {
+            name: "web".into(),
+            id: "web-box 1".into(),
+            address: [10, 0, 0, 7].into(),
+            port: 8080,
+            tags: vec!["a".into()],
+            meta: [("k".to_owned(), "v".to_owned())].into(),
+            ttl: Duration::from_millis(1500),
+            initial_status: None,
+            enable_tag_override: true,
+            deregister_critical_after: Some(Duration::from_secs(600)),
+        }
+    }
+
+    #[test]
+    fn d3_a_registration_carries_the_service_and_its_ttl_check() {
+        let body: Value = serde_json::from_slice(&registration(&service(), Status::Warning)).unwrap();
+        let expected = json!({
+            "ID": "web-box 1", "Name": "web", "Tags": ["a"], "Port": 8080, "Address": "10.0.0.7",
+            "Meta": { "k": "v" }, "EnableTagOverride": true,
+            "Check": {
+                "CheckID": "service:web-box 1", "TTL": "1500000000ns", "Status": "warning",
+                "Notes": "TTL for web set by containerpilot", "DeregisterCriticalServiceAfter": "600s",
+            },
+        });
+        assert_eq!(body, expected);
+        assert_eq!(update_path(&service()), "/v1/agent/check/update/service%3Aweb-box%201");
+        assert_eq!(deregister_path(&service()), "/v1/agent/service/deregister/web-box%201");
+    }
+
+    #[test]
+    fn d5_responses_that_mean_unknown_to_consul_are_recognized() {
+        assert!(is_unknown(500, br#"CheckID "service:web-box" does not have associated TTL"#));
+        assert!(is_unknown(500, b"Unknown check \"service:web-box\""));
+        assert!(is_unknown(404, br#"Unknown check ID "service:web-box"."#));
+        assert!(!is_unknown(500, b"No cluster leader"));
+        assert!(!is_unknown(403, b"Permission denied"));
+    }
+
+    #[test]
+    fn d7_queries_are_encoded_and_responses_parsed() {
+        let watch = Watch {
+            name: "db".into(),
+            interval: Duration::from_secs(1),
+            tag: Some("a&b".into()),
+            dc: Some("ams".into()),
+        };
+        let query = Query { index: Some(7), wait: Duration::from_millis(900) };
+        assert_eq!(
+            query_path(&watch, query),
+            "/v1/health/service/db?passing=1&index=7&wait=900ms&tag=a%26b&dc=ams"
+        );
+        let body = br#"[{"Node": {"Address": "10.0.0.2"}, "Service": {"ID": "db-2", "Address": "", "Port": 5432}},
+            {"Node": {"Address": "10.0.0.1"}, "Service": {"ID": "db-1", "Address": "db.example", "Port": 1, "New": []}}]"#;
+        let found = instances(body).unwrap();
+        let parts: Vec<_> =
+            found.iter().map(|one| (one.id.as_str(), one.address.as_str(), one.port)).collect();
+        assert_eq!(parts, [("db-1", "db.example", 1), ("db-2", "10.0.0.2", 5432)]);
+        for form in
+            ["{}", "[1]", "[{\"Service\": {}}]", "null", "\"hunter2\"", r#"[{"Service": {"ID": "hunter2"}}]"#]
+        {
+            assert_eq!(instances(form.as_bytes()), Err(InstancesError::Form), "{form}");
+        }
+        for syntax in ["", "[", "[] hunter2"] {
+            let error = instances(syntax.as_bytes()).unwrap_err();
+            assert!(matches!(error, InstancesError::Syntax(_)), "{syntax}");
+            assert!(!error.to_string().contains("hunter2"), "{error}");
+        }
+    }
+
+    #[test]
+    fn d7_responses_beyond_the_limits_are_refused() {
+        let one = |id: &str| format!(r#"{{"Service": {{"ID": "{id}", "Address": "a"}}}}"#);
+        let many = |count: usize| {
+            let all: Vec<String> = (0..count).map(|nth| one(&nth.to_string())).collect();
+            format!("[{}]", all.join(","))
+        };
+        assert_eq!(instances(many(MAX_INSTANCES).as_bytes()).unwrap().len(), MAX_INSTANCES);
+        assert_eq!(instances(many(MAX_INSTANCES + 1).as_bytes()), Err(InstancesError::TooMany));
+        let long = one(&"x".repeat(MAX_INSTANCE_BYTES / 4));
+        let long = format!("[{long},{long},{long},{long},{long}]");
+        assert_eq!(instances(long.as_bytes()), Err(InstancesError::TooMany));
+        let deep = format!("[{}{}]", "[".repeat(100_000), "]".repeat(100_000));
+        assert!(instances(deep.as_bytes()).is_err());
+        let deep = format!("[{{\"Extra\": {}{}}}]", "[".repeat(100_000), "]".repeat(100_000));
+        assert_eq!(
+            instances(deep.as_bytes()),
+            Err(InstancesError::Form),
+            "nothing is nested while it is skipped"
+        );
+    }
+}

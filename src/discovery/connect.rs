@@ -1,0 +1,206 @@
+//! Connections to the Consul agent: name look-up, TCP or a unix socket, TLS.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use containerpilot_core::plan::{Consul, ConsulAddress, Tls};
+use rustls::ClientConfig;
+use thiserror::Error;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpStream, UnixStream};
+use tokio::task::{JoinError, JoinHandle};
+use tokio::time::{Instant, timeout_at};
+use tokio_rustls::TlsConnector;
+
+use super::tls::{self, TlsError};
+use crate::net::describe;
+use crate::net::resolve::{self, ResolveError};
+
+/// How long to wait for one address before the next is tried, if there are several.
+const ADDRESS_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long a look-up is reused, so that many connections at once need only one.
+const NAME_LIFETIME: Duration = Duration::from_secs(1);
+
+/// A connection of any kind.
+pub(super) trait Stream: AsyncRead + AsyncWrite + Send {}
+
+impl<S: AsyncRead + AsyncWrite + Send> Stream for S {}
+
+/// Why there is no connection.
+#[derive(Debug, Error)]
+pub(super) enum ConnectError {
+    #[error("`{0}` is not an address; use host:port")]
+    InvalidAddress(String),
+    #[error("{endpoint}: {}", describe(source))]
+    Connect { endpoint: String, source: io::Error },
+    #[error("{endpoint}: connection timed out")]
+    Timeout { endpoint: String },
+    #[error("{host} has no address")]
+    NoAddress { host: String },
+    #[error("cannot resolve {host}: {source}")]
+    LookUp { host: String, source: ResolveError },
+    #[error("cannot resolve {host}: {source}")]
+    LookUpTask { host: String, source: JoinError },
+    #[error("cannot resolve {host}: timed out")]
+    LookUpTimeout { host: String },
+    #[error(transparent)]
+    TlsSettings(#[from] TlsError),
+    #[error("TLS handshake failed: {0}")]
+    Handshake(#[source] io::Error),
+    #[error("TLS handshake timed out")]
+    HandshakeTimeout,
+}
+
+/// Opens connections to the agent.
+#[derive(Debug)]
+pub(super) struct Connector {
+    address: Address,
+    tls: Option<Tls>,
+    /// Read from the files of `tls`. Cleared when a connection fails, because the files may have been renewed.
+    tls_config: Mutex<Option<Arc<ClientConfig>>>,
+    /// Locked during a look-up: there is only one at a time.
+    look_up: tokio::sync::Mutex<LookUp>,
+}
+
+#[derive(Debug)]
+enum Address {
+    Network { host: String, port: u16 },
+    Unix(PathBuf),
+    Invalid(String),
+}
+
+/// The last look-up, and one that continues after its caller has timed out.
+#[derive(Debug, Default)]
+struct LookUp {
+    addresses: Vec<IpAddr>,
+    valid_until: Option<Instant>,
+    running: Option<JoinHandle<Result<Vec<IpAddr>, ResolveError>>>,
+}
+
+impl Connector {
+    pub(super) fn new(consul: &Consul) -> Self {
+        let address = match &consul.address {
+            ConsulAddress::Unix(path) => Address::Unix(path.into()),
+            ConsulAddress::Network(text) => match consul.address.network_parts(consul.https) {
+                Some(parts) => Address::Network { host: parts.host.to_owned(), port: parts.port },
+                None => Address::Invalid(text.clone()),
+            },
+        };
+        Self {
+            address,
+            tls: consul.https.then(|| consul.tls.clone()),
+            tls_config: Mutex::default(),
+            look_up: tokio::sync::Mutex::default(),
+        }
+    }
+
+    /// Opens a connection.
+    pub(super) async fn connect(&self, deadline: Instant) -> Result<Pin<Box<dyn Stream>>, ConnectError> {
+        match &self.address {
+            Address::Invalid(text) => Err(ConnectError::InvalidAddress(text.clone())),
+            Address::Unix(path) => {
+                let endpoint = path.display().to_string();
+                match timeout_at(deadline, UnixStream::connect(path)).await {
+                    Ok(Ok(stream)) => Ok(Box::pin(stream)),
+                    Ok(Err(source)) => Err(ConnectError::Connect { endpoint, source }),
+                    Err(_) => Err(ConnectError::Timeout { endpoint }),
+                }
+            }
+            Address::Network { host, port } => {
+                let stream = self.tcp(host, *port, deadline).await?;
+                match &self.tls {
+                    None => Ok(Box::pin(stream)),
+                    Some(tls) => self.handshake(tls, host, stream, deadline).await,
+                }
+            }
+        }
+    }
+
+    async fn tcp(&self, host: &str, port: u16, deadline: Instant) -> Result<TcpStream, ConnectError> {
+        let addresses = self.addresses(host, deadline).await?;
+        let mut last_error = ConnectError::NoAddress { host: host.to_owned() };
+        let several = addresses.len() > 1;
+        for address in addresses {
+            let address = SocketAddr::new(address, port);
+            let endpoint = address.to_string();
+            let until = if several { deadline.min(Instant::now() + ADDRESS_TIMEOUT) } else { deadline };
+            last_error = match timeout_at(until, TcpStream::connect(address)).await {
+                Ok(Ok(stream)) => {
+                    // Small requests must not wait for acknowledgements. Without this option they are only slower.
+                    let _ = stream.set_nodelay(true);
+                    return Ok(stream);
+                }
+                Ok(Err(source)) => ConnectError::Connect { endpoint, source },
+                Err(_) => ConnectError::Timeout { endpoint },
+            };
+        }
+        // The address may have changed.
+        self.look_up.lock().await.valid_until = None;
+        Err(last_error)
+    }
+
+    /// The addresses of the host. A look-up blocks, so it runs on a thread of its own.
+    async fn addresses(&self, host: &str, deadline: Instant) -> Result<Vec<IpAddr>, ConnectError> {
+        if let Some(addresses) = resolve::without_look_up(host) {
+            return Ok(addresses);
+        }
+        let timed_out = || ConnectError::LookUpTimeout { host: host.to_owned() };
+        let mut look_up = timeout_at(deadline, self.look_up.lock()).await.map_err(|_| timed_out())?;
+        if look_up.valid_until.is_some_and(|until| until > Instant::now()) {
+            return Ok(look_up.addresses.clone());
+        }
+        let name = host.to_owned();
+        let blocking = move || resolve::look_up(&name);
+        let mut running = look_up.running.take().unwrap_or_else(|| tokio::task::spawn_blocking(blocking));
+        match timeout_at(deadline, &mut running).await {
+            Ok(Ok(Ok(found))) => {
+                look_up.addresses = found;
+                look_up.valid_until = Some(Instant::now() + NAME_LIFETIME);
+                Ok(look_up.addresses.clone())
+            }
+            Ok(Ok(Err(source))) => Err(ConnectError::LookUp { host: host.to_owned(), source }),
+            Ok(Err(source)) => Err(ConnectError::LookUpTask { host: host.to_owned(), source }),
+            Err(_) => {
+                look_up.running = Some(running);
+                Err(timed_out())
+            }
+        }
+    }
+
+    async fn handshake(
+        &self,
+        tls: &Tls,
+        host: &str,
+        stream: TcpStream,
+        deadline: Instant,
+    ) -> Result<Pin<Box<dyn Stream>>, ConnectError> {
+        let name = tls::server_name(tls, host)?;
+        let config = self.tls_config(tls)?;
+        let error = match timeout_at(deadline, TlsConnector::from(config).connect(name, stream)).await {
+            Ok(Ok(stream)) => return Ok(Box::pin(stream)),
+            Ok(Err(source)) => ConnectError::Handshake(source),
+            Err(_) => ConnectError::HandshakeTimeout,
+        };
+        self.reload_tls();
+        Err(error)
+    }
+
+    fn tls_config(&self, tls: &Tls) -> Result<Arc<ClientConfig>, TlsError> {
+        let mut cached = self.tls_config.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(config) = &*cached {
+            return Ok(Arc::clone(config));
+        }
+        let config = tls::client_config(tls)?;
+        *cached = Some(Arc::clone(&config));
+        Ok(config)
+    }
+
+    /// Reads the certificates again before the next connection.
+    pub(super) fn reload_tls(&self) {
+        *self.tls_config.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}

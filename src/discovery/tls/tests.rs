@@ -1,0 +1,176 @@
+//! Against `openssl s_server`, which can be limited to one version, group, cipher suite or signature algorithm.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use bytes::Bytes;
+use containerpilot_core::plan::{Consul, ConsulAddress, Tls};
+use hyper::Method;
+
+use crate::discovery::client::Client;
+
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Creates a self-signed certificate `NAME.pem` with the key `NAME.key`.
+fn certificate(folder: &Path, name: &str, kind: &[&str]) {
+    let (key, certificate) = (format!("{name}.key"), format!("{name}.pem"));
+    let fixed = ["req", "-x509", "-nodes", "-days", "2", "-subj", "/CN=agent"];
+    let names = ["-addext", "subjectAltName=IP:127.0.0.1", "-addext", "basicConstraints=critical,CA:FALSE"];
+    let made = Command::new("openssl")
+        .current_dir(folder)
+        .args(fixed)
+        .args(names)
+        .args(["-keyout", &key, "-out", &certificate])
+        .args(kind)
+        .stderr(Stdio::null())
+        .status();
+    assert!(made.unwrap().success(), "{name}");
+}
+
+/// A server with these options.
+struct Server {
+    child: Child,
+    address: String,
+}
+
+impl Server {
+    fn start(folder: &Path, name: &str, options: &[&str]) -> Self {
+        let (key, certificate) = (format!("{name}.key"), format!("{name}.pem"));
+        let mut child = Command::new("openssl")
+            .current_dir(folder)
+            .args(["s_server", "-accept", "127.0.0.1:0", "-WWW", "-key", &key, "-cert", &certificate])
+            .args(options)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let address = lines.find_map(|line| line.strip_prefix("ACCEPT ").map(str::to_owned)).unwrap();
+        // Drains its output, so that it never blocks.
+        std::thread::spawn(move || lines.for_each(drop));
+        Self { child, address }
+    }
+
+    /// Requests a file that exists; its content or the error.
+    fn request(&self, tls: Tls) -> Result<String, String> {
+        let address = ConsulAddress::Network(self.address.clone());
+        let client = Client::new(&Consul { address, https: true, token: None, token_file: None, tls });
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let response = runtime.block_on(client.send(Method::GET, "/file", Bytes::new(), TIMEOUT));
+        response
+            .map(|response| String::from_utf8_lossy(&response.body).into_owned())
+            .map_err(|error| error.to_string())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+const RSA: &[&str] = &["-newkey", "rsa:2048"];
+const P256: &[&str] = &["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"];
+const P384: &[&str] = &["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-384"];
+const ED25519: &[&str] = &["-newkey", "ed25519"];
+
+fn folder() -> PathBuf {
+    let folder = crate::test_support::folder();
+    std::fs::write(folder.join("file"), "content").unwrap();
+    for (name, kind) in [("rsa", RSA), ("p256", P256), ("p384", P384), ("ed25519", ED25519)] {
+        certificate(&folder, name, kind);
+    }
+    folder
+}
+
+fn trusting(folder: &Path, name: &str) -> Tls {
+    Tls {
+        ca_file: Some(folder.join(format!("{name}.pem")).display().to_string()),
+        ca_path: None,
+        client_cert: None,
+        client_key: None,
+        server_name: None,
+        verify: true,
+    }
+}
+
+#[test]
+fn d1_every_common_version_group_cipher_suite_and_signature_works() {
+    let folder = folder();
+    let cases: &[(&str, &[&str])] = &[
+        ("rsa", &["-tls1_3"]),
+        ("rsa", &["-tls1_2"]),
+        ("p256", &["-tls1_3", "-groups", "P-256"]),
+        ("p256", &["-tls1_2", "-groups", "P-256"]),
+        ("p384", &["-tls1_3", "-groups", "P-384"]),
+        ("p384", &["-tls1_2", "-groups", "P-384"]),
+        ("rsa", &["-tls1_3", "-groups", "X25519"]),
+        ("rsa", &["-tls1_2", "-groups", "X25519"]),
+        ("ed25519", &["-tls1_3"]),
+        ("ed25519", &["-tls1_2"]),
+        ("p256", &["-tls1_3", "-ciphersuites", "TLS_AES_128_GCM_SHA256"]),
+        ("p256", &["-tls1_3", "-ciphersuites", "TLS_AES_256_GCM_SHA384"]),
+        ("p256", &["-tls1_2", "-cipher", "ECDHE-ECDSA-AES128-GCM-SHA256"]),
+        ("p256", &["-tls1_2", "-cipher", "ECDHE-ECDSA-AES256-GCM-SHA384"]),
+        ("rsa", &["-tls1_2", "-cipher", "ECDHE-RSA-AES128-GCM-SHA256"]),
+        ("rsa", &["-tls1_2", "-cipher", "ECDHE-RSA-AES256-GCM-SHA384"]),
+        ("rsa", &["-tls1_3", "-ciphersuites", "TLS_CHACHA20_POLY1305_SHA256"]),
+        ("rsa", &["-tls1_2", "-cipher", "ECDHE-RSA-CHACHA20-POLY1305"]),
+        ("rsa", &["-tls1_2", "-sigalgs", "RSA-PSS+SHA512"]),
+        ("rsa", &["-tls1_2", "-sigalgs", "RSA+SHA384"]),
+    ];
+    for (name, options) in cases {
+        let server = Server::start(&folder, name, options);
+        assert_eq!(server.request(trusting(&folder, name)).as_deref(), Ok("content"), "{name} {options:?}");
+        let unverified = Tls { verify: false, ca_file: None, ..trusting(&folder, name) };
+        assert_eq!(server.request(unverified).as_deref(), Ok("content"), "{name} {options:?}, unverified");
+    }
+    let _ = std::fs::remove_dir_all(folder);
+}
+
+#[test]
+fn d1_client_keys_of_every_type_and_format_are_accepted() {
+    let folder = folder();
+    let rewritten = |key: &str, command: &[&str]| {
+        let input = format!("{key}.key");
+        let output = format!("{key}-old.key");
+        let made = Command::new("openssl")
+            .current_dir(&folder)
+            .args(command)
+            .args(["-in", &input, "-out", &output])
+            .stderr(Stdio::null())
+            .status();
+        assert!(made.unwrap().success());
+        output
+    };
+    let cases = [
+        ("rsa", "rsa.key".to_owned(), "BEGIN PRIVATE KEY"),
+        ("rsa", rewritten("rsa", &["rsa", "-traditional"]), "BEGIN RSA PRIVATE KEY"),
+        ("p256", "p256.key".to_owned(), "BEGIN PRIVATE KEY"),
+        ("p256", rewritten("p256", &["ec"]), "BEGIN EC PRIVATE KEY"),
+        ("p384", "p384.key".to_owned(), "BEGIN PRIVATE KEY"),
+        ("p384", rewritten("p384", &["ec"]), "BEGIN EC PRIVATE KEY"),
+        ("ed25519", "ed25519.key".to_owned(), "BEGIN PRIVATE KEY"),
+    ];
+    for (name, key, form) in cases {
+        assert!(std::fs::read_to_string(folder.join(&key)).unwrap().contains(form), "{key}");
+        for version in ["-tls1_3", "-tls1_2"] {
+            let trusted = format!("{name}.pem");
+            let options = [version, "-Verify", "1", "-verify_return_error", "-CAfile", &trusted];
+            let server = Server::start(&folder, "rsa", &options);
+            let tls = Tls {
+                client_cert: Some(folder.join(format!("{name}.pem")).display().to_string()),
+                client_key: Some(folder.join(&key).display().to_string()),
+                ..trusting(&folder, "rsa")
+            };
+            assert_eq!(server.request(tls).as_deref(), Ok("content"), "{key} {version}");
+            let without_certificate = server.request(trusting(&folder, "rsa"));
+            assert!(without_certificate.is_err(), "{key} {version}");
+        }
+    }
+    let _ = std::fs::remove_dir_all(folder);
+}

@@ -1,0 +1,140 @@
+//! The environment of a new process in the kernel's form (P7, P9).
+//!
+//! The variables of the supervisor and of all jobs are the same for most starts, so they are converted once and shared.
+//! A process's own variables hide shared ones of the same name.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use containerpilot_config::template::Environment;
+use containerpilot_core::variables::JobVariables;
+use nix::errno::Errno;
+
+use super::Request;
+use crate::process::sys::CStrings;
+
+/// `NAME=value` strings, sorted by name, without duplicates.
+#[derive(Debug, Default)]
+struct Block {
+    strings: CStrings,
+    names: Vec<Range<usize>>,
+}
+
+impl Block {
+    /// Must be called in the order of the names.
+    fn push(&mut self, name: &[u8], value: &[u8]) -> Result<(), Errno> {
+        let start = self.strings.bytes().len();
+        self.strings.push(&[name, b"=", value])?;
+        self.names.push(start..start + name.len());
+        Ok(())
+    }
+
+    fn clear(&mut self) {
+        self.strings.clear();
+        self.names.clear();
+    }
+
+    /// The position of a variable.
+    fn find(&self, name: &[u8]) -> Option<usize> {
+        let bytes = self.strings.bytes();
+        self.names.binary_search_by(|range| bytes.get(range.clone()).unwrap_or_default().cmp(name)).ok()
+    }
+}
+
+/// The variables that all processes get.
+#[derive(Debug, Default)]
+pub(super) struct SharedVariables {
+    /// The supervisor's environment; converted for the first start.
+    supervisor: Block,
+    /// The variables about jobs, and their version.
+    jobs: Block,
+    version: Option<u64>,
+    /// Positions of the supervisor's variables that those about jobs replace or unset.
+    hidden: Vec<usize>,
+}
+
+impl SharedVariables {
+    pub(super) fn supervisor(&self) -> &CStrings {
+        &self.supervisor.strings
+    }
+
+    pub(super) fn jobs(&self) -> &CStrings {
+        &self.jobs.strings
+    }
+
+    /// Converts the variables if they have changed.
+    pub(super) fn update(&mut self, environment: &Environment, jobs: &JobVariables) -> Result<(), Errno> {
+        if self.supervisor.names.is_empty() {
+            for (name, value) in environment {
+                self.supervisor.push(name, value)?;
+            }
+        }
+        if self.version == Some(jobs.version()) {
+            return Ok(());
+        }
+        self.version = None;
+        self.jobs.clear();
+        self.hidden.clear();
+        // The last one of a name wins.
+        let sorted: BTreeMap<&str, &str> = jobs.iter().collect();
+        for (name, value) in sorted {
+            self.jobs.push(name.as_bytes(), value.as_bytes())?;
+            self.hidden.extend(self.supervisor.find(name.as_bytes()));
+        }
+        self.hidden.extend(jobs.unset().filter_map(|name| self.supervisor.find(name.as_bytes())));
+        self.version = Some(jobs.version());
+        Ok(())
+    }
+}
+
+/// The strings of one process. The buffers are reused for the next one.
+#[derive(Debug, Default)]
+pub(super) struct ProcessStrings {
+    pub(super) files: CStrings,
+    pub(super) arguments: CStrings,
+    pub(super) cwd: CStrings,
+    /// The process's own variables.
+    pub(super) own: CStrings,
+    /// Positions of shared variables that the process's own replace, sorted.
+    pub(super) hidden_supervisor: Vec<usize>,
+    pub(super) hidden_jobs: Vec<usize>,
+}
+
+impl ProcessStrings {
+    pub(super) fn clear(&mut self) {
+        for list in [&mut self.files, &mut self.arguments, &mut self.cwd, &mut self.own] {
+            list.clear();
+        }
+        self.hidden_supervisor.clear();
+        self.hidden_jobs.clear();
+    }
+
+    /// Sets the process's own variables: those of its configuration, `HOME` of its user, and those of its trigger, in
+    /// this order of precedence.
+    pub(super) fn set_variables(
+        &mut self,
+        request: &Request<'_>,
+        home: Option<&[u8]>,
+        shared: &SharedVariables,
+    ) -> Result<(), Errno> {
+        let own = &request.process.env;
+        let why = &request.environment.why;
+        let trigger = why.iter().enumerate().filter(|(nth, (name, _))| {
+            let later = why.iter().skip(nth + 1).any(|(other, _)| other == name);
+            !later && !own.contains_key(*name)
+        });
+        let home = home.filter(|_| !own.contains_key("HOME")).map(|home| ("HOME", home));
+        let own = own.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
+        self.hidden_supervisor.extend_from_slice(&shared.hidden);
+        let trigger = trigger.map(|(_, (name, value))| (*name, value.as_bytes()));
+        for (name, value) in own.chain(home).chain(trigger) {
+            let name = name.as_bytes();
+            self.own.push(&[name, b"=", value])?;
+            self.hidden_supervisor.extend(shared.supervisor.find(name));
+            self.hidden_jobs.extend(shared.jobs.find(name));
+        }
+        self.hidden_supervisor.sort_unstable();
+        self.hidden_jobs.sort_unstable();
+        Ok(())
+    }
+}

@@ -1,0 +1,138 @@
+//! The description of a process to start, in the form that the kernel takes.
+#![forbid(unsafe_code)]
+
+use std::ffi::c_char;
+use std::os::fd::BorrowedFd;
+
+use containerpilot_core::plan::Limit;
+use nix::errno::Errno;
+
+use super::{RawLimit, SignalSet};
+
+/// A list of null-terminated strings, in one buffer.
+#[derive(Debug, Default)]
+pub(crate) struct CStrings {
+    bytes: Vec<u8>,
+    starts: Vec<usize>,
+}
+
+impl CStrings {
+    /// Adds the concatenation of `parts`; EINVAL if it contains a NUL byte.
+    pub(crate) fn push(&mut self, parts: &[&[u8]]) -> Result<(), Errno> {
+        if parts.iter().any(|part| part.contains(&0)) {
+            return Err(Errno::EINVAL);
+        }
+        self.starts.push(self.bytes.len());
+        for part in parts {
+            self.bytes.extend_from_slice(part);
+        }
+        self.bytes.push(0);
+        Ok(())
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.bytes.clear();
+        self.starts.clear();
+    }
+
+    /// All strings in sequence, each with its NUL.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// A pointer to each string, valid until the list changes.
+    fn pointers(&self) -> impl Iterator<Item = *const c_char> {
+        let base = self.bytes.as_ptr();
+        self.starts.iter().map(move |start| base.wrapping_add(*start).cast::<c_char>())
+    }
+
+    /// Fills `list` with the pointers and a terminating null. They are valid until the strings change.
+    pub(super) fn list(&self, list: &mut Vec<*const c_char>) {
+        list.clear();
+        list.extend(self.pointers());
+        list.push(std::ptr::null());
+    }
+}
+
+/// The environment of a new process: several lists, each with the sorted positions of the strings to leave out.
+#[derive(Debug)]
+pub(crate) struct Variables<'a>(pub(crate) [(&'a CStrings, &'a [usize]); 3]);
+
+impl Variables<'_> {
+    /// See [`CStrings::list`].
+    pub(super) fn list(&self, list: &mut Vec<*const c_char>) {
+        list.clear();
+        for (strings, hidden) in self.0 {
+            if hidden.is_empty() {
+                list.extend(strings.pointers());
+            } else {
+                let shown =
+                    strings.pointers().enumerate().filter(|(nth, _)| hidden.binary_search(nth).is_err());
+                list.extend(shown.map(|(_, string)| string));
+            }
+        }
+        list.push(std::ptr::null());
+    }
+}
+
+/// A process to start.
+#[derive(Debug)]
+pub(crate) struct ExecSpec<'a> {
+    /// The files to try to execute, in this order.
+    pub(crate) files: &'a CStrings,
+    /// The arguments, the program's name first.
+    pub(crate) arguments: &'a CStrings,
+    pub(crate) environment: Variables<'a>,
+    /// The working directory: one string, or none to keep the supervisor's.
+    pub(crate) cwd: &'a CStrings,
+    /// Standard input; `None` keeps the supervisor's, and takes the terminal's foreground.
+    pub(crate) stdin: Option<BorrowedFd<'a>>,
+    /// Standard output and standard error; `None` keeps the supervisor's.
+    pub(crate) output: Option<(BorrowedFd<'a>, BorrowedFd<'a>)>,
+    /// Only descriptors below this number are copied to the child. `None` if the kernel has no `close_range`: all are
+    /// copied then, and closed by `execve`.
+    pub(crate) copy_below: Option<u32>,
+    /// The ignored signals, whose default disposition is restored.
+    pub(crate) ignored: SignalSet,
+    pub(crate) umask: Option<u16>,
+    /// The supervisor's original descriptor limit, if it has raised its own.
+    pub(crate) descriptor_limit: Option<RawLimit>,
+    pub(crate) limits: &'a [Limit],
+    /// Supplementary groups, if they change.
+    pub(crate) groups: Option<&'a [u32]>,
+    /// The group, if it changes.
+    pub(crate) group: Option<u32>,
+    /// The user, if it changes.
+    pub(crate) user: Option<u32>,
+    pub(crate) no_new_privileges: bool,
+}
+
+/// A step of starting a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SpawnStep {
+    /// Creating the process.
+    Clone,
+    /// Becoming the leader of a process group.
+    ProcessGroup,
+    Descriptors,
+    Limits,
+    /// Switching to another user or group.
+    User,
+    /// Changing the working directory.
+    Directory,
+    /// Setting `no_new_privs`.
+    Privileges,
+    /// Executing the program.
+    Execute,
+}
+
+/// Why a process could not be started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ExecError {
+    pub(crate) step: SpawnStep,
+    pub(crate) errno: Errno,
+    /// The position of the file that `errno` is about.
+    pub(crate) file: usize,
+    /// The failed child, which must be reaped, if there was one.
+    pub(crate) pid: Option<i32>,
+}

@@ -1,0 +1,44 @@
+//! The start: the telemetry port and the control socket listen before the core sends `startup` (E4).
+
+use std::sync::Arc;
+
+use containerpilot_core::Input;
+use containerpilot_core::plan::Level;
+
+use super::{Decider, Runtime, StartupError};
+use crate::control::Control;
+use crate::runtime::query::QueryHandle;
+use crate::telemetry::Telemetry;
+
+impl<D: Decider> Runtime<D> {
+    /// Opens the telemetry port and the control socket, before the startup event (E4).
+    pub(crate) fn open(&mut self) -> Result<(), String> {
+        // The port first: unlike the socket it has no file that must be removed if the other cannot be opened.
+        self.open_telemetry()?;
+        let plan = Arc::clone(&self.plan);
+        // S7: a single program has no control socket.
+        if !plan.pass_signals {
+            match Control::open(&plan.control) {
+                Ok(control) => self.control = Some(control),
+                Err(error) if plan.control.required => return Err(error),
+                Err(error) => self.log(Level::Warn, &format!("no control socket: {error}")),
+            }
+        }
+        Ok(())
+    }
+
+    fn open_telemetry(&mut self) -> Result<(), String> {
+        let Some(telemetry) = self.plan.telemetry.clone() else { return Ok(()) };
+        let (metrics, queries) = (self.metrics.clone(), QueryHandle::new(self.receiver.sender()));
+        let net = self.net().map_err(|error| StartupError::Network(error).to_string())?;
+        self.telemetry =
+            Some(Telemetry::open(&telemetry, net, metrics, queries).map_err(|error| error.to_string())?);
+        Ok(())
+    }
+
+    /// Everything listens: the core may send `startup`.
+    pub(super) fn begin(&mut self) {
+        self.results.push_back(Input::Ready);
+        self.follow_catalog();
+    }
+}
