@@ -7,7 +7,7 @@ use std::os::unix::net::UnixListener;
 use std::time::{Duration, Instant};
 
 use crate::fixture::{Hostile, Rank, as_init_and_child, exe, permitted, state, waits_in};
-use crate::supervisor::{children_of, until};
+use crate::supervisor::{child_pids, wait_until};
 
 /// Jobs of the user `nobody` that are started many times a second.
 fn many_starts(program: &str) -> String {
@@ -23,7 +23,7 @@ fn many_starts(program: &str) -> String {
 /// Whether a child of the supervisor is stopped before it has become its program.
 fn is_stopped_before_exec(pid: u32) -> bool {
     let own = exe(pid);
-    children_of(pid).into_iter().any(|child| state(child) == Some('T') && exe(child) == own)
+    child_pids(pid).into_iter().any(|child| state(child) == Some('T') && exe(child) == own)
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn p3_s4_child_stopped_before_exec_holds_up_neither_ping_nor_sigterm() {
         hostile.await_file("own/storm");
         // A start that cannot be stopped there at all would be as good: the wait ends without it.
         let limit = Instant::now() + Duration::from_secs(5);
-        until("a child is stopped before exec", || {
+        wait_until("a child is stopped before exec", || {
             is_stopped_before_exec(hostile.pid) || Instant::now() > limit
         });
         hostile.stops();
@@ -54,12 +54,12 @@ fn p3_s4_program_swapped_for_a_fifo_holds_up_neither_ping_nor_sigterm() {
             { name: 'victim', exec: '@/own/script', user: 'nobody', restarts: 'unlimited', restartBackoff: false }]";
         let script = "printf '#!/no/such/interpreter\\n' > @/own/script; mkfifo @/own/fifo; chmod 777 @/own/*; \
                       chown nobody @/own/*";
-        let mut hostile = Hostile::behind(rank, script, 1, config);
+        let mut hostile = Hostile::with_setup(rank, script, 1, config);
         hostile.send(12);
         // The status is not answered by a loop that is frozen.
         let failures = || hostile.log().matches("/own/script").count();
         let limit = Instant::now() + Duration::from_secs(5);
-        until("the program was found missing 300 times", || failures() > 300 || Instant::now() > limit);
+        wait_until("the program was found missing 300 times", || failures() > 300 || Instant::now() > limit);
         hostile.stops();
     });
 }
@@ -138,15 +138,15 @@ fn start_on_stuck_file_system(job: &str) {
             "jobs: [{{ name: 'main', exec: 'sleep 1000' }},
                     {{ name: 'victim', when: {{ source: 'SIGUSR2' }}, {job} }}]"
         );
-        let mut hostile = Hostile::behind(rank, script, 1, &config);
+        let mut hostile = Hostile::with_setup(rank, script, 1, &config);
         fs::write(hostile.run.file("mount"), "").unwrap();
         hostile.await_file("mounted");
         hostile.send(12);
         let own = exe(hostile.pid);
         let is_blocked = |child: u32| exe(child) == own && waits_in(child, child).contains("fuse");
         let limit = Instant::now() + Duration::from_secs(5);
-        until("a child waits for the file system", || {
-            children_of(hostile.pid).into_iter().any(is_blocked) || Instant::now() > limit
+        wait_until("a child waits for the file system", || {
+            child_pids(hostile.pid).into_iter().any(is_blocked) || Instant::now() > limit
         });
         hostile.stops();
     });
@@ -177,8 +177,8 @@ fn c7_s1_sigterm_is_obeyed_while_the_configuration_names_a_program_that_cannot_b
         let mut hostile = Hostile::unanswered(rank, &script, 1, config);
         let waits = |pid: u32| waits_in(pid, pid).contains("fuse");
         let limit = Instant::now() + Duration::from_secs(5);
-        until("it waits for the file system", || {
-            waits(hostile.pid) || children_of(hostile.pid).into_iter().any(waits) || Instant::now() > limit
+        wait_until("it waits for the file system", || {
+            waits(hostile.pid) || child_pids(hostile.pid).into_iter().any(waits) || Instant::now() > limit
         });
         hostile.stops();
     });
@@ -228,7 +228,7 @@ fn p3_program_replaced_by_anything_is_a_failed_start_until_it_is_back() {
             fs::set_permissions(&victim, fs::Permissions::from_mode(0o777)).unwrap();
         }
         let before = restarts();
-        until(&format!("a start fails ({what})"), || restarts() > before + 1);
+        wait_until(&format!("a start fails ({what})"), || restarts() > before + 1);
         assert_ne!(hostile.job("victim")["state"], "running", "{what}");
         assert_eq!(hostile.job("main")["state"], "running", "{what}");
         match what {
@@ -252,7 +252,7 @@ fn p9_deleted_directories_are_failed_starts_and_reach_no_other_job() {
             { name: 'victim', exec: 'sleep 1000', cwd: '@/own', when: { source: 'remover', once: 'exitSuccess' } },
             { name: 'next', exec: 'sleep 1000', when: { source: 'victim', once: 'exitFailed' } }]";
         // The supervisor's own working directory is deleted, too.
-        let mut hostile = Hostile::behind(rank, "mkdir @/cwd; cd @/cwd; rmdir @/cwd", 1, config);
+        let mut hostile = Hostile::with_setup(rank, "mkdir @/cwd; cd @/cwd; rmdir @/cwd", 1, config);
         hostile.await_job("next", "is running", |job| job["state"] == "running");
         assert_eq!(hostile.job("victim")["state"], "failed");
         hostile.stops();

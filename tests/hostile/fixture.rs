@@ -16,7 +16,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
-use crate::supervisor::{As, Supervisor, children_of, is_root, until, ways};
+use crate::supervisor::{Mode, Supervisor, child_pids, is_root, wait_until, modes};
 
 /// The control socket answers every request within this time.
 const ANSWER: Duration = Duration::from_secs(1);
@@ -52,7 +52,7 @@ pub(crate) fn as_init_and_child(test: impl Fn(Rank) + Sync) {
 /// Whether hostile jobs can be started here. Says so if not.
 pub(crate) fn permitted() -> bool {
     static PERMITTED: OnceLock<bool> = OnceLock::new();
-    let permitted = *PERMITTED.get_or_init(|| is_root() && ways().contains(&As::Init) && program().is_some());
+    let permitted = *PERMITTED.get_or_init(|| is_root() && modes().contains(&Mode::Pid1) && program().is_some());
     if !permitted {
         eprintln!("skipped: hostile jobs need root, a PID namespace and a C compiler");
     }
@@ -93,11 +93,11 @@ pub(crate) struct Hostile {
 impl Hostile {
     /// Starts it with the keys of a configuration, without the outer braces, and waits until the control socket answers.
     pub(crate) fn start(rank: Rank, stop_timeout: u64, config: &str) -> Self {
-        Self::behind(rank, "", stop_timeout, config)
+        Self::with_setup(rank, "", stop_timeout, config)
     }
 
     /// Runs a shell script in the namespace first.
-    pub(crate) fn behind(rank: Rank, script: &str, stop_timeout: u64, config: &str) -> Self {
+    pub(crate) fn with_setup(rank: Rank, script: &str, stop_timeout: u64, config: &str) -> Self {
         let mut hostile = Self::unanswered(rank, script, stop_timeout, config);
         within(20, "the control socket answers", || {
             assert!(!hostile.has_exited(), "it exited: {}{}", hostile.run.stderr(), hostile.log());
@@ -110,16 +110,16 @@ impl Hostile {
     /// Starts it without connecting to the control socket.
     pub(crate) fn unanswered(rank: Rank, script: &str, stop_timeout: u64, config: &str) -> Self {
         let config = whole(stop_timeout, config);
-        let run = Supervisor::behind(As::Init, &prelude(rank, script), &config);
+        let run = Supervisor::with_setup(Mode::Pid1, &prelude(rank, script), &config);
         Self::adopt(run, rank, stop_timeout)
     }
 
     fn adopt(run: Supervisor, rank: Rank, stop_timeout: u64) -> Self {
         let mut pid = None;
-        until("the supervisor is executed", || {
+        wait_until("the supervisor is executed", || {
             // Asked each time: right after the start it may be `unshare` itself.
             let first = run.pid();
-            let candidates = if rank == Rank::Init { vec![first] } else { children_of(first) };
+            let candidates = if rank == Rank::Init { vec![first] } else { child_pids(first) };
             pid = candidates.into_iter().find(|pid| exe(*pid).ends_with("containerpilot"));
             pid.is_some()
         });
@@ -149,14 +149,14 @@ impl Hostile {
 
     /// Waits until every trick of the configuration has printed that it is ready.
     pub(crate) fn await_ready(&self, count: usize) {
-        until(&format!("{count} hostile jobs are ready"), || {
+        wait_until(&format!("{count} hostile jobs are ready"), || {
             self.log().lines().filter(|line| line.ends_with(" ready")).count() >= count
         });
     }
 
     /// Waits until a file of the test's directory exists.
     pub(crate) fn await_file(&self, name: &str) {
-        until(&format!("{name} exists"), || self.run.file(name).exists());
+        wait_until(&format!("{name} exists"), || self.run.file(name).exists());
     }
 
     pub(crate) fn post(&self, path: &str) -> String {
@@ -173,7 +173,7 @@ impl Hostile {
 
     /// Waits until `holds` is true of a job; panics at once if the control socket stops answering.
     pub(crate) fn await_job(&self, name: &str, what: &str, holds: impl Fn(&Value) -> bool) {
-        until(&format!("{name} {what}"), || holds(&self.job(name)));
+        wait_until(&format!("{name} {what}"), || holds(&self.job(name)));
     }
 
     pub(crate) fn send(&self, signal: i32) {
@@ -227,7 +227,7 @@ impl Hostile {
         }
         if self.rank == Rank::Child {
             // The small init writes them, and exits then.
-            until("the survivors are counted", || self.run.file("counted").exists());
+            wait_until("the survivors are counted", || self.run.file("counted").exists());
             let survivors = self.read("survivors");
             wrong.extend(survivors.lines().map(|process| format!("{process} outlived the supervisor")));
         }
@@ -237,7 +237,7 @@ impl Hostile {
     /// What the supervisor and its children are doing.
     fn describe(&self) -> String {
         let about = |pid: u32| format!("{pid} {} {:?} waits in {}", exe(pid), state(pid), waits_in(pid, pid));
-        let children = children_of(self.pid).into_iter().map(about);
+        let children = child_pids(self.pid).into_iter().map(about);
         std::iter::once(about(self.pid)).chain(children).collect::<Vec<_>>().join("\n")
     }
 }
@@ -377,7 +377,7 @@ pub(crate) fn state(pid: u32) -> Option<char> {
 /// Waits until `holds` is true, but only for so many seconds: much longer than needed, and short enough to fail soon.
 pub(crate) fn within(seconds: u64, what: &str, mut holds: impl FnMut() -> bool) {
     let limit = Instant::now() + Duration::from_secs(seconds);
-    until(what, || {
+    wait_until(what, || {
         assert!(Instant::now() < limit, "timed out after {seconds} s waiting until {what}");
         holds()
     });

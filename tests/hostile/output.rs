@@ -13,11 +13,11 @@ use nix::libc;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::fixture::{Hostile, Rank, as_init_and_child, permitted, whole, within};
-use crate::supervisor::until;
+use crate::supervisor::wait_until;
 
 /// Opens the reading end of a FIFO, which is read only when the test wants it.
 fn fifo(path: &Path) -> File {
-    until("the FIFO exists", || path.exists());
+    wait_until("the FIFO exists", || path.exists());
     File::options().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(path).unwrap()
 }
 
@@ -25,7 +25,7 @@ fn fifo(path: &Path) -> File {
 fn await_full_fifo(path: &Path) {
     let flags = OFlag::O_NONBLOCK.bits();
     let writer = File::options().write(true).custom_flags(flags).open(path).unwrap();
-    until("the FIFO is full", || {
+    wait_until("the FIFO is full", || {
         let mut polled = [PollFd::new(writer.as_fd(), PollFlags::POLLOUT)];
         poll(&mut polled, PollTimeout::ZERO) == Ok(0)
     });
@@ -88,7 +88,7 @@ fn forge(change: Change, format: &str, forgery: &str) -> Option<String> {
             exec: ['@/hostile', 'long-line', '400000', {quoted}] }}]"
         )
     };
-    let mut hostile = Hostile::behind(Rank::Child, "mkfifo @/log; exec 8<>@/log", 1, &config("@/log"));
+    let mut hostile = Hostile::with_setup(Rank::Child, "mkfifo @/log; exec 8<>@/log", 1, &config("@/log"));
     let _reader = fifo(&hostile.run.file("log"));
     await_full_fifo(&hostile.run.file("log"));
     let new = match change {
@@ -156,7 +156,7 @@ fn written(hostile: &Hostile) -> u64 {
 /// Waits until the job cannot write any more, or has written everything; returns how many lines.
 fn await_full(hostile: &Hostile, limit: u64) -> u64 {
     let (mut last, mut since) = (0, Instant::now());
-    until("the job cannot write any more", || {
+    wait_until("the job cannot write any more", || {
         let now = written(hostile);
         if now != last {
             (last, since) = (now, Instant::now());
@@ -171,7 +171,7 @@ fn enlarge() -> (Hostile, File) {
     let config = "logging: { output: 'stdout' }, jobs: [
         { name: 'noise', exec: ['sh', '-c', 'yes | head -n 20000; exec sleep 1000'] },
         { name: 'a', exec: ['@/hostile', 'enlarge', '@/own/count', '13000'], when: { source: 'SIGUSR2' } }]";
-    let hostile = Hostile::behind(Rank::Child, "mkfifo @/out; exec 1<>@/out", 2, config);
+    let hostile = Hostile::with_setup(Rank::Child, "mkfifo @/out; exec 1<>@/out", 2, config);
     let reader = fifo(&hostile.run.file("out"));
     await_full_fifo(&hostile.run.file("out"));
     hostile.send(12);
@@ -236,7 +236,7 @@ fn stop_with_slow_reader(lines: u64) -> (Hostile, Vec<u8>) {
         "logging: {{ output: 'stdout' }}, jobs: [{{ name: 'a', user: 'nobody',
             exec: ['@/hostile', 'count', '@/own/count', '{lines}'] }}]"
     );
-    let mut hostile = Hostile::behind(Rank::Child, "mkfifo @/out; exec 1<>@/out", 2, &config);
+    let mut hostile = Hostile::with_setup(Rank::Child, "mkfifo @/out; exec 1<>@/out", 2, &config);
     let mut reader = fifo(&hostile.run.file("out"));
     await_full(&hostile, lines);
     let (done, is_done) = mpsc::channel::<()>();
@@ -276,7 +276,7 @@ fn s6_l4_lines_that_a_stuck_reader_loses_are_counted_on_standard_error() {
     as_init_and_child(|rank| {
         let config = "logging: { output: 'stdout' }, jobs: [{ name: 'a', user: 'nobody',
             exec: ['@/hostile', 'count', '@/own/count', '1000000'] }]";
-        let mut hostile = Hostile::behind(rank, "mkfifo @/out; exec 1<>@/out", 1, config);
+        let mut hostile = Hostile::with_setup(rank, "mkfifo @/out; exec 1<>@/out", 1, config);
         let mut reader = fifo(&hostile.run.file("out"));
         await_full(&hostile, 1_000_000);
         hostile.stops();
@@ -293,7 +293,7 @@ fn l4_packets_in_a_pipe_are_lines_like_any_other() {
         { name: 'a', exec: ['@/hostile', 'packets', '5000'], user: 'nobody' }]";
     let mut hostile = Hostile::start(Rank::Init, 1, config);
     hostile.await_job("a", "is complete", |job| job["state"] == "complete");
-    until("the last line is written", || numbers(hostile.log().as_bytes()).last() == Some(&4_999));
+    wait_until("the last line is written", || numbers(hostile.log().as_bytes()).last() == Some(&4_999));
     assert_all(&numbers(hostile.log().as_bytes()), 5_000);
     hostile.stops();
 }
@@ -322,10 +322,10 @@ fn l2_raw_job_that_makes_the_shared_output_non_blocking_loses_no_line_of_others(
     let config = "logging: { output: 'stdout' }, jobs: [
         { name: 'raw', exec: ['@/hostile', 'nonblock'], logging: { raw: true } },
         { name: 'a', exec: ['@/hostile', 'write', '20000'], when: { source: 'SIGUSR2' } }]";
-    let mut hostile = Hostile::behind(Rank::Child, "mkfifo @/out; exec 1<>@/out 2>&1", 2, config);
+    let mut hostile = Hostile::with_setup(Rank::Child, "mkfifo @/out; exec 1<>@/out 2>&1", 2, config);
     let mut reader = fifo(&hostile.run.file("out"));
     let pid = hostile.pid;
-    until("the output is non-blocking", || {
+    wait_until("the output is non-blocking", || {
         let info = fs::read_to_string(format!("/proc/{pid}/fdinfo/1")).unwrap();
         let flags = info.lines().find_map(|line| line.strip_prefix("flags:")).unwrap().trim().to_owned();
         i32::from_str_radix(&flags, 8).unwrap() & libc::O_NONBLOCK != 0

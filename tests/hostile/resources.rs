@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::fixture::{Hostile, Rank, as_init_and_child, own_address, own_user, permitted, whole, within};
 use crate::http_request;
-use crate::supervisor::until;
+use crate::supervisor::wait_until;
 
 #[test]
 fn p1_s4_fork_bomb_within_a_process_limit_holds_up_neither_ping_nor_sigterm() {
@@ -64,7 +64,7 @@ fn p3_s4_container_without_a_free_process_still_answers_and_stops() {
         let config = "jobs: [{ name: 'fill', exec: ['@/hostile', 'fill'], user: 'nobody' },
             { name: 'tick', exec: '/bin/true', when: { interval: '100ms' } }]";
         let script = format!("echo $$ > {}/cgroup.procs", group.0.display());
-        let mut hostile = Hostile::behind(rank, &script, 1, config);
+        let mut hostile = Hostile::with_setup(rank, &script, 1, config);
         hostile.await_ready(1);
         hostile.await_job("tick", "is tried again", |job| job["restarts"].as_u64() > Some(3));
         hostile.stops();
@@ -99,7 +99,7 @@ fn p3_l4_output_kept_open_by_setsid_processes_does_not_use_up_descriptors() {
             "jobs: [{{ name: 'main', exec: 'sleep 1000' }}, {LATE}, {{ name: 'a', user: 'nobody',
                 exec: ['@/hostile', 'keep-pipes'], restarts: 100, restartBackoff: false }}]"
         );
-        let mut hostile = Hostile::behind(rank, "ulimit -n 128", 1, &config);
+        let mut hostile = Hostile::with_setup(rank, "ulimit -n 128", 1, &config);
         hostile.await_job("a", "has run 101 times", |job| {
             job["state"] == "complete" || job["state"] == "failed"
         });
@@ -116,7 +116,7 @@ fn p3_l4_output_passed_to_another_job_does_not_use_up_descriptors() {
                 {{ name: 'a', user: 'nobody', exec: ['@/hostile', 'send', '@/own/socket'], restarts: 'unlimited',
                    restartBackoff: {{ initial: '5ms', max: '5ms' }} }}]"
         );
-        let mut hostile = Hostile::behind(rank, "ulimit -n 128", 1, &config);
+        let mut hostile = Hostile::with_setup(rank, "ulimit -n 128", 1, &config);
         hostile.await_ready(1);
         hostile.await_job("a", "has run 100 times", |job| job["restarts"].as_u64() > Some(100));
         hostile.post("/v3/jobs/a/stop");
@@ -130,8 +130,8 @@ fn l4_log_file_at_its_size_limit_does_not_end_the_supervisor() {
     as_init_and_child(|rank| {
         let config = "jobs: [{ name: 'a', exec: ['@/hostile', 'write', '100'] }, { name: 'main', exec: 'sleep 1000' }]";
         // A write beyond the limit raises SIGXFSZ.
-        let mut hostile = Hostile::behind(rank, "ulimit -f 4", 1, config);
-        until("the file has reached its limit", || hostile.run.size("log") >= 2048);
+        let mut hostile = Hostile::with_setup(rank, "ulimit -f 4", 1, config);
+        wait_until("the file has reached its limit", || hostile.run.size("log") >= 2048);
         hostile.await_job("main", "is running", |job| job["state"] == "running");
         hostile.stops();
     });
@@ -143,7 +143,7 @@ fn p2_no_descriptor_reaches_a_job_without_close_range_and_proc() {
         let script =
             "exec 7</etc/passwd; mount -t tmpfs none /proc; set -- @/hostile without close_range \"$@\"";
         let config = "jobs: [{ name: 'a', exec: ['@/hostile', 'descriptors'], user: 'nobody' }]";
-        let mut hostile = Hostile::behind(rank, script, 1, config);
+        let mut hostile = Hostile::with_setup(rank, script, 1, config);
         hostile.await_ready(1);
         let log = hostile.log();
         let open: Vec<&str> = log.lines().filter_map(|line| Some(line.split_once(" open ")?.1)).collect();
@@ -166,9 +166,9 @@ fn e7_ppoll_that_keeps_failing_is_no_busy_loop() {
     let script = "set -- @/hostile without ppoll \"$@\"";
     let mut hostile =
         Hostile::unanswered(Rank::Child, script, 1, "jobs: [{ name: 'a', exec: 'sleep 1000' }]");
-    until("the log is open", || hostile.run.size("log") > 0);
+    wait_until("the log is open", || hostile.run.size("log") > 0);
     let (before, began) = (ticks(hostile.pid), Instant::now());
-    until("two seconds have passed", || began.elapsed() > Duration::from_secs(2));
+    wait_until("two seconds have passed", || began.elapsed() > Duration::from_secs(2));
     let used = ticks(hostile.pid) - before;
     assert!(used < 50, "it used {used} hundredths of a second of CPU time within 2 s");
     hostile.stops();

@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use crate::fixture::{Hostile, Rank, as_init_and_child, own_address, own_user, permitted, request, within};
-use crate::supervisor::{children_of, until};
+use crate::supervisor::{child_pids, wait_until};
 
 fn livez(address: (Ipv4Addr, u16)) -> Result<String, std::io::Error> {
     let mut stream = TcpStream::connect_timeout(&address.into(), Duration::from_secs(1))?;
@@ -27,7 +27,7 @@ fn t1_livez_is_answered_beside_300_silent_connections() {
             address.0
         );
         let mut hostile = Hostile::start(rank, 1, &config);
-        until("telemetry is served", || livez(address).is_ok());
+        wait_until("telemetry is served", || livez(address).is_ok());
         let connect = |_| TcpStream::connect_timeout(&address.into(), Duration::from_secs(1)).ok();
         let silent: Vec<_> = (0..300).map(connect).collect();
         // As often as a probe of Kubernetes is allowed to fail.
@@ -44,7 +44,7 @@ fn x1_ping_is_answered_beside_300_silent_connections() {
     as_init_and_child(|rank| {
         let mut hostile = Hostile::start(rank, 1, "jobs: [{ name: 'main', exec: 'sleep 1000' }]");
         let mut silent = Vec::new();
-        until("300 connections are open", || {
+        wait_until("300 connections are open", || {
             silent.extend(UnixStream::connect(hostile.socket()));
             silent.len() >= 300
         });
@@ -60,13 +60,13 @@ fn first_connection_fails(rank: Rank, script: &str, exhausted: impl Fn(&Hostile)
     let jobs: Vec<String> = (0..40).map(|n| format!("{{ name: 'j{n}', exec: 'sleep 1000' }}")).collect();
     let config = format!("jobs: [{}, {{ name: 'main', exec: 'sleep 1000' }}]", jobs.join(","));
     let mut hostile = Hostile::unanswered(rank, script, 1, &config);
-    until("nothing is left", || exhausted(&hostile));
+    wait_until("nothing is left", || exhausted(&hostile));
     let first = UnixStream::connect(hostile.socket()).unwrap();
     (&first).write_all(b"GET /v3/ping HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
     // The loop has seen the connection when it has become idle again.
     first.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
     let _ = (&first).read(&mut [0; 64]);
-    let sleepers = children_of(hostile.pid);
+    let sleepers = child_pids(hostile.pid);
     for sleeper in &sleepers[..sleepers.len() / 2] {
         let pid = nix::unistd::Pid::from_raw(i32::try_from(*sleeper).unwrap());
         nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL).unwrap();
@@ -95,7 +95,7 @@ fn x1_first_connection_without_a_free_thread_does_not_close_the_control_socket()
         );
         let count = |hostile: &Hostile| {
             let threads = fs::read_dir(format!("/proc/{}/task", hostile.pid)).unwrap().count();
-            threads + children_of(hostile.pid).len()
+            threads + child_pids(hostile.pid).len()
         };
         first_connection_fails(rank, &script, |hostile| count(hostile) >= 20);
     });
@@ -120,10 +120,10 @@ fn checks_by_name(rank: Rank, name: impl Fn(usize) -> String) {
     };
     let jobs: Vec<String> = (0..100).map(job).collect();
     let config = format!("jobs: [{{ name: 'main', exec: 'sleep 1000' }}, {}]", jobs.join(","));
-    let mut hostile = Hostile::behind(rank, &script, 1, &config);
+    let mut hostile = Hostile::with_setup(rank, &script, 1, &config);
     let began = Instant::now();
     let mut most = 0;
-    until("the checks have failed for some seconds", || {
+    wait_until("the checks have failed for some seconds", || {
         most = most.max(threads(hostile.pid));
         began.elapsed() > Duration::from_secs(4)
     });

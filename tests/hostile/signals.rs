@@ -49,6 +49,6 @@ fn s1_sigquit_shuts_down_gracefully() {
         within(limit.as_secs(), "it exits", || hostile.has_exited());
         let log = fs::read_to_string(hostile.run.file("log")).unwrap();
         assert!(log.contains("bye"), "the job was not stopped:\n{log}");
-        assert_eq!(hostile.run.end().0, 0);
+        assert_eq!(hostile.run.wait().0, 0);
     });
 }

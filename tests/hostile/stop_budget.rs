@@ -28,7 +28,7 @@ fn config(agent: &TcpListener, hooks: &str) -> String {
 fn s4_everything_slow_at_once_shares_one_stop_timeout() {
     let agent = silent_agent();
     as_init_and_child(|rank| {
-        let mut hostile = Hostile::behind(rank, "mkfifo @/out; exec 1<>@/out", 2, &config(&agent, ""));
+        let mut hostile = Hostile::with_setup(rank, "mkfifo @/out; exec 1<>@/out", 2, &config(&agent, ""));
         for file in ["ready1", "ready2", "count"] {
             hostile.await_file(file);
         }
@@ -44,7 +44,7 @@ fn s4_everything_slow_at_once_with_hooks_shares_two_stop_timeouts() {
         let hooks = ", { name: 'hook', exec: ['@/hostile', 'leave-group'], when: { source: 'stubborn', once: 'stopping' } },
             { name: 'after', exec: ['@/hostile', 'leave-group'], when: { source: 'service', once: 'stopped' } },
             { name: 'end', exec: ['@/hostile', 'daemon', 'single', 'stay'], when: { once: 'shutdown' } }";
-        let mut hostile = Hostile::behind(rank, "mkfifo @/out; exec 1<>@/out", 2, &config(&agent, hooks));
+        let mut hostile = Hostile::with_setup(rank, "mkfifo @/out; exec 1<>@/out", 2, &config(&agent, hooks));
         for file in ["ready1", "ready2", "count"] {
             hostile.await_file(file);
         }
