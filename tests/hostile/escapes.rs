@@ -1,0 +1,194 @@
+//! Processes that leave their group, their session or their parent, and exits that are hidden (P4, P5, S4, R3).
+
+use std::fs;
+
+use crate::fixture::{Hostile, Rank, as_init_and_child, permitted, whole, within};
+
+const LEAVES_ITS_GROUP: &str = "exec: ['@/hostile', 'leave-group'], user: 'nobody'";
+
+#[test]
+fn s4_job_that_left_its_process_group_is_killed_at_shutdown() {
+    as_init_and_child(|rank| {
+        let mut hostile = Hostile::start(rank, 1, &format!("jobs: [{{ name: 'a', {LEAVES_ITS_GROUP} }}]"));
+        hostile.await_ready(1);
+        hostile.stops();
+    });
+}
+
+#[test]
+fn p5_run_that_left_its_process_group_is_killed_at_its_timeout() {
+    as_init_and_child(|rank| {
+        let config = format!(
+            "jobs: [{{ name: 'a', {LEAVES_ITS_GROUP}, timeout: '300ms' }},
+                    {{ name: 'next', exec: 'sleep 1000', when: {{ source: 'a', once: 'exitFailed' }} }}]"
+        );
+        let mut hostile = Hostile::start(rank, 1, &config);
+        hostile.await_ready(1);
+        within(5, "the run has ended", || hostile.job("next")["state"] == "running");
+        hostile.stops();
+    });
+}
+
+#[test]
+fn p5_check_that_left_its_process_group_is_killed_at_its_timeout() {
+    as_init_and_child(|rank| {
+        let config = "jobs: [{ name: 'a', exec: 'sleep 1000', user: 'nobody',
+            health: { exec: ['@/hostile', 'leave-group'], interval: 1, timeout: '200ms', ttl: 5 } }]";
+        let mut hostile = Hostile::start(rank, 1, config);
+        within(5, "two checks have failed", || hostile.job("a")["checks"][0]["failures"].as_u64() >= Some(2));
+        within(5, "no check is left", || {
+            hostile.hostile_processes().len() <= 2 + usize::from(rank == Rank::Child)
+        });
+        hostile.stops();
+    });
+}
+
+#[test]
+fn x2_job_that_left_its_process_group_is_stopped_and_restarted_by_hand() {
+    if !permitted() {
+        return;
+    }
+    let config =
+        format!("jobs: [{{ name: 'a', {LEAVES_ITS_GROUP} }}, {{ name: 'main', exec: 'sleep 1000' }}]");
+    let mut hostile = Hostile::start(Rank::Init, 1, &config);
+    hostile.await_ready(1);
+    let pid = hostile.job("a")["pid"].clone();
+    hostile.post("/v3/jobs/a/restart");
+    within(5, "it runs anew", || {
+        let job = hostile.job("a");
+        job["state"] == "running" && job["pid"] != pid
+    });
+    hostile.await_ready(2);
+    hostile.post("/v3/jobs/a/stop");
+    within(5, "it is stopped", || hostile.job("a")["pid"].is_null());
+    assert_eq!(hostile.hostile_processes(), [0; 0]);
+    hostile.stops();
+}
+
+#[test]
+fn r3_reload_completes_when_a_changed_job_has_left_its_process_group() {
+    as_init_and_child(|rank| {
+        let main = "{ name: 'main', exec: 'sleep 1000' }";
+        let config = |word: &str| {
+            format!("jobs: [{{ name: 'a', {LEAVES_ITS_GROUP}, env: {{ WORD: '{word}' }} }}, {main}]")
+        };
+        let mut hostile = Hostile::start(rank, 1, &config("one"));
+        hostile.await_ready(1);
+        let (file, folder) = (hostile.run.file("config.json5"), format!("{}/", hostile.run.folder()));
+        let reload = |config: &str| {
+            fs::write(&file, whole(1, config).replace("@/", &folder)).unwrap();
+            // SIGHUP, because a request is answered when the reload is complete.
+            hostile.send(1);
+        };
+        let pid = hostile.job("a")["pid"].clone();
+        reload(&config("two"));
+        within(5, "the changed job runs", || {
+            let job = hostile.job("a");
+            job["state"] == "running" && job["pid"] != pid
+        });
+        hostile.await_ready(2);
+        reload(&format!("jobs: [{main}, {{ name: 'late', exec: 'sleep 1000' }}]"));
+        within(5, "the new job runs", || hostile.job("late")["state"] == "running");
+        within(5, "the removed job is gone", || {
+            hostile.hostile_processes().len() == usize::from(rank == Rank::Child)
+        });
+        hostile.stops();
+    });
+}
+
+#[test]
+fn p4_setsid_daemon_does_not_outlive_its_job() {
+    as_init_and_child(|rank| {
+        let config = "jobs: [{ name: 'a', exec: ['@/hostile', 'daemon', 'single', 'exit'], user: 'nobody' },
+                             { name: 'main', exec: 'sleep 1000' }]";
+        let mut hostile = Hostile::start(rank, 1, config);
+        hostile.await_job("a", "is complete", |job| job["state"] == "complete");
+        within(6, "the daemon is killed", || {
+            hostile.hostile_processes().len() == usize::from(rank == Rank::Child)
+        });
+        hostile.stops();
+    });
+}
+
+#[test]
+fn s4_setsid_daemons_do_not_outlive_the_supervisor() {
+    as_init_and_child(|rank| {
+        let job = |kind: &str| {
+            format!("{{ name: '{kind}', exec: ['@/hostile', 'daemon', '{kind}', 'stay'], user: 'nobody' }}")
+        };
+        let config = format!("jobs: [{}, {}, {}]", job("single"), job("double"), job("namespace"));
+        let mut hostile = Hostile::start(rank, 1, &config);
+        hostile.await_ready(3);
+        hostile.stops();
+    });
+}
+
+#[test]
+fn p4_group_member_whose_parent_lives_elsewhere_is_killed_after_the_stop_timeout() {
+    as_init_and_child(|rank| {
+        let config = "jobs: [{ name: 'a', exec: ['@/hostile', 'member'], user: 'nobody' },
+                             { name: 'main', exec: 'sleep 1000' }]";
+        let mut hostile = Hostile::start(rank, 1, config);
+        hostile.await_ready(1);
+        hostile.await_job("a", "is complete", |job| job["state"] == "complete");
+        // The member of the group; its parent has left the group and may stay until the supervisor exits.
+        within(6, "the member of the group is killed", || {
+            hostile.hostile_processes().len() <= 1 + usize::from(rank == Rank::Child)
+        });
+        hostile.stops();
+    });
+}
+
+#[test]
+fn s4_exit_status_withheld_by_a_tracer_does_not_delay_the_shutdown() {
+    as_init_and_child(|rank| {
+        let job = |end: &str| {
+            format!(
+                "{{ name: '{end}', exec: ['@/hostile', 'traced', '{end}'], user: 'nobody', timeout: '1s' }}"
+            )
+        };
+        let config =
+            format!("jobs: [{}, {}, {{ name: 'main', exec: 'sleep 1000' }}]", job("exit"), job("stay"));
+        let mut hostile = Hostile::start(rank, 1, &config);
+        hostile.await_ready(2);
+        hostile.stops();
+    });
+}
+
+#[test]
+fn s4_process_without_its_main_thread_is_killed() {
+    as_init_and_child(|rank| {
+        let config = "jobs: [{ name: 'a', exec: ['@/hostile', 'headless'], user: 'nobody' }]";
+        let mut hostile = Hostile::start(rank, 1, config);
+        hostile.await_ready(1);
+        assert_eq!(hostile.job("a")["state"], "running");
+        hostile.stops();
+    });
+}
+
+#[test]
+fn s4_process_whose_command_line_cannot_be_read_holds_up_neither_ping_nor_sigterm() {
+    as_init_and_child(|rank| {
+        let long = "x".repeat(32 << 10);
+        // As root, because userfaultfd is not permitted to other users by default.
+        let config = format!("jobs: [{{ name: 'a', exec: ['@/hostile', 'unreadable', '{long}'] }}]");
+        let mut hostile = Hostile::start(rank, 1, &config);
+        hostile.await_ready(1);
+        if hostile.log().contains("refused") {
+            eprintln!("userfaultfd is not permitted: only the shutdown is tested");
+        }
+        hostile.stops();
+    });
+}
+
+#[test]
+fn s4_hook_that_left_its_process_group_is_killed() {
+    as_init_and_child(|rank| {
+        let config = format!(
+            "jobs: [{{ name: 'main', exec: 'sleep 1000' }},
+                    {{ name: 'hook', {LEAVES_ITS_GROUP}, when: {{ source: 'main', once: 'stopping' }} }}]"
+        );
+        let mut hostile = Hostile::start(rank, 1, &config);
+        hostile.stops_with_hooks();
+    });
+}

@@ -1,0 +1,147 @@
+//! The control socket and telemetry while connections, threads and descriptors run out, and checks by name (X1, T1, H5).
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpStream, UdpSocket};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use crate::fixture::{Hostile, Rank, as_init_and_child, own_address, own_user, permitted, request, within};
+use crate::supervisor::{child_pids, wait_until};
+
+fn livez(address: (Ipv4Addr, u16)) -> Result<String, std::io::Error> {
+    let mut stream = TcpStream::connect_timeout(&address.into(), Duration::from_secs(1))?;
+    stream.set_read_timeout(Some(Duration::from_secs(1)))?;
+    write!(stream, "GET /livez HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    Ok(answer)
+}
+
+#[test]
+fn t1_livez_is_answered_beside_300_silent_connections() {
+    as_init_and_child(|rank| {
+        let address = (own_address(), 9090);
+        let config = format!(
+            "telemetry: {{ port: 9090, interfaces: 'static:{}' }}, jobs: [{{ name: 'main', exec: 'sleep 1000' }}]",
+            address.0
+        );
+        let mut hostile = Hostile::start(rank, 1, &config);
+        wait_until("telemetry is served", || livez(address).is_ok());
+        let connect = |_| TcpStream::connect_timeout(&address.into(), Duration::from_secs(1)).ok();
+        let silent: Vec<_> = (0..300).map(connect).collect();
+        // As often as a probe of Kubernetes is allowed to fail.
+        let answers: Vec<_> = (0..3).map(|_| livez(address)).collect();
+        let in_time = |answer: &Result<String, _>| answer.as_ref().is_ok_and(|text| text.contains(" 200 "));
+        assert!(answers.iter().all(in_time), "{answers:?}");
+        drop(silent);
+        hostile.stops();
+    });
+}
+
+#[test]
+fn x1_ping_is_answered_beside_300_silent_connections() {
+    as_init_and_child(|rank| {
+        let mut hostile = Hostile::start(rank, 1, "jobs: [{ name: 'main', exec: 'sleep 1000' }]");
+        let mut silent = Vec::new();
+        wait_until("300 connections are open", || {
+            silent.extend(UnixStream::connect(hostile.socket()));
+            silent.len() >= 300
+        });
+        for _ in 0..3 {
+            request(&hostile.socket(), "GET", "/v3/ping").unwrap();
+        }
+        hostile.stops();
+    });
+}
+
+/// The first connection comes while `exhausted` holds; then half of the jobs are killed, and the next one is answered.
+fn first_connection_fails(rank: Rank, script: &str, exhausted: impl Fn(&Hostile) -> bool) {
+    let jobs: Vec<String> = (0..40).map(|n| format!("{{ name: 'j{n}', exec: 'sleep 1000' }}")).collect();
+    let config = format!("jobs: [{}, {{ name: 'main', exec: 'sleep 1000' }}]", jobs.join(","));
+    let mut hostile = Hostile::unanswered(rank, script, 1, &config);
+    wait_until("nothing is left", || exhausted(&hostile));
+    let first = UnixStream::connect(hostile.socket()).unwrap();
+    (&first).write_all(b"GET /v3/ping HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+    // The loop has seen the connection when it has become idle again.
+    first.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+    let _ = (&first).read(&mut [0; 64]);
+    let sleepers = child_pids(hostile.pid);
+    for sleeper in &sleepers[..sleepers.len() / 2] {
+        let pid = nix::unistd::Pid::from_raw(i32::try_from(*sleeper).unwrap());
+        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL).unwrap();
+    }
+    within(5, "the control socket answers", || request(&hostile.socket(), "GET", "/v3/ping").is_ok());
+    hostile.stops();
+}
+
+#[test]
+fn x1_first_connection_without_a_free_descriptor_does_not_close_the_control_socket() {
+    as_init_and_child(|rank| {
+        first_connection_fails(rank, "ulimit -n 48", |hostile| {
+            // A start needs four descriptors for a moment, so up to three may be left.
+            fs::read_dir(format!("/proc/{}/fd", hostile.pid)).unwrap().count() >= 45
+        });
+    });
+}
+
+#[test]
+fn x1_first_connection_without_a_free_thread_does_not_close_the_control_socket() {
+    as_init_and_child(|rank| {
+        let user = own_user();
+        // The limit does not apply to root. The binary is opened first, because the user may have no access to its path.
+        let script = format!(
+            "chown {user} @/; exec 9<\"$1\"; shift; set -- setpriv --reuid {user} --clear-groups /proc/self/fd/9 \"$@\"; prlimit --nproc=20 --pid $$"
+        );
+        let count = |hostile: &Hostile| {
+            let threads = fs::read_dir(format!("/proc/{}/task", hostile.pid)).unwrap().count();
+            threads + child_pids(hostile.pid).len()
+        };
+        first_connection_fails(rank, &script, |hostile| count(hostile) >= 20);
+    });
+}
+
+fn threads(pid: u32) -> usize {
+    fs::read_dir(format!("/proc/{pid}/task")).unwrap().count()
+}
+
+/// A hundred checks by name, with a name server that never answers.
+fn checks_by_name(rank: Rank, name: impl Fn(usize) -> String) {
+    let server = own_address();
+    let _silent = UdpSocket::bind((server, 53)).unwrap();
+    let script =
+        format!("echo nameserver {server} > @/resolv.conf; mount --bind @/resolv.conf /etc/resolv.conf");
+    let job = |n: usize| {
+        format!(
+            "{{ name: 'service{n}', port: 80, interfaces: 'lo',
+                health: {{ http: 'http://{}:8000/', interval: 1, timeout: '500ms', ttl: 60 }} }}",
+            name(n)
+        )
+    };
+    let jobs: Vec<String> = (0..100).map(job).collect();
+    let config = format!("jobs: [{{ name: 'main', exec: 'sleep 1000' }}, {}]", jobs.join(","));
+    let mut hostile = Hostile::with_setup(rank, &script, 1, &config);
+    let began = Instant::now();
+    let mut most = 0;
+    wait_until("the checks have failed for some seconds", || {
+        most = most.max(threads(hostile.pid));
+        began.elapsed() > Duration::from_secs(4)
+    });
+    assert!(!hostile.job("service99")["checks"][0]["message"].is_null(), "{}", hostile.job("service99"));
+    assert!(most <= 40, "it had {most} threads");
+    hostile.stops();
+}
+
+#[test]
+fn h5_checks_of_one_name_share_a_look_up() {
+    if permitted() {
+        checks_by_name(Rank::Child, |_| "silent.test".to_owned());
+    }
+}
+
+#[test]
+fn h5_checks_of_many_names_use_a_bounded_number_of_threads() {
+    if permitted() {
+        checks_by_name(Rank::Child, |n| format!("silent{n}.test"));
+    }
+}

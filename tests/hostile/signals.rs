@@ -1,0 +1,54 @@
+//! Signals to a supervisor that has a configuration and is not PID 1 (S1).
+
+use std::fs;
+use std::time::Duration;
+
+use crate::fixture::{Hostile, Rank, as_init_and_child, permitted, request, within};
+
+const CONFIG: &str = "jobs: [{ name: 'main', exec: 'sleep 1000' }]";
+
+/// The signals that stop the supervisor, and those that no process can catch. The C library keeps 32 and 33.
+const OTHERS: [i32; 7] = [2, 3, 9, 15, 19, 32, 33];
+
+/// Whether a signal was sent and the supervisor has not taken it yet.
+fn is_pending(pid: u32, signal: i32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let sets = status.lines().filter_map(|line| line.strip_prefix("ShdPnd:"));
+    sets.into_iter().any(|set| u64::from_str_radix(set.trim(), 16).unwrap() & (1 << (signal - 1)) != 0)
+}
+
+#[test]
+fn s1_no_signal_but_sigterm_sigint_and_sigquit_ends_the_supervisor() {
+    if !permitted() {
+        return;
+    }
+    let mut fatal = Vec::new();
+    let mut hostile = Hostile::start(Rank::Child, 1, CONFIG);
+    for signal in (1..=64).filter(|signal| !OTHERS.contains(signal)) {
+        hostile.send(signal);
+        within(5, "the signal is handled", || {
+            hostile.has_exited() || signal == 17 || !is_pending(hostile.pid, signal)
+        });
+        if hostile.has_exited() || request(&hostile.socket(), "GET", "/v3/status").is_err() {
+            fatal.push(signal);
+            hostile = Hostile::start(Rank::Child, 1, CONFIG);
+        }
+    }
+    assert!(fatal.is_empty(), "these signals end the supervisor or freeze it: {fatal:?}");
+    hostile.stops();
+}
+
+#[test]
+fn s1_sigquit_shuts_down_gracefully() {
+    as_init_and_child(|rank| {
+        let config = "jobs: [{ name: 'main', exec: ['sh', '-c', 'trap \"echo bye; exit 0\" TERM; echo ready; while :; do sleep 0.05; done'] }]";
+        let hostile = Hostile::start(rank, 2, config);
+        hostile.await_ready(1);
+        hostile.send(3);
+        let limit = Duration::from_secs(3);
+        within(limit.as_secs(), "it exits", || hostile.has_exited());
+        let log = fs::read_to_string(hostile.run.file("log")).unwrap();
+        assert!(log.contains("bye"), "the job was not stopped:\n{log}");
+        assert_eq!(hostile.run.wait().0, 0);
+    });
+}
