@@ -4,7 +4,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use crate::fixture::{Hostile, as_init_and_child, request, waits_in, whole, within};
-use crate::supervisor::{Supervisor, wait_until, modes};
+use crate::supervisor::{Supervisor, modes, wait_until};
 
 const JOBS: &str = "jobs: [{ name: 'main', exec: 'sleep 1000' }]";
 
@@ -20,7 +20,9 @@ fn c1_s1_sigterm_is_obeyed_while_the_configuration_is_a_fifo_without_a_writer() 
     as_init_and_child(|rank| {
         let script = "mkfifo @/config.fifo; set -- \"$1\" -config @/config.fifo";
         let mut hostile = Hostile::unanswered(rank, script, 1, JOBS);
-        wait_until("it waits for the FIFO or refuses it", || hostile.has_exited() || waits_for_fifo(hostile.pid));
+        wait_until("it waits for the FIFO or refuses it", || {
+            hostile.has_exited() || waits_for_fifo(hostile.pid)
+        });
         if !hostile.has_exited() {
             hostile.stops();
         }

@@ -16,7 +16,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
-use crate::supervisor::{Mode, Supervisor, child_pids, is_root, wait_until, modes};
+use crate::supervisor::{Mode, Supervisor, child_pids, is_root, modes, wait_until};
 
 /// The control socket answers every request within this time.
 const ANSWER: Duration = Duration::from_secs(1);
@@ -52,7 +52,8 @@ pub(crate) fn as_init_and_child(test: impl Fn(Rank) + Sync) {
 /// Whether hostile jobs can be started here. Says so if not.
 pub(crate) fn permitted() -> bool {
     static PERMITTED: OnceLock<bool> = OnceLock::new();
-    let permitted = *PERMITTED.get_or_init(|| is_root() && modes().contains(&Mode::Pid1) && program().is_some());
+    let permitted =
+        *PERMITTED.get_or_init(|| is_root() && modes().contains(&Mode::Pid1) && program().is_some());
     if !permitted {
         eprintln!("skipped: hostile jobs need root, a PID namespace and a C compiler");
     }
