@@ -54,7 +54,7 @@ fn x2_job_that_left_its_process_group_is_stopped_and_restarted_by_hand() {
     hostile.await_ready(1);
     let pid = hostile.job("a")["pid"].clone();
     hostile.post("/v3/jobs/a/restart");
-    within(5, "it runs anew", || {
+    within(5, "it runs again", || {
         let job = hostile.job("a");
         job["state"] == "running" && job["pid"] != pid
     });

@@ -349,7 +349,7 @@ static int fill(void)
     forever();
 }
 
-/* unreadable LONG-ARGUMENT: whoever reads this command line waits forever. */
+/* unreadable LONG-ARGUMENT: a process that reads this command line waits forever. */
 static int unreadable(char **argv)
 {
     long page = sysconf(_SC_PAGESIZE);

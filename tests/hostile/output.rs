@@ -166,7 +166,7 @@ fn await_full(hostile: &Hostile, limit: u64) -> u64 {
     last
 }
 
-/// While nobody reads the log and it is full, a job enlarges its pipe, writes 13,000 lines and exits.
+/// While the log is full and not read, a job enlarges its pipe, writes 13,000 lines and exits.
 fn enlarge() -> (Hostile, File) {
     let config = "logging: { output: 'stdout' }, jobs: [
         { name: 'noise', exec: ['sh', '-c', 'yes | head -n 20000; exec sleep 1000'] },
@@ -230,7 +230,7 @@ fn assert_loss_is_counted(hostile: &Hostile, log: &[u8]) {
     );
 }
 
-/// A job writes lines while nobody reads; from SIGTERM on they are read at 80 KB/s. Returns the log.
+/// A job writes lines while the log is not read; from SIGTERM on they are read at 80 KB/s. Returns the log.
 fn stop_with_slow_reader(lines: u64) -> (Hostile, Vec<u8>) {
     let config = format!(
         "logging: {{ output: 'stdout' }}, jobs: [{{ name: 'a', user: 'nobody',

@@ -10,7 +10,7 @@ fn silent_agent() -> TcpListener {
     TcpListener::bind((own_address(), 0)).unwrap()
 }
 
-/// A job that ignores SIGTERM, one that has left its group, a registered service, and output that nobody reads.
+/// A job that ignores SIGTERM, one that has left its group, a registered service, and output that is not read.
 fn config(agent: &TcpListener, hooks: &str) -> String {
     format!(
         "consul: '{}', logging: {{ output: 'stdout' }}, jobs: [
