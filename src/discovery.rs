@@ -47,8 +47,6 @@ const CONCURRENT_REQUESTS: usize = 8;
 const FILE_BYTES: u64 = 8 * 1024 * 1024;
 /// Pause before a task starts over after a panic.
 const PANIC_PAUSE: Duration = Duration::from_secs(1);
-/// How long the exit waits at most for deregistrations, even if the stop timeout is longer.
-const DEREGISTER_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The catalog in which services are registered and watched.
 #[derive(Debug)]
@@ -147,10 +145,10 @@ impl Discovery {
     }
 
     /// S6: deregisters every service before the process exits, and waits for that for a bounded time.
-    pub(crate) fn deregister_all(self, stop_timeout: Duration) {
+    pub(crate) fn deregister_all(self, timeout: Duration) {
         if let Backend::Consul(consul) = self.backend {
             // Nothing is sent: the receiver is disconnected when the last task has finished.
-            let _ = consul.shut_down().recv_timeout(DEREGISTER_TIMEOUT.min(stop_timeout / 4));
+            let _ = consul.shut_down().recv_timeout(timeout);
         }
     }
 }

@@ -7,7 +7,8 @@ use containerpilot_config::{Input, Loaded, load};
 use containerpilot_core::plan::Plan;
 
 use super::flags::Arguments;
-use super::{Failure, as_json, colour, config_path, control, print, summary};
+use super::terminal::stderr_has_colour;
+use super::{Failure, as_json, config_path, control, print, summary};
 use crate::load::command_line::{self, OPTIONS};
 use crate::load::find_files;
 use crate::load::host::ThisHost;
@@ -69,7 +70,7 @@ pub(super) fn print_report(report: &Report, faults_are_errors: bool) {
 }
 
 pub(super) fn style(faults_are_errors: bool) -> Style {
-    Style { faults_are_errors, colour: colour() }
+    Style { faults_are_errors, colour: stderr_has_colour() }
 }
 
 fn print_totals(report: &Report) {

@@ -6,7 +6,8 @@ use std::path::Path;
 use containerpilot_config::diagnostics::Style;
 
 use super::flags::Arguments;
-use super::{Failure, colour, config_path};
+use super::terminal::stderr_has_colour;
+use super::{Failure, config_path};
 use crate::load::find_files;
 use crate::load::host;
 
@@ -15,7 +16,7 @@ pub(super) fn render(args: &Arguments) -> Result<(), Failure> {
         find_files::read(config_path(args).as_deref()).map_err(|error| Failure::Failed(error.to_string()))?;
     let names: Vec<String> = inputs.iter().map(|input| input.name.clone()).collect();
     let rendered = containerpilot_config::render(inputs, &host::environment()).map_err(|report| {
-        let style = Style { faults_are_errors: true, colour: colour() };
+        let style = Style { faults_are_errors: true, colour: stderr_has_colour() };
         let _ = write!(std::io::stderr(), "{}", report.display(style));
         Failure::Reported
     })?;

@@ -24,6 +24,15 @@ pub(super) struct Screen {
     pub(super) width: Option<usize>,
 }
 
+/// Returns true if standard error shows colours (X4).
+pub(super) fn stderr_has_colour() -> bool {
+    std::io::stderr().is_terminal() && wants_colour()
+}
+
+fn wants_colour() -> bool {
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
 impl Screen {
     /// Standard output. Only a terminal has colours and a width.
     pub(super) fn of_stdout() -> Self {
@@ -31,8 +40,7 @@ impl Screen {
         if !out.is_terminal() {
             return Self::default();
         }
-        let colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        Self { colour, width: sys::terminal_width(&out) }
+        Self { colour: wants_colour(), width: sys::terminal_width(&out) }
     }
 
     pub(super) fn paint(self, tone: Tone, text: &str) -> String {

@@ -31,7 +31,7 @@ impl<D: Decider> Runtime<D> {
             // Deregistering may take a while.
             logs.end_batch();
         }
-        catalog.deregister_all(stop_timeout);
+        catalog.deregister_all(plan.deregister_timeout());
         // Messages about the deregistration; nothing else is handled any more.
         for message in receiver.take() {
             if let LoopMessage::Log(level, message) = message {

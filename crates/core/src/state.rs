@@ -1,4 +1,4 @@
-//! Everything the core remembers. Nothing here decides anything; the rules do.
+//! Everything the core remembers, and which changes of it are possible. What happens when is decided in `rules`.
 
 pub(crate) mod dependency_graph;
 pub mod health;

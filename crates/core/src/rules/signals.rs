@@ -1,4 +1,5 @@
-//! What a signal to the supervisor means (S1, S7, W3, R1, L1, C8). The only place that decides it.
+//! What a signal to the supervisor means (S1, S7, W3, R1, L1, C8). Which signals are
+//! received at all is up to the runtime (`src/process/signals.rs`).
 
 use core::time::Duration;
 

@@ -2,7 +2,6 @@
 
 use alloc::vec;
 use alloc::vec::Vec;
-use core::time::Duration;
 
 use crate::effect::{DesiredService, Effect, KillReason};
 use crate::event::Code;
@@ -13,10 +12,6 @@ use crate::state::journal::Origin;
 use crate::state::supervisor::{Core, Phase};
 use crate::state::timers::JobTimer;
 use crate::time::fmt_duration;
-
-/// The longest wait for the confirmation of a deregistration, or a quarter of the stop timeout if that is shorter: an
-/// unreachable catalog must not cost a process its time to exit.
-const DEREGISTER_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl Core {
     /// Starts to stop a job: sends `stopping` and waits for its stop hooks.
@@ -118,11 +113,7 @@ impl Core {
             return self.drain(job);
         }
         self.change_stage(job, StopStage::Deregister);
-        self.set_stage_timer(job, self.max_deregister_wait(), JobTimer::Deregister);
-    }
-
-    fn max_deregister_wait(&self) -> Duration {
-        DEREGISTER_TIMEOUT.min(self.plan().stop_timeout / 4)
+        self.set_stage_timer(job, self.plan().deregister_timeout(), JobTimer::Deregister);
     }
 
     /// The catalog has confirmed that a job's service is deregistered.
@@ -136,7 +127,7 @@ impl Core {
     /// The catalog has not confirmed the deregistration in time.
     pub(crate) fn deregister_timeout(&mut self, job: JobIx) {
         if self.job(job).is_stopping_in(StopStage::Deregister) {
-            let waited = fmt_duration(self.max_deregister_wait());
+            let waited = fmt_duration(self.plan().deregister_timeout());
             let message = format_args!("deregistration not confirmed after {waited}, stopping anyway");
             self.log(Level::Warn, Some(job), message);
             self.drain(job);
