@@ -1,6 +1,6 @@
 # `make test` runs all tests. The other targets are parts of it, and tools.
 
-.PHONY: test test-docker hostile deps lint sim faults soak bench bench-peers docs fuzz deny static
+.PHONY: test test-docker hostile panics deps lint sim search faults loom soak bench bench-peers docs fuzz deny static mutants
 
 # The container tests run last, so that a notice about a missing Docker engine is the last thing printed.
 test: deps lint
@@ -11,9 +11,13 @@ test: deps lint
 test-docker: deps
 	scripts/test-docker
 
-# What hostile jobs must not be able to do. Many of these tests fail today: docs/reliability.md says which promises are not kept yet.
+# What hostile jobs must not be able to do.
 hostile:
 	cargo test --test hostile --no-fail-fast
+
+# Panics at every failpoint, in a release build.
+panics:
+	cargo test --release --features failpoints --test supervisor panics
 
 # Installs missing dependencies of the tests.
 deps:
@@ -22,7 +26,7 @@ deps:
 lint:
 	cargo fmt --all -- --check
 	cargo clippy --workspace --all-targets -- -D warnings
-	cargo clippy --test docker --test example --test hostile -- -D warnings
+	cargo clippy --test docker --test example -- -D warnings
 
 # Rewrites the generated pages (reference, manual page, schema) and the expected messages. Review the diff!
 docs:
@@ -34,10 +38,34 @@ SIM_SERIES ?= 0
 sim:
 	cargo run -p containerpilot-oracle -- --schedules $(SIM_SCHEDULES) --seed $(SIM_SERIES)
 
+# Every order of everything that can happen to plans of two or three jobs. SEARCH narrows it: SEARCH='--plans draining --depth 8'.
+SEARCH ?=
+search:
+	cargo build -p containerpilot-oracle
+	target/debug/containerpilot-oracle --exhaustive --jobs 2 --outside 0 --faults 1 --states 20000 $(SEARCH)
+	target/debug/containerpilot-oracle --exhaustive --jobs 2 --outside 1 --faults 0 --states 20000 $(SEARCH)
+	target/debug/containerpilot-oracle --exhaustive --jobs 2 --outside 2 --faults 1 --states 5000 $(SEARCH)
+	target/debug/containerpilot-oracle --exhaustive --jobs 3 --outside 0 --faults 0 --states 2000 $(SEARCH)
+
+# Changes the decisions of the core one by one: the core's tests or 20,000 random schedules must notice. MUTANTS_SHARD=k/n takes
+# every nth change, beginning with the kth; 0/1 takes all. MUTANTS takes options of cargo-mutants, such as --re REGEX.
+# The results are in target/mutants.out. A change that makes the tests hang counts as noticed (code 3).
+MUTANTS_SHARD ?= 0/8
+MUTANTS ?=
+mutants:
+	@command -v cargo-mutants >/dev/null || cargo install --locked cargo-mutants
+	@mkdir -p target
+	SIM_SCHEDULES=20000 cargo mutants -p containerpilot-core --sharding round-robin --shard $(MUTANTS_SHARD) \
+		--output target $(MUTANTS) || [ $$? -eq 3 ]
+
 # Makes the first system calls of each kind fail once, with every error. A single fault: FAULTS='loop:pipe2:3:EMFILE'.
 FAULTS ?= all
 faults:
 	FAULTS='$(FAULTS)' cargo test --test faults -- --nocapture
+
+# Tries all interleavings of the event loop and the log thread at their queue.
+loom:
+	cargo test --release --manifest-path tests/loom/Cargo.toml --target-dir target/loom
 
 # Chaos test of the static release binary with a real Consul. The actions are derived from a seed, which is printed.
 SOAK_SECONDS ?= 1800

@@ -15,6 +15,7 @@ mod logs;
 mod man;
 mod migrate;
 mod render;
+mod report;
 mod responses;
 mod run;
 mod simulate;
@@ -30,14 +31,17 @@ mod wait;
 
 use std::ffi::OsString;
 use std::fmt;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use containerpilot_config::{duration, suggest};
+use containerpilot_core::plan::Signal;
 
 use self::flags::{Arguments, FlagError, FlagErrorKind};
 use self::table::{COMMANDS, Command, MAIN_FLAGS};
+use crate::load::find_files::ReadError;
+use crate::net::describe;
 
 /// Why a command failed (X6).
 #[derive(Debug)]
@@ -48,12 +52,20 @@ pub(crate) enum Failure {
     Reported,
     /// The command line is wrong: exit code 2.
     Usage(String),
+    /// The arguments of this command are wrong: exit code 2.
+    CommandUsage(&'static str, String),
     /// The configuration or the scenario to simulate is invalid: exit code 2.
     InvalidInput(String),
 }
 
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
+        Self::Failed(describe(&error))
+    }
+}
+
+impl From<ReadError> for Failure {
+    fn from(error: ReadError) -> Self {
         Self::Failed(error.to_string())
     }
 }
@@ -64,6 +76,9 @@ impl fmt::Display for Failure {
             Self::Failed(message) | Self::InvalidInput(message) => out.write_str(message),
             Self::Reported => Ok(()),
             Self::Usage(message) => write!(out, "{message}\nTry `containerpilot help`."),
+            Self::CommandUsage(command, message) => {
+                write!(out, "{message}\nTry `containerpilot help {command}`.")
+            }
         }
     }
 }
@@ -135,12 +150,30 @@ fn subcommand(name: &str, global: &Arguments) -> Result<u8, Failure> {
         // With a ContainerPilot 2 configuration it is the main program.
         return run::run(global);
     };
+    run_command(command, global).map_err(|failure| match failure {
+        Failure::Usage(message) if command.name != "help" => Failure::CommandUsage(command.name, message),
+        failure => failure,
+    })
+}
+
+fn run_command(command: &'static Command, global: &Arguments) -> Result<u8, Failure> {
+    let name = command.name;
     let mut known = command.flags.to_vec();
     known.retain(|flag| flag.name != "help");
     let args = global.rest.get(1..).unwrap_or_default();
     let mut own = match flags::parse_mixed(&known, args) {
         Ok(own) => own,
-        Err(error) => return help_or_failure(&error, Some(command)).map(success),
+        Err(error) => {
+            let is_signal = |arg: &OsString| {
+                let name = arg.to_str().and_then(|arg| arg.strip_prefix('-'));
+                name.filter(|name| Signal::from_name(name).is_some()).map(str::to_owned)
+            };
+            let signal = if name == "signal" { args.iter().find_map(is_signal) } else { None };
+            return match signal {
+                Some(signal) => Err(Failure::Usage(format!("write the signal without a dash: {signal}"))),
+                None => help_or_failure(&error, Some(command)).map(success),
+            };
+        }
     };
     if let Some(flag) = global.names().find(|name| !command.flags.iter().any(|flag| flag.name == *name)) {
         return Err(Failure::Usage(format!("`{name}` has no flag -{flag}")));
@@ -173,7 +206,7 @@ fn subcommand(name: &str, global: &Arguments) -> Result<u8, Failure> {
             None => print(&help::overview()),
             Some(name) => match COMMANDS.iter().find(|command| command.name == name) {
                 Some(command) => print(&help::command(command)),
-                None => Err(unknown_command(&name)),
+                None => Err(Failure::Usage(unknown_command(&name))),
             },
         },
         "completions" => completions::completions(&own),
@@ -200,18 +233,24 @@ fn check_argument_count(command: &Command, given: &Arguments) -> Result<(), Fail
     }
     let least = words().filter(|word| !word.starts_with('[')).count();
     if given.rest.len() < least && !matches!(name, "run" | "migrate") {
-        return Err(Failure::Usage(format!("`{name}` needs {}", command.arguments)));
+        let usage = help::usage(command);
+        return Err(Failure::Usage(format!("missing argument; usage: {usage}")));
     }
     Ok(())
 }
 
-fn unknown_command(name: &str) -> Failure {
+/// A command that does not exist, which may be a program.
+fn unknown_command_or_program(name: &str) -> Failure {
+    Failure::Usage(format!("{}\nTo run a program, put `--` before it.", unknown_command(name)))
+}
+
+fn unknown_command(name: &str) -> String {
     let names = || COMMANDS.iter().map(|command| command.name);
     let hint = match suggest::nearest(name, names()) {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("the commands are {}", names().collect::<Vec<_>>().join(", ")),
     };
-    Failure::Usage(format!("unknown command `{name}`: {hint}\nTo run a program, put `--` before it."))
+    format!("unknown command `{name}`: {hint}")
 }
 
 fn help_or_failure(error: &FlagError, command: Option<&Command>) -> Result<(), Failure> {
@@ -245,11 +284,11 @@ fn as_json(args: &Arguments) -> Result<bool, Failure> {
 
 /// The value of --timeout.
 fn time_limit(args: &Arguments) -> Result<Option<Duration>, Failure> {
-    let text = args.text("timeout");
+    let Some(text) = args.value("timeout") else { return Ok(None) };
+    let wrong = |why: String| invalid_value("timeout", text, &why);
     if text.is_empty() {
-        return Ok(None);
+        return Err(wrong("it is empty".to_owned()));
     }
-    let wrong = |why: String| Failure::Usage(format!("invalid -timeout `{text}`: {why}"));
     let time = duration::parse(text).map_err(|error| wrong(format!("{error}; {}", error.help())))?;
     let time = u64::try_from(time).map_err(|_| wrong("it is negative".to_owned()))?;
     Ok(Some(Duration::from_nanos(time)))
@@ -257,27 +296,46 @@ fn time_limit(args: &Arguments) -> Result<Option<Duration>, Failure> {
 
 /// The value of --lines; `None` means all lines.
 fn line_limit(args: &Arguments) -> Result<Option<usize>, Failure> {
-    let text = args.text("lines");
-    if text.is_empty() {
-        return Ok(None);
+    let count = count(args, "lines", 0)?;
+    Ok(count.map(|count| usize::try_from(count).unwrap_or(usize::MAX)))
+}
+
+/// The value of a flag that is a number of at least `min`, if the flag was given.
+fn count(args: &Arguments, flag: &str, min: u64) -> Result<Option<u64>, Failure> {
+    let Some(text) = args.value(flag) else { return Ok(None) };
+    let wrong = |why: &str| invalid_value(flag, text, why);
+    match (text.parse::<u64>(), text.parse::<i128>()) {
+        (Ok(count), _) if count >= min => Ok(Some(count)),
+        (Ok(_), _) => Err(wrong(&format!("it must be at least {min}"))),
+        (_, Ok(..0)) => Err(wrong(&format!("it must be {min} or more"))),
+        _ if text.is_empty() => Err(wrong("it is empty")),
+        _ => Err(wrong("not a number")),
     }
-    let count = text.parse().map_err(|_| Failure::Usage(format!("invalid -lines `{text}`: not a number")))?;
-    Ok(Some(count))
+}
+
+fn invalid_value(flag: &str, text: &str, why: &str) -> Failure {
+    Failure::Usage(format!("invalid -{flag} `{text}`: {why}"))
 }
 
 /// The version in the format of 3.8, and the build date. `build.rs` finds the hash; only `make static` sets the date.
 fn version() -> String {
     let hash = option_env!("CONTAINERPILOT_GIT_HASH").unwrap_or("unknown");
     let date = option_env!("CONTAINERPILOT_BUILD_DATE").unwrap_or("unknown");
-    format!("Version: {}\nGitHash: {hash}\nBuildDate: {date}\n", env!("CARGO_PKG_VERSION"))
+    format!("Version: {}\nGitHash: {hash}\nBuildDate: {date}\n", crate::VERSION)
 }
 
 /// Prints to standard output. A closed pipe is not an error.
-pub(crate) fn print(text: &str) -> Result<(), Failure> {
+fn print(text: &str) -> Result<(), Failure> {
+    write_stdout(text.as_bytes()).map(drop)
+}
+
+/// Writes to standard output. Returns false if its reader has gone.
+fn write_stdout(bytes: &[u8]) -> Result<bool, Failure> {
     let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
-        _ => Ok(()),
+    match out.write_all(bytes).and_then(|()| out.flush()) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(error.into()),
     }
 }
 

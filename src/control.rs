@@ -4,13 +4,14 @@
 //! network thread is started and takes over the listener. After that the loop receives queries and requests, never connections.
 //!
 //! `socket` creates the file, `routes` maps paths to endpoints, `bodies` parses request bodies, `endpoints` handles requests,
-//! `events` streams events, `render` defines the JSON of the responses.
+//! `events` streams events, `responses` defines the JSON of the responses, `render` fills it in.
 
 mod bodies;
 mod endpoints;
 mod events;
 pub(crate) mod fuzz;
 mod render;
+pub(crate) mod responses;
 mod routes;
 mod socket;
 
@@ -27,8 +28,8 @@ use tokio::sync::watch;
 use self::endpoints::ControlApi;
 use self::socket::SocketFile;
 use crate::logs::Tails;
-use crate::net::Net;
 use crate::net::server::{Limits, Listener, serve};
+use crate::net::{Net, describe};
 use crate::process::sys;
 use crate::runtime::query::QueryHandle;
 use crate::telemetry::Metrics;
@@ -49,8 +50,6 @@ enum State {
     Listening(UnixListener),
     /// The network thread has the listener.
     Served { shutdown: watch::Sender<()>, finished: mpsc::Receiver<()> },
-    /// It could not be served.
-    Closed,
 }
 
 fn is_open_to_others(plan: &plan::Control) -> bool {
@@ -84,8 +83,9 @@ impl Control {
                 if (current.plan.mode, &current.plan.group) != (wanted.mode, &wanted.group) {
                     current.file.set_permissions(wanted).map_err(|error| {
                         format!(
-                            "cannot change group and mode of the control socket {}: {error}",
-                            wanted.socket
+                            "cannot change group and mode of the control socket {}: {}",
+                            wanted.socket,
+                            describe(&error)
                         )
                     })?;
                     current.open_to_others.store(is_open_to_others(wanted), Ordering::Relaxed);
@@ -106,16 +106,15 @@ impl Control {
     pub(crate) fn poll_fd(&self) -> RawFd {
         match &self.state {
             State::Listening(listener) => listener.as_raw_fd(),
-            State::Served { .. } | State::Closed => -1,
+            State::Served { .. } => -1,
         }
     }
 
-    /// Passes the listener to the network thread, at the first connection.
-    pub(crate) fn serve(&mut self, net: io::Result<&Net>, handles: ControlHandles) -> io::Result<()> {
-        let State::Listening(listener) = std::mem::replace(&mut self.state, State::Closed) else {
-            return Ok(());
-        };
-        let net = net?;
+    /// Passes the listener to the network thread, at the first connection. If that fails, the socket keeps listening.
+    pub(crate) fn serve(&mut self, net: &Net, handles: ControlHandles) -> io::Result<()> {
+        let State::Listening(listener) = &self.state else { return Ok(()) };
+        // A failed registration closes the descriptor that it was given.
+        let listener = listener.try_clone()?;
         let listener = {
             // Registers the listener with the network thread's runtime.
             let _entered = net.handle().enter();
@@ -138,7 +137,8 @@ impl Control {
 
     /// S6: removes the socket's file.
     pub(crate) fn unlink(&self) -> Result<(), String> {
-        let failed = |error| format!("cannot remove the control socket {}: {error}", self.plan.socket);
+        let failed =
+            |error| format!("cannot remove the control socket {}: {}", self.plan.socket, describe(&error));
         self.file.remove().map_err(failed)
     }
 

@@ -14,7 +14,7 @@ mod services;
 mod tls;
 mod watches;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -30,13 +30,12 @@ use containerpilot_core::{Input, Time};
 use thiserror::Error;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
-use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::task::AbortHandle;
 
 use self::client::{Client, Response};
 use self::connectivity_log::{ConnectivityLog, Failure, FailureKind};
 use self::embedded::Embedded;
-use self::services::{Definition, ServiceCommand, ServiceTask};
+use self::services::{Definition, ServiceCommand, ServiceHandle, ServiceTask};
 use self::watches::{CONCURRENT_QUERIES, WatchTask};
 use crate::net::describe;
 use crate::runtime::channel::LoopSender;
@@ -77,11 +76,17 @@ impl Discovery {
         matches!(plan.catalog, Catalog::Consul(_))
     }
 
+    /// Whether this is the catalog of the plan.
+    pub(crate) fn follows(&self, plan: &Plan) -> bool {
+        self.settings == plan.catalog
+    }
+
     /// Applies a plan, at the start or after a reload: follows its watches, and registers the services again if the catalog has
-    /// changed. Returns inputs that are known at once.
+    /// changed. Without the runtime that Consul needs, the catalog stays as it was. Returns inputs that are known at once.
     pub(crate) fn adopt(&mut self, plan: &Plan, runtime: Option<&Handle>, sender: &LoopSender) -> Vec<Input> {
         let mut inputs = Vec::new();
-        if self.settings != plan.catalog {
+        let is_possible = runtime.is_some() || !Self::needs_network(plan);
+        if is_possible && !self.follows(plan) {
             self.settings = plan.catalog.clone();
             let before = std::mem::replace(&mut self.backend, Backend::new(&plan.catalog, runtime, sender));
             if let Backend::Consul(consul) = before {
@@ -144,12 +149,26 @@ impl Discovery {
         }
     }
 
-    /// S6: deregisters every service before the process exits, and waits for that for a bounded time.
-    pub(crate) fn deregister_all(self, timeout: Duration) {
-        if let Backend::Consul(consul) = self.backend {
-            // Nothing is sent: the receiver is disconnected when the last task has finished.
-            let _ = consul.shut_down().recv_timeout(timeout);
+    /// S6: deregisters every service before the process exits.
+    pub(crate) fn deregister_all(self) -> Deregistration {
+        match self.backend {
+            Backend::Embedded(_) => Deregistration(None),
+            Backend::Consul(consul) => Deregistration(Some(consul.shut_down())),
         }
+    }
+}
+
+/// The deregistration of every service. The receiver is disconnected when it is complete.
+#[derive(Debug)]
+pub(crate) struct Deregistration(Option<mpsc::Receiver<()>>);
+
+impl Deregistration {
+    /// Waits until the deadline. Returns true if every service is deregistered.
+    pub(crate) fn wait(&self, deadline: Instant) -> bool {
+        let left = deadline.saturating_duration_since(Instant::now());
+        self.0
+            .as_ref()
+            .is_none_or(|done| done.recv_timeout(left) == Err(mpsc::RecvTimeoutError::Disconnected))
     }
 }
 
@@ -217,7 +236,7 @@ struct ConsulBackend {
     shared: Arc<Shared>,
     runtime: Handle,
     /// The tasks of services by service id. A reload does not change ids.
-    services: BTreeMap<String, UnboundedSender<ServiceCommand>>,
+    services: BTreeMap<String, ServiceHandle>,
     watches: Vec<(Followed, AbortHandle)>,
 }
 
@@ -247,6 +266,11 @@ impl ConsulBackend {
     }
 
     fn follow(&mut self, plan: &Plan) {
+        let services = plan.jobs.iter().filter_map(|job| job.service.as_ref());
+        let ids: BTreeSet<&str> = services.map(|service| service.id.as_str()).collect();
+        // The task of a service that is not deregistered yet is kept until a later reload: if its id comes back, the same task must
+        // register it.
+        self.services.retain(|id, task| ids.contains(id.as_str()) || !task.is_gone());
         let watches = u32::try_from(plan.watches.len()).unwrap_or(u32::MAX);
         let slots = QuerySlots { slots: CONCURRENT_QUERIES, watches };
         let desired = plan.watches.iter().enumerate();
@@ -283,10 +307,9 @@ impl ConsulBackend {
         let id = definition.service.id.clone();
         let definition = Arc::new(definition);
         if !self.services.contains_key(&id) {
-            let (sender, commands) = unbounded_channel();
-            let task = ServiceTask::new(Arc::clone(&self.shared), job, Arc::clone(&definition));
-            self.runtime.spawn(task.run(commands));
-            self.services.insert(id, sender);
+            let shared = Arc::clone(&self.shared);
+            let task = ServiceTask::start(&self.runtime, shared, job, Arc::clone(&definition));
+            self.services.insert(id, task);
         }
         self.send(plan, job, ServiceCommand::SetDesired(job, desired, definition));
     }
@@ -294,8 +317,7 @@ impl ConsulBackend {
     fn send(&self, plan: &Plan, job: JobIx, command: ServiceCommand) {
         let service = plan.jobs.get(job.index()).and_then(|job| job.service.as_ref());
         if let Some(task) = service.and_then(|service| self.services.get(&service.id)) {
-            // Sending fails if the task has finished, which needs no more commands.
-            let _ = task.send(command);
+            task.send(command);
         }
     }
 
@@ -306,7 +328,7 @@ impl ConsulBackend {
         }
         let (deregistered, done) = mpsc::channel();
         for task in self.services.values() {
-            let _ = task.send(ServiceCommand::Deregister(deregistered.clone()));
+            task.send(ServiceCommand::Deregister(deregistered.clone()));
         }
         done
     }

@@ -19,6 +19,9 @@ mod test_support;
 
 use std::ffi::OsString;
 
+/// The version of the program, as the API, telemetry and `version` show it.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
 #[doc(hidden)]
 pub use process::sys::enter;
 

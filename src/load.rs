@@ -1,5 +1,6 @@
 //! Loads a plan from the command line, configuration files and properties of the host.
 
+pub(crate) mod at_start;
 pub(crate) mod command_line;
 pub(crate) mod find_files;
 pub(crate) mod host;

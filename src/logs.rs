@@ -14,12 +14,13 @@
 //! ```
 //!
 //! Memory is bounded: one read (256 KiB), one batch that could not be written (about 256 KiB), incomplete lines
-//! (16 MiB for all jobs together), one long line in progress (16 MiB), 1 MiB of entries, and the last 16 KiB of each job
-//! that has written anything.
+//! (16 MiB for all jobs together), one long line in progress (16 MiB), 16 MiB of entries, and the last 16 KiB of each job
+//! that has written anything. The streams of exited processes are bounded too, see `log_thread/exited.rs`.
 //!
 //! * A line of up to 16 MiB is one entry. A longer line is split into several entries, each but the last marked as
 //!   continued; a shorter line (64 KiB or more) is also split while the others hold 16 MiB.
 //! * A full disk, or another error of a log file, is retried every second; the jobs that write wait meanwhile.
+//! * What is lost, because the output did not accept it before the supervisor had to exit, is counted on standard error.
 //! * If the reader of standard output has closed it, the log is dropped, the last lines are kept, and a message is written
 //!   to standard error.
 //!
@@ -27,9 +28,14 @@
 
 pub(crate) mod check_output;
 mod log_thread;
+mod loss;
 mod output;
 mod queue;
 mod stream;
+/// The primitives of the queue, which a test replaces to try all interleavings.
+mod sync {
+    pub(super) use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+}
 mod tail;
 #[cfg(test)]
 mod tests;
@@ -51,11 +57,16 @@ use self::output::{Output, write_stderr};
 use self::queue::{Entry, Queue, Work};
 pub(crate) use self::tail::Reader;
 use self::tail::Tail;
+use crate::net::describe;
 use crate::process::sys::Waker;
 
 /// After this many panics the log thread gives up.
 const MAX_PANICS: u32 = 100;
 const PANICKED: &str = "internal error on the log thread: lines may be lost; please report it";
+const UNFINISHED: &str = "the log could not be finished in time: lines may be lost";
+/// How long the event loop waits for the log thread in one iteration, while the output accepts bytes and more is queued than
+/// the thread has written (L9).
+const GIVE_WAY: Duration = Duration::from_millis(10);
 /// How long after its deadline the log thread may take to finish.
 const GRACE: Duration = Duration::from_millis(100);
 
@@ -144,7 +155,7 @@ fn run(worker: &Mutex<LogWorker>, shared: &Shared) {
 fn open(logging: &Logging) -> io::Result<Output> {
     Output::open(&logging.output).map_err(|error| match &logging.output {
         plan::Output::File(path) => {
-            io::Error::new(error.kind(), format!("cannot open the log file {path}: {error}"))
+            io::Error::new(error.kind(), format!("cannot open the log file {path}: {}", describe(&error)))
         }
         plan::Output::Stdout | plan::Output::Stderr => error,
     })
@@ -168,7 +179,7 @@ impl Logs {
 
     /// Starts the log thread if it is not running. If that fails, the next entry tries again; until then everything waits
     /// in the queue and in the pipes.
-    fn start_thread(&self) {
+    pub(crate) fn start_thread(&self) {
         if self.started.swap(true, Ordering::Relaxed) {
             return;
         }
@@ -185,10 +196,11 @@ impl Logs {
         self.batching.store(true, Ordering::Relaxed);
     }
 
-    /// Wakes the log thread if there is work for it.
+    /// Wakes the log thread if there is work for it. Waits for it a moment if it is far behind and can write (L9).
     pub(crate) fn end_batch(&self) {
         self.batching.store(false, Ordering::Relaxed);
         self.shared.queue.wake();
+        self.shared.queue.give_way(GIVE_WAY);
     }
 
     /// Wakes the log thread unless a batch is open. The thread is started at once, before further jobs can use up the
@@ -221,7 +233,7 @@ impl Logs {
         if self.is_unused() {
             return;
         }
-        self.push_work(Work::Exited(pid));
+        self.push_work(Work::Exited(pid, SystemTime::now()));
     }
 
     /// Writes an entry of the supervisor, about a job or in general.
@@ -246,8 +258,11 @@ impl Logs {
             message: message.into(),
             output_of,
         };
-        self.shared.queue.push_entry(entry);
+        let many = self.shared.queue.push_entry(entry);
         self.wake();
+        if many {
+            self.shared.queue.wake();
+        }
     }
 
     pub(crate) fn tails(&self) -> Tails {
@@ -297,8 +312,12 @@ impl Logs {
                 Err(_) => write_stderr(PANICKED),
             }
         }
-        self.end_batch();
-        self.shared.queue.wait_finished(deadline + GRACE)
+        self.shared.queue.wake();
+        self.shared.queue.wait_finished(deadline + GRACE).unwrap_or_else(|| {
+            // The thread is stuck in a write, for example to a disk that does not answer.
+            write_stderr(UNFINISHED);
+            false
+        })
     }
 }
 

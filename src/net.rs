@@ -10,6 +10,7 @@ mod response_body;
 pub(crate) mod server;
 
 use std::error::Error;
+use std::fmt::Write;
 use std::future::Future;
 use std::io;
 use std::sync::mpsc;
@@ -39,6 +40,20 @@ pub(crate) fn root_cause(error: &dyn Error) -> String {
     error.source().map_or_else(|| error.to_string(), root_cause)
 }
 
+/// Text for a path segment or a query value.
+pub(crate) fn percent_encoded(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            out.push(byte.into());
+        } else {
+            // Writing to a string cannot fail.
+            let _ = write!(out, "%{byte:02X}");
+        }
+    }
+    out
+}
+
 /// The event loop's handle of the network thread.
 #[derive(Debug)]
 pub(crate) struct Net {
@@ -60,8 +75,7 @@ impl Net {
         let thread = std::thread::Builder::new().name("network".to_owned()).spawn(move || {
             // An error means that the sender was dropped, which is the request.
             let _ = runtime.block_on(stop_requested);
-            // Name look-ups run on blocking threads, which are not waited for.
-            runtime.shutdown_background();
+            drop(runtime);
             drop(stopped_sender);
         })?;
         Ok(Self { runtime: handle, stop: Some(stop), stopped, thread: Some(thread) })
@@ -86,6 +100,25 @@ impl Net {
             // The panic hook has logged a panic in there.
             let _ = thread.join();
         }
+    }
+}
+
+/// The network thread, started when something first needs it. If that fails, the next use tries again.
+#[derive(Debug, Default)]
+pub(crate) struct LazyNet(Option<Net>);
+
+impl LazyNet {
+    /// The thread; started on first use.
+    pub(crate) fn get(&mut self) -> io::Result<&Net> {
+        match &mut self.0 {
+            Some(net) => Ok(net),
+            none => Ok(none.insert(Net::start()?)),
+        }
+    }
+
+    /// The thread, if it was started.
+    pub(crate) fn into_started(self) -> Option<Net> {
+        self.0
     }
 }
 
@@ -117,5 +150,11 @@ mod tests {
         net.spawn(async move { sender.send(1).unwrap() });
         assert_eq!(receiver.recv_timeout(Duration::from_secs(30)), Ok(1));
         net.finish(Instant::now() + Duration::from_secs(30));
+    }
+
+    #[test]
+    fn x4_any_name_can_be_a_path_segment() {
+        assert_eq!(percent_encoded("a-b_c.d~E9"), "a-b_c.d~E9");
+        assert_eq!(percent_encoded("a/b c%?\r\nä"), "a%2Fb%20c%25%3F%0D%0A%C3%A4");
     }
 }

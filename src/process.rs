@@ -1,5 +1,8 @@
 //! Processes: starting, signalling and reaping them, and the system calls for that.
 
+pub(crate) mod descendants;
+pub(crate) mod orphans;
+mod proc;
 pub(crate) mod reaper;
 pub(crate) mod signals;
 pub(crate) mod spawn;

@@ -1,7 +1,7 @@
 //! The event loop: source → [`Input`] → core → [`Effect`]s. It makes no decisions and never blocks.
 //!
 //! The loop waits in one `ppoll` for signals, exited children, messages of other threads, the control socket, the
-//! connections of checks and the core's next deadline. Without an event it does not wake up. The asynchronous runtime for
+//! results of starts, the connections of checks and the core's next deadline. Without an event it does not wake up. The asynchronous runtime for
 //! the control socket, telemetry and Consul has its own thread, where it can neither delay nor break the reaper.
 //!
 //! The results of effects (a process was started, or could not be) are passed to the core at the end of the iteration;
@@ -14,12 +14,14 @@ mod decide;
 pub(crate) mod effects;
 mod event_loop;
 pub(crate) mod failpoints;
+mod network;
 pub(crate) mod oom;
 mod panics;
 pub(crate) mod probe;
 pub(crate) mod query;
 pub(crate) mod reload;
 mod shutdown;
+pub(crate) mod starts;
 mod startup;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -38,17 +40,20 @@ use crate::load::command_line::Source;
 use crate::load::host;
 use crate::logs::Logs;
 use crate::logs::check_output::CheckOutputs;
-use crate::net::Net;
-use crate::process::reaper::Reaper;
-use crate::process::signals::{SignalMode, Signals};
+use crate::net::{LazyNet, Net, describe};
+use crate::process::orphans::Orphans;
+use crate::process::reaper::{Exited, Reaper};
+use crate::process::signals::Signals;
 use crate::process::spawn::Spawner;
 use crate::process::sys;
-use crate::runtime::channel::LoopReceiver;
+use crate::runtime::channel::{LoopMessage, LoopReceiver};
 use crate::runtime::effects::EffectExecutor;
+use crate::runtime::network::NetworkUse;
 use crate::runtime::oom::OomCounter;
 use crate::runtime::probe::Probes;
 use crate::runtime::query::QueryHandler;
 use crate::runtime::reload::Reloads;
+use crate::runtime::starts::Starts;
 use crate::telemetry::{self, Metrics, SensorOutputs, Telemetry};
 
 /// Makes the decisions: the core. Tests use a script instead.
@@ -83,15 +88,15 @@ impl Decider for Core {
 /// Why the supervisor cannot start.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StartupError {
-    #[error("cannot open the descriptors for starting programs: {0}")]
+    #[error("cannot open the descriptors for starting programs: {}", describe(.0))]
     Spawner(io::Error),
-    #[error("cannot open the descriptors for signals: {0}")]
+    #[error("cannot open the descriptors for signals: {}", describe(.0))]
     Signals(io::Error),
-    #[error("cannot create the channel of the event loop: {0}")]
+    #[error("cannot create the channel of the event loop: {}", describe(.0))]
     Channel(io::Error),
     #[error(transparent)]
     Logs(io::Error),
-    #[error("cannot start the network thread: {0}")]
+    #[error("cannot start the network thread: {}", describe(.0))]
     Network(io::Error),
 }
 
@@ -104,14 +109,17 @@ pub(crate) struct Runtime<D> {
     origin: Instant,
     signals: Signals,
     receiver: LoopReceiver,
-    /// The network thread, once something has needed it.
-    net: Option<Net>,
+    network: NetworkUse,
     metrics: Metrics,
     telemetry: Option<Telemetry>,
     control: Option<Control>,
     executor: EffectExecutor,
     /// Results of effects that the core has not seen yet.
     results: VecDeque<Input>,
+    /// Messages of other threads that are not handled yet.
+    messages: VecDeque<LoopMessage>,
+    /// Exited processes that the core does not know about yet.
+    exited: Vec<Exited>,
     effects: Vec<Effect>,
     /// Read when the first jobs are started.
     oom: Option<OomCounter>,
@@ -119,7 +127,7 @@ pub(crate) struct Runtime<D> {
     release_at: Option<Instant>,
     /// When exited children are collected next, while there are many orphans.
     reap_at: Option<Instant>,
-    /// The core's deadlines are ignored until then, after an internal error.
+    /// The core's deadlines, new connections and checks are ignored until then, after an internal error.
     paused_until: Option<Instant>,
 }
 
@@ -127,25 +135,30 @@ impl<D: Decider> Runtime<D> {
     /// Prepares everything. The signals must be blocked already.
     pub(crate) fn new(
         core: D,
-        mode: SignalMode,
         environment: Environment,
         source: Option<Source>,
     ) -> Result<Self, StartupError> {
         let spawner = Spawner::new(environment).map_err(StartupError::Spawner)?;
         let named = sys::set_name(c"containerpilot");
         let subreaper = if std::process::id() == 1 { Ok(()) } else { sys::become_subreaper() };
-        let signals = Signals::open(mode).map_err(StartupError::Signals)?;
+        let signals = Signals::open().map_err(StartupError::Signals)?;
         let receiver = LoopReceiver::new().map_err(StartupError::Channel)?;
         let probes = Probes::new(receiver.sender());
+        let orphans = Orphans::new({
+            let sender = receiver.sender();
+            move |report| {
+                sender.send(LoopMessage::OrphansRead(report));
+            }
+        });
         let plan = core.plan();
         let reloads = Reloads::new(source, host::environment, receiver.sender());
         let metrics = Metrics::new(telemetry::definitions(&plan));
         let logs = Logs::start(&plan.logging).map_err(StartupError::Logs)?;
         warn(&logs, "cannot set the process name", named);
         warn(&logs, "cannot become a child subreaper", subreaper);
-        let net = Discovery::needs_network(&plan).then(Net::start).transpose();
-        let net = net.map_err(StartupError::Network)?;
-        let catalog = Discovery::new(&plan, net.as_ref().map(Net::handle), &receiver.sender());
+        let mut net = LazyNet::default();
+        let runtime = Discovery::needs_network(&plan).then(|| net.get().map(Net::handle)).transpose();
+        let catalog = Discovery::new(&plan, runtime.map_err(StartupError::Network)?, &receiver.sender());
         panics::install_hook(receiver.sender());
         Ok(Self {
             core,
@@ -153,14 +166,16 @@ impl<D: Decider> Runtime<D> {
             origin: Instant::now(),
             signals,
             receiver,
-            net,
+            network: NetworkUse::default(),
             metrics: metrics.clone(),
             telemetry: None,
             control: None,
             executor: EffectExecutor {
                 spawner,
-                reaper: Reaper::default(),
+                reaper: Reaper::new(orphans),
+                starts: Starts::default(),
                 probes,
+                net,
                 catalog,
                 logs,
                 check_outputs: CheckOutputs::default(),
@@ -170,36 +185,14 @@ impl<D: Decider> Runtime<D> {
                 pids: BTreeMap::new(),
             },
             results: VecDeque::new(),
+            messages: VecDeque::new(),
+            exited: Vec::new(),
             effects: Vec::new(),
             oom: None,
             release_at: None,
             reap_at: None,
             paused_until: None,
         })
-    }
-
-    /// Follows the services and watches of the plan in its catalog.
-    fn follow_catalog(&mut self) {
-        let mut tasks = None;
-        if Discovery::needs_network(&self.plan) {
-            match self.net().map(|net| net.handle().clone()) {
-                Ok(handle) => tasks = Some(handle),
-                Err(error) => {
-                    let error = StartupError::Network(error);
-                    self.log(Level::Error, &format!("cannot contact Consul: {error}"));
-                }
-            }
-        }
-        let known = self.executor.catalog.adopt(&self.plan, tasks.as_ref(), &self.receiver.sender());
-        self.results.extend(known);
-    }
-
-    /// The network thread; started on first use.
-    fn net(&mut self) -> io::Result<&Net> {
-        match &mut self.net {
-            Some(net) => Ok(net),
-            none => Ok(none.insert(Net::start()?)),
-        }
     }
 
     /// Writes a log entry about the supervisor itself.

@@ -65,7 +65,7 @@ impl Metrics {
         *self.shared().requests.entry((code, route)).or_default() += 1;
     }
 
-    /// Replaces the definitions. A metric with the same definition keeps its value (R3).
+    /// Replaces the definitions. A metric of the same name and type keeps its value (R3).
     pub(crate) fn replace(&self, definitions: &[Metric]) {
         self.shared().store.replace(definitions, self.started.elapsed());
     }

@@ -26,7 +26,7 @@ fn c1_dangling_symlink_in_a_directory_is_an_error() {
     std::os::unix::fs::symlink("nowhere", folder.join("20.json5")).unwrap();
     let (code, _, stderr) = containerpilot(&["check", folder.to_str().unwrap()]);
     assert_eq!(code, Some(1));
-    assert!(stderr.contains("20.json5 cannot be read"), "{stderr}");
+    assert!(stderr.contains("20.json5: no such file or directory"), "{stderr}");
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn x4_format_json_prints_json_even_for_unreadable_files() {
     let answer: serde_json::Value = serde_json::from_str(&stdout).unwrap();
     assert_eq!(answer["ok"], false);
     let message = answer["problems"][0]["message"].as_str().unwrap();
-    assert!(message.starts_with("/nonexistent.json5 cannot be read"), "{message}");
+    assert!(message.starts_with("cannot read /nonexistent.json5: no such"), "{message}");
     assert!(stderr.contains(message), "{stderr}");
 }
 
@@ -68,7 +68,7 @@ fn x6_run_does_not_treat_a_path_as_a_program() {
 fn x6_path_that_looks_like_a_flag_follows_a_double_dash() {
     let (code, _, stderr) = containerpilot(&["check", "--", "-nonexistent.json5"]);
     assert_eq!(code, Some(1));
-    assert!(stderr.contains("-nonexistent.json5 cannot be read"), "{stderr}");
+    assert!(stderr.contains("cannot read -nonexistent.json5: "), "{stderr}");
 }
 
 #[test]
@@ -81,4 +81,72 @@ fn c5_short_line_is_shown_whole() {
     .unwrap();
     let (_, _, stderr) = containerpilot(&["check", path.to_str().unwrap()]);
     assert!(stderr.contains("1 | { jobs: [{ name: \"web\""), "{stderr}");
+}
+
+/// Asserts the exit code 2, and the first line of the error and its hint.
+fn refused(arguments: &[&str], message: &str, hint: &str) {
+    let (code, _, stderr) = containerpilot(arguments);
+    assert_eq!(code, Some(2), "{arguments:?}: {stderr}");
+    assert_eq!(stderr, format!("containerpilot: {message}\nTry `containerpilot help{hint}`.\n"));
+}
+
+#[test]
+fn x6_empty_and_impossible_values_of_flags_are_refused() {
+    refused(&["wait", "a", "running", "--timeout", ""], "invalid -timeout ``: it is empty", " wait");
+    refused(&["health", "-timeout="], "invalid -timeout ``: it is empty", " health");
+    refused(&["logs", "-n", ""], "invalid -lines ``: it is empty", " logs");
+    refused(&["logs", "-n", "-1"], "invalid -lines `-1`: it must be 0 or more", " logs");
+    refused(&["logs", "-n", "x"], "invalid -lines `x`: not a number", " logs");
+    refused(&["simulate", "--explore", "0"], "invalid -explore `0`: it must be at least 1", " simulate");
+    refused(&["simulate", "--explore", ""], "invalid -explore ``: it is empty", " simulate");
+}
+
+#[test]
+fn x6_usage_errors_refer_to_the_help_of_the_command() {
+    refused(&["status", "a", "b"], "unexpected argument `b` for `status`", " status");
+    let usage = "missing argument; usage: containerpilot wait [FLAGS] [JOB…] STATE";
+    refused(&["wait"], usage, " wait");
+    let (_, _, stderr) = containerpilot(&["help", "foo"]);
+    assert!(stderr.contains("unknown command `foo`") && !stderr.contains("`--`"), "{stderr}");
+}
+
+#[test]
+fn x4_an_unknown_signal_is_refused_before_the_supervisor_is_asked() {
+    refused(
+        &["signal", "web", "FOO"],
+        "unknown signal `FOO`; use a name such as TERM or a number",
+        " signal",
+    );
+    refused(&["signal", "web", "-9"], "write the signal without a dash: 9", " signal");
+    refused(&["signal", "web", "-TERM"], "write the signal without a dash: TERM", " signal");
+}
+
+#[test]
+fn l5_a_value_without_a_key_is_not_repeated() {
+    refused(&["-putenv", "s3cr3t"], "the value of -putenv is not KEY=VALUE", "");
+    refused(&["putenv", "s3cr3t"], "argument 1 is not KEY=VALUE", " putenv");
+}
+
+#[test]
+fn c5_a_program_is_not_a_configuration() {
+    let (code, _, stderr) = containerpilot(&["check", env!("CARGO_BIN_EXE_containerpilot")]);
+    assert_eq!(code, Some(1));
+    assert!(stderr.starts_with("error: this is a program, not a configuration\n"), "{stderr}");
+    assert_eq!(stderr.matches("error: ").count(), 1, "{stderr}");
+}
+
+#[test]
+fn l5_a_password_in_the_consul_address_is_not_printed() {
+    let path = folder("password").join("a.json5");
+    std::fs::write(&path, r#"{ consul: "http://me:hunter2@localhost:1", jobs: [{ exec: "true" }] }"#)
+        .unwrap();
+    let path = path.to_str().unwrap();
+    let socket = folder("password-socket").join("socket");
+    for arguments in [&["check", path][..], &["check", "--format", "json", path], &["-config", path]] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_containerpilot"));
+        let output = command.args(arguments).env("CONTAINERPILOT_SOCKET", &socket).output().unwrap();
+        let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        assert!(text.contains("a Consul address cannot contain a user or password"), "{text}");
+        assert!(!text.contains("hunter2"), "{text}");
+    }
 }

@@ -208,7 +208,10 @@ fn x4_explore_finds_a_stop_that_takes_too_long() {
     );
     let (code, stdout, _) = simulate(&[&config, "--explore", "20"]);
     assert_eq!(code, Some(1), "{stdout}");
-    assert!(stdout.contains("web is killed because the stop timeout passed"), "{stdout}");
+    assert!(
+        stdout.contains("web is stopped before it is ready, because the stop timeout passed"),
+        "{stdout}"
+    );
 }
 
 #[test]

@@ -2,12 +2,12 @@
 
 use std::io::Write;
 
-use containerpilot_config::diagnostics::{Report, Severity, Style};
+use containerpilot_config::diagnostics::{Report, Severity};
 use containerpilot_config::{Input, Loaded, load};
 use containerpilot_core::plan::Plan;
 
 use super::flags::Arguments;
-use super::terminal::stderr_has_colour;
+use super::report::print_report;
 use super::{Failure, as_json, config_path, control, print, summary};
 use crate::load::command_line::{self, OPTIONS};
 use crate::load::find_files;
@@ -57,20 +57,6 @@ pub(super) fn load_or_fail(inputs: Vec<Input>, otherwise: &str) -> Result<Plan, 
 
 fn load_here(inputs: Vec<Input>) -> Loaded {
     load(inputs, &ThisHost::current(), OPTIONS)
-}
-
-/// Prints errors and warnings to standard error.
-pub(super) fn print_report(report: &Report, faults_are_errors: bool) {
-    let mut text = report.display(style(faults_are_errors)).to_string();
-    if !text.is_empty() {
-        text.push('\n');
-        // If standard error is closed, the exit code still reports the failure.
-        let _ = std::io::stderr().write_all(text.as_bytes());
-    }
-}
-
-pub(super) fn style(faults_are_errors: bool) -> Style {
-    Style { faults_are_errors, colour: stderr_has_colour() }
 }
 
 fn print_totals(report: &Report) {

@@ -11,7 +11,6 @@ mod stream;
 pub(super) mod tests;
 
 use std::error::Error as _;
-use std::fmt::Write;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -349,17 +348,4 @@ impl From<StreamError> for Failure {
     fn from(error: StreamError) -> Self {
         Self::Failed(error.to_string())
     }
-}
-
-/// Text as a path segment.
-pub(super) fn percent_encoded(name: &str) -> String {
-    let mut out = String::new();
-    for byte in name.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => out.push(byte.into()),
-            // Writing to a string cannot fail.
-            _ => drop(write!(out, "%{byte:02X}")),
-        }
-    }
-    out
 }

@@ -1,13 +1,12 @@
 //! `events`: the events that the supervisor keeps, and with --follow the new ones.
 
-use std::io::{ErrorKind, Write};
 use std::time::Instant;
 
 use super::client::{Client, DEFAULT_TIMEOUT, Message};
 use super::flags::Arguments;
 use super::responses::Event;
 use super::terminal::sanitized;
-use super::{Failure, as_json, line_limit, timestamps};
+use super::{Failure, as_json, line_limit, timestamps, write_stdout};
 
 pub(super) fn events(args: &Arguments) -> Result<(), Failure> {
     let json = as_json(args)?;
@@ -58,12 +57,7 @@ fn show(json: bool, message: &Message) -> Result<bool, Failure> {
         Ok(event) if !json => line(&event),
         _ => message.data.clone(),
     };
-    let mut out = std::io::stdout().lock();
-    match writeln!(out, "{line}").and_then(|()| out.flush()) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
-        Err(error) => Err(error.into()),
-    }
+    write_stdout(format!("{line}\n").as_bytes())
 }
 
 /// Time, number, event, exit status if there is one, and the number of the event that caused it.

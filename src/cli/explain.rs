@@ -1,10 +1,11 @@
 //! `explain`: why a job is in its current state (X5). `containerpilot_core::report` builds the sentences.
 
-use super::client::{Client, percent_encoded};
+use super::client::Client;
 use super::flags::Arguments;
 use super::responses::Explanation;
 use super::terminal::sanitized;
 use super::{Failure, as_json, print};
+use crate::net::percent_encoded;
 
 pub(super) fn explain(args: &Arguments) -> Result<(), Failure> {
     let json = as_json(args)?;

@@ -59,9 +59,14 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
+    /// The value of a flag, if it was given.
+    pub(crate) fn value(&self, name: &str) -> Option<&str> {
+        self.given.iter().rfind(|(given, _)| *given == name).map(|(_, value)| value.as_str())
+    }
+
     /// The value of a text flag; empty if the flag was not given.
     pub(crate) fn text(&self, name: &str) -> &str {
-        self.given.iter().rfind(|(given, _)| *given == name).map_or("", |(_, value)| value)
+        self.value(name).unwrap_or_default()
     }
 
     pub(crate) fn is_on(&self, name: &str) -> bool {
@@ -208,10 +213,15 @@ fn boolean(name: &str, value: &str) -> Result<String, FlagError> {
 }
 
 fn bad_pair(name: &str, value: &str) -> FlagError {
-    let message = format!(
-        "invalid value {value:?} for flag -{name}: flag value '{value}' was not in the format 'key=val'"
-    );
-    FlagError::new(FlagErrorKind::BadPair, message)
+    FlagError::new(FlagErrorKind::BadPair, not_a_pair(&format!("the value of -{name}"), value))
+}
+
+/// The message about a value without `=`. The value may be a secret that was separated from its key by mistake, so it is
+/// shown only if it looks like the name of a variable.
+pub(super) fn not_a_pair(description: &str, value: &str) -> String {
+    let is_name = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
+    let shown = if is_name { format!("`{value}`") } else { description.to_owned() };
+    format!("{shown} is not KEY=VALUE")
 }
 
 fn unknown(flags: &[&'static Flag], name: &str) -> FlagError {

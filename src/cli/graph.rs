@@ -24,8 +24,7 @@ pub(super) fn graph(args: &Arguments) -> Result<(), Failure> {
             )));
         }
     };
-    let read =
-        find_files::read(config_path(args).as_deref()).map_err(|error| Failure::Failed(error.to_string()))?;
+    let read = find_files::read(config_path(args).as_deref())?;
     let plan = check::load_or_fail(read, "nothing was drawn")?;
     render::write(args.text("out"), draw(&Graph::of(&plan)).as_bytes())
 }

@@ -37,12 +37,12 @@ fn job_health(name: &str, job: &Job, maintenance: bool) -> (bool, String) {
         ("healthy", _) => (true, format!("{name} is healthy")),
         // A job without checks is healthy while it runs.
         ("none", "running") => (true, format!("{name} is running; it has no checks")),
-        ("none", state) => (false, format!("{name} is {state}")),
+        ("none", state) => (false, format!("{name} {}", state_verb(state))),
         ("unknown", "running") if maintenance => {
             (true, format!("{name} is in maintenance mode: checks are suspended"))
         }
         ("unknown", "running") => (false, format!("{name} has not passed its checks yet")),
-        ("unknown", state) => (false, format!("{name} is {state}")),
+        ("unknown", state) => (false, format!("{name} {}", state_verb(state))),
         (health, _) => {
             let why = job.failing_check().map_or_else(String::new, |why| format!(": {why}"));
             (false, format!("{name} is {health}{why}"))
@@ -53,7 +53,8 @@ fn job_health(name: &str, job: &Job, maintenance: bool) -> (bool, String) {
 /// The supervisor's reason, followed by the jobs that are not healthy.
 fn reason(health: &Health) -> String {
     let unhealthy = health.jobs.iter().filter(|job| job.health != "healthy");
-    let mut unhealthy: Vec<String> = unhealthy.map(state_and_health).collect();
+    let mut unhealthy: Vec<String> =
+        unhealthy.map(|job| state_and_health(&job.name, &job.state, &job.health)).collect();
     if health.healthy || unhealthy.is_empty() {
         return health.reason.clone();
     }
@@ -66,13 +67,18 @@ fn reason(health: &Health) -> String {
 }
 
 /// `app is running but unhealthy`
-pub(super) fn state_and_health(job: &Job) -> String {
-    let Job { name, state, health, .. } = job;
-    match (state.as_str(), health.as_str()) {
-        (state, "unknown") => format!("{name} is {state}, health unknown"),
+pub(super) fn state_and_health(name: &str, state: &str, health: &str) -> String {
+    match (state, health) {
+        (state, "unknown") => format!("{name} {}, health unknown", state_verb(state)),
         ("running", "unhealthy") => format!("{name} is running but unhealthy"),
+        ("failed", health) => format!("{name} has failed and is {health}"),
         (state, health) => format!("{name} is {state} and {health}"),
     }
+}
+
+/// `is running`, `has failed`
+fn state_verb(state: &str) -> String {
+    if state == "failed" { "has failed".to_owned() } else { format!("is {state}") }
 }
 
 #[cfg(test)]

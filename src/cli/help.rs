@@ -35,17 +35,8 @@ pub(super) fn overview() -> String {
 
 /// Help for one command.
 pub(super) fn command(command: &Command) -> String {
-    let mut out = format!(
-        "containerpilot {}: {}\n\nUsage:\n  containerpilot {}",
-        command.name, command.about, command.name
-    );
-    if !command.flags.is_empty() {
-        out.push_str(" [FLAGS]");
-    }
-    if !command.arguments.is_empty() {
-        let _ = write!(out, " {}", command.arguments);
-    }
-    out.push_str("\n\n");
+    let mut out =
+        format!("containerpilot {}: {}\n\nUsage:\n  {}\n\n", command.name, command.about, usage(command));
     for paragraph in command.details.lines() {
         wrap(&mut out, paragraph);
     }
@@ -56,6 +47,13 @@ pub(super) fn command(command: &Command) -> String {
         }
     }
     out
+}
+
+/// `containerpilot wait [FLAGS] [JOB…] STATE`
+pub(super) fn usage(command: &Command) -> String {
+    let flags = if command.flags.is_empty() { "" } else { " [FLAGS]" };
+    let space = if command.arguments.is_empty() { "" } else { " " };
+    format!("containerpilot {}{flags}{space}{}", command.name, command.arguments)
 }
 
 /// The flag with its short form and the name of its value.

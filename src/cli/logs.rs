@@ -1,13 +1,13 @@
 //! `logs`: the last lines that jobs wrote, and with --follow the new ones.
 
-use std::io::{ErrorKind, Write};
 use std::sync::Mutex;
 use std::time::Instant;
 
-use super::client::{ByteStream, Client, DEFAULT_TIMEOUT, percent_encoded};
+use super::client::{ByteStream, Client, DEFAULT_TIMEOUT};
 use super::flags::Arguments;
 use super::responses::{Job, Status};
-use super::{Failure, line_limit};
+use super::{Failure, line_limit, write_stdout};
+use crate::net::percent_encoded;
 
 /// How many jobs can be followed at once; each takes a connection and a thread.
 const MAX_FOLLOWED: usize = 32;
@@ -82,7 +82,7 @@ fn copy(mut stream: ByteStream, name: Option<&str>, until: Option<Instant>) -> R
         let end = piece.is_none();
         let Some(name) = name else {
             match piece {
-                Some(piece) if write(piece)? => continue,
+                Some(piece) if write_stdout(piece)? => continue,
                 _ => return Ok(()),
             }
         };
@@ -98,18 +98,8 @@ fn copy(mut stream: ByteStream, name: Option<&str>, until: Option<Instant>) -> R
             out.extend_from_slice(one);
         }
         line.drain(..whole);
-        if !write(&out)? || end {
+        if !write_stdout(&out)? || end {
             return Ok(());
         }
-    }
-}
-
-/// Writes to standard output. Returns false if its reader has gone.
-fn write(bytes: &[u8]) -> Result<bool, Failure> {
-    let mut out = std::io::stdout().lock();
-    match out.write_all(bytes).and_then(|()| out.flush()) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
-        Err(error) => Err(error.into()),
     }
 }

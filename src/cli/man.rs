@@ -19,7 +19,7 @@ pub(super) fn page() -> String {
          .SH FLAGS\n\
          A flag has one dash or two; its value follows after a space or =. These flags are given before a command or \
          without one; the flags of each command are listed with it.\n",
-        roff(env!("CARGO_PKG_VERSION"))
+        roff(crate::VERSION)
     );
     for flag in MAIN_FLAGS {
         let _ = write!(out, ".TP\n.B {}\n{}\n", roff(&flag_usage(flag)), roff(flag.help));

@@ -5,7 +5,8 @@ use std::io::Write;
 use containerpilot_config::migrate::{self, MigrateError, Migrated};
 
 use super::flags::Arguments;
-use super::{Failure, check, config_path, print, run};
+use super::report::print_report;
+use super::{Failure, config_path, print, run};
 use crate::load::command_line::OPTIONS;
 use crate::load::find_files;
 use crate::load::host::ThisHost;
@@ -17,7 +18,7 @@ pub(super) fn migrate(args: &Arguments) -> Result<(), Failure> {
         _ => (config_path(&args.flags_only()), args.rest.as_slice()),
     };
     let program: Vec<String> = program.iter().map(run::utf8).collect::<Result<_, _>>()?;
-    let mut inputs = find_files::read(path.as_deref()).map_err(|error| Failure::Failed(error.to_string()))?;
+    let mut inputs = find_files::read(path.as_deref())?;
     let Some(input) = inputs.pop().filter(|_| inputs.is_empty()) else {
         let message = "a ContainerPilot 2 configuration is a file, not a directory";
         return Err(Failure::Usage(message.to_owned()));
@@ -36,7 +37,7 @@ pub(super) fn migrate(args: &Arguments) -> Result<(), Failure> {
             "{name} is not a ContainerPilot 2 configuration: nothing to migrate"
         ))),
         Err(MigrateError::Invalid(report)) => {
-            check::print_report(&report, false);
+            print_report(&report, false);
             Err(Failure::Failed("the configuration has errors, so it was not migrated".to_owned()))
         }
     }

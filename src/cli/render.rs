@@ -3,21 +3,16 @@
 use std::io::Write;
 use std::path::Path;
 
-use containerpilot_config::diagnostics::Style;
-
 use super::flags::Arguments;
-use super::terminal::stderr_has_colour;
-use super::{Failure, config_path};
-use crate::load::find_files;
-use crate::load::host;
+use super::report::style;
+use super::{Failure, config_path, write_stdout};
+use crate::load::{find_files, host};
 
 pub(super) fn render(args: &Arguments) -> Result<(), Failure> {
-    let inputs =
-        find_files::read(config_path(args).as_deref()).map_err(|error| Failure::Failed(error.to_string()))?;
+    let inputs = find_files::read(config_path(args).as_deref())?;
     let names: Vec<String> = inputs.iter().map(|input| input.name.clone()).collect();
     let rendered = containerpilot_config::render(inputs, &host::environment()).map_err(|report| {
-        let style = Style { faults_are_errors: true, colour: stderr_has_colour() };
-        let _ = write!(std::io::stderr(), "{}", report.display(style));
+        let _ = write!(std::io::stderr(), "{}", report.display(style(true)));
         Failure::Reported
     })?;
     if let [only] = rendered.as_slice() {
@@ -45,9 +40,5 @@ pub(super) fn write(out: &str, text: &[u8]) -> Result<(), Failure> {
         return std::fs::write(Path::new(out), text)
             .map_err(|error| Failure::Failed(format!("cannot write {out}: {error}")));
     }
-    let mut stdout = std::io::stdout().lock();
-    match stdout.write_all(text).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
-        _ => Ok(()),
-    }
+    write_stdout(text).map(drop)
 }

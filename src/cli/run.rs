@@ -5,10 +5,12 @@ use std::ffi::OsString;
 use containerpilot_core::Core;
 
 use super::flags::Arguments;
-use super::{Failure, check, config_path, unknown_command};
+use super::report::{print_report, style};
+use super::{Failure, config_path, unknown_command_or_program};
 use crate::load::command_line::{self, LoadError, Program, Source};
-use crate::load::{find_files, host};
-use crate::process::signals::{self, SignalMode};
+use crate::load::{at_start, find_files, host};
+use crate::net::describe;
+use crate::process::signals;
 use crate::runtime::Runtime;
 
 /// Runs the supervisor. Returns its exit code.
@@ -17,21 +19,26 @@ pub(super) fn run(args: &Arguments) -> Result<u8, Failure> {
     // Arguments after `--` belong to the program; none of them is a path.
     let args = &args.flags_only();
     let configured = program.is_none() || config_path(args).is_some() || find_files::default_exists();
-    let taken = if configured { SignalMode::Supervise } else { SignalMode::Forward };
     // First of all: a signal that PID 1 does not block is lost.
-    signals::block(taken).map_err(|error| cannot("cannot block signals", &error))?;
+    signals::block().map_err(|error| cannot("cannot block signals", &describe(&error)))?;
     let (plan, source) = if configured {
-        let mut source = Source::new(config_path(args), program.clone());
-        source.read_stdin().map_err(|error| Failure::Failed(error.to_string()))?;
-        let plan = match source.load(host::environment()) {
+        let loaded = at_start::load(Source::new(config_path(args), program.clone()))
+            .map_err(|error| cannot("cannot load the configuration", &error))?;
+        let Some((source, loaded)) = loaded else {
+            eprintln!(
+                "containerpilot: stopped by a signal while loading the configuration; nothing was started"
+            );
+            return Ok(0);
+        };
+        let plan = match loaded {
             Ok((plan, report)) => {
-                check::print_report(&report, false);
+                print_report(&report, false);
                 plan
             }
-            Err(LoadError::Read(error)) => return Err(Failure::Failed(error.to_string())),
+            Err(LoadError::Read(error)) => return Err(error.into()),
             Err(LoadError::BareProgram) => return Err(not_a_program(program.as_ref())),
             Err(LoadError::Invalid(report)) => {
-                check::print_report(&report, false);
+                print_report(&report, false);
                 let words = "the configuration has errors, so nothing was started";
                 return Err(Failure::Failed(words.to_owned()));
             }
@@ -41,7 +48,7 @@ pub(super) fn run(args: &Arguments) -> Result<u8, Failure> {
         match &program {
             Some(Program { words, bare: false }) => {
                 let plan = command_line::main_program(None, words).map_err(|report| {
-                    let words = report.display(check::style(false)).to_string();
+                    let words = report.display(style(false)).to_string();
                     Failure::Failed(format!("cannot run the program as a job:\n{words}"))
                 })?;
                 (plan, None)
@@ -50,7 +57,7 @@ pub(super) fn run(args: &Arguments) -> Result<u8, Failure> {
             None => return Err(Failure::Failed("nothing to run".to_owned())),
         }
     };
-    let mut runtime = Runtime::new(Core::new(plan), taken, host::environment(), source)
+    let mut runtime = Runtime::new(Core::new(plan), host::environment(), source)
         .map_err(|error| cannot("cannot start", &error))?;
     runtime.open().map_err(Failure::Failed)?;
     Ok(runtime.run())
@@ -67,12 +74,12 @@ fn program(args: &Arguments) -> Result<Option<Program>, Failure> {
         let missing = || Failure::Usage("missing program after `--`".to_owned());
         return if args.double_dash { Err(missing()) } else { Ok(None) };
     }
-    let words = args.rest.iter().map(utf8).collect::<Result<_, _>>()?;
-    Ok(Some(Program { words, bare: !args.double_dash }))
+    Ok(Some(Program { words: args.rest.clone(), bare: !args.double_dash }))
 }
 
 fn not_a_program(program: Option<&Program>) -> Failure {
-    unknown_command(program.and_then(|program| program.words.first()).map(String::as_str).unwrap_or_default())
+    let word = program.and_then(|program| program.words.first()).map(|word| word.to_string_lossy());
+    unknown_command_or_program(&word.unwrap_or_default())
 }
 
 pub(super) fn utf8(word: &OsString) -> Result<String, Failure> {

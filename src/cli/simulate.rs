@@ -19,8 +19,9 @@ use containerpilot_simulation::scenario::Scenario;
 use containerpilot_simulation::{expect, runner};
 
 use super::flags::Arguments;
+use super::report::print_report;
 use super::terminal::{Screen, sanitized};
-use super::{Failure, check, named_config, render};
+use super::{Failure, count, named_config, render};
 use crate::load::command_line::OPTIONS;
 use crate::load::find_files;
 use crate::load::host::ThisHost;
@@ -42,16 +43,17 @@ pub(super) fn simulate(args: &Arguments) -> Result<(), Failure> {
             return Err(Failure::Usage(message));
         }
     };
+    let variations = count(args, "explore", 1)?;
     let (config, scenario) = paths(args)?;
-    let plan = plan(config.as_deref()).map_err(|error| Failure::InvalidInput(error.to_string()))?;
+    let plan = plan(config.as_deref()).map_err(Failure::InvalidInput)?;
     let scenario = match scenario {
         Some(path) => read_scenario(&path, &plan)?,
         None => Scenario::default(),
     };
     let out = args.text("out");
     let screen = if matches!(out, "" | "-") { Screen::of_stdout() } else { Screen::default() };
-    if !args.text("explore").is_empty() {
-        return explore(args, &plan, &scenario, format, screen);
+    if let Some(variations) = variations {
+        return explore(args, variations, &plan, &scenario, format, screen);
     }
     let (scenario, faults) = with_seed(args, &plan, scenario)?;
     let run = runner::simulate(&plan, &scenario);
@@ -71,17 +73,13 @@ pub(super) fn simulate(args: &Arguments) -> Result<(), Failure> {
 /// `simulate --explore`
 fn explore(
     args: &Arguments,
+    variations: u64,
     plan: &Plan,
     scenario: &Scenario,
     format: Format,
     screen: Screen,
 ) -> Result<(), Failure> {
-    let number = |flag: &str, default: &str| {
-        let text = Some(args.text(flag)).filter(|text| !text.is_empty()).unwrap_or(default);
-        let invalid = || Failure::Usage(format!("invalid -{flag} `{text}`: not a number"));
-        text.parse::<u64>().map_err(|_| invalid())
-    };
-    let (variations, series) = (number("explore", "")?, number("seed", "1")?);
+    let series = count(args, "seed", 0)?.unwrap_or(1);
     let found = Explorer::new(plan, scenario).explore(series, variations);
     let text = match format {
         Format::Human => explore::human(screen, variations, &found),
@@ -97,10 +95,7 @@ fn explore(
 
 /// Adds the faults of --seed to the scenario. Returns it with a line that lists the faults.
 fn with_seed(args: &Arguments, plan: &Plan, scenario: Scenario) -> Result<(Scenario, String), Failure> {
-    let text = args.text("seed");
-    if text.is_empty() {
-        return Ok((scenario, String::new()));
-    }
+    let Some(text) = args.value("seed") else { return Ok((scenario, String::new())) };
     let seed: Seed = text.parse().map_err(|()| {
         Failure::Usage(format!("invalid -seed `{text}`: copy it from the output of -explore"))
     })?;
@@ -124,9 +119,9 @@ fn paths(args: &Arguments) -> Result<(Option<PathBuf>, Option<PathBuf>), Failure
 
 /// Loads a configuration. Nothing is started, so its programs and users need not exist here.
 fn plan(path: Option<&Path>) -> Result<Plan, String> {
-    let inputs = find_files::read(path)?;
+    let inputs = find_files::read(path).map_err(|error| error.to_string())?;
     let Loaded { plan, report } = load(inputs, &TargetHost(ThisHost::current()), OPTIONS);
-    check::print_report(&report, false);
+    print_report(&report, false);
     plan.ok_or_else(|| "the configuration has errors, so there is nothing to simulate".to_owned())
 }
 
@@ -151,7 +146,7 @@ fn read_scenario(path: &Path, plan: &Plan) -> Result<Scenario, Failure> {
         })
         .collect();
     draft.scenario(plan, &others).map_err(|report| {
-        check::print_report(&report, true);
+        print_report(&report, true);
         Failure::InvalidInput("the scenario has errors, so nothing was simulated".to_owned())
     })
 }

@@ -71,6 +71,11 @@ pub(crate) const LINES: Flag =
     Flag { name: "lines", kind: FlagKind::Text("NUMBER"), help: "print only the last NUMBER entries" };
 pub(crate) const TIMEOUT: Flag =
     Flag { name: "timeout", kind: FlagKind::Text("TIME"), help: "how long to wait, such as 30s or 1m30s" };
+pub(crate) const ANSWER_TIMEOUT: Flag = Flag {
+    name: "timeout",
+    kind: FlagKind::Text("TIME"),
+    help: "how long to wait for the answer of the supervisor, such as 5s",
+};
 pub(crate) const ALL: Flag =
     Flag { name: "all", kind: FlagKind::Bool, help: "all jobs that can be in this state" };
 
@@ -119,15 +124,16 @@ pub(crate) const RUN: Command = Command {
               runs alone, and every signal and standard input are passed on to it. With a ContainerPilot 2 \
               configuration the `--` may be omitted.\n\n\
               Signals:\n\
-              SIGTERM, SIGINT: graceful shutdown of all jobs. A second one sends SIGKILL to all jobs.\n\
+              SIGTERM, SIGINT, SIGQUIT: graceful shutdown of all jobs. A second one sends SIGKILL to all jobs.\n\
               SIGHUP: reload the configuration, unless a job waits for SIGHUP.\n\
               SIGUSR1: reopen the log file. With a ContainerPilot 2 configuration, also enter or leave \
               maintenance mode.\n\
-              SIGUSR2: an event that jobs can wait for.\n\n\
+              SIGUSR2: an event that jobs can wait for.\n\
+              All other signals are ignored.\n\n\
               Exits with 0 after a shutdown by a signal, and when all jobs are complete and none of them \
               failed. Otherwise it exits with the code of the first job that failed: the job's own exit code, \
-              128+N if it exited on signal number N, 127 if its program was not found, or 126 if its program \
-              could not be executed.",
+              128+N if it exited on signal number N, 127 if its program was not found, 126 if its program \
+              could not be executed, or 125 if it could not be started for another reason.",
     flags: &[&CONFIG],
 };
 
@@ -201,7 +207,7 @@ pub(crate) const HEALTH: Command = Command {
               The container is healthy if it is not shutting down and all jobs that have checks and should be \
               running pass them. Jobs that are waiting, complete or stopped by hand do not count. In \
               maintenance mode checks are suspended, and the container counts as healthy.",
-    flags: &[&CONFIG, &SOCKET, &TIMEOUT],
+    flags: &[&CONFIG, &SOCKET, &ANSWER_TIMEOUT],
 };
 
 pub(crate) const WAIT: Command = Command {
@@ -428,8 +434,12 @@ pub(crate) const COMMANDS: &[&Command] = &[
 ];
 
 /// The exit codes (X6).
-pub(crate) const EXIT_CODES: [(&str, &str); 3] =
-    [("0", "success"), ("1", "failure; the reason is on standard error"), ("2", "invalid command line")];
+pub(crate) const EXIT_CODES: [(&str, &str); 4] = [
+    ("0", "success"),
+    ("1", "failure; the reason is on standard error"),
+    ("2", "invalid command line; for `simulate` also an invalid configuration or scenario"),
+    ("other", "`run` exits with the code of the first job that failed, see `containerpilot help run`"),
+];
 
 /// The environment variables of the program.
 pub(crate) const VARIABLES: &[(&str, &str)] = &[

@@ -222,7 +222,7 @@ fn judge(job: &Job, wanted: &str) -> Verdict {
         return Verdict::Unreachable(format!("{name} {reason}, so it will not become {wanted}"));
     }
     Verdict::NotYet {
-        why: if about_health { state_and_health(job) } else { format!("{name} is {state}") },
+        why: if about_health { state_and_health(name, state, health) } else { format!("{name} is {state}") },
         poll_fast: matches!(state, "starting" | "restarting" | "stopping"),
     }
 }

@@ -11,17 +11,17 @@ use hyper::header::{CACHE_CONTROL, HeaderMap, HeaderValue};
 use tokio::time::timeout;
 
 use super::bodies::{self, BodyError};
-use super::render::{self, JobMessage, Message, Updated};
+use super::render;
+use super::responses::{JobMessage, Maintenance, ReloadInProgress};
 use super::routes::{self, Endpoint, Found};
 use super::{ControlHandles, events};
 use crate::net::server::{
-    Body, Handler, Limits, Request, Response, StatusCode, error, method_not_allowed, ok, with_status,
+    Body, Handler, JSON, Limits, Request, Response, StatusCode, TEXT, error, method_not_allowed, ok,
+    with_status,
 };
 use crate::runtime::query::{ControlRequest, JobAction, JobLookupError};
 use crate::runtime::reload::ReloadOutcome;
 
-const JSON: &str = "application/json";
-const TEXT: &str = "text/plain; charset=utf-8";
 const EVENTS: &str = "text/event-stream";
 
 /// How long a request waits for a reload to finish. The rest of its time is for the response.
@@ -94,7 +94,7 @@ impl ControlApi {
             Endpoint::Reload => self.reload(query, peer_uid).await,
             Endpoint::Maintenance(on) => self.maintenance(on).await,
             Endpoint::Status => {
-                let snapshot = self.handles.queries.overview().await.ok_or_else(exiting)?;
+                let snapshot = self.handles.queries.overview().await.ok_or_else(no_answer)?;
                 Ok(ok(JSON, render::status(&snapshot)))
             }
             Endpoint::Health => self.health().await,
@@ -123,7 +123,8 @@ impl ControlApi {
             return Ok(empty_line());
         }
         let names: Vec<&str> = variables.iter().map(|(name, _)| name.as_str()).collect();
-        self.log(format!("{} set {}", user(peer_uid), names.join(", ")));
+        let what = if names.len() == 1 { "environment variable" } else { "environment variables" };
+        self.log(format!("{} set {what} {}", user(peer_uid), names.join(", ")));
         self.command(request::Request::SetVariables(variables)).await.map(|_| empty_line())
     }
 
@@ -144,9 +145,9 @@ impl ControlApi {
         }
         let Ok(outcome) = timeout(RELOAD_TIMEOUT, self.handles.queries.reload(dry_run)).await else {
             let message = "the reload continues: jobs are still being stopped, or files read; it is logged when it is done";
-            return Ok(with_status(StatusCode::ACCEPTED, JSON, render::line(&Message { message })));
+            return Ok(with_status(StatusCode::ACCEPTED, JSON, render::line(&ReloadInProgress { message })));
         };
-        match outcome.ok_or_else(exiting)? {
+        match outcome.ok_or_else(no_answer)? {
             ReloadOutcome::Applied(done) => Ok(ok(JSON, render::reloaded(&done, dry_run))),
             ReloadOutcome::Invalid(report) => Err(refusal(StatusCode::UNPROCESSABLE_ENTITY, report)),
             ReloadOutcome::Refused(why) => Err(refusal(StatusCode::CONFLICT, why)),
@@ -159,11 +160,11 @@ impl ControlApi {
             Reply::Done(_) | Reply::Reloaded(_) => true,
             Reply::Refused(why) => return Err(refusal(StatusCode::CONFLICT, why)),
         };
-        Ok(ok(JSON, render::line(&Updated { updated })))
+        Ok(ok(JSON, render::line(&Maintenance { updated: Some(updated) })))
     }
 
     async fn health(&self) -> EndpointResult {
-        let snapshot = self.handles.queries.overview().await.ok_or_else(exiting)?;
+        let snapshot = self.handles.queries.overview().await.ok_or_else(no_answer)?;
         let (healthy, text) = render::health(&snapshot);
         let status = if healthy { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
         Ok(with_status(status, JSON, text))
@@ -176,7 +177,7 @@ impl ControlApi {
         let last_id =
             headers.get("last-event-id").map(|id| String::from_utf8_lossy(id.as_bytes()).into_owned());
         let since = routes::number("since", since.or(last_id)).map_err(bad_request)?;
-        let stream = self.handles.queries.events().await.ok_or_else(exiting)?;
+        let stream = self.handles.queries.events().await.ok_or_else(no_answer)?;
         let mut response = ok(EVENTS, events::body(stream, follow, since));
         response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         Ok(response)
@@ -216,7 +217,7 @@ impl ControlApi {
             Reply::Done(message) => message,
             Reply::Updated(_) | Reply::Reloaded(_) => "done".to_owned(),
         };
-        Ok(ok(JSON, render::line(&JobMessage { job: &job, message: &message })))
+        Ok(ok(JSON, render::line(&JobMessage { job, message })))
     }
 
     async fn command(&self, command: request::Request) -> Result<Reply, Refusal> {
@@ -242,17 +243,19 @@ fn bad_request(reason: String) -> Refusal {
     refusal(StatusCode::BAD_REQUEST, reason)
 }
 
-fn exiting() -> Refusal {
-    refusal(StatusCode::SERVICE_UNAVAILABLE, "the supervisor is exiting".to_owned())
+fn no_answer() -> Refusal {
+    refusal(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "no answer: the supervisor is exiting, or has an internal error (see its log)".to_owned(),
+    )
 }
 
 /// A name that does not identify one job.
 fn unresolved(name: &str, error: &JobLookupError) -> Refusal {
     match error {
-        JobLookupError::ShuttingDown => exiting(),
-        JobLookupError::NotFound(None) => refusal(StatusCode::NOT_FOUND, format!("there is no job `{name}`")),
-        JobLookupError::NotFound(Some(near)) => {
-            refusal(StatusCode::NOT_FOUND, format!("there is no job `{name}`; did you mean `{near}`?"))
+        JobLookupError::NoAnswer => no_answer(),
+        JobLookupError::NotFound(hint) => {
+            refusal(StatusCode::NOT_FOUND, format!("there is no job `{name}`; {hint}"))
         }
         JobLookupError::Ambiguous(count) => {
             let reason = format!("there are {count} jobs named `{name}`: use `{name}:1` to `{name}:{count}`");

@@ -1,18 +1,19 @@
-//! The JSON of the control socket's responses. `docs/openapi.json` documents it.
+//! Turns snapshots of the supervisor into the control socket's responses.
 
 use std::time::Duration;
 
 use containerpilot_core::Phase;
 use containerpilot_core::effect::DesiredService;
 use containerpilot_core::ids::{EventId, JobIx};
-use containerpilot_core::input::ExitStatus;
-use containerpilot_core::plan::{Role, Signal, Status};
+use containerpilot_core::input::{ExitStatus, Instance};
+use containerpilot_core::plan::{Role, Status};
 use containerpilot_core::report::explain::Reason;
 use containerpilot_core::report::status::{Awaited, CheckOverview, JobOverview, WatchOverview};
 use containerpilot_core::state::journal::{Event, Origin};
 use containerpilot_core::time::Time;
 use serde::Serialize;
 
+use super::responses;
 use crate::logs::rfc3339;
 use crate::runtime::query::{EventRecord, Explained, Snapshot, WallClock};
 use crate::runtime::reload::ReloadSummary;
@@ -23,171 +24,6 @@ pub(super) fn line(response: &impl Serialize) -> String {
     let mut text = serde_json::to_string(response).unwrap_or_default();
     text.push('\n');
     text
-}
-
-/// A response that is a sentence.
-#[derive(Serialize)]
-pub(super) struct Message<'a> {
-    pub(super) message: &'a str,
-}
-
-/// `POST /v3/jobs/NAME/start` and the like.
-#[derive(Serialize)]
-pub(super) struct JobMessage<'a> {
-    pub(super) job: &'a str,
-    pub(super) message: &'a str,
-}
-
-/// `POST /v3/maintenance/enable|disable`.
-#[derive(Serialize)]
-pub(super) struct Updated {
-    pub(super) updated: bool,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct StatusJson<'a> {
-    version: &'static str,
-    pid: u32,
-    started_at: String,
-    now: String,
-    uptime_seconds: f64,
-    phase: &'static str,
-    maintenance: bool,
-    #[serde(rename = "stopTime")]
-    shutdown_deadline: Option<String>,
-    jobs: Vec<JobJson<'a>>,
-    watches: Vec<WatchJson<'a>>,
-    events: Vec<EventCountJson<'a>>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ReloadJson<'a> {
-    dry_run: bool,
-    kept: &'a [String],
-    restarted: &'a [String],
-    started: &'a [String],
-    stopped: &'a [String],
-    settings: &'a [&'static str],
-    warnings: &'a str,
-}
-
-#[derive(Serialize)]
-struct ExplanationJson<'a> {
-    job: JobJson<'a>,
-    summary: &'a str,
-    waits: Vec<ReasonJson<'a>>,
-    causes: Vec<EventJson>,
-    sentences: Vec<String>,
-}
-
-#[derive(Serialize)]
-struct HealthJson<'a> {
-    healthy: bool,
-    reason: &'a str,
-    jobs: Vec<JobHealthJson<'a>>,
-}
-
-#[derive(Serialize)]
-struct JobHealthJson<'a> {
-    name: &'a str,
-    state: &'static str,
-    health: &'static str,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct JobJson<'a> {
-    name: &'a str,
-    role: &'static str,
-    state: &'static str,
-    health: &'static str,
-    pid: Option<i32>,
-    started_at: Option<String>,
-    ended_at: Option<String>,
-    uptime_seconds: Option<f64>,
-    restarts: u64,
-    restarts_left: Option<u64>,
-    last_exit: Option<ExitJson>,
-    service: &'static str,
-    deadlines: Vec<DeadlineJson>,
-    checks: Vec<CheckJson<'a>>,
-    waits_for: Vec<ConditionJson<'a>>,
-    hooks: Vec<&'a str>,
-    cause: Option<EventJson>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct DeadlineJson {
-    what: &'static str,
-    at: String,
-    in_seconds: f64,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct CheckJson<'a> {
-    name: &'a str,
-    running: bool,
-    passed: Option<bool>,
-    message: Option<&'a str>,
-    at: Option<String>,
-    took_seconds: Option<f64>,
-    failures: u32,
-    next_at: Option<String>,
-}
-
-#[derive(Serialize)]
-struct ConditionJson<'a> {
-    source: &'a str,
-    code: &'static str,
-    holds: bool,
-    possible: bool,
-    state: &'a str,
-}
-
-#[derive(Serialize)]
-struct WatchJson<'a> {
-    name: &'a str,
-    instances: Option<Vec<InstanceJson<'a>>>,
-}
-
-#[derive(Serialize)]
-struct InstanceJson<'a> {
-    id: &'a str,
-    address: &'a str,
-    port: u16,
-}
-
-#[derive(Serialize)]
-struct EventCountJson<'a> {
-    source: &'a str,
-    code: &'static str,
-    count: u64,
-}
-
-#[derive(Serialize)]
-struct ReasonJson<'a> {
-    sentence: &'a str,
-    because: Vec<ReasonJson<'a>>,
-}
-
-#[derive(Serialize)]
-struct EventJson {
-    id: u64,
-    time: String,
-    source: String,
-    code: &'static str,
-    cause: Option<u64>,
-    exit: Option<ExitJson>,
-}
-
-#[derive(Serialize)]
-struct ExitJson {
-    code: u8,
-    signal: Option<String>,
 }
 
 /// Converts the core's time to wall-clock time.
@@ -220,18 +56,18 @@ pub(super) fn status(snapshot: &Snapshot) -> String {
             format!("watch.{}", overview.watches.get(watch.index()).map_or("", |watch| watch.name.as_str()))
         }
         Origin::Removed(place) => snapshot.removed.get(&place).cloned().unwrap_or_default(),
-        Origin::Signal(number) => Signal(number).to_string(),
+        Origin::Signal(signal) => signal.name().to_owned(),
         Origin::Global => "global".to_owned(),
     };
     let advertised = snapshot.advertised.iter().copied().chain(std::iter::repeat(false));
     let jobs = overview.jobs.iter().zip(advertised);
-    line(&StatusJson {
-        version: env!("CARGO_PKG_VERSION"),
+    line(&responses::Status {
+        version: crate::VERSION.to_owned(),
         pid: std::process::id(),
         started_at: clock.at(Time::ZERO),
         now: clock.at(clock.now),
         uptime_seconds: seconds(clock.now.since(Time::ZERO)),
-        phase: phase(overview.phase),
+        phase: phase(overview.phase).to_owned(),
         maintenance: overview.maintenance,
         shutdown_deadline: overview.shutdown_deadline.map(|time| clock.at(time)),
         jobs: jobs.map(|(job, advertised)| job_json(job, advertised, clock, &names, &source)).collect(),
@@ -239,9 +75,9 @@ pub(super) fn status(snapshot: &Snapshot) -> String {
         events: overview
             .events
             .iter()
-            .map(|event| EventCountJson {
-                source: &event.source,
-                code: event.code.name(),
+            .map(|event| responses::EventCount {
+                source: event.source.clone(),
+                code: event.code.name().to_owned(),
                 count: event.count,
             })
             .collect(),
@@ -251,14 +87,15 @@ pub(super) fn status(snapshot: &Snapshot) -> String {
 /// `POST /v3/reload`.
 pub(super) fn reloaded(done: &ReloadSummary, dry_run: bool) -> String {
     let ReloadSummary { changes, settings, warnings } = done;
-    line(&ReloadJson {
+    line(&responses::Reload {
         dry_run,
-        kept: &changes.kept,
-        restarted: &changes.restarted,
-        started: &changes.started,
-        stopped: &changes.stopped,
-        settings,
-        warnings,
+        kept: Some(changes.kept.clone()),
+        restarted: changes.restarted.clone(),
+        started: changes.started.clone(),
+        stopped: changes.stopped.clone(),
+        settings: settings.iter().map(|name| (*name).to_owned()).collect(),
+        warnings: warnings.clone(),
+        message: String::new(),
     })
 }
 
@@ -270,9 +107,9 @@ pub(super) fn explanation(explained: &Explained) -> String {
     // The first cause is the event that the job itself has as its cause.
     let source = |_| explanation.causes.first().map(|cause| cause.source.clone()).unwrap_or_default();
     let causes = explanation.causes.iter();
-    line(&ExplanationJson {
+    line(&responses::Explanation {
         job: job_json(&explanation.job, explained.advertised, clock, &names, &source),
-        summary: &explanation.summary,
+        summary: explanation.summary.clone(),
         waits: reasons_json(&explanation.waits),
         causes: causes.map(|cause| journaled_json(&cause.event, cause.source.clone(), clock)).collect(),
         sentences: explanation.sentences(),
@@ -298,7 +135,9 @@ pub(super) fn health(snapshot: &Snapshot) -> (bool, String) {
     let passing = counted.iter().filter(is_healthy).count();
     let (healthy, reason) = match overview.phase {
         Phase::Starting => (false, "the supervisor is starting".to_owned()),
-        Phase::Stopping | Phase::Killing | Phase::Exited => (false, "the supervisor is stopping".to_owned()),
+        Phase::Stopping | Phase::Terminating | Phase::Killing | Phase::Exited => {
+            (false, "the supervisor is stopping".to_owned())
+        }
         Phase::Running if overview.maintenance => {
             (true, "in maintenance mode: checks are suspended".to_owned())
         }
@@ -308,39 +147,40 @@ pub(super) fn health(snapshot: &Snapshot) -> (bool, String) {
             (passing == all, format!("{passing} of {all} jobs with checks are healthy"))
         }
     };
-    let jobs = counted.iter().map(|job| JobHealthJson {
-        name: &job.name,
-        state: job.status.word(),
-        health: health_word(job),
+    let jobs = counted.iter().map(|job| responses::JobHealth {
+        name: job.name.clone(),
+        state: job.status.word().to_owned(),
+        health: health_word(job).to_owned(),
     });
-    (healthy, line(&HealthJson { healthy, reason: &reason, jobs: jobs.collect() }))
+    (healthy, line(&responses::Health { healthy, reason, jobs: jobs.collect() }))
 }
 
 fn job_json<'a>(
-    job: &'a JobOverview,
+    job: &JobOverview,
     advertised: bool,
     clock: Clock,
     names: &dyn Fn(JobIx) -> &'a str,
     source: &dyn Fn(Origin) -> String,
-) -> JobJson<'a> {
+) -> responses::Job {
     let status = &job.status;
     let running_since = job.started_at.filter(|_| status.pid.is_some());
-    let deadlines = job.deadlines.iter().map(|deadline| DeadlineJson {
-        what: deadline.what.name(),
+    let deadlines = job.deadlines.iter().map(|deadline| responses::Deadline {
+        what: deadline.what.name().to_owned(),
         at: clock.at(deadline.at),
         in_seconds: seconds(deadline.at.since(clock.now)),
     });
-    JobJson {
-        name: &job.name,
+    responses::Job {
+        name: job.name.clone(),
         role: match job.role {
             Role::User => "job",
             Role::Main => "main",
             Role::Coprocess => "coprocess",
             Role::Telemetry => "telemetry",
             Role::Sensor(_) => "sensor",
-        },
-        state: status.word(),
-        health: health_word(job),
+        }
+        .to_owned(),
+        state: status.word().to_owned(),
+        health: health_word(job).to_owned(),
         pid: status.pid,
         started_at: job.started_at.map(|time| clock.at(time)),
         ended_at: job.ended_at.map(|time| clock.at(time)),
@@ -348,17 +188,19 @@ fn job_json<'a>(
         restarts: status.restarts,
         restarts_left: job.restarts_left,
         last_exit: status.last_exit.map(exit_json),
+        start_error: job.start_error.clone(),
         service: match status.desired {
             _ if !advertised => "none",
             DesiredService::Absent => "absent",
             DesiredService::Present(Status::Passing) => "passing",
             DesiredService::Present(Status::Warning) => "warning",
             DesiredService::Present(Status::Critical) => "critical",
-        },
+        }
+        .to_owned(),
         deadlines: deadlines.collect(),
         checks: job.checks.iter().map(|check| check_json(check, clock)).collect(),
         waits_for: job.waits_for.iter().map(condition_json).collect(),
-        hooks: job.hooks.iter().map(|job| names(*job)).collect(),
+        hooks: job.hooks.iter().map(|job| names(*job).to_owned()).collect(),
         cause: job.cause.map(|event| journaled_json(&event, source(event.origin), clock)),
     }
 }
@@ -373,74 +215,77 @@ fn health_word(job: &JobOverview) -> &'static str {
     }
 }
 
-fn check_json(check: &CheckOverview, clock: Clock) -> CheckJson<'_> {
+fn check_json(check: &CheckOverview, clock: Clock) -> responses::Check {
     let last = check.last.as_ref();
-    CheckJson {
-        name: &check.name,
+    responses::Check {
+        name: check.name.clone(),
         running: check.running,
         passed: last.map(|last| last.result.is_ok()),
-        message: last.and_then(|last| last.result.as_ref().err()).map(String::as_str),
+        message: last.and_then(|last| last.result.as_ref().err()).cloned(),
         at: last.map(|last| clock.at(last.at)),
         took_seconds: last.map(|last| seconds(last.took)),
-        failures: check.failures,
+        failures: check.failures.into(),
         next_at: check.next.map(|time| clock.at(time)),
     }
 }
 
-fn condition_json(awaited: &Awaited) -> ConditionJson<'_> {
-    ConditionJson {
-        source: &awaited.source,
-        code: awaited.code.name(),
+fn condition_json(awaited: &Awaited) -> responses::Condition {
+    responses::Condition {
+        source: awaited.source.clone(),
+        code: awaited.code.name().to_owned(),
         holds: awaited.holds,
         possible: awaited.possible,
-        state: &awaited.state,
+        state: awaited.state.clone(),
     }
 }
 
-fn watch_json(watch: &WatchOverview) -> WatchJson<'_> {
-    let instances = watch.instances.as_ref().map(|instances| {
-        let instances = instances.iter();
-        instances.map(|one| InstanceJson { id: &one.id, address: &one.address, port: one.port }).collect()
-    });
-    WatchJson { name: &watch.name, instances }
+fn watch_json(watch: &WatchOverview) -> responses::Watch {
+    let instance = |one: &Instance| responses::Instance {
+        id: one.id.clone(),
+        address: one.address.clone(),
+        port: one.port,
+    };
+    let instances = watch.instances.as_ref().map(|instances| instances.iter().map(instance).collect());
+    responses::Watch { name: watch.name.clone(), instances }
 }
 
-fn reasons_json(reasons: &[Reason]) -> Vec<ReasonJson<'_>> {
-    reasons
-        .iter()
-        .map(|Reason { sentence, because }| ReasonJson { sentence, because: reasons_json(because) })
-        .collect()
+fn reasons_json(reasons: &[Reason]) -> Vec<responses::Reason> {
+    let reason = |Reason { sentence, because }: &Reason| responses::Reason {
+        sentence: sentence.clone(),
+        because: reasons_json(because),
+    };
+    reasons.iter().map(reason).collect()
 }
 
-fn event_json(event: &EventRecord) -> EventJson {
-    EventJson {
+fn event_json(event: &EventRecord) -> responses::Event {
+    responses::Event {
         id: event.id.0,
         time: rfc3339(event.time),
         source: event.source.clone(),
-        code: event.code.name(),
+        code: event.code.name().to_owned(),
         cause: event.cause.map(|EventId(id)| id),
         exit: event.exit.map(exit_json),
     }
 }
 
-fn journaled_json(event: &Event, source: String, clock: Clock) -> EventJson {
+fn journaled_json(event: &Event, source: String, clock: Clock) -> responses::Event {
     let Event { id, cause, at, origin: _, code, exit } = *event;
     event_json(&EventRecord { id, time: clock.wall.at(at), source, code, cause, exit })
 }
 
-fn exit_json(exit: ExitStatus) -> ExitJson {
+fn exit_json(exit: ExitStatus) -> responses::Exit {
     let signal = match exit {
         ExitStatus::Code(_) => None,
         ExitStatus::Signal(signal) => Some(signal.to_string()),
     };
-    ExitJson { code: exit.code(), signal }
+    responses::Exit { code: exit.code(), signal }
 }
 
 const fn phase(phase: Phase) -> &'static str {
     match phase {
         Phase::Starting => "beginning",
         Phase::Running => "running",
-        Phase::Stopping => "stopping",
+        Phase::Stopping | Phase::Terminating => "stopping",
         Phase::Killing => "killing",
         Phase::Exited => "left",
     }

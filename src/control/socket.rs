@@ -15,6 +15,7 @@ use containerpilot_core::plan::Control;
 use nix::libc;
 use thiserror::Error;
 
+use crate::net::describe;
 use crate::process::{sys, users};
 
 /// Length of the listen queue.
@@ -33,11 +34,11 @@ pub(crate) struct SocketFile {
 /// Why there is no control socket.
 #[derive(Debug, Error)]
 pub(crate) enum SocketError {
-    #[error("cannot create the directory of the control socket {}: {source}; {}", path.display(), advice(source))]
+    #[error("cannot create the directory of the control socket {}: {}; {}", path.display(), describe(source), advice(source))]
     Directory { path: PathBuf, source: io::Error },
-    #[error("cannot create the control socket {}: {source}; {}", path.display(), advice(source))]
+    #[error("cannot create the control socket {}: {}; {}", path.display(), describe(source), advice(source))]
     Create { path: PathBuf, source: io::Error },
-    #[error("cannot set group and mode of the control socket {}: {source}; {}", path.display(), advice(source))]
+    #[error("cannot set group and mode of the control socket {}: {}; {}", path.display(), describe(source), advice(source))]
     Permissions { path: PathBuf, source: io::Error },
     #[error(
         "cannot create the control socket {}: {occupant}; give this supervisor another path with control: {{ socket: \"…\" }} \
@@ -140,7 +141,10 @@ fn bind(path: &Path, control: &Control) -> Result<UnixListener, SocketError> {
         }
         // A socket that this process may not connect to belongs to another process.
         Err(error) => {
-            return Err(occupied(format!("cannot determine whether another process listens there: {error}")));
+            return Err(occupied(format!(
+                "cannot determine whether another process listens there: {}",
+                describe(&error)
+            )));
         }
     }
     fs::remove_file(path).map_err(failed)?;

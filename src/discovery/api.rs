@@ -13,6 +13,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::error::Category;
 use thiserror::Error;
 
+use crate::net::percent_encoded;
+
 pub(super) const REGISTER: &str = "/v1/agent/service/register";
 
 pub(super) fn deregister_path(service: &Service) -> String {
@@ -104,11 +106,21 @@ const fn status_name(status: Status) -> &'static str {
     }
 }
 
-/// Whether a response means that Consul does not know the service or check: 404 since Consul 1.11, and 500 with one of several texts before.
-pub(super) fn is_unknown(status: u16, body: &[u8]) -> bool {
-    let text = String::from_utf8_lossy(body).to_ascii_lowercase();
-    let known = ["unknown check", "unknown service", "does not have associated ttl", "does not exist"];
-    status == 404 || (status == 500 && known.iter().any(|phrase| text.contains(phrase)))
+/// Texts of Consul before 1.11 about a service or check that is not registered, in lower case.
+const NOT_REGISTERED: [&str; 4] =
+    ["unknown check", "unknown service", "does not have associated ttl", "does not exist"];
+
+/// Whether an error response means that the service or check is not registered. Consul answers 404 since 1.11, and before that 500
+/// with one of several texts.
+pub(super) fn is_not_registered(status: u16, body: &[u8]) -> bool {
+    match status {
+        404 => true,
+        500 => {
+            let text = String::from_utf8_lossy(body).to_ascii_lowercase();
+            NOT_REGISTERED.iter().any(|known| text.contains(known))
+        }
+        _ => false,
+    }
 }
 
 /// The query for the healthy instances of a watched service.
@@ -230,20 +242,6 @@ fn go_duration(time: Duration) -> String {
     if time.subsec_nanos() == 0 { format!("{}s", time.as_secs()) } else { format!("{}ns", time.as_nanos()) }
 }
 
-/// Text for a path segment or a query value.
-fn percent_encoded(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            out.push(byte.into());
-        } else {
-            // Writing to a string cannot fail.
-            let _ = write!(out, "%{byte:02X}");
-        }
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -281,12 +279,12 @@ mod tests {
     }
 
     #[test]
-    fn d5_responses_that_mean_unknown_to_consul_are_recognized() {
-        assert!(is_unknown(500, br#"CheckID "service:web-box" does not have associated TTL"#));
-        assert!(is_unknown(500, b"Unknown check \"service:web-box\""));
-        assert!(is_unknown(404, br#"Unknown check ID "service:web-box"."#));
-        assert!(!is_unknown(500, b"No cluster leader"));
-        assert!(!is_unknown(403, b"Permission denied"));
+    fn d5_responses_about_an_unregistered_service_are_recognized() {
+        assert!(is_not_registered(500, br#"CheckID "service:web-box" does not have associated TTL"#));
+        assert!(is_not_registered(500, b"Unknown check \"service:web-box\""));
+        assert!(is_not_registered(404, br#"Unknown check ID "service:web-box"."#));
+        assert!(!is_not_registered(500, b"No cluster leader"));
+        assert!(!is_not_registered(403, b"Permission denied"));
     }
 
     #[test]

@@ -319,6 +319,19 @@ mod tests {
     }
 
     #[test]
+    fn d5_the_error_names_every_address_that_was_tried() {
+        // A port that is free on both addresses of localhost: the listener is bound but dropped.
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let client = client(&format!("localhost:{port}"), None);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let request = client.send(Method::GET, "/v1/x", Bytes::new(), Duration::from_secs(30));
+        let error = runtime.block_on(request).unwrap_err().to_string();
+        for address in [format!("127.0.0.1:{port}: "), format!("[::1]:{port}: ")] {
+            assert!(error.contains(&address), "{error}");
+        }
+    }
+
+    #[test]
     fn d1_connections_are_reused_and_replaced_when_they_fail() {
         let (address, serving) = server(vec![
             vec![

@@ -39,6 +39,9 @@ pub(super) enum ConnectError {
     Connect { endpoint: String, source: io::Error },
     #[error("{endpoint}: connection timed out")]
     Timeout { endpoint: String },
+    /// All addresses of the host, in the order in which they were tried.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    EveryAddress(Vec<ConnectError>),
     #[error("{host} has no address")]
     NoAddress { host: String },
     #[error("cannot resolve {host}: {source}")]
@@ -49,7 +52,7 @@ pub(super) enum ConnectError {
     LookUpTimeout { host: String },
     #[error(transparent)]
     TlsSettings(#[from] TlsError),
-    #[error("TLS handshake failed: {0}")]
+    #[error("TLS handshake failed: {}", tls::handshake_error(.0))]
     Handshake(#[source] io::Error),
     #[error("TLS handshake timed out")]
     HandshakeTimeout,
@@ -122,13 +125,13 @@ impl Connector {
 
     async fn tcp(&self, host: &str, port: u16, deadline: Instant) -> Result<TcpStream, ConnectError> {
         let addresses = self.addresses(host, deadline).await?;
-        let mut last_error = ConnectError::NoAddress { host: host.to_owned() };
+        let mut errors = Vec::new();
         let several = addresses.len() > 1;
         for address in addresses {
             let address = SocketAddr::new(address, port);
             let endpoint = address.to_string();
             let until = if several { deadline.min(Instant::now() + ADDRESS_TIMEOUT) } else { deadline };
-            last_error = match timeout_at(until, TcpStream::connect(address)).await {
+            errors.push(match timeout_at(until, TcpStream::connect(address)).await {
                 Ok(Ok(stream)) => {
                     // Small requests must not wait for acknowledgements. Without this option they are only slower.
                     let _ = stream.set_nodelay(true);
@@ -136,14 +139,21 @@ impl Connector {
                 }
                 Ok(Err(source)) => ConnectError::Connect { endpoint, source },
                 Err(_) => ConnectError::Timeout { endpoint },
-            };
+            });
         }
         // The address may have changed.
         self.look_up.lock().await.valid_until = None;
-        Err(last_error)
+        Err(match errors.pop() {
+            None => ConnectError::NoAddress { host: host.to_owned() },
+            Some(only) if errors.is_empty() => only,
+            Some(last) => {
+                errors.push(last);
+                ConnectError::EveryAddress(errors)
+            }
+        })
     }
 
-    /// The addresses of the host. A look-up blocks, so it runs on a thread of its own.
+    /// The addresses of the host.
     async fn addresses(&self, host: &str, deadline: Instant) -> Result<Vec<IpAddr>, ConnectError> {
         if let Some(addresses) = resolve::without_look_up(host) {
             return Ok(addresses);
@@ -154,8 +164,8 @@ impl Connector {
             return Ok(look_up.addresses.clone());
         }
         let name = host.to_owned();
-        let blocking = move || resolve::look_up(&name);
-        let mut running = look_up.running.take().unwrap_or_else(|| tokio::task::spawn_blocking(blocking));
+        let task = async move { resolve::look_up(&name).await };
+        let mut running = look_up.running.take().unwrap_or_else(|| tokio::spawn(task));
         match timeout_at(deadline, &mut running).await {
             Ok(Ok(Ok(found))) => {
                 look_up.addresses = found;

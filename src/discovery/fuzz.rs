@@ -1,6 +1,6 @@
 //! Fuzz target: any bytes as a response of Consul. The instances are sorted and unique, or there is a short error.
 
-use super::api::{instances, is_unknown};
+use super::api::{instances, is_not_registered};
 
 pub(crate) fn run(body: &[u8]) {
     match instances(body) {
@@ -14,6 +14,6 @@ pub(crate) fn run(body: &[u8]) {
         }
         Err(why) => assert!(why.to_string().len() < 200, "{why}"),
     }
-    assert!(is_unknown(404, body) && !is_unknown(403, body) && !is_unknown(200, body));
-    let _ = is_unknown(500, body);
+    assert!(is_not_registered(404, body) && !is_not_registered(403, body) && !is_not_registered(200, body));
+    let _ = is_not_registered(500, body);
 }

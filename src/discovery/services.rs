@@ -1,6 +1,7 @@
 //! One task per service: it makes Consul's state equal to the desired state (D5).
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -9,7 +10,8 @@ use containerpilot_core::effect::DesiredService;
 use containerpilot_core::ids::JobIx;
 use containerpilot_core::plan::Service;
 use hyper::Method;
-use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::runtime::Handle;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::timeout;
 
 use super::api;
@@ -47,6 +49,25 @@ impl Definition {
     }
 }
 
+/// The event loop's handle of a service's task. When it is dropped, the task deregisters the service and ends.
+#[derive(Debug)]
+pub(super) struct ServiceHandle {
+    commands: UnboundedSender<ServiceCommand>,
+    is_gone: Arc<AtomicBool>,
+}
+
+impl ServiceHandle {
+    pub(super) fn send(&self, command: ServiceCommand) {
+        // Sending fails if the task has finished, which needs no more commands.
+        let _ = self.commands.send(command);
+    }
+
+    /// Whether the task has nothing left to do, as long as it gets no command.
+    pub(super) fn is_gone(&self) -> bool {
+        self.is_gone.load(Ordering::Acquire)
+    }
+}
+
 /// The task of a service.
 pub(super) struct ServiceTask {
     shared: Arc<Shared>,
@@ -55,20 +76,44 @@ pub(super) struct ServiceTask {
     reconciler: Reconciler,
     /// Its name in the log.
     name: String,
+    /// Whether the service is absent for good, for [`ServiceHandle::is_gone`].
+    is_gone: Arc<AtomicBool>,
+    /// Whether the handle was dropped.
+    is_released: bool,
     /// Dropped at the end of the task.
     deregistered: Option<std::sync::mpsc::Sender<()>>,
 }
 
 impl ServiceTask {
-    pub(super) fn new(shared: Arc<Shared>, job: JobIx, definition: Arc<Definition>) -> Self {
+    /// Starts a task.
+    pub(super) fn start(
+        runtime: &Handle,
+        shared: Arc<Shared>,
+        job: JobIx,
+        definition: Arc<Definition>,
+    ) -> ServiceHandle {
         let reconciler = Reconciler::new(definition.settings(), shared.seed());
         let name = format!("service {}", definition.service.name);
-        Self { shared, definition, job, reconciler, name, deregistered: None }
+        let is_gone = Arc::new(AtomicBool::new(false));
+        let (sender, commands) = unbounded_channel();
+        let handle = ServiceHandle { commands: sender, is_gone: Arc::clone(&is_gone) };
+        let task = Self {
+            shared,
+            definition,
+            job,
+            reconciler,
+            name,
+            is_gone,
+            is_released: false,
+            deregistered: None,
+        };
+        runtime.spawn(task.run(commands));
+        handle
     }
 
-    /// Runs until the service is deregistered or no more commands can arrive. After a panic the result of the last request is unknown, so
+    /// Runs until the service is deregistered and no more commands can arrive. After a panic the result of the last request is unknown, so
     /// the whole state is sent again.
-    pub(super) async fn run(mut self, mut commands: UnboundedReceiver<ServiceCommand>) {
+    async fn run(mut self, mut commands: UnboundedReceiver<ServiceCommand>) {
         while guarded(self.reconcile(&mut commands)).await.is_err() {
             tokio::time::sleep(PANIC_PAUSE).await;
             self.reconciler.done(self.shared.now(), Outcome::Unknown);
@@ -82,6 +127,7 @@ impl ServiceTask {
                 self.apply(command);
             }
             self.report_deregistered();
+            self.is_gone.store(self.reconciler.is_gone(), Ordering::Release);
             let command = match self.reconciler.next(self.shared.now()) {
                 Action::Finished => break,
                 Action::Send(request) => {
@@ -92,6 +138,11 @@ impl ServiceTask {
                 Action::Wait(Some(until)) => {
                     let pause = until.since(self.shared.now());
                     match timeout(pause, commands.recv()).await {
+                        // There are no more commands, but deregistering must be tried again.
+                        Ok(None) if self.is_released => {
+                            tokio::time::sleep(pause).await;
+                            continue;
+                        }
                         Ok(command) => command,
                         Err(_) => continue,
                     }
@@ -99,7 +150,11 @@ impl ServiceTask {
             };
             match command {
                 Some(command) => self.apply(command),
-                None => break,
+                None if self.is_released => break,
+                None => {
+                    self.is_released = true;
+                    self.reconciler.set_desired(self.shared.now(), DesiredService::Absent);
+                }
             }
         }
     }
@@ -163,7 +218,7 @@ impl ServiceTask {
             Ok(response) if (200..300).contains(&response.status) => (Outcome::Done, None),
             Ok(response) => {
                 let registers = matches!(request, CatalogRequest::Register(_));
-                if !registers && api::is_unknown(response.status, &response.body) {
+                if !registers && api::is_not_registered(response.status, &response.body) {
                     return (Outcome::Forgotten, None);
                 }
                 let failure = self.shared.failure(&response);

@@ -13,7 +13,7 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::{AlertDescription, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use thiserror::Error;
 
 use super::{FileError, read_file};
@@ -28,6 +28,10 @@ const SYSTEM_BUNDLES: [&str; 6] = [
     "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
     "/etc/ssl/cert.pem",
 ];
+
+/// What `ring` can verify, for errors.
+const SUPPORTED: &str = "supported are RSA keys of 2048 to 8192 bits, P-256, P-384 and Ed25519, signed with SHA-256, \
+     SHA-384 or (by RSA) SHA-512; not P-521, Ed448 and the key type RSA-PSS";
 
 /// Why TLS cannot be set up.
 #[derive(Debug, Error)]
@@ -48,6 +52,8 @@ pub(super) enum TlsError {
     NoPrivateKey { path: PathBuf, source: pem::Error },
     #[error("cannot use the client certificate {}: {source}", path.display())]
     ClientCertificate { path: PathBuf, source: rustls::Error },
+    #[error("cannot use the client certificate {}: its key is not valid or not supported; {SUPPORTED}", .0.display())]
+    ClientKey(PathBuf),
     #[error("`{0}` is not a valid server name")]
     ServerName(String),
     #[error(transparent)]
@@ -70,13 +76,33 @@ pub(super) fn client_config(tls: &Tls) -> Result<Arc<ClientConfig>, TlsError> {
             let chain = certificates(certificate)?;
             let key = PrivateKeyDer::from_pem_slice(&read_file(key)?)
                 .map_err(|source| TlsError::NoPrivateKey { path: key.to_owned(), source })?;
-            builder
-                .with_client_auth_cert(chain, key)
-                .map_err(|source| TlsError::ClientCertificate { path: certificate.to_owned(), source })?
+            builder.with_client_auth_cert(chain, key).map_err(|source| match source {
+                // No other reason has this variant.
+                rustls::Error::General(_) => TlsError::ClientKey(certificate.to_owned()),
+                source => TlsError::ClientCertificate { path: certificate.to_owned(), source },
+            })?
         }
         _ => builder.with_no_client_auth(),
     };
     Ok(Arc::new(config))
+}
+
+/// Why a handshake failed. If it may be for want of an algorithm, the error says which ones are supported.
+pub(super) fn handshake_error(error: &io::Error) -> String {
+    use rustls::CertificateError::{
+        UnsupportedSignatureAlgorithmContext, UnsupportedSignatureAlgorithmForPublicKeyContext,
+    };
+    match error.get_ref().and_then(|error| error.downcast_ref()) {
+        Some(rustls::Error::InvalidCertificate(
+            UnsupportedSignatureAlgorithmContext { .. }
+            | UnsupportedSignatureAlgorithmForPublicKeyContext { .. },
+        )) => format!("the key or signature algorithm of a certificate is not supported; {SUPPORTED}"),
+        // The client says what it supports, and the server has nothing of that.
+        Some(rustls::Error::AlertReceived(AlertDescription::HandshakeFailure)) => {
+            format!("{error}; perhaps the server has no certificate with a supported key; {SUPPORTED}")
+        }
+        _ => error.to_string(),
+    }
 }
 
 /// The name that the server's certificate must be valid for.

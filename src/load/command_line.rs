@@ -1,6 +1,7 @@
 //! What the supervisor was started with, and loading a plan from it: at the start and at every reload (R2, S7, C8).
 
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use containerpilot_config::diagnostics::{Problem, Report, Severity, Style};
@@ -8,21 +9,19 @@ use containerpilot_config::file_version::Version;
 use containerpilot_config::host::Host;
 use containerpilot_config::template::Environment;
 use containerpilot_config::{Input, Loaded, Options, load_with_program, version};
-use containerpilot_core::plan::{Job, Plan, Role};
+use containerpilot_core::plan::{Job, Plan, Role, Word};
 
 use crate::load::find_files::{self, ReadError};
 use crate::load::host::ThisHost;
 
-/// The version that telemetry advertises.
-pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
-
-pub(crate) const OPTIONS: Options<'static> = Options { version: VERSION };
+/// Telemetry advertises the version.
+pub(crate) const OPTIONS: Options<'static> = Options { version: crate::VERSION };
 
 /// The program on the command line (S7).
 #[derive(Clone, Debug)]
 pub(crate) struct Program {
-    /// The program and its arguments.
-    pub(crate) words: Vec<String>,
+    /// The program and its arguments, which may be any bytes.
+    pub(crate) words: Vec<OsString>,
     /// Whether it was given without `--`, which only ContainerPilot 2 allowed.
     pub(crate) bare: bool,
 }
@@ -76,7 +75,15 @@ impl Source {
             return Err(LoadError::BareProgram);
         }
         let words = self.program.as_ref().map(|program| program.words.as_slice());
-        let Loaded { plan, report } = load_with_program(inputs, &host, OPTIONS, words);
+        let texts = words.map(|words| words.iter().map(utf8).collect::<Result<Vec<_>, _>>());
+        let texts = match texts {
+            // Only a ContainerPilot 2 file contains the main program, as text.
+            Some(Err(error)) if version(&inputs, host.environment()) == Version::Two => {
+                return Err(LoadError::Invalid(error_report(&error)));
+            }
+            texts => texts.and_then(Result::ok),
+        };
+        let Loaded { plan, report } = load_with_program(inputs, &host, OPTIONS, texts.as_deref());
         let Some(plan) = plan else { return Err(LoadError::Invalid(report)) };
         match words {
             // A ContainerPilot 2 file has added the main job already (C8).
@@ -103,9 +110,12 @@ pub(crate) fn utf8(word: &OsString) -> Result<String, String> {
 
 /// Adds the program on the command line as the main job, whose exit stops the container (S7). Without a plan it is the only
 /// job: it inherits the standard streams and every signal is forwarded to it.
-pub(crate) fn main_program(plan: Option<Plan>, words: &[String]) -> Result<Plan, Report> {
+pub(crate) fn main_program(plan: Option<Plan>, words: &[OsString]) -> Result<Plan, Report> {
+    let word = |word: &OsString| Word::from(word.as_bytes().to_vec());
     let (program, arguments) = match words.split_first() {
-        Some((program, arguments)) if !program.is_empty() => (program.clone(), arguments.to_vec()),
+        Some((program, arguments)) if !program.is_empty() => {
+            (word(program), arguments.iter().map(word).collect())
+        }
         _ => {
             let problem = Problem::unlocated(Severity::Error, "the name of the program after `--` is empty")
                 .help("write the name or path of the program, then its arguments");
@@ -128,8 +138,8 @@ pub(crate) fn error_report(message: &str) -> Report {
 mod tests {
     use super::*;
 
-    fn words<const N: usize>(words: [&str; N]) -> Vec<String> {
-        words.map(str::to_owned).to_vec()
+    fn words<const N: usize>(words: [&str; N]) -> Vec<OsString> {
+        words.map(OsString::from).to_vec()
     }
 
     #[test]

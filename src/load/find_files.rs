@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use containerpilot_config::Input;
 use containerpilot_config::limits::SOURCE_BYTES;
 
+use crate::net::describe;
+
 /// The default configuration: a file, then a directory.
 const DEFAULT_PATHS: [&str; 2] = ["/etc/containerpilot.json5", "/etc/containerpilot.d"];
 
@@ -14,7 +16,7 @@ const DEFAULT_PATHS: [&str; 2] = ["/etc/containerpilot.json5", "/etc/containerpi
 pub(crate) enum ReadError {
     #[error("the path of the configuration is empty")]
     EmptyPath,
-    #[error("{} cannot be read: {error}", path.display())]
+    #[error("cannot read {}: {}", path.display(), describe(error))]
     Io { path: PathBuf, error: io::Error },
     #[error("{} contains no *.json5 or *.json file", .0.display())]
     EmptyDirectory(PathBuf),
@@ -32,12 +34,6 @@ impl ReadError {
             return Self::EmptyPath;
         }
         Self::Io { path: path.to_owned(), error }
-    }
-}
-
-impl From<ReadError> for String {
-    fn from(error: ReadError) -> Self {
-        error.to_string()
     }
 }
 

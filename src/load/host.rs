@@ -9,6 +9,7 @@ use containerpilot_config::interfaces::HostAddress;
 use containerpilot_config::template::Environment;
 use containerpilot_core::plan::Principal;
 
+use crate::net::describe;
 use crate::process::{sys, users};
 
 /// This host.
@@ -59,6 +60,7 @@ impl Host for ThisHost {
             .unwrap_or_default();
         // As `execvp`: a file that is not executable is skipped, but reported if no other is found.
         let states = std::env::split_paths(path).map(|folder| program_at(&folder.join(program)));
+        let states = states.filter(|state| *state != ProgramState::Directory);
         states.fold(ProgramState::Missing, |best, state| match (best, state) {
             (ProgramState::Runnable, _) | (_, ProgramState::Runnable) => ProgramState::Runnable,
             (ProgramState::NotExecutable, _) | (_, ProgramState::NotExecutable) => {
@@ -75,7 +77,7 @@ impl Host for ThisHost {
         } else {
             std::fs::File::open(path).map(drop)
         };
-        opened.map_err(|error| error.to_string())
+        opened.map_err(|error| describe(&error))
     }
 
     fn has_user(&self, name: &str) -> bool {
@@ -91,6 +93,7 @@ fn program_at(path: &Path) -> ProgramState {
     match std::fs::metadata(path) {
         Err(_) => ProgramState::Missing,
         Ok(metadata) if metadata.is_file() && sys::may_execute(path) => ProgramState::Runnable,
+        Ok(metadata) if metadata.is_dir() => ProgramState::Directory,
         Ok(_) => ProgramState::NotExecutable,
     }
 }

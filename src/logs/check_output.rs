@@ -4,7 +4,7 @@
 //! for [`DELAY`], or if it has exited and its pipes hold data or are still open in another process. So a silent check does not
 //! wake the log thread.
 //!
-//! The first lines of a check are delayed by [`DELAY`] at most; a pipe takes 64 KiB meanwhile before the check blocks.
+//! The first lines of a check are delayed by [`DELAY`] at most; a check that fills its pipe meanwhile waits.
 //! Nothing is read here, and the output of a check is still logged before the entry about its exit (P4).
 
 use std::collections::{BTreeMap, VecDeque};

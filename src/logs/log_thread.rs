@@ -3,6 +3,8 @@
 //! While the output accepts data, the thread waits for all streams. While it does not, the thread waits only for the output
 //! and the event loop: the pipes fill up, and the jobs that write wait (L4).
 
+mod exited;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::Ordering;
@@ -11,11 +13,14 @@ use std::time::{Duration, Instant, SystemTime};
 
 use containerpilot_core::plan::{self, Level, Logging};
 
-use super::output::Output;
+use self::exited::Lingering;
+use super::loss::Loss;
+use super::output::{Output, write_stderr};
 use super::queue::{Entry, Work};
-use super::stream::{Context, MAX_HELD, Stream};
+use super::stream::{Context, Stream, not_before};
 use super::writer::Writer;
 use super::{Shared, Source};
+use crate::net::describe;
 use crate::process::sys::{self, Readable};
 use crate::runtime::failpoints::failpoint;
 
@@ -23,11 +28,6 @@ use crate::runtime::failpoints::failpoint;
 const WAKER: u64 = 0;
 /// The size of one read.
 const READ: usize = 256 * 1024;
-/// The size of a read that only checks whether there is anything.
-const SMALL_READ: usize = 4096;
-/// How many streams of exited processes wait until the log can be written. Without a bound a job that restarts quickly
-/// would use up all descriptors while the log is not read.
-const MAX_UNREAD: usize = 256;
 /// A job that writes line by line is read in batches: after `BUSY_ROUNDS` rounds without a wait, and as long as no pipe is
 /// half full, the thread sleeps for `BATCH_DELAY`. The job's writes get cheaper: they do not wake a reader with every line
 /// and do not compete for the pipe's lock.
@@ -57,8 +57,14 @@ pub(super) struct LogWorker {
     backlog: VecDeque<u64>,
     /// Streams of exited processes that could not be read, because the streams hold too much.
     unread: VecDeque<u64>,
-    /// How many of these were dropped.
+    /// How many of these were dropped and not yet reported.
     dropped: u64,
+    /// Streams of exited processes that other processes hold open.
+    lingering: Lingering,
+    /// Everything that was lost so far.
+    lost: Loss,
+    /// Entries do not get an earlier time: that of the last line before the exit of a process.
+    floor: SystemTime,
     buffer: Vec<u8>,
     ready: Vec<u64>,
     /// How many rounds in a row did not have to wait.
@@ -68,6 +74,8 @@ pub(super) struct LogWorker {
     half_full: bool,
     /// When work was taken last.
     last_work: Option<Instant>,
+    /// What the queue knows about the output, see [`Queue::set_writing`](super::queue::Queue::set_writing).
+    writing: bool,
     /// New streams that are not in epoll yet.
     new_streams: Vec<u64>,
     /// Work that was taken from the queue and is not done yet.
@@ -91,6 +99,9 @@ impl LogWorker {
             backlog: VecDeque::new(),
             unread: VecDeque::new(),
             dropped: 0,
+            lingering: Lingering::default(),
+            lost: Loss::default(),
+            floor: SystemTime::UNIX_EPOCH,
             buffer: Vec::new(),
             // The thread is started because there is work.
             ready: vec![WAKER],
@@ -98,6 +109,7 @@ impl LogWorker {
             read: false,
             half_full: false,
             last_work: None,
+            writing: false,
             new_streams: Vec::new(),
             unfinished: VecDeque::new(),
             end: None,
@@ -108,6 +120,7 @@ impl LogWorker {
     /// written.
     pub(super) fn run(shared: &Mutex<Self>) -> bool {
         let mut worker = lock(shared);
+        worker.set_writing(true);
         loop {
             if let Some(all_written) = worker.end {
                 return all_written;
@@ -132,7 +145,9 @@ impl LogWorker {
     /// Waits until there is something to do. An idle thread is in one system call without a timeout, and its state is
     /// unlocked meanwhile.
     fn wait<'a>(shared: &'a Mutex<Self>, mut worker: MutexGuard<'a, Self>) -> MutexGuard<'a, Self> {
-        if worker.writer.is_blocked() {
+        let blocked = worker.writer.is_blocked();
+        worker.set_writing(!blocked);
+        if blocked {
             let (output, limit) = worker.writer.wait_for();
             sys::wait_read_or_write(worker.shared.queue.waker.as_fd(), output, limit);
             worker.ready.clear();
@@ -156,6 +171,12 @@ impl LogWorker {
         worker.busy_rounds = if at_once { worker.busy_rounds.saturating_add(1) } else { 0 };
         (worker.read, worker.half_full) = (false, false);
         worker
+    }
+
+    fn set_writing(&mut self, writing: bool) {
+        if std::mem::replace(&mut self.writing, writing) != writing {
+            self.shared.queue.set_writing(writing);
+        }
     }
 
     /// Writes the batch of this round. If the writer was blocked already, [`LogWorker::write_pending`] writes it instead.
@@ -191,11 +212,12 @@ impl LogWorker {
         while let Some((number, work)) = self.unfinished.pop_front() {
             match work {
                 Work::Attach { stdout, stderr, source } => self.attach(stdout, stderr, source),
-                Work::Exited(pid) => {
+                Work::Exited(pid, exited) => {
                     self.write_entries(number);
                     for number in self.processes.remove(&pid).unwrap_or_default() {
-                        self.drain(number);
+                        self.process_exited(number, exited);
                     }
+                    self.limit_unread();
                 }
                 Work::Configure(logging) => match Output::open(&logging.output) {
                     Ok(output) => self.writer.change(output, logging.format),
@@ -206,7 +228,8 @@ impl LogWorker {
                             plan::Output::File(path) => path,
                         };
                         self.log_error(&format!(
-                            "cannot open the log output {output}: {error}; keeping the old one"
+                            "cannot open the log output {output}: {}; keeping the old one",
+                            describe(&error)
                         ));
                     }
                 },
@@ -217,7 +240,8 @@ impl LogWorker {
                 }
                 Work::Reopen => {
                     if let Err(error) = self.writer.reopen() {
-                        self.log_error(&format!("cannot reopen the log file: {error}; keeping the old one"));
+                        let why = describe(&error);
+                        self.log_error(&format!("cannot reopen the log file: {why}; keeping the old one"));
                     }
                 }
                 Work::Finish(deadline) => {
@@ -271,45 +295,19 @@ impl LogWorker {
     }
 
     fn cannot_read(&self, source: &Source, error: &std::io::Error) {
-        self.log_error(&format!("cannot read the output of {}: {error}", source.job));
+        self.log_error(&format!("cannot read the output of {}: {}", source.job, describe(error)));
     }
 
     /// Adds new streams to epoll, except those that are closed already.
     fn watch_new_streams(&mut self) {
         for number in std::mem::take(&mut self.new_streams) {
-            let Some(stream) = self.streams.get(&number) else { continue };
+            let Some(stream) = self.streams.get_mut(&number) else { continue };
             // If this fails, the stream is still read when its process exits.
-            if let Some(Err(error)) = stream.fd().map(|fd| self.readable.add(fd, number)) {
-                self.cannot_read(stream.source(), &error);
+            if let Err(error) = stream.watch(&self.readable, number) {
+                let message = format!("cannot read the output of {}: {error}", stream.source().job);
+                self.log_error(&message);
             }
         }
-    }
-
-    /// Reads what is in the pipe of an exited process. A grandchild may hold the pipe open. Then reading continues, but
-    /// the exit does not wait for it.
-    fn drain(&mut self, number: u64) {
-        let Some(stream) = self.streams.get_mut(&number) else { return };
-        let mut context = context(&mut self.writer, &mut self.held, &self.shared);
-        let mut budget = stream.size();
-        let mut is_unread = false;
-        while budget > 0 && !stream.is_at_end() {
-            // If the streams hold too much, a small read finds out whether there is anything.
-            let full = context.writer.is_blocked() && *context.held > MAX_HELD;
-            let buffer = self.buffer.get_mut(..if full { SMALL_READ } else { READ }).unwrap_or_default();
-            let Some(count) = stream.read(buffer) else { break };
-            stream.feed(self.buffer.get(..count).unwrap_or_default(), &mut context);
-            budget = budget.saturating_sub(count);
-            if full && count > 0 {
-                self.unread.push_back(number);
-                is_unread = true;
-                break;
-            }
-        }
-        if !is_unread {
-            stream.end_line();
-        }
-        self.update_stream(number);
-        self.limit_unread();
     }
 
     /// Adds a stream to the backlog, or removes it at its end.
@@ -323,20 +321,11 @@ impl LogWorker {
             }
         } else if stream.is_at_end()
             && let Some(mut stream) = self.streams.remove(&number)
-            && let Some(error) = stream.take_error()
         {
-            let job = &stream.source().job;
-            self.log_error(&format!("lost output of {job}: {error}"));
-        }
-    }
-
-    /// Bounds the number of unread streams while the log is not read.
-    fn limit_unread(&mut self) {
-        while self.unread.len() > MAX_UNREAD {
-            let Some(number) = self.unread.pop_front() else { return };
-            if let Some(mut stream) = self.streams.remove(&number) {
-                stream.discard(&mut self.held);
-                self.dropped += 1;
+            self.lingering.remove(number, stream.source());
+            if let Some(error) = stream.take_error() {
+                let job = &stream.source().job;
+                self.log_error(&format!("lost output of {job}: {}", describe(&error)));
             }
         }
     }
@@ -369,9 +358,10 @@ impl LogWorker {
         }
     }
 
-    fn write_entry(&mut self, entry: &Entry, dropped: u64) {
-        if dropped > 0 {
-            let message = format!("the log was not read: dropped {dropped} entries");
+    fn write_entry(&mut self, entry: &Entry, dropped: Loss) {
+        if !dropped.is_none() {
+            self.lost += dropped;
+            let message = format!("the log was not read: dropped {} entries", dropped.lines);
             self.writer.entry(SystemTime::now(), Level::Warn, None, &message, &[]);
         }
         let job = entry.job.as_deref();
@@ -382,7 +372,8 @@ impl LogWorker {
             }
             _ => Vec::new(),
         };
-        self.writer.entry(entry.time, entry.level, job, &entry.message, &output);
+        let time = not_before(entry.time, self.floor);
+        self.writer.entry(time, entry.level, job, &entry.message, &output);
     }
 
     /// Reads each readable stream once.
@@ -408,13 +399,19 @@ impl LogWorker {
         self.ready = ready;
     }
 
-    /// Writes everything that has arrived, until the deadline (S6).
+    /// Writes everything that has arrived, until the deadline (S6), and reports what was lost.
     fn finish(&mut self, deadline: Instant) -> bool {
-        let numbers: Vec<u64> = self.streams.keys().copied().collect();
-        for number in numbers {
-            self.drain(number);
-        }
+        self.drain_all(SystemTime::now());
         let all_written = self.write_rest(deadline);
+        if !all_written {
+            self.discard_rest();
+        }
+        if !self.lost.is_none() {
+            write_stderr(&format!(
+                "{} of the log were lost: the output did not accept them in time",
+                self.lost
+            ));
+        }
         self.end = Some(all_written);
         all_written
     }

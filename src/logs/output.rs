@@ -61,9 +61,7 @@ impl Output {
                 Err(_) => Method::Polled(file),
             }
         };
-        if let (Method::Direct(file) | Method::Polled(file), true) = (&method, kind.is_fifo())
-            && sys::pipe_size(file.as_fd()).is_some_and(|size| size < PIPE)
-        {
+        if let (Method::Direct(file) | Method::Polled(file), true) = (&method, kind.is_fifo()) {
             let _ = sys::grow_pipe(file.as_fd(), PIPE);
         }
         Ok(Self { path: None, method })

@@ -1,23 +1,35 @@
 //! The queue between the event loop and the log thread. Pushing never blocks.
 //!
 //! Work items (for example new streams) are few and never dropped. Entries are kept until the log can be written, but
-//! within bounds: the oldest entries of the lowest levels are dropped, and the log reports their number.
+//! within a bound: beyond it the oldest entries of the lowest levels are dropped, and the log reports their number.
+//!
+//! The bound is far above what one iteration of the event loop can cause, the log thread is woken in the middle of a burst,
+//! and while much is queued [`Queue::give_way`] slows the event loop down to the speed of the output. So no entry is dropped
+//! while the output accepts bytes (L9). An output that is full or fails never slows the loop down (L4).
 //!
 //! Both are numbered in one sequence, so that the log keeps their order.
 
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use containerpilot_core::plan::{Level, Logging};
 
 use super::Source;
+use super::loss::Loss;
+use super::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use crate::process::sys::Waker;
 
-/// The limits of the queued entries, in number and bytes.
-const MAX_ENTRIES: usize = 4096;
-const MAX_BYTES: usize = 1 << 20;
+/// The limit of the queued entries, in bytes of memory: about 80,000 entries.
+const MAX_BYTES: usize = 16 << 20;
+/// With this much in the queue the event loop gives way to the log thread.
+const MANY_BYTES: usize = 1 << 20;
+/// With this much in the queue the log thread is woken at once, also in the middle of a batch.
+const WAKE_BYTES: usize = 64 << 10;
+/// What an allocation takes beyond its size, about.
+const ALLOCATION: usize = 16;
+/// A larger buffer is freed when the queue is empty, in entries.
+const KEPT_CAPACITY: usize = 1024;
 
 /// An entry of the supervisor.
 #[derive(Debug)]
@@ -32,7 +44,8 @@ pub(super) struct Entry {
 
 impl Entry {
     fn size(&self) -> usize {
-        size_of::<Self>() + self.message.len() + self.job.as_ref().map_or(0, |job| job.len())
+        let job = self.job.as_ref().map_or(0, |job| job.len() + ALLOCATION);
+        size_of::<(u64, Self)>() + self.message.len() + ALLOCATION + job
     }
 }
 
@@ -44,8 +57,8 @@ pub(super) enum Work {
         stderr: OwnedFd,
         source: Source,
     },
-    /// The process with this pid has exited: read the rest of its output.
-    Exited(u32),
+    /// The process with this pid was found to have exited at this time: read the rest of its output.
+    Exited(u32, SystemTime),
     /// Change format and output.
     Configure(Logging),
     /// Forget the last lines of this job.
@@ -63,6 +76,8 @@ pub(super) struct Queue {
     finished: Condvar,
     /// Notifies [`Queue::wait_for_more`].
     finishing: Condvar,
+    /// Notifies [`Queue::give_way`].
+    shorter: Condvar,
     pub(super) waker: Waker,
 }
 
@@ -71,11 +86,15 @@ struct Inner {
     /// The last number.
     last: u64,
     work: VecDeque<(u64, Work)>,
-    entries: VecDeque<(u64, Entry)>,
+    /// The entries up to level info, and those above.
+    low: VecDeque<(u64, Entry)>,
+    high: VecDeque<(u64, Entry)>,
     /// The size of the entries.
     bytes: usize,
     /// How many entries were dropped since the last that was written.
-    dropped: u64,
+    dropped: Loss,
+    /// Whether the log thread writes what it can: it runs, and the output is neither full nor failing.
+    writing: bool,
     /// Whether there is something that the log thread was not woken for.
     unseen: bool,
     /// Whether the log thread was woken and has not taken the work yet.
@@ -93,11 +112,34 @@ impl Inner {
         self.last += 1;
         self.last
     }
+
+    /// The queue with the oldest entry.
+    fn oldest(&mut self) -> &mut VecDeque<(u64, Entry)> {
+        let number = |queue: &VecDeque<(u64, Entry)>| queue.front().map_or(u64::MAX, |(number, _)| *number);
+        if number(&self.low) < number(&self.high) { &mut self.low } else { &mut self.high }
+    }
+
+    fn drop_one(&mut self) {
+        let Some((_, entry)) = self.low.pop_front().or_else(|| self.high.pop_front()) else { return };
+        self.bytes = self.bytes.saturating_sub(entry.size());
+        self.dropped += Loss { lines: 1, bytes: entry.message.len() as u64 };
+    }
+
+    /// Returns true if the event loop must give way.
+    fn is_behind(&self) -> bool {
+        self.bytes > MANY_BYTES && self.writing && !self.finishing
+    }
 }
 
 impl Queue {
     pub(super) fn new(waker: Waker) -> Self {
-        Self { inner: Mutex::default(), finished: Condvar::new(), finishing: Condvar::new(), waker }
+        Self {
+            inner: Mutex::new(Inner::default()),
+            finished: Condvar::new(),
+            finishing: Condvar::new(),
+            shorter: Condvar::new(),
+            waker,
+        }
     }
 
     /// The other thread holds the lock only to move a few pointers. A panic cannot leave it inconsistent.
@@ -130,24 +172,38 @@ impl Queue {
         }
     }
 
-    /// Does not wake the log thread; see [`Queue::wake`].
-    pub(super) fn push_entry(&self, entry: Entry) {
+    /// Does not wake the log thread; see [`Queue::wake`]. Returns true if it should be woken now, before the batch ends.
+    pub(super) fn push_entry(&self, entry: Entry) -> bool {
         let mut inner = self.lock();
         inner.bytes += entry.size();
         let number = inner.number();
-        inner.entries.push_back((number, entry));
-        while inner.entries.len() > MAX_ENTRIES || inner.bytes > MAX_BYTES && inner.entries.len() > 1 {
-            let lowest = inner.entries.iter().position(|(_, entry)| entry.level <= Level::Info).unwrap_or(0);
-            if let Some((_, dropped)) = inner.entries.remove(lowest) {
-                inner.bytes = inner.bytes.saturating_sub(dropped.size());
-                inner.dropped += 1;
-            }
+        let queue = if entry.level <= Level::Info { &mut inner.low } else { &mut inner.high };
+        queue.push_back((number, entry));
+        while inner.bytes > MAX_BYTES && inner.low.len() + inner.high.len() > 1 {
+            inner.drop_one();
         }
+        inner.bytes > WAKE_BYTES
+    }
+
+    /// Waits until the log thread has written most of what is queued, if that is much; at most for this time, and not at all
+    /// while the output accepts nothing.
+    pub(super) fn give_way(&self, limit: Duration) {
+        let inner = self.lock();
+        if inner.is_behind() {
+            let shorter = self.shorter.wait_timeout_while(inner, limit, |inner| inner.is_behind());
+            drop(shorter.unwrap_or_else(PoisonError::into_inner));
+        }
+    }
+
+    /// Whether the log thread writes what it can, or waits for its output.
+    pub(super) fn set_writing(&self, writing: bool) {
+        self.lock().writing = writing;
+        self.shorter.notify_all();
     }
 
     pub(super) fn is_empty(&self) -> bool {
         let inner = self.lock();
-        inner.work.is_empty() && inner.entries.is_empty()
+        inner.work.is_empty() && inner.low.is_empty() && inner.high.is_empty()
     }
 
     /// Waits for this time, so that more work accumulates, or until the log must be finished.
@@ -158,7 +214,8 @@ impl Queue {
     }
 
     pub(super) fn has_entries(&self) -> bool {
-        !self.lock().entries.is_empty()
+        let inner = self.lock();
+        !(inner.low.is_empty() && inner.high.is_empty())
     }
 
     /// Takes all work items, with their numbers.
@@ -169,18 +226,34 @@ impl Queue {
         std::mem::take(&mut inner.work)
     }
 
-    /// Takes the oldest entry and the number of dropped ones before it, if it was queued before the work item `before` and
-    /// before all work that is not taken: the output of a process is read before the entry about its exit.
-    pub(super) fn take_entry(&self, before: u64) -> Option<(Entry, u64)> {
+    /// Takes the oldest entry and the dropped ones before it, if it was queued before the work item `before` and before all
+    /// work that is not taken: the output of a process is read before the entry about its exit.
+    pub(super) fn take_entry(&self, before: u64) -> Option<(Entry, Loss)> {
         let mut inner = self.lock();
         let first_work = inner.work.front().map_or(u64::MAX, |(number, _)| *number);
-        if inner.entries.front()?.0 >= before.min(first_work) {
-            return None;
+        let was_behind = inner.is_behind();
+        let oldest = inner.oldest();
+        let (_, entry) = oldest.pop_front_if(|(number, _)| *number < before.min(first_work))?;
+        if oldest.is_empty() && oldest.capacity() > KEPT_CAPACITY {
+            *oldest = VecDeque::new();
         }
-        let (_, entry) = inner.entries.pop_front()?;
         inner.bytes = inner.bytes.saturating_sub(entry.size());
         let dropped = std::mem::take(&mut inner.dropped);
+        let shorter = was_behind && !inner.is_behind();
+        drop(inner);
+        if shorter {
+            self.shorter.notify_all();
+        }
         Some((entry, dropped))
+    }
+
+    /// Drops all entries. Returns how many there were, and how many were dropped before without a report.
+    pub(super) fn drop_entries(&self) -> Loss {
+        let mut inner = self.lock();
+        for _ in 0..inner.low.len() + inner.high.len() {
+            inner.drop_one();
+        }
+        std::mem::take(&mut inner.dropped)
     }
 
     /// The log thread has finished.
@@ -189,72 +262,15 @@ impl Queue {
         self.finished.notify_all();
     }
 
-    /// Waits until the log thread has finished. Returns true if everything was written.
-    pub(super) fn wait_finished(&self, deadline: Instant) -> bool {
+    /// Waits until the log thread has finished. Returns whether everything was written, and `None` after the deadline.
+    pub(super) fn wait_finished(&self, deadline: Instant) -> Option<bool> {
         let mut inner = self.lock();
         loop {
-            if let Some(all_written) = inner.all_written {
-                return all_written;
-            }
             let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return false;
+            if inner.all_written.is_some() || left.is_zero() {
+                return inner.all_written;
             }
             inner = self.finished.wait_timeout(inner, left).unwrap_or_else(PoisonError::into_inner).0;
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn entry(level: Level, message: &str) -> Entry {
-        Entry { time: SystemTime::UNIX_EPOCH, level, job: None, message: message.into(), output_of: None }
-    }
-
-    #[test]
-    fn l4_entries_are_bounded_and_the_lowest_levels_are_dropped_first() {
-        let queue = Queue::new(Waker::new().unwrap());
-        queue.push_entry(entry(Level::Error, "first"));
-        for nth in 0..10_000 {
-            queue.push_entry(entry(Level::Info, &format!("{nth}")));
-        }
-        queue.push_entry(entry(Level::Warn, "last"));
-        let (first, dropped) = queue.take_entry(u64::MAX).unwrap();
-        assert_eq!((&*first.message, dropped), ("first", 10_002 - MAX_ENTRIES as u64));
-        let mut rest =
-            std::iter::from_fn(|| queue.take_entry(u64::MAX)).inspect(|(_, dropped)| assert_eq!(*dropped, 0));
-        assert_eq!(&*rest.next().unwrap().0.message, format!("{}", 10_002 - MAX_ENTRIES));
-        assert_eq!(&*rest.last().unwrap().0.message, "last");
-    }
-
-    #[test]
-    fn l2_work_and_entries_keep_their_order() {
-        let queue = Queue::new(Waker::new().unwrap());
-        queue.push_entry(entry(Level::Info, "first"));
-        queue.push_work(Work::Exited(7));
-        queue.push_entry(entry(Level::Info, "second"));
-        queue.push_work(Work::Exited(8));
-        queue.push_entry(entry(Level::Info, "third"));
-        let message = |before| queue.take_entry(before).map(|(entry, _)| String::from(entry.message));
-        assert_eq!((message(u64::MAX).as_deref(), message(u64::MAX)), (Some("first"), None));
-        let work: Vec<u64> = queue.take_work().into_iter().map(|(number, _)| number).collect();
-        assert_eq!(message(work[0]), None);
-        assert_eq!((message(work[1]).as_deref(), message(work[1])), (Some("second"), None));
-        assert_eq!(message(u64::MAX).as_deref(), Some("third"));
-    }
-
-    #[test]
-    fn l4_entries_are_bounded_by_their_size() {
-        let queue = Queue::new(Waker::new().unwrap());
-        let large = "x".repeat(MAX_BYTES / 4);
-        for _ in 0..10 {
-            queue.push_entry(entry(Level::Error, &large));
-        }
-        assert_eq!(queue.take_entry(u64::MAX).unwrap().1, 7);
-        let huge = "x".repeat(MAX_BYTES * 2);
-        queue.push_entry(entry(Level::Error, &huge));
-        assert_eq!(queue.lock().entries.len(), 1, "one entry is always kept");
     }
 }

@@ -4,43 +4,61 @@
 //! written; it is *queued* then, and is written only in the order of the backlog.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
 
 use super::Source;
+use super::loss::Loss;
 use super::tail::Tail;
 use super::writer::{LONG_LINE, Writer};
-use crate::process::sys;
+use crate::process::sys::{self, Readable};
 
 /// All streams together hold at most this much, or [`LONG_LINE`] each if that is more. A longer line is split into several
 /// entries.
 pub(super) const MAX_HELD: usize = 16 << 20;
 /// A larger line buffer is freed after use.
 const KEPT_CAPACITY: usize = 4096;
-/// The default capacity of a pipe. It is smaller if the user has too many pipes, and does not grow then either.
-const DEFAULT_PIPE: usize = 64 * 1024;
+/// The usual capacity of a new pipe. It decides only when a pipe is enlarged, not how much is read.
+const USUAL_PIPE: usize = 64 * 1024;
 /// The capacity of a pipe that was found full: fewer switches between the job and the log thread.
 const LARGE_PIPE: usize = 256 * 1024;
+/// Two times that are further apart are not put in order: the clock was set.
+const MAX_SKEW: Duration = Duration::from_secs(1);
 
 /// The read end of a process's pipe.
 #[derive(Debug)]
 pub(super) struct Stream {
-    /// `None` once the other end is closed.
+    /// `None` once it is closed.
     fd: Option<OwnedFd>,
+    /// What waits for it.
+    readable: Option<Arc<Readable>>,
     source: Arc<Source>,
     /// Keeps the last lines, if the process is a run of a job.
     tail: Option<Arc<Mutex<Tail>>>,
     /// Bytes that were read; those before `done` are written.
     held: Vec<u8>,
     done: usize,
+    /// When they were read, or the exit of the process.
+    read_at: SystemTime,
     /// Whether it is in the backlog.
     pub(super) queued: bool,
     /// Whether an incomplete line is the last one and must be written.
     line_ended: bool,
-    /// The capacity of the pipe.
+    drain: Option<Drain>,
+    /// The capacity of the pipe, or less.
     size: usize,
     /// The error that ended the stream.
     error: Option<io::Error>,
+}
+
+/// The content of a pipe is being read to its end, because the process has exited.
+#[derive(Clone, Copy, Debug)]
+struct Drain {
+    /// How much of what the pipe held at the beginning is not read. What other processes write meanwhile is not waited for.
+    left: usize,
+    /// Whether the pipe is closed then, although other processes hold it open.
+    close: bool,
 }
 
 /// The context of every operation on a stream.
@@ -55,16 +73,18 @@ pub(super) struct Context<'a> {
 impl Stream {
     pub(super) fn new(fd: OwnedFd, source: Arc<Source>, tail: Option<Arc<Mutex<Tail>>>) -> io::Result<Self> {
         sys::set_nonblocking(fd.as_fd())?;
-        let size = DEFAULT_PIPE;
         Ok(Self {
             fd: Some(fd),
+            readable: None,
             source,
             tail,
             held: Vec::new(),
             done: 0,
+            read_at: SystemTime::UNIX_EPOCH,
             queued: false,
             line_ended: false,
-            size,
+            drain: None,
+            size: USUAL_PIPE,
             error: None,
         })
     }
@@ -73,37 +93,86 @@ impl Stream {
         &self.source
     }
 
-    pub(super) fn fd(&self) -> Option<BorrowedFd<'_>> {
-        self.fd.as_ref().map(AsFd::as_fd)
+    /// Has it read when it is readable, unless it is closed already.
+    pub(super) fn watch(&mut self, readable: &Arc<Readable>, number: u64) -> io::Result<()> {
+        if let Some(fd) = &self.fd {
+            readable.add(fd, number)?;
+            self.readable = Some(Arc::clone(readable));
+        }
+        Ok(())
     }
 
-    /// Returns true if the other end is closed and everything was read.
+    /// Closes the pipe. Closing alone would not end the wait for it as long as a child that is being started has a copy.
+    fn close(&mut self) {
+        if let (Some(fd), Some(readable)) = (self.fd.take(), self.readable.take()) {
+            readable.remove(fd);
+        }
+    }
+
+    /// Returns true if it is closed: there is nothing more to read.
     pub(super) fn is_at_end(&self) -> bool {
         self.fd.is_none()
+    }
+
+    /// When its last bytes were read, or the exit of its process.
+    pub(super) fn read_at(&self) -> SystemTime {
+        self.read_at
+    }
+
+    /// Begins to read what is in the pipe now. Its lines have the time of the exit, or that of earlier lines if it is later.
+    pub(super) fn begin_drain(&mut self, exited: SystemTime, close: bool) {
+        let Some(fd) = &self.fd else { return };
+        let close = close || self.drain.is_some_and(|drain| drain.close);
+        self.drain = Some(Drain { left: sys::unread_bytes(fd.as_fd()), close });
+        self.read_at = not_before(exited, self.read_at);
+    }
+
+    /// How much of the pipe must still be read for the drain; `None` if it is complete. At 0 one more read finds out whether the
+    /// pipe is closed.
+    pub(super) fn left_to_drain(&self) -> Option<usize> {
+        self.drain.map(|drain| drain.left)
+    }
+
+    /// Ends the drain. The incomplete line is the last one: it becomes an entry.
+    pub(super) fn end_drain(&mut self) {
+        self.line_ended = true;
+        if self.drain.take().is_some_and(|drain| drain.close) {
+            self.fd = None;
+        }
     }
 
     /// Reads into the buffer. `None` if there is nothing now, `Some(0)` at the end.
     pub(super) fn read(&mut self, buffer: &mut [u8]) -> Option<usize> {
         let fd = self.fd.as_ref()?.as_fd();
-        match sys::read(fd, buffer) {
+        let result = loop {
+            match sys::read(fd, buffer) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                result => break result,
+            }
+        };
+        match result {
             Ok(count @ 1..) => {
                 // Single lines leave a little of each page empty, so a full pipe holds less than its capacity.
                 if count >= self.size / 8 * 7 && self.size < LARGE_PIPE {
                     // Refused if the user has too many large pipes; not tried again then.
                     self.size = sys::grow_pipe(fd, LARGE_PIPE).unwrap_or(LARGE_PIPE);
                 }
+                match &mut self.drain {
+                    None => self.read_at = SystemTime::now(),
+                    Some(drain) if count <= drain.left => drain.left -= count,
+                    // Written since the drain began.
+                    Some(drain) => drain.left = 0,
+                }
                 Some(count)
             }
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
-                None
-            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => None,
             Ok(_) => {
-                self.fd = None;
+                self.close();
                 Some(0)
             }
             // A pipe does not fail; if it does, the stream ends and the error is logged.
             Err(error) => {
-                self.fd = None;
+                self.close();
                 self.error = Some(error);
                 Some(0)
             }
@@ -115,7 +184,7 @@ impl Stream {
         self.error.take()
     }
 
-    /// The capacity of the pipe.
+    /// The capacity of the pipe, or less.
     pub(super) fn size(&self) -> usize {
         self.size
     }
@@ -130,12 +199,12 @@ impl Stream {
         let Some(last) = memchr::memrchr(b'\n', chunk) else {
             self.hold(chunk, context);
             if *context.held > MAX_HELD && self.held.len() > LONG_LINE {
-                context.writer.label(&self.source);
+                context.writer.label(&self.source, self.read_at);
                 self.write_held(true, context);
             }
             return;
         };
-        context.writer.label(&self.source);
+        context.writer.label(&self.source, self.read_at);
         let mut rest = chunk;
         if !self.held.is_empty()
             && let Some(end) = memchr::memchr(b'\n', chunk)
@@ -156,7 +225,7 @@ impl Stream {
         let held = std::mem::take(&mut self.held);
         let rest = held.get(self.done..).unwrap_or_default();
         let whole = memchr::memrchr(b'\n', rest).map_or(0, |last| last + 1);
-        context.writer.label(&self.source);
+        context.writer.label(&self.source, self.read_at);
         let done = self.write_lines(rest.get(..whole).unwrap_or_default(), context);
         *context.held = context.held.saturating_sub(done);
         self.queued = context.writer.is_blocked();
@@ -170,11 +239,6 @@ impl Stream {
         }
     }
 
-    /// The incomplete line is the last one: it becomes an entry.
-    pub(super) fn end_line(&mut self) {
-        self.line_ended = true;
-    }
-
     /// Writes the last incomplete line, unless the stream is in the backlog.
     pub(super) fn write_last_line(&mut self, context: &mut Context<'_>) {
         if self.queued || !(self.line_ended || self.is_at_end()) {
@@ -186,18 +250,29 @@ impl Stream {
             self.queued = true;
         } else {
             self.line_ended = false;
-            context.writer.label(&self.source);
+            context.writer.label(&self.source, self.read_at);
             self.write_held(false, context);
         }
     }
 
-    /// Discards what is held and returns its size.
-    pub(super) fn discard(&mut self, held: &mut usize) -> usize {
-        let bytes = self.held.len() - self.done.min(self.held.len());
-        *held = held.saturating_sub(bytes);
-        self.held = Vec::new();
-        self.done = 0;
-        bytes
+    /// Discards what it holds and what is in the pipe, and returns how much that was.
+    pub(super) fn discard(&mut self, buffer: &mut [u8], held: &mut usize) -> Loss {
+        let rest = self.held.get(self.done..).unwrap_or_default();
+        *held = held.saturating_sub(rest.len());
+        let mut lost = Loss::of(rest);
+        // The pipe continues the incomplete line.
+        let mut in_line = rest.last().is_some_and(|byte| *byte != b'\n');
+        (self.held, self.done) = (Vec::new(), 0);
+        self.begin_drain(self.read_at, true);
+        while self.left_to_drain().is_some_and(|left| left > 0) {
+            let Some(chunk) = self.read(buffer).and_then(|count| buffer.get(..count)) else { break };
+            let (mut more, last) = (Loss::of(chunk), chunk.last());
+            more.lines -= u64::from(in_line && last.is_some());
+            in_line = last.map_or(in_line, |byte| *byte != b'\n');
+            lost += more;
+        }
+        self.end_drain();
+        lost
     }
 
     fn hold(&mut self, bytes: &[u8], context: &mut Context<'_>) {
@@ -240,5 +315,47 @@ impl Stream {
                 self.held = line;
             }
         }
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// The first time, unless the other one is a little later.
+pub(super) fn not_before(time: SystemTime, other: SystemTime) -> SystemTime {
+    match other.duration_since(time) {
+        Ok(later) if later < MAX_SKEW => other,
+        _ => time,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn l4_discarded_lines_are_counted_across_reads() {
+        let (reader, mut writer) = io::pipe().unwrap();
+        let source = Arc::new(Source { job: "main".into(), pid: 7, check: None });
+        let mut stream = Stream::new(reader.into(), source, None).unwrap();
+        stream.held = b"done\nwhole\nbeg".to_vec();
+        stream.done = 5;
+        writer.write_all(b"inning\nnext\nlast").unwrap();
+        let (mut held, mut buffer) = (9, [0; 3]);
+        let lost = stream.discard(&mut buffer, &mut held);
+        assert_eq!((lost, held), (Loss { lines: 4, bytes: 25 }, 0));
+        assert!(stream.is_at_end(), "closed, although the writer is open");
+    }
+
+    #[test]
+    fn p4_times_are_put_in_order_unless_the_clock_was_set() {
+        let at = |millis| SystemTime::UNIX_EPOCH + Duration::from_millis(millis);
+        let later = |time, other| not_before(at(time), at(other));
+        assert_eq!([later(5, 9), later(9, 5), later(5, 5_000)], [at(9), at(9), at(5)]);
     }
 }

@@ -2,6 +2,7 @@
 
 mod lines;
 mod output;
+mod queue;
 
 use std::fs;
 use std::io::{self, Read, Write};

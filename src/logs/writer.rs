@@ -5,13 +5,16 @@
 
 use std::io;
 use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use containerpilot_core::plan::{Format, Level};
 use containerpilot_log_format::{EntryFormatter, Labels, stamp};
 
 use super::Source;
+use super::loss::Loss;
 use super::output::{Output, write_stderr};
+use crate::net::describe;
 
 /// A batch is written when it has this many bytes.
 const BATCH: usize = 256 * 1024;
@@ -27,10 +30,12 @@ pub(super) struct Writer {
     /// The format of job lines, labelled for one job, and of the supervisor's entries.
     form: EntryFormatter,
     own: EntryFormatter,
-    /// Formatted entries; the bytes before `written` are written.
+    /// What `form` is labelled with.
+    label: Option<Label>,
+    /// Formatted entries, or a part of the long line; the bytes before `written` are written.
     pending: Vec<u8>,
     written: usize,
-    /// A long line in progress.
+    /// A long line in progress, until its last part is written.
     long: Option<LongLine>,
     stall: Option<Stall>,
     /// Since when the output fails; `None` if it does not.
@@ -48,15 +53,28 @@ enum Stall {
     Failing(Instant),
 }
 
+/// The process that has written a line, and when it was read.
+type Label = (Arc<Source>, SystemTime);
+
 /// A line that is formatted in pieces.
 #[derive(Debug)]
 struct LongLine {
     form: EntryFormatter,
+    label: Option<Label>,
     text: Vec<u8>,
-    /// How many bytes are formatted.
-    at: usize,
+    progress: Progress,
     /// Whether the line continues in the next entry.
     continued: bool,
+}
+
+/// How much of a long line is formatted.
+#[derive(Clone, Copy, Debug)]
+enum Progress {
+    Nothing,
+    /// The head and this many bytes of the text.
+    Text(usize),
+    /// All of it.
+    Complete,
 }
 
 impl Writer {
@@ -65,6 +83,7 @@ impl Writer {
             output,
             form: EntryFormatter::new(format),
             own: EntryFormatter::new(format),
+            label: None,
             pending: Vec::new(),
             written: 0,
             long: None,
@@ -84,15 +103,10 @@ impl Writer {
         self.gone
     }
 
-    /// The following entries are lines of this process, read now.
-    pub(super) fn label(&mut self, source: &Source) {
-        let labels = Labels {
-            level: Level::Info,
-            job: Some(&source.job),
-            pid: Some(source.pid),
-            check: source.check.as_deref(),
-        };
-        self.form.label(&stamp(SystemTime::now()), labels);
+    /// The following entries are lines of this process, read at this time.
+    pub(super) fn label(&mut self, source: &Arc<Source>, read_at: SystemTime) {
+        label(&mut self.form, source, read_at);
+        self.label = Some((Arc::clone(source), read_at));
     }
 
     /// Adds the entries of complete lines. Returns how many bytes were taken: fewer than all if the output is full.
@@ -124,8 +138,8 @@ impl Writer {
 
     /// Adds the entry of a long line; `continued` if the line continues in the next entry.
     pub(super) fn long(&mut self, text: Vec<u8>, continued: bool) {
-        self.form.open(&mut self.pending);
-        self.long = Some(LongLine { form: self.form.clone(), text, at: 0, continued });
+        let (form, label) = (self.form.clone(), self.label.clone());
+        self.long = Some(LongLine { form, label, text, progress: Progress::Nothing, continued });
     }
 
     /// Adds an entry of the supervisor.
@@ -173,30 +187,30 @@ impl Writer {
             if let Some(since) = self.failing.take() {
                 let message = format!("writing the log works again after {}s", since.elapsed().as_secs());
                 // The pieces of a long line must stay together.
-                if self.long.is_none() {
+                if self.long.as_ref().is_none_or(|long| !long.has_begun()) {
                     self.entry(SystemTime::now(), Level::Warn, None, &message, &[]);
                     continue;
                 }
                 write_stderr(&message);
             }
-            let Some(long) = &mut self.long else { return };
-            if long.piece(&mut self.pending) {
+            if !self.long.as_mut().is_some_and(|long| long.next(&mut self.pending)) {
                 self.long = None;
+                return;
             }
         }
     }
 
     /// Handles an error of the output, which is permanent or retried. Reported once.
     fn fail(&mut self, error: &io::Error) {
-        let name = self.output.name();
+        let (name, why) = (self.output.name(), describe(error));
         if self.output.is_gone(error) {
             self.gone = true;
-            write_stderr(&format!("cannot write to {name}: {error}; dropping the log"));
+            write_stderr(&format!("cannot write to {name}: {why}; dropping the log"));
             return;
         }
         if self.failing.is_none() {
             self.failing = Some(Instant::now());
-            write_stderr(&format!("cannot write the log to {name}: {error}; retrying every second"));
+            write_stderr(&format!("cannot write the log to {name}: {why}; retrying every second"));
         }
         self.stall = Some(Stall::Failing(Instant::now() + RETRY));
     }
@@ -237,23 +251,74 @@ impl Writer {
         self.continue_from(before);
     }
 
-    /// Continues with a newly opened output. A half-written entry is written again completely if the file is a different one,
-    /// and continued if it is the same.
+    /// Continues with a newly opened output. A half-written entry, also that of a long line, is written again completely if the
+    /// file is a different one, and continued if it is the same. So no file begins with the rest of a line, which could look
+    /// like an entry of another job (L3).
     fn continue_from(&mut self, before: Option<(u64, u64)>) {
         if before.is_none() || before != self.output.file_id() {
-            let written = self.pending.get(..self.written).unwrap_or_default();
-            self.written = memchr::memrchr(b'\n', written).map_or(0, |end| end + 1);
+            match &mut self.long {
+                Some(long) if long.has_begun() => {
+                    long.restart(&self.form);
+                    self.pending.clear();
+                    self.written = 0;
+                }
+                _ => {
+                    let written = self.pending.get(..self.written).unwrap_or_default();
+                    self.written = memchr::memrchr(b'\n', written).map_or(0, |end| end + 1);
+                }
+            }
             self.gone = false;
         }
         self.stall = None;
         self.flush();
     }
+
+    /// What is not written.
+    pub(super) fn unwritten(&self) -> Loss {
+        let mut lost = Loss::of(self.pending.get(self.written..).unwrap_or_default());
+        if let Some(long) = &self.long {
+            lost.lines = if long.has_begun() { 1 } else { lost.lines + 1 };
+            lost.bytes += long.unformatted().len() as u64;
+        }
+        lost
+    }
 }
 
 impl LongLine {
-    /// Formats the next piece. Returns true if it was the last.
-    fn piece(&mut self, out: &mut Vec<u8>) -> bool {
-        let rest = self.text.get(self.at..).unwrap_or_default();
+    /// Returns true if the head is formatted.
+    fn has_begun(&self) -> bool {
+        !matches!(self.progress, Progress::Nothing)
+    }
+
+    /// Begins again, in the format of `form`.
+    fn restart(&mut self, form: &EntryFormatter) {
+        self.form = form.clone();
+        if let Some((source, read_at)) = &self.label {
+            label(&mut self.form, source, *read_at);
+        }
+        self.progress = Progress::Nothing;
+    }
+
+    fn unformatted(&self) -> &[u8] {
+        let done = match self.progress {
+            Progress::Nothing => 0,
+            Progress::Text(done) => done,
+            Progress::Complete => self.text.len(),
+        };
+        self.text.get(done..).unwrap_or_default()
+    }
+
+    /// Formats the next part. Returns false if there is none.
+    fn next(&mut self, out: &mut Vec<u8>) -> bool {
+        let done = match self.progress {
+            Progress::Nothing => {
+                self.form.open(out);
+                0
+            }
+            Progress::Text(done) => done,
+            Progress::Complete => return false,
+        };
+        let rest = self.text.get(done..).unwrap_or_default();
         let mut end = rest.len();
         if end > LONG_LINE {
             // Back to the start of a UTF-8 character, at most three bytes away.
@@ -261,26 +326,39 @@ impl LongLine {
             end = (LONG_LINE - 3..=LONG_LINE).rev().find(is_start).unwrap_or(LONG_LINE);
         }
         self.form.piece(rest.get(..end).unwrap_or_default(), out);
-        self.at += end;
-        let last = self.at >= self.text.len();
-        if last {
+        self.progress = Progress::Text(done + end);
+        if end == rest.len() {
             self.form.close(self.continued, out);
+            self.progress = Progress::Complete;
         }
-        last
+        true
     }
+}
+
+fn label(form: &mut EntryFormatter, source: &Source, time: SystemTime) {
+    let labels = Labels {
+        level: Level::Info,
+        job: Some(&source.job),
+        pid: Some(source.pid),
+        check: source.check.as_deref(),
+    };
+    form.label(&stamp(time), labels);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn source() -> Arc<Source> {
+        Arc::new(Source { job: "web".into(), pid: 7, check: None })
+    }
+
     #[test]
     fn l3_half_written_entry_continues_if_the_output_is_the_same_file() {
         let (mut reader, writer) = std::io::pipe().unwrap();
         let mut output = Writer::new(Output::shared(writer.into()).unwrap(), Format::Default);
         let line = vec![b'x'; 50_000];
-        let source = Source { job: "web".into(), pid: 7, check: None };
-        output.label(&source);
+        output.label(&source(), SystemTime::now());
         let mut lines = 0;
         while !output.is_blocked() {
             output.line(&line);
@@ -303,6 +381,45 @@ mod tests {
         for line in all.lines() {
             let (_, text) = line.rsplit_once(' ').unwrap();
             assert_eq!(text.len(), 50_000);
+        }
+    }
+    #[test]
+    fn l3_half_written_long_line_begins_again_with_its_head_in_a_new_output() {
+        let text: Vec<u8> = b"{\"job\":\"bank\"}\t".repeat(100_000);
+        for (before, after) in [(Format::Json, Format::Json), (Format::Default, Format::Json)] {
+            // Nothing, some and most of the line is in the old output when it changes.
+            for reads in [0, 1, 20] {
+                let (mut old, writer) = std::io::pipe().unwrap();
+                let mut output = Writer::new(Output::shared(writer.into()).unwrap(), before);
+                output.label(&source(), SystemTime::now());
+                output.long(text.clone(), false);
+                output.flush();
+                let mut buffer = vec![0; 32 << 10];
+                for _ in 0..reads {
+                    std::io::Read::read_exact(&mut old, &mut buffer).unwrap();
+                    output.retry();
+                }
+                assert!(output.is_blocked());
+                let lost = output.unwritten();
+                assert!(lost.lines == 1 && lost.bytes > 500_000, "{lost}");
+
+                let (mut new, writer) = std::io::pipe().unwrap();
+                let read = std::thread::spawn(move || {
+                    let mut all = Vec::new();
+                    std::io::Read::read_to_end(&mut new, &mut all).unwrap();
+                    all
+                });
+                output.change(Output::shared(writer.into()).unwrap(), after);
+                while output.is_blocked() {
+                    output.retry();
+                    std::thread::yield_now();
+                }
+                assert_eq!(output.unwritten(), Loss::default());
+                drop(output);
+                let entry: serde_json::Value = serde_json::from_slice(&read.join().unwrap()).unwrap();
+                assert_eq!((&entry["job"], &entry["pid"]), (&"web".into(), &7.into()));
+                assert_eq!(entry["msg"].as_str().unwrap().as_bytes(), text);
+            }
         }
     }
 }

@@ -11,8 +11,12 @@
 //! | sends a request that takes long | [`Limits::request_timeout`] | 503 |
 //! | does not read the response | [`Limits::stall_timeout`], [`Limits::request_timeout`] unless it is a stream | the connection is closed |
 //! | reads a stream too slowly | [`STREAM_CHUNKS`], [`STREAM_BYTES`] | the stream ends with a message about it |
-//! | opens many connections | [`Limits::connections`] | further ones wait in the listen queue |
+//! | opens many connections | [`Limits::connections`] | the one that waits longest for its peer is closed, silent ones first |
 //! | opens many streams | [`Limits::streams`] | 503; other requests are still served |
+//!
+//! A new connection takes the slot of another one in this order: one that has sent no complete head, one that idles between requests,
+//! one whose body or response makes no progress, and one with a pipelined request; of each kind the oldest. A request that is being
+//! handled is never cut off: if all slots have one, the new connection waits.
 //!
 //! At shutdown the listener closes, requests that have arrived get their complete response, and idle connections are closed.
 
@@ -37,6 +41,8 @@ pub(super) const STREAM_BYTES: usize = 1 << 20;
 pub(super) const LAST_READ: Duration = Duration::from_millis(5);
 /// Pause after a failed `accept`, for example when the process is out of descriptors.
 pub(super) const ACCEPT_RETRY: Duration = Duration::from_millis(100);
+/// While every slot has a request that is being handled: when to look again for a connection to close.
+pub(super) const SLOT_RETRY: Duration = Duration::from_millis(100);
 
 /// The limits that differ between the two servers.
 #[derive(Clone, Copy, Debug)]

@@ -6,8 +6,8 @@
 //! `hosts` parses `/etc/hosts`, `settings` parses `/etc/resolv.conf`, `message` encodes questions and parses answers, and
 //! `ask` sends the questions, with retries and timeouts.
 //!
-//! A look-up blocks, so callers run it on a thread of its own. IPv4 addresses are sorted before IPv6 addresses, because most containers
-//! have only IPv4; within a family the order is the server's.
+//! A look-up is a future on the network thread, with one socket at a time. IPv4 addresses are sorted before IPv6 addresses, because most
+//! containers have only IPv4; within a family the order is the server's.
 
 mod ask;
 pub(crate) mod fuzz;
@@ -17,11 +17,14 @@ mod settings;
 
 use std::io::Read;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::time::{Duration, Instant};
+use std::os::unix::fs::OpenOptionsExt;
+use std::time::Duration;
 
 use message::{Name, ResponseCode};
+use nix::libc;
 use settings::Settings;
 use thiserror::Error;
+use tokio::time::Instant;
 
 /// Time for one look-up, over all servers and attempts.
 const LOOK_UP_TIMEOUT: Duration = Duration::from_secs(15);
@@ -55,13 +58,13 @@ pub(crate) fn without_look_up(host: &str) -> Option<Vec<IpAddr>> {
     local.then(|| vec![IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)])
 }
 
-/// The addresses of a host, at least one; or the reason why there is none. Blocks for at most 15 seconds.
-pub(crate) fn look_up(host: &str) -> Result<Vec<IpAddr>, ResolveError> {
+/// The addresses of a host, at least one; or the reason why there is none. Takes at most 15 seconds.
+pub(crate) async fn look_up(host: &str) -> Result<Vec<IpAddr>, ResolveError> {
     let settings = Settings::parse(&read_file("/etc/resolv.conf"), &crate::process::sys::hostname());
-    look_up_in(host, &read_file("/etc/hosts"), &settings, Instant::now() + LOOK_UP_TIMEOUT)
+    look_up_in(host, &read_file("/etc/hosts"), &settings, Instant::now() + LOOK_UP_TIMEOUT).await
 }
 
-fn look_up_in(
+async fn look_up_in(
     host: &str,
     hosts: &[u8],
     settings: &Settings,
@@ -73,17 +76,22 @@ fn look_up_in(
     Name::parse(host).map_err(ResolveError::InvalidName)?;
     let mut addresses = hosts::addresses(hosts, host.strip_suffix('.').unwrap_or(host));
     if addresses.is_empty() {
-        addresses = ask::addresses(host, settings, deadline)?;
+        addresses = ask::addresses(host, settings, deadline).await?;
     }
     addresses.sort_by_key(IpAddr::is_ipv6);
     addresses.truncate(MAX_ADDRESSES);
     Ok(addresses)
 }
 
-/// A file's content. An unreadable file counts as empty; the look-up then fails with an error.
+/// A regular file's content. Any other file, such as a FIFO, and an unreadable file count as empty; the look-up then fails with
+/// an error.
 fn read_file(path: &str) -> Vec<u8> {
     let mut text = Vec::new();
-    if let Ok(file) = std::fs::File::open(path) {
+    let options = libc::O_NONBLOCK | libc::O_NOCTTY;
+    let file = std::fs::File::options().read(true).custom_flags(options).open(path);
+    if let Ok(file) = file
+        && file.metadata().is_ok_and(|metadata| metadata.is_file())
+    {
         // The part before a read error is still useful.
         let _ = file.take(FILE_BYTES).read_to_end(&mut text);
     }

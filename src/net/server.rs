@@ -2,6 +2,7 @@
 //!
 //! A request's body is read completely before the handler sees the request: no handler works on half a request.
 
+mod connections;
 mod exchange;
 mod socket;
 #[cfg(test)]
@@ -20,13 +21,15 @@ use hyper::http::request::Parts;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use nix::errno::Errno;
 use tokio::net::{TcpListener, UnixListener};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{sleep, timeout};
 
-use self::socket::{Activity, Socket, TimedSocket};
+use self::connections::{Connections, Registered};
+use self::socket::{Socket, TimedSocket};
 pub(crate) use super::limits::Limits;
-use super::limits::{ACCEPT_RETRY, HEAD_BYTES, HEAD_FIELDS, LARGE_BODIES_BYTES, LAST_READ};
+use super::limits::{ACCEPT_RETRY, HEAD_BYTES, HEAD_FIELDS, LARGE_BODIES_BYTES, LAST_READ, SLOT_RETRY};
 pub(crate) use super::response_body::{Body, Offer, StreamSender};
 use crate::process::sys;
 pub(crate) use hyper::StatusCode;
@@ -41,6 +44,9 @@ pub(crate) struct Request {
 }
 
 pub(crate) type Response = hyper::Response<Body>;
+
+pub(crate) const JSON: &str = "application/json";
+pub(crate) const TEXT: &str = "text/plain; charset=utf-8";
 
 /// Handles requests.
 pub(crate) trait Handler: Send + Sync + 'static {
@@ -63,7 +69,7 @@ pub(crate) fn with_status(status: StatusCode, content_type: &'static str, body: 
 /// An error response: the status in words, as in ContainerPilot 3.8, and then the reason.
 pub(crate) fn error(status: StatusCode, reason: &str) -> Response {
     let text = format!("{}\n{reason}\n", status.canonical_reason().unwrap_or_default());
-    with_status(status, "text/plain; charset=utf-8", text)
+    with_status(status, TEXT, text)
 }
 
 /// The response to a method that a path does not support.
@@ -112,6 +118,9 @@ impl Listener {
 struct Shared<H> {
     limits: Limits,
     handler: H,
+    /// One permit for each connection.
+    slots: Arc<Semaphore>,
+    connections: Arc<Connections>,
     stream_slots: Arc<Semaphore>,
     /// One permit for each large request body that is being read.
     large_bodies: Semaphore,
@@ -127,6 +136,20 @@ impl<H> Shared<H> {
         // An error means that the sender was dropped, which is the same request.
         let _ = self.shutdown.clone().changed().await;
     }
+
+    /// A slot for a new connection. If none is free, a connection that waits for its peer is closed. If there is no such
+    /// connection either, the new one waits. `None` never happens: the semaphore is not closed.
+    async fn slot(&self) -> Option<OwnedSemaphorePermit> {
+        loop {
+            if let Ok(slot) = Arc::clone(&self.slots).try_acquire_owned() {
+                return Some(slot);
+            }
+            self.connections.evict_one();
+            if let Ok(slot) = timeout(SLOT_RETRY, Arc::clone(&self.slots).acquire_owned()).await {
+                return slot.ok();
+            }
+        }
+    }
 }
 
 /// Serves until the sender of `shutdown` sends something or is dropped. Then it accepts the connections that wait in the listen
@@ -141,11 +164,12 @@ pub(crate) async fn serve<H: Handler>(
     let shared = Arc::new(Shared {
         limits,
         handler,
+        slots: Arc::new(Semaphore::new(limits.connections)),
+        connections: Arc::default(),
         stream_slots: Arc::new(Semaphore::new(limits.streams)),
         large_bodies: Semaphore::new((LARGE_BODIES_BYTES / limits.body_bytes.max(1)).max(1)),
         shutdown,
     });
-    let slots = Arc::new(Semaphore::new(limits.connections));
     let mut queue_budget = limits.connections;
     loop {
         let accepted = if shared.is_shutting_down() {
@@ -154,13 +178,13 @@ pub(crate) async fn serve<H: Handler>(
                 break;
             }
             queue_budget -= 1;
-            let Ok(slot) = Arc::clone(&slots).try_acquire_owned() else { break };
+            let Ok(slot) = Arc::clone(&shared.slots).try_acquire_owned() else { break };
             let Ok(Ok(connection)) = timeout(LAST_READ, listener.accept()).await else { break };
-            Ok((slot, connection))
+            Ok((Some(slot), connection))
         } else {
             let next = async {
-                let slot = Arc::clone(&slots).acquire_owned().await.map_err(io::Error::other)?;
-                Ok::<_, io::Error>((slot, listener.accept().await?))
+                let connection = listener.accept().await?;
+                Ok::<_, io::Error>((shared.slot().await, connection))
             };
             tokio::select! {
                 biased;
@@ -171,19 +195,27 @@ pub(crate) async fn serve<H: Handler>(
         match accepted {
             Ok((slot, (socket, peer_uid))) => {
                 let shared = Arc::clone(&shared);
+                // Not in the task, which may not run before the next connection is accepted.
+                let registered = shared.connections.add(socket.as_raw_fd());
                 tokio::spawn(async move {
-                    serve_connection(&shared, socket, peer_uid).await;
+                    serve_connection(&shared, socket, peer_uid, registered).await;
                     drop(slot);
                 });
             }
             // Out of descriptors or memory, or the peer has already closed the connection. The server continues.
-            Err(_) => sleep(ACCEPT_RETRY).await,
+            Err(error) => {
+                let errno = error.raw_os_error().map(Errno::from_raw);
+                if matches!(errno, Some(Errno::EMFILE | Errno::ENFILE | Errno::ENOBUFS | Errno::ENOMEM)) {
+                    shared.connections.evict_one();
+                }
+                sleep(ACCEPT_RETRY).await;
+            }
         }
     }
     drop(listener);
     // Every connection holds a slot.
     let all = u32::try_from(limits.connections).unwrap_or(u32::MAX);
-    let _ = slots.acquire_many(all).await;
+    let _ = shared.slots.acquire_many(all).await;
 }
 
 /// Serves one connection until it closes. Errors are not logged: the peer sees them, and timeouts are normal.
@@ -191,9 +223,10 @@ async fn serve_connection<H: Handler>(
     shared: &Arc<Shared<H>>,
     socket: Box<dyn Socket>,
     peer_uid: Option<u32>,
+    registered: Registered,
 ) {
     let fd = socket.as_raw_fd();
-    let activity = Arc::new(Activity::default());
+    let activity = Arc::clone(registered.activity());
     let io = TokioIo::new(TimedSocket::new(socket, shared.limits.stall_timeout, Arc::clone(&activity)));
     let service =
         service_fn(|request| exchange::respond(Arc::clone(shared), Arc::clone(&activity), request, peer_uid));
@@ -201,8 +234,12 @@ async fn serve_connection<H: Handler>(
     builder.timer(TokioTimer::new()).header_read_timeout(shared.limits.head_timeout);
     builder.max_buf_size(HEAD_BYTES).max_headers(HEAD_FIELDS);
     let mut connection = pin!(builder.serve_connection(io, service));
+    // Dropped before the connection.
+    let _registered = registered;
     tokio::select! {
         biased;
+        // First, because the connection could begin a request.
+        () = activity.evicted() => return,
         _ = connection.as_mut() => return,
         () = shared.shutdown_requested() => {}
     }

@@ -7,10 +7,13 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use containerpilot_core::ids::{CheckRunId, RunId};
-use containerpilot_core::input::ExitStatus;
+use containerpilot_core::input::{ExitStatus, Input, StartError};
 use containerpilot_core::plan::Signal;
+use containerpilot_core::report::words;
 use nix::errno::Errno;
 
+use crate::process::orphans::{OrphanedGroup, Orphans};
+use crate::process::proc;
 use crate::process::sys::{self, WaitState};
 
 /// How many exited processes are collected before the loop handles its other sources.
@@ -28,6 +31,16 @@ pub(crate) enum Owner {
     Check(CheckRunId),
 }
 
+impl Owner {
+    /// The input for the core when the process could not be started.
+    pub(crate) fn start_failed(self, why: StartError) -> Input {
+        match self {
+            Self::Run(run) => Input::StartFailed { run, why },
+            Self::Check(check) => Input::CheckDone { check, result: Err(why.message) },
+        }
+    }
+}
+
 /// A process of the supervisor that has exited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Exited {
@@ -36,6 +49,22 @@ pub(crate) struct Exited {
     pub(crate) status: ExitStatus,
     /// Whether its process group still has members.
     pub(crate) orphans: bool,
+    /// False if it was killed before it had executed its program.
+    pub(crate) executed: bool,
+}
+
+impl Exited {
+    /// The input for the core.
+    pub(crate) fn input(&self) -> Input {
+        match self.owner {
+            Owner::Run(run) => Input::Exited { run, status: self.status, orphans: self.orphans },
+            Owner::Check(check) => {
+                let passed = self.status.is_success();
+                let result = if passed { Ok(()) } else { Err(words::exit(self.status)) };
+                Input::CheckDone { check, result }
+            }
+        }
+    }
 }
 
 /// The result of one pass of [`Reaper::collect`].
@@ -51,16 +80,21 @@ pub(crate) struct Pass {
     pub(crate) failed: bool,
 }
 
-/// The processes that the supervisor has started and not reaped.
-#[derive(Debug, Default)]
+/// The processes that the supervisor has started and not reaped, and those that it has adopted.
+#[derive(Default)]
 pub(crate) struct Reaper {
-    owners: BTreeMap<i32, Owner>,
-    pids: BTreeMap<Owner, i32>,
+    pub(super) owners: BTreeMap<i32, Owner>,
+    pub(super) pids: BTreeMap<Owner, i32>,
     /// The process groups of exited runs that still had members.
-    orphaned_groups: BTreeMap<RunId, i32>,
+    pub(super) orphaned_groups: BTreeMap<RunId, OrphanedGroup>,
+    pub(super) orphans: Orphans,
 }
 
 impl Reaper {
+    pub(crate) fn new(orphans: Orphans) -> Self {
+        Self { orphans, ..Self::default() }
+    }
+
     /// Registers a process that was started.
     pub(crate) fn started(&mut self, pid: i32, owner: Owner) {
         self.owners.insert(pid, owner);
@@ -92,6 +126,7 @@ impl Reaper {
             if sys::reap(pid).is_err() {
                 return Pass { failed: true, ..pass };
             }
+            self.orphans.reaped(pid, |run| self.pids.contains_key(&Owner::Run(run)));
             if pass.orphans >= MANY_ORPHANS && scan_time > slow_scan {
                 let failed = !self.collect_own(exited);
                 return Pass { slow: true, failed, ..pass };
@@ -127,46 +162,85 @@ impl Reaper {
             Owner::Check(_) => Signal::KILL,
         };
         let _ = sys::kill_group(pid, signal);
+        // Only the zombie tells. Without a signal it has executed its program, or has reported why not.
+        let executed = !matches!(status, ExitStatus::Signal(_)) || sys::has_executed(pid) != Some(false);
         let reaped = sys::reap(pid);
         let orphans = match owner {
             Owner::Run(_) => sys::group_exists(pid),
             Owner::Check(_) => false,
         };
-        if let (Owner::Run(run), true) = (owner, orphans) {
-            self.orphaned_groups.insert(run, pid);
+        if let Owner::Run(run) = owner {
+            if orphans {
+                self.orphaned_groups.insert(run, OrphanedGroup { group: pid, reaped: proc::ticks() });
+            }
+            self.orphans.request();
         }
-        exited.push(Exited { owner, pid, status, orphans });
+        exited.push(Exited { owner, pid, status, orphans, executed });
         reaped.is_ok()
     }
 
-    /// Sends a signal to the process group of a process that is not reaped. Does nothing if it is.
-    pub(crate) fn kill(&self, owner: Owner, signal: Signal) -> Result<(), Errno> {
-        self.pids.get(&owner).map_or(Ok(()), |pid| sys::kill_group(*pid, signal))
+    /// Sends a signal to a process that is not reaped, and to its process group. Does nothing if it is reaped. SIGKILL also
+    /// goes to processes of the run that have left the group.
+    pub(crate) fn kill(&mut self, owner: Owner, signal: Signal) -> Result<(), Errno> {
+        let Some(pid) = self.pids.get(&owner) else { return Ok(()) };
+        if let (Owner::Run(run), Signal::KILL) = (owner, signal) {
+            self.orphans.kill(run);
+        }
+        kill_with_group(*pid, signal)
     }
 
-    /// Kills every process group of the supervisor's processes.
+    /// Kills every process of the supervisor, with its process group.
     pub(crate) fn kill_all(&self) {
         for pid in self.owners.keys() {
-            let _ = sys::kill_group(*pid, Signal::KILL);
+            let _ = kill_with_group(*pid, Signal::KILL);
         }
     }
 
-    /// Kills the orphaned process group of a run that has exited.
+    /// Kills what remains of a run that has ended.
     ///
     /// While a group has a member, its number is not given to a new process. So if a process with that pid exists, the
     /// group is gone. If none exists, but a child of the supervisor (an orphan of that run) is in the group, it is the
-    /// old group until that child is reaped, which does not happen in between.
-    pub(crate) fn kill_orphaned_group(&mut self, run: RunId) {
-        let Some(group) = self.orphaned_groups.remove(&run) else { return };
-        if !sys::process_exists(group) && sys::has_child_in_group(group) {
-            let _ = sys::kill_group(group, Signal::KILL);
+    /// old group until that child is reaped, which does not happen in between. Without such a child, the members must be
+    /// found first.
+    pub(crate) fn kill_orphans(&mut self, run: RunId) {
+        self.orphans.kill(run);
+        let Some(orphaned) = self.orphaned_groups.remove(&run) else { return };
+        if sys::process_exists(orphaned.group) || !sys::group_exists(orphaned.group) {
+            return;
         }
+        if sys::has_child_in_group(orphaned.group) {
+            let _ = sys::kill_group(orphaned.group, Signal::KILL);
+        } else {
+            self.orphans.kill_group(orphaned);
+        }
+    }
+
+    /// The run of a process that is not reaped.
+    pub(crate) fn run_of(&self, pid: i32) -> Option<RunId> {
+        match self.owners.get(&pid) {
+            Some(Owner::Run(run)) => Some(*run),
+            _ => None,
+        }
+    }
+
+    /// Kills a process and forgets it (P3, P6): it may be in a state in which not even SIGKILL ends it. When it exits after
+    /// all, it is reaped like an orphan. Returns its pid.
+    pub(crate) fn abandon(&mut self, owner: Owner) -> Option<i32> {
+        let pid = self.pids.remove(&owner)?;
+        self.owners.remove(&pid);
+        self.orphans.abandon(pid);
+        let _ = kill_with_group(pid, Signal::KILL);
+        Some(pid)
     }
 }
 
-/// Reaps a child that failed before it executed its program; the failed start is reported by its caller.
-pub(crate) fn discard(pid: i32) {
-    let _ = sys::reap(pid);
+/// Sends a signal to a process that is not reaped, and to the process group that it led. The process gets it once, also if
+/// it has left the group.
+fn kill_with_group(pid: i32, signal: Signal) -> Result<(), Errno> {
+    // Asked first, because the process may leave the group as soon as it gets the signal.
+    let has_left = sys::group_of(pid).is_some_and(|group| group != pid);
+    let group = sys::kill_group(pid, signal);
+    if has_left || signal == Signal::KILL { sys::kill_process(pid, signal) } else { group }
 }
 
 #[cfg(test)]

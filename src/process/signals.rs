@@ -1,46 +1,45 @@
 //! Signals to the supervisor.
 //!
 //! They are blocked at the start and read from descriptors. No signal is lost before the loop runs, no handler interrupts
-//! the program, and a child only has to reset the signal mask. Rust programs ignore SIGPIPE; `spawn` restores its default.
+//! the program, and a child only has to reset the signal mask. SIGPIPE and SIGXFSZ are ignored: a write that fails returns its
+//! error. `spawn` restores their defaults.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use containerpilot_core::plan::Signal;
 
-use crate::process::sys::{self, SignalSet};
+use crate::process::sys::{self, Disposition, SignalSet};
 
-const HUP: u8 = 1;
-const INT: u8 = 2;
-const USR1: u8 = 10;
-const USR2: u8 = 12;
 const PIPE: u8 = 13;
-const TERM: u8 = 15;
 const CHLD: u8 = 17;
+const XFSZ: u8 = 25;
 
-/// Which signals the supervisor receives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SignalMode {
-    /// The signals that have a meaning for the supervisor (S1, W3, L1).
-    Supervise,
-    /// Every signal that can be caught, to forward it (S7).
-    Forward,
-}
+/// What the supervisor receives, and the core gives a meaning to or forwards (S1, S7): every signal that can be caught,
+/// because most of them would end a process by default. Two kinds still do what they must: a fault such as SIGSEGV in the
+/// supervisor itself and `abort` end it, although they are blocked; and SIGCONT continues it.
+const RECEIVED: SignalSet = SignalSet::CATCHABLE.without(CHLD);
 
-impl SignalMode {
-    fn set(self) -> SignalSet {
-        match self {
-            Self::Supervise => SignalSet::EMPTY.with(HUP).with(INT).with(USR1).with(USR2).with(TERM),
-            Self::Forward => SignalSet::CATCHABLE.without(CHLD),
-        }
-    }
-}
+/// Signals that the C library keeps for itself. The supervisor uses none of its functions that need them.
+const RESERVED: [u8; 2] = [32, 33];
 
 /// Blocks the signals until they are read. Must be called before any thread is started.
-pub(crate) fn block(mode: SignalMode) -> io::Result<()> {
-    sys::block_signals(mode.set().with(CHLD))?;
+pub(crate) fn block() -> io::Result<()> {
+    sys::block_signals(RECEIVED.with(CHLD))?;
+    for signal in RESERVED {
+        // Without it they end the supervisor, as they end any other process.
+        let _ = sys::set_disposition(signal, Disposition::Ignore);
+    }
+    // A log file at the limit of its size is an error like a full disk.
+    sys::set_disposition(XFSZ, Disposition::Ignore)?;
     // An ignored SIGCHLD is inherited, and would make the kernel discard every exit status.
-    Ok(sys::restore_default(CHLD)?)
+    Ok(sys::set_disposition(CHLD, Disposition::Default)?)
+}
+
+/// Readable when a stop signal is pending, before a plan is loaded. The signal stays pending.
+pub(crate) fn stop_requested() -> io::Result<OwnedFd> {
+    let stop = [Signal::TERM, Signal::INT, Signal::QUIT];
+    Ok(sys::signal_fd(stop.iter().fold(SignalSet::EMPTY, |set, signal| set.with(signal.0)))?)
 }
 
 /// The blocked signals.
@@ -53,9 +52,9 @@ pub(crate) struct Signals {
 
 impl Signals {
     /// Opens the descriptors for the signals that [`block`] has blocked.
-    pub(crate) fn open(mode: SignalMode) -> io::Result<Self> {
+    pub(crate) fn open() -> io::Result<Self> {
         Ok(Self {
-            fd: sys::signal_fd(mode.set())?,
+            fd: sys::signal_fd(RECEIVED)?,
             sigchld_fd: sys::signal_fd(SignalSet::EMPTY.with(CHLD))?,
             own_pid: i32::try_from(std::process::id()).unwrap_or(0),
         })
@@ -73,12 +72,13 @@ impl Signals {
 
     /// The next pending signal.
     pub(crate) fn next(&self) -> Option<Signal> {
-        // A SIGPIPE from the supervisor itself is caused by its own write to a closed pipe.
-        let own_sigpipe =
-            |received: &sys::ReceivedSignal| received.signal.0 == PIPE && received.sender == self.own_pid;
+        // The supervisor's own write to a closed pipe, or beyond the limit of a file's size; the write has failed, too.
+        let own_write = |received: &sys::ReceivedSignal| {
+            matches!(received.signal.0, PIPE | XFSZ) && received.sender == self.own_pid
+        };
         loop {
             match sys::read_signal(self.fd()) {
-                Ok(Some(received)) if own_sigpipe(&received) => {}
+                Ok(Some(received)) if own_write(&received) => {}
                 Ok(Some(received)) => return Some(received.signal),
                 Ok(None) | Err(_) => return None,
             }

@@ -1,17 +1,19 @@
 //! Starts a process for a job or a check (P2, P3, P7, P8, P9).
 //!
 //! Everything that can be prepared is prepared here, before the child exists; the child itself only makes system calls
-//! ([`sys::start`]). `std::process` is not used: with a process group, limits or a user it falls back to `fork`, which
-//! copies the page tables of the supervisor, and it does not report which step of a start failed.
+//! ([`sys::start`]). `std::process` is not used: it waits until the child has executed its program, and does not report
+//! which step of a start failed.
 
 mod error;
 mod identity;
+mod start;
 mod variables;
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use containerpilot_config::template::Environment;
 use containerpilot_core::input::StartError;
@@ -20,9 +22,10 @@ use nix::errno::Errno;
 
 use self::error::SpawnError;
 use self::identity::Identity;
+use self::start::Attempt;
+pub(crate) use self::start::{Progress, Start};
 use self::variables::{ProcessStrings, SharedVariables};
-use crate::process::reaper;
-use crate::process::sys::{self, ExecSpec, Variables};
+use crate::process::sys::{self, CStrings, ExecSpec, Variables};
 
 /// The search path when the environment has no `PATH`, as for `execvp`.
 const DEFAULT_PATH: &[u8] = b"/bin:/usr/bin";
@@ -41,14 +44,8 @@ pub(crate) struct Request<'a> {
     pub(crate) raw_output: bool,
 }
 
-/// A process that has executed its program.
-#[derive(Debug)]
-pub(crate) struct Spawned {
-    /// Its pid, which is also its process group.
-    pub(crate) pid: i32,
-    /// The read ends of its standard output and error, unless they are inherited.
-    pub(crate) output: Option<(OwnedFd, OwnedFd)>,
-}
+/// The read ends of a process's standard output and error, unless they are inherited.
+pub(crate) type Output = Option<(OwnedFd, OwnedFd)>;
 
 /// Starts processes.
 pub(crate) struct Spawner {
@@ -58,17 +55,18 @@ pub(crate) struct Spawner {
     descriptor_limit: Option<sys::RawLimit>,
     null: OwnedFd,
     slots: Slots,
-    stack: sys::ChildStack,
+    lists: sys::PointerLists,
     strings: ProcessStrings,
 }
 
-/// Descriptors with low numbers that hold the child's standard streams while it is started. All other descriptors have
-/// higher numbers and are not copied to the child: with a thousand jobs that saves two thousand copies per start.
+/// Descriptors with low numbers that hold what the child needs while it is started. All other descriptors have higher
+/// numbers, and are the first thing that the child closes.
 struct Slots {
     null: OwnedFd,
     out: OwnedFd,
     err: OwnedFd,
-    copy_below: Option<u32>,
+    result: OwnedFd,
+    close_from: Option<u32>,
 }
 
 impl Spawner {
@@ -80,9 +78,9 @@ impl Spawner {
         }
         let null = open_null()?;
         let duplicate = || sys::duplicate_low(null.as_fd());
-        let (slot_null, out, err) = (duplicate()?, duplicate()?, duplicate()?);
-        let last = [&slot_null, &out, &err].map(|fd| fd.as_raw_fd()).into_iter().max().unwrap_or(2);
-        let copy_below = u32::try_from(last + 1).ok().filter(|_| has_close_range);
+        let (slot_null, out, err, result) = (duplicate()?, duplicate()?, duplicate()?, duplicate()?);
+        let last = [&slot_null, &out, &err, &result].map(|fd| fd.as_raw_fd()).into_iter().max().unwrap_or(2);
+        let close_from = u32::try_from(last + 1).ok().filter(|_| has_close_range);
         environment.insert(b"CONTAINERPILOT_PID".to_vec(), std::process::id().to_string().into_bytes());
         Ok(Self {
             environment,
@@ -90,53 +88,56 @@ impl Spawner {
             ignored: sys::ignored_signals(),
             descriptor_limit: sys::raise_descriptor_limit(),
             null,
-            slots: Slots { null: slot_null, out, err, copy_below },
-            stack: sys::ChildStack::new(),
+            slots: Slots { null: slot_null, out, err, result, close_from },
+            lists: sys::PointerLists::default(),
             strings: ProcessStrings::default(),
         })
     }
 
-    /// Starts a process.
-    pub(crate) fn spawn(&mut self, request: &Request<'_>) -> Result<Spawned, StartError> {
+    /// Creates a process that executes a program. Its progress is to be followed.
+    pub(crate) fn spawn(&mut self, request: &Request<'_>) -> Result<Start, StartError> {
         Ok(self.try_spawn(request)?)
     }
 
-    fn try_spawn(&mut self, request: &Request<'_>) -> Result<Spawned, SpawnError> {
-        let mut output = None;
-        if !request.raw_output {
-            let program = request.command.program.clone();
-            output = Some(self.output_pipes().map_err(|errno| SpawnError::Pipe { program, errno })?);
-        }
+    fn try_spawn(&mut self, request: &Request<'_>) -> Result<Start, SpawnError> {
+        let (result, output) = self.pipes(request.raw_output).map_err(|errno| {
+            let program = request.command.program.text().into_owned();
+            SpawnError::Pipe { program, errno }
+        })?;
         let started = self.start(request);
-        if output.is_some() {
-            // The supervisor's copies of the write ends must be closed, or the readers would never see end of file. If one
-            // stays open, the next start replaces it, and the log does not wait for it: it reads what is available when the
-            // process has exited.
-            for slot in [&self.slots.out, &self.slots.err] {
-                let _ = sys::replace(slot, self.null.as_fd());
-            }
+        // The supervisor's copies of the write ends must be closed, or the readers would never see end of file.
+        for slot in [&self.slots.result, &self.slots.out, &self.slots.err] {
+            let _ = sys::replace(slot, self.null.as_fd());
         }
-        Ok(Spawned { pid: started?, output })
+        let (pid, attempt) = started?;
+        Ok(Start::new(pid, result, output, attempt))
     }
 
-    /// Puts the write ends of two new pipes into the slots and returns the read ends.
-    fn output_pipes(&self) -> Result<(OwnedFd, OwnedFd), Errno> {
+    /// Puts the write ends of new pipes into the slots, and returns the read ends of the result and of the output.
+    fn pipes(&self, raw_output: bool) -> Result<(OwnedFd, Output), Errno> {
         let pipe = |slot: &OwnedFd| -> Result<OwnedFd, Errno> {
             let (reader, writer) =
                 std::io::pipe().map_err(|error| error.raw_os_error().map_or(Errno::EIO, Errno::from_raw))?;
             sys::replace(slot, writer.as_fd())?;
             Ok(reader.into())
         };
-        Ok((pipe(&self.slots.out)?, pipe(&self.slots.err)?))
+        let (result, writer) = sys::nonblocking_pipe()?;
+        sys::replace(&self.slots.result, writer.as_fd())?;
+        let output = match raw_output {
+            true => None,
+            false => Some((pipe(&self.slots.out)?, pipe(&self.slots.err)?)),
+        };
+        Ok((result, output))
     }
 
-    fn start(&mut self, request: &Request<'_>) -> Result<i32, SpawnError> {
+    fn start(&mut self, request: &Request<'_>) -> Result<(i32, Attempt), SpawnError> {
         let Request { command, process, .. } = request;
-        let program = command.program.as_str();
-        let nul_byte = |_| SpawnError::NulByte { program: program.to_owned() };
+        let program = command.program.as_bytes();
+        let shown = || command.program.text().into_owned();
+        let nul_byte = |_| SpawnError::NulByte { program: shown() };
 
-        let identity = Identity::of(process)
-            .map_err(|error| SpawnError::Identity { program: program.to_owned(), error })?;
+        let identity =
+            Identity::of(process).map_err(|error| SpawnError::Identity { program: shown(), error })?;
         self.shared.update(&self.environment, &request.environment.jobs).map_err(nul_byte)?;
         let mut strings = std::mem::take(&mut self.strings);
         strings.clear();
@@ -144,11 +145,12 @@ impl Spawner {
         for argument in std::iter::once(&command.program).chain(&command.arguments) {
             strings.arguments.push(&[argument.as_bytes()]).map_err(nul_byte)?;
         }
+        let mut files = CStrings::default();
         if is_path(program) {
-            strings.files.push(&[program.as_bytes()]).map_err(nul_byte)?;
+            files.push(&[program]).map_err(nul_byte)?;
         } else {
             for file in self.candidates(request) {
-                strings.files.push(&[file.as_os_str().as_bytes()]).map_err(nul_byte)?;
+                files.push(&[file.as_os_str().as_bytes()]).map_err(nul_byte)?;
             }
         }
         if let Some(directory) = &process.cwd {
@@ -156,7 +158,7 @@ impl Spawner {
         }
 
         let spec = ExecSpec {
-            files: &strings.files,
+            files: &files,
             arguments: &strings.arguments,
             environment: Variables([
                 (&strings.own, &[]),
@@ -166,7 +168,8 @@ impl Spawner {
             cwd: &strings.cwd,
             stdin: (!request.own_stdin).then(|| self.slots.null.as_fd()),
             output: (!request.raw_output).then(|| (self.slots.out.as_fd(), self.slots.err.as_fd())),
-            copy_below: self.slots.copy_below,
+            result: self.slots.result.as_fd(),
+            close_from: self.slots.close_from,
             ignored: self.ignored,
             umask: process.umask,
             descriptor_limit: self.descriptor_limit,
@@ -176,24 +179,17 @@ impl Spawner {
             user: identity.user,
             no_new_privileges: process.no_new_privileges,
         };
-        let started = sys::start(&spec, &mut self.stack);
+        let started = sys::start(&spec, &mut self.lists);
         self.strings = strings;
-        started.map_err(|error| {
-            if let Some(pid) = error.pid {
-                reaper::discard(pid);
-            }
-            SpawnError::new(&error, request, &self.candidates(request))
-        })
+        let pid = started.map_err(|errno| SpawnError::Clone { program: shown(), errno })?;
+        Ok((pid, Attempt::new(request, files)))
     }
 
-    /// The files to try: the path itself, or one in each directory of the child's `PATH` (P8).
+    /// The files to try: one in each directory of the child's `PATH` (P8).
     fn candidates(&self, request: &Request<'_>) -> Vec<PathBuf> {
-        let program = request.command.program.as_str();
-        if is_path(program) {
-            return vec![PathBuf::from(program)];
-        }
+        let program = Path::new(OsStr::from_bytes(request.command.program.as_bytes()));
         let own = request.process.env.get("PATH").map(String::as_bytes);
-        let trigger = || request.environment.why.iter().rfind(|(name, _)| *name == "PATH");
+        let trigger = || request.environment.cause.iter().rfind(|(name, _)| *name == "PATH");
         // A PATH that was set or unset with `putenv` replaces the supervisor's own.
         let supervisor = || match request.environment.jobs.set_by_putenv().get("PATH") {
             Some(set) => set.as_deref().map(str::as_bytes),
@@ -201,13 +197,13 @@ impl Spawner {
         };
         let path = own.or_else(|| trigger().map(|(_, value)| value.as_bytes())).or_else(supervisor);
         let path = path.unwrap_or(DEFAULT_PATH);
-        std::env::split_paths(std::ffi::OsStr::from_bytes(path)).map(|folder| folder.join(program)).collect()
+        std::env::split_paths(OsStr::from_bytes(path)).map(|folder| folder.join(program)).collect()
     }
 }
 
 /// Returns true if the program is a path and is not searched in `PATH`.
-fn is_path(program: &str) -> bool {
-    program.contains('/') || program.is_empty()
+fn is_path(program: &[u8]) -> bool {
+    program.contains(&b'/') || program.is_empty()
 }
 
 /// `/dev/null`, or in an image without it a pipe whose write end is closed.
@@ -218,13 +214,19 @@ fn open_null() -> std::io::Result<OwnedFd> {
     }
 }
 
-/// [`sys::close_all_on_exec`] for kernels without `close_range`.
+/// The highest number of a descriptor unless the administrator has raised `fs.nr_open`.
+const MAX_DESCRIPTORS: i32 = 1 << 20;
+
+/// [`sys::close_all_on_exec`] for kernels without `close_range`. Without `/proc`, too, every possible number is tried,
+/// which takes less than a tenth of a second.
 fn close_each_on_exec() {
-    let Ok(entries) = std::fs::read_dir("/proc/self/fd") else { return };
-    for entry in entries.flatten() {
-        if let Some(fd) = entry.file_name().to_str().and_then(|name| name.parse().ok()).filter(|fd| *fd > 2) {
-            sys::close_on_exec(fd);
-        }
+    match std::fs::read_dir("/proc/self/fd") {
+        Ok(entries) => entries
+            .flatten()
+            .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+            .filter(|fd| *fd > 2)
+            .for_each(sys::close_on_exec),
+        Err(_) => (3..MAX_DESCRIPTORS).for_each(sys::close_on_exec),
     }
 }
 

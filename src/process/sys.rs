@@ -1,5 +1,5 @@
-//! System calls that the standard library does not offer. `unsafe` code is allowed in this directory only; modules
-//! that do not need it forbid it.
+//! System calls that the standard library does not offer. `unsafe` code is allowed in this module and its
+//! submodules only; those that do not need it forbid it.
 //!
 //! Signals are handled by number and with the kernel's own calls: the C library hides some signals, and a child must
 //! not use the library's locks before it has executed its program.

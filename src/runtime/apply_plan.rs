@@ -6,15 +6,14 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use containerpilot_core::Input;
+use containerpilot_core::effect::Exit;
 use containerpilot_core::plan::diff::Moves;
 use containerpilot_core::plan::{Level, Plan};
 use containerpilot_core::request::Request;
 
-use super::{Decider, Runtime, StartupError};
+use super::{Decider, Runtime};
 use crate::control::Control;
-use crate::runtime::query::QueryHandle;
 use crate::runtime::reload::{LoadResult, Loaded, ReloadRequest};
-use crate::telemetry::Telemetry;
 
 impl<D: Decider> Runtime<D> {
     /// Starts a reload, or queues it after the running one.
@@ -26,7 +25,7 @@ impl<D: Decider> Runtime<D> {
     }
 
     /// Passes a loaded plan to the core, and starts the next load if one is requested.
-    pub(super) fn loaded(&mut self, loaded: Loaded) -> ControlFlow<u8> {
+    pub(super) fn loaded(&mut self, loaded: Loaded) -> ControlFlow<Exit> {
         let id = self.executor.queries.next_id();
         let LoadResult { entries, plan } = self.executor.reloads.loaded(&self.plan, loaded, id);
         for (level, message) in entries {
@@ -40,6 +39,16 @@ impl<D: Decider> Runtime<D> {
             self.log(Level::Error, &error);
         }
         ControlFlow::Continue(())
+    }
+
+    /// Gives up a load that has taken too long, and starts the next one if one is requested.
+    pub(super) fn give_up_slow_load(&mut self) {
+        let Some(error) = self.executor.reloads.give_up() else { return };
+        self.log(Level::Error, &error);
+        let overrides = self.environment_overrides();
+        if let Some(error) = self.executor.reloads.start_next(&overrides) {
+            self.log(Level::Error, &error);
+        }
     }
 
     /// The variables that `putenv` has set or unset.
@@ -58,22 +67,6 @@ impl<D: Decider> Runtime<D> {
         self.follow_telemetry();
         if let Err(error) = Control::follow(&mut self.control, &plan.control) {
             self.log(Level::Error, &format!("reload: {error}; keeping the old control socket"));
-        }
-    }
-
-    fn follow_telemetry(&mut self) {
-        let current = self.telemetry.take();
-        let wanted = self.plan.telemetry.clone();
-        if current.is_none() && wanted.is_none() {
-            return;
-        }
-        let (metrics, queries) = (self.metrics.clone(), QueryHandle::new(self.receiver.sender()));
-        match self.net() {
-            Ok(net) => self.telemetry = Telemetry::follow(current, wanted.as_ref(), net, metrics, queries),
-            Err(error) => {
-                let error = StartupError::Network(error);
-                self.log(Level::Error, &format!("cannot serve telemetry: {error}"));
-            }
         }
     }
 }

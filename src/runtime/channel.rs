@@ -3,15 +3,16 @@
 //! Everything that waits for the network or a disk runs on its own thread and sends its results here.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 
-use containerpilot_core::ids::{CheckRunId, JobIx, WatchIx};
+use containerpilot_core::ids::{JobIx, WatchIx};
 use containerpilot_core::input::Instance;
 use containerpilot_core::plan::{Level, Watch};
 
+use crate::process::orphans::Report;
 use crate::process::sys::Waker;
 use crate::runtime::query::Query;
 use crate::runtime::reload::Loaded;
@@ -19,14 +20,16 @@ use crate::runtime::reload::Loaded;
 /// A message from another thread.
 #[derive(Debug)]
 pub(crate) enum LoopMessage {
-    /// The addresses of a check's host, or the error of the lookup.
-    Resolved(CheckRunId, Result<Vec<SocketAddr>, String>),
+    /// The addresses of a host that checks wait for, or the error of the look-up.
+    Resolved(String, Result<Vec<IpAddr>, String>),
     /// The instances that a watch has found, with the watch's index when it started.
     WatchResult(Arc<Watch>, WatchIx, Vec<Instance>),
     /// A service was deregistered: its id, and its job's index when that was requested.
     Deregistered(String, JobIx),
     /// The result of loading a configuration for a reload.
     Loaded(Box<Loaded>),
+    /// What was found out about orphans.
+    OrphansRead(Report),
     /// A log entry.
     Log(Level, String),
     /// A query, with the channel for its reply.

@@ -1,15 +1,17 @@
 //! One step of the core: an input, the decision, its effects. A panic in a step is logged and survived.
 
 use std::ops::ControlFlow;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use containerpilot_core::effect::Exit;
 use containerpilot_core::input::{StartError, StartErrorKind};
-use containerpilot_core::plan::{Level, Signal};
+use containerpilot_core::plan::Level;
 use containerpilot_core::request::Reply;
 use containerpilot_core::{Effect, Input};
 
 use super::{Decider, Runtime};
+use crate::process::reaper::Owner;
 use crate::runtime::failpoints::failpoint;
+use crate::runtime::panics::caught;
 
 /// The error of a request or an effect that caused an internal error.
 const INTERNAL_ERROR: &str = "internal error, please report it";
@@ -19,26 +21,33 @@ pub(super) const INTERNAL_ERROR_CODE: u8 = 70;
 
 impl<D: Decider> Runtime<D> {
     /// Passes an input to the core and carries out the effects. Breaks with the exit code.
-    pub(super) fn handle(&mut self, input: Input) -> ControlFlow<u8> {
+    pub(super) fn handle(&mut self, input: Input) -> ControlFlow<Exit> {
         let mut effects = std::mem::take(&mut self.effects);
         let decided = self.decide(input, &mut effects);
-        if let Some(core) = self.core.core() {
-            self.executor.queries.state_changed(core);
-        }
+        self.guarded("sending events to clients", |this| {
+            failpoint("state");
+            if let Some(core) = this.core.core() {
+                this.executor.queries.state_changed(core);
+            }
+        });
         for effect in effects.drain(..) {
             let failed = failed_result(&effect);
-            let done = catch_unwind(AssertUnwindSafe(|| {
+            let done = caught(|| {
                 failpoint("effect");
                 if let Effect::PlanReplaced { plan, moves } = &effect {
                     self.replanned(plan, moves);
                 }
                 self.executor.carry_out(&self.plan, effect, &mut self.results)
-            }));
+            });
             match done {
                 Ok(flow) => flow?,
                 Err(panic) => {
-                    self.survive_panic("carrying out a decision", panic.as_ref());
-                    self.results.extend(failed);
+                    self.survive_panic("carrying out a decision", &panic);
+                    if let Some((owner, result)) = failed {
+                        // If the process exists already, the core does not know it.
+                        self.executor.cancel_start(owner);
+                        self.results.push_back(result);
+                    }
                 }
             }
         }
@@ -47,31 +56,31 @@ impl<D: Decider> Runtime<D> {
     }
 
     /// Lets the core decide. After a panic the input is passed once more, because an event cannot be undone and the core
-    /// ignores what it knows already; a command is refused instead. If SIGTERM or SIGINT fails twice, all jobs are killed
-    /// and the supervisor exits.
-    fn decide(&mut self, input: Input, effects: &mut Vec<Effect>) -> ControlFlow<u8> {
+    /// ignores what it knows already; a command is refused instead. If a stop signal fails twice, all jobs are killed and
+    /// the supervisor exits.
+    fn decide(&mut self, input: Input, effects: &mut Vec<Effect>) -> ControlFlow<Exit> {
         let now = self.now();
         let (mut refused, again) = match &input {
             Input::Request { id, .. } => (Some(*id), Input::Tick),
             event => (None, event.clone()),
         };
         for input in [input, again.clone()] {
-            let decided = catch_unwind(AssertUnwindSafe(|| {
+            let decided = caught(|| {
                 failpoint("step");
                 self.core.step(now, input, effects);
-            }));
+            });
             let Err(panic) = decided else { return ControlFlow::Continue(()) };
-            self.survive_panic("deciding", panic.as_ref());
+            self.survive_panic("deciding", &panic);
             if let Some(id) = refused.take() {
                 let reply = Reply::Refused(format!("{INTERNAL_ERROR}; see the log"));
                 effects.push(Effect::Reply { id, reply });
             }
         }
         match again {
-            Input::Signal(Signal::TERM | Signal(2)) => {
+            Input::Signal(signal) if self.plan.stop_on().contains(&signal) => {
                 self.log(Level::Panic, "internal error during shutdown, killing all jobs");
                 self.executor.reaper.kill_all();
-                ControlFlow::Break(INTERNAL_ERROR_CODE)
+                ControlFlow::Break(Exit::at_once(INTERNAL_ERROR_CODE, &self.plan, now))
             }
             _ => ControlFlow::Continue(()),
         }
@@ -79,14 +88,16 @@ impl<D: Decider> Runtime<D> {
 }
 
 /// The result of an effect that could not be carried out, if the core waits for one.
-fn failed_result(effect: &Effect) -> Option<Input> {
+fn failed_result(effect: &Effect) -> Option<(Owner, Input)> {
+    let why = || StartError { kind: StartErrorKind::Other, message: INTERNAL_ERROR.to_owned() };
     match effect {
         Effect::Spawn { run, .. } => {
-            let why = StartError { kind: StartErrorKind::Other, message: INTERNAL_ERROR.to_owned() };
-            Some(Input::StartFailed { run: *run, why })
+            let owner = Owner::Run(*run);
+            Some((owner, owner.start_failed(why())))
         }
         Effect::RunCheck { run, .. } => {
-            Some(Input::CheckDone { check: *run, result: Err(INTERNAL_ERROR.to_owned()) })
+            let owner = Owner::Check(*run);
+            Some((owner, owner.start_failed(why())))
         }
         _ => None,
     }

@@ -3,61 +3,69 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::ControlFlow;
 
-use containerpilot_core::effect::{Effect, Entry};
+use containerpilot_core::effect::{Effect, Entry, Exit};
 use containerpilot_core::ids::{CheckIx, CheckRunId, JobIx, RunId};
-use containerpilot_core::input::{ExitStatus, Input, StartError, StartErrorKind};
+use containerpilot_core::input::{ExitStatus, Input};
 use containerpilot_core::plan::diff::Moves;
-use containerpilot_core::plan::{Check, Command, Job, Level, Plan, Probe, Role, Signal};
-use containerpilot_core::report::words;
+use containerpilot_core::plan::{Level, Plan, Probe, Signal};
 use containerpilot_core::variables::Environment;
 
 use crate::discovery::Discovery;
+use crate::logs::Logs;
 use crate::logs::check_output::CheckOutputs;
-use crate::logs::{Logs, Source};
+use crate::net::LazyNet;
 use crate::process::reaper::{Exited, Owner, Reaper};
-use crate::process::spawn::{Request, Spawner};
+use crate::process::spawn::Spawner;
 use crate::runtime::probe::{Probes, Target};
 use crate::runtime::query::QueryHandler;
 use crate::runtime::reload::Reloads;
-use crate::telemetry::{self, InvalidOutput, SensorOutputs};
+use crate::runtime::starts::{Starts, marked};
+use crate::telemetry::{InvalidOutput, SensorOutputs};
 
 /// Everything that carries out effects.
 pub(crate) struct EffectExecutor {
     pub(crate) spawner: Spawner,
     pub(crate) reaper: Reaper,
+    pub(crate) starts: Starts,
     pub(crate) probes: Probes,
+    pub(crate) net: LazyNet,
     pub(crate) catalog: Discovery,
     pub(crate) logs: Logs,
     pub(crate) check_outputs: CheckOutputs,
     pub(crate) queries: QueryHandler,
     pub(crate) sensors: SensorOutputs,
     pub(crate) reloads: Reloads,
-    /// The pid of each job's last run, whose last lines are logged with its exit.
+    /// The pid of each job's last start, whose last lines are logged with its exit.
     pub(crate) pids: BTreeMap<JobIx, i32>,
 }
 
 impl EffectExecutor {
     /// Carries out one effect. Results are queued, so that a job that keeps failing to start cannot starve the other
-    /// sources of the loop. Breaks with the exit code.
+    /// sources of the loop. Breaks if the supervisor exits.
     pub(crate) fn carry_out(
         &mut self,
         plan: &Plan,
         effect: Effect,
         results: &mut VecDeque<Input>,
-    ) -> ControlFlow<u8> {
+    ) -> ControlFlow<Exit> {
         match effect {
             Effect::Spawn { job, run, environment } => {
-                results.push_back(self.spawn(plan, job, run, &environment));
+                results.extend(self.spawn(plan, job, run, &environment));
+                results.extend(self.continue_many_starts());
             }
+            Effect::CancelStart { run } => self.cancel_start(Owner::Run(run)),
             Effect::Kill { run, signal, reason: _ } => self.kill(Owner::Run(run), signal),
-            Effect::KillOrphans { run } => self.reaper.kill_orphaned_group(run),
+            Effect::KillOrphans { run } => self.reaper.kill_orphans(run),
+            Effect::Abandon { run } => self.abandon(run),
             Effect::RunCheck { job, check, run, environment } => {
                 if let Some(result) = self.check(plan, (job, check), run, &environment) {
                     results.push_back(Input::CheckDone { check: run, result });
                 }
             }
             Effect::CancelCheck { run } => {
-                if self.probes.cancel(run) {
+                // A start in progress is given up, because its process may not even be ended by SIGKILL.
+                if self.probes.cancel(run) || self.starts.contains(Owner::Check(run)) {
+                    self.cancel_start(Owner::Check(run));
                     let result = Err("cancelled".to_owned());
                     results.push_back(Input::CheckDone { check: run, result });
                 } else {
@@ -74,7 +82,7 @@ impl EffectExecutor {
             // The loop handles it.
             Effect::PlanReplaced { plan: _, moves: _ } => {}
             Effect::Log(entry) => self.log(plan, &entry),
-            Effect::Exit { code } => return ControlFlow::Break(code),
+            Effect::Exit(exit) => return ControlFlow::Break(exit),
         }
         ControlFlow::Continue(())
     }
@@ -106,81 +114,30 @@ impl EffectExecutor {
         }
     }
 
-    /// The input for the core about an exited child.
-    pub(crate) fn exited(&mut self, exited: Exited) -> Input {
-        let Exited { owner, pid, status, orphans } = exited;
+    /// Reads the last output of an exited child.
+    pub(crate) fn exited(&mut self, exited: &Exited) {
+        self.process_ended(exited.owner, exited.pid, exited.status);
+    }
+
+    /// Ends what is kept for a process.
+    fn process_ended(&mut self, owner: Owner, pid: i32, status: ExitStatus) {
         self.check_outputs.exited(pid.unsigned_abs(), &self.logs);
-        match owner {
-            Owner::Run(run) => {
-                if let Some(InvalidOutput { job, message }) = self.sensors.exited(run, status.is_success()) {
-                    self.logs.entry(Level::Warn, Some(&job), &message);
-                }
-                Input::Exited { run, status, orphans }
-            }
-            Owner::Check(check) => Input::CheckDone { check, result: check_result(status) },
+        if let Owner::Run(run) = owner
+            && let Some(InvalidOutput { job, message }) = self.sensors.exited(run, status.is_success())
+        {
+            self.logs.entry(Level::Warn, Some(&job), &message);
         }
-    }
-
-    fn spawn(&mut self, plan: &Plan, ix: JobIx, run: RunId, environment: &Environment) -> Input {
-        let wanted = plan.jobs.get(ix.index()).and_then(|job| Some((job, job.exec.as_ref()?)));
-        let Some((job, command)) = wanted else {
-            let message = format!("internal error, please report it: job {} has no program", ix.index());
-            return Input::StartFailed { run, why: StartError { kind: StartErrorKind::Other, message } };
-        };
-        let request = Request {
-            command,
-            environment,
-            process: &job.process,
-            own_stdin: plan.pass_signals && job.role == Role::Main,
-            raw_output: job.raw_output,
-        };
-        let sensor = match job.role {
-            Role::Sensor(place) => telemetry::definitions(plan).get(place as usize),
-            _ => None,
-        };
-        let started = match sensor {
-            Some(metric) => self.start_sensor(&request, run, &job.name, &metric.name),
-            None => self.start(&request, Owner::Run(run), &job.name, None),
-        };
-        match started {
-            Ok(pid) => {
-                self.pids.insert(ix, pid);
-                Input::Started { run, pid }
-            }
-            Err(why) => Input::StartFailed { run, why },
-        }
-    }
-
-    /// Starts a sensor, whose output is the value of a metric when it has exited.
-    fn start_sensor(
-        &mut self,
-        request: &Request<'_>,
-        run: RunId,
-        job: &str,
-        metric: &str,
-    ) -> Result<i32, StartError> {
-        let spawned = self.spawner.spawn(request)?;
-        self.reaper.started(spawned.pid, Owner::Run(run));
-        if let Some((stdout, stderr)) = spawned.output {
-            self.sensors.started(run, job, metric, stdout);
-            // The log gets an empty stream in place of its standard output.
-            if let Ok((empty, _)) = std::io::pipe() {
-                let source = Source { job: job.to_owned(), pid: spawned.pid.unsigned_abs(), check: None };
-                self.logs.attach(empty.into(), stderr, source);
-            }
-        }
-        Ok(spawned.pid)
     }
 
     /// Starts a check. Returns its result if that is known at once.
     fn check(
         &mut self,
         plan: &Plan,
-        (job, check): (JobIx, CheckIx),
+        (ix, check): (JobIx, CheckIx),
         run: CheckRunId,
         environment: &Environment,
     ) -> Option<Result<(), String>> {
-        let Some(job) = plan.jobs.get(job.index()) else {
+        let Some(job) = plan.jobs.get(ix.index()) else {
             return Some(Err("there is no such job".to_owned()));
         };
         let Some(check) = job.health.as_ref().and_then(|health| health.checks.get(check.index())) else {
@@ -189,60 +146,27 @@ impl EffectExecutor {
         match &check.probe {
             Probe::Running => Some(Ok(())),
             Probe::Tcp { host, port } => {
-                self.probes.start(run, Target::Tcp { host: host.clone(), port: *port })
+                self.probes.start(run, Target::Tcp { host: host.clone(), port: *port }, &mut self.net)
             }
-            Probe::Http(http) => self.probes.start(run, Target::Http(http.clone())),
-            Probe::Exec(command) => self.exec_check(job, check, command, run, environment),
+            Probe::Http(http) => self.probes.start(run, Target::Http(http.clone()), &mut self.net),
+            Probe::Exec(command) => {
+                let job_run = self.pids.get(&ix).and_then(|pid| self.reaper.run_of(*pid));
+                self.exec_check(job, check, command, run, &marked(environment, job_run))
+            }
+        }
+    }
+
+    /// Forgets a process that SIGKILL has not ended (P6).
+    fn abandon(&mut self, run: RunId) {
+        if let Some(pid) = self.reaper.abandon(Owner::Run(run)) {
+            self.process_ended(Owner::Run(run), pid, ExitStatus::Signal(Signal::KILL));
         }
     }
 
-    fn exec_check(
-        &mut self,
-        job: &Job,
-        check: &Check,
-        command: &Command,
-        run: CheckRunId,
-        environment: &Environment,
-    ) -> Option<Result<(), String>> {
-        let request = Request {
-            command,
-            environment,
-            process: &job.process,
-            own_stdin: false,
-            raw_output: check.raw_output,
-        };
-        let started = self.start(&request, Owner::Check(run), &job.name, Some(&check.name));
-        started.err().map(|why| Err(why.message))
-    }
-
-    fn start(
-        &mut self,
-        request: &Request<'_>,
-        owner: Owner,
-        job: &str,
-        check: Option<&str>,
-    ) -> Result<i32, StartError> {
-        let spawned = self.spawner.spawn(request)?;
-        self.reaper.started(spawned.pid, owner);
-        if let Some((stdout, stderr)) = spawned.output {
-            let pid = spawned.pid.unsigned_abs();
-            let source = Source { job: job.to_owned(), pid, check: check.map(str::to_owned) };
-            match owner {
-                Owner::Run(_) => self.logs.attach(stdout, stderr, source),
-                Owner::Check(_) => self.check_outputs.started(stdout, stderr, source),
-            }
-        }
-        Ok(spawned.pid)
-    }
-
-    fn kill(&self, owner: Owner, signal: Signal) {
+    fn kill(&mut self, owner: Owner, signal: Signal) {
         if let Err(errno) = self.reaper.kill(owner, signal) {
             let message = format!("cannot send {signal}: {}", errno.desc());
             self.logs.entry(Level::Warn, None, &message);
         }
     }
-}
-
-fn check_result(status: ExitStatus) -> Result<(), String> {
-    if status.is_success() { Ok(()) } else { Err(words::exit(status)) }
 }

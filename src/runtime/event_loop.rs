@@ -4,17 +4,21 @@ use std::ops::ControlFlow;
 use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
+use containerpilot_core::effect::Exit;
 use containerpilot_core::plan::Level;
 use containerpilot_core::rules::signals::{reloads_at, reopens_log};
 use containerpilot_core::{Input, Time};
+use nix::errno::Errno;
 
 use super::{Decider, Runtime};
-use crate::control::{Control, ControlHandles};
+use crate::control::Control;
 use crate::discovery::Discovery;
+use crate::process::orphans::Look;
 use crate::process::sys::{self, PollFd};
 use crate::runtime::channel::LoopMessage;
+use crate::runtime::failpoints::failpoint;
 use crate::runtime::oom::OomCounter;
-use crate::runtime::query::{Query, QueryHandle};
+use crate::runtime::query::Query;
 use crate::runtime::reload::ReloadRequest;
 
 /// With this many exited orphans, or a scan for exited children that takes this long, more orphans are expected soon.
@@ -24,51 +28,69 @@ const SLOW_SCAN: Duration = Duration::from_micros(100);
 /// The bounds of that delay. It is four times the time of the last scan, so that scans take a fifth of the time at most.
 const REAP_DELAY: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(20)];
 
+/// Signals that are handled in one iteration. A sender that is faster than the loop must not keep it from other sources.
+const MAX_SIGNALS: usize = 64;
+
 /// How long after the first jobs have started unused memory is returned to the kernel.
 const RELEASE_DELAY: Duration = Duration::from_millis(100);
+
+/// The longest wait while `ppoll` fails (ENOMEM, or a system call filter).
+const POLL_FAILED_DELAY: Duration = Duration::from_millis(20);
 
 impl<D: Decider> Runtime<D> {
     /// Runs until the core exits; returns the exit code.
     pub(crate) fn run(mut self) -> u8 {
-        self.begin();
+        self.guarded("starting", Self::begin);
         let mut more = false;
         let mut fds = Vec::new();
         loop {
-            if self.oom.is_none() && !more && self.results.is_empty() {
-                // The first jobs are started; reading files no longer delays them.
-                self.oom = Some(OomCounter::open());
-                self.release_at = Some(Instant::now() + RELEASE_DELAY);
-            }
-            fds = self.wait(more, fds);
+            fds = self.guarded("waiting", |this| this.wait(more, fds)).unwrap_or_default();
             // The log thread is woken once per iteration, after everything else is done.
             self.executor.logs.begin_batch();
             match self.iterate(&fds, &mut more) {
-                ControlFlow::Break(code) => return self.shut_down(code),
+                ControlFlow::Break(exit) => return self.shut_down(exit),
                 ControlFlow::Continue(()) => self.executor.logs.end_batch(),
             }
         }
     }
 
-    /// Waits for a source. The first four descriptors are signals, messages, SIGCHLD and the control socket.
+    /// Waits for a source. The first four descriptors are signals, messages, SIGCHLD and the control socket; then come
+    /// the starts in progress.
     fn wait(&mut self, more: bool, mut fds: Vec<PollFd>) -> Vec<PollFd> {
+        failpoint("wait");
+        if self.oom.is_none() && !more && self.results.is_empty() {
+            // The first jobs are started; reading files no longer delays them.
+            self.oom = Some(OomCounter::open());
+            self.release_at = Some(Instant::now() + RELEASE_DELAY);
+        }
         fds.clear();
         // `ppoll` ignores negative descriptors.
         let sigchld = if self.reap_at.is_none() { self.signals.sigchld_fd().as_raw_fd() } else { -1 };
-        let control = self.control.as_ref().map_or(-1, Control::poll_fd);
+        // While the network thread cannot be started, a waiting connection must not wake the loop all the time.
+        let paused = self.paused_until.is_some();
+        let control = self.control.as_ref().filter(|_| !self.network.is_paused() && !paused);
+        let control = control.map_or(-1, Control::poll_fd);
         for fd in [self.signals.fd().as_raw_fd(), self.receiver.as_fd().as_raw_fd(), sigchld, control] {
             fds.push(sys::poll_fd(fd, sys::POLLIN));
         }
-        self.executor.probes.add_poll_fds(&mut fds);
-        let busy = more || !self.results.is_empty();
+        if !paused {
+            self.executor.starts.add_poll_fds(&mut fds);
+            self.executor.probes.add_poll_fds(&mut fds);
+        }
+        let busy = more || !self.results.is_empty() || !self.messages.is_empty() || !self.exited.is_empty();
         let release = !busy && self.release_at.take_if(|at| *at <= Instant::now()).is_some();
         let timeout = if busy { Some(Duration::ZERO) } else { self.timeout() };
         if release {
             // Right before the wait: code that runs afterwards would be mapped again.
             sys::release_unused_memory();
         }
-        if sys::poll(&mut fds, timeout).is_err() {
-            // EINTR or ENOMEM: nothing is known to be ready.
-            fds.iter_mut().for_each(|fd| fd.revents = 0);
+        if let Err(errno) = sys::poll(&mut fds, timeout) {
+            // Nothing is known to be ready. Every source can be asked without waiting, so all of them are.
+            let ask = errno != Errno::EINTR;
+            fds.iter_mut().for_each(|fd| fd.revents = if ask && fd.fd >= 0 { sys::POLLIN } else { 0 });
+            if ask {
+                std::thread::sleep(timeout.unwrap_or(POLL_FAILED_DELAY).min(POLL_FAILED_DELAY));
+            }
         }
         fds
     }
@@ -76,40 +98,55 @@ impl<D: Decider> Runtime<D> {
     /// The time until the next deadline.
     fn timeout(&self) -> Option<Duration> {
         let core = self.core.next_deadline().map(|deadline| {
-            let due = self.origin.checked_add(Duration::from_nanos(deadline.as_nanos()));
-            // A deadline beyond the clock's range: wait a day and check again.
-            let due = due.unwrap_or_else(|| Instant::now() + Duration::from_secs(86_400));
+            let due = self.instant(deadline);
             self.paused_until.map_or(due, |paused| paused.max(due))
         });
+        let paused = self.paused_until;
         let checks = self.executor.check_outputs.next_due();
-        let next = [core, self.reap_at, checks, self.release_at].into_iter().flatten().min()?;
+        let load = self.executor.reloads.deadline();
+        let network = self.network.retry_at();
+        let look = self.executor.reaper.next_look();
+        let next = [core, self.reap_at, checks, load, network, look, paused, self.release_at];
+        let next = next.into_iter().flatten().min()?;
         Some(next.saturating_duration_since(Instant::now()))
     }
 
-    /// Handles what is ready. Sets `more` if the next wait must return at once.
-    fn iterate(&mut self, fds: &[PollFd], more: &mut bool) -> ControlFlow<u8> {
+    /// Handles what is ready. Sets `more` if the next wait must return at once. A panic in one source does not affect the others.
+    fn iterate(&mut self, fds: &[PollFd], more: &mut bool) -> ControlFlow<Exit> {
         *more = false;
+        self.paused_until = self.paused_until.filter(|until| *until > Instant::now());
         let ready = |place: usize| fds.get(place).is_some_and(|fd| fd.revents != 0);
+        let starts = self.executor.starts.ready(fds.get(4..).unwrap_or_default());
         // The results of the last iteration first: a start before its exit (E3).
         self.handle_results()?;
+        self.guarded_flow("continuing starts", |this| this.handle_starts(&starts))?;
         if ready(0) {
-            self.handle_signals()?;
+            self.guarded_flow("handling signals", Self::handle_signals)?;
         }
-        if ready(1) {
-            self.handle_messages()?;
+        if ready(1) || !self.messages.is_empty() {
+            self.guarded_flow("handling messages", Self::handle_messages)?;
         }
-        if ready(2) || self.reap_at.is_some_and(|at| at <= Instant::now()) {
-            self.collect_children(more)?;
+        let reap = ready(2) || self.reap_at.is_some_and(|at| at <= Instant::now());
+        if reap && self.guarded("collecting exited processes", |this| this.collect_children(more)).is_none() {
+            // No signal will announce them again.
+            self.reap_at = self.paused_until;
         }
-        if ready(3) {
-            self.serve_control();
-        }
-        for (check, result) in self.executor.probes.ready(fds.get(4..).unwrap_or_default()) {
-            self.handle(Input::CheckDone { check, result })?;
-        }
-        self.executor.check_outputs.follow_due(&self.executor.logs);
-        let paused = self.paused_until.is_some_and(|until| until > Instant::now());
-        if !paused && self.core.next_deadline().is_some_and(|deadline| deadline <= self.now()) {
+        self.guarded_flow("handling exits", Self::handle_exits)?;
+        self.guarded_flow("looking for orphans", Self::look_for_orphans)?;
+        self.guarded("serving clients", |this| {
+            if ready(3) {
+                this.serve_control();
+            }
+            this.retry_network();
+        });
+        self.guarded_flow("handling checks", |this| this.handle_probes(fds.get(4..).unwrap_or_default()))?;
+        self.guarded("following the output of checks", |this| {
+            failpoint("check-output");
+            this.executor.check_outputs.follow_due(&this.executor.logs);
+        });
+        self.guarded("giving up a reload", Self::give_up_slow_load);
+        let due = self.core.next_deadline().is_some_and(|deadline| deadline <= self.now());
+        if due && self.paused_until.is_none() {
             self.handle(Input::Tick)?;
         }
         // Only once: what these results cause is handled in the next iteration.
@@ -117,7 +154,7 @@ impl<D: Decider> Runtime<D> {
     }
 
     /// Passes the results that are known now to the core.
-    fn handle_results(&mut self) -> ControlFlow<u8> {
+    fn handle_results(&mut self) -> ControlFlow<Exit> {
         for _ in 0..self.results.len() {
             let Some(input) = self.results.pop_front() else { break };
             self.handle(input)?;
@@ -125,38 +162,43 @@ impl<D: Decider> Runtime<D> {
         ControlFlow::Continue(())
     }
 
-    fn handle_signals(&mut self) -> ControlFlow<u8> {
-        while let Some(signal) = self.signals.next() {
-            // L1: sent after the log file was rotated.
-            if reopens_log(signal) {
-                self.executor.logs.reopen();
-            }
+    fn handle_signals(&mut self) -> ControlFlow<Exit> {
+        for _ in 0..MAX_SIGNALS {
+            let Some(signal) = self.signals.next() else { break };
             self.handle(Input::Signal(signal))?;
-            if reloads_at(&self.plan, signal) {
-                self.log(Level::Info, "received SIGHUP, reloading the configuration");
-                self.reload(ReloadRequest { dry_run: false, reply: None });
-            }
+            self.guarded("handling a signal", |this| {
+                failpoint("signal");
+                // L1: sent after the log file was rotated.
+                if reopens_log(signal) {
+                    this.executor.logs.reopen();
+                }
+                if reloads_at(&this.plan, signal) {
+                    this.log(Level::Info, "received SIGHUP, reloading the configuration");
+                    this.reload(ReloadRequest { dry_run: false, reply: None });
+                }
+            });
         }
         ControlFlow::Continue(())
     }
 
-    fn handle_messages(&mut self) -> ControlFlow<u8> {
-        let messages: Vec<LoopMessage> = self.receiver.take().collect();
-        if messages.iter().any(|message| matches!(message, LoopMessage::Query(_))) {
+    fn handle_messages(&mut self) -> ControlFlow<Exit> {
+        self.messages.extend(self.receiver.take());
+        if self.messages.iter().any(|message| matches!(message, LoopMessage::Query(_))) {
             // Replies describe the core's last step, which may be long ago: one step brings it up to date.
             self.handle(Input::Tick)?;
         }
-        for message in messages {
+        while let Some(message) = self.messages.pop_front() {
             self.handle_message(message)?;
         }
         ControlFlow::Continue(())
     }
 
-    fn handle_message(&mut self, message: LoopMessage) -> ControlFlow<u8> {
+    fn handle_message(&mut self, message: LoopMessage) -> ControlFlow<Exit> {
+        failpoint("message");
         let input = match message {
-            LoopMessage::Resolved(check, found) => {
-                let outcome = self.executor.probes.resolved(check, found);
-                self.results.extend(outcome.map(|result| Input::CheckDone { check, result }));
+            LoopMessage::Resolved(host, found) => {
+                let done = self.executor.probes.resolved(&host, &found).into_iter();
+                self.results.extend(done.map(|(check, result)| Input::CheckDone { check, result }));
                 None
             }
             LoopMessage::WatchResult(watch, ix, instances) => {
@@ -164,6 +206,10 @@ impl<D: Decider> Runtime<D> {
             }
             LoopMessage::Deregistered(id, job) => Discovery::deregistered(&self.plan, &id, job),
             LoopMessage::Loaded(loaded) => return self.loaded(*loaded),
+            LoopMessage::OrphansRead(report) => {
+                let look = self.executor.reaper.orphans_read(report);
+                return self.handle_look(look);
+            }
             LoopMessage::Log(level, message) => {
                 self.log(level, &message);
                 None
@@ -173,6 +219,7 @@ impl<D: Decider> Runtime<D> {
                 None
             }
             LoopMessage::Query(query) => {
+                failpoint("query");
                 let now = self.now();
                 self.core.core().and_then(|core| self.executor.queries.handle(core, now, query))
             }
@@ -184,12 +231,12 @@ impl<D: Decider> Runtime<D> {
     }
 
     /// Collects the children that have exited.
-    fn collect_children(&mut self, more: &mut bool) -> ControlFlow<u8> {
+    fn collect_children(&mut self, more: &mut bool) {
         // Cleared before the scan, so that an exit during the scan is signalled again.
         self.signals.clear_sigchld();
-        let mut exited = Vec::new();
+        failpoint("reap");
         let started = Instant::now();
-        let pass = self.executor.reaper.collect(&mut exited);
+        let pass = self.executor.reaper.collect(&mut self.exited);
         let scan_time = started.elapsed();
         let delayed = pass.orphans >= MANY_ORPHANS || pass.orphans > 0 && scan_time > SLOW_SCAN;
         let [shortest, longest] = REAP_DELAY;
@@ -201,30 +248,68 @@ impl<D: Decider> Runtime<D> {
             self.reap_at = Some(Instant::now());
             *more = true;
         }
-        // E3: a child may have been started in this iteration, and the core must see the start first.
-        self.handle_results()?;
-        for exited in exited {
-            if let Some(processes) = self.oom.as_mut().and_then(|oom| oom.kills_that_explain(&exited)) {
+    }
+
+    /// Passes the exits of processes to the core, whatever else fails.
+    fn handle_exits(&mut self) -> ControlFlow<Exit> {
+        if !self.exited.is_empty() {
+            // E3: starts that were continued in this iteration.
+            self.handle_results()?;
+        }
+        for exited in std::mem::take(&mut self.exited) {
+            let killed = self.guarded("reading how many processes the kernel has killed", |this| {
+                this.oom.as_mut().and_then(|oom| oom.kills_that_explain(&exited))
+            });
+            if let Some(processes) = killed.flatten() {
                 self.handle(Input::OutOfMemory { processes })?;
             }
-            let input = self.executor.exited(exited);
-            self.handle(input)?;
+            // E3: the start first.
+            match self.executor.resolve_start(&exited) {
+                Err(failed) => self.handle(failed)?,
+                Ok(started) => {
+                    if let Some(started) = started {
+                        self.handle(started)?;
+                    }
+                    self.guarded("reading the last output of a process", |this| {
+                        failpoint("exit");
+                        this.executor.exited(&exited);
+                    });
+                    self.handle(exited.input())?;
+                }
+            }
         }
         ControlFlow::Continue(())
     }
 
-    /// Starts serving the control socket, at its first connection.
-    fn serve_control(&mut self) {
-        let Some(mut control) = self.control.take() else { return };
-        let handles = ControlHandles {
-            queries: QueryHandle::new(self.receiver.sender()),
-            metrics: self.metrics.clone(),
-            tails: self.executor.logs.tails(),
-        };
-        if let Err(error) = control.serve(self.net(), handles) {
-            self.log(Level::Error, &format!("cannot serve the control socket: {error}"));
+    /// P4: looks for processes of ended runs.
+    fn look_for_orphans(&mut self) -> ControlFlow<Exit> {
+        let look = self.executor.reaper.look_for_orphans();
+        self.handle_look(look)
+    }
+
+    fn handle_look(&mut self, look: Look) -> ControlFlow<Exit> {
+        if let Some(warning) = look.warning {
+            self.log(Level::Warn, &warning);
         }
-        self.control = Some(control);
+        for run in look.found {
+            self.handle(Input::OrphansFound { run })?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Continues the checks whose connections are ready.
+    fn handle_probes(&mut self, fds: &[PollFd]) -> ControlFlow<Exit> {
+        failpoint("probe");
+        for (check, result) in self.executor.probes.ready(fds) {
+            self.results.push_back(Input::CheckDone { check, result });
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// A time of the core on the clock of the runtime. One beyond the clock's range becomes a day from now.
+    pub(super) fn instant(&self, time: Time) -> Instant {
+        let instant = self.origin.checked_add(Duration::from_nanos(time.as_nanos()));
+        instant.unwrap_or_else(|| Instant::now() + Duration::from_secs(86_400))
     }
 
     /// Now, on a monotonic clock.

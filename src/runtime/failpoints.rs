@@ -1,4 +1,4 @@
-//! Deliberate panics for tests, in builds with debug assertions only.
+//! Deliberate panics for tests, in builds with debug assertions or the feature `failpoints` only.
 //!
 //! A panic is a bug, and PID 1 must survive it. Where a panic is caught, and what happens to the work:
 //!
@@ -10,6 +10,10 @@
 //! | `service`, `watch`: a request to Consul | `discovery` | the task restarts and sends everything again |
 //! | `log`: the log thread | `logs` | the thread continues; lines in progress may be lost, which is logged |
 //! | `load`: a reload reads the configuration | `runtime::reload` | the request fails; nothing has changed |
+//! | `wait`, `signal`, `message`, `reap`, `probe`, `check-output`, `network`: the loop handles a source | `runtime::event_loop` | the other sources go on; this one continues with what comes next |
+//! | `query`: the loop answers a client | `runtime::event_loop` | the client gets a 503 |
+//! | `exit`, `state`: the last output of a process, events for clients | `runtime::event_loop`, `decide` | the exit still reaches the core |
+//! | `shutdown`: the last part of the exit | `runtime::shutdown` | the log is still written, the exit code is kept |
 //!
 //! `CONTAINERPILOT_FAILPOINT=NAME:N` panics when that failpoint is reached for the N-th time.
 
@@ -20,7 +24,7 @@ use std::pin::pin;
 use std::task::Poll;
 
 /// Panics if the test has selected this failpoint.
-#[cfg(debug_assertions)]
+#[cfg(any(debug_assertions, feature = "failpoints"))]
 #[expect(clippy::panic, reason = "the purpose of a failpoint")]
 pub(crate) fn failpoint(name: &str) {
     use std::sync::OnceLock;
@@ -40,7 +44,7 @@ pub(crate) fn failpoint(name: &str) {
     }
 }
 
-#[cfg(not(debug_assertions))]
+#[cfg(not(any(debug_assertions, feature = "failpoints")))]
 pub(crate) fn failpoint(_: &str) {}
 
 /// Awaits a future. A panic in it becomes an error, and the future is not polled again.

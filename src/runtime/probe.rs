@@ -1,21 +1,24 @@
 //! `http` and `tcp` checks (H5).
 //!
 //! Each check is a non-blocking connection in the loop's own `ppoll`: it lives for milliseconds, mostly on this machine. The
-//! core cancels a check that times out. Only a host name that must be resolved needs a thread, because that may block.
+//! core cancels a check that times out. Host names are resolved on the network thread, one look-up per name (`look_ups`).
 
 pub(crate) mod fuzz;
+mod look_ups;
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::io::{ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::fd::AsRawFd;
 
 use containerpilot_core::ids::CheckRunId;
 use containerpilot_core::plan::HttpTarget;
 
-use crate::net::resolve;
+use self::look_ups::LookUps;
+use crate::net::{LazyNet, describe, resolve};
 use crate::process::sys;
-use crate::runtime::channel::{LoopMessage, LoopSender};
+use crate::runtime::channel::LoopSender;
 
 /// The result of a check: passed, or the reason why not.
 pub(crate) type CheckResult = Result<(), String>;
@@ -32,11 +35,38 @@ pub(crate) enum Target {
     Http(HttpTarget),
 }
 
+impl Target {
+    fn host(&self) -> &str {
+        match self {
+            Self::Tcp { host, .. } => host,
+            Self::Http(http) => &http.host,
+        }
+    }
+
+    fn port(&self) -> u16 {
+        match self {
+            Self::Tcp { port, .. } => *port,
+            Self::Http(http) => http.port,
+        }
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp { host, port } => write!(out, "{}:{port}", bracketed(host)),
+            Self::Http(HttpTarget { host, port, path }) => {
+                write!(out, "GET http://{}:{port}{path}", bracketed(host))
+            }
+        }
+    }
+}
+
 /// The running checks.
 #[derive(Debug)]
 pub(crate) struct Probes {
     running: Vec<Probe>,
-    sender: LoopSender,
+    look_ups: LookUps,
 }
 
 #[derive(Debug)]
@@ -58,53 +88,64 @@ enum State {
 
 impl Probes {
     pub(crate) fn new(sender: LoopSender) -> Self {
-        Self { running: Vec::new(), sender }
+        Self { running: Vec::new(), look_ups: LookUps::new(sender) }
     }
 
     /// Starts a check. Returns its result if that is known at once.
-    pub(crate) fn start(&mut self, run: CheckRunId, target: Target) -> Option<CheckResult> {
-        let (host, port) = match &target {
-            Target::Tcp { host, port } => (host.as_str(), *port),
-            Target::Http(http) => (http.host.as_str(), http.port),
-        };
-        let addresses = match resolve::without_look_up(host) {
-            Some(addresses) => addresses.into_iter().map(|address| SocketAddr::new(address, port)).collect(),
-            None => {
-                if let Err(error) = start_lookup(run, host.to_owned(), port, self.sender.clone()) {
-                    return Some(Err(error));
-                }
-                VecDeque::new()
-            }
-        };
-        let known = !addresses.is_empty();
-        self.running.push(Probe { run, target, addresses, connection: None });
-        if known { self.advance(run) } else { None }
-    }
-
-    /// Continues a check with the result of its lookup.
-    pub(crate) fn resolved(
+    pub(crate) fn start(
         &mut self,
         run: CheckRunId,
-        found: Result<Vec<SocketAddr>, String>,
+        target: Target,
+        net: &mut LazyNet,
     ) -> Option<CheckResult> {
-        let place = self.running.iter().position(|probe| probe.run == run)?;
-        match found {
-            Ok(addresses) => {
-                self.running.get_mut(place)?.addresses = addresses.into();
-                self.advance(run)
-            }
-            Err(error) => {
-                self.running.swap_remove(place);
-                Some(Err(error))
-            }
+        let host = target.host();
+        let known = resolve::without_look_up(host);
+        if known.is_none()
+            && let Err(error) = self.look_ups.join(host, run, net)
+        {
+            return Some(Err(format!(
+                "cannot start the network thread to resolve {host}: {}",
+                describe(&error)
+            )));
         }
+        self.running.push(Probe { run, target, addresses: VecDeque::new(), connection: None });
+        self.connect(run, known?)
+    }
+
+    /// Continues the checks of a host with the result of its look-up. Returns the results that are known now.
+    pub(crate) fn resolved(
+        &mut self,
+        host: &str,
+        found: &Result<Vec<IpAddr>, String>,
+    ) -> Vec<(CheckRunId, CheckResult)> {
+        let waiting = self.look_ups.finished(host);
+        let proceed = |run| match found {
+            Ok(addresses) => Some((run, self.connect(run, addresses.clone())?)),
+            Err(error) => {
+                self.remove(run)?;
+                Some((run, Err(error.clone())))
+            }
+        };
+        waiting.into_iter().filter_map(proceed).collect()
     }
 
     /// Cancels a check. Returns false if it was not running.
     pub(crate) fn cancel(&mut self, run: CheckRunId) -> bool {
-        let before = self.running.len();
-        self.running.retain(|probe| probe.run != run);
-        self.running.len() < before
+        let Some(probe) = self.remove(run) else { return false };
+        self.look_ups.leave(probe.target.host(), run);
+        true
+    }
+
+    fn remove(&mut self, run: CheckRunId) -> Option<Probe> {
+        let place = self.running.iter().position(|probe| probe.run == run)?;
+        Some(self.running.swap_remove(place))
+    }
+
+    fn connect(&mut self, run: CheckRunId, addresses: Vec<IpAddr>) -> Option<CheckResult> {
+        let probe = self.running.iter_mut().find(|probe| probe.run == run)?;
+        let port = probe.target.port();
+        probe.addresses = addresses.into_iter().map(|address| SocketAddr::new(address, port)).collect();
+        self.advance(run)
     }
 
     /// Adds the descriptors of all connections.
@@ -129,22 +170,22 @@ impl Probes {
     fn advance(&mut self, run: CheckRunId) -> Option<CheckResult> {
         let place = self.running.iter().position(|probe| probe.run == run)?;
         let outcome = self.running.get_mut(place)?.advance()?;
-        self.running.swap_remove(place);
-        Some(outcome)
+        let target = self.running.swap_remove(place).target;
+        Some(outcome.map_err(|why| format!("{target}: {why}")))
     }
 }
 
 impl Probe {
     /// Continues as far as possible without waiting. Returns the result when it is known.
     fn advance(&mut self) -> Option<CheckResult> {
-        let mut error = format!("{} has no address", self.host());
+        let mut error = "the host has no address".to_owned();
         loop {
             let progress = match &mut self.connection {
                 None => {
                     let Some(address) = self.addresses.pop_front() else { return Some(Err(error)) };
                     match sys::begin_connection(address) {
                         Ok(stream) => self.connection = Some((stream, State::Connecting)),
-                        Err(errno) => error = format!("{address}: {}", errno.desc()),
+                        Err(errno) => error = describe(&errno.into()),
                     }
                     continue;
                 }
@@ -159,13 +200,6 @@ impl Probe {
                     self.connection = None;
                 }
             }
-        }
-    }
-
-    fn host(&self) -> &str {
-        match &self.target {
-            Target::Tcp { host, .. } => host,
-            Target::Http(http) => &http.host,
         }
     }
 }
@@ -183,7 +217,7 @@ impl State {
                 Self::Connecting => {
                     match stream.take_error() {
                         Ok(None) => {}
-                        Ok(Some(error)) | Err(error) => return Progress::Unreachable(error.to_string()),
+                        Ok(Some(error)) | Err(error) => return Progress::Unreachable(describe(&error)),
                     }
                     match (stream.peer_addr(), stream.local_addr()) {
                         // Without a listener the kernel may choose the same port as the local port: the socket is connected to itself.
@@ -194,7 +228,7 @@ impl State {
                         (Err(error), _) if error.kind() == ErrorKind::NotConnected => {
                             return Progress::Blocked;
                         }
-                        (Err(error), _) => return Progress::Unreachable(error.to_string()),
+                        (Err(error), _) => return Progress::Unreachable(describe(&error)),
                     }
                     match target {
                         Target::Tcp { .. } => return Progress::Done(Ok(())),
@@ -209,7 +243,7 @@ impl State {
                     Ok(written) => drop(request.drain(..written)),
                     Err(error) if error.kind() == ErrorKind::WouldBlock => return Progress::Blocked,
                     Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                    Err(error) => return Progress::Done(Err(error.to_string())),
+                    Err(error) => return Progress::Done(Err(describe(&error))),
                 },
                 Self::Receiving(head) => {
                     let mut buffer = [0; 1024];
@@ -230,7 +264,7 @@ impl State {
                         }
                         Err(error) if error.kind() == ErrorKind::WouldBlock => return Progress::Blocked,
                         Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                        Err(error) => return Progress::Done(Err(error.to_string())),
+                        Err(error) => return Progress::Done(Err(describe(&error))),
                     }
                 }
             }
@@ -248,13 +282,18 @@ fn discard_pending(stream: &mut TcpStream) {
     }
 }
 
+/// The host as part of a URL.
+fn bracketed(host: &str) -> String {
+    if host.contains(':') { format!("[{host}]") } else { host.to_owned() }
+}
+
 fn request(http: &HttpTarget) -> Result<Vec<u8>, String> {
     if http.path.bytes().chain(http.host.bytes()).any(|byte| byte <= b' ' || byte == 0x7f) {
         return Err("the URL contains a space or a control character".to_owned());
     }
     let HttpTarget { host, port, path } = http;
-    let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
-    let version = env!("CARGO_PKG_VERSION");
+    let host = bracketed(host);
+    let version = crate::VERSION;
     Ok(format!(
         "GET {path} HTTP/1.1\r\nHost: {host}:{port}\r\nUser-Agent: containerpilot/{version}\r\n\
          Accept: */*\r\nConnection: close\r\n\r\n"
@@ -271,19 +310,6 @@ fn status(head: &[u8]) -> Option<u16> {
     // Without the headers the response is always partial, but its status is set.
     config.parse_response(&mut response, head.get(..=line_end)?).ok()?;
     response.code
-}
-
-/// Resolves a host name on its own thread.
-fn start_lookup(run: CheckRunId, host: String, port: u16, sender: LoopSender) -> Result<(), String> {
-    let thread = std::thread::Builder::new().name("resolver".to_owned()).stack_size(256 * 1024);
-    let name = host.clone();
-    let started = thread.spawn(move || {
-        let at_port = |address| SocketAddr::new(address, port);
-        let found = resolve::look_up(&name).map(|found| found.into_iter().map(at_port).collect());
-        let found = found.map_err(|error| error.to_string());
-        sender.send(LoopMessage::Resolved(run, found.map_err(|error| format!("{name}: {error}"))));
-    });
-    started.map(drop).map_err(|error| format!("cannot start a thread to resolve {host}: {error}"))
 }
 
 #[cfg(test)]

@@ -62,12 +62,12 @@ pub(crate) enum JobAction {
 /// Why a name does not identify a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum JobLookupError {
-    /// There is no such job; the nearest name is a suggestion.
-    NotFound(Option<String>),
+    /// There is no such job; with a hint which name may be meant.
+    NotFound(String),
     /// This many jobs have the name.
     Ambiguous(usize),
-    /// The supervisor is shutting down and handles no more queries.
-    ShuttingDown,
+    /// The loop did not answer: the supervisor is exiting, or answering has failed.
+    NoAnswer,
 }
 
 /// The state of everything at one moment.
@@ -186,22 +186,22 @@ impl QueryHandle {
         Self(sender)
     }
 
-    /// The state of everything; `None` if the supervisor is shutting down.
+    /// The state of everything; `None` if the loop does not answer.
     pub(crate) async fn overview(&self) -> Option<Arc<Snapshot>> {
         self.query(Query::Overview).await
     }
 
     /// Why a job is in its current state.
     pub(crate) async fn explain(&self, job: String) -> Result<Explained, JobLookupError> {
-        self.query(|reply| Query::Explain(job, reply)).await.unwrap_or(Err(JobLookupError::ShuttingDown))
+        self.query(|reply| Query::Explain(job, reply)).await.unwrap_or(Err(JobLookupError::NoAnswer))
     }
 
     /// See [`Query::Name`].
     pub(crate) async fn name(&self, job: String) -> Result<String, JobLookupError> {
-        self.query(|reply| Query::Name(job, reply)).await.unwrap_or(Err(JobLookupError::ShuttingDown))
+        self.query(|reply| Query::Name(job, reply)).await.unwrap_or(Err(JobLookupError::NoAnswer))
     }
 
-    /// The event stream; `None` if the supervisor is shutting down.
+    /// The event stream; `None` if the loop does not answer.
     pub(crate) async fn events(&self) -> Option<EventStream> {
         self.query(Query::Events).await
     }
@@ -210,10 +210,10 @@ impl QueryHandle {
     pub(crate) async fn request(&self, request: ControlRequest) -> Result<Reply, JobLookupError> {
         self.query(|reply| Query::ControlRequest(request, reply))
             .await
-            .unwrap_or(Err(JobLookupError::ShuttingDown))
+            .unwrap_or(Err(JobLookupError::NoAnswer))
     }
 
-    /// Reloads the configuration, or reports what that would do; `None` if the supervisor is shutting down.
+    /// Reloads the configuration, or reports what that would do; `None` if the loop does not answer.
     pub(crate) async fn reload(&self, dry_run: bool) -> Option<ReloadOutcome> {
         self.query(|reply| Query::Reload(ReloadRequest { dry_run, reply: Some(reply) })).await
     }
@@ -386,16 +386,27 @@ fn find_job(plan: &Plan, name: &str) -> Result<JobIx, JobLookupError> {
         let name = name.to_owned();
         plan.jobs.iter().enumerate().filter(move |(_, job)| job.name == name).map(|(nth, _)| JobIx::at(nth))
     };
+    let not_found =
+        || JobLookupError::NotFound(unknown_job_hint(name, plan.jobs.iter().map(|job| job.name.as_str())));
     match named(name).count() {
-        1 => named(name).next().ok_or(JobLookupError::NotFound(None)),
+        1 => named(name).next().ok_or_else(not_found),
         0 => {
             let numbered = name
                 .rsplit_once(':')
                 .and_then(|(name, number)| named(name).nth(number.parse::<usize>().ok()?.checked_sub(1)?));
-            let nearest = || suggest::nearest(name, plan.jobs.iter().map(|job| job.name.as_str()));
-            numbered.ok_or_else(|| JobLookupError::NotFound(nearest().map(str::to_owned)))
+            numbered.ok_or_else(not_found)
         }
         count => Err(JobLookupError::Ambiguous(count)),
+    }
+}
+
+/// Which job may be meant by a name that no job has: the nearest name, or all of them.
+pub(crate) fn unknown_job_hint<'a>(name: &str, jobs: impl Iterator<Item = &'a str> + Clone) -> String {
+    let names: Vec<&str> = jobs.clone().collect();
+    match suggest::nearest(name, jobs) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None if names.len() > 20 => "`containerpilot status` lists all jobs".to_owned(),
+        None => format!("the jobs are: {}", names.join(", ")),
     }
 }
 

@@ -2,12 +2,14 @@
 //!
 //! The configuration is loaded on its own thread, because a disk may be slow and a configuration long; the loop only passes
 //! the new plan to the core. Requests that arrive during a load share one more load, which starts afterwards: it sees all
-//! changes made before the requests, and a hundred requests at once cost two loads.
+//! changes made before the requests, and a hundred requests at once cost two loads. A load that takes too long, such as one
+//! that waits for a FIFO, fails; its thread is left to itself.
 
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use containerpilot_config::diagnostics::{Report, Severity};
 use containerpilot_config::template::Environment;
@@ -17,9 +19,16 @@ use containerpilot_core::request::{Reply, RequestId};
 use tokio::sync::oneshot;
 
 use crate::load::command_line::{self, LoadError, Source};
+use crate::net::describe;
 use crate::runtime::channel::{LoopMessage, LoopSender};
 use crate::runtime::failpoints::failpoint;
 use crate::runtime::panics;
+
+/// How long a load may take.
+const LOAD_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How many threads may still wait for a load that took too long.
+const MAX_STUCK: usize = 4;
 
 /// A request to reload the configuration.
 #[derive(Debug)]
@@ -88,6 +97,13 @@ impl ReloadSummary {
 /// The result of the loading thread.
 #[derive(Debug)]
 pub(crate) struct Loaded {
+    /// The number of the load.
+    load: u64,
+    result: ReadResult,
+}
+
+#[derive(Debug)]
+struct ReadResult {
     /// The plan, or all problems.
     plan: Result<Box<Plan>, String>,
     warnings: String,
@@ -111,12 +127,24 @@ pub(crate) struct Reloads {
     /// Returns the environment that the supervisor was started with.
     environment: fn() -> Environment,
     sender: LoopSender,
-    /// The requests of the running load, if there is one.
-    loading: Option<Vec<ReloadRequest>>,
+    /// The running load, if there is one.
+    loading: Option<Load>,
+    /// The number of the last load.
+    last_load: u64,
+    /// One clone for each thread that is loading.
+    threads: Arc<()>,
     /// The requests that have arrived since it started.
     next: Vec<ReloadRequest>,
     /// The requests whose plan was passed to the core.
     applying: BTreeMap<RequestId, (Vec<ReloadRequest>, ReloadSummary)>,
+}
+
+/// A load on its thread.
+#[derive(Debug)]
+struct Load {
+    number: u64,
+    requests: Vec<ReloadRequest>,
+    deadline: Instant,
 }
 
 impl Reloads {
@@ -126,6 +154,8 @@ impl Reloads {
             environment,
             sender,
             loading: None,
+            last_load: 0,
+            threads: Arc::new(()),
             next: Vec::new(),
             applying: BTreeMap::new(),
         }
@@ -158,35 +188,71 @@ impl Reloads {
             requests.into_iter().for_each(|request| request.reply(ReloadOutcome::Refused(why.to_owned())));
             return None;
         };
-        let environment = with_overrides((self.environment)(), overrides);
-        let sender = self.sender.clone();
-        let work = move || {
-            // After a panic the clients still get a reply.
-            let loaded = catch_unwind(AssertUnwindSafe(|| {
-                failpoint("load");
-                load(&source, environment)
-            }));
-            sender
-                .send(LoopMessage::Loaded(Box::new(loaded.unwrap_or_else(|panic| panicked(panic.as_ref())))));
-        };
-        match std::thread::Builder::new().name("reload".to_owned()).spawn(work) {
-            Ok(_) => {
-                self.loading = Some(requests);
+        match self.start_load(source, overrides) {
+            Ok(number) => {
+                self.loading = Some(Load { number, requests, deadline: Instant::now() + LOAD_TIMEOUT });
                 None
             }
-            Err(error) => {
-                let why = format!("cannot start a thread to load the configuration: {error}");
+            Err(why) => {
                 requests.into_iter().for_each(|request| request.reply(ReloadOutcome::Refused(why.clone())));
                 Some(format!("reload: {why}"))
             }
         }
     }
 
+    /// Starts a thread that loads the configuration. Returns the number of the load.
+    fn start_load(
+        &mut self,
+        source: Arc<Source>,
+        overrides: &BTreeMap<String, Option<String>>,
+    ) -> Result<u64, String> {
+        let stuck = Arc::strong_count(&self.threads) - 1;
+        if stuck >= MAX_STUCK {
+            return Err(format!("{stuck} earlier reloads are still waiting for the configuration"));
+        }
+        self.last_load += 1;
+        let (number, sender, thread) = (self.last_load, self.sender.clone(), Arc::clone(&self.threads));
+        let environment = with_overrides((self.environment)(), overrides);
+        let work = move || {
+            // After a panic the clients still get a reply.
+            let result = catch_unwind(AssertUnwindSafe(|| {
+                failpoint("load");
+                load(&source, environment)
+            }));
+            let result = result.unwrap_or_else(|panic| panicked(panic.as_ref()));
+            drop(thread);
+            sender.send(LoopMessage::Loaded(Box::new(Loaded { load: number, result })));
+        };
+        match std::thread::Builder::new().name("reload".to_owned()).spawn(work) {
+            Ok(_) => Ok(number),
+            Err(error) => {
+                Err(format!("cannot start a thread to load the configuration: {}", describe(&error)))
+            }
+        }
+    }
+
+    /// When the running load has taken too long.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.loading.as_ref().map(|load| load.deadline)
+    }
+
+    /// Gives up a load that has taken too long. Returns an error for the log.
+    pub(crate) fn give_up(&mut self) -> Option<String> {
+        let load = self.loading.take_if(|load| load.deadline <= Instant::now())?;
+        let seconds = LOAD_TIMEOUT.as_secs();
+        let why = format!("the configuration could not be read within {seconds}s; nothing was changed");
+        load.requests.into_iter().for_each(|request| request.reply(ReloadOutcome::Refused(why.clone())));
+        Some(format!("reload: {why}"))
+    }
+
     /// Handles a finished load. Dry runs get their reply; the other requests wait for the core, which gets the plan in the
     /// request `id`.
     pub(crate) fn loaded(&mut self, current: &Plan, loaded: Loaded, id: RequestId) -> LoadResult {
-        let Loaded { plan, warnings, mut entries } = loaded;
-        let requests = self.loading.take().unwrap_or_default();
+        let Loaded { load, result: ReadResult { plan, warnings, mut entries } } = loaded;
+        let Some(Load { requests, .. }) = self.loading.take_if(|running| running.number == load) else {
+            // It took too long; its requests have their reply.
+            return LoadResult { entries: Vec::new(), plan: None };
+        };
         let (dry, real): (Vec<_>, Vec<_>) = requests.into_iter().partition(|request| request.dry_run);
         // A dry run leaves no log entries.
         if real.is_empty() {
@@ -261,17 +327,17 @@ fn changed_settings(old: &Plan, new: &Plan) -> Vec<&'static str> {
     sections.into_iter().filter(|(_, changed)| *changed).map(|(name, _)| name).collect()
 }
 
-fn load(source: &Source, environment: Environment) -> Loaded {
+fn load(source: &Source, environment: Environment) -> ReadResult {
     match source.load(environment) {
         Ok((plan, report)) => {
             let (warnings, entries) = (command_line::report_text(&report), entries(&report));
-            Loaded { plan: Ok(Box::new(plan)), warnings, entries }
+            ReadResult { plan: Ok(Box::new(plan)), warnings, entries }
         }
         Err(LoadError::Invalid(report)) => {
             let mut lines = vec![(Level::Error, format!("reload: {UNCHANGED}"))];
             lines.extend(entries(&report));
             let why = format!("{}\n{UNCHANGED}", command_line::report_text(&report).trim_end());
-            Loaded { plan: Err(why), warnings: String::new(), entries: lines }
+            ReadResult { plan: Err(why), warnings: String::new(), entries: lines }
         }
         Err(error @ (LoadError::Read(_) | LoadError::BareProgram)) => not_loaded(&error.to_string()),
     }
@@ -279,13 +345,13 @@ fn load(source: &Source, environment: Environment) -> Loaded {
 
 const UNCHANGED: &str = "the configuration has errors, so nothing was changed";
 
-fn not_loaded(why: &str) -> Loaded {
+fn not_loaded(why: &str) -> ReadResult {
     let why = format!("{why}; nothing was changed");
     let entries = vec![(Level::Error, format!("reload: {why}"))];
-    Loaded { plan: Err(why), warnings: String::new(), entries }
+    ReadResult { plan: Err(why), warnings: String::new(), entries }
 }
 
-fn panicked(panic: &(dyn Any + Send)) -> Loaded {
+fn panicked(panic: &(dyn Any + Send)) -> ReadResult {
     let message = panics::message(panic);
     not_loaded(&format!("internal error while loading: {message}; please report it"))
 }

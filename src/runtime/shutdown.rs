@@ -1,59 +1,86 @@
-//! The last part of a shutdown: deregister, write the log, close the sockets (S6).
+//! The last part of a shutdown: deregister, write the log, close the sockets (S6). The core has set the deadlines (S4).
 
 use std::time::{Duration, Instant};
 
+use containerpilot_core::effect::{Exit, ExitDeadlines};
 use containerpilot_core::plan::Level;
 
 use super::{Decider, Runtime};
 use crate::control::Control;
+use crate::logs::Logs;
+use crate::process::descendants::kill_descendants;
 #[cfg(not(test))]
 use crate::process::sys;
-use crate::runtime::channel::LoopMessage;
+use crate::runtime::channel::{LoopMessage, LoopReceiver};
 use crate::runtime::effects::EffectExecutor;
+use crate::runtime::failpoints::failpoint;
+use crate::runtime::panics::caught;
 
-/// Writing the last log lines may take this long even if the stop timeout is shorter.
-const MIN_LOG_TIMEOUT: Duration = Duration::from_secs(1);
-
-/// How long open connections may take to close.
-const NETWORK_TIMEOUT: Duration = Duration::from_millis(100);
+/// How often messages are handled while services are being deregistered.
+const MESSAGE_INTERVAL: Duration = Duration::from_millis(20);
 
 impl<D: Decider> Runtime<D> {
-    /// Deregisters all services and writes the whole log, within the stop timeout.
-    pub(super) fn shut_down(self, code: u8) -> u8 {
-        let Self { plan, receiver, executor, control, net, .. } = self;
+    /// Kills what is left, deregisters all services, writes the whole log and closes the connections, each until its deadline.
+    pub(super) fn shut_down(self, exit: Exit) -> u8 {
+        let ExitDeadlines { descendants, deregister, log, connections } = exit.deadlines;
+        let [descendants, deregister, log, connections] =
+            [descendants, deregister, log, connections].map(|time| self.instant(time));
+        let left = kill_descendants(descendants);
+        if left > 0 {
+            self.log(Level::Warn, &format!("{left} child processes did not exit after SIGKILL"));
+        }
+        let Self { receiver, executor, control, .. } = self;
         if let Some(Err(error)) = control.as_ref().map(Control::unlink) {
             executor.logs.entry(Level::Warn, None, &error);
         }
-        let EffectExecutor { catalog, logs, mut check_outputs, queries, reloads, .. } = executor;
-        check_outputs.follow_all(&logs);
-        let stop_timeout = plan.stop_timeout;
+        let EffectExecutor { catalog, logs, mut check_outputs, queries, reloads, net, .. } = executor;
+        let net = net.into_started();
+        survive(&logs, "reading the last output of checks", || check_outputs.follow_all(&logs));
+        // Waiting queries and event streams end now.
+        drop(queries);
+        drop(reloads);
         if net.is_some() {
             // Deregistering may take a while.
             logs.end_batch();
         }
-        catalog.deregister_all(plan.deregister_timeout());
-        // Messages about the deregistration; nothing else is handled any more.
-        for message in receiver.take() {
-            if let LoopMessage::Log(level, message) = message {
-                logs.entry(level, None, &message);
+        survive(&logs, "deregistering services", || {
+            failpoint("shutdown");
+            let deregistration = catalog.deregister_all();
+            while !deregistration.wait(deregister.min(Instant::now() + MESSAGE_INTERVAL))
+                && Instant::now() < deregister
+            {
+                write_entries(&receiver, &logs);
             }
-        }
-        // Waiting queries and event streams end now.
+        });
+        write_entries(&receiver, &logs);
         drop(receiver);
-        drop(queries);
-        drop(reloads);
-        logs.finish(Instant::now() + stop_timeout.max(MIN_LOG_TIMEOUT));
-        let deadline = Instant::now() + NETWORK_TIMEOUT;
+        logs.finish(log);
         if let Some(control) = control {
-            control.finish(deadline);
+            control.finish(connections);
         }
         if let Some(net) = net {
-            net.finish(deadline);
+            net.finish(connections);
         }
         // The kernel frees the rest faster than destructors.
         #[cfg(not(test))]
-        sys::exit_now(code);
+        sys::exit_now(exit.code);
         #[cfg(test)]
-        code
+        exit.code
+    }
+}
+
+/// Writes the log entries of other threads. Nothing else is handled any more: a query is refused by dropping it.
+fn write_entries(receiver: &LoopReceiver, logs: &Logs) {
+    for message in receiver.take() {
+        if let LoopMessage::Log(level, message) = message {
+            logs.entry(level, None, &message);
+        }
+    }
+}
+
+/// Does a part of the shutdown. A panic is logged, because the log must be written in any case.
+fn survive(logs: &Logs, during: &str, work: impl FnOnce()) {
+    if let Err(panic) = caught(work) {
+        logs.entry(Level::Panic, None, &format!("internal error while {during}: {panic}; please report it"));
     }
 }

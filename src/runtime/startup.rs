@@ -30,7 +30,7 @@ impl<D: Decider> Runtime<D> {
     fn open_telemetry(&mut self) -> Result<(), String> {
         let Some(telemetry) = self.plan.telemetry.clone() else { return Ok(()) };
         let (metrics, queries) = (self.metrics.clone(), QueryHandle::new(self.receiver.sender()));
-        let net = self.net().map_err(|error| StartupError::Network(error).to_string())?;
+        let net = self.executor.net.get().map_err(|error| StartupError::Network(error).to_string())?;
         self.telemetry =
             Some(Telemetry::open(&telemetry, net, metrics, queries).map_err(|error| error.to_string())?);
         Ok(())

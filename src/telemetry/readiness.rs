@@ -14,7 +14,9 @@ pub(super) fn not_ready_reasons(snapshot: &Snapshot) -> String {
     match snapshot.overview.phase {
         Phase::Starting => text.push_str("the supervisor is starting\n"),
         Phase::Running => {}
-        Phase::Stopping | Phase::Killing | Phase::Exited => text.push_str("the supervisor is stopping\n"),
+        Phase::Stopping | Phase::Terminating | Phase::Killing | Phase::Exited => {
+            text.push_str("the supervisor is stopping\n")
+        }
     }
     if snapshot.overview.maintenance {
         text.push_str("in maintenance mode\n");

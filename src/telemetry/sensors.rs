@@ -112,7 +112,7 @@ mod tests {
     fn page(sensors: &SensorOutputs) -> String {
         let mut page = super::super::exposition::Page::default();
         sensors.metrics.shared().store.add_to(&mut page, std::time::Duration::ZERO);
-        page.text().to_owned()
+        page.text()
     }
 
     #[test]

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use containerpilot_core::plan::{self, Level};
 use hyper::Method;
+use nix::sys::socket::Backlog;
 use thiserror::Error;
 use tokio::sync::{Mutex, watch};
 use tokio::time::{Instant, sleep, timeout};
@@ -17,8 +18,10 @@ use tokio::time::{Instant, sleep, timeout};
 use super::exposition::{self, Page};
 use super::process::Process;
 use super::{Metrics, readiness, self_metrics, status};
+use crate::VERSION;
 use crate::net::server::{
-    Handler, Limits, Listener, Request, Response, StatusCode, error, method_not_allowed, ok, serve,
+    Handler, JSON, Limits, Listener, Request, Response, StatusCode, TEXT, error, method_not_allowed, ok,
+    serve,
 };
 use crate::net::{Net, describe};
 use crate::runtime::query::{QueryHandle, Snapshot};
@@ -33,8 +36,6 @@ const QUIET_ATTEMPTS: u32 = 10;
 const QUIET_INTERVAL: Duration = Duration::from_millis(50);
 /// The interval of attempts after that.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
-
-const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Why the server cannot listen, and what to do about it.
 #[derive(Debug, Error)]
@@ -61,6 +62,8 @@ fn listen(wanted: &plan::Telemetry) -> Result<TcpListener, ListenError> {
     let address = SocketAddr::new(wanted.address, wanted.port);
     let bind = || {
         let listener = TcpListener::bind(address)?;
+        // The standard library allows 128 waiting connections. Beyond the limit, a probe of the scheduler would wait a second.
+        nix::sys::socket::listen(&listener, Backlog::MAXCONN)?;
         listener.set_nonblocking(true)?;
         Ok(listener)
     };
@@ -116,9 +119,14 @@ impl Telemetry {
         let wanted = wanted.clone();
         net.spawn(async move {
             let mut attempts = 0_u32;
-            let listener = loop {
-                match listen(&wanted) {
-                    Ok(listener) => break listener,
+            let server = loop {
+                let server = |listener| {
+                    let (metrics, queries) = (metrics.clone(), queries.clone());
+                    server(listener, metrics, queries, shutdown_requested.clone())
+                        .map_err(|source| ListenError { address, source })
+                };
+                match listen(&wanted).and_then(server) {
+                    Ok(server) => break server,
                     Err(error) if attempts == QUIET_ATTEMPTS => {
                         queries.log(Level::Error, format!("{error}; retrying every second"));
                     }
@@ -131,10 +139,7 @@ impl Telemetry {
                     () = sleep(pause) => {}
                 }
             };
-            match server(listener, metrics, queries.clone(), shutdown_requested) {
-                Ok(server) => server.await,
-                Err(source) => queries.log(Level::Error, ListenError { address, source }.to_string()),
-            }
+            server.await;
         });
         Some(Self { wanted: address, _shutdown: shutdown })
     }
@@ -160,8 +165,6 @@ struct Pages {
     latest: Mutex<Option<(Instant, Arc<Snapshot>)>>,
 }
 
-const TEXT: &str = "text/plain; charset=utf-8";
-
 impl Handler for Pages {
     async fn handle(&self, request: Request) -> Response {
         let path = request.head.uri.path();
@@ -177,7 +180,7 @@ impl Handler for Pages {
         };
         match path {
             "/metrics" => ok(exposition::CONTENT_TYPE, self.metrics(&snapshot)),
-            "/status" => ok("application/json", status::page(&snapshot, VERSION)),
+            "/status" => ok(JSON, status::page(&snapshot, VERSION)),
             "/readyz" => match readiness::not_ready_reasons(&snapshot) {
                 reasons if reasons.is_empty() => ok(TEXT, "ready\n"),
                 reasons => error(StatusCode::SERVICE_UNAVAILABLE, reasons.trim_end()),

@@ -72,7 +72,7 @@ fn x2_job_can_be_started_signalled_and_stopped() {
     );
     let refused = pilot.post("/v3/jobs/hand/signal", r#"{"signal": "SIGUSR1"}"#);
     assert_eq!(refused.status, 409, "{refused:?}");
-    assert!(refused.body.contains("no process"), "{refused:?}");
+    assert!(refused.body.contains("not running"), "{refused:?}");
     let started = pilot.post("/v3/jobs/hand/start", "");
     assert_eq!((started.status, &started.json()["job"]), (200, &json!("hand")));
     pilot.supervisor.wait_for_line("ready");

@@ -118,7 +118,7 @@ fn x1_configured_socket_that_cannot_be_created_is_an_error_and_the_default_one_a
         let warning = supervisor.wait_for_line("no control socket");
         assert!(
             warning.contains(
-                "cannot create the control socket /var/run/containerpilot.socket: Read-only file system"
+                "cannot create the control socket /var/run/containerpilot.socket: read-only file system"
             ),
             "{warning}"
         );

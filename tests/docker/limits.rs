@@ -66,7 +66,7 @@ fn x1_jobs_run_without_a_control_socket_on_a_read_only_root() {
     let config = "{ jobs: [{ name: 'main', exec: 'sleep 1000' }] }";
     let container = Container::start(config, &["--read-only"], busybox());
     let log = container.wait_for_log("main started");
-    assert!(log.contains("no control socket") && log.contains("Read-only file system"), "{log}");
+    assert!(log.contains("no control socket") && log.contains("read-only file system"), "{log}");
     container.stop(300);
     assert_eq!(container.exit_code(), "0");
 }

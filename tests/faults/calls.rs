@@ -112,6 +112,7 @@ pub(crate) const CALLS: &[Call] = calls! {
     SYS_execve "execve": ENOMEM EIO EMFILE ENFILE EAGAIN;
     SYS_setpgid "setpgid": EPERM;
     SYS_kill "kill": EPERM EAGAIN;
+    SYS_getpgid "getpgid":;
     SYS_prctl "prctl": EPERM;
     SYS_prlimit64 "prlimit64": EPERM;
     SYS_setgroups "setgroups": ENOMEM;

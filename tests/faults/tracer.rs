@@ -51,7 +51,7 @@ impl RunState {
 
 #[derive(Debug, Default)]
 struct Thread {
-    /// Whether it is a new process (`vfork`) that has not called `execve` yet.
+    /// Whether it is a new process (`fork`) that has not called `execve` yet.
     is_child: bool,
     /// Whether the current call is `brk`, which returns the unchanged heap end as its error.
     in_brk: bool,
@@ -78,7 +78,7 @@ pub(crate) fn run(command: &mut Command, fault: Option<&Fault>, state: &RunState
     let main = Pid::from_raw(i32::try_from(child.id()).unwrap());
     let options = Options::PTRACE_O_TRACESYSGOOD
         | Options::PTRACE_O_TRACECLONE
-        | Options::PTRACE_O_TRACEVFORK
+        | Options::PTRACE_O_TRACEFORK
         | Options::PTRACE_O_TRACEEXEC
         | Options::PTRACE_O_EXITKILL;
     ptrace::seize(main, options).unwrap();
@@ -127,7 +127,7 @@ impl Tracer<'_> {
                     }
                 }
                 WaitStatus::PtraceEvent(pid, _, event) => {
-                    if event == libc::PTRACE_EVENT_VFORK {
+                    if event == libc::PTRACE_EVENT_FORK {
                         let child = ptrace::getevent(pid).unwrap_or_default();
                         let child = Pid::from_raw(i32::try_from(child).unwrap());
                         self.threads.entry(child).or_default().is_child = true;

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::fixture::{Hostile, Rank, as_init_and_child, permitted, whole, within};
+use crate::fixture::{Hostile, Rank, as_init_and_child, permitted, request, whole, within};
 
 const LEAVES_ITS_GROUP: &str = "exec: ['@/hostile', 'leave-group'], user: 'nobody'";
 
@@ -88,6 +88,9 @@ fn r3_reload_completes_when_a_changed_job_has_left_its_process_group() {
         });
         hostile.await_ready(2);
         reload(&format!("jobs: [{main}, {{ name: 'late', exec: 'sleep 1000' }}]"));
+        within(5, "the new plan is in force", || {
+            request(&hostile.socket(), "GET", "/v3/status").is_ok_and(|status| status.contains("\"late\""))
+        });
         within(5, "the new job runs", || hostile.job("late")["state"] == "running");
         within(5, "the removed job is gone", || {
             hostile.hostile_processes().len() == usize::from(rank == Rank::Child)
@@ -102,6 +105,22 @@ fn p4_setsid_daemon_does_not_outlive_its_job() {
         let config = "jobs: [{ name: 'a', exec: ['@/hostile', 'daemon', 'single', 'exit'], user: 'nobody' },
                              { name: 'main', exec: 'sleep 1000' }]";
         let mut hostile = Hostile::start(rank, 1, config);
+        hostile.await_job("a", "is complete", |job| job["state"] == "complete");
+        within(6, "the daemon is killed", || {
+            hostile.hostile_processes().len() == usize::from(rank == Rank::Child)
+        });
+        hostile.stops();
+    });
+}
+
+#[test]
+fn p4_setsid_daemon_of_another_user_is_found_without_the_ptrace_capability() {
+    as_init_and_child(|rank| {
+        // As in most containers.
+        let script = "set -- setpriv --bounding-set=-sys_ptrace \"$@\"";
+        let config = "jobs: [{ name: 'a', exec: ['@/hostile', 'daemon', 'single', 'exit'], user: 'nobody' },
+                             { name: 'main', exec: 'sleep 1000' }]";
+        let mut hostile = Hostile::with_setup(rank, script, 1, config);
         hostile.await_job("a", "is complete", |job| job["state"] == "complete");
         within(6, "the daemon is killed", || {
             hostile.hostile_processes().len() == usize::from(rank == Rank::Child)

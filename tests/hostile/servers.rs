@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream, UdpSocket};
 use std::os::unix::net::UnixStream;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::fixture::{Hostile, Rank, as_init_and_child, own_address, own_user, permitted, request, within};
@@ -40,6 +41,38 @@ fn t1_livez_is_answered_beside_300_silent_connections() {
 }
 
 #[test]
+fn t1_livez_is_answered_beside_300_connections_that_stop_halfway() {
+    as_init_and_child(|rank| {
+        let address = (own_address(), 9090);
+        let config = format!(
+            "telemetry: {{ port: 9090, interfaces: 'static:{}' }}, jobs: [{{ name: 'main', exec: 'sleep 1000' }}]",
+            address.0
+        );
+        let mut hostile = Hostile::start(rank, 1, &config);
+        wait_until("telemetry is served", || livez(address).is_ok());
+        let halves = [
+            "GET /livez HTTP/1.1\r\nHost: a\r\n",
+            "POST /livez HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf",
+            "GET /livez HTTP/1.1\r\nHost: a\r\n\r\n",
+        ];
+        for half in halves {
+            let connect = |_| {
+                let mut stream = TcpStream::connect_timeout(&address.into(), Duration::from_secs(1)).ok()?;
+                stream.write_all(half.as_bytes()).ok()?;
+                Some(stream)
+            };
+            let open: Vec<_> = (0..300).map(connect).collect();
+            let answers: Vec<_> = (0..3).map(|_| livez(address)).collect();
+            let in_time =
+                |answer: &Result<String, _>| answer.as_ref().is_ok_and(|text| text.contains(" 200 "));
+            assert!(answers.iter().all(in_time), "{half:?}: {answers:?}");
+            drop(open);
+        }
+        hostile.stops();
+    });
+}
+
+#[test]
 fn x1_ping_is_answered_beside_300_silent_connections() {
     as_init_and_child(|rank| {
         let mut hostile = Hostile::start(rank, 1, "jobs: [{ name: 'main', exec: 'sleep 1000' }]");
@@ -55,8 +88,13 @@ fn x1_ping_is_answered_beside_300_silent_connections() {
     });
 }
 
-/// The first connection comes while `exhausted` holds; then half of the jobs are killed, and the next one is answered.
-fn first_connection_fails(rank: Rank, script: &str, exhausted: impl Fn(&Hostile) -> bool) {
+/// The first connection comes while `exhausted` holds; then `relieve` is called, and the next one is answered.
+fn first_connection_fails(
+    rank: Rank,
+    script: &str,
+    exhausted: impl Fn(&Hostile) -> bool,
+    relieve: impl Fn(&Hostile),
+) {
     let jobs: Vec<String> = (0..40).map(|n| format!("{{ name: 'j{n}', exec: 'sleep 1000' }}")).collect();
     let config = format!("jobs: [{}, {{ name: 'main', exec: 'sleep 1000' }}]", jobs.join(","));
     let mut hostile = Hostile::unanswered(rank, script, 1, &config);
@@ -66,11 +104,7 @@ fn first_connection_fails(rank: Rank, script: &str, exhausted: impl Fn(&Hostile)
     // The loop has seen the connection when it has become idle again.
     first.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
     let _ = (&first).read(&mut [0; 64]);
-    let sleepers = child_pids(hostile.pid);
-    for sleeper in &sleepers[..sleepers.len() / 2] {
-        let pid = nix::unistd::Pid::from_raw(i32::try_from(*sleeper).unwrap());
-        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL).unwrap();
-    }
+    relieve(&hostile);
     within(5, "the control socket answers", || request(&hostile.socket(), "GET", "/v3/ping").is_ok());
     hostile.stops();
 }
@@ -78,10 +112,20 @@ fn first_connection_fails(rank: Rank, script: &str, exhausted: impl Fn(&Hostile)
 #[test]
 fn x1_first_connection_without_a_free_descriptor_does_not_close_the_control_socket() {
     as_init_and_child(|rank| {
-        first_connection_fails(rank, "ulimit -n 48", |hostile| {
-            // A start needs four descriptors for a moment, so up to three may be left.
-            fs::read_dir(format!("/proc/{}/fd", hostile.pid)).unwrap().count() >= 45
-        });
+        let limit = |hostile: &Hostile, count: usize| {
+            let (pid, limit) = (hostile.pid.to_string(), format!("--nofile={count}:4096"));
+            assert!(Command::new("prlimit").args(["--pid", &pid, &limit]).status().unwrap().success());
+        };
+        let exhausted = |hostile: &Hostile| {
+            let all_started = hostile.log().matches("started (pid").count() >= 41;
+            if all_started {
+                // No descriptor below the first free one can be had.
+                let is_free = |fd: &usize| !fs::exists(format!("/proc/{}/fd/{fd}", hostile.pid)).unwrap();
+                limit(hostile, (0..).find(is_free).unwrap());
+            }
+            all_started
+        };
+        first_connection_fails(rank, "ulimit -n 4096", exhausted, |hostile| limit(hostile, 4096));
     });
 }
 
@@ -97,7 +141,14 @@ fn x1_first_connection_without_a_free_thread_does_not_close_the_control_socket()
             let threads = fs::read_dir(format!("/proc/{}/task", hostile.pid)).unwrap().count();
             threads + child_pids(hostile.pid).len()
         };
-        first_connection_fails(rank, &script, |hostile| count(hostile) >= 20);
+        let kill_half = |hostile: &Hostile| {
+            let sleepers = child_pids(hostile.pid);
+            for sleeper in &sleepers[..sleepers.len() / 2] {
+                let pid = nix::unistd::Pid::from_raw(i32::try_from(*sleeper).unwrap());
+                nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL).unwrap();
+            }
+        };
+        first_connection_fails(rank, &script, |hostile| count(hostile) >= 20, kill_half);
     });
 }
 

@@ -102,7 +102,7 @@ fn x1_t1_silent_connections_are_bounded_and_time_out() {
     wait_until("the connections are accepted", || open_descriptors(pid) >= 320);
     let open = open_descriptors(pid);
     assert!(open < 320 + 64, "{open} descriptors");
-    // New clients wait until the first silent connections time out.
+    // New clients take the slots of the oldest silent connections.
     servers.assert_unharmed();
     drop(silent);
 }

@@ -1,5 +1,7 @@
 //! Coprocesses, as the manual of version 2 describes them (C6).
 
+use std::fs;
+
 use crate::supervisor::{Supervisor, modes};
 
 /// A script that reports the signals it gets and keeps running until SIGTERM.
@@ -10,11 +12,12 @@ const REPORTS_SIGNALS: &str = "trap 'echo got HUP' HUP; trap 'echo got USR1' USR
 fn c6_coprocess_runs_beside_the_jobs_and_does_not_keep_the_supervisor_running() {
     for mode in modes() {
         let config = format!(
-            "{{ jobs: [{{ name: 'app', exec: ['sh', '-c', 'exit 5'] }}],
+            "{{ jobs: [{{ name: 'app', exec: ['sh', '-c', 'read go < @/go; exit 5'] }}],
                 coprocesses: [{{ name: 'helper', command: ['sh', '-c', \"{REPORTS_SIGNALS}\"], restarts: 'unlimited' }}] }}"
         );
-        let mut run = Supervisor::start(mode, &config);
+        let mut run = Supervisor::with_setup(mode, "mkfifo @/go", &config);
         run.wait_for_line("helper started");
+        fs::write(run.file("go"), "\n").unwrap();
         run.wait_for_line("app exited with code 5");
         let (code, log) = run.wait();
         assert_eq!(code, 5, "the exit code is not that of the job\n{log}");
@@ -83,12 +86,19 @@ fn c6_coprocess_starts_after_pre_start_and_before_other_jobs() {
                coprocesses: [{ name: 'helper', command: 'sleep 1000' }] }",
         );
         run.wait_for_line("app started");
+        run.wait_for_lines("helper started", 1);
         run.signal("-TERM");
         let (code, log) = run.wait();
         assert_eq!(code, 0);
         let at = |text: &str| log.find(text).unwrap_or_else(|| panic!("no `{text}` in\n{log}"));
         assert!(at("preStart exited") < at("helper started"));
-        assert!(at("helper started") < at("app started"));
+        // Both execute their programs at the same time; the process of the coprocess was created first.
+        let pid = |name: &str| {
+            let line =
+                log.lines().find_map(|line| line.split_once(&format!("{name} started (pid "))).unwrap().1;
+            line.split(')').next().unwrap().parse::<u32>().unwrap()
+        };
+        assert!(pid("helper") < pid("app"), "{log}");
         assert!(at("app exited on") < at("helper exited on"), "it is stopped after the others\n{log}");
     }
 }

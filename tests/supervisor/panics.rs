@@ -1,6 +1,6 @@
 //! PID 1 survives its own panics: it logs where each one happened, retries or refuses the work, and still shuts down
-//! gracefully. `src/runtime/failpoints.rs` panics on purpose, in debug builds only.
-#![cfg(debug_assertions)]
+//! gracefully. `src/runtime/failpoints.rs` panics on purpose, in debug builds and with the feature `failpoints` (`make panics`).
+#![cfg(any(debug_assertions, feature = "failpoints"))]
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -132,5 +132,43 @@ fn l4_panic_in_the_log_thread_is_survived_and_loses_no_line() {
         for nth in 1..=200 {
             assert_eq!(log.matches(&format!("line-{nth}-")).count(), 1, "line {nth}: {log}");
         }
+    }
+}
+
+#[test]
+fn p1_panic_in_any_source_of_the_loop_is_survived_and_loses_no_exit() {
+    let often = ["wait", "message", "query", "reap", "exit", "probe", "check-output", "state"];
+    let points =
+        often.iter().flat_map(|point| [(point, 1), (point, 2)]).chain([(&"signal", 1), (&"network", 1)]);
+    for (point, nth) in points {
+        let crash = "{ name: 'crash', exec: 'false' },
+            { name: 'after', exec: 'sleep 1000', when: { source: 'crash', once: 'exitFailed' } }";
+        let config = format!("{{ jobs: [{WEB}, {crash}] }}");
+        let supervisor = with_failpoint(Mode::Plain, &format!("{point}:{nth}"), &config);
+        // A status needs the network, a message and a query; a signal must not be lost.
+        for _ in 0..2 {
+            let answer = request(&supervisor, "GET /v3/status");
+            assert!(answer.contains(" 200 ") || answer.contains("internal error"), "{point}: {answer}");
+            supervisor.signal("-USR1");
+        }
+        let mut supervisor = supervisor;
+        supervisor.wait_for_line("after started");
+        let log = assert_survives(supervisor);
+        assert!(log.contains("crash exited with code 1"), "{point}:{nth}: {log}");
+    }
+}
+
+#[test]
+fn p1_panic_during_the_exit_keeps_the_log_and_the_exit_code() {
+    for mode in modes() {
+        let mut supervisor = with_failpoint(
+            mode,
+            "shutdown:1",
+            "{ jobs: [{ name: 'web', exec: ['sh', '-c', 'echo up; exit 7'] }] }",
+        );
+        supervisor.wait_for_line("up");
+        let (code, log) = supervisor.wait();
+        assert_eq!(code, 7, "{log}");
+        assert!(log.contains("internal error while deregistering services: on purpose"), "{log}");
     }
 }

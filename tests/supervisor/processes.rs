@@ -66,6 +66,34 @@ fn p4_grandchild_that_keeps_the_output_open_does_not_delay_the_exit() {
 }
 
 #[test]
+fn p4_daemons_of_a_job_and_of_its_checks_end_with_the_run() {
+    for mode in modes() {
+        let config = "{ stopTimeout: 1, jobs: [
+            { name: 'a', exec: ['sh', '-c', 'trap \"\" TERM; setsid @/daemon a & until test -e @/a; do sleep 0.01; done'] },
+            { name: 'web', exec: ['sh', '-c', 'until test -e @/end; do sleep 0.05; done'],
+              health: { exec: ['sh', '-c', 'test -e @/web || { setsid @/daemon web & until test -e @/web; do sleep 0.01; done; }'],
+                        interval: 1, ttl: 5 } },
+            { name: 'main', exec: 'sleep 1000' } ] }";
+        let daemon = "printf '#!/bin/sh\ntouch @/$1; exec sleep 1000\n' > @/daemon; chmod +x @/daemon";
+        let mut run = Supervisor::with_setup(mode, daemon, config);
+        run.wait_for_line(" main started");
+        let pid = run.pid();
+        wait_until("the check has left a daemon", || run.file("web").exists());
+        // `web`, `main` and the daemon of the check.
+        wait_until("the daemon of the job is killed", || child_states(pid).len() == 3);
+        std::fs::write(run.file("end"), "").unwrap();
+        wait_until("the daemon of the check ends", || child_states(pid).len() == 1);
+        run.signal("-TERM");
+        let (code, log) = run.wait();
+        assert_eq!(code, 0);
+        for job in ["a", "web"] {
+            let warning = format!("{job} left processes outside of its process group, sent SIGTERM");
+            assert!(log.contains(&warning), "{log}");
+        }
+    }
+}
+
+#[test]
 fn p9_job_runs_as_its_user_in_its_directory() {
     let is_root = std::process::Command::new("id").arg("-u").output().unwrap().stdout == b"0\n";
     if !is_root {

@@ -136,6 +136,28 @@ fn s2_s4_hanging_hook_delays_a_job_by_its_stop_timeout_and_is_killed() {
 }
 
 #[test]
+fn s4_slow_hook_does_not_cost_the_process_its_sigterm() {
+    let config = "{ stopTimeout: 1, jobs: [
+        { name: 'db', exec: ['sh', '-c', 'trap \"echo flushed; exit 0\" TERM; echo ready; while :; do sleep 0.02; done'] },
+        { name: 'hook', exec: ['sh', '-c', 'trap \"\" TERM; while :; do sleep 0.05; done'], when: { source: 'db', once: 'stopping' } } ] }";
+    for mode in modes() {
+        let mut run = Supervisor::start(mode, config);
+        run.wait_for_line("ready");
+        run.signal("-TERM");
+        let (code, log) = run.wait();
+        assert_eq!(code, 0, "{log}");
+        let order = [
+            "db not waiting any longer for its stop hooks",
+            "db stopping: sent SIGTERM",
+            "hook did not exit within 1s of the shutdown, sending SIGKILL",
+        ];
+        let positions: Vec<usize> = order.iter().map(|text| line_number(&log, text)).collect();
+        assert!(positions.is_sorted(), "{positions:?}\n{log}");
+        assert!(log.contains(" flushed") && log.contains("hook exited on SIGKILL"), "{log}");
+    }
+}
+
+#[test]
 fn s2_hooks_also_run_when_a_job_exits_by_itself() {
     let (code, log) = Supervisor::start(
         modes()[0],

@@ -10,6 +10,7 @@ mod view;
 
 use crate::span::{SourceMap, Span};
 
+use secrets::message_without_passwords;
 use trace::{LineIndex, amend, locate, trace};
 
 pub use display::{Display, Style};
@@ -85,8 +86,6 @@ pub struct Problem {
     pub message: String,
     /// Its place. A problem in an environment variable has none.
     pub place: Option<Place>,
-    /// A label beside the caret.
-    pub label: Option<String>,
     /// What to do.
     pub help: Option<String>,
     /// The end of an unterminated string. If a template action printed it, the action is shown.
@@ -97,20 +96,13 @@ impl Problem {
     /// A problem at a place.
     #[must_use]
     pub fn new(severity: Severity, place: Place, message: impl Into<String>) -> Self {
-        Self { severity, message: message.into(), place: Some(place), label: None, help: None, cut: None }
+        Self { severity, message: message.into(), place: Some(place), help: None, cut: None }
     }
 
     /// A problem without a place.
     #[must_use]
     pub fn unlocated(severity: Severity, message: impl Into<String>) -> Self {
-        Self { severity, message: message.into(), place: None, label: None, help: None, cut: None }
-    }
-
-    /// Adds a label.
-    #[must_use]
-    pub fn label(mut self, label: impl Into<String>) -> Self {
-        self.label = Some(label.into());
-        self
+        Self { severity, message: message.into(), place: None, help: None, cut: None }
     }
 
     /// Adds help.
@@ -123,7 +115,8 @@ impl Problem {
 
 /// Returns true if an error in a section, or in any file, already mentions a key. A consequence of such an error is not
 /// reported again: the key itself was wrong, or an unknown key was probably meant to be it.
-pub(crate) fn is_reported(problems: &[Problem], section: Option<Place>, key: &str) -> bool {
+#[must_use]
+pub fn is_reported(problems: &[Problem], section: Option<Place>, key: &str) -> bool {
     let quoted = format!("`{key}`");
     let mentions = |problem: &Problem| {
         problem.message.contains(&quoted) || problem.help.as_ref().is_some_and(|help| help.contains(&quoted))
@@ -199,6 +192,8 @@ impl Report {
                     amend(&mut problem, file, &traced);
                     Some(locate(file, lines.get(index)?, place.file, traced))
                 });
+                problem.message = message_without_passwords(&problem.message);
+                problem.help = problem.help.map(|help| message_without_passwords(&help));
                 Located { problem, location }
             })
             .collect();

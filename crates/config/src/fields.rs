@@ -23,7 +23,7 @@ section! {
         logging: Object<LoggingFields> = "logging", Is("{}"), "L1",
             "Level, format and output of the log.";
         stop_timeout: SecondsOrUnset = "stopTimeout", Is("5"), "S4",
-            "Timeout of a shutdown. When it passes, all remaining processes get SIGKILL. 0 means the default.";
+            "How long the hooks of a shutdown may take, and then each process after its stop signal; then they get SIGKILL. 0 means the default.";
         control: Object<ControlFields> = "control", Is("{}"), "X1",
             "The control socket.";
         jobs: ListOf<JobFields> = "jobs", Nothing, "W1",

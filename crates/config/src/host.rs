@@ -39,8 +39,10 @@ pub enum ProgramState {
     Runnable,
     /// The file does not exist, or is not in `PATH`.
     Missing,
-    /// The file is not executable, or it is a directory.
+    /// The file is not executable.
     NotExecutable,
+    /// It is a directory.
+    Directory,
 }
 
 /// A host with fixed answers.
@@ -78,7 +80,7 @@ impl Host for StaticHost {
     }
 
     fn readable(&self, path: &str) -> Result<(), String> {
-        if self.files.contains(path) { Ok(()) } else { Err("No such file or directory".to_owned()) }
+        if self.files.contains(path) { Ok(()) } else { Err("no such file or directory".to_owned()) }
     }
 
     fn has_user(&self, name: &str) -> bool {

@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 pub mod decode;
+mod default_names;
 pub mod diagnostics;
 pub mod duration;
 pub mod fields;

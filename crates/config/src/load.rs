@@ -129,6 +129,9 @@ pub(crate) fn decode_files(
             );
             decoded.well_formed = false;
         }
+        if decoded.well_formed {
+            problems.extend(not_utf8(id, &file.source));
+        }
         decoded.files.push(file);
         match (&mut decoded.fields, fields) {
             (Some(earlier), Some(later)) => merge::merge(earlier, later),
@@ -228,8 +231,7 @@ pub fn read_plain_file<S: Section>(input: Input) -> PlainFile<S> {
     let Input { name, text: mut source } = input;
     let (id, mut problems) = (FileId::default(), Vec::new());
     if source.len() > limits::SOURCE_BYTES {
-        let message = format!("the file is too large: {} bytes", source.len());
-        problems.push(Problem::new(Severity::Error, Place::source(id, Span::at(0)), message));
+        problems.push(not_text(id, &source).unwrap_or_else(|| too_large(id)));
         source.truncate(1024);
         let file = SourceFile { name, source, rendered: Vec::new(), map: SourceMap::default() };
         return PlainFile { file, fields: None, problems };
@@ -252,6 +254,27 @@ pub fn read_plain_file<S: Section>(input: Input) -> PlainFile<S> {
     PlainFile { file, fields: fields.filter(|_| well_formed), problems }
 }
 
+/// The caller may have read only the start of the file, so its size is not known.
+fn too_large(id: FileId) -> Problem {
+    let message = format!("the file is larger than {} MiB", limits::SOURCE_BYTES / (1024 * 1024));
+    Problem::new(Severity::Error, Place::source(id, Span::at(0)), message).help("check the path")
+}
+
+/// The error about a program or another binary file.
+fn not_text(id: FileId, source: &[u8]) -> Option<Problem> {
+    let error = json5::not_text(source)?;
+    let problem = Problem::new(Severity::Error, Place::source(id, error.span), error.message);
+    Some(Problem { help: error.help, ..problem })
+}
+
+/// The warning about the first byte that is not UTF-8. 3.8 accepts such a file.
+fn not_utf8(id: FileId, source: &[u8]) -> Option<Problem> {
+    let at = std::str::from_utf8(source).err()?.valid_up_to();
+    let message = format!("byte 0x{:02X} is not UTF-8 and was read as U+FFFD", source.get(at)?);
+    let place = Place::source(id, Span::new(at, at + 1));
+    Some(Problem::new(Severity::Warning, place, message).help("save the file as UTF-8"))
+}
+
 fn render_file(
     id: FileId,
     input: Input,
@@ -262,10 +285,7 @@ fn render_file(
     let empty =
         |source| SourceFile { name: name.clone(), source, rendered: Vec::new(), map: SourceMap::default() };
     if source.len() > limits::SOURCE_BYTES {
-        let megabytes = |bytes: usize| bytes / (1024 * 1024);
-        let message = format!("the file is too large for a configuration: {} bytes", source.len());
-        let help = format!("the maximum is {} MiB; check the path", megabytes(limits::SOURCE_BYTES));
-        problems.push(Problem::new(Severity::Error, Place::source(id, Span::at(0)), message).help(help));
+        problems.push(not_text(id, &source).unwrap_or_else(|| too_large(id)));
         let mut start = source;
         start.truncate(1024);
         return empty(start);
@@ -273,6 +293,11 @@ fn render_file(
     match template::render(&source, environment) {
         Ok(template::Rendered { text, map }) => SourceFile { name, source, rendered: text, map },
         Err(errors) => {
+            // In a binary file, `{{` is an accident.
+            if let Some(problem) = not_text(id, &source) {
+                problems.push(problem);
+                return empty(source);
+            }
             for error in errors {
                 let problem = Problem::new(Severity::Error, Place::source(id, error.span), error.message);
                 problems.push(Problem { help: error.help, ..problem });

@@ -12,6 +12,7 @@ mod when;
 
 pub(crate) use control::SOCKET_VARIABLE;
 pub(crate) use coprocess::PRE_START;
+pub(crate) use telemetry::TELEMETRY_JOB;
 pub(crate) use when::source_named;
 
 use std::time::Duration;

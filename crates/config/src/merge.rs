@@ -1,13 +1,16 @@
 //! Merges several files (C1). Of two elements with the same name, and of two values of any other key, the later one counts.
 
+use std::borrow::Cow;
+
 use crate::decode::Spanned;
-use crate::fields::{ConfigFields, CoprocessFields, JobFields, MetricFields, TelemetryFields, WatchFields};
-use crate::values::command::joined;
+use crate::default_names::{coprocess_name, job_name, metric_name};
+use crate::fields::{ConfigFields, TelemetryFields};
+use crate::values::value_of;
 
 /// Merges a later file into the earlier ones.
 pub(crate) fn merge(earlier: &mut ConfigFields, later: ConfigFields) {
-    merge_lists(&mut earlier.jobs, later.jobs, job_name);
-    merge_lists(&mut earlier.watches, later.watches, watch_name);
+    merge_lists(&mut earlier.jobs, later.jobs, |job| job_name(job).map(Cow::into_owned));
+    merge_lists(&mut earlier.watches, later.watches, |watch| value_of(&watch.name));
     merge_lists(&mut earlier.coprocesses, later.coprocesses, coprocess_name);
     match (&mut earlier.telemetry, later.telemetry) {
         (Some(earlier), Some(later)) => merge_telemetry(&mut earlier.value, later.value),
@@ -22,7 +25,9 @@ pub(crate) fn merge(earlier: &mut ConfigFields, later: ConfigFields) {
 
 /// Merges telemetry key by key, because its metrics are merged by name.
 fn merge_telemetry(earlier: &mut TelemetryFields, later: TelemetryFields) {
-    merge_lists(&mut earlier.metrics, later.metrics, metric_name);
+    merge_lists(&mut earlier.metrics, later.metrics, |metric| {
+        Some(metric_name(metric)).filter(|name| !name.is_empty())
+    });
     replace(&mut earlier.port, later.port);
     replace(&mut earlier.interfaces, later.interfaces);
     replace(&mut earlier.tags, later.tags);
@@ -74,26 +79,4 @@ fn merged_order(earlier: Vec<Option<String>>, later: Vec<Option<String>>) -> Vec
         }
     }
     slots.into_iter().flatten().collect()
-}
-
-fn text(given: &Option<Spanned<String>>) -> Option<String> {
-    given.as_ref().map(|given| given.value.clone())
-}
-
-fn job_name(job: &JobFields) -> Option<String> {
-    text(&job.name).or_else(|| job.exec.as_ref().map(|exec| exec.value.program.clone()))
-}
-
-fn watch_name(watch: &WatchFields) -> Option<String> {
-    text(&watch.name)
-}
-
-fn coprocess_name(one: &CoprocessFields) -> Option<String> {
-    text(&one.name).or_else(|| one.command.as_ref().map(|command| joined(&command.value)))
-}
-
-fn metric_name(metric: &MetricFields) -> Option<String> {
-    let parts = [&metric.namespace, &metric.subsystem, &metric.name];
-    let parts: Vec<String> = parts.into_iter().filter_map(text).filter(|part| !part.is_empty()).collect();
-    (!parts.is_empty()).then(|| parts.join("_"))
 }

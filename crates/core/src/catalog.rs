@@ -1,5 +1,6 @@
 //! The reconciliation of the catalog with the desired state: which request to send next, and when.
 
+mod backoff;
 pub mod connectivity;
 pub mod reconcile;
 pub mod watch_queries;

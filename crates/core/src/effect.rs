@@ -7,12 +7,13 @@ use crate::ids::{CheckIx, CheckRunId, JobIx, RunId};
 use crate::plan::diff::Moves;
 use crate::plan::{Level, Plan, Signal, Status};
 use crate::request::{Reply, RequestId};
+use crate::time::Time;
 use crate::variables::Environment;
 
 /// Something to do.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
-    /// Start the job's program. The result is `Started` or `StartFailed`.
+    /// Start the job's program. The result is `Started` or `StartFailed`, unless `CancelStart` follows.
     Spawn {
         /// The job.
         job: JobIx,
@@ -21,7 +22,13 @@ pub enum Effect {
         /// Variables in addition to the supervisor's own (P7).
         environment: Environment,
     },
-    /// Send a signal to the process group of a run.
+    /// Give up a start (P3): send SIGKILL to the process and forget the run. No input about it follows.
+    CancelStart {
+        /// The run.
+        run: RunId,
+    },
+    /// Send a signal to the process of a run and to its process group, also before its program was executed. SIGKILL also
+    /// goes to processes of the run that have left the group.
     Kill {
         /// The run.
         run: RunId,
@@ -30,8 +37,13 @@ pub enum Effect {
         /// Why.
         reason: KillReason,
     },
-    /// Send SIGKILL to the orphaned process group of a run that has exited (P4).
+    /// Send SIGKILL to what remains of a run that has ended: its process group, and processes that have left it (P4).
     KillOrphans {
+        /// The run.
+        run: RunId,
+    },
+    /// Forget the process of a run: SIGKILL has not ended it (P6). No input about the run follows, except `OrphansFound`.
+    Abandon {
         /// The run.
         run: RunId,
     },
@@ -81,16 +93,35 @@ pub enum Effect {
     },
     /// Write a log entry.
     Log(Entry),
-    /// Exit with this code. No effect follows.
-    Exit {
-        /// The code.
-        code: u8,
-    },
+    /// Exit. No effect follows.
+    Exit(Exit),
+}
+
+/// The exit of the supervisor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exit {
+    /// The exit code.
+    pub code: u8,
+    /// How long the rest may take.
+    pub deadlines: ExitDeadlines,
+}
+
+/// Until when the runtime waits for what it does before it exits (S4, S6). Each step ends earlier if it is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExitDeadlines {
+    /// Processes that no job knows have exited after SIGKILL.
+    pub descendants: Time,
+    /// All services are deregistered.
+    pub deregister: Time,
+    /// The log is written.
+    pub log: Time,
+    /// Connections are closed.
+    pub connections: Time,
 }
 
 /// Why a signal is sent. The runtime ignores it; tests use it to judge whether the signal was right, since SIGKILL may
 /// also be a job's stop signal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum KillReason {
     /// The job stops (S2).
     Stop,
@@ -100,6 +131,8 @@ pub enum KillReason {
     Timeout,
     /// The run did not exit after its stop signal.
     StopTimeout,
+    /// The run is a hook of the shutdown and did not exit within the stop timeout (S4).
+    HookTimeout,
     /// All jobs are killed (S1, S4).
     KillAll,
     /// A user requested it (X2).
@@ -109,7 +142,7 @@ pub enum KillReason {
 }
 
 /// The desired state of a service in the catalog.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DesiredService {
     /// Not registered.
     Absent,

@@ -53,6 +53,24 @@ impl Code {
         Self::TimerExpired,
     ];
 
+    /// The codes that jobs send.
+    pub const OF_JOBS: [Self; 7] = [
+        Self::ExitSuccess,
+        Self::ExitFailed,
+        Self::Stopping,
+        Self::Stopped,
+        Self::Healthy,
+        Self::Unhealthy,
+        Self::TimerExpired,
+    ];
+
+    /// The codes that watches send.
+    pub const OF_WATCHES: [Self; 3] = [Self::Changed, Self::Healthy, Self::Unhealthy];
+
+    /// The codes that the supervisor sends.
+    pub const GLOBAL: [Self; 4] =
+        [Self::Startup, Self::Shutdown, Self::EnterMaintenance, Self::ExitMaintenance];
+
     /// The name in a configuration.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -101,8 +119,8 @@ impl Code {
 
     /// Returns true if the supervisor sends it, so that `source` may be left out.
     #[must_use]
-    pub const fn is_global(self) -> bool {
-        matches!(self, Self::Startup | Self::Shutdown | Self::EnterMaintenance | Self::ExitMaintenance)
+    pub fn is_global(self) -> bool {
+        Self::GLOBAL.contains(&self)
     }
 
     /// Returns true if it marks that something stops. Jobs triggered by it still run during a shutdown (S3).

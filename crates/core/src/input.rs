@@ -2,6 +2,7 @@
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::fmt;
 
 use crate::ids::{CheckRunId, JobIx, RunId, WatchIx};
 use crate::plan::diff::Moves;
@@ -13,7 +14,7 @@ use crate::request::{Request, RequestId};
 pub enum Input {
     /// The supervisor is ready: configuration loaded, control socket and telemetry server listening (E4).
     Ready,
-    /// A process was started.
+    /// The process of a run has executed its program.
     Started {
         /// The run.
         run: RunId,
@@ -35,6 +36,12 @@ pub enum Input {
         status: ExitStatus,
         /// True if other processes of its group remain. They have already been sent SIGTERM.
         orphans: bool,
+    },
+    /// Processes of a run that has ended were found, for example daemons in a session of their own (P4). They have
+    /// already been sent SIGTERM.
+    OrphansFound {
+        /// The run.
+        run: RunId,
     },
     /// The kernel's OOM killer killed this many processes of the container since the last such input. Sent before an
     /// exit that it may explain, and never if the kernel does not report the count.
@@ -117,6 +124,16 @@ impl ExitStatus {
     }
 }
 
+impl fmt::Display for ExitStatus {
+    /// Writes how a process exited, as a phrase after "exited": `with code 1`, `on SIGKILL`.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Code(code) => write!(out, "with code {code}"),
+            Self::Signal(signal) => write!(out, "on {signal}"),
+        }
+    }
+}
+
 /// Why a program could not be started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StartError {
@@ -135,18 +152,21 @@ pub enum StartErrorKind {
     NotExecutable,
     /// The system has no resources for another process.
     NoResources,
+    /// A signal killed the process before it had executed its program.
+    Killed(Signal),
     /// Something else, such as a user that does not exist.
     Other,
 }
 
 impl StartErrorKind {
-    /// The exit code that a shell reports (S5).
+    /// The exit status that a shell reports (S5).
     #[must_use]
-    pub const fn code(self) -> u8 {
+    pub const fn status(self) -> ExitStatus {
         match self {
-            Self::NotFound => 127,
-            Self::NotExecutable => 126,
-            Self::NoResources | Self::Other => 125,
+            Self::NotFound => ExitStatus::Code(127),
+            Self::NotExecutable => ExitStatus::Code(126),
+            Self::NoResources | Self::Other => ExitStatus::Code(125),
+            Self::Killed(signal) => ExitStatus::Signal(signal),
         }
     }
 }

@@ -14,6 +14,7 @@ mod single_program;
 mod stop;
 mod telemetry;
 mod when;
+mod word;
 mod work;
 
 use alloc::vec::Vec;
@@ -30,6 +31,7 @@ pub use service::{Service, Status, Watch};
 pub use stop::Stop;
 pub use telemetry::{Metric, MetricKind, Telemetry};
 pub use when::{EventPattern, Repeat, Trigger, When};
+pub use word::Word;
 
 /// Everything a configuration defines.
 #[derive(Clone, Debug, PartialEq)]

@@ -9,6 +9,7 @@ mod exit_code;
 mod generation;
 mod health;
 mod maintenance;
+mod orphans;
 mod periodic;
 mod reachability;
 mod reload;

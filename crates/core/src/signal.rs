@@ -11,6 +11,8 @@ impl Signal {
     pub const HUP: Self = Self(1);
     /// SIGINT.
     pub const INT: Self = Self(2);
+    /// SIGQUIT.
+    pub const QUIT: Self = Self(3);
     /// SIGKILL.
     pub const KILL: Self = Self(9);
     /// SIGUSR1: reopens the log file.
@@ -19,6 +21,8 @@ impl Signal {
     pub const USR2: Self = Self(12);
     /// SIGTERM.
     pub const TERM: Self = Self(15);
+    /// SIGCONT.
+    pub const CONT: Self = Self(18);
 
     /// Finds a signal by its name, with or without `SIG` and in any case, or by its number. Accepts everything that
     /// `Display` writes for a valid signal.

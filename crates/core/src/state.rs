@@ -1,12 +1,13 @@
 //! Everything the core remembers, and which changes of it are possible. What happens when is decided in `rules`.
 
 pub(crate) mod dependency_graph;
+pub mod fingerprint;
 pub mod health;
 pub(crate) mod job;
 pub mod journal;
 pub(crate) mod plan_state;
 pub(crate) mod run;
+pub(crate) mod stop_budget;
 pub(crate) mod supervisor;
-pub mod timer_queue;
 pub(crate) mod timers;
 pub(crate) mod watch;

@@ -17,17 +17,17 @@ use crate::plan::Job;
 pub struct Environment {
     /// The variables of every process started at this moment.
     pub jobs: Arc<JobVariables>,
-    /// The variables that describe why this process runs. They win over `jobs`.
-    pub why: Arc<Why>,
+    /// The variables that describe what started this process. They win over `jobs`.
+    pub cause: Arc<CauseVariables>,
 }
 
-/// Names and values that describe why a process runs.
-pub type Why = Vec<(&'static str, String)>;
+/// Names and values that describe what started a process.
+pub type CauseVariables = Vec<(&'static str, String)>;
 
 impl Environment {
     /// All variables. Of two with the same name, the later one wins.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&str, &str)> {
-        self.jobs.iter().chain(self.why.iter().map(|(name, value)| (*name, value.as_str())))
+        self.jobs.iter().chain(self.cause.iter().map(|(name, value)| (*name, value.as_str())))
     }
 }
 
@@ -119,7 +119,7 @@ pub fn variable_name(name: &str) -> String {
 
 /// The name of a job. For a job named after its program, the base name of the program without its extension.
 fn short_name(job: &Job) -> &str {
-    let named_after_program = job.exec.as_ref().is_some_and(|exec| exec.program == job.name);
+    let named_after_program = job.exec.as_ref().is_some_and(|exec| exec.program == *job.name);
     if !named_after_program {
         return &job.name;
     }

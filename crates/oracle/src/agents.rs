@@ -54,7 +54,7 @@ pub fn check(agent: &FakeAgent, at: Time) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether the reconciler kept its contract.
+/// Checks that the reconciler kept its contract.
 ///
 /// # Errors
 /// How it did not.

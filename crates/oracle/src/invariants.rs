@@ -5,10 +5,11 @@
 //!
 //! | rule   | check                                                                                               |
 //! |--------|-----------------------------------------------------------------------------------------------------|
-//! | P3     | every run has exactly one exit event, which tells success from failure                              |
-//! | P4     | signals go only to running processes; an orphaned process group is killed once, and in time         |
+//! | P3     | every run has exactly one exit event, which tells success from failure; a start that takes too long |
+//! |        | is given up in time, and no other start is, unless its run is killed                                |
+//! | P4     | signals go only to running processes; what remains of a run is killed once, and in time             |
 //! | P5     | a run or a check is killed at its timeout; nothing is killed without a reason                       |
-//! | P6     | no job has two processes                                                                            |
+//! | P6     | no job has two processes; one that SIGKILL does not end is abandoned, and no other                  |
 //! | P7     | the environment of a process names exactly the running processes                                    |
 //! | E2, E3 | events are numbered without a gap, causes come first; `stopping`, then `stopped`, then nothing      |
 //! | E4     | `startup` comes once                                                                                |
@@ -40,6 +41,7 @@
 mod catalog;
 mod commands;
 mod events;
+mod fingerprint;
 mod health;
 mod model;
 mod reload;
@@ -77,6 +79,7 @@ pub struct Violation {
 type Check = Result<(), Violation>;
 
 /// Checks every step of a core.
+#[derive(Clone, Debug)]
 pub struct Oracle<'a> {
     versions: &'a [Version],
     /// The version in force.
@@ -108,13 +111,15 @@ pub struct Oracle<'a> {
     first_hook_failure: Option<u8>,
     /// The first signal that requested a shutdown.
     stop_signal: Option<(Signal, Time)>,
+    /// When the time for hooks was over (S4).
+    terminating: Option<Time>,
     killing: Option<Time>,
     maintenance: bool,
     watches: Vec<Vec<Instance>>,
     /// The events that watches must send in this step.
     expected_watch_events: Vec<Code>,
-    /// When the orphaned process groups must be killed.
-    orphaned_groups: BTreeMap<RunId, Time>,
+    /// When what remains of each run must be killed.
+    orphans: BTreeMap<RunId, Time>,
     /// The requests without an answer.
     open_requests: Vec<RequestId>,
     /// The jobs that were started by hand before the startup.
@@ -151,11 +156,12 @@ impl<'a> Oracle<'a> {
             first_failure: None,
             first_hook_failure: None,
             stop_signal: None,
+            terminating: None,
             killing: None,
             maintenance: false,
             watches: vec![Vec::new(); plan.watches.len()],
             expected_watch_events: Vec::new(),
-            orphaned_groups: BTreeMap::new(),
+            orphans: BTreeMap::new(),
             open_requests: Vec::new(),
             early_starts: Vec::new(),
             reloading: Reloading::default(),
@@ -230,16 +236,29 @@ impl<'a> Oracle<'a> {
         }
         self.check_unreachable(&after)?;
         for seen in &mut self.seen {
-            (seen.ends_now, seen.blurred) = (false, false);
+            (seen.ends_now, seen.ran_within_part) = (false, false);
         }
         if let Some(input) = input {
             self.see_input(input);
         }
+        for effect in new {
+            if let Effect::Abandon { run } = effect {
+                self.see_abandon(*run)?;
+            }
+        }
         if core.phase() != Phase::Starting {
             self.see_early_requests();
         }
+        if core.phase() == Phase::Terminating && self.terminating.is_none() {
+            self.terminating = Some(self.now);
+        }
         if core.phase() == Phase::Killing && self.killing.is_none() {
             self.killing = Some(self.now);
+        }
+        for effect in new {
+            if let Effect::CancelStart { run } = effect {
+                self.see_cancel_start(*run)?;
+            }
         }
         let known = self.events.len();
         self.take_events(core)?;
@@ -257,7 +276,7 @@ impl<'a> Oracle<'a> {
         self.begin_epochs(input, &after);
         for (nth, effect) in new.iter().enumerate() {
             self.see_effect(effect, core.phase())?;
-            if matches!(effect, Effect::Exit { .. }) && nth + 1 != new.len() {
+            if matches!(effect, Effect::Exit(_)) && nth + 1 != new.len() {
                 return Err(self.violation("S4", "an effect follows the exit"));
             }
         }
@@ -275,13 +294,12 @@ impl<'a> Oracle<'a> {
         let after = std::mem::take(&mut self.previous);
         let phase = core.phase();
         let most = 60 + 40 * self.plan.jobs.len().max(self.before.len());
-        let orphaned_groups =
-            effects.iter().filter(|effect| matches!(effect, Effect::KillOrphans { .. })).count();
-        if effects.len() - orphaned_groups > most {
+        let orphans = effects.iter().filter(|effect| matches!(effect, Effect::KillOrphans { .. })).count();
+        if effects.len() - orphans > most {
             return Err(self.violation("core", format!("{} effects in one step", effects.len())));
         }
         let deadlines = core.timer_count();
-        if phase != Phase::Exited && deadlines > self.most_deadlines() + self.orphaned_groups.len() {
+        if phase != Phase::Exited && deadlines > self.most_deadlines() + self.orphans.len() {
             return Err(self.violation("core", format!("{deadlines} deadlines")));
         }
         self.check_answers(input, effects, &after, phase)?;
@@ -303,7 +321,7 @@ impl<'a> Oracle<'a> {
 
     fn most_deadlines(&self) -> usize {
         let checks: usize = self.jobs.iter().map(|job| job.checks.len()).sum();
-        4 * self.jobs.len() + 2 * checks + 3
+        5 * self.jobs.len() + 2 * checks + 3
     }
 
     fn see_input(&mut self, input: &Input) {
@@ -327,9 +345,14 @@ impl<'a> Oracle<'a> {
                 }
             }
             Input::StartFailed { run, why } => {
-                self.see_end(*run, ExitStatus::Code(why.kind.code()), false, false);
+                self.see_end(*run, why.kind.status(), false, false);
             }
             Input::Exited { run, status, orphans } => self.see_end(*run, *status, *orphans, true),
+            Input::OrphansFound { run } if self.job_of(*run).is_none() => {
+                let ending = self.phase_before == Phase::Killing;
+                let due = if ending { self.now } else { self.now + self.plan.stop_timeout };
+                self.orphans.entry(*run).or_insert(due);
+            }
             Input::CheckDone { check, result } => self.see_check_done(*check, result.is_ok()),
             Input::Request { request: Request::Maintenance(on), .. }
                 if self.phase_before == Phase::Starting =>
@@ -347,6 +370,7 @@ impl<'a> Oracle<'a> {
             Input::Deregistered { job } => self.see_deregistered(job.index()),
             Input::Request { .. }
             | Input::Ready
+            | Input::OrphansFound { .. }
             | Input::OutOfMemory { .. }
             | Input::Signal(_)
             | Input::Tick => {}
@@ -367,7 +391,7 @@ impl<'a> Oracle<'a> {
 
     fn see_end(&mut self, run: RunId, status: ExitStatus, orphans: bool, started: bool) {
         if orphans {
-            self.orphaned_groups.insert(run, self.now + self.plan.stop_timeout);
+            self.orphans.insert(run, self.now + self.plan.stop_timeout);
         }
         let Some(job) = self.job_of(run) else { return };
         let now = self.now;
@@ -377,16 +401,19 @@ impl<'a> Oracle<'a> {
         let failed = !status.is_success() || timed_out;
         model.last_failure = if failed { Some(status.code().max(1)) } else { None };
         model.ended_at = Some(now);
-        model.was_terminated = self.previous[job].stop_stage == Some(StopStage::Terminate) && started;
+        model.was_terminated = self.previous[job].stop_stage == Some(StopStage::Terminate);
         let began = ended.and_then(|run| run.started).filter(|_| started).unwrap_or(now);
         let seen = &mut self.seen[job];
         (seen.ended, seen.ends_now) = (true, true);
+        seen.ends += 1;
         seen.ended_started = Some(began);
     }
 
     fn see_effect(&mut self, effect: &Effect, phase: Phase) -> Check {
         match effect {
             Effect::Spawn { job, run, environment } => self.see_spawn(job.index(), *run, environment),
+            // Seen before the events of the same part.
+            Effect::CancelStart { .. } => Ok(()),
             Effect::Kill { run, signal, reason } => self.see_signal(*run, *signal, *reason, phase),
             Effect::KillOrphans { run } => self.see_kill_orphans(*run, phase),
             Effect::RunCheck { job, check, run, .. } => self.see_check(job.index(), check.index(), *run),
@@ -409,8 +436,9 @@ impl<'a> Oracle<'a> {
                 }
                 Ok(())
             }
-            Effect::PlanReplaced { .. } => Ok(()),
-            Effect::Exit { code } => self.see_exit(*code),
+            // `part` sees a new plan and an abandoned run before the events.
+            Effect::PlanReplaced { .. } | Effect::Abandon { .. } => Ok(()),
+            Effect::Exit(exit) => self.see_exit(*exit),
         }
     }
 
@@ -432,7 +460,7 @@ impl<'a> Oracle<'a> {
         if status.run != self.jobs[job].run.as_ref().map(|run| run.run) {
             return self.job_violation("P6", job, "its run is not the one that was started");
         }
-        if self.seen[job].ended && self.seen[job].exit_events != 1 {
+        if self.seen[job].exit_events != self.seen[job].ends {
             return self.job_violation("P3", job, "a run ended without an exit event");
         }
         if complete && status.healthy.is_some() {
@@ -450,10 +478,16 @@ fn statuses(core: &Core) -> impl Iterator<Item = JobStatus> + '_ {
 /// How long a job may wait for its deregistration (S2), unless a quarter of the stop timeout is less.
 const DEREGISTER_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How long the supervisor may wait for killed processes.
-const KILL_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long a job waits for its process after SIGKILL (P6).
+const ABANDON_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// How long the supervisor may wait for killed processes (S4).
+const KILL_TIMEOUT: Duration = Duration::from_millis(400);
+
+/// How long everything after the last SIGKILL may take (S4).
+const MARGIN: Duration = Duration::from_secs(1);
 
 /// Returns true if an input is a signal that requests a shutdown.
 fn is_stop_signal(input: &Input) -> bool {
-    matches!(input, Input::Signal(Signal(2 | 15)))
+    matches!(input, Input::Signal(Signal::INT | Signal::QUIT | Signal::TERM))
 }

@@ -12,6 +12,7 @@ pub mod invariants;
 pub mod random;
 pub mod runner;
 pub mod scenario;
+pub mod search;
 pub mod shrink;
 
 use containerpilot_core::rng::mix;

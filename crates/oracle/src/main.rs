@@ -1,19 +1,32 @@
-//! Runs random schedules: `containerpilot-oracle [--schedules N] [--seed S] [--survey] [--replay SEED]`.
+//! Runs random schedules, or an exhaustive search of small plans. `USAGE` lists the options.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use containerpilot_oracle::search::{Limits, Summary, plans, search_all};
 use containerpilot_oracle::{nth_seed, random, run_seed, runner};
 
 const USAGE: &str = "usage: containerpilot-oracle [--schedules N] [--seed S] [--survey] [--replay SEED]
+       containerpilot-oracle --exhaustive [--jobs N] [--plans NAME] [--depth N] [--outside N] [--faults N] [--states N]
 
   --schedules N  run N random schedules (default 1000000)
   --seed S       use series S of schedules (default 0)
   --survey       run all of them, and count the violations of each rule
-  --replay SEED  run one schedule, and print its timeline";
+  --replay SEED  run one schedule, and print its timeline
+
+  --exhaustive   try every order of everything that can happen to small plans
+  --jobs N       plans of 2 or of 3 jobs (default: both)
+  --plans NAME   only plans whose name contains NAME
+  --depth N      the most moves (default 60)
+  --outside N    the most inputs from outside, besides two stop signals (default 1)
+  --faults N     the most failed starts, orphaned groups, pauses and races with a timer (default 1)
+  --states N     the most states of one plan (default 100000)";
 
 fn main() -> ExitCode {
+    if std::env::args().any(|argument| argument == "--exhaustive") {
+        return exhaustive();
+    }
     let mut schedules = 1_000_000;
     let mut series = 0;
     let mut seed = None;
@@ -97,5 +110,65 @@ fn replay(seed: u64) -> bool {
             println!("\n{failure}");
             false
         }
+    }
+}
+
+fn exhaustive() -> ExitCode {
+    let mut limits = Limits { depth: 60, states: 100_000, outside: 1, faults: 1 };
+    let (mut name, mut jobs) = (String::new(), None);
+    let mut arguments = std::env::args().skip(1).filter(|argument| argument != "--exhaustive");
+    while let Some(option) = arguments.next() {
+        let value = arguments.next().unwrap_or_default();
+        let number = value.parse::<u32>().ok();
+        match (option.as_str(), number) {
+            ("--plans", _) => name = value,
+            ("--jobs", Some(2 | 3)) => jobs = number,
+            ("--depth", Some(number)) => limits.depth = number as usize,
+            ("--states", Some(number)) => limits.states = number as usize,
+            ("--outside", Some(number @ 0..=9)) => limits.outside = number as u8,
+            ("--faults", Some(number @ 0..=9)) => limits.faults = number as u8,
+            _ => {
+                eprintln!("{USAGE}");
+                return ExitCode::from(2);
+            }
+        }
+    }
+    for (what, count, mut plans) in [("pairs", 2, plans::pairs()), ("triples", 3, plans::triples())] {
+        if jobs.is_some_and(|jobs| jobs != count) {
+            continue;
+        }
+        plans.retain(|plan| plan.name.contains(&name));
+        let start = Instant::now();
+        match search_all(&plans, limits) {
+            Ok(summary) => print_summary(what, &summary, start.elapsed().as_secs_f64()),
+            Err(failure) => {
+                println!("{failure}");
+                return ExitCode::FAILURE;
+            }
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+fn print_summary(what: &str, summary: &Summary, seconds: f64) {
+    let Summary { totals, plans, complete, depths, largest } = summary;
+    println!(
+        "{plans} {what} of jobs, {} states, {} steps, no violation: {} exits, {} quiet states, {complete} plans \
+         complete, depth up to {}, {seconds:.1}s ({:.0} steps per second)",
+        totals.states,
+        totals.steps,
+        totals.exits,
+        totals.quiet,
+        totals.depth,
+        totals.steps as f64 / seconds
+    );
+    let depths: Vec<_> = depths.iter().map(|(depth, plans)| format!("{plans} to {depth}")).collect();
+    if !depths.is_empty() {
+        println!(
+            "  not complete, by depth: {}; most states: {} ({})",
+            depths.join(", "),
+            largest.0,
+            largest.1
+        );
     }
 }

@@ -12,12 +12,12 @@ mod versions;
 use std::time::Duration;
 
 use containerpilot_core::plan::{
-    Catalog, Format, Job, Level, Logging, OnCompletion, Output, Plan, Restarts, Role, Watch,
+    Catalog, Format, Job, Level, Logging, OnCompletion, Output, Plan, Restarts, Role, Watch, When,
 };
 
 use self::jobs::JobGenerator;
-pub use self::plain::{at_startup, consul, plain_job, plain_plan, service};
 use self::plain::{command, make_coprocess, make_sensor, telemetry_job};
+pub use self::plain::{consul, plain_job, plain_plan, service};
 use crate::scenario::{Action, JobScript, Scenario, Version};
 use containerpilot_core::rng::{Rng, mix};
 
@@ -79,7 +79,7 @@ fn first_version(rng: &mut Rng) -> Version {
     if main && let Some(job) = jobs.first_mut() {
         job.role = Role::Main;
         job.exec = Some(command("main"));
-        job.when.trigger = at_startup();
+        job.when.trigger = When::at_startup().trigger;
         job.when.timeout = None;
         job.restarts = Restarts::Limited(0);
         (job.on_failure, job.on_success) = (OnCompletion::Shutdown, OnCompletion::Shutdown);

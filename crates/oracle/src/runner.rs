@@ -4,7 +4,7 @@
 //! instant is random. A scenario may call the core some time after its deadlines, or not at all for a while. When nothing
 //! is scheduled, or after a number of steps, the runner sends SIGTERM to the supervisor, and it must exit.
 
-mod timeline;
+pub(crate) mod timeline;
 
 use std::time::Duration;
 
@@ -229,8 +229,8 @@ impl Runner<'_> {
 
     fn carry_out(&mut self, effect: &Effect) -> Result<(), Violation> {
         match effect {
-            Effect::Kill { run, .. } if !self.world.is_running(*run) => {
-                return Err(self.oracle.violation("P4", "a signal is sent to a process that does not run"));
+            Effect::Kill { run, .. } | Effect::CancelStart { run } if !self.world.has_process(*run) => {
+                return Err(self.oracle.violation("P4", "a signal is sent to a process that does not exist"));
             }
             Effect::Spawn { .. } => self.totals.runs += 1,
             Effect::PlanReplaced { .. } => {

@@ -4,11 +4,12 @@ use std::fmt;
 use std::time::Duration;
 
 use containerpilot_core::ids::JobIx;
-use containerpilot_core::plan::{Catalog, Job, OnCompletion, OnUnhealthy, Probe, Restarts, Signal};
+use containerpilot_core::plan::{
+    Catalog, Check, Job, OnCompletion, OnUnhealthy, Probe, Restarts, Signal, Trigger, When,
+};
 use containerpilot_core::request::Request;
 
 use crate::invariants::Violation;
-use crate::random::at_startup;
 use crate::runner;
 use crate::scenario::{Action, CatalogScript, Scenario, Version};
 
@@ -64,7 +65,7 @@ impl fmt::Display for Failure {
     }
 }
 
-fn write_job(out: &mut fmt::Formatter<'_>, nth: usize, job: &Job) -> fmt::Result {
+pub(crate) fn write_job(out: &mut fmt::Formatter<'_>, nth: usize, job: &Job) -> fmt::Result {
     writeln!(out, "  job {nth} `{}` {:?}, exec: {}", job.name, job.role, job.exec.is_some())?;
     writeln!(out, "    when {:?}", job.when)?;
     writeln!(out, "    restarts {:?}, timeout {:?}, {:?}", job.restarts, job.timeout, job.stop)?;
@@ -108,19 +109,22 @@ const SIMPLIFICATIONS: [Simplification; 21] = [
     |s, v, n| put(&mut s.versions[v].plan.jobs[n].restarts, Restarts::Limited(0)),
     |s, v, n| put(&mut s.versions[v].plan.jobs[n].on_failure, OnCompletion::Continue),
     |s, v, n| put(&mut s.versions[v].plan.jobs[n].on_success, OnCompletion::Continue),
-    |s, v, n| put(&mut s.versions[v].plan.jobs[n].when.trigger, at_startup()),
+    |s, v, n| put(&mut s.versions[v].plan.jobs[n].when.trigger, When::at_startup().trigger),
     |s, v, n| shorten(&mut s.versions[v].scripts[n].runs),
     |s, v, n| {
         s.versions[v].scripts[n]
             .runs
             .iter_mut()
-            .fold(false, |any, run| put(&mut run.starts_in, Duration::ZERO) | any)
+            .fold(false, |any, run| put(&mut run.starts_in, Some(Duration::ZERO)) | any)
     },
     |s, v, n| {
         s.versions[v].scripts[n].runs.iter_mut().fold(false, |any, run| clear(&mut run.start_error) | any)
     },
     |s, v, n| {
-        s.versions[v].scripts[n].runs.iter_mut().fold(false, |any, run| put(&mut run.orphans, false) | any)
+        s.versions[v].scripts[n]
+            .runs
+            .iter_mut()
+            .fold(false, |any, run| put(&mut run.orphans, false) | clear(&mut run.daemons) | any)
     },
     |s, v, n| s.versions[v].scripts[n].checks.iter_mut().fold(false, |any, checks| shorten(checks) | any),
     |s, v, n| {
@@ -138,7 +142,7 @@ const SIMPLIFICATIONS: [Simplification; 21] = [
     },
     |s, v, n| {
         s.versions[v].plan.jobs[n].health.as_mut().is_some_and(|health| {
-            let plain = |check: &mut containerpilot_core::plan::Check| {
+            let plain = |check: &mut Check| {
                 put(&mut check.failures, 1)
                     | (check.probe != Probe::Running && {
                         let interval = check.interval;
@@ -150,8 +154,7 @@ const SIMPLIFICATIONS: [Simplification; 21] = [
     },
     |s, v, n| {
         let few = match &mut s.versions[v].plan.jobs[n].when.trigger {
-            containerpilot_core::plan::Trigger::All { conditions, .. }
-            | containerpilot_core::plan::Trigger::Any { conditions, .. } => conditions,
+            Trigger::All { conditions, .. } | Trigger::Any { conditions, .. } => conditions,
             _ => return false,
         };
         few.len() > 1 && few.pop().is_some()

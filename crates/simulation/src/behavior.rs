@@ -59,7 +59,7 @@ impl<'a> Behavior<'a> {
     fn check_answer(&mut self, job: &str, check: &str, now: Time) -> (CheckAnswer, Duration) {
         let elapsed = now.since(Time::ZERO);
         let fits = |answers: &&CheckAnswers| {
-            answers.span.contains(elapsed) && answers.check.as_ref().is_none_or(|name| name == check)
+            answers.period.contains(elapsed) && answers.check.as_ref().is_none_or(|name| name == check)
         };
         let script = self.scenario.jobs.get(job);
         if let Some(answers) = script.and_then(|script| script.checks.iter().rev().find(fits)) {
@@ -90,7 +90,8 @@ impl Script for Behavior<'_> {
             exits.or(planned.map(|job| defaults::lifetime(plan, job))).unwrap_or(Lifetime::Forever)
         });
         ProgramScript {
-            starts_in: script.starts_in,
+            starts_in: script.starts_in.map_or(Some(Duration::ZERO), Lifetime::time),
+            executes_early: false,
             start_error: script.fails,
             exits_after: lifetime.time(),
             status: script.status.unwrap_or(ExitStatus::Code(0)),
@@ -100,6 +101,7 @@ impl Script for Behavior<'_> {
             },
             dies_after: Some(Duration::ZERO),
             orphans: false,
+            daemons: None,
         }
     }
 

@@ -42,9 +42,7 @@ fn is_task(plan: &Plan, job: &Job) -> bool {
         Role::User => {}
     }
     let each = job.when.repeat() == Repeat::Each;
-    let is_stop_event = |code: Code| matches!(code, Code::Stopping | Code::Stopped | Code::Shutdown);
-    let is_hook = job.when.patterns().iter().any(|event| is_stop_event(event.code));
-    each || is_hook || is_awaited(plan, &job.name)
+    each || job.when.has_stop_event() || is_awaited(plan, &job.name)
 }
 
 /// Returns true if another job waits for the exit of this one.

@@ -45,7 +45,7 @@ struct Judge<'a> {
 }
 
 /// Whether an expectation holds, what happened, and why.
-type Finding = (bool, String, Vec<String>);
+type Outcome = (bool, String, Vec<String>);
 
 impl Judge<'_> {
     fn judge(&self, expectation: &Expectation) -> Verdict {
@@ -108,11 +108,11 @@ impl Judge<'_> {
             && window.before.as_ref().is_none_or(|bound| self.is_before(place, bound))
     }
 
-    fn see(&self, moment: &Moment, window: &Window) -> Finding {
+    fn see(&self, moment: &Moment, window: &Window) -> Outcome {
         match self.first(moment) {
-            Some(first) if self.is_in(first, window) => (true, self.came(first.1), Vec::new()),
+            Some(first) if self.is_in(first, window) => (true, happened_at(first.1), Vec::new()),
             Some(first) => {
-                let mut happened = self.came(first.1);
+                let mut happened = happened_at(first.1);
                 for bound in [&window.after, &window.before].into_iter().flatten() {
                     if let Bound::Moment(other) = bound {
                         happened += &match self.first(other) {
@@ -124,7 +124,7 @@ impl Judge<'_> {
                 let because = match (&window.before, moment.source.as_str()) {
                     (Some(Bound::Time(at)), source) => {
                         let view = self.run.views.get(&(Time::ZERO + *at, source.to_owned()));
-                        view.map(|view| said_at(Time::ZERO + *at, view)).unwrap_or_default()
+                        view.map(|view| sentences_at(Time::ZERO + *at, view)).unwrap_or_default()
                     }
                     _ => self.causes(first.0),
                 };
@@ -134,7 +134,7 @@ impl Judge<'_> {
         }
     }
 
-    fn count(&self, moment: &Moment, window: &Window, times: u64) -> Finding {
+    fn count(&self, moment: &Moment, window: &Window, times: u64) -> Outcome {
         let all: Vec<_> = self.all(moment).into_iter().filter(|place| self.is_in(*place, window)).collect();
         let count = all.len() as u64;
         let happened = match (all.first(), all.last()) {
@@ -154,15 +154,15 @@ impl Judge<'_> {
         (count == times, happened, because)
     }
 
-    fn never(&self, moment: &Moment, window: &Window) -> Finding {
+    fn never(&self, moment: &Moment, window: &Window) -> Outcome {
         let found = self.all(moment).into_iter().find(|place| self.is_in(*place, window));
         match found {
             None => (true, "it did not happen".to_owned(), Vec::new()),
-            Some((place, entry)) => (false, self.came(entry), self.causes(place)),
+            Some((place, entry)) => (false, happened_at(entry), self.causes(place)),
         }
     }
 
-    fn follows(&self, moment: &Moment, within: Duration, of: &Moment, window: &Window) -> Finding {
+    fn follows(&self, moment: &Moment, within: Duration, of: &Moment, window: &Window) -> Outcome {
         let entries = &self.run.entries;
         let over = self.run.exit.map_or(self.run.end, |(at, _)| at);
         let each: Vec<usize> = (0..entries.len())
@@ -195,7 +195,7 @@ impl Judge<'_> {
         }
     }
 
-    fn state(&self, job: &str, is: ExpectedState, at: Option<Duration>) -> Finding {
+    fn state(&self, job: &str, is: ExpectedState, at: Option<Duration>) -> Outcome {
         let moment = at.map_or(self.run.end, |at| Time::ZERO + at);
         let view = match at {
             None => self.run.last.get(job),
@@ -219,7 +219,7 @@ impl Judge<'_> {
         (holds, happened, view.sentences.clone())
     }
 
-    fn exit(&self, code: u8, window: &Window) -> Finding {
+    fn exit(&self, code: u8, window: &Window) -> Outcome {
         let exit = self.all(&Moment::global(EXIT)).into_iter().next();
         let (Some(exit), Some((at, found))) = (exit, self.run.exit) else {
             return (false, "it did not exit".to_owned(), Vec::new());
@@ -230,11 +230,6 @@ impl Judge<'_> {
             happened += &format!(", after SIGTERM at {}, the end of the simulation", moment_of(asked));
         }
         (holds, happened, Vec::new())
-    }
-
-    fn came(&self, entry: &Entry) -> String {
-        let note = if entry.note.is_empty() { String::new() } else { format!(" ({})", entry.note) };
-        format!("it happened at {}{note}", moment_of(entry.at))
     }
 
     /// The chain of causes of an entry, the nearest first.
@@ -256,13 +251,19 @@ impl Judge<'_> {
     /// Why a moment did not happen: the state of its source at the end.
     fn why_not(&self, moment: &Moment) -> Vec<String> {
         match self.run.last.get(&moment.source) {
-            Some(view) => said_at(self.run.end, view),
+            Some(view) => sentences_at(self.run.end, view),
             None => Vec::new(),
         }
     }
 }
 
-fn said_at(at: Time, view: &View) -> Vec<String> {
+fn happened_at(entry: &Entry) -> String {
+    let note = if entry.note.is_empty() { String::new() } else { format!(" ({})", entry.note) };
+    format!("it happened at {}{note}", moment_of(entry.at))
+}
+
+/// The explanation of a view, with its time.
+fn sentences_at(at: Time, view: &View) -> Vec<String> {
     let mut lines = view.sentences.clone();
     if let Some(first) = lines.first_mut() {
         *first = format!("at {}: {first}", moment_of(at));

@@ -67,6 +67,8 @@ pub enum Finding {
     ContinuesWithout(String),
     /// A job was killed because the stop timeout passed.
     KilledAtStopTimeout(String),
+    /// A job got its stop signal before its hooks, deregistration and drain were complete.
+    StoppedTooSoon(String),
     /// The simulation was aborted.
     NoEnd,
     /// A job was started in no world.
@@ -81,6 +83,9 @@ impl fmt::Display for Finding {
                 write!(out, "{job} never runs, and the container continues without it")
             }
             Self::KilledAtStopTimeout(job) => write!(out, "{job} is killed because the stop timeout passed"),
+            Self::StoppedTooSoon(job) => {
+                write!(out, "{job} is stopped before it is ready, because the stop timeout passed")
+            }
             Self::NoEnd => out.write_str("the simulation does not end"),
             Self::NeverStarts(job) => write!(out, "{job} never starts in any world"),
         }
@@ -251,11 +256,19 @@ impl<'a> Explorer<'a> {
         }
         for (at, job) in &run.killed {
             let because = vec![format!(
-                "killed at {}, {} after the shutdown started",
+                "killed at {}: it did not exit within the stop timeout of {}",
                 moment_of(*at),
                 moment_of(containerpilot_core::Time::ZERO + self.plan.stop_timeout)
             )];
             findings.push((Finding::KilledAtStopTimeout(job.clone()), because));
+        }
+        for (at, job) in &run.hurried {
+            let because = vec![format!(
+                "sent its stop signal at {}: hooks, deregistration or drain took longer than the stop timeout of {} allows",
+                moment_of(*at),
+                moment_of(containerpilot_core::Time::ZERO + self.plan.stop_timeout)
+            )];
+            findings.push((Finding::StoppedTooSoon(job.clone()), because));
         }
         if let Some(abort) = run.abort {
             findings.push((Finding::NoEnd, vec![abort.to_string()]));
@@ -263,7 +276,7 @@ impl<'a> Explorer<'a> {
         findings
     }
 
-    /// Whether a job waits for itself, directly or through others.
+    /// Returns true if a job waits for itself, directly or through others.
     fn is_in_cycle(&self, job: &Job) -> bool {
         let mut seen: BTreeSet<&str> = BTreeSet::new();
         let mut open: Vec<&str> = awaited(job).collect();
@@ -309,7 +322,7 @@ fn awaited(job: &Job) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Whether a job waits for a success. One that waits for a failure or for a stop may wait forever.
+/// Returns true if a job waits for a success. One that waits for a failure or for a stop may wait forever.
 fn expects_success(job: &Job) -> bool {
     job.when.patterns().iter().any(|event| matches!(event.code, Code::ExitSuccess | Code::Healthy))
 }

@@ -13,7 +13,7 @@ use containerpilot_core::rng::Rng;
 
 use crate::defaults;
 use crate::scenario::{Action, CheckAnswer, CheckAnswers, Lifetime, Observation, RunScript, Scenario, time};
-use crate::world::script::Span;
+use crate::world::script::Period;
 
 /// A deviation from the default behavior.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -183,7 +183,9 @@ impl Fault {
             Self::TakesLonger(job, time) => {
                 each_run(scenario, job, |run| run.lasts = Some(Lifetime::For(*time)))
             }
-            Self::StartsLate(job, time) => each_run(scenario, job, |run| run.starts_in = *time),
+            Self::StartsLate(job, time) => {
+                each_run(scenario, job, |run| run.starts_in = Some(Lifetime::For(*time)))
+            }
             Self::HealthyLate(job, time) => {
                 each_run(scenario, job, |run| run.healthy_after = Some(Lifetime::For(*time)));
             }
@@ -198,10 +200,10 @@ impl Fault {
             }),
             Self::NeverHealthy(job) => {
                 each_run(scenario, job, |run| run.healthy_after = Some(Lifetime::Forever));
-                let all = Span { from: Duration::ZERO, to: None };
+                let all = Period { from: Duration::ZERO, to: None };
                 answer(scenario, job, all);
             }
-            Self::Unhealthy(job, from, to) => answer(scenario, job, Span { from: *from, to: Some(*to) }),
+            Self::Unhealthy(job, from, to) => answer(scenario, job, Period { from: *from, to: Some(*to) }),
             Self::Fails(job, every) => {
                 let script = scenario.jobs.entry(job.clone()).or_default();
                 let first = script.runs.first().copied().unwrap_or_default();
@@ -227,7 +229,7 @@ impl Fault {
                 scenario.actions.push((*from, Action::Maintenance(true)));
                 scenario.actions.push((*to, Action::Maintenance(false)));
             }
-            Self::CatalogOutage(from, to) => scenario.outages.push(Span { from: *from, to: Some(*to) }),
+            Self::CatalogOutage(from, to) => scenario.outages.push(Period { from: *from, to: Some(*to) }),
         }
         scenario.actions.sort_by_key(|(at, _)| *at);
     }
@@ -235,8 +237,7 @@ impl Fault {
 
 /// How long a slow task takes. A stop hook takes less: that a very slow one exceeds the stop timeout is obvious.
 fn slow_task(job: &Job) -> Duration {
-    let is_stop_event = |code: Code| matches!(code, Code::Stopping | Code::Stopped | Code::Shutdown);
-    if job.when.patterns().iter().any(|event| is_stop_event(event.code)) { 2 * SECOND } else { 20 * SECOND }
+    if job.when.has_stop_event() { 2 * SECOND } else { 20 * SECOND }
 }
 
 fn each_run(scenario: &mut Scenario, job: &str, change: impl Fn(&mut RunScript)) {
@@ -247,9 +248,14 @@ fn each_run(scenario: &mut Scenario, job: &str, change: impl Fn(&mut RunScript))
     script.runs.iter_mut().for_each(change);
 }
 
-fn answer(scenario: &mut Scenario, job: &str, span: Span) {
+fn answer(scenario: &mut Scenario, job: &str, period: Period) {
     let script = scenario.jobs.entry(job.to_owned()).or_default();
-    script.checks.push(CheckAnswers { check: None, span, answer: CheckAnswer::Fail, takes: defaults::CHECK });
+    script.checks.push(CheckAnswers {
+        check: None,
+        period,
+        answer: CheckAnswer::Fail,
+        takes: defaults::CHECK,
+    });
 }
 
 fn see(scenario: &mut Scenario, watch: &str, observations: Vec<(Duration, u16)>) {

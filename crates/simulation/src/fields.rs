@@ -44,8 +44,8 @@ section! {
     /// One of `runs`.
     pub struct RunFields = "a run", "A run", any_case,
         "One run of a job's program." {
-        starts_in: DurationText = "startsIn", Is("0"), "X4",
-            "How long the process takes to start.";
+        starts_in: DurationOrNever = "startsIn", Is("0"), "X4, P3",
+            "How long the process takes to execute its program. With `never`, the start times out.";
         fails: OneOf<StartFailure> = "fails", Nothing, "X4, P3",
             "Why the program cannot be started.";
         lasts: DurationOrNever = "lasts", Says("`never` for a service, 1s for a task"), "X4",

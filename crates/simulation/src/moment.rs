@@ -39,19 +39,6 @@ pub const WORDS: [(&str, &str, &str); 6] = [
     (EXIT, "none", "when the supervisor exits"),
 ];
 
-const OF_JOBS: [Code; 7] = [
-    Code::ExitSuccess,
-    Code::ExitFailed,
-    Code::Stopping,
-    Code::Stopped,
-    Code::Healthy,
-    Code::Unhealthy,
-    Code::TimerExpired,
-];
-const OF_WATCHES: [Code; 3] = [Code::Changed, Code::Healthy, Code::Unhealthy];
-const OF_THE_SUPERVISOR: [Code; 4] =
-    [Code::Startup, Code::Shutdown, Code::EnterMaintenance, Code::ExitMaintenance];
-
 /// Other words that people use, for suggestions.
 const OTHERS: [(&str, &str); 20] = [
     ("start", STARTS),
@@ -110,8 +97,8 @@ impl Moment {
         let watch = source.strip_prefix("watch.").unwrap_or(source);
         let is_watch = plans.iter().flat_map(|plan| &plan.watches).any(|known| known.name == watch);
         let words: Vec<&'static str> = match (jobs.is_empty(), is_watch) {
-            (false, _) => words_of(&OF_JOBS, "a job"),
-            (true, true) => words_of(&OF_WATCHES, "a watch"),
+            (false, _) => words_of(&Code::OF_JOBS, "a job"),
+            (true, true) => words_of(&Code::OF_WATCHES, "a watch"),
             (true, false) => return Err(unknown_source(source, plans)),
         };
         let word = known(word, &words).ok_or_else(|| unknown_word(source, word, &words))?;
@@ -136,7 +123,7 @@ impl Moment {
         if let Some(signal) = UserSignal::from_name(word) {
             return Ok(Self { source: signal.name().to_owned(), word: Code::Signal.name() });
         }
-        let words = words_of(&OF_THE_SUPERVISOR, "none");
+        let words = words_of(&Code::GLOBAL, "none");
         if let Some(word) = known(word, &words) {
             return Ok(Self::global(word));
         }

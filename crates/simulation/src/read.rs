@@ -5,7 +5,7 @@ mod expected;
 use std::time::Duration;
 
 use containerpilot_config::decode::{Spanned, alternatives};
-use containerpilot_config::diagnostics::{Place, Problem, Report, Severity};
+use containerpilot_config::diagnostics::{Place, Problem, Report, Severity, is_reported};
 use containerpilot_config::values::{Several, TimeLimit, to_duration, value_of};
 use containerpilot_config::{Input, PlainFile, read_plain_file};
 use containerpilot_core::input::ExitStatus;
@@ -20,7 +20,7 @@ use crate::moment::nearest_name;
 use crate::scenario::{
     Action, CheckAnswer, CheckAnswers, JobAction, JobScript, Lifetime, Observation, RunScript, Scenario,
 };
-use crate::world::script::Span;
+use crate::world::script::Period;
 
 /// A scenario whose names have not been resolved yet.
 #[derive(Clone, Debug)]
@@ -142,10 +142,10 @@ impl Reader<'_> {
         }
     }
 
-    fn span(&mut self, from: &Option<Spanned<i64>>, to: &Option<Spanned<i64>>) -> Span {
-        let span = Span { from: self.time(from).unwrap_or_default(), to: self.time(to) };
-        if let (Some(end), Some(to)) = (span.to, to)
-            && end <= span.from
+    fn period(&mut self, from: &Option<Spanned<i64>>, to: &Option<Spanned<i64>>) -> Period {
+        let period = Period { from: self.time(from).unwrap_or_default(), to: self.time(to) };
+        if let (Some(end), Some(to)) = (period.to, to)
+            && end <= period.from
         {
             self.error(
                 to.place,
@@ -153,27 +153,17 @@ impl Reader<'_> {
                 "both count from the start of the simulation",
             );
         }
-        span
+        period
     }
 
-    /// Reports a missing key.
+    /// Reports a missing key, unless an error already mentions it.
     fn required<'f, T>(
         &mut self,
         field: &'f Option<Spanned<T>>,
         section: Place,
         key: &str,
     ) -> Option<&'f Spanned<T>> {
-        // An error in its value, or a misspelt key, has been reported already.
-        let quoted = format!("`{key}`");
-        let reported = self.problems.iter().any(|problem| {
-            problem.severity == Severity::Error
-                && (problem.message.contains(&quoted)
-                    || problem.help.as_ref().is_some_and(|help| help.contains(&quoted)))
-                && problem.place.is_some_and(|place| {
-                    section.span.start <= place.span.start && place.span.end <= section.span.end
-                })
-        });
-        if field.is_none() && !reported {
+        if field.is_none() && !is_reported(self.problems, Some(section), key) {
             self.error(section, format!("`{key}` is missing"), "");
         }
         field.as_ref()
@@ -227,7 +217,7 @@ impl Reader<'_> {
         }
         let status = fields.signal.as_ref().map(|signal| ExitStatus::Signal(signal.value));
         RunScript {
-            starts_in: self.time(&fields.starts_in).unwrap_or_default(),
+            starts_in: self.lifetime(&fields.starts_in),
             fails: fields.fails.as_ref().map(|fails| fails.value.0),
             lasts: self.lifetime(&fields.lasts),
             status: status.or(exit.map(ExitStatus::Code)),
@@ -253,7 +243,7 @@ impl Reader<'_> {
         }
         CheckAnswers {
             check: value_of(&fields.check),
-            span: self.span(&fields.from, &fields.to),
+            period: self.period(&fields.from, &fields.to),
             answer: value_of(&fields.answer).unwrap_or(CheckAnswer::Fail),
             takes: self.time(&fields.takes).unwrap_or_default(),
         }
@@ -290,7 +280,7 @@ impl Reader<'_> {
             let message = "the configuration does not use Consul; the embedded catalog is never unreachable";
             self.error(fields.place, message, "remove this, or set `consul` in the configuration");
         }
-        scenario.outages = several(&fields.away).map(|away| self.span(&away.from, &away.to)).collect();
+        scenario.outages = several(&fields.away).map(|away| self.period(&away.from, &away.to)).collect();
         for forget in several(&fields.forgets) {
             self.required(&forget.at, forget.place, "at");
             let at = self.time(&forget.at);
@@ -391,8 +381,6 @@ impl Reader<'_> {
     }
 
     fn has_errors_in(&self, section: Place) -> bool {
-        let inside =
-            |place: Place| section.span.start <= place.span.start && place.span.end <= section.span.end;
-        self.problems.iter().any(|problem| problem.place.is_some_and(inside))
+        self.problems.iter().any(|problem| problem.place.is_some_and(|place| section.contains(place)))
     }
 }

@@ -11,7 +11,7 @@ use containerpilot_core::ids::{CheckRunId, EventId, JobIx, RunId};
 use containerpilot_core::input::Input;
 use containerpilot_core::plan::{Level, Plan, Signal};
 use containerpilot_core::rules::signals::reloads_at;
-use containerpilot_core::{Core, Phase as CorePhase, Request, RequestId, Time};
+use containerpilot_core::{Core, Phase, Request, RequestId, Time};
 
 use crate::behavior::{Behavior, Event};
 use crate::expect;
@@ -110,7 +110,7 @@ impl Runner<'_> {
     fn run(&mut self, end: Time) {
         let (mut moment, mut at_once) = (Time::ZERO, 0);
         let mut stopping = false;
-        while self.core.phase() != CorePhase::Exited && self.run.abort.is_none() {
+        while self.core.phase() != Phase::Exited && self.run.abort.is_none() {
             let agent = self.world.next_agent();
             let deadline = self.core.next_deadline();
             let times = [self.world.next(), deadline, agent.map(|(at, _)| at)];

@@ -10,7 +10,7 @@ use containerpilot_core::plan::{Plan, Signal};
 use std::collections::BTreeMap;
 
 use crate::moment::Moment;
-use crate::world::script::Span;
+use crate::world::script::Period;
 
 /// What the world does, and what is expected.
 #[derive(Clone, Debug, Default)]
@@ -22,7 +22,7 @@ pub struct Scenario {
     /// What watches see, by name, in the order of time.
     pub watches: BTreeMap<String, Vec<Observation>>,
     /// When the catalog is unreachable.
-    pub outages: Vec<Span>,
+    pub outages: Vec<Period>,
     /// When the catalog loses a service, by the name of its job.
     pub forgets: Vec<(Duration, String)>,
     /// The actions on the supervisor.
@@ -43,12 +43,13 @@ impl Scenario {
         let last = || {
             let actions = self.actions.iter().map(|(at, _)| *at);
             let observations = self.watches.values().flatten().map(|observation| observation.at);
-            let spans = self.outages.iter().map(|span| span.to.unwrap_or(span.from));
+            let outages = self.outages.iter().map(|period| period.to.unwrap_or(period.from));
             let forgets = self.forgets.iter().map(|(at, _)| *at);
             let answers = self.jobs.values().flat_map(|script| &script.checks);
-            let answers = answers.map(|answers| answers.span.to.unwrap_or(answers.span.from));
+            let answers = answers.map(|answers| answers.period.to.unwrap_or(answers.period.from));
             let expected = self.expectations.iter().filter_map(Expectation::latest);
-            let all = actions.chain(observations).chain(spans).chain(forgets).chain(answers).chain(expected);
+            let all =
+                actions.chain(observations).chain(outages).chain(forgets).chain(answers).chain(expected);
             all.max().map_or(DEFAULT_END, |last| last.saturating_add(TIME_AFTER_LAST).max(DEFAULT_END))
         };
         self.until.unwrap_or_else(last)
@@ -57,7 +58,7 @@ impl Scenario {
     /// The end of the outage of the catalog at a time, if there is an outage.
     #[must_use]
     pub fn outage_at(&self, at: Duration) -> Option<Option<Duration>> {
-        self.outages.iter().find(|span| span.contains(at)).map(|span| span.to)
+        self.outages.iter().find(|period| period.contains(at)).map(|period| period.to)
     }
 }
 
@@ -94,7 +95,7 @@ pub struct JobScript {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RunScript {
     /// How long it takes to start.
-    pub starts_in: Duration,
+    pub starts_in: Option<Lifetime>,
     /// Why it cannot be started.
     pub fails: Option<StartErrorKind>,
     /// How long it lasts.
@@ -115,7 +116,7 @@ pub struct CheckAnswers {
     /// The name of the check; all checks without one.
     pub check: Option<String>,
     /// When.
-    pub span: Span,
+    pub period: Period,
     /// The result.
     pub answer: CheckAnswer,
     /// How long it takes.

@@ -40,7 +40,7 @@ pub enum What {
     /// Checks of a job start to fail.
     ChecksFail,
     /// A service has this status in the catalog.
-    InCatalog(CatalogStatus),
+    InCatalog(Status),
     /// A service has left the catalog.
     Deregistered,
     /// The catalog has lost a service.
@@ -57,25 +57,6 @@ pub enum What {
     Exit(u8),
 }
 
-/// The status of a service in the catalog, with an order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[expect(missing_docs, reason = "the names of the catalog")]
-pub enum CatalogStatus {
-    Passing,
-    Warning,
-    Critical,
-}
-
-impl From<Status> for CatalogStatus {
-    fn from(status: Status) -> Self {
-        match status {
-            Status::Passing => Self::Passing,
-            Status::Warning => Self::Warning,
-            Status::Critical => Self::Critical,
-        }
-    }
-}
-
 impl What {
     /// A short name.
     #[must_use]
@@ -86,9 +67,9 @@ impl What {
             Self::Sent(_) => "gets",
             Self::Killed => KILLED,
             Self::ChecksFail => "checks fail",
-            Self::InCatalog(CatalogStatus::Passing) => ADVERTISED,
-            Self::InCatalog(CatalogStatus::Warning) => "advertised as warning",
-            Self::InCatalog(CatalogStatus::Critical) => "advertised as critical",
+            Self::InCatalog(Status::Passing) => ADVERTISED,
+            Self::InCatalog(Status::Warning) => "advertised as warning",
+            Self::InCatalog(Status::Critical) => "advertised as critical",
             Self::Deregistered => WITHDRAWN,
             Self::Forgotten => "forgotten",
             Self::CatalogOutage(true) => "away",
@@ -134,7 +115,7 @@ pub fn exit_note(status: ExitStatus) -> String {
 /// The phase of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names explain themselves")]
-pub enum Phase {
+pub enum JobPhase {
     Waiting,
     Starting,
     Running,
@@ -146,7 +127,7 @@ pub enum Phase {
     Failed,
 }
 
-impl Phase {
+impl JobPhase {
     /// All phases.
     pub const ALL: [Self; 9] = [
         Self::Waiting,
@@ -196,14 +177,11 @@ impl Phase {
     }
 }
 
-/// A phase and its start; it lasts until the next one.
-pub type PhaseSpan = (Time, Phase);
-
 /// The history of one job.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JobHistory {
-    /// Its phases.
-    pub phases: Vec<PhaseSpan>,
+    /// Its phases, each with its start; it lasts until the next one.
+    pub phases: Vec<(Time, JobPhase)>,
     /// How many processes were started.
     pub runs: u64,
     /// How many of them before the simulation stopped the supervisor.
@@ -212,7 +190,7 @@ pub struct JobHistory {
 
 impl JobHistory {
     /// Records the current phase.
-    pub fn note(&mut self, at: Time, phase: Phase) {
+    pub fn note(&mut self, at: Time, phase: JobPhase) {
         match self.phases.last_mut() {
             Some((_, last)) if *last == phase => {}
             // A phase that lasted no time is not shown.
@@ -229,7 +207,7 @@ impl JobHistory {
 
     /// The current phase.
     #[must_use]
-    pub fn now(&self) -> Option<Phase> {
+    pub fn now(&self) -> Option<JobPhase> {
         self.phases.last().map(|(_, phase)| *phase)
     }
 }
@@ -293,6 +271,8 @@ pub struct SimulationRun {
     pub exit: Option<(Time, u8)>,
     /// The jobs that were killed because the stop timeout passed or a second signal arrived.
     pub killed: Vec<(Time, String)>,
+    /// The jobs that got their stop signal before their hooks, deregistration and drain were complete (S4).
+    pub hurried: Vec<(Time, String)>,
     /// Why it was aborted.
     pub abort: Option<Abort>,
     /// How often the core was called.

@@ -159,13 +159,15 @@ impl<S: Script> World<S> {
     pub fn carry_out(&mut self, effect: &Effect) {
         match effect {
             Effect::Spawn { job, run, .. } => self.spawn(*job, *run),
+            Effect::CancelStart { run } => self.cancel_start(*run),
             Effect::Kill { run, signal, .. } => self.signal(*run, *signal),
             Effect::RunCheck { job, check, run, .. } => self.run_check(*job, *check, *run),
             Effect::CancelCheck { run } => self.cancel_check(*run),
             Effect::Advertise { job, desired } => self.advertise(*job, *desired),
             Effect::Heartbeat { job } => self.heartbeat(*job),
             Effect::PlanReplaced { plan, moves } => self.replanned(plan, moves),
-            Effect::KillOrphans { .. } | Effect::Reply { .. } | Effect::Log(_) | Effect::Exit { .. } => {}
+            Effect::Abandon { run } => self.abandon(*run),
+            Effect::KillOrphans { .. } | Effect::Reply { .. } | Effect::Log(_) | Effect::Exit(_) => {}
         }
     }
 

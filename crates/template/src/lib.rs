@@ -23,7 +23,6 @@ mod parse;
 mod scope;
 pub mod span;
 pub mod suggest;
-
 mod tree;
 mod unicode;
 mod utf8;

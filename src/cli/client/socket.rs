@@ -4,7 +4,8 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use super::super::flags::Arguments;
-use super::super::{Failure, check, named_config};
+use super::super::report::style;
+use super::super::{Failure, named_config};
 use crate::load::{find_files, host};
 
 pub(super) fn path(args: &Arguments) -> Result<PathBuf, Failure> {
@@ -28,7 +29,7 @@ fn find(mut inputs: Vec<containerpilot_config::Input>) -> Result<PathBuf, Failur
         inputs.push(containerpilot_config::Input { name: "<nothing>".to_owned(), text: b"{}".to_vec() });
     }
     containerpilot_config::control_socket(inputs, &host::environment()).map(PathBuf::from).map_err(|report| {
-        let _ = writeln!(std::io::stderr(), "{}", report.display(check::style(true)));
+        let _ = writeln!(std::io::stderr(), "{}", report.display(style(true)));
         Failure::Failed(
             "the configuration has errors, so the control socket is unknown; name it with --socket"
                 .to_owned(),

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use nix::sys::socket as net;
 
 use super::messages::Reader;
-use super::{Client, ClientError, StreamError, percent_encoded};
+use super::{Client, ClientError, StreamError};
 
 /// A server that responses each connection with the next of its responses and records the requests.
 pub(in super::super) struct Script {
@@ -242,10 +242,4 @@ fn x4_a_stream_continues_after_a_timeout() {
     assert_eq!(stream.next(None).unwrap(), None);
     server.join().unwrap();
     std::fs::remove_file(&socket).unwrap();
-}
-
-#[test]
-fn x4_any_name_can_be_a_path_segment() {
-    assert_eq!(percent_encoded("a-b_c.d~E9"), "a-b_c.d~E9");
-    assert_eq!(percent_encoded("a/b c%?\r\nä"), "a%2Fb%20c%25%3F%0D%0A%C3%A4");
 }

@@ -61,3 +61,12 @@ fn x3_help_is_not_an_error() {
     assert_eq!(kind(&["--help"]), FlagErrorKind::Help);
     assert_eq!(kind(&["-config"]), FlagErrorKind::MissingValue);
 }
+
+#[test]
+fn x4_a_value_that_may_be_a_secret_is_not_repeated() {
+    assert_eq!(not_a_pair("argument 1", "FOO_BAR"), "`FOO_BAR` is not KEY=VALUE");
+    for value in ["", "hush", "A1B2", "=x"] {
+        assert_eq!(not_a_pair("argument 2", value), "argument 2 is not KEY=VALUE", "{value}");
+    }
+    assert_eq!(parse(&["-putenv", "hush"]).unwrap_err().message, "the value of -putenv is not KEY=VALUE");
+}

@@ -12,7 +12,7 @@ fn plan(text: &str) -> Plan {
     let input = Input { name: "test".to_owned(), text: text.as_bytes().to_vec() };
     let loaded = load(vec![input], &ThisHost::current(), Options { version: "1" });
     let report = loaded.report;
-    loaded.plan.unwrap_or_else(|| panic!("{}", report.display(super::check::style(false))))
+    loaded.plan.unwrap_or_else(|| panic!("{}", report.display(crate::cli::report::style(false))))
 }
 
 const EXAMPLE: &str = r#"{

@@ -130,7 +130,7 @@ fn job<'a>(run: &'a SimulationRun, name: &'a str) -> Job<'a> {
             explanation: &view.sentences,
         }),
         history: run.histories.get(name).map(|lane| {
-            let phase = |(from, phase): &(Time, containerpilot_simulation::timeline::Phase)| Phase {
+            let phase = |(from, phase): &(Time, containerpilot_simulation::timeline::JobPhase)| Phase {
                 from: Seconds(*from),
                 phase: phase.name(),
             };

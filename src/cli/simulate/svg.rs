@@ -6,7 +6,7 @@ use std::fmt::Write;
 use containerpilot_core::Time;
 use containerpilot_core::event::Code;
 use containerpilot_simulation::expect::{Verdict, moment_of};
-use containerpilot_simulation::timeline::{Entry, Phase, SimulationRun, What};
+use containerpilot_simulation::timeline::{Entry, JobPhase, SimulationRun, What};
 
 use crate::cli::svg_text::{escaped, width};
 use crate::cli::terminal::truncated;
@@ -165,13 +165,13 @@ impl<'a> Picture<'a> {
         out: &mut String,
         y: i64,
         (left, right): (f64, f64),
-        phase: Phase,
+        phase: JobPhase,
         (from, to): (Time, Time),
     ) {
         let name = phase.name();
         match phase {
-            Phase::Complete => {}
-            Phase::Failed => {
+            JobPhase::Complete => {}
+            JobPhase::Failed => {
                 let _ = writeln!(
                     out,
                     "<path class=\"bad\" d=\"M{:.1} {} l8 8 m0 -8 l-8 8\"/>",
@@ -179,7 +179,7 @@ impl<'a> Picture<'a> {
                     y - 4
                 );
             }
-            Phase::Waiting => {
+            JobPhase::Waiting => {
                 let _ = writeln!(out, "<path class=\"waiting\" d=\"M{left:.1} {y} H{right:.1}\"/>");
             }
             _ => {
@@ -272,19 +272,19 @@ impl<'a> Picture<'a> {
     }
 
     fn legend(&self, out: &mut String) {
-        let used = |phase: &Phase| {
+        let used = |phase: &JobPhase| {
             let mut lanes = self.run.histories.values();
             lanes.any(|lane| lane.phases.iter().any(|(_, known)| known == phase))
         };
         let (mut x, y) = (self.left, self.bottom() + 44);
-        for phase in Phase::ALL.into_iter().filter(used) {
-            if phase == Phase::Complete {
+        for phase in JobPhase::ALL.into_iter().filter(used) {
+            if phase == JobPhase::Complete {
                 continue;
             }
             let name = phase.name();
             let _ = match phase {
-                Phase::Waiting => writeln!(out, "<path class=\"waiting\" d=\"M{x} {} h18\"/>", y - 4),
-                Phase::Failed => {
+                JobPhase::Waiting => writeln!(out, "<path class=\"waiting\" d=\"M{x} {} h18\"/>", y - 4),
+                JobPhase::Failed => {
                     writeln!(out, "<path class=\"bad\" d=\"M{} {} l8 8 m0 -8 l-8 8\"/>", x + 5, y - 8)
                 }
                 _ => writeln!(

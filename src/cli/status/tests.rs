@@ -30,7 +30,7 @@ fn example() -> Value {
               "restarts": 0, "restartsLeft": 3,
               "checks": [{ "name": "ready", "passed": false, "failures": 4, "message": "exited with code 1" }] },
             { "name": "tick", "role": "job", "state": "waiting", "health": "none", "restarts": 7, "restartsLeft": null,
-              "deadlines": [{ "what": "turn", "inSeconds": 4.25 }] },
+              "deadlines": [{ "what": "tick", "inSeconds": 4.25 }] },
         ],
         "watches": [
             { "name": "cache", "instances": [] },

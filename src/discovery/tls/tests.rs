@@ -9,6 +9,7 @@ use bytes::Bytes;
 use containerpilot_core::plan::{Consul, ConsulAddress, Tls};
 use hyper::Method;
 
+use super::SUPPORTED;
 use crate::discovery::client::Client;
 
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -170,6 +171,79 @@ fn d1_client_keys_of_every_type_and_format_are_accepted() {
             assert_eq!(server.request(tls).as_deref(), Ok("content"), "{key} {version}");
             let without_certificate = server.request(trusting(&folder, "rsa"));
             assert!(without_certificate.is_err(), "{key} {version}");
+        }
+    }
+    let _ = std::fs::remove_dir_all(folder);
+}
+
+/// Creates a certificate `NAME.pem` with a P-256 key, signed by `ISSUER` with these options.
+fn issued(folder: &Path, name: &str, issuer: &str, signature: &[&str]) {
+    let issuer = [format!("{issuer}.pem"), format!("{issuer}.key")];
+    certificate(folder, name, &[P256, &["-CA", &issuer[0], "-CAkey", &issuer[1]], signature].concat());
+}
+
+#[test]
+fn d1_an_unsupported_key_is_named_in_the_error() {
+    let folder = folder();
+    let unsupported: [(&str, &[&str]); 3] = [
+        ("p521", &["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-521"]),
+        ("rsa-pss", &["-newkey", "rsa-pss"]),
+        ("ed448", &["-newkey", "ed448"]),
+    ];
+    for (name, kind) in unsupported {
+        certificate(&folder, name, kind);
+        issued(&folder, "leaf", name, &[]);
+        for version in ["-tls1_3", "-tls1_2"] {
+            let server = Server::start(&folder, name, &[version]);
+            for tls in [trusting(&folder, name), Tls { verify: false, ..trusting(&folder, name) }] {
+                let error = server.request(tls).unwrap_err();
+                assert!(error.contains("no certificate with a supported key"), "{name} {version}: {error}");
+                assert!(error.contains(SUPPORTED), "{name} {version}: {error}");
+            }
+            let server = Server::start(&folder, "leaf", &[version]);
+            let error = server.request(trusting(&folder, name)).unwrap_err();
+            assert!(error.contains("is not supported") && error.contains(SUPPORTED), "by {name}: {error}");
+            let tls = Tls {
+                client_cert: Some(folder.join(format!("{name}.pem")).display().to_string()),
+                client_key: Some(folder.join(format!("{name}.key")).display().to_string()),
+                ..trusting(&folder, "leaf")
+            };
+            let error = server.request(tls).unwrap_err();
+            assert!(
+                error.contains("cannot use the client certificate") && error.contains(SUPPORTED),
+                "{error}"
+            );
+        }
+    }
+    let _ = std::fs::remove_dir_all(folder);
+}
+
+#[test]
+fn d1_an_unsupported_signature_of_a_certificate_is_named_in_the_error() {
+    let folder = folder();
+    let pss: [&str; 2] = ["-sigopt", "rsa_padding_mode:pss"];
+    let cases: [(&str, &[&str], bool); 9] = [
+        ("rsa", &["-sha256"], true),
+        ("rsa", &["-sha512"], true),
+        ("rsa", &["-sha1"], false),
+        // With a salt as long as the digest.
+        ("rsa", &[&pss[..], &["-sigopt", "rsa_pss_saltlen:-1"]].concat(), true),
+        ("rsa", &[&pss[..], &["-sigopt", "rsa_pss_saltlen:-2"]].concat(), false),
+        ("p256", &["-sha384"], true),
+        ("p256", &["-sha512"], false),
+        ("p384", &["-sha512"], false),
+        ("ed25519", &[], true),
+    ];
+    for (issuer, signature, is_supported) in cases {
+        issued(&folder, "leaf", issuer, signature);
+        // At this level it sends a certificate with any signature.
+        let server = Server::start(&folder, "leaf", &["-cipher", "DEFAULT@SECLEVEL=0"]);
+        match server.request(trusting(&folder, issuer)) {
+            Ok(content) => assert!(is_supported && content == "content", "{issuer} {signature:?}"),
+            Err(error) => assert!(
+                !is_supported && error.contains("is not supported") && error.contains(SUPPORTED),
+                "{issuer} {signature:?}: {error}"
+            ),
         }
     }
     let _ = std::fs::remove_dir_all(folder);

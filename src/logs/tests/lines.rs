@@ -67,6 +67,84 @@ fn p4_grandchild_that_keeps_the_pipe_open_does_not_delay_the_exit() {
 }
 
 #[test]
+fn p4_line_is_not_later_than_the_entry_about_the_exit() {
+    let (logs, reader) = piped(Format::Default);
+    let reader = collect(reader);
+    for pid in 0..1_000 {
+        let (mut stdout, _) = attach(&logs, &format!("job-{pid}"), pid);
+        stdout.write_all(b"first\n").unwrap();
+        stdout.write_all(b"second\nlast").unwrap();
+        drop(stdout);
+        logs.process_exited(pid);
+        logs.entry(Level::Info, Some(&format!("job-{pid}")), "exited");
+    }
+    end(logs);
+    let all = String::from_utf8(reader.join().unwrap()).unwrap();
+    let mut runs: std::collections::BTreeMap<&str, Vec<&str>> = std::collections::BTreeMap::new();
+    for line in all.lines() {
+        let mut words = line.split(' ');
+        let (time, job) = (words.next().unwrap(), words.next().unwrap());
+        runs.entry(job).or_default().push(time);
+    }
+    assert!(runs.len() == 1_000 && runs.values().all(|times| times.len() == 4 && times.is_sorted()));
+}
+
+#[test]
+fn p4_everything_in_an_enlarged_pipe_is_read_before_the_entry_about_the_exit() {
+    let (logs, reader) = piped(Format::Default);
+    let (mut noise, _) = attach(&logs, "noise", 7);
+    let noise = std::thread::spawn(move || noise.write_all(&b"noise\n".repeat(400_000)).unwrap());
+    until("the log is full", || !logs.tails().last_lines("noise").is_empty());
+    let (mut stdout, stderr) = attach(&logs, "main", 8);
+    nix::fcntl::fcntl(&stdout, nix::fcntl::FcntlArg::F_SETPIPE_SZ(1 << 20)).unwrap();
+    let lines: String = (0..50_000).map(|nth| format!("line {nth}\n")).collect();
+    stdout.write_all(lines.as_bytes()).unwrap();
+    logs.process_exited(8);
+    logs.entry(Level::Info, Some("main"), "exited");
+    let reader = collect(reader);
+    noise.join().unwrap();
+    // The pipe is held open all the time.
+    let lines = finish(logs, reader);
+    drop((stdout, stderr));
+    let own: Vec<_> = lines.iter().filter(|line| line.starts_with("main ")).collect();
+    assert_eq!(own.len(), 50_001);
+    assert!((0..50_000).all(|nth| *own[nth] == format!("main 8 line {nth}")));
+}
+
+#[test]
+fn l4_pipes_that_others_hold_open_after_the_exit_are_bounded_per_job() {
+    let (logs, reader) = piped(Format::Default);
+    let reader = collect(reader);
+    let mut writers = Vec::new();
+    for pid in 0..100 {
+        let (mut stdout, stderr) = attach(&logs, "main", pid);
+        writeln!(stdout, "of {pid}").unwrap();
+        writers.push((stdout, stderr));
+        logs.process_exited(pid);
+    }
+    let (mut other, _) = attach(&logs, "other", 1_000);
+    logs.process_exited(1_000);
+    until("the pipes of old runs are closed", || {
+        writers.iter_mut().take(92).all(|(stdout, stderr)| {
+            let closed = |writer: &mut io::PipeWriter| {
+                writer.write(b"x").is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+            };
+            closed(stdout) && closed(stderr)
+        })
+    });
+    for (stdout, stderr) in &mut writers[92..] {
+        stdout.write_all(b"still here\n").unwrap();
+        stderr.write_all(b"here too\n").unwrap();
+    }
+    other.write_all(b"not affected\n").unwrap();
+    drop((writers, other));
+    let lines = finish(logs, reader);
+    let count = |text: &str| lines.iter().filter(|line| line.ends_with(text)).count();
+    assert!((0..100).all(|pid| lines.contains(&format!("main {pid} of {pid}"))));
+    assert_eq!([count(" still here"), count(" here too"), count("other 1000 not affected")], [8, 8, 1]);
+}
+
+#[test]
 fn l2_process_that_closes_its_output_keeps_running() {
     let (logs, reader) = piped(Format::Default);
     let (stdout, mut stderr) = attach(&logs, "main", 7);

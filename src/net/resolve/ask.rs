@@ -1,9 +1,14 @@
 //! Queries name servers: every candidate name at every server, until one has an answer.
 
+use std::future::Future;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io::{self, ErrorKind, Read, Write};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
-use std::time::{Duration, Instant};
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpStream, UdpSocket};
+use tokio::time::{Instant, timeout_at};
 
 use super::ResolveError;
 use super::message::{self, Answer, Answered, Family, Name};
@@ -27,7 +32,7 @@ enum Outcome {
 }
 
 /// The addresses of a host, or the reason why there are none.
-pub(super) fn addresses(
+pub(super) async fn addresses(
     host: &str,
     settings: &Settings,
     deadline: Instant,
@@ -39,7 +44,7 @@ pub(super) fn addresses(
         let Ok(candidate) = Name::parse(&candidate) else { continue };
         // If no server answers, the other names get one attempt each: a server may ignore one name and answer another.
         let attempts = if no_answer.is_some() { 1 } else { settings.attempts };
-        match one_name(&candidate, settings, attempts, deadline) {
+        match one_name(&candidate, settings, attempts, deadline).await {
             Outcome::Found(addresses) => return Ok(addresses),
             Outcome::NotFound => {}
             Outcome::Failed(why) => failed = failed.or(Some(why)),
@@ -49,14 +54,14 @@ pub(super) fn addresses(
     Err(no_answer.or(failed).unwrap_or(ResolveError::NotFound))
 }
 
-fn one_name(name: &Name, settings: &Settings, attempts: usize, deadline: Instant) -> Outcome {
+async fn one_name(name: &Name, settings: &Settings, attempts: usize, deadline: Instant) -> Outcome {
     let mut failed = None;
     let mut no_answer = None;
     for _ in 0..attempts {
         no_answer = None;
         for server in &settings.servers {
             let until = deadline.min(Instant::now() + settings.timeout);
-            match one_server(*server, name, settings.use_tcp, until) {
+            match one_server(*server, name, settings.use_tcp, until).await {
                 Outcome::Failed(why) => failed = Some(why),
                 Outcome::NoAnswer(why) => no_answer = Some(why),
                 outcome => return outcome,
@@ -75,10 +80,10 @@ fn one_name(name: &Name, settings: &Settings, attempts: usize, deadline: Instant
 }
 
 /// Queries one server for both address families at once.
-fn one_server(server: SocketAddr, name: &Name, use_tcp: bool, until: Instant) -> Outcome {
+async fn one_server(server: SocketAddr, name: &Name, use_tcp: bool, until: Instant) -> Outcome {
     let mut questions =
         [Family::V4, Family::V6].map(|family| Question { family, id: random_id(), answer: None });
-    let sent = if use_tcp { Ok(()) } else { ask_by_udp(server, name, &mut questions, until) };
+    let sent = if use_tcp { Ok(()) } else { ask_by_udp(server, name, &mut questions, until).await };
     let mut error = sent.err();
     for question in &mut questions {
         let is_complete = match &question.answer {
@@ -88,7 +93,7 @@ fn one_server(server: SocketAddr, name: &Name, use_tcp: bool, until: Instant) ->
         if is_complete {
             continue;
         }
-        match ask_by_tcp(server, name, question, until) {
+        match ask_by_tcp(server, name, question, until).await {
             Ok(answered) => question.answer = Some(answered),
             // A truncated answer is better than none.
             Err(failed) => error = Some(failed),
@@ -126,7 +131,7 @@ struct Question {
 }
 
 /// Sends all questions by UDP and waits for their answers.
-fn ask_by_udp(
+async fn ask_by_udp(
     server: SocketAddr,
     name: &Name,
     questions: &mut [Question; 2],
@@ -134,21 +139,16 @@ fn ask_by_udp(
 ) -> io::Result<()> {
     let any: IpAddr =
         if server.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-    let socket = UdpSocket::bind((any, 0))?;
+    let socket = UdpSocket::bind((any, 0)).await?;
     // Drops datagrams from other addresses.
-    socket.connect(server)?;
+    socket.connect(server).await?;
     for question in &*questions {
-        socket.send(&message::question(question.id, name, question.family))?;
+        within(until, socket.send(&message::question(question.id, name, question.family))).await?;
     }
     let mut until = until;
     let mut buffer = [0; DATAGRAM_BYTES];
     while questions.iter().any(|question| question.answer.is_none()) {
-        socket.set_read_timeout(Some(time_left(until)?))?;
-        let length = match socket.recv(&mut buffer) {
-            Ok(length) => length,
-            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-            Err(error) => return Err(error),
-        };
+        let length = within(until, socket.recv(&mut buffer)).await?;
         let bytes = buffer.get(..length).unwrap_or_default();
         for question in questions.iter_mut().filter(|question| question.answer.is_none()) {
             question.answer = message::parse_answer(bytes, question.id, name, question.family);
@@ -163,42 +163,37 @@ fn ask_by_udp(
 }
 
 /// Sends a question by TCP, which allows answers of any length.
-fn ask_by_tcp(server: SocketAddr, name: &Name, question: &Question, until: Instant) -> io::Result<Answered> {
-    let mut stream = TcpStream::connect_timeout(&server, time_left(until)?)?;
-    let bytes = message::question(question.id, name, question.family);
-    let length = u16::try_from(bytes.len()).map_err(|_| ErrorKind::InvalidInput)?;
-    stream.set_write_timeout(Some(time_left(until)?))?;
-    stream.write_all(&[&length.to_be_bytes()[..], &bytes].concat())?;
-    let mut length = [0; 2];
-    read_exact(&mut stream, &mut length, until)?;
-    let mut bytes = vec![0; usize::from(u16::from_be_bytes(length))];
-    read_exact(&mut stream, &mut bytes, until)?;
+async fn ask_by_tcp(
+    server: SocketAddr,
+    name: &Name,
+    question: &Question,
+    until: Instant,
+) -> io::Result<Answered> {
+    let question_bytes = message::question(question.id, name, question.family);
+    let length = u16::try_from(question_bytes.len()).map_err(|_| ErrorKind::InvalidInput)?;
+    let answer_bytes = within(until, async {
+        let mut stream = TcpStream::connect(server).await?;
+        stream.write_all(&[&length.to_be_bytes()[..], &question_bytes].concat()).await?;
+        let mut bytes = vec![0; usize::from(stream.read_u16().await?)];
+        stream.read_exact(&mut bytes).await?;
+        Ok(bytes)
+    });
+    let bytes = answer_bytes.await.map_err(|error| match error.kind() {
+        ErrorKind::UnexpectedEof => io::Error::other("connection closed before the answer"),
+        _ => error,
+    })?;
     let answered = message::parse_answer(&bytes, question.id, name, question.family);
     answered.ok_or_else(|| io::Error::other("invalid answer"))
 }
 
-/// Fills the buffer before the deadline.
-fn read_exact(stream: &mut TcpStream, mut buffer: &mut [u8], until: Instant) -> io::Result<()> {
-    while !buffer.is_empty() {
-        stream.set_read_timeout(Some(time_left(until)?))?;
-        match stream.read(buffer) {
-            Ok(0) => return Err(io::Error::other("connection closed before the answer")),
-            Ok(read) => buffer = buffer.get_mut(read..).unwrap_or_default(),
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
-}
-
-fn time_left(until: Instant) -> io::Result<Duration> {
-    let left = until.saturating_duration_since(Instant::now());
-    if left.is_zero() { Err(ErrorKind::TimedOut.into()) } else { Ok(left) }
+/// The result of an operation, or `TimedOut`.
+async fn within<T>(until: Instant, operation: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+    timeout_at(until, operation).await.unwrap_or_else(|_| Err(ErrorKind::TimedOut.into()))
 }
 
 fn error_text(error: &io::Error) -> String {
     match error.kind() {
-        ErrorKind::TimedOut | ErrorKind::WouldBlock => "timed out".to_owned(),
+        ErrorKind::TimedOut => "timed out".to_owned(),
         _ => describe(error),
     }
 }

@@ -125,7 +125,10 @@ fn settings_for(servers: &[&Server], more: &str) -> Settings {
 }
 
 fn look(host: &str, settings: &Settings) -> Result<String, String> {
-    let found = look_up_in(host, b"10.9.9.9 fromfile\n", settings, Instant::now() + Duration::from_secs(60));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let found = runtime.block_on(async {
+        look_up_in(host, b"10.9.9.9 fromfile\n", settings, Instant::now() + Duration::from_secs(60)).await
+    });
     let found = found.map_err(|error| error.to_string())?;
     Ok(found.iter().map(IpAddr::to_string).collect::<Vec<_>>().join(" "))
 }

@@ -34,6 +34,7 @@ pub(super) async fn respond<H: Handler>(
     let (head, incoming) = request.into_parts();
     let mut keep_alive = wants_keep_alive(&head, shared.limits.keep_alive);
     let body = timeout_at(deadline, read_body(&shared, &head.headers, incoming)).await;
+    activity.body_done();
     let mut response = match body.unwrap_or(Err(BodyError::Timeout)) {
         Err(why) => {
             keep_alive = false;

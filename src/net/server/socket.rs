@@ -13,6 +13,7 @@ use std::time::Duration;
 use nix::poll::{PollFd, PollFlags, PollTimeout};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
+use tokio::sync::Notify;
 use tokio::time::{Instant, Sleep};
 
 /// An accepted connection.
@@ -38,25 +39,96 @@ impl Socket for TcpStream {
 }
 
 /// What a connection is doing, shared by its socket, its requests and its task.
-#[derive(Debug, Default)]
-pub(super) struct Activity(Mutex<State>);
+#[derive(Debug)]
+pub(super) struct Activity {
+    state: Mutex<State>,
+    evicted: Notify,
+}
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
     requests: usize,
+    /// Whether the rest of a request's body has not arrived yet.
+    reading_body: bool,
     write_blocked: bool,
     write_deadline: Option<Instant>,
+    /// Whether a request was completed.
+    has_served: bool,
+    /// When the connection was accepted, or when its last request began or ended.
+    since: Instant,
+}
+
+/// What is lost if a connection is closed, least first. Each of these waits for its peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Value {
+    /// The peer has not sent a request yet, or only a part of its head.
+    Silent,
+    /// The peer has sent nothing since its last request.
+    KeptAlive,
+    /// The peer does not send the rest of a body, or does not read a response.
+    Stalled,
+    /// The next request has arrived behind the last one.
+    Pipelined,
 }
 
 impl Activity {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn new() -> Self {
+        let state = State {
+            requests: 0,
+            reading_body: false,
+            write_blocked: false,
+            write_deadline: None,
+            has_served: false,
+            since: Instant::now(),
+        };
+        Self { state: Mutex::new(state), evicted: Notify::new() }
     }
 
-    /// Counts a request as in progress until the guard is dropped.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts a request as in progress until the guard is dropped. Its body has not been read yet.
     pub(super) fn begin_request(self: &Arc<Self>) -> RequestGuard {
-        self.state().requests += 1;
+        let mut state = self.state();
+        state.requests += 1;
+        (state.reading_body, state.since) = (true, Instant::now());
+        drop(state);
         RequestGuard(Arc::clone(self))
+    }
+
+    /// The whole request has arrived, or is refused.
+    pub(super) fn body_done(&self) {
+        self.state().reading_body = false;
+    }
+
+    /// The value of a connection that waits for its peer, and since when it does; `None` if a request is being handled or has
+    /// arrived.
+    pub(super) fn value(&self, has_unread_bytes: impl FnOnce() -> bool) -> Option<(Value, Instant)> {
+        let state = self.state();
+        let value = match *state {
+            State { write_blocked: true, .. } | State { requests: 1.., reading_body: true, .. } => {
+                Value::Stalled
+            }
+            State { requests: 1.., .. } => return None,
+            State { has_served, .. } => match (has_served, has_unread_bytes()) {
+                (false, false) => Value::Silent,
+                (false, true) => return None,
+                (true, false) => Value::KeptAlive,
+                (true, true) => Value::Pipelined,
+            },
+        };
+        Some((value, state.since))
+    }
+
+    /// Closes the connection.
+    pub(super) fn evict(&self) {
+        self.evicted.notify_one();
+    }
+
+    /// Waits until the connection has to be closed for another one.
+    pub(super) async fn evicted(&self) {
+        self.evicted.notified().await;
     }
 
     /// Whether a request is in progress or part of a response is not written yet.
@@ -77,7 +149,9 @@ pub(super) struct RequestGuard(Arc<Activity>);
 
 impl Drop for RequestGuard {
     fn drop(&mut self) {
-        self.0.state().requests -= 1;
+        let mut state = self.0.state();
+        state.requests -= 1;
+        (state.has_served, state.since) = (true, Instant::now());
     }
 }
 

@@ -207,14 +207,88 @@ fn x1_a_client_that_does_not_read_the_response_is_disconnected() {
     );
 }
 
+/// Few connections, and no timeout that could close one during a test.
+fn patient(connections: usize) -> Limits {
+    let long = Duration::from_secs(1000);
+    Limits { connections, head_timeout: long, request_timeout: long, stall_timeout: long, ..persistent() }
+}
+
+/// Whether the server has closed a connection. What it has sent must be read already.
+fn is_closed(mut stream: &UnixStream) -> bool {
+    stream.set_nonblocking(true).unwrap();
+    let received = stream.read(&mut [0]);
+    stream.set_nonblocking(false).unwrap();
+    !matches!(received, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+}
+
 #[test]
-fn x1_connections_beyond_the_limit_wait_for_a_free_slot() {
-    let limits = Limits { connections: 2, head_timeout: Duration::from_millis(300), ..Limits::CONTROL };
-    let server = Server::start(limits);
-    let idle: Vec<_> = (0..10).map(|_| server.connect()).collect();
-    let response = server.send(b"GET / HTTP/1.1\r\n\r\n");
-    assert!(response.starts_with("HTTP/1.1 200 "), "after the idle ones have timed out: {response}");
-    drop(idle);
+fn x1_new_connections_are_served_beside_many_silent_ones() {
+    let server = Server::start(patient(2));
+    let mut silent = Vec::new();
+    for _ in 0..20 {
+        silent.push(server.connect());
+        let half_closed = server.connect();
+        half_closed.shutdown(std::net::Shutdown::Write).unwrap();
+        silent.push(half_closed);
+    }
+    let response = server.send(b"GET / HTTP/1.1\r\nconnection: close\r\n\r\n");
+    assert!(response.starts_with("HTTP/1.1 200 "), "{response}");
+    let first = silent.swap_remove(0);
+    assert_eq!(read_all(first), "", "the oldest was closed");
+}
+
+#[test]
+fn x1_the_connection_that_can_be_missed_most_makes_room_and_a_handled_request_never_does() {
+    let server = Server::start(patient(4));
+    let mut peers: Vec<_> = (0..4).map(|_| server.connect()).collect();
+    peers[0].write_all(b"POST / HTTP/1.1\r\ncontent-length: 10\r\n\r\nhalf").unwrap();
+    peers[2].write_all(b"GET / HTTP/1.1\r\nhalf a head").unwrap();
+    peers[1].write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+    let length = peers[1].read(&mut [0; 1024]).unwrap();
+    assert!(length > 0);
+    let mut hanging = Vec::new();
+    let mut left = vec![2, 3, 1, 0];
+    while !left.is_empty() {
+        let mut stream = server.connect();
+        stream.write_all(b"GET /hang HTTP/1.1\r\n\r\n").unwrap();
+        hanging.push(stream);
+        let next = left.remove(0);
+        crate::test_support::until(|| is_closed(&peers[next]));
+        assert!(left.iter().all(|other| !is_closed(&peers[*other])), "{left:?} after {next}");
+    }
+    // Every slot has a request that is being handled.
+    let mut waiting = server.connect();
+    waiting.write_all(b"GET / HTTP/1.1\r\nconnection: close\r\n\r\n").unwrap();
+    waiting.set_read_timeout(Some(4 * SLOT_RETRY)).unwrap();
+    assert!(waiting.read(&mut [0; 1]).is_err(), "it waits");
+    assert!(hanging.iter().all(|stream| !is_closed(stream)));
+    drop(hanging.pop());
+    waiting.set_read_timeout(Some(TIMEOUT)).unwrap();
+    assert!(read_all(waiting).starts_with("HTTP/1.1 200 "));
+}
+
+#[test]
+fn x1_clients_that_do_not_read_or_never_pause_make_room_for_others() {
+    let server = Server::start(patient(1));
+    let answered = || {
+        let response = server.send(b"GET / HTTP/1.1\r\nconnection: close\r\n\r\n");
+        assert!(response.starts_with("HTTP/1.1 200 "), "{response}");
+    };
+    let mut deaf = server.connect();
+    deaf.write_all(b"GET /large HTTP/1.1\r\n\r\n").unwrap();
+    deaf.read_exact(&mut [0; 1]).unwrap();
+    answered();
+    assert!(read_all(deaf).len() < 8 << 20, "it was cut off");
+    let mut busy = server.connect();
+    let mut reader = busy.try_clone().unwrap();
+    let reading = std::thread::spawn(move || while matches!(reader.read(&mut [0; 65536]), Ok(1..)) {});
+    let writing = std::thread::spawn(move || {
+        let requests = b"GET / HTTP/1.1\r\n\r\n".repeat(100);
+        while busy.write_all(&requests).is_ok() {}
+    });
+    answered();
+    writing.join().unwrap();
+    reading.join().unwrap();
 }
 
 #[test]

@@ -2,7 +2,7 @@ use containerpilot_config::template::Environment;
 use containerpilot_core::plan::{Command, Process};
 
 use super::*;
-use crate::process::spawn::{Request, Spawned, Spawner};
+use crate::process::spawn::{Request, Spawner, Start};
 use crate::test_support::{collect, isolated, until};
 
 fn spawner() -> Spawner {
@@ -10,9 +10,8 @@ fn spawner() -> Spawner {
     Spawner::new(Environment::from([(b"PATH".to_vec(), b"/bin:/usr/bin".to_vec())])).unwrap()
 }
 
-fn shell(spawner: &mut Spawner, script: &str) -> Spawned {
-    let command =
-        Command { program: "/bin/sh".to_owned(), arguments: vec!["-c".to_owned(), script.to_owned()] };
+fn shell(spawner: &mut Spawner, script: &str) -> Start {
+    let command = Command { program: "/bin/sh".into(), arguments: vec!["-c".into(), script.into()] };
     let process = Process::default();
     let (own_stdin, raw_output) = (false, true);
     let request = Request {
@@ -77,7 +76,7 @@ isolated! {
         assert_eq!((exited[0].status, exited[0].orphans), (ExitStatus::Code(0), true));
         until(|| no_child_left(&mut reaper));
         assert!(!sys::group_exists(spawned.pid));
-        reaper.kill_orphaned_group(RunId(1));
+        reaper.kill_orphans(RunId(1));
     }
 
     fn p4_process_without_children_leaves_no_group() {
@@ -94,7 +93,7 @@ isolated! {
         reaper.started(spawned.pid, Owner::Run(RunId(1)));
         assert!(collect(&mut reaper, 1)[0].orphans);
         assert!(!no_child_left(&mut reaper), "it ignores SIGTERM");
-        reaper.kill_orphaned_group(RunId(1));
+        reaper.kill_orphans(RunId(1));
         until(|| no_child_left(&mut reaper));
     }
 
@@ -112,11 +111,11 @@ isolated! {
         let spawned = shell(&mut spawner, "sleep 1000 & exec sleep 1000");
         reaper.started(spawned.pid, Owner::Run(RunId(2)));
         // As if run 1 had once had that pid.
-        reaper.orphaned_groups.insert(RunId(1), spawned.pid);
-        reaper.kill_orphaned_group(RunId(1));
+        reaper.orphaned_groups.insert(RunId(1), OrphanedGroup { group: spawned.pid, reaped: proc::ticks() });
+        reaper.kill_orphans(RunId(1));
         // A group without a child of this process.
-        reaper.orphaned_groups.insert(RunId(1), 2);
-        reaper.kill_orphaned_group(RunId(1));
+        reaper.orphaned_groups.insert(RunId(1), OrphanedGroup { group: 2, reaped: proc::ticks() });
+        reaper.kill_orphans(RunId(1));
         assert_eq!(sys::wait_nowait(), Ok(WaitState::Running));
         reaper.kill(Owner::Run(RunId(2)), Signal::KILL).unwrap();
         assert_eq!(collect(&mut reaper, 1)[0].status, ExitStatus::Signal(Signal::KILL));

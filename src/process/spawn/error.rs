@@ -1,20 +1,21 @@
 //! Why a process could not be started, with the next step for the user (P3).
 
-use std::fs::File;
-use std::io::Read;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use containerpilot_core::input::{StartError, StartErrorKind};
 use nix::errno::Errno;
+use nix::libc;
 
-use super::Request;
 use super::identity::{IdentityError, principal_name};
+use super::start::Attempt;
 use crate::process::sys::{ExecError, SpawnStep};
 
 /// A failed start. Messages start with the program and end with the system's words for the error.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SpawnError {
-    #[error("{program}: cannot create a pipe for its output: {}", errno.desc())]
+    #[error("{program}: cannot create a pipe: {}", errno.desc())]
     Pipe { program: String, errno: Errno },
     #[error("{program}: its arguments, environment or directory contain a NUL byte")]
     NulByte { program: String },
@@ -65,15 +66,17 @@ fn switch_hint(errno: Errno, switched: &Switched) -> String {
 }
 
 impl SpawnError {
-    /// Explains the error of a child that could not execute its program.
-    pub(super) fn new(error: &ExecError, request: &Request<'_>, candidates: &[PathBuf]) -> Self {
-        let ExecError { step, errno, .. } = *error;
-        let program = request.command.program.clone();
-        let action = match step {
-            SpawnStep::Clone => return Self::Clone { program, errno },
-            SpawnStep::Execute => return Self::from_exec_error(error, request, candidates),
+    /// Explains the error of a child that could not execute its program. A record that cannot be read is not the child's.
+    pub(super) fn new(error: Option<ExecError>, attempt: &Attempt) -> Self {
+        let program = attempt.program.clone();
+        let Some(error) = error else {
+            return Self::Setup { program, action: "read its result".to_owned(), errno: Errno::EBADMSG };
+        };
+        let errno = error.errno;
+        let action = match error.step {
+            SpawnStep::Execute => return Self::from_exec_error(&error, attempt),
             SpawnStep::User => {
-                let principal = match (&request.process.user, &request.process.group) {
+                let principal = match (&attempt.user, &attempt.group) {
                     (Some(user), _) => Switched::User(principal_name(user)),
                     (None, Some(group)) => Switched::Group(principal_name(group)),
                     (None, None) => Switched::User(String::new()),
@@ -84,33 +87,33 @@ impl SpawnError {
             SpawnStep::Descriptors => "set up its file descriptors".to_owned(),
             SpawnStep::Limits => "set a resource limit".to_owned(),
             SpawnStep::Directory => {
-                format!("change to its directory {}", request.process.cwd.as_deref().unwrap_or_default())
+                format!("change to its directory {}", attempt.cwd.as_deref().unwrap_or_default())
             }
             SpawnStep::Privileges => "set noNewPrivileges".to_owned(),
         };
         Self::Setup { program, action, errno }
     }
 
-    fn from_exec_error(error: &ExecError, request: &Request<'_>, candidates: &[PathBuf]) -> Self {
-        let program = request.command.program.as_str();
+    fn from_exec_error(error: &ExecError, attempt: &Attempt) -> Self {
+        let program = attempt.program.as_str();
+        let tried = attempt.files.get(error.file).unwrap_or(program.as_bytes());
+        let tried = Path::new(OsStr::from_bytes(tried));
         // A relative path is relative to the child's directory.
-        let resolve = |file: &Path| match &request.process.cwd {
-            Some(cwd) => Path::new(cwd).join(file),
-            None => file.to_owned(),
-        };
-        let tried = candidates.get(error.file).map_or(Path::new(program), PathBuf::as_path);
-        match error.errno {
-            Errno::EACCES => {
-                let file = resolve(tried);
-                let errno = if file.is_dir() { Errno::EISDIR } else { Errno::EACCES };
-                Self::File { file, errno }
+        let resolved = || attempt.cwd.as_ref().map_or(tried.to_owned(), |cwd| Path::new(cwd).join(tried));
+        match (error.errno, error.mode) {
+            (Errno::EACCES, mode) => {
+                let is_directory = mode.is_some_and(|mode| mode & libc::S_IFMT == libc::S_IFDIR);
+                let errno = if is_directory { Errno::EISDIR } else { Errno::EACCES };
+                Self::File { file: resolved(), errno }
             }
-            Errno::ENOENT => match candidates.iter().map(|file| resolve(file)).find(|file| file.is_file()) {
-                Some(file) => Self::Missing { missing: missing_part(&file), file },
-                None if !program.contains('/') => Self::NotInPath { program: program.to_owned() },
-                None => Self::File { file: program.into(), errno: Errno::ENOENT },
-            },
-            errno => Self::File { file: tried.to_owned(), errno },
+            (Errno::ENOENT, Some(_)) => {
+                Self::Missing { missing: missing_part(&error.head), file: resolved() }
+            }
+            (Errno::ENOENT, None) if !program.contains('/') => {
+                Self::NotInPath { program: program.to_owned() }
+            }
+            (Errno::ENOENT, None) => Self::File { file: program.into(), errno: Errno::ENOENT },
+            (errno, _) => Self::File { file: tried.to_owned(), errno },
         }
     }
 
@@ -141,15 +144,13 @@ impl From<SpawnError> for StartError {
 }
 
 /// What is missing if `execve` reports ENOENT for a file that exists: its interpreter or dynamic loader.
-fn missing_part(file: &Path) -> String {
-    let mut head = Vec::new();
-    let read = File::open(file).and_then(|file| file.take(4096).read_to_end(&mut head));
-    if let (Ok(_), Some(line)) = (read, head.strip_prefix(b"#!")) {
+fn missing_part(head: &[u8]) -> String {
+    if let Some(line) = head.strip_prefix(b"#!") {
         let line = line.split(|byte| *byte == b'\n').next().unwrap_or_default().trim_ascii();
         let interpreter = line.split(|byte| *byte == b' ' || *byte == b'\t').next().unwrap_or_default();
         return format!("its interpreter {}", String::from_utf8_lossy(interpreter).escape_debug());
     }
-    match elf_loader(&head) {
+    match elf_loader(head) {
         Some(loader) => format!("its dynamic loader {loader}"),
         None => "its interpreter or dynamic loader".to_owned(),
     }

@@ -8,29 +8,42 @@ use super::*;
 use crate::load::host;
 use crate::process::reaper::{Owner, Reaper};
 use crate::process::sys::{SignalSet, WaitState};
-use crate::test_support::{collect, isolated, read_all};
+use crate::test_support::{collect, isolated, read_all, until};
 
 fn command(words: &[&str]) -> Command {
-    Command {
-        program: words[0].to_owned(),
-        arguments: words[1..].iter().map(|word| (*word).to_owned()).collect(),
-    }
+    Command { program: words[0].into(), arguments: words[1..].iter().map(|word| (*word).into()).collect() }
 }
 
 fn spawner() -> Spawner {
     Spawner::new(host::environment()).unwrap()
 }
 
-fn spawn(spawner: &mut Spawner, words: &[&str], process: &Process) -> Result<Spawned, StartError> {
+/// Starts a process, and waits until it has executed its program or has failed.
+fn spawn(spawner: &mut Spawner, words: &[&str], process: &Process) -> Result<Start, StartError> {
     let command = command(words);
     let (own_stdin, raw_output) = (false, false);
-    spawner.spawn(&Request {
+    executed(spawner.spawn(&Request {
         command: &command,
         environment: &containerpilot_core::variables::Environment::default(),
         process,
         own_stdin,
         raw_output,
-    })
+    })?)
+}
+
+fn executed(mut start: Start) -> Result<Start, StartError> {
+    let mut outcome = Progress::Pending;
+    until(|| {
+        outcome = start.progress();
+        !matches!(outcome, Progress::Pending)
+    });
+    match outcome {
+        Progress::Failed(why) => {
+            sys::reap(start.pid).unwrap();
+            Err(why)
+        }
+        _ => Ok(start),
+    }
 }
 
 /// The standard output and exit status of a shell script.
@@ -48,6 +61,30 @@ fn spawn_error(words: &[&str], process: &Process) -> (StartErrorKind, String) {
     let error = spawn(&mut spawner(), words, process).unwrap_err();
     assert_eq!(sys::wait_nowait(), Ok(WaitState::NoChild), "a failed start leaves no zombie");
     (error.kind, error.message)
+}
+
+/// A start whose child is stopped before it executes its program.
+fn stopped_before_exec(spawner: &mut Spawner, command: &Command) -> Start {
+    loop {
+        let start = spawner
+            .spawn(&Request {
+                command,
+                environment: &containerpilot_core::variables::Environment::default(),
+                process: &Process::default(),
+                own_stdin: false,
+                raw_output: true,
+            })
+            .unwrap();
+        // SIGSTOP cannot be blocked, but may come too late.
+        sys::kill_process(start.pid, containerpilot_core::plan::Signal(19)).unwrap();
+        let state = || std::fs::read_to_string(format!("/proc/{}/stat", start.pid)).unwrap();
+        until(|| state().contains(") T "));
+        if sys::has_executed(start.pid) == Some(false) {
+            return start;
+        }
+        sys::kill_process(start.pid, containerpilot_core::plan::Signal::KILL).unwrap();
+        sys::reap(start.pid).unwrap();
+    }
 }
 
 fn file(name: &str, text: &str, mode: u32) -> String {
@@ -78,7 +115,7 @@ isolated! {
 
     fn p2_child_has_three_descriptors_without_close_range() {
         let mut spawner = spawner();
-        spawner.slots.copy_below = None;
+        spawner.slots.close_from = None;
         let (out, _) = shell(&mut spawner, "ls -m /proc/$$/fd", &Process::default());
         assert_eq!(out, "0, 1, 2\n");
     }
@@ -127,6 +164,43 @@ isolated! {
         assert_eq!(spawn_error(&["/bin/true"], &no_user), (Other, "/bin/true: there is no user `nonesuch`".to_owned()));
     }
 
+    fn p3_start_is_not_waited_for_and_a_kill_before_exec_is_recognised() {
+        let mut spawner = spawner();
+        let mut reaper = Reaper::default();
+        // A child that is stopped cannot execute its program.
+        let command = command(&["/bin/sleep", "1000"]);
+        for signal in [15, 9] {
+            let mut start = stopped_before_exec(&mut spawner, &command);
+            assert!(matches!(start.progress(), Progress::Pending));
+            assert_eq!(sys::has_executed(start.pid), Some(false));
+            let owner = Owner::Run(containerpilot_core::ids::RunId(signal.into()));
+            reaper.started(start.pid, owner);
+            for signal in [signal, 18] {
+                reaper.kill(owner, containerpilot_core::plan::Signal(signal)).unwrap();
+            }
+            let exited = collect(&mut reaper, 1)[0];
+            assert!(!exited.executed);
+            let error = start.outcome(&exited).unwrap_err();
+            let signal = containerpilot_core::plan::Signal(signal);
+            assert_eq!(error.kind, StartErrorKind::Killed(signal));
+            assert_eq!(error.message, format!("/bin/sleep: killed by {signal} before it executed its program"));
+        }
+    }
+
+    fn p3_abandoned_start_is_reaped_like_an_orphan() {
+        let (mut spawner, mut reaper) = (spawner(), Reaper::default());
+        let start = stopped_before_exec(&mut spawner, &command(&["/bin/sleep", "1000"]));
+        let owner = Owner::Run(containerpilot_core::ids::RunId(1));
+        reaper.started(start.pid, owner);
+        reaper.abandon(owner);
+        let mut exited = Vec::new();
+        until(|| {
+            reaper.collect(&mut exited);
+            sys::wait_nowait() == Ok(WaitState::NoChild)
+        });
+        assert!(exited.is_empty());
+    }
+
     fn p3_reached_process_limit_is_a_failed_start() {
         if !is_root() {
             return;
@@ -143,7 +217,7 @@ isolated! {
         assert_eq!(error.kind, StartErrorKind::NoResources, "{}", error.message);
         assert_eq!(error.message, "/bin/true: Try again");
         sys::kill_group(first.pid, containerpilot_core::plan::Signal::KILL).unwrap();
-        crate::process::reaper::discard(first.pid);
+        sys::reap(first.pid).unwrap();
     }
 
     fn p3_reached_descriptor_limit_is_a_failed_start_and_recovers() {
@@ -166,7 +240,7 @@ isolated! {
             }
         };
         assert_eq!(error.kind, StartErrorKind::NoResources);
-        assert_eq!(error.message, "/bin/true: cannot create a pipe for its output: Too many open files");
+        assert_eq!(error.message, "/bin/true: cannot create a pipe: Too many open files");
         collect(&mut reaper, held.len());
         held.clear();
         shell(&mut spawner, "true", &Process::default());
@@ -180,11 +254,11 @@ isolated! {
             Process { env: BTreeMap::from([("OWN".to_owned(), "own".to_owned())]), ..Process::default() };
         let command = command(&["/bin/sh", "-c", "env | grep -aE '^(BOTH|OWN|X|CONTAINERPILOT_PID)=' | sort; exit 0"]);
         let pair = |name, value: &str| (name, value.to_owned());
-        let why = vec![pair("BOTH", "trigger"), pair("X", "1"), pair("X", "2"), pair("OWN", "trigger")];
-        let environment = containerpilot_core::variables::Environment { why: why.into(), ..Default::default() };
+        let cause = vec![pair("BOTH", "trigger"), pair("X", "1"), pair("X", "2"), pair("OWN", "trigger")];
+        let environment = containerpilot_core::variables::Environment { cause: cause.into(), ..Default::default() };
         let (own_stdin, raw_output) = (false, false);
         let request = Request { command: &command, environment: &environment, process: &process, own_stdin, raw_output };
-        let spawned = spawner.spawn(&request).unwrap();
+        let spawned = executed(spawner.spawn(&request).unwrap()).unwrap();
         let pid = std::process::id();
         let expected = format!("BOTH=trigger\nCONTAINERPILOT_PID={pid}\nOWN=own\nX=2\n");
         assert_eq!(read_all(spawned.output.unwrap().0), expected);
@@ -205,7 +279,7 @@ isolated! {
         let both = path(format!("{}:/no:{}", first.display(), second.display()));
         let spawned = spawn(&mut spawner(), &["tool"], &both).unwrap();
         assert_eq!(read_all(spawned.output.unwrap().0), "found\n");
-        crate::process::reaper::discard(spawned.pid);
+        sys::reap(spawned.pid).unwrap();
         let (kind, message) = spawn_error(&["tool"], &path(first.display().to_string()));
         assert_eq!((kind, message), (StartErrorKind::NotExecutable, format!("{}/tool: Permission denied", first.display())));
         std::fs::remove_dir_all(folder).unwrap();

@@ -90,7 +90,6 @@ impl SharedVariables {
 /// The strings of one process. The buffers are reused for the next one.
 #[derive(Debug, Default)]
 pub(super) struct ProcessStrings {
-    pub(super) files: CStrings,
     pub(super) arguments: CStrings,
     pub(super) cwd: CStrings,
     /// The process's own variables.
@@ -102,7 +101,7 @@ pub(super) struct ProcessStrings {
 
 impl ProcessStrings {
     pub(super) fn clear(&mut self) {
-        for list in [&mut self.files, &mut self.arguments, &mut self.cwd, &mut self.own] {
+        for list in [&mut self.arguments, &mut self.cwd, &mut self.own] {
             list.clear();
         }
         self.hidden_supervisor.clear();
@@ -118,9 +117,9 @@ impl ProcessStrings {
         shared: &SharedVariables,
     ) -> Result<(), Errno> {
         let own = &request.process.env;
-        let why = &request.environment.why;
-        let trigger = why.iter().enumerate().filter(|(nth, (name, _))| {
-            let later = why.iter().skip(nth + 1).any(|(other, _)| other == name);
+        let cause = &request.environment.cause;
+        let trigger = cause.iter().enumerate().filter(|(nth, (name, _))| {
+            let later = cause.iter().skip(nth + 1).any(|(other, _)| other == name);
             !later && !own.contains_key(*name)
         });
         let home = home.filter(|_| !own.contains_key("HOME")).map(|home| ("HOME", home));

@@ -40,10 +40,8 @@ pub(crate) fn replace(slot: &OwnedFd, with: BorrowedFd<'_>) -> Result<(), Errno>
         // SAFETY: no memory is involved; the descriptor stays owned by `slot`.
         checked(unsafe { libc::dup3(with.as_raw_fd(), slot.as_raw_fd(), libc::O_CLOEXEC) }.into()).map(drop)
     };
-    match once() {
-        Err(Errno::EINTR | Errno::EBUSY) => once(),
-        other => other,
-    }
+    // Whatever failed may have been about this moment only (EINTR, EBUSY).
+    once().or_else(|_| once())
 }
 
 /// The number of columns of a terminal; `None` if the descriptor is not a terminal or the number is unknown.

@@ -35,6 +35,12 @@ impl CStrings {
         self.starts.clear();
     }
 
+    /// One string, without its NUL.
+    pub(crate) fn get(&self, nth: usize) -> Option<&[u8]> {
+        let rest = self.bytes.get(*self.starts.get(nth)?..)?;
+        rest.split(|byte| *byte == 0).next()
+    }
+
     /// All strings in sequence, each with its NUL.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
@@ -89,9 +95,11 @@ pub(crate) struct ExecSpec<'a> {
     pub(crate) stdin: Option<BorrowedFd<'a>>,
     /// Standard output and standard error; `None` keeps the supervisor's.
     pub(crate) output: Option<(BorrowedFd<'a>, BorrowedFd<'a>)>,
-    /// Only descriptors below this number are copied to the child. `None` if the kernel has no `close_range`: all are
-    /// copied then, and closed by `execve`.
-    pub(crate) copy_below: Option<u32>,
+    /// The write end of the pipe for an [`ExecError`]. It is closed when the program is executed.
+    pub(crate) result: BorrowedFd<'a>,
+    /// The child closes all descriptors from this number on. `None` if the kernel has no `close_range`: `execve` closes
+    /// them then.
+    pub(crate) close_from: Option<u32>,
     /// The ignored signals, whose default disposition is restored.
     pub(crate) ignored: SignalSet,
     pub(crate) umask: Option<u16>,
@@ -107,11 +115,9 @@ pub(crate) struct ExecSpec<'a> {
     pub(crate) no_new_privileges: bool,
 }
 
-/// A step of starting a process.
+/// A step of a child on the way to its program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SpawnStep {
-    /// Creating the process.
-    Clone,
     /// Becoming the leader of a process group.
     ProcessGroup,
     Descriptors,
@@ -126,13 +132,51 @@ pub(crate) enum SpawnStep {
     Execute,
 }
 
-/// Why a process could not be started.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+impl SpawnStep {
+    const ALL: [Self; 7] = [
+        Self::ProcessGroup,
+        Self::Descriptors,
+        Self::Limits,
+        Self::User,
+        Self::Directory,
+        Self::Privileges,
+        Self::Execute,
+    ];
+}
+
+/// How much of a file a child reports: enough for an interpreter or a dynamic loader. A whole record is smaller than
+/// `PIPE_BUF`, so it is written and read in one piece.
+pub(super) const HEAD_BYTES: usize = 2048;
+
+/// The head of a record: step, errno, position of the file, `st_mode` of that file.
+pub(super) type RecordHead = [u32; 4];
+
+/// Why a child could not execute its program, in its own words: the supervisor itself does not look at the files of a
+/// job, because a file system that does not answer, or a FIFO, would block it.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ExecError {
     pub(crate) step: SpawnStep,
     pub(crate) errno: Errno,
     /// The position of the file that `errno` is about.
     pub(crate) file: usize,
-    /// The failed child, which must be reaped, if there was one.
-    pub(crate) pid: Option<i32>,
+    /// The `st_mode` of that file, if the child has seen it.
+    pub(crate) mode: Option<u32>,
+    /// The first bytes of the file, if it exists although `execve` says ENOENT.
+    pub(crate) head: Vec<u8>,
+}
+
+impl ExecError {
+    /// The most bytes of a record.
+    pub(crate) const MAX_BYTES: usize = size_of::<RecordHead>() + HEAD_BYTES;
+
+    /// Reads a record.
+    pub(crate) fn from_record(record: &[u8]) -> Option<Self> {
+        let (words, head) = record.split_at_checked(size_of::<RecordHead>())?;
+        let mut words = words.chunks_exact(4).map(|word| word.try_into().map_or(0, u32::from_ne_bytes));
+        let step = *SpawnStep::ALL.get(usize::try_from(words.next()?).ok()?)?;
+        let errno = Errno::from_raw(i32::try_from(words.next()?).ok()?);
+        let file = usize::try_from(words.next()?).ok()?;
+        let mode = words.next().filter(|mode| *mode != 0);
+        Some(Self { step, errno, file, mode, head: head.to_vec() })
+    }
 }

@@ -12,6 +12,7 @@ use nix::libc::rlim_t;
 use nix::sys::prctl;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::time::{ClockId, clock_gettime};
+use nix::unistd::{Gid, Uid, setfsgid, setfsuid};
 
 /// The addresses of the network interfaces, in the system's order.
 pub(crate) fn interface_addresses() -> Vec<HostAddress> {
@@ -39,6 +40,22 @@ pub(crate) fn may_execute(path: &Path) -> bool {
 /// The effective user and group.
 pub(crate) fn effective_ids() -> (u32, u32) {
     (nix::unistd::geteuid().as_raw(), nix::unistd::getegid().as_raw())
+}
+
+/// Calls a function with the file access of another user, in this thread only. Other checks, and what other users may
+/// do to this thread, stay as they are.
+pub(crate) fn with_file_access_of<T>(user: u32, group: u32, call: impl FnOnce() -> T) -> T {
+    let was_dumpable = prctl::get_dumpable();
+    let old_group = setfsgid(Gid::from_raw(group));
+    let old_user = setfsuid(Uid::from_raw(user));
+    let result = call();
+    setfsuid(old_user);
+    setfsgid(old_group);
+    // The kernel clears the flag at such a change. Without it, jobs cannot open `/proc/1/fd/1` any more.
+    if was_dumpable == Ok(true) {
+        let _ = prctl::set_dumpable(true);
+    }
+    result
 }
 
 /// Makes this process the parent of its orphaned descendants (P1).

@@ -5,8 +5,6 @@ use std::ffi::{c_int, c_void};
 
 use nix::libc;
 
-const PAGE: usize = 4096;
-
 /// The start and length of each read-only segment of the program. There are two or three of them.
 type Segments = [(usize, usize); 4];
 
@@ -41,11 +39,20 @@ unsafe extern "C" fn find_segments(info: *mut libc::dl_phdr_info, _: usize, segm
     };
     let read_only =
         headers.iter().filter(|header| header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_W == 0);
+    let page = page_size();
     for (segment, header) in segments.iter_mut().zip(read_only) {
         let start = base.wrapping_add(header.p_vaddr as usize);
-        let end = start.saturating_add(header.p_memsz as usize) / PAGE * PAGE;
-        let start = start.next_multiple_of(PAGE);
+        let end = start.saturating_add(header.p_memsz as usize) / page * page;
+        let start = start.next_multiple_of(page);
         *segment = (start, end.saturating_sub(start));
     }
     1
+}
+
+/// The size of a page: 4 KiB on x86-64, up to 64 KiB on arm64.
+fn page_size() -> usize {
+    // SAFETY: no memory is involved.
+    let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    // The largest page size of any supported machine: every address that is aligned to it is aligned to a page.
+    usize::try_from(size).ok().filter(|size| *size > 0).unwrap_or(64 * 1024)
 }

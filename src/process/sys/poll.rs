@@ -71,9 +71,14 @@ impl Readable {
         Ok(Self(Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?))
     }
 
-    /// Adds a descriptor under a number. Closing it removes it, if it has no duplicate.
+    /// Adds a descriptor under a number. Closing it removes it, if it has no duplicate in any process.
     pub(crate) fn add(&self, fd: impl AsFd, number: u64) -> io::Result<()> {
         Ok(self.0.add(fd, EpollEvent::new(EpollFlags::EPOLLIN, number))?)
+    }
+
+    /// Removes a descriptor that was added.
+    pub(crate) fn remove(&self, fd: impl AsFd) {
+        let _ = self.0.delete(fd);
     }
 
     /// Waits for a readable descriptor and puts the numbers of those that are into `ready`.

@@ -60,9 +60,17 @@ pub(crate) fn block_signals(set: SignalSet) -> Result<(), Errno> {
     checked(result).map(drop)
 }
 
-/// Restores the default disposition of a signal.
-pub(crate) fn restore_default(signal: u8) -> Result<(), Errno> {
-    let action: KernelAction = [0; 8];
+/// What a signal does that is not blocked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Disposition {
+    Default = 0,
+    Ignore = 1,
+}
+
+/// Sets the disposition of a signal.
+pub(crate) fn set_disposition(signal: u8, disposition: Disposition) -> Result<(), Errno> {
+    // The handler is the first word of the structure.
+    let action: KernelAction = [disposition as u64, 0, 0, 0, 0, 0, 0, 0];
     // SAFETY: the kernel reads at most a `struct sigaction`, which `action` holds; the old one is not requested.
     let result = unsafe {
         libc::syscall(

@@ -3,7 +3,7 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpStream};
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 
@@ -28,6 +28,12 @@ pub(crate) fn begin_connection(to: SocketAddr) -> Result<TcpStream, Errno> {
 pub(crate) fn send_now(fd: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
     let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
     Ok(nix::sys::socket::send(fd.as_raw_fd(), bytes, flags)?)
+}
+
+/// Whether a stream socket has bytes to read. The end of the stream does not count.
+pub(crate) fn has_unread_bytes(fd: RawFd) -> bool {
+    let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_PEEK;
+    matches!(nix::sys::socket::recv(fd, &mut [0], flags), Ok(1..))
 }
 
 /// Listens on a path. The socket file never has a wider mode than `mode`.

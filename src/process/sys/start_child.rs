@@ -1,8 +1,7 @@
-//! Starts a process: `clone`, set up the child, execute the program.
+//! Starts a process: copy the supervisor, set up the child, execute the program.
 #![expect(unsafe_code, reason = "raw system calls; every block has its SAFETY comment")]
 
-use std::cell::Cell;
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_char, c_int};
 use std::mem::MaybeUninit;
 use std::os::fd::AsRawFd;
 
@@ -10,101 +9,126 @@ use containerpilot_core::plan::Resource;
 use nix::errno::Errno;
 use nix::libc;
 
-use super::exec_spec::{ExecError, ExecSpec, SpawnStep};
+use super::checked;
+use super::exec_spec::{ExecSpec, HEAD_BYTES, RecordHead, SpawnStep};
 use super::signals::{KernelAction, SET_SIZE};
 
-/// The stack of a child until it has executed its program, and the kernel's lists of strings. Reused for every child.
-pub(crate) struct ChildStack {
-    stack: Box<[MaybeUninit<u128>]>,
-    lists: PointerLists,
-}
-
-/// The strings of an [`ExecSpec`] as null-terminated pointer lists. Valid only while [`start`] borrows the spec.
+/// The strings of an [`ExecSpec`] as null-terminated pointer lists. Valid only while [`start`] borrows the spec; the
+/// buffers are reused for the next child.
 #[derive(Default)]
-struct PointerLists {
+pub(crate) struct PointerLists {
     files: Vec<*const c_char>,
     arguments: Vec<*const c_char>,
     environment: Vec<*const c_char>,
     cwd: Vec<*const c_char>,
 }
 
-impl ChildStack {
-    /// More than the calls in [`exec_child`] need, also in a debug build.
-    const BYTES: usize = 64 * 1024;
-
-    pub(crate) fn new() -> Self {
-        Self { stack: Box::new_uninit_slice(Self::BYTES / size_of::<u128>()), lists: PointerLists::default() }
-    }
+/// Why a child cannot execute its program.
+struct Failure {
+    step: SpawnStep,
+    errno: Errno,
+    file: usize,
 }
 
-/// What the child reads, and where it writes its error.
-struct ChildContext<'a> {
-    spec: &'a ExecSpec<'a>,
-    lists: &'a PointerLists,
-    error: Cell<Option<(SpawnStep, Errno, usize)>>,
-}
-
-/// Starts a process. When this returns, the child has executed its program or has failed.
+/// Creates a process, and does not wait for it. The child executes its program, or writes an
+/// [`ExecError`](super::ExecError) to `spec.result` and exits.
 ///
-/// The child shares our memory until then (`CLONE_VM | CLONE_VFORK`, as in `posix_spawn`). No memory is copied, other
-/// threads keep running, and the child reports which step failed by writing to memory.
-pub(crate) fn start(spec: &ExecSpec<'_>, stack: &mut ChildStack) -> Result<i32, ExecError> {
-    let ChildStack { stack, lists } = stack;
+/// The child is a copy of the supervisor (`fork`), not a sharer of its memory: a child that is stopped, or that waits
+/// for a file system, then holds up nothing, and a process with the user of a job never shares memory with the
+/// supervisor.
+pub(crate) fn start(spec: &ExecSpec<'_>, lists: &mut PointerLists) -> Result<i32, Errno> {
     spec.files.list(&mut lists.files);
     spec.arguments.list(&mut lists.arguments);
     spec.environment.list(&mut lists.environment);
     spec.cwd.list(&mut lists.cwd);
-    let context = ChildContext { spec, lists, error: Cell::new(None) };
-    let mut flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
-    if spec.copy_below.is_some() {
-        flags |= libc::CLONE_FILES;
-    }
-    let context_pointer = (&raw const context).cast_mut().cast::<c_void>();
-    // SAFETY: the child runs `child` on its own aligned stack, which is borrowed exclusively. This thread sleeps until
-    // the child has executed a program or exited; until then `context` and everything it borrows stay untouched. The
-    // child only makes system calls and writes to `error`.
-    let pid = unsafe { libc::clone(child, stack.as_mut_ptr_range().end.cast(), flags, context_pointer) };
-    if pid < 0 {
-        return Err(ExecError { step: SpawnStep::Clone, errno: Errno::last(), file: 0, pid: None });
-    }
-    match context.error.get() {
-        None => Ok(pid),
-        Some((step, errno, file)) => Err(ExecError { step, errno, file, pid: Some(pid) }),
+    let none = 0_usize;
+    // SAFETY: without a stack and without sharing, this is `fork` without the library's handlers and locks. The child
+    // runs on its copy of this stack, only makes system calls, and does not return.
+    let pid = unsafe {
+        let pid = libc::syscall(libc::SYS_clone, libc::SIGCHLD as usize, none, none, none, none);
+        if pid == 0 {
+            run_child(spec, lists);
+        }
+        pid
+    };
+    let pid = i32::try_from(checked(pid)?).map_err(|_| Errno::EINVAL)?;
+    // The child does the same. Whoever is first: from now on a signal to its process group reaches it.
+    // SAFETY: no memory is involved. It fails if the child has executed its program.
+    unsafe { libc::setpgid(pid, pid) };
+    Ok(pid)
+}
+
+/// The new process: executes its program, or reports why not.
+///
+/// # Safety
+/// Only for the new process of [`start`]: it changes the calling process. Other threads of the supervisor may have held
+/// locks when it was copied, so it must not allocate, take a lock or panic.
+unsafe fn run_child(spec: &ExecSpec<'_>, lists: &PointerLists) -> ! {
+    let mut head = [0_u8; HEAD_BYTES];
+    // SAFETY: this is the new process. All pointers are valid, and each length is that of its buffer.
+    unsafe {
+        let mut failure = exec_child(spec, lists);
+        let (mode, length) = examine(lists, &mut failure, &mut head);
+        let record: RecordHead =
+            [failure.step as u32, failure.errno as i32 as u32, failure.file as u32, mode];
+        let parts = [
+            libc::iovec { iov_base: (&raw const record).cast_mut().cast(), iov_len: size_of::<RecordHead>() },
+            libc::iovec { iov_base: head.as_mut_ptr().cast(), iov_len: length },
+        ];
+        libc::writev(spec.result.as_raw_fd(), parts.as_ptr(), 2);
+        libc::_exit(127)
     }
 }
 
-extern "C" fn child(context: *mut c_void) -> c_int {
-    // SAFETY: `start` passes its context, which outlives the child's use of our memory.
-    let context = unsafe { &*context.cast::<ChildContext<'_>>() };
-    // SAFETY: this is the new process.
-    context.error.set(Some(unsafe { exec_child(context) }));
-    127
+/// Looks at the file that cannot be executed, with the rights of the child's user: returns its `st_mode`, and how many
+/// bytes of it are in `head`.
+///
+/// # Safety
+/// As for [`run_child`].
+unsafe fn examine(lists: &PointerLists, failure: &mut Failure, head: &mut [u8; HEAD_BYTES]) -> (u32, usize) {
+    if failure.step != SpawnStep::Execute {
+        return (0, 0);
+    }
+    for (nth, file) in lists.files.iter().enumerate().filter(|(_, file)| !file.is_null()) {
+        let mut status = MaybeUninit::<libc::stat>::zeroed();
+        // SAFETY: a null-terminated string, and a structure that the kernel fills in. The other calls have a string or
+        // a buffer with its length.
+        unsafe {
+            let found = libc::stat(*file, status.as_mut_ptr()) == 0;
+            let mode = status.assume_init().st_mode;
+            match failure.errno {
+                Errno::EACCES if failure.file == nth && found => return (mode, 0),
+                // It exists: what is missing is named in it.
+                Errno::ENOENT if found && mode & libc::S_IFMT == libc::S_IFREG => {
+                    failure.file = nth;
+                    let fd = libc::open(*file, libc::O_RDONLY | libc::O_NONBLOCK | libc::O_NOCTTY);
+                    let read = libc::read(fd, head.as_mut_ptr().cast(), HEAD_BYTES);
+                    return (mode, usize::try_from(read).unwrap_or(0));
+                }
+                _ => {}
+            }
+        }
+    }
+    (0, 0)
 }
 
 /// Sets up the child and executes its program. Returns only if a step fails.
 ///
 /// # Safety
-/// Only for the new process of [`start`]: it changes the calling process. It shares the supervisor's memory, so it must
-/// not allocate, take a lock or panic.
-unsafe fn exec_child(context: &ChildContext<'_>) -> (SpawnStep, Errno, usize) {
-    let spec = context.spec;
+/// As for [`run_child`].
+unsafe fn exec_child(spec: &ExecSpec<'_>, lists: &PointerLists) -> Failure {
     macro_rules! must {
         ($step:ident, $call:expr) => {
             if ($call) < 0 {
-                return (SpawnStep::$step, Errno::last(), 0);
+                return Failure { step: SpawnStep::$step, errno: Errno::last(), file: 0 };
             }
         };
     }
-    // SAFETY: all pointers are in the context and valid. The calls are raw system calls or thin wrappers that are
-    // async-signal-safe. User and group are set by raw calls: the library's wrappers would change the supervisor's other
-    // threads too.
+    // SAFETY: all pointers are valid. The calls are raw system calls or thin wrappers that are async-signal-safe. User
+    // and group are set by raw calls: the library's wrappers would wait for threads that this process does not have.
     unsafe {
-        if let Some(first) = spec.copy_below {
-            // Until here the descriptor table is shared with the supervisor.
-            must!(
-                Descriptors,
-                libc::syscall(libc::SYS_close_range, first, u32::MAX, libc::CLOSE_RANGE_UNSHARE)
-            );
+        if let Some(first) = spec.close_from {
+            must!(Descriptors, libc::syscall(libc::SYS_close_range, first, u32::MAX, 0));
         }
         must!(ProcessGroup, libc::setpgid(0, 0));
         match spec.stdin {
@@ -131,14 +155,27 @@ unsafe fn exec_child(context: &ChildContext<'_>) -> (SpawnStep, Errno, usize) {
         if let Some(groups) = spec.groups {
             must!(User, libc::syscall(libc::SYS_setgroups, groups.len(), groups.as_ptr()));
         }
-        if let Some(group) = spec.group {
-            must!(User, libc::syscall(libc::SYS_setresgid, group, group, group));
-        }
-        if let Some(user) = spec.user {
-            must!(User, libc::syscall(libc::SYS_setresuid, user, user, user));
+        if spec.group.is_some() || spec.user.is_some() {
+            let keep = u32::MAX;
+            // The kernel makes a process that changes its effective ids readable to its new user if `fs.suid_dumpable`
+            // is 1. As long as its real ids differ, that user has no access yet; when they change, too, the process is
+            // no longer dumpable. This memory is a copy of the supervisor's: no process of that user may ever read it.
+            if let Some(group) = spec.group {
+                must!(User, libc::syscall(libc::SYS_setresgid, keep, group, keep));
+            }
+            if let Some(user) = spec.user {
+                must!(User, libc::syscall(libc::SYS_setresuid, keep, user, keep));
+            }
+            must!(User, libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0));
+            if let Some(group) = spec.group {
+                must!(User, libc::syscall(libc::SYS_setresgid, group, keep, group));
+            }
+            if let Some(user) = spec.user {
+                must!(User, libc::syscall(libc::SYS_setresuid, user, keep, user));
+            }
         }
         // After the user is set: its permissions decide.
-        if let [directory, _] = context.lists.cwd.as_slice() {
+        if let [directory, _] = lists.cwd.as_slice() {
             must!(Directory, libc::chdir(*directory));
         }
         if spec.no_new_privileges {
@@ -164,29 +201,26 @@ unsafe fn exec_child(context: &ChildContext<'_>) -> (SpawnStep, Errno, usize) {
             std::ptr::null_mut::<u64>(),
             SET_SIZE,
         );
-        execute(context)
+        execute(lists)
     }
 }
 
 /// Executes the first file that can be executed, as `execvp` does: EACCES is remembered, and the search continues.
 ///
 /// # Safety
-/// As for [`exec_child`].
-unsafe fn execute(context: &ChildContext<'_>) -> (SpawnStep, Errno, usize) {
-    let mut worst = (SpawnStep::Execute, Errno::ENOENT, 0);
-    for (nth, file) in context.lists.files.iter().enumerate() {
-        if file.is_null() {
-            break;
-        }
-        // SAFETY: null-terminated strings and lists from the context.
-        unsafe { libc::execve(*file, context.lists.arguments.as_ptr(), context.lists.environment.as_ptr()) };
+/// As for [`run_child`].
+unsafe fn execute(lists: &PointerLists) -> Failure {
+    let mut worst = Failure { step: SpawnStep::Execute, errno: Errno::ENOENT, file: 0 };
+    for (nth, file) in lists.files.iter().enumerate().filter(|(_, file)| !file.is_null()) {
+        // SAFETY: null-terminated strings and lists.
+        unsafe { libc::execve(*file, lists.arguments.as_ptr(), lists.environment.as_ptr()) };
         match Errno::last() {
             // With a single candidate its own error is the most precise one.
-            only if context.lists.files.len() == 2 => return (SpawnStep::Execute, only, nth),
+            only if lists.files.len() == 2 => return Failure { errno: only, file: nth, ..worst },
             Errno::ENOENT | Errno::ENOTDIR | Errno::ESTALE | Errno::ENODEV | Errno::ETIMEDOUT => {}
-            Errno::EACCES if worst.1 == Errno::EACCES => {}
-            Errno::EACCES => worst = (SpawnStep::Execute, Errno::EACCES, nth),
-            other => return (SpawnStep::Execute, other, nth),
+            Errno::EACCES if worst.errno == Errno::EACCES => {}
+            Errno::EACCES => (worst.errno, worst.file) = (Errno::EACCES, nth),
+            other => return Failure { errno: other, file: nth, ..worst },
         }
     }
     worst

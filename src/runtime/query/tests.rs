@@ -28,11 +28,12 @@ fn x2_name_identifies_one_job_or_is_an_error() {
     assert_eq!(found("web"), Err(JobLookupError::Ambiguous(2)));
     assert_eq!(found("web:1"), Ok(JobIx(0)));
     assert_eq!(found("web:2"), Ok(JobIx(3)), "an exact name is preferred");
-    assert_eq!(found("web:3"), Err(JobLookupError::NotFound(Some("web:2".to_owned()))));
-    assert_eq!(found("web:0"), Err(JobLookupError::NotFound(Some("web:2".to_owned()))));
-    assert_eq!(found("dbb"), Err(JobLookupError::NotFound(Some("db".to_owned()))));
-    assert_eq!(found("postgres"), Err(JobLookupError::NotFound(None)));
-    assert_eq!(found(""), Err(JobLookupError::NotFound(None)));
+    let not_found = |hint: &str| Err(JobLookupError::NotFound(hint.to_owned()));
+    assert_eq!(found("web:3"), not_found("did you mean `web:2`?"));
+    assert_eq!(found("web:0"), not_found("did you mean `web:2`?"));
+    assert_eq!(found("dbb"), not_found("did you mean `db`?"));
+    assert_eq!(found("postgres"), not_found("the jobs are: web, web, db, web:2"));
+    assert_eq!(found(""), not_found("the jobs are: web, web, db, web:2"));
 }
 
 #[test]
@@ -52,7 +53,8 @@ fn d8_control_request_gets_the_reply_of_the_core() {
     let (sender, mut reply) = oneshot::channel();
     let request = ControlRequest::Job("webb".to_owned(), JobAction::Start);
     assert!(queries.handle(&core, Time::ZERO, Query::ControlRequest(request, sender)).is_none());
-    assert_eq!(reply.try_recv(), Ok(Err(JobLookupError::NotFound(Some("web".to_owned())))));
+    let hint = "did you mean `web`?".to_owned();
+    assert_eq!(reply.try_recv(), Ok(Err(JobLookupError::NotFound(hint))));
 }
 
 #[test]

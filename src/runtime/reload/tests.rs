@@ -1,3 +1,4 @@
+use std::os::unix::fs::OpenOptionsExt;
 use std::time::{Duration, Instant};
 
 use super::*;
@@ -119,7 +120,7 @@ fn r2_error_is_reported_to_all_clients_and_logged_once() {
     std::fs::remove_file(&fixture.file).unwrap();
     let mut dry = fixture.request(true);
     assert!(fixture.load(&BTreeMap::new()).entries.is_empty(), "a dry run leaves no log entries");
-    assert!(matches!(dry.try_recv(), Ok(ReloadOutcome::Invalid(why)) if why.contains("cannot be read")));
+    assert!(matches!(dry.try_recv(), Ok(ReloadOutcome::Invalid(why)) if why.contains("cannot read ")));
 }
 
 #[test]
@@ -129,4 +130,53 @@ fn s7_single_program_refuses_a_reload() {
     let (reply, mut receiver) = oneshot::channel();
     reloads.request(ReloadRequest { dry_run: false, reply: Some(reply) }, &BTreeMap::new());
     assert!(matches!(receiver.try_recv(), Ok(ReloadOutcome::Refused(_))));
+}
+
+#[test]
+fn r2_load_that_takes_too_long_fails_and_the_next_one_starts() {
+    let mut fixture = Fixture::new();
+    std::fs::remove_file(&fixture.file).unwrap();
+    nix::unistd::mkfifo(&fixture.file, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let mut first = fixture.request(false);
+    let mut second = fixture.request(false);
+    // It succeeds as soon as the FIFO is open for reading; then the load waits for the end of what is written.
+    let writer = loop {
+        let options = std::fs::File::options().write(true).custom_flags(nix::libc::O_NONBLOCK).to_owned();
+        if let Ok(writer) = options.open(&fixture.file) {
+            break writer;
+        }
+        std::thread::yield_now();
+    };
+    assert_eq!(fixture.reloads.give_up(), None);
+    fixture.reloads.loading.as_mut().unwrap().deadline = Instant::now();
+    let error = fixture.reloads.give_up().unwrap();
+    assert_eq!(error, "reload: the configuration could not be read within 10s; nothing was changed");
+    assert!(matches!(first.try_recv(), Ok(ReloadOutcome::Refused(_))));
+    std::fs::rename(&fixture.file, fixture.file.with_extension("fifo")).unwrap();
+    std::fs::write(&fixture.file, GOOD).unwrap();
+    assert_eq!(fixture.reloads.start_next(&BTreeMap::new()), None);
+    let result = fixture.load(&BTreeMap::new());
+    assert!(result.plan.is_some());
+    assert!(second.try_recv().is_err(), "it waits for the core");
+    // The first load ends late; nobody waits for it any more.
+    drop(writer);
+    let late = fixture.load(&BTreeMap::new());
+    assert!(late.plan.is_none() && late.entries.is_empty());
+}
+
+#[test]
+fn r2_number_of_loads_that_take_too_long_is_bounded() {
+    let mut fixture = Fixture::new();
+    std::fs::remove_file(&fixture.file).unwrap();
+    nix::unistd::mkfifo(&fixture.file, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    for _ in 0..MAX_STUCK {
+        fixture.request(false);
+        fixture.reloads.loading.as_mut().unwrap().deadline = Instant::now();
+        fixture.reloads.give_up().unwrap();
+    }
+    let (reply, mut refused) = oneshot::channel();
+    let error =
+        fixture.reloads.request(ReloadRequest { dry_run: false, reply: Some(reply) }, &BTreeMap::new());
+    assert_eq!(error.as_deref(), Some("reload: 4 earlier reloads are still waiting for the configuration"));
+    assert!(matches!(refused.try_recv(), Ok(ReloadOutcome::Refused(_))));
 }

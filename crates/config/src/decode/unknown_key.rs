@@ -63,11 +63,14 @@ fn suggestion(info: &SectionInfo, key: &str, roots: Option<&Roots>) -> String {
         return format!("did you mean `{same}`?");
     }
     let has = |inner: &SectionInfo| inner.fields.iter().any(|field| field.key.eq_ignore_ascii_case(key));
-    let inner = info.fields.iter().filter(|field| field.shape.section().is_some_and(has));
-    let inner: Vec<String> = inner.map(|field| format!("`{}`", field.key)).collect();
-    if let [first, ..] = inner.as_slice() {
-        let first = first.trim_matches('`');
-        return format!("move it into {}: {first}: {{ {key}: … }}", alternatives(&inner));
+    let inner = || info.fields.iter().filter(|field| field.shape.section().is_some_and(has));
+    if let Some(first) = inner().next() {
+        let names: Vec<String> = inner().map(|field| format!("`{}`", field.key)).collect();
+        let example = match first.shape {
+            Shape::List(_) => format!("{}: [ {{ {key}: … }} ]", first.key),
+            _ => format!("{}: {{ {key}: … }}", first.key),
+        };
+        return format!("move it into {}: {example}", alternatives(&names));
     }
     if let Some(meant) = suggest::best_match(key, &known, &OTHER_NAMES) {
         return format!("did you mean `{meant}`?");

@@ -65,17 +65,13 @@ impl<'a> Display<'a> {
             )?;
             writeln!(out, "{:margin$} {blue}|{plain}", "")?;
             writeln!(out, "{blue}{number} |{plain} {}", view.text)?;
-            write!(
+            writeln!(
                 out,
                 "{:margin$} {blue}|{plain} {}{colour}{}{plain}",
                 "",
                 " ".repeat(view.before),
                 "^".repeat(view.width)
             )?;
-            match &problem.label {
-                Some(label) => writeln!(out, " {colour}{}{plain}", one_line(label))?,
-                None => writeln!(out)?,
-            }
             if let Some(produced) = &at.produced {
                 let note = one_line(&produced.rendered);
                 writeln!(out, "{:margin$} {blue}={plain} {cyan}rendered{plain}: {note}", "")?;

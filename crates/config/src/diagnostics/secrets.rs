@@ -39,6 +39,33 @@ fn without(text: &str, value: &str) -> String {
     out
 }
 
+/// Replaces the password of each `user:password@host` by asterisks. The length stays the same, so that offsets stay valid.
+pub(super) fn without_passwords(text: &[u8]) -> Vec<u8> {
+    let mut out = text.to_vec();
+    // The offset after the first colon of a word that is not part of `://`.
+    let mut start = None;
+    for (at, byte) in text.iter().enumerate() {
+        match byte {
+            b'"' | b'\'' | b'`' => start = None,
+            _ if byte.is_ascii_whitespace() => start = None,
+            b':' if start.is_none() && text.get(at + 1..at + 3) != Some(b"//") => start = Some(at + 1),
+            b'@' => {
+                if let Some(password) = start.and_then(|start| out.get_mut(start..at)) {
+                    password.fill(b'*');
+                    start = Some(at + 1);
+                }
+            }
+            _ => {}
+        }
+    }
+    out
+}
+
+/// The same for a message.
+pub(super) fn message_without_passwords(text: &str) -> String {
+    String::from_utf8_lossy(&without_passwords(text.as_bytes())).into_owned()
+}
+
 /// The rendered text for display, unless it may be a secret.
 pub(super) fn shown(source: &[u8], rendered: &[u8]) -> String {
     if looks_secret(&String::from_utf8_lossy(source)) {
@@ -47,7 +74,8 @@ pub(super) fn shown(source: &[u8], rendered: &[u8]) -> String {
     if rendered.is_empty() {
         return "(empty)".to_owned();
     }
-    let text = String::from_utf8_lossy(rendered);
+    let rendered = without_passwords(rendered);
+    let text = String::from_utf8_lossy(&rendered);
     let mut short: String = text.chars().take(60).collect();
     if short.len() < text.len() {
         short.push('…');
@@ -71,6 +99,15 @@ mod tests {
             without("`port` must be 1, not the string \"x\"", "x"),
             "`port` must be 1, not the string \"…\""
         );
+    }
+
+    #[test]
+    fn l5_a_password_in_an_address_is_not_shown() {
+        let hidden = |text: &str| message_without_passwords(text);
+        assert_eq!(hidden("a: \"http://me:hush@h:80/\", b: 1"), "a: \"http://me:****@h:80/\", b: 1");
+        assert_eq!(hidden("`me:a/b@c@h:80` and x@y"), "`me:***@*@h:80` and x@y");
+        assert_eq!(hidden("http://h:80/ a@b"), "http://h:80/ a@b");
+        assert_eq!(shown(b"{{ .URL }}", b"http://me:hush@h"), "`http://me:****@h`");
     }
 
     #[test]

@@ -126,6 +126,9 @@ pub(super) fn amend(problem: &mut Problem, file: &SourceFile, traced: &Traced) {
 
 /// The source of a rendered range, and the rendered range if it differs from the source.
 fn trace_back(file: &SourceFile, span: Span) -> (Span, Option<Span>) {
+    if span.is_empty() && span.start == 0 {
+        return (Span::at(0), None);
+    }
     let last = if span.is_empty() { span.start } else { span.end - 1 };
     // The place after a token is better than the place before the next one, because it is on the same line.
     let (first, after) = match (span.is_empty(), span.start.checked_sub(1)) {

@@ -1,5 +1,6 @@
 //! Lines of the source and of help, cut to the width of a screen and without control characters.
 
+use super::secrets::without_passwords;
 use crate::span::Span;
 use unicode_width::UnicodeWidthChar;
 
@@ -44,8 +45,10 @@ impl LineView {
         let line_start = head.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         let tail = source.get(start..).unwrap_or_default();
         let line_end = tail.iter().position(|byte| *byte == b'\n').map_or(source.len(), |at| start + at);
+        let line = without_passwords(source.get(line_start..line_end).unwrap_or_default());
         let piece = |range: std::ops::Range<usize>| {
-            String::from_utf8_lossy(source.get(range).unwrap_or_default()).into_owned()
+            let range = range.start - line_start..range.end.saturating_sub(line_start);
+            String::from_utf8_lossy(line.get(range).unwrap_or_default()).into_owned()
         };
         let marked_end = end.clamp(start, line_end);
         let before = expand(&piece(line_start.max(start.saturating_sub(MAX_BYTES))..start));

@@ -6,6 +6,7 @@ use super::SyntaxError;
 use crate::span::Span;
 
 const START: &str = "a configuration is JSON5 and starts with `{`, for example { jobs: [ { exec: \"…\" } ] }";
+const PROGRAM: &str = "check the path: a program belongs in `exec`";
 /// The number of bytes that are examined.
 const MAX_BYTES: usize = 64 * 1024;
 
@@ -15,13 +16,17 @@ pub(super) fn recognise(text: &[u8]) -> Option<SyntaxError> {
     bytes(text).or_else(|| conflict(text)).or_else(|| other_format(text))
 }
 
-/// Another encoding, or a binary file.
-fn bytes(text: &[u8]) -> Option<SyntaxError> {
+/// The single error of a file that is not text: a program, another encoding, or another binary file.
+pub(super) fn bytes(text: &[u8]) -> Option<SyntaxError> {
     let head = text.get(..1024).unwrap_or(text);
+    if head.starts_with(b"\x7fELF") {
+        return Some(error(0, 4, "this is a program, not a configuration", PROGRAM));
+    }
     let marked = head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff");
-    let nul = head.iter().filter(|byte| **byte == 0).count();
-    let half = nul * 3 > head.len() && nul > 4;
-    if marked || half {
+    let nul = |parity: usize| head.iter().skip(parity).step_by(2).filter(|byte| **byte == 0).count();
+    // In UTF-16, every other byte of most letters is 0.
+    let (most, least) = (nul(0).max(nul(1)), nul(0).min(nul(1)));
+    if marked || (most * 3 > head.len() && most > 4 && least == 0) {
         let message = "this file is UTF-16, not UTF-8";
         return Some(error(0, 2.min(text.len()), message, "save it as UTF-8"));
     }
@@ -29,8 +34,7 @@ fn bytes(text: &[u8]) -> Option<SyntaxError> {
     let count = head.iter().filter(|byte| odd(byte)).count();
     if count * 10 > head.len() && count > 4 {
         let first = head.iter().position(odd).unwrap_or_default();
-        let help = "check the path: this may be a program, which belongs in `exec`";
-        return Some(error(first, first + 1, "this is a binary file", help));
+        return Some(error(first, first + 1, "this is a binary file", PROGRAM));
     }
     None
 }
@@ -48,8 +52,7 @@ fn conflict(text: &[u8]) -> Option<SyntaxError> {
 fn other_format(text: &[u8]) -> Option<SyntaxError> {
     let (at, first) = lines(text).find(|(_, line)| !line.is_empty() && !line.starts_with(b"//"))?;
     if first.starts_with(b"#!") {
-        let help = "check the path: a program belongs in `exec`";
-        return Some(error(at, at + 2, "this is a script, not a configuration", help));
+        return Some(error(at, at + 2, "this is a script, not a configuration", PROGRAM));
     }
     if first.starts_with(b"<") {
         let help = "check the path: this may be a downloaded error page";

@@ -176,7 +176,7 @@ impl<'a> Lexer<'a> {
             Some((text_end, token_end, _)) => (text_end, token_end),
             None => {
                 let line = self.text.get(inside..end).unwrap_or_default();
-                let kept = line.iter().rposition(|byte| !b" \t,}]".contains(byte)).map_or(0, |last| last + 1);
+                let kept = string::probable_length(line);
                 (inside + kept, inside + kept)
             }
         };

@@ -47,11 +47,16 @@ pub(super) fn push_lossy(out: &mut String, bytes: &[u8]) {
     }
 }
 
-/// Reports a string at `start` that is not closed before the line or the file ends at `end`. Commas and closing brackets at
-/// the end of the line are probably not part of the string.
+/// The length of the part of a line that probably belongs to an unterminated string: commas and closing brackets at its end
+/// probably do not.
+pub(super) fn probable_length(line: &[u8]) -> usize {
+    line.iter().rposition(|byte| !b" \t,}]".contains(byte)).map_or(0, |last| last + 1)
+}
+
+/// Reports a string at `start` that is not closed before the line or the file ends at `end`.
 fn unclosed(text: &[u8], start: usize, end: usize, errors: &mut Vec<SyntaxError>) -> Quoted {
     let line = text.get(start + 1..end).unwrap_or_default();
-    let kept = line.iter().rposition(|byte| !b" \t,}]".contains(byte)).map_or(0, |last| last + 1);
+    let kept = probable_length(line);
     let quote = char::from(text.get(start).copied().unwrap_or(b'"'));
     if errors.len() < limits::ERRORS {
         let help = format!("add {quote} at its end; write \\n for a line break inside a string");

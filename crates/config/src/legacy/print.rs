@@ -126,7 +126,7 @@ impl<'a> Printer<'a> {
 
     fn leaf(&mut self, leaf: &Leaf) -> String {
         match &leaf.form {
-            Form::Literal(letters) if self.keep_actions => letters.clone(),
+            Form::Literal(literal) if self.keep_actions => literal.clone(),
             Form::Source(prefix) if self.keep_actions => self.node(&leaf.node, prefix),
             _ => literal(&leaf.node),
         }
@@ -147,10 +147,10 @@ impl<'a> Printer<'a> {
                 format!("{{ {} }}", members.join(", "))
             }
             value => {
-                let Some((span, letters)) = self.written(node.span) else { return literal(node) };
+                let Some((span, source)) = self.written(node.span) else { return literal(node) };
                 let text = match value {
-                    Value::String(_) => with_prefix(letters, prefix),
-                    _ => Some(letters.to_owned()),
+                    Value::String(_) => with_prefix(source, prefix),
+                    _ => Some(source.to_owned()),
                 };
                 let Some(text) = text else { return literal(node) };
                 self.used.push(span);
@@ -170,14 +170,14 @@ impl<'a> Printer<'a> {
             Origin::Produced(action) => action.end,
         };
         let span = Span { start, end };
-        let letters = self.file.source.get(start as usize..end as usize)?;
-        let letters = std::str::from_utf8(letters).ok()?;
+        let source = self.file.source.get(start as usize..end as usize)?;
+        let source = std::str::from_utf8(source).ok()?;
         // A block that starts or ends outside must not be split.
-        let words: Vec<&str> = actions(letters).map(|(_, action)| first_word(action)).collect();
+        let words: Vec<&str> = actions(source).map(|(_, action)| first_word(action)).collect();
         let opened = words.iter().filter(|word| matches!(**word, "if" | "range" | "with" | "block")).count();
         let closed = words.iter().filter(|word| **word == "end").count();
         let calls = words.iter().any(|word| matches!(*word, "define" | "template"));
-        (opened == closed && !calls && !letters.contains(['\n', '\r'])).then_some((span, letters))
+        (opened == closed && !calls && !source.contains(['\n', '\r'])).then_some((span, source))
     }
 
     /// The template actions that were evaluated instead of copied, with their lines.
@@ -221,9 +221,9 @@ fn first_word(action: &str) -> &str {
 }
 
 /// Adds a prefix to a string literal.
-fn with_prefix(letters: &str, prefix: &str) -> Option<String> {
-    let quote = letters.chars().next().filter(|c| matches!(c, '"' | '\''))?;
-    let inner = letters.strip_prefix(quote)?.strip_suffix(quote)?;
+fn with_prefix(source: &str, prefix: &str) -> Option<String> {
+    let quote = source.chars().next().filter(|c| matches!(c, '"' | '\''))?;
+    let inner = source.strip_prefix(quote)?.strip_suffix(quote)?;
     Some(format!("{quote}{prefix}{inner}{quote}"))
 }
 

@@ -143,10 +143,11 @@ impl Translation<'_> {
         }
     }
 
-    /// In version 2 the timeout starts when the program gets its signal; in version 3 it includes the hooks. Each hook gets the
-    /// time of the program.
+    /// In both versions the timeout of a process starts when it gets its stop signal. In version 3 the same timeout bounds all
+    /// hooks, counted from the shutdown (S4), so a `postStop` adds the time of everything before it.
     fn stop_timeout(&self) -> Option<Entry> {
-        let hooks = i64::from(self.has("preStop")) + i64::from(self.has("postStop") && self.main.is_some());
+        let last = self.has("postStop") && self.main.is_some();
+        let hooks = if last { 1 + i64::from(self.has("preStop")) } else { 0 };
         let member = get(self.top, "stopTimeout");
         let (time, kills) = self.program_timeout();
         let place = member.map_or(self.here, |member| member.key_span);
@@ -156,15 +157,14 @@ impl Translation<'_> {
         let whole =
             Piece::duration(time.saturating_mul(1 + hooks), member.map_or(self.here, |one| one.value.span));
         let each = crate::duration::format(time);
-        let note =
-            format!("For the hooks and the program together; in version 2 the program alone had {each}.");
+        let note = format!("For all up to the end of `postStop`; in version 2 the program alone had {each}.");
         Some(Entry::new("stopTimeout", place, whole).noted(note))
     }
 
     fn jobs(&self) -> Vec<Piece> {
         let mut jobs = Vec::new();
         if let Some(member) = get(self.top, "preStart") {
-            let mut job = self.hook(member, "preStart", "preStart");
+            let mut job = Self::hook(member, PRE_START);
             job.push(self.entry("onFailure", "shutdown"));
             jobs.push(Piece::Object(member.value.span, job));
         }
@@ -187,9 +187,9 @@ impl Translation<'_> {
     }
 
     /// A job that runs a hook.
-    fn hook(&self, member: &Member, name: &'static str, note: &str) -> Vec<Entry> {
-        let note = match note {
-            "preStart" => "Runs before everything else; if it fails, the container exits with its exit code.",
+    fn hook(member: &Member, name: &'static str) -> Vec<Entry> {
+        let note = match name {
+            PRE_START => "Runs before everything else; if it fails, the container exits with its exit code.",
             "preStop" => "Runs before the program gets its stop signal.",
             _ => "Runs after the program has exited.",
         };
@@ -317,7 +317,7 @@ impl Translation<'_> {
 
     fn pre_stop(&self) -> Option<Piece> {
         let member = get(self.top, "preStop")?;
-        let mut job = self.hook(member, "preStop", "preStop");
+        let mut job = Self::hook(member, "preStop");
         job.push(match &self.main {
             Some(main) => self.when_main("stopping", main),
             None => self.object("when", vec![self.entry("once", "shutdown")]),
@@ -328,7 +328,7 @@ impl Translation<'_> {
     fn post_stop(&self) -> Option<Piece> {
         let member = get(self.top, "postStop")?;
         let main = self.main.as_ref()?;
-        let mut job = self.hook(member, "postStop", "postStop");
+        let mut job = Self::hook(member, "postStop");
         job.push(self.when_main("stopped", main));
         Some(Piece::Object(member.value.span, job))
     }

@@ -1,6 +1,6 @@
 //! The catalog: Consul (D1) or the embedded one (D2).
 
-use containerpilot_core::plan::{Catalog, Consul, ConsulAddress, Tls};
+use containerpilot_core::plan::{Catalog, Consul, ConsulAddress, NetworkParts, Tls};
 
 use super::Lower;
 use crate::decode::Spanned;
@@ -71,29 +71,36 @@ impl Lower<'_> {
                 _ => {
                     let message = format!("unsupported Consul scheme `{word}`");
                     let help = "write host:port, or a URL with http://, https:// or unix://";
-                    match place {
-                        Some(place) => self.error(place, message, help),
-                        None => {
-                            let message = format!("CONSUL_HTTP_ADDR: {message}");
-                            self.problems.push(Problem::unlocated(Severity::Error, message).help(help));
-                        }
-                    }
+                    self.address_problem(Severity::Error, place, message, help);
                     return None;
                 }
             }
             rest = after;
         }
+        // 3.8 starts with the following addresses, and can never connect.
+        let mut written = text;
+        if let Some((_, after)) = rest.rsplit_once('@') {
+            // The plan has the address without them, so that no log shows the password (L5).
+            (rest, written) = (after, after);
+            let message = "a Consul address cannot contain a user or password";
+            self.address_problem(Severity::Fault, place, message.to_owned(), "use `token` or `tokenfile`");
+        }
         let address = ConsulAddress::Network(rest.to_owned());
-        if address.network_parts(false).is_none() {
-            // 3.8 starts with such an address, and can never connect.
-            let message = format!("invalid Consul address `{rest}`");
-            let problem = match place {
-                Some(place) => Problem::new(Severity::Fault, place, message),
-                None => Problem::unlocated(Severity::Fault, format!("CONSUL_HTTP_ADDR: {message}")),
-            };
-            self.problems.push(problem.help("write host:port, for example \"localhost:8500\""));
+        if !address.network_parts(false).is_some_and(is_reachable) {
+            let message = format!("invalid Consul address `{written}`");
+            let help = "write host:port, for example \"localhost:8500\"";
+            self.address_problem(Severity::Fault, place, message, help);
         }
         Some((address, scheme))
+    }
+
+    /// Reports a problem of the address at its place, or of CONSUL_HTTP_ADDR.
+    fn address_problem(&mut self, severity: Severity, place: Option<Place>, message: String, help: &str) {
+        let problem = match place {
+            Some(place) => Problem::new(severity, place, message),
+            None => Problem::unlocated(severity, format!("CONSUL_HTTP_ADDR: {message}")),
+        };
+        self.problems.push(problem.help(help));
     }
 
     fn tls(&mut self, fields: Option<&TlsFields>) -> Tls {
@@ -162,4 +169,12 @@ impl Lower<'_> {
             true
         })
     }
+}
+
+/// Returns false if no host can have this name, or no request this path.
+fn is_reachable(parts: NetworkParts<'_>) -> bool {
+    let address = parts.host.split('%').next().unwrap_or_default();
+    let is_host = !parts.host.contains(':') || address.parse::<std::net::Ipv6Addr>().is_ok();
+    let unusable = |c: char| c.is_control() || matches!(c, '?' | '#' | '\\');
+    is_host && !parts.host.contains(unusable) && !parts.prefix.contains(unusable)
 }

@@ -5,8 +5,8 @@ use containerpilot_core::plan::{EventPattern, Job, Repeat, Role, Trigger};
 
 use super::Lower;
 use crate::decode::{DecodeContext, Section, Spanned};
+use crate::default_names::coprocess_name;
 use crate::fields::{CoprocessFields, JobFields};
-use crate::values::command::joined;
 
 /// The job after whose exit coprocesses start.
 pub(crate) const PRE_START: &str = "preStart";
@@ -23,12 +23,10 @@ impl Lower<'_> {
             fields.place.span,
             &[],
         );
-        plain.name = Some(fields.name.clone().unwrap_or_else(|| Spanned {
-            value: joined(&command.value),
-            place: command.place,
-            key: command.key,
-            written: false,
-        }));
+        plain.name = fields.name.clone().or_else(|| {
+            let value = coprocess_name(fields)?;
+            Some(Spanned { value, place: command.place, key: command.key, written: false })
+        });
         plain.exec = Some(command.clone());
         plain.restarts = fields.restarts.clone();
         let mut job = self.job(&plain)?;

@@ -3,6 +3,7 @@
 use containerpilot_core::plan::{Check, Health, OnUnhealthy, Probe};
 
 use super::Lower;
+use super::job::raw_output;
 use crate::decode::{Section, Spanned};
 use crate::diagnostics::Place;
 use crate::fields::HealthFields;
@@ -53,8 +54,7 @@ impl Lower<'_> {
         });
         let interval = interval?;
         let timeout = value_of(&fields.timeout).filter(|time| *time > 0).map_or(interval, to_duration);
-        let raw_output =
-            fields.logging.as_ref().and_then(|given| value_of(&given.value.raw)).unwrap_or(false);
+        let raw_output = raw_output(&fields.logging);
         let failures = value_of(&fields.failures).and_then(|count| u32::try_from(count).ok())?;
         Some(Check { name, probe, interval, timeout, failures, raw_output })
     }

@@ -1,14 +1,16 @@
 //! Jobs: their names, timeouts, restarts and processes.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use containerpilot_core::plan::{
     Backoff, Job, Principal, Process, Repeat, Restarts, Role, Stop, Trigger, When,
 };
 
-use super::Lower;
+use super::{Lower, TELEMETRY_JOB};
 use crate::decode::Spanned;
-use crate::fields::{BackoffFields, JobFields};
+use crate::default_names::job_name;
+use crate::fields::{BackoffFields, JobFields, JobLoggingFields};
 use crate::host::Host;
 use crate::limits::SHORTEST_TIME;
 use crate::values::{TimeLimit, to_duration, value_of};
@@ -22,12 +24,14 @@ impl Lower<'_> {
         let backoff = self.backoff(fields);
         let process = self.process(fields);
         let port = value_of(&fields.port).unwrap_or(0);
-        if port != 0 && fields.health.is_none() && name.as_deref() != Some("containerpilot") {
+        if port != 0 && fields.health.is_none() && name.as_deref() != Some(TELEMETRY_JOB) {
             let place = fields.port.as_ref().map_or(fields.place.first_byte(), |given| given.key);
             if !self.is_reported(fields.place, "health") {
-                let help = "the catalog needs to know whether the job is healthy; for example:\n\
-                            health: { exec: \"curl --fail http://localhost:8000\", interval: 10, ttl: 30 }";
-                self.error(place, "a job with a `port` needs `health`", help);
+                let help = format!(
+                    "the catalog needs to know whether the job is healthy; for example:\n\
+                     health: {{ http: \"http://127.0.0.1:{port}/\", interval: 10, ttl: 30 }}"
+                );
+                self.error(place, "a job with a `port` needs `health`", &help);
             }
         }
         let health = match &fields.health {
@@ -41,8 +45,6 @@ impl Lower<'_> {
             hook_timeout: value_of(&fields.stop_timeout).filter(|time| *time > 0).map(to_duration),
             drain: value_of(&fields.drain).map(to_duration)?,
         };
-        let raw_output =
-            fields.logging.as_ref().and_then(|given| value_of(&given.value.raw)).unwrap_or(false);
         Some(Job {
             name: name?,
             role: Role::User,
@@ -57,7 +59,7 @@ impl Lower<'_> {
             health: health?,
             service: service?,
             process: process?,
-            raw_output,
+            raw_output: raw_output(&fields.logging),
         })
     }
 
@@ -71,18 +73,16 @@ impl Lower<'_> {
                 );
                 None
             }
-            Some(given) => Some(given.value.clone()),
-            // The default is the program as written (C3).
-            None => {
-                let program = fields.exec.as_ref().map(|exec| exec.value.program.clone());
-                if program.is_none() && !self.is_reported(fields.place, "exec") {
+            _ => {
+                let name = job_name(fields).map(Cow::into_owned);
+                if name.is_none() && !self.is_reported(fields.place, "exec") {
                     self.error(
                         fields.place.first_byte(),
                         "a job needs `name` or `exec`",
                         "for example: exec: \"/bin/server\"",
                     );
                 }
-                program
+                name
             }
         }
     }
@@ -180,4 +180,9 @@ impl Lower<'_> {
         }
         Some(Some(given.value.clone()))
     }
+}
+
+/// Returns true if the output of a job or a check is written unchanged (L2).
+pub(super) fn raw_output(logging: &Option<Spanned<JobLoggingFields>>) -> bool {
+    logging.as_ref().and_then(|given| value_of(&given.value.raw)).unwrap_or(false)
 }

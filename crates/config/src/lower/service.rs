@@ -54,7 +54,7 @@ impl Lower<'_> {
         let name = name.filter(|name| is_service_name(name))?;
         Some(Some(Service {
             name: name.to_owned(),
-            id: format!("{name}-{}", self.host.hostname()),
+            id: self.service_id(name),
             address: address?,
             port,
             tags: value_of(&fields.tags).unwrap_or_default(),
@@ -66,6 +66,11 @@ impl Lower<'_> {
                 .unwrap_or(false),
             deregister_critical_after: deregister_after?.map(to_duration),
         }))
+    }
+
+    /// The id of this host's instance of a service (D3).
+    pub(super) fn service_id(&self, name: &str) -> String {
+        format!("{name}-{}", self.host.hostname())
     }
 
     fn with_unit(&mut self, given: &Spanned<String>, severity: Severity) -> Option<i64> {
@@ -123,11 +128,10 @@ impl Lower<'_> {
         let chosen = interfaces::choose(&specs, self.host.addresses());
         if chosen.is_none() {
             let place = if given.written { given.place } else { given.place.first_byte() };
-            let there = interfaces::summary(self.host.addresses());
-            let help = if there.is_empty() {
+            let help = if self.host.addresses().is_empty() {
                 "this host has no network address; for example: interfaces: \"static:10.0.0.5\"".to_owned()
             } else {
-                format!("the addresses of this host: {there}")
+                format!("the addresses of this host: {}", interfaces::summary(self.host.addresses()))
             };
             self.error(place, "no address of this host matches `interfaces`", &help);
         }

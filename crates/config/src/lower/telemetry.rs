@@ -2,22 +2,22 @@
 
 use std::time::Duration;
 
-use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{
-    Check, Command, EventPattern, Health, Job, Metric, MetricKind, OnCompletion, OnUnhealthy, Probe, Process,
-    Repeat, Restarts, Role, Service, Signal, Stop, Telemetry, Trigger, When,
+    Check, Command, Health, Job, Metric, MetricKind, OnCompletion, OnUnhealthy, Probe, Process, Restarts,
+    Role, Service, Stop, Telemetry, Trigger, When,
 };
 use std::collections::BTreeMap;
 
 use super::Lower;
-use crate::decode::{Section, Spanned};
+use crate::decode::Section;
+use crate::default_names::{metric_name, metric_parts};
 use crate::diagnostics::{Place, Severity};
 use crate::fields::{MetricFields, TelemetryFields};
 use crate::metrics;
 use crate::values::{MetricType, to_duration, value_of};
 
-/// The name of the job that advertises the telemetry server.
-const NAME: &str = "containerpilot";
+/// The name of the job that advertises the telemetry server (T1).
+pub(crate) const TELEMETRY_JOB: &str = "containerpilot";
 const TTL: Duration = Duration::from_secs(15);
 const HEARTBEAT: Duration = Duration::from_secs(5);
 
@@ -33,8 +33,8 @@ impl Lower<'_> {
         let mut tags = value_of(&fields.tags).unwrap_or_default();
         tags.push(self.version.to_owned());
         let service = (port != 0).then(|| Service {
-            name: NAME.to_owned(),
-            id: format!("{NAME}-{}", self.host.hostname()),
+            name: TELEMETRY_JOB.to_owned(),
+            id: self.service_id(TELEMETRY_JOB),
             address,
             port,
             tags: tags.clone(),
@@ -45,7 +45,7 @@ impl Lower<'_> {
             deregister_critical_after: None,
         });
         let check = Check {
-            name: format!("check.{NAME}"),
+            name: format!("check.{TELEMETRY_JOB}"),
             probe: Probe::Running,
             interval: HEARTBEAT,
             timeout: HEARTBEAT,
@@ -54,16 +54,15 @@ impl Lower<'_> {
         };
         let health =
             Health { checks: vec![check], ttl: TTL, heartbeat: None, on_unhealthy: OnUnhealthy::Report };
-        let startup = EventPattern { source: Source::Global, code: Code::Startup };
         let job = Job {
-            name: NAME.to_owned(),
+            name: TELEMETRY_JOB.to_owned(),
             role: Role::Telemetry,
             exec: None,
-            when: When { trigger: Trigger::Event { event: startup, repeat: Repeat::Once }, timeout: None },
+            when: When::at_startup(),
             timeout: None,
             restarts: Restarts::Limited(0),
             backoff: None,
-            stop: Stop { signal: Signal::TERM, hook_timeout: None, drain: Duration::ZERO },
+            stop: Stop::DEFAULT,
             on_failure: OnCompletion::Continue,
             on_success: OnCompletion::Continue,
             health: Some(health),
@@ -141,10 +140,8 @@ impl Lower<'_> {
     }
 
     fn metric(&mut self, fields: &MetricFields) -> Option<Metric> {
-        let part = |given: &Option<Spanned<String>>| value_of(given).unwrap_or_default();
-        let parts = [part(&fields.namespace), part(&fields.subsystem), part(&fields.name)];
-        let full: Vec<&str> = parts.iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
-        let name = full.join("_");
+        let parts = metric_parts(fields);
+        let name = metric_name(fields);
         let place = fields.name.as_ref().map_or(fields.place.first_byte(), |given| given.place);
         // The client library of Prometheus accepts no metric without a `name`.
         if parts[2].is_empty() || !is_metric_name(&name) {
@@ -172,7 +169,12 @@ impl Lower<'_> {
             MetricType::Summary => MetricKind::Summary,
             MetricType::Histogram => MetricKind::Histogram { buckets },
         };
-        Some(Metric { name, legacy_key: parts.join("_"), help: part(&fields.help), kind })
+        Some(Metric {
+            name,
+            legacy_key: parts.join("_"),
+            help: value_of(&fields.help).unwrap_or_default(),
+            kind,
+        })
     }
 
     fn buckets(&mut self, fields: &MetricFields, kind: MetricType) -> Option<Vec<f64>> {
@@ -212,7 +214,7 @@ impl Sensor {
             timeout: Some(self.timeout),
             restarts: Restarts::Unlimited,
             backoff: None,
-            stop: Stop { signal: Signal::TERM, hook_timeout: None, drain: Duration::ZERO },
+            stop: Stop::DEFAULT,
             on_failure: OnCompletion::Continue,
             on_success: OnCompletion::Continue,
             health: None,

@@ -7,6 +7,7 @@ use containerpilot_core::plan::{EventPattern, Job, Repeat, Trigger, When};
 
 use super::Lower;
 use crate::decode::{Section, Spanned};
+use crate::diagnostics::Severity;
 use crate::fields::{ConditionFields, ConfigFields, JobFields, WhenFields};
 use crate::limits::SHORTEST_TIME;
 use crate::values::{EventName, EventOrFlag, to_duration};
@@ -14,20 +15,21 @@ use crate::values::{EventName, EventOrFlag, to_duration};
 impl Lower<'_> {
     /// The trigger of a job. A source that is the name of a watch is resolved later, when all names are known.
     pub(super) fn when(&mut self, job: &JobFields) -> Option<When> {
-        let Some(given) = &job.when else {
-            let event = EventPattern { source: Source::Global, code: Code::Startup };
-            return Some(When { trigger: Trigger::Event { event, repeat: Repeat::Once }, timeout: None });
-        };
+        let Some(given) = &job.when else { return Some(When::at_startup()) };
         let fields = &given.value;
         self.only_one_trigger(fields)?;
         let timeout =
             fields.timeout.as_ref().map(|timeout| timeout.value).filter(|time| *time > 0).map(to_duration);
         let trigger = if let Some(interval) = &fields.interval {
+            self.without_effect("source", fields.source.as_ref(), "`interval`");
+            self.without_effect("timeout", fields.timeout.as_ref(), "`interval`");
             return Some(When { trigger: self.interval(interval)?, timeout: None });
         } else if let Some(all) = &fields.all {
+            self.without_effect("source", fields.source.as_ref(), "`all`");
             let (conditions, repeat) = (self.conditions(all)?, self.repeat(fields)?);
             Trigger::All { conditions, repeat }
         } else if let Some(any) = &fields.any {
+            self.without_effect("source", fields.source.as_ref(), "`any`");
             let (conditions, repeat) = (self.conditions(any)?, self.repeat(fields)?);
             Trigger::Any { conditions, repeat }
         } else {
@@ -57,6 +59,14 @@ impl Lower<'_> {
         None
     }
 
+    /// Warns about a key that is ignored beside another one, as in 3.8.
+    fn without_effect<T>(&mut self, key: &str, given: Option<&Spanned<T>>, beside: &str) {
+        if let Some(given) = given.filter(|given| given.written) {
+            let message = format!("`{key}` has no effect with {beside}");
+            self.report(Severity::Warning, given.key, message, "remove it");
+        }
+    }
+
     fn interval(&mut self, interval: &Spanned<i64>) -> Option<Trigger> {
         if interval.value < SHORTEST_TIME {
             self.error(interval.place, "`interval` must be at least 1ms", "for example: 5 or \"500ms\"");
@@ -69,6 +79,10 @@ impl Lower<'_> {
         if let Some(source) = &fields.source
             && let Some(signal) = UserSignal::from_name(&source.value)
         {
+            let signal_source = format!("the source {}", source.value);
+            self.without_effect("once", fields.once.as_ref(), &signal_source);
+            self.without_effect("each", fields.each.as_ref(), &signal_source);
+            self.without_effect("event", fields.event.as_ref(), &signal_source);
             let event = EventPattern { source: Source::Signal(signal), code: Code::Signal };
             return Some(Trigger::Event { event, repeat: Repeat::Each });
         }
@@ -111,6 +125,7 @@ impl Lower<'_> {
     fn condition(&mut self, fields: &ConditionFields) -> Option<EventPattern> {
         let source = fields.source.as_ref().map_or("", |given| &given.value);
         if let Some(signal) = UserSignal::from_name(source) {
+            self.without_effect("event", fields.event.as_ref(), &format!("the source {source}"));
             return Some(EventPattern { source: Source::Signal(signal), code: Code::Signal });
         }
         match fields.event.as_ref().map(|given| (given.value, given.place)) {

@@ -3,8 +3,9 @@
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{EventPattern, Trigger};
 
+use crate::default_names::job_name;
 use crate::validate::Checker;
-use crate::validate::waits::{Wait, name_of, waits};
+use crate::validate::waits::{Wait, waits};
 
 impl Checker<'_> {
     /// Reports jobs that wait for each other in a cycle.
@@ -41,7 +42,7 @@ impl Checker<'_> {
 
     fn report_cycle(&mut self, cycle: &[usize]) {
         let name = |nth: &usize| {
-            self.pairs.get(*nth).and_then(|(fields, _)| name_of(fields)).unwrap_or("?").to_owned()
+            self.pairs.get(*nth).and_then(|(fields, _)| job_name(fields)).unwrap_or("?".into()).into_owned()
         };
         let mut names: Vec<String> = cycle.iter().map(name).collect();
         names.extend(names.first().cloned());

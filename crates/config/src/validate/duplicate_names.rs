@@ -1,25 +1,27 @@
 //! Names that are used twice.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::decode::Spanned;
+use crate::default_names::{coprocess_name, job_name};
 use crate::diagnostics::Severity;
 use crate::fields::{ConfigFields, JobFields};
 use crate::validate::Checker;
-use crate::validate::waits::{coprocess_name, name_of};
 
 impl Checker<'_> {
     /// Reports names that are used twice.
     pub(super) fn duplicate_names(&mut self, fields: &ConfigFields) {
         let advertised = |job: &JobFields| job.port.as_ref().is_some_and(|port| port.value != 0);
         let given = self.pairs.iter().rev().filter(|(job, _)| job.name.is_some());
-        let first: BTreeMap<&str, &JobFields> =
-            given.filter_map(|(job, _)| Some((name_of(job)?, *job))).collect();
+        let first: BTreeMap<Cow<'_, str>, &JobFields> =
+            given.filter_map(|(job, _)| Some((job_name(job)?, *job))).collect();
         for (job, _) in self.pairs.clone() {
-            let (Some(name), Some(place)) = (name_of(job), job.name.as_ref().map(|given| given.place)) else {
+            let (Some(name), Some(place)) = (job_name(job), job.name.as_ref().map(|given| given.place))
+            else {
                 continue;
             };
-            let Some(other) = first.get(name).filter(|first| !std::ptr::eq(**first, job)) else { continue };
+            let Some(other) = first.get(&name).filter(|first| !std::ptr::eq(**first, job)) else { continue };
             if advertised(job) && advertised(other) {
                 let message = format!("two jobs with a `port` are named `{name}`");
                 self.fault(

@@ -62,16 +62,11 @@ impl Checker<'_> {
         match source {
             Some(source) if is_signal(&source.value) => {
                 let message = format!("a job cannot wait for {}, so the job can never run", source.value);
-                let name = source.value.to_ascii_uppercase();
-                let name = name.strip_prefix("SIG").unwrap_or(&name);
-                let help = match name {
-                    "HUP" | "USR2" => format!("write source: \"SIG{name}\""),
-                    "TERM" | "INT" => {
-                        "write when: { once: \"shutdown\" }, which SIGTERM and SIGINT cause".to_owned()
-                    }
-                    _ => "a job can wait for SIGHUP and SIGUSR2".to_owned(),
-                };
-                self.fault(source.place, message, help);
+                self.fault(source.place, message, signal_help(&source.value));
+            }
+            Some(source) if self.is_unknown_signal(&source.value) => {
+                let message = format!("unknown job or watch `{}`", source.value);
+                self.unknown(source.place, &source.value, &message);
             }
             Some(source) => {
                 let message = "`when` has a source but no event, so the job can never run".to_owned();
@@ -116,7 +111,7 @@ impl Checker<'_> {
             Source::Watch(name) => {
                 if !self.names.watches.contains(name) {
                     self.unknown(wait.source, &format!("watch.{name}"), &format!("unknown watch `{name}`"));
-                } else if !matches!(code, Code::Changed | Code::Healthy | Code::Unhealthy) {
+                } else if !Code::OF_WATCHES.contains(code) {
                     let message = format!("a watch never sends `{code}`");
                     self.fault(wait.code, message, "a watch sends changed, healthy and unhealthy");
                 }
@@ -131,6 +126,13 @@ impl Checker<'_> {
         }
     }
 
+    /// Returns true for a signal without SIG, such as `hup`, that is not the name of a job or watch.
+    fn is_unknown_signal(&self, name: &str) -> bool {
+        let is_number = name.starts_with(|c: char| c.is_ascii_digit());
+        let is_known = self.names.jobs.contains_key(name) || self.names.watches.contains(name);
+        !is_number && !is_known && Signal::from_name(name).is_some()
+    }
+
     fn unknown(&mut self, place: Place, name: &str, message: &str) {
         if self.names_incomplete {
             return;
@@ -140,6 +142,7 @@ impl Checker<'_> {
             all.retain(|name| name.starts_with("watch."));
         }
         let help = match suggest::nearest(name, all.iter().map(String::as_str)) {
+            _ if self.is_unknown_signal(name) => signal_help(name),
             Some(near) => format!("did you mean \"{near}\"?"),
             None if all.len() == 1 => format!("did you mean \"{}\"?", all.concat()),
             None if all.is_empty() && name.starts_with("watch.") => "add it to `watches`".to_owned(),
@@ -193,6 +196,16 @@ impl Checker<'_> {
 fn is_signal(source: &str) -> bool {
     let sig = source.get(..3).is_some_and(|start| start.eq_ignore_ascii_case("sig"));
     source.starts_with("SIG") || sig && Signal::from_name(source).is_some()
+}
+
+/// What to write instead of a signal that a job cannot wait for under this name.
+fn signal_help(name: &str) -> String {
+    let name = name.to_ascii_uppercase();
+    match name.strip_prefix("SIG").unwrap_or(&name) {
+        name @ ("HUP" | "USR2") => format!("did you mean \"SIG{name}\"?"),
+        "TERM" | "INT" => "write when: { once: \"shutdown\" }, which SIGTERM and SIGINT cause".to_owned(),
+        _ => "a job can wait for SIGHUP and SIGUSR2".to_owned(),
+    }
 }
 
 fn no_start_timeout(fields: &JobFields) -> bool {

@@ -1,9 +1,8 @@
 //! Programs that do not exist or are not executable.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
-use containerpilot_core::plan::Command;
+use containerpilot_core::plan::{Command, Word};
 
 use crate::decode::Spanned;
 use crate::diagnostics::Severity;
@@ -14,7 +13,7 @@ use crate::validate::Checker;
 impl Checker<'_> {
     /// Warns about programs that do not exist or are not executable.
     pub(super) fn programs(&mut self, fields: &ConfigFields) {
-        let mut commands: Vec<(&Spanned<Command>, bool)> = Vec::new();
+        let mut commands: Vec<(&Spanned<Command>, &str, bool)> = Vec::new();
         for (job, _) in &self.pairs {
             // With its own `cwd` or PATH, the program can only be found when it is started.
             let elsewhere =
@@ -24,35 +23,40 @@ impl Checker<'_> {
                 .iter()
                 .flat_map(|given| &given.value.items)
                 .filter_map(|check| check.exec.as_ref());
-            commands.extend(job.exec.iter().chain(checks).map(|command| (command, elsewhere)));
+            commands.extend(job.exec.iter().map(|command| (command, "job", elsewhere)));
+            commands.extend(checks.map(|command| (command, "check", elsewhere)));
         }
         let coprocesses = fields.coprocesses.iter().flat_map(|given| &given.value);
-        commands.extend(coprocesses.filter_map(|one| one.command.as_ref()).map(|command| (command, false)));
+        let coprocesses = coprocesses.filter_map(|one| one.command.as_ref());
+        commands.extend(coprocesses.map(|command| (command, "coprocess", false)));
         let metrics = fields.telemetry.iter().flat_map(|given| &given.value.metrics);
         let metrics = metrics.flat_map(|given| &given.value).filter_map(|metric| metric.exec.as_ref());
-        commands.extend(metrics.map(|command| (command, false)));
-        commands.retain(|(command, elsewhere)| !elsewhere || Path::new(&command.value.program).is_absolute());
+        commands.extend(metrics.map(|command| (command, "measurement", false)));
+        commands.retain(|(command, _, elsewhere)| {
+            !elsewhere || command.value.program.as_bytes().starts_with(b"/")
+        });
         // Each program is searched once.
-        let programs: BTreeSet<&str> =
-            commands.iter().map(|(command, _)| command.value.program.as_str()).collect();
-        let states: BTreeMap<&str, ProgramState> =
-            programs.into_iter().map(|program| (program, self.host.program(program))).collect();
-        for (command, _) in commands {
-            let program = &command.value.program;
-            let Some(state) = states.get(program.as_str()).copied() else { continue };
-            let (message, help) = match (state, program.contains('/')) {
-                (ProgramState::Runnable, _) => continue,
-                (ProgramState::Missing, true) => {
-                    (format!("program `{program}` not found"), "the job will fail unless it exists by then")
+        let programs: BTreeSet<&Word> = commands.iter().map(|(command, ..)| &command.value.program).collect();
+        let states: BTreeMap<&Word, ProgramState> =
+            programs.into_iter().map(|program| (program, self.host.program(&program.text()))).collect();
+        for (command, user, _) in commands {
+            let Some(state) = states.get(&command.value.program).copied() else { continue };
+            let program = command.value.program.text();
+            let (message, help) = match state {
+                ProgramState::Runnable => continue,
+                ProgramState::Missing => {
+                    let place = if program.contains('/') { "" } else { " in PATH" };
+                    let help = format!("the {user} will fail unless the program exists when it runs");
+                    (format!("program `{program}` not found{place}"), help)
                 }
-                (ProgramState::Missing, false) => (
-                    format!("program `{program}` not found in PATH"),
-                    "the job will fail unless it exists by then",
-                ),
-                (ProgramState::NotExecutable, _) => (
-                    format!("`{program}` is not executable"),
-                    "make it executable, for example with chmod +x",
-                ),
+                ProgramState::NotExecutable => {
+                    let help = "make it executable, for example with chmod +x";
+                    (format!("`{program}` is not executable"), help.to_owned())
+                }
+                ProgramState::Directory => {
+                    let help = "write the path of the program itself";
+                    (format!("`{program}` is a directory, not a program"), help.to_owned())
+                }
             };
             self.report(Severity::Warning, command.place, message, help);
         }

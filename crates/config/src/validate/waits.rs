@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use containerpilot_core::plan::{EventPattern, Job, Trigger};
 
 use crate::decode::Spanned;
+use crate::default_names::{coprocess_name, job_name};
 use crate::diagnostics::Place;
-use crate::fields::{ConditionFields, ConfigFields, CoprocessFields, JobFields, WhenFields};
-use crate::values::command::joined;
+use crate::fields::{ConditionFields, ConfigFields, JobFields, WhenFields};
+use crate::lower::TELEMETRY_JOB;
 
 /// The names of all sources of events.
 pub(super) struct Names {
@@ -18,14 +19,13 @@ pub(super) struct Names {
 impl Names {
     pub(super) fn new(fields: &ConfigFields) -> Self {
         let jobs = fields.jobs.iter().flat_map(|given| &given.value).enumerate();
-        let jobs = jobs.filter_map(|(nth, job)| Some((name_of(job)?.to_owned(), Some(nth))));
+        let jobs = jobs.filter_map(|(nth, job)| Some((job_name(job)?.into_owned(), Some(nth))));
         let watches = fields.watches.iter().flat_map(|given| &given.value);
         let watches =
             watches.filter_map(|watch| watch.name.as_ref()).map(|given| given.value.clone()).collect();
         // A coprocess sends the events of a job, but has no index in the list of jobs.
         let coprocesses = fields.coprocesses.iter().flat_map(|given| &given.value).filter_map(coprocess_name);
-        // Telemetry is advertised by a job of this name.
-        let telemetry = fields.telemetry.iter().map(|_| "containerpilot".to_owned());
+        let telemetry = fields.telemetry.iter().map(|_| TELEMETRY_JOB.to_owned());
         let all =
             containerpilot_core::grouped(jobs.chain(coprocesses.chain(telemetry).map(|name| (name, None))));
         let jobs = all.into_iter().map(|(name, jobs)| (name, jobs.into_iter().flatten().collect())).collect();
@@ -38,19 +38,6 @@ impl Names {
         all.sort();
         all
     }
-}
-
-pub(super) fn name_of(job: &JobFields) -> Option<&str> {
-    match &job.name {
-        Some(given) => Some(&given.value),
-        None => job.exec.as_ref().map(|exec| exec.value.program.as_str()),
-    }
-}
-
-/// The name of a coprocess.
-pub(super) fn coprocess_name(one: &CoprocessFields) -> Option<String> {
-    let command = || one.command.as_ref().map(|command| joined(&command.value));
-    one.name.as_ref().map(|given| given.value.clone()).or_else(command)
 }
 
 /// An event that a job waits for, with the places of its source and its name.

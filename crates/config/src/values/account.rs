@@ -14,7 +14,9 @@ impl ValueType for Account {
     fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<Principal> {
         let text = cx.text(key, node)?;
         if text.is_empty() || text.contains(['\0', ':', '/']) || text.starts_with('-') {
-            cx.error(node.span, format!("`{key}` must be a name or a number, not {}", found(node)), "");
+            let message = format!("`{key}` must be a name or an id of 0 or more, not {}", found(node));
+            let help = if key == "user" && text.contains(':') { "use `group` for the group" } else { "" };
+            cx.error(node.span, message, help);
             return None;
         }
         Some(match text.parse() {

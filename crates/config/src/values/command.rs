@@ -1,6 +1,6 @@
 //! Commands: as one string that is split at spaces, or as a list of arguments (P8).
 
-use containerpilot_core::plan::Command;
+use containerpilot_core::plan::{Command, Word};
 
 use crate::decode::{DecodeContext, Shape, ValueType, found};
 use crate::json5::{Node, Value};
@@ -13,7 +13,7 @@ impl ValueType for Exec {
     const SHAPE: Shape = Shape::Command;
     fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<Command> {
         const HELP: &str = "write the program and its arguments as one string, or as a list of strings";
-        let mut words = match &node.value {
+        let words = match &node.value {
             Value::String(text) => {
                 let words = split(text);
                 if let Some(word) = words.iter().skip(1).find(|word| is_meant_for_a_shell(word)) {
@@ -50,8 +50,8 @@ impl ValueType for Exec {
             );
             return None;
         }
-        let program = words.remove(0);
-        Some(Command { program, arguments: words })
+        let mut words = words.into_iter().map(Word::from);
+        Some(Command { program: words.next()?, arguments: words.collect() })
     }
 }
 
@@ -64,9 +64,8 @@ fn split(text: &str) -> Vec<String> {
 
 /// The command as one string, for names.
 pub(crate) fn joined(command: &Command) -> String {
-    let words: Vec<&str> =
-        std::iter::once(&command.program).chain(&command.arguments).map(String::as_str).collect();
-    words.join(" ")
+    let words = std::iter::once(&command.program).chain(&command.arguments);
+    words.map(Word::text).collect::<Vec<_>>().join(" ")
 }
 
 /// Returns true if a word of a split command was probably written for a shell.

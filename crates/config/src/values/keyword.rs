@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use containerpilot_core::plan::{Format, Level, OnCompletion, OnUnhealthy, Status};
 
-use crate::decode::{DecodeContext, Shape, ValueType, found};
+use crate::decode::{DecodeContext, Shape, ValueType, alternatives, found};
 use crate::json5::Node;
 
 /// A value that is written as one of a few strings.
@@ -59,10 +59,7 @@ fn chosen(
 #[must_use]
 pub fn listed(names: &[&str]) -> String {
     let quoted: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
-    match quoted.split_last() {
-        Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
-        _ => quoted.concat(),
-    }
+    alternatives(&quoted)
 }
 
 impl Keyword for Level {

@@ -22,7 +22,8 @@ impl ValueType for Mode {
         let bits = bits.filter(|bits| *bits <= 0o777);
         if bits.is_none() {
             let message = format!("`{key}` must be octal digits in quotes, not {}", found(node));
-            cx.error(node.span, message, format!("for example: {key}: \"0640\""));
+            let example = if key == "umask" { "0022" } else { "0660" };
+            cx.error(node.span, message, format!("for example: {key}: \"{example}\""));
         }
         bits
     }

@@ -84,7 +84,8 @@ fn limit_value(cx: &mut DecodeContext<'_>, key: &str, node: &Node) -> Option<Opt
     let limit = number.and_then(|number| u64::try_from(number).ok());
     if limit.is_none() {
         let message = format!("the limit of `{key}` must be a number or \"unlimited\", not {}", found(node));
-        cx.error(node.span, message, "");
+        let is_negative = number.is_some_and(|number| number < 0);
+        cx.error(node.span, message, if is_negative { "did you mean \"unlimited\"?" } else { "" });
     }
     limit.map(Some)
 }

@@ -23,11 +23,16 @@ impl ValueType for Seconds {
         let seconds = whole(cx, node);
         let nanoseconds = seconds.and_then(|seconds| seconds.checked_mul(1_000_000_000));
         if nanoseconds.is_none() {
-            let message = match seconds {
-                Some(_) => format!("`{key}` is too long: the maximum is 292 years"),
-                None => format!("`{key}` must be a number of seconds or a duration, not {}", found(node)),
-            };
-            cx.error(node.span, message, "for example: 5, \"5s\" or \"1m30s\"");
+            match seconds {
+                Some(_) => {
+                    cx.error(node.span, format!("`{key}` is too long"), DurationError::TooLarge.help());
+                }
+                None => {
+                    let message =
+                        format!("`{key}` must be a number of seconds or a duration, not {}", found(node));
+                    cx.error(node.span, message, "for example: 5, \"5s\" or \"1m30s\"");
+                }
+            }
         }
         nanoseconds
     }
@@ -79,6 +84,7 @@ fn duration_of(
                 DurationError::NotADuration => {
                     format!("`{key}` must be a number of seconds or a duration, not {}", found(node))
                 }
+                DurationError::TooLarge => format!("`{key}` is too long"),
                 _ => format!("`{key}` is not a duration: {error}"),
             };
             let help = match &error {

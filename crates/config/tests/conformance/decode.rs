@@ -56,7 +56,7 @@ fn same_reason(case: &Value, report: &Report) -> Outcome {
         "name" => &["name"],
         "exec" => &["`exec`"],
         "restarts" => &["`restarts"],
-        "duration" => &["duration", "at least 1ms", "greater than 0"],
+        "duration" => &["duration", "is too long", "at least 1ms", "greater than 0"],
         "when" => &["`when`", "`once`", "`each`", "event"],
         "health" => &["`health`", "`ttl`", "`interval`"],
         "interfaces" => &["interface", "address", "network"],

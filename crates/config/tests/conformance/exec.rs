@@ -30,7 +30,8 @@ fn arguments(raw: &Value) -> Option<Vec<String>> {
     let input = Input { name: "exec".into(), text: text.into() };
     let loaded = load(vec![input], &StaticHost::default(), Options { version: "" });
     let command = loaded.plan?.jobs.into_iter().next()?.exec?;
-    Some(std::iter::once(command.program).chain(command.arguments).collect())
+    let words = std::iter::once(&command.program).chain(&command.arguments);
+    Some(words.map(|word| word.text().into_owned()).collect())
 }
 
 /// The deviation that explains a different result of 3.8, if any.

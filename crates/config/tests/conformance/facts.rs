@@ -13,8 +13,9 @@ fn nanoseconds(time: Duration) -> i64 {
     i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)
 }
 
-fn words(command: &Command) -> Vec<&String> {
-    std::iter::once(&command.program).chain(&command.arguments).collect()
+fn words(command: &Command) -> Vec<String> {
+    let words = std::iter::once(&command.program).chain(&command.arguments);
+    words.map(|word| word.text().into_owned()).collect()
 }
 
 /// The facts of a plan.

@@ -1,6 +1,7 @@
 //! D1, D2, D3, D6, D7, D9, T1, T2: Consul, services, watches, telemetry.
 
 use containerpilot_config::diagnostics::Severity;
+use containerpilot_config::host::StaticHost;
 use containerpilot_core::plan::{Catalog, Consul, ConsulAddress, MetricKind, Role, Status};
 
 use crate::support::{errors, host_with, job, job_errors, load_files, messages, plan, plan_on, shown};
@@ -48,8 +49,24 @@ fn d1_the_parts_of_an_address() {
     for bad in ["", ":8500", "c:port", "c:70000", "c:0", "[::1]8500", "a b:1", "/path"] {
         assert_eq!(parts(bad, false), None, "{bad}");
     }
-    let faults = messages("{ consul: 'c:port' }", Severity::Fault);
-    assert_eq!(faults, ["invalid Consul address `c:port`"]);
+    for bad in ["c:port", "http://", "a:b:c", "c:8500/x?y", "c#d:80"] {
+        let faults = messages(&format!("{{ consul: '{bad}' }}"), Severity::Fault);
+        assert_eq!(faults, [format!("invalid Consul address `{bad}`")]);
+    }
+    assert!(messages("{ consul: 'https://fe80::1%eth0' }", Severity::Fault).is_empty());
+}
+
+#[test]
+fn l5_a_password_in_the_address_is_refused_and_not_kept() {
+    let refusal = "a Consul address cannot contain a user or password";
+    for address in ["http://me:hush@c:8500", "me:hush@c:8500", "https://me:h/u@sh@c:8500"] {
+        let text = format!("{{ consul: '{address}' }}");
+        assert_eq!(messages(&text, Severity::Fault), [refusal]);
+        assert_eq!(consul(&text, &[]).address, ConsulAddress::Network("c:8500".into()));
+        let variables = host_with(&[("CONSUL_HTTP_ADDR", address)]);
+        let shown = shown(&load_files(&["{ consul: '' }"], &variables));
+        assert!(shown.starts_with(&format!("error: CONSUL_HTTP_ADDR: {refusal}\n")), "{shown}");
+    }
 }
 
 #[test]
@@ -140,6 +157,13 @@ fn d6_no_match_lists_the_addresses_of_the_host() {
             && shown.contains("eth0 10.0.0.7, fe80::7"),
         "{shown}"
     );
+}
+
+#[test]
+fn d6_a_host_without_addresses_can_advertise_a_static_one() {
+    let text = "{ jobs: [{ name: 'web', exec: 'x', port: 80, health: { interval: 1, ttl: 2 } }] }";
+    let shown = shown(&load_files(&[text], &StaticHost::default()));
+    assert!(shown.contains("this host has no network address"), "{shown}");
 }
 
 #[test]

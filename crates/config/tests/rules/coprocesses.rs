@@ -79,7 +79,11 @@ fn c6_environment_variables_can_be_used() {
     let text = "{ coprocesses: [{ command: 'consul agent -join {{ .CONSUL }}' }] }";
     let plan = plan_on(text, &host_with(&[("CONSUL", "10.0.0.3")]));
     assert_eq!(
-        plan.jobs[0].exec.as_ref().map(|exec| exec.arguments.join(" ")).unwrap(),
+        plan.jobs[0]
+            .exec
+            .as_ref()
+            .map(|exec| exec.arguments.iter().map(|word| word.text()).collect::<Vec<_>>().join(" "))
+            .unwrap(),
         "agent -join 10.0.0.3"
     );
 }

@@ -1,17 +1,24 @@
 //! C1: merging of several files.
 
-use containerpilot_core::plan::{Catalog, Format, Level, Role};
+use containerpilot_core::plan::{Catalog, Format, Level, Role, Word};
 
 use crate::support::{host, load_files, shown};
+
+fn words((name, program): (&str, &str)) -> (Word, Word) {
+    (name.into(), program.into())
+}
 
 #[test]
 fn c1_jobs_are_merged_by_name_and_a_later_one_replaces_an_earlier_one() {
     let first = r#"{ jobs: [{ name: "a", exec: "one" }, { name: "b", exec: "two" }], watches: [{ name: "db", interval: 1 }] }"#;
     let second = r#"{ jobs: [{ name: "a", exec: "three" }, { exec: "four" }], watches: [{ name: "db", interval: 9 }, { name: "mq", interval: 1 }] }"#;
     let plan = load_files(&[first, second], &host()).plan.unwrap();
-    let jobs: Vec<_> =
-        plan.jobs.iter().map(|job| (&*job.name, &*job.exec.as_ref().unwrap().program)).collect();
-    assert_eq!(jobs, [("a", "three"), ("b", "two"), ("four", "four")]);
+    let jobs: Vec<(Word, Word)> = plan
+        .jobs
+        .iter()
+        .map(|job| (job.name.clone().into(), job.exec.as_ref().unwrap().program.clone()))
+        .collect();
+    assert_eq!(jobs, [("a", "three"), ("b", "two"), ("four", "four")].map(words));
     let watches: Vec<_> = plan.watches.iter().map(|watch| (&*watch.name, watch.interval.as_secs())).collect();
     assert_eq!(watches, [("db", 9), ("mq", 1)]);
 }
@@ -34,13 +41,13 @@ fn c1_metrics_and_coprocesses_are_merged_by_name() {
     let second = r#"{ coprocesses: [{ name: "x", command: "two" }, { command: "three" }],
         telemetry: { tags: ["t"], metrics: [{ name: "a", type: "counter" }] } }"#;
     let plan = load_files(&[first, second], &host()).plan.unwrap();
-    let coprocesses: Vec<_> = plan
+    let coprocesses: Vec<(Word, Word)> = plan
         .jobs
         .iter()
         .filter(|job| job.role == Role::Coprocess)
-        .map(|job| (&*job.name, &*job.exec.as_ref().unwrap().program))
+        .map(|job| (job.name.clone().into(), job.exec.as_ref().unwrap().program.clone()))
         .collect();
-    assert_eq!(coprocesses, [("x", "two"), ("three", "three")]);
+    assert_eq!(coprocesses, [("x", "two"), ("three", "three")].map(words));
     let telemetry = plan.telemetry.unwrap();
     assert_eq!((telemetry.port, telemetry.tags), (1234, vec!["t".to_owned(), "1.2.3".to_owned()]));
     let kinds: Vec<_> =

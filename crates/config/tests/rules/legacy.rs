@@ -51,7 +51,7 @@ fn once(source: &str, code: Code) -> Trigger {
 }
 
 fn command(program: &str, arguments: &[&str]) -> Command {
-    Command { program: program.into(), arguments: words(arguments) }
+    Command { program: program.into(), arguments: arguments.iter().map(|word| (*word).into()).collect() }
 }
 
 #[test]
@@ -233,7 +233,12 @@ fn c8_each_hook_has_the_timeout_of_the_program() {
     assert_eq!(times("{ services: [] }"), (5, None, Signal::TERM));
     assert_eq!(times("{ services: [], stopTimeout: 7 }"), (7, None, Signal::TERM));
     assert_eq!(times("{ services: [], stopTimeout: 0 }"), (5, None, Signal::TERM));
-    assert_eq!(times("{ preStop: 'x' }"), (10, Some(5), Signal::TERM));
+    assert_eq!(
+        times("{ preStop: 'x' }"),
+        (5, Some(5), Signal::TERM),
+        "the program has its own 5 s after that"
+    );
+    assert_eq!(times("{ postStop: 'x' }"), (10, None, Signal::TERM));
     assert_eq!(times("{ preStop: 'x', postStop: 'y', stopTimeout: '3' }"), (9, Some(3), Signal::TERM));
     assert_eq!(times("{ services: [], stopTimeout: -1 }"), (5, None, Signal::KILL), "it is killed at once");
 }

@@ -24,8 +24,8 @@ fn rejected(text: impl Into<Vec<u8>>, because: &str) {
 
 #[test]
 fn c5_a_file_can_be_too_large() {
-    rejected(vec![b' '; SOURCE_BYTES + 1], "too large for a configuration");
-    rejected(vec![b'{'; 10_000_000], "too large for a configuration");
+    rejected(vec![b' '; SOURCE_BYTES + 1], "the file is larger than 8 MiB");
+    rejected(vec![b'{'; 10_000_000], "the file is larger than 8 MiB");
 }
 
 #[test]
@@ -33,6 +33,40 @@ fn c5_a_file_of_the_maximum_size_is_loaded() {
     let mut text = b"{ jobs: [] } //".to_vec();
     text.resize(SOURCE_BYTES, b'x');
     assert!(loaded(text).plan.is_some());
+}
+
+#[test]
+fn c5_a_program_or_a_binary_file_is_one_error() {
+    let mut program = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0>\0\x01\0\0\0 {{ {{".to_vec();
+    program.resize(5000, 0);
+    let mut zeros = b"{{".to_vec();
+    zeros.resize(5000, 0);
+    for (file, message) in [
+        (program, "error: this is a program, not a configuration\n"),
+        (zeros, "error: this is a binary file\n"),
+    ] {
+        let loaded = loaded(file);
+        assert_eq!(loaded.report.problems().len(), 1);
+        assert!(shown(&loaded).starts_with(message), "{}", shown(&loaded));
+    }
+    let utf16: Vec<u8> = "{ jobs: [] }}".encode_utf16().flat_map(u16::to_be_bytes).collect();
+    rejected(utf16, "this file is UTF-16, not UTF-8");
+}
+
+#[test]
+fn c5_a_byte_that_is_not_utf8_is_a_warning() {
+    let loaded = loaded(b"{ jobs: [{ name: \"caf\xe9\", exec: \"x\" }] }");
+    assert!(loaded.plan.is_some());
+    let shown = shown(&loaded);
+    assert!(shown.starts_with("warning: byte 0xE9 is not UTF-8 and was read as U+FFFD\n"), "{shown}");
+    assert!(shown.contains("= help: save the file as UTF-8"), "{shown}");
+}
+
+#[test]
+fn c5_a_file_without_braces_gets_help_that_works() {
+    let shown = shown(&loaded("name = \"x\"\n"));
+    assert!(shown.contains("`coprocesses`: jobs: [ { name: … } ]"), "{shown}");
+    assert!(!shown.contains("rendered"), "{shown}");
 }
 
 #[test]

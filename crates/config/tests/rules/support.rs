@@ -17,6 +17,7 @@ pub(crate) fn host() -> StaticHost {
             ("missing".to_owned(), ProgramState::Missing),
             ("/bin/missing".to_owned(), ProgramState::Missing),
             ("locked".to_owned(), ProgramState::NotExecutable),
+            ("/etc".to_owned(), ProgramState::Directory),
         ]
         .into(),
         accounts: ["app".to_owned(), "www".to_owned()].into(),

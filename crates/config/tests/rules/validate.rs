@@ -2,7 +2,7 @@
 
 use containerpilot_config::diagnostics::Severity;
 
-use crate::support::{faults, messages};
+use crate::support::{faults, host, load_files, messages, shown};
 
 fn jobs(text: &str) -> Vec<String> {
     faults(&format!("{{ jobs: [{text}] }}"))
@@ -173,4 +173,39 @@ fn c5_a_misspelled_event_is_not_also_reported_as_missing() {
         ["`once` must be the name of an event, not the string \"exitSucess\""]
     );
     assert_eq!(messages(text, Severity::Fault), [""; 0]);
+}
+
+#[test]
+fn c7_a_key_without_effect_is_a_warning() {
+    let warnings = |when: &str| {
+        let text = format!("{{ jobs: [{{ name: 'a', exec: 'x', when: {when} }}] }}");
+        assert!(faults(&text).is_empty());
+        messages(&text, Severity::Warning)
+    };
+    assert_eq!(warnings("{ interval: '5s', source: 'zzz' }"), ["`source` has no effect with `interval`"]);
+    assert_eq!(warnings("{ interval: '5s', timeout: 3 }"), ["`timeout` has no effect with `interval`"]);
+    assert_eq!(
+        warnings("{ source: 'SIGHUP', once: 'healthy' }"),
+        ["`once` has no effect with the source SIGHUP"]
+    );
+    assert_eq!(
+        warnings("{ source: 'a', any: [{ source: 'SIGUSR2', event: 'healthy' }] }"),
+        ["`source` has no effect with `any`", "`event` has no effect with the source SIGUSR2"]
+    );
+    assert!(warnings("{ interval: '5s' }").is_empty() && warnings("{ source: 'SIGHUP' }").is_empty());
+}
+
+#[test]
+fn c7_a_missing_program_is_named_with_its_user() {
+    let text = "{ jobs: [{ name: 'app', exec: '/etc', health: { exec: 'missing', interval: 1, ttl: 2 } }], \
+                coprocesses: [{ name: 'c', command: '/bin/missing' }] }";
+    let shown = shown(&load_files(&[text], &host()));
+    for words in [
+        "`/etc` is a directory, not a program",
+        "the check will fail unless the program exists when it runs",
+        "the coprocess will fail unless the program exists when it runs",
+    ] {
+        assert!(shown.contains(words), "{shown}");
+    }
+    assert!(!shown.contains("chmod"), "{shown}");
 }

@@ -18,13 +18,12 @@
 
 use core::time::Duration;
 
+use super::backoff::{FIRST_DELAY, retry_delay};
 use crate::effect::DesiredService;
 use crate::plan::Status;
 use crate::rng::Rng;
 use crate::time::Time;
 
-/// The first retry delay.
-const FIRST_DELAY: Duration = Duration::from_millis(100);
 /// The longest retry delay, unless heartbeats come faster.
 const LONGEST_DELAY: Duration = Duration::from_secs(5);
 /// How long a request that was not answered may still be carried out.
@@ -298,6 +297,13 @@ impl Reconciler {
             }
     }
 
+    /// Returns true if the service is neither desired nor registered and nothing is in doubt: without another command,
+    /// nothing will ever be sent.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        self.is_absent() && self.doubt_until.is_none()
+    }
+
     /// How long a request may take, so that a heartbeat can be retried within the TTL.
     #[must_use]
     pub fn deadline(&self) -> Duration {
@@ -329,7 +335,7 @@ impl Reconciler {
 
     fn failed(&mut self, now: Time) {
         let longest = self.settings.heartbeat_interval.clamp(FIRST_DELAY, LONGEST_DELAY);
-        self.not_before = now + delay(&mut self.rng, self.failures, longest);
+        self.not_before = now + retry_delay(&mut self.rng, self.failures, longest);
         self.failures = self.failures.saturating_add(1);
         if let Some(attempts) = &mut self.last_attempts {
             *attempts = attempts.saturating_sub(1);
@@ -348,11 +354,4 @@ impl Reconciler {
     fn refresh_interval(&self) -> Duration {
         self.settings.heartbeat_interval.min(self.settings.ttl / 3).max(FIRST_DELAY)
     }
-}
-
-/// The retry delay: it doubles with every failure, with a random share of its upper half.
-pub(crate) fn delay(rng: &mut Rng, failures: u32, longest: Duration) -> Duration {
-    let doubled = 1_u32.checked_shl(failures.min(16)).unwrap_or(u32::MAX);
-    let delay = FIRST_DELAY.saturating_mul(doubled).min(longest);
-    rng.part(delay, 50, 100)
 }

@@ -5,7 +5,7 @@
 
 use core::time::Duration;
 
-use super::reconcile::delay;
+use super::backoff::retry_delay;
 use crate::rng::Rng;
 use crate::time::Time;
 
@@ -95,7 +95,7 @@ impl WatchQueries {
 
     /// The query was not answered, or the answer is invalid. The last answer stays valid.
     pub fn failed(&mut self, now: Time) {
-        self.not_before = now + delay(&mut self.rng, self.failures, self.interval);
+        self.not_before = now + retry_delay(&mut self.rng, self.failures, self.interval);
         self.failures = self.failures.saturating_add(1);
         // A restarted catalog may not know the index.
         self.index = 0;

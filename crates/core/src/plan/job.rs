@@ -4,7 +4,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::{Health, Process, Service, Stop, When};
+use super::{Health, Process, Service, Stop, When, Word};
 
 /// A process with rules for when it runs, how it is checked and how it is advertised.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,9 +68,9 @@ impl Role {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Command {
     /// The program, searched in `PATH` when it contains no slash.
-    pub program: String,
+    pub program: Word,
     /// Its arguments, without the program.
-    pub arguments: Vec<String>,
+    pub arguments: Vec<Word>,
 }
 
 /// How often a job is restarted.

@@ -32,7 +32,7 @@ pub struct Service {
 }
 
 /// The status of a service in the catalog.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Status {
     /// Healthy.
     Passing,

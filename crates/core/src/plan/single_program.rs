@@ -3,31 +3,28 @@
 //! Most containers that use it have nothing else to run and start often, so its job is built here instead of being
 //! written as a configuration and parsed. A test of the binary compares this job with the one that a file gives.
 
-use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::{
-    Backoff, Catalog, Command, Control, EventPattern, Format, Job, Level, Logging, OnCompletion, Output,
-    Plan, Process, Repeat, Restarts, Role, Signal, Stop, Trigger, When,
+    Backoff, Catalog, Command, Control, Format, Job, Level, Logging, OnCompletion, Output, Plan, Process,
+    Restarts, Role, Stop, When, Word,
 };
-use crate::event::{Code, Source};
 
 impl Job {
     /// The job of the program on the command line: it runs once, and the container ends with it.
     #[must_use]
-    pub fn main(program: String, arguments: Vec<String>) -> Self {
-        let event = EventPattern { source: Source::Global, code: Code::Startup };
+    pub fn main(program: Word, arguments: Vec<Word>) -> Self {
         Self {
-            name: program.clone(),
+            name: program.text().into_owned(),
             role: Role::Main,
             exec: Some(Command { program, arguments }),
-            when: When { trigger: Trigger::Event { event, repeat: Repeat::Once }, timeout: None },
+            when: When::at_startup(),
             timeout: None,
             restarts: Restarts::Limited(0),
             backoff: Some(Backoff::DEFAULT),
-            stop: Stop { signal: Signal::TERM, hook_timeout: None, drain: Duration::ZERO },
+            stop: Stop::DEFAULT,
             on_failure: OnCompletion::Shutdown,
             on_success: OnCompletion::Shutdown,
             health: None,
@@ -42,7 +39,7 @@ impl Plan {
     /// The plan of a program without a configuration: the program writes to the supervisor's own streams, the log goes
     /// to stderr, and every signal is forwarded.
     #[must_use]
-    pub fn single_program(program: String, arguments: Vec<String>) -> Self {
+    pub fn single_program(program: Word, arguments: Vec<Word>) -> Self {
         Self {
             jobs: vec![Job { raw_output: true, ..Job::main(program, arguments) }],
             watches: Vec::new(),

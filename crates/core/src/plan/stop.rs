@@ -15,10 +15,24 @@ pub struct Stop {
     pub drain: Duration,
 }
 
+impl Stop {
+    /// The default: SIGTERM, without a limit for hooks and without a drain time.
+    pub const DEFAULT: Self = Self { signal: Signal::TERM, hook_timeout: None, drain: Duration::ZERO };
+}
+
+/// The signals that shut down (S8).
+const STOP_ON: [Signal; 3] = [Signal::TERM, Signal::INT, Signal::QUIT];
+
 /// The longest wait for a deregistration, whatever the stop timeout.
 const DEREGISTER_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl Plan {
+    /// The signals that shut down the supervisor, unless all signals are forwarded (S1, S7, S8).
+    #[must_use]
+    pub fn stop_on(&self) -> &[Signal] {
+        &STOP_ON
+    }
+
     /// How long a stop waits for the catalog to confirm a deregistration (S2).
     #[must_use]
     pub fn deregister_timeout(&self) -> Duration {

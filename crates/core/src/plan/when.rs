@@ -15,6 +15,13 @@ pub struct When {
 }
 
 impl When {
+    /// At startup, once: the default (W1).
+    #[must_use]
+    pub const fn at_startup() -> Self {
+        let event = EventPattern { source: Source::Global, code: Code::Startup };
+        Self { trigger: Trigger::Event { event, repeat: Repeat::Once }, timeout: None }
+    }
+
     /// The events that can trigger it.
     #[must_use]
     pub fn patterns(&self) -> &[EventPattern] {

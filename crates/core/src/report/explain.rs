@@ -87,7 +87,10 @@ impl Core {
             },
             (State::Starting, None) => "starting".into(),
             (State::Running, None) => self.current_run(job),
-            (State::Delaying, None) => "exited, waiting to restart".into(),
+            (State::Delaying, None) => match &state.start_error {
+                Some(why) => format!("failed to start ({why}), waiting to restart"),
+                None => "exited, waiting to restart".into(),
+            },
             (_, Some(StopStage::Hooks)) => "stopping: waiting for hooks".into(),
             (_, Some(StopStage::Deregister)) => "stopping: waiting for deregistration".into(),
             (_, Some(StopStage::Drain)) => "stopping: draining".into(),
@@ -117,15 +120,17 @@ impl Core {
 
     fn completion(&self, job: JobIx) -> String {
         let state = self.job(job);
-        let mut last_run = state
-            .last_exit
-            .map_or_else(|| "never ran".into(), |exit| format!("last run {}", words::exit(exit.status)));
-        if let Some(exit) = state.last_exit {
-            if exit.out_of_memory {
-                last_run += " (out of memory)";
+        let last_run = match (state.last_exit, &state.start_error) {
+            (None, _) => "never ran".into(),
+            (Some(exit), start_error) => {
+                let ago = fmt_duration(self.now.since(exit.at));
+                let memory = if exit.out_of_memory { " (out of memory)" } else { "" };
+                match start_error {
+                    Some(why) => words::failed_start(ago, why),
+                    None => format!("last run {}{memory} {ago} ago", words::exit(exit.status)),
+                }
             }
-            last_run += &format!(" {} ago", fmt_duration(self.now.since(exit.at)));
-        }
+        };
         match state.stop_reason() {
             Some(StopReason::ByHand) => format!("stopped by hand, {last_run}"),
             Some(StopReason::Reload) => "stopped by a reload".into(),
@@ -133,6 +138,7 @@ impl Core {
             Some(StopReason::StartTimeout) => "gave up (not started within its `when.timeout`)".into(),
             Some(StopReason::NothingToRun) => "complete (it has neither `exec` nor checks)".into(),
             Some(StopReason::Shutdown) => format!("stopped by the shutdown, {last_run}"),
+            Some(StopReason::Failed) if state.start_error.is_some() => last_run,
             Some(StopReason::Failed) => format!("failed, {last_run}"),
             Some(StopReason::Completed) | None => format!("complete, {last_run}"),
         }

@@ -8,7 +8,7 @@ use crate::event::Code;
 use crate::ids::{EventId, JobIx, RunId, WatchIx};
 use crate::input::{ExitStatus, Instance};
 use crate::plan::{Check, Restarts, Role, Trigger};
-use crate::state::health::CheckState;
+use crate::state::health::{CheckRun, CheckState};
 use crate::state::job::{State, StopReason, StopStage};
 use crate::state::journal::{Event, Origin};
 use crate::state::run::Cause;
@@ -96,6 +96,8 @@ pub struct JobOverview {
     pub started_at: Option<Time>,
     /// When its last run ended.
     pub ended_at: Option<Time>,
+    /// Why its last run could not be started; `None` if it had a process.
+    pub start_error: Option<String>,
     /// Restarts in total; the count in `status` is reset by each event that starts it.
     pub restarts_total: u64,
     /// The restarts left; `None` if unlimited.
@@ -132,6 +134,8 @@ pub enum DeadlineKind {
     Tick,
     /// It is restarted (W8).
     Restart,
+    /// Its start fails, because its program was not executed in time (P3).
+    ExecTimeout,
     /// Its run reaches its timeout (P5).
     RunTimeout,
     /// It stops without waiting for its hooks any longer (S2).
@@ -145,10 +149,11 @@ pub enum DeadlineKind {
 }
 
 impl DeadlineKind {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::StartTimeout,
         Self::Tick,
         Self::Restart,
+        Self::ExecTimeout,
         Self::RunTimeout,
         Self::Hooks,
         Self::Deregister,
@@ -167,8 +172,9 @@ impl DeadlineKind {
     pub const fn name(self) -> &'static str {
         match self {
             Self::StartTimeout => "giveUp",
-            Self::Tick => "turn",
+            Self::Tick => "tick",
             Self::Restart => "restart",
+            Self::ExecTimeout => "exec",
             Self::RunTimeout => "timeout",
             Self::Hooks => "hooks",
             Self::Deregister => "withdrawal",
@@ -282,7 +288,7 @@ impl Core {
                     count: *count,
                 })
                 .collect(),
-            shutdown_deadline: self.shutdown_timer.map(TimerId::at),
+            shutdown_deadline: self.stop_budget.map(|budget| budget.kill_by),
         }
     }
 
@@ -292,7 +298,7 @@ impl Core {
             .map(|(nth, (watch, state))| WatchOverview {
                 watch: WatchIx::at(nth),
                 name: watch.name.clone(),
-                instances: state.instances().map(<[Instance]>::to_vec),
+                instances: state.instances.clone(),
             })
             .collect()
     }
@@ -309,6 +315,7 @@ impl Core {
             status: self.status(job),
             started_at: state.started_at,
             ended_at: state.last_exit.map(|exit| exit.at),
+            start_error: state.start_error.clone(),
             restarts_total: state.restarts_total,
             restarts_left: match planned.restarts {
                 Restarts::Unlimited => None,
@@ -332,7 +339,7 @@ impl Core {
         let states = self.job(job).health.iter().flat_map(|health| &health.checks);
         let overview = |(planned, state): (&Check, &CheckState)| CheckOverview {
             name: planned.name.clone(),
-            running: state.running.is_some() && !state.stale,
+            running: matches!(state.run, CheckRun::Running { .. }),
             last: state.last.clone(),
             failures: state.failures,
             next: state.next.map(TimerId::at),
@@ -348,11 +355,15 @@ impl Core {
             Some(StopStage::Drain) => DeadlineKind::Drain,
             Some(StopStage::Terminate) | None => DeadlineKind::Kill,
         };
+        let timeout = match state.state() {
+            State::Starting => DeadlineKind::ExecTimeout,
+            _ => DeadlineKind::RunTimeout,
+        };
         let all = [
             (state.start_timeout, DeadlineKind::StartTimeout),
             (state.ticks.timer, DeadlineKind::Tick),
             (state.restart_timer(), DeadlineKind::Restart),
-            (state.run().and_then(|run| run.timeout), DeadlineKind::RunTimeout),
+            (state.run().and_then(|run| run.timeout), timeout),
             (state.stop().and_then(|stop| stop.timer), stage),
             (state.run().and_then(|run| run.kill_timer), DeadlineKind::Kill),
         ];
@@ -394,7 +405,8 @@ impl Core {
         }
         match self.plan_state.graph.origin_of_pattern(job, condition) {
             Some(Origin::Watch(watch)) => {
-                match self.plan_state.watches.get(watch.index()).and_then(|w| w.instances()) {
+                match self.plan_state.watches.get(watch.index()).and_then(|watch| watch.instances.as_deref())
+                {
                     None => "no answer yet".into(),
                     Some([]) => "no healthy instances".into(),
                     Some(instances) => alloc::format!("{} healthy", instances.len()),

@@ -68,6 +68,7 @@ pub fn deadline(kind: DeadlineKind, left: impl Display) -> String {
         DeadlineKind::StartTimeout => format!("gives up in {left} unless started"),
         DeadlineKind::Tick => format!("next run in {left}"),
         DeadlineKind::Restart => format!("restarting in {left}"),
+        DeadlineKind::ExecTimeout => format!("gives up in {left} unless its program is executed"),
         DeadlineKind::RunTimeout => format!("times out in {left}"),
         DeadlineKind::Hooks => format!("waiting for hooks, {left} left"),
         DeadlineKind::Deregister => format!("waiting for deregistration, {left} left"),
@@ -79,18 +80,22 @@ pub fn deadline(kind: DeadlineKind, left: impl Display) -> String {
 /// How a run ended.
 #[must_use]
 pub fn exit(status: ExitStatus) -> String {
-    match status {
-        ExitStatus::Code(code) => format!("exited with code {code}"),
-        ExitStatus::Signal(signal) => format!("exited on {signal}"),
-    }
+    format!("exited {status}")
 }
 
-/// A health check that fails, and why.
+/// A run that could not be started, and why.
+#[must_use]
+pub fn failed_start(ago: impl Display, why: &str) -> String {
+    format!("failed to start {ago} ago: {why}")
+}
+
+/// A health check that fails, and why. The default name of a check already says that it is one.
 #[must_use]
 pub fn failing_check(name: &str, failures: u64, message: &str) -> String {
     let times = if failures > 1 { format!(" {failures} times in a row") } else { String::new() };
     let why = if message.is_empty() { String::new() } else { format!(": {message}") };
-    format!("check {name} failed{times}{why}")
+    let what = if name.starts_with("check.") { "" } else { "check " };
+    format!("{what}{name} failed{times}{why}")
 }
 
 /// The restart policy of a job.
@@ -119,6 +124,12 @@ mod tests {
             unmet("db is healthy", "failed", false),
             "waiting until db is healthy, which can no longer happen"
         );
+    }
+
+    #[test]
+    fn x5_a_failing_check_is_called_a_check_once() {
+        assert_eq!(failing_check("check.web", 1, "no"), "check.web failed: no");
+        assert_eq!(failing_check("alive", 2, ""), "check alive failed 2 times in a row");
     }
 
     #[test]

@@ -8,12 +8,12 @@ use crate::ids::JobIx;
 use crate::input::ExitStatus;
 use crate::state::health::CheckVariables;
 use crate::state::supervisor::Core;
-use crate::variables::{Environment, JobVariables, Why};
+use crate::variables::{CauseVariables, Environment, JobVariables};
 
 impl Core {
     /// The variables of a job's next process.
     pub(crate) fn environment(&self, job: JobIx) -> Environment {
-        Environment { jobs: self.shared_variables(), why: Arc::new(self.cause_variables(job)) }
+        Environment { jobs: self.shared_variables(), cause: Arc::new(self.cause_variables(job)) }
     }
 
     /// The variables of a job's check: those of its run, built once for all checks of that run.
@@ -21,14 +21,14 @@ impl Core {
         let state = self.job(job);
         let key = (state.restarts, state.cause_event().map(|event| event.id));
         let cached = state.health.as_ref().and_then(|health| health.variables.as_ref());
-        let why = match cached {
+        let cause = match cached {
             Some(cached) if cached.key == key => Arc::clone(&cached.variables),
             _ => Arc::new(self.cause_variables(job)),
         };
         if let Some(health) = &mut self.job_mut(job).health {
-            health.variables = Some(CheckVariables { key, variables: Arc::clone(&why) });
+            health.variables = Some(CheckVariables { key, variables: Arc::clone(&cause) });
         }
-        Environment { jobs: self.shared_variables(), why }
+        Environment { jobs: self.shared_variables(), cause }
     }
 
     fn shared_variables(&self) -> Arc<JobVariables> {
@@ -56,7 +56,7 @@ impl Core {
     }
 
     /// What started the current run.
-    fn cause_variables(&self, job: JobIx) -> Why {
+    fn cause_variables(&self, job: JobIx) -> CauseVariables {
         let (planned, state) = (self.planned(job), self.job(job));
         let mut variables = Vec::with_capacity(5);
         variables.push(("CONTAINERPILOT_JOB", planned.name.clone()));

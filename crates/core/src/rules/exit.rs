@@ -5,54 +5,62 @@ use alloc::string::String;
 
 use crate::event::Code;
 use crate::ids::{JobIx, RunId};
-use crate::input::{ExitStatus, StartError};
+use crate::input::{ExitStatus, StartError, StartErrorKind};
 use crate::plan::{Level, Role, Signal};
 use crate::state::job::{Activity, StopStage, Transition};
 use crate::state::journal::Origin;
 use crate::state::run::LastExit;
 use crate::state::supervisor::{Core, Phase};
-use crate::state::timers::TimerKind;
 use crate::time::{Time, fmt_duration};
 
 impl Core {
     /// A process could not be started.
     pub(crate) fn start_failed(&mut self, run: RunId, why: &StartError) {
         let Some(job) = self.plan_state.runs.remove(&run) else { return };
-        let status = ExitStatus::Code(why.kind.code());
-        let level = self.failure_level(job, status, Level::Error);
+        let status = why.kind.status();
+        // A process that is ended by its stop signal has not failed.
+        let expected = self.job(job).stop_stage() == Some(StopStage::Terminate);
+        let level = match why.kind {
+            _ if expected => Level::Info,
+            StartErrorKind::Killed(_) => self.failure_level(job, status, Level::Info),
+            _ => self.failure_level(job, status, Level::Error),
+        };
         self.log(level, Some(job), format_args!("failed to start: {}", why.message));
         let now = self.now;
         let state = self.job_mut(job);
-        (state.started_at, state.failure) = (Some(now), Some(status.code()));
-        self.run_ended(job, LastExit { status, at: now, timed_out: false, out_of_memory: false });
+        (state.started_at, state.failure) = (Some(now), (!expected).then_some(status.code()));
+        state.start_error = Some(why.message.clone());
+        self.run_ended(job, LastExit { run, status, at: now, timed_out: false, out_of_memory: false });
     }
 
     /// The process of a run exited.
     pub(crate) fn exited(&mut self, run: RunId, status: ExitStatus, orphans: bool) {
         let Some(job) = self.plan_state.runs.remove(&run) else { return };
         if orphans {
-            let deadline = self.now + self.plan().stop_timeout;
-            let timer = self.timers.set(deadline, TimerKind::OrphanedGroup(run));
-            self.orphaned_groups.insert(run, timer);
+            self.set_orphans_timer(run);
         }
-        let run = self.job(job).run();
-        let (timed_out, killed) = run.map_or((false, false), |run| (run.timed_out, run.killed));
+        let state = self.job(job).run();
+        let (timed_out, killed) = state.map_or((false, false), |run| (run.timed_out, run.killed));
         let (out_of_memory, memory) = self.attribute_oom_kill(status, killed);
-        let exit = LastExit { status, at: self.now, timed_out, out_of_memory };
-        // A process that exits after its stop signal has not failed.
-        let expected = exit.is_success() || self.job(job).stop_stage() == Some(StopStage::Terminate);
-        self.job_mut(job).failure = if expected { None } else { Some(status.code().max(1)) };
+        let exit = LastExit { run, status, at: self.now, timed_out, out_of_memory };
+        let expected = self.set_failure(job, &exit);
         self.log_exit(job, &exit, &memory, expected);
         self.run_ended(job, exit);
     }
 
+    /// Records whether a run has failed. A process that exits after its stop signal has not. Returns true if the exit
+    /// was expected.
+    pub(crate) fn set_failure(&mut self, job: JobIx, exit: &LastExit) -> bool {
+        let expected = exit.is_success() || self.job(job).stop_stage() == Some(StopStage::Terminate);
+        let state = self.job_mut(job);
+        state.failure = if expected { None } else { Some(exit.status.code().max(1)) };
+        state.start_error = None;
+        expected
+    }
+
     fn log_exit(&mut self, job: JobIx, exit: &LastExit, memory: &str, expected: bool) {
         let ran = fmt_duration(self.now.since(self.job(job).started_at.unwrap_or(Time::ZERO)));
-        let how = match exit.status {
-            ExitStatus::Code(code) => format!("with code {code}"),
-            ExitStatus::Signal(signal) => format!("on {signal}"),
-        };
-        let message = format_args!("exited {how} after {ran}{memory}");
+        let message = format_args!("exited {} after {ran}{memory}", exit.status);
         if expected {
             return self.log(Level::Info, Some(job), message);
         }
@@ -90,12 +98,11 @@ impl Core {
     }
 
     /// Sends the exit event of a run, and decides what the job does next.
-    fn run_ended(&mut self, job: JobIx, exit: LastExit) {
+    pub(crate) fn run_ended(&mut self, job: JobIx, exit: LastExit) {
         if self.job(job).pid().is_some() {
             self.set_pid(job, None);
         }
         let state = self.job_mut(job);
-        state.signals_at_start.clear();
         state.last_exit = Some(exit);
         // The exit has the same cause as the run.
         let cause = state.cause_event().map(|event| event.id);

@@ -2,17 +2,21 @@
 
 use alloc::format;
 use alloc::string::String;
+use core::time::Duration;
 
 use crate::effect::{DesiredService, Effect};
 use crate::event::Code;
 use crate::ids::{CheckIx, CheckRunId, JobIx};
 use crate::plan::{Check, Level, OnUnhealthy, Probe, Status};
-use crate::state::health::{CheckState, HealthState};
+use crate::state::health::{CheckRun, CheckState, HealthState};
 use crate::state::job::State;
 use crate::state::journal::Origin;
 use crate::state::supervisor::{Core, Phase};
 use crate::state::timers::{JobTimer, TimerKind};
 use crate::time::{Time, fmt_duration};
+
+/// H3: the delay after the first failed check. It doubles until a check passes.
+const FIRST_DELAY: Duration = Duration::from_millis(100);
 
 impl Core {
     fn health_mut(&mut self, job: JobIx) -> Option<&mut HealthState> {
@@ -52,19 +56,20 @@ impl Core {
         let (timeout, needs_no_process) = (planned.timeout, planned.probe == Probe::Running);
         let Some(state) = self.check_mut(job, check) else { return };
         // A check without a process does not wait for the process of another check that had this index before a reload.
-        if state.running.is_some() && !needs_no_process {
-            state.run_again = true;
-            return;
-        }
-        (state.started_at, state.run_again) = (now, false);
         if needs_no_process {
+            state.started_at = now;
             return self.check_passed(job, check);
+        }
+        match &mut state.run {
+            CheckRun::None => state.started_at = now,
+            CheckRun::Running { .. } => return,
+            CheckRun::Stale { run_again, .. } => return *run_again = true,
         }
         let run = self.new_check_run(job, check);
         let environment = self.check_environment(job);
-        let timer = self.set_timer(job, timeout, JobTimer::CheckTimeout(check));
+        let timeout = self.set_timer(job, timeout, JobTimer::CheckTimeout(check));
         if let Some(state) = self.check_mut(job, check) {
-            (state.running, state.stale, state.timeout) = (Some(run), false, Some(timer));
+            state.run = CheckRun::Running { id: run, timeout };
         }
         self.effects.push(Effect::RunCheck { job, check, run, environment });
     }
@@ -82,29 +87,27 @@ impl Core {
         let Some((job, check)) = self.plan_state.check_runs.remove(&run) else { return };
         let (state, timers) = self.job_and_timers(job);
         let Some(state) = state.health.as_mut().and_then(|health| health.check_mut(check)) else { return };
-        if state.running != Some(run) {
+        if state.run.id() != Some(run) {
             return;
         }
-        timers.cancel(&mut state.timeout);
-        state.running = None;
-        if core::mem::take(&mut state.stale) {
-            if state.run_again {
-                self.run_check(job, check);
+        match (core::mem::take(&mut state.run), result) {
+            (CheckRun::Running { timeout, .. }, result) => {
+                timers.remove(timeout);
+                match result {
+                    Ok(()) => self.check_passed(job, check),
+                    Err(why) => self.check_failed(job, check, &why),
+                }
             }
-            return;
-        }
-        match result {
-            Ok(()) => self.check_passed(job, check),
-            Err(why) => self.check_failed(job, check, &why),
+            (CheckRun::Stale { run_again: true, .. }, _) => self.run_check(job, check),
+            (CheckRun::Stale { run_again: false, .. } | CheckRun::None, _) => {}
         }
     }
 
     /// P5: a check has reached its timeout. It has failed now, whenever its process exits.
     pub(crate) fn check_timeout(&mut self, job: JobIx, check: CheckIx) {
         let Some(state) = self.check_mut(job, check) else { return };
-        state.timeout = None;
-        let Some(run) = state.running else { return };
-        state.stale = true;
+        let CheckRun::Running { id: run, .. } = state.run else { return };
+        state.run = CheckRun::Stale { id: run, run_again: false };
         self.effects.push(Effect::CancelCheck { run });
         let Some(planned) = self.planned_check(job, check) else { return };
         let why = format!("{} timeout after {}", planned.name, fmt_duration(planned.timeout));
@@ -182,8 +185,8 @@ impl Core {
         }
         let Some(state) = self.check_mut(job, check) else { return };
         let at = if never_passed {
-            let delay = state.delay.min(interval);
-            state.delay = state.delay.saturating_mul(2).min(interval);
+            let delay = state.delay.unwrap_or(FIRST_DELAY).min(interval);
+            state.delay = Some(delay.saturating_mul(2));
             now + delay
         } else {
             (state.started_at + interval).max(now)
@@ -214,13 +217,12 @@ impl Core {
         health.active = false;
         for check in &mut health.checks {
             self.timers.cancel(&mut check.next);
-            self.timers.cancel(&mut check.timeout);
-            check.run_again = false;
-            if let Some(run) = check.running
-                && !check.stale
-            {
-                check.stale = true;
+            if let CheckRun::Running { id: run, timeout } = check.run {
+                self.timers.remove(timeout);
                 self.effects.push(Effect::CancelCheck { run });
+            }
+            if let Some(id) = check.run.id() {
+                check.run = CheckRun::Stale { id, run_again: false };
             }
         }
     }

@@ -24,7 +24,7 @@ impl Core {
                 return Reply::Updated(true);
             }
             Phase::Running => {}
-            Phase::Stopping | Phase::Killing | Phase::Exited => {
+            Phase::Stopping | Phase::Terminating | Phase::Killing | Phase::Exited => {
                 return Reply::Refused(SHUTTING_DOWN.into());
             }
         }

@@ -49,13 +49,14 @@ impl Core {
     }
 
     fn request_signal(&mut self, job: JobIx, signal: Signal) -> Reply {
-        match self.job(job).pid() {
-            Some(pid) => {
-                self.send_signal(job, signal, KillReason::ByHand);
-                Reply::Done(format!("sent {signal} to process group {pid}"))
-            }
-            None => Reply::Refused("no process".into()),
+        if !self.job(job).has_process() {
+            return Reply::Refused("not running".into());
         }
+        self.send_signal(job, signal, KillReason::ByHand);
+        Reply::Done(match self.job(job).pid() {
+            Some(pid) => format!("sent {signal} to process group {pid}"),
+            None => format!("sent {signal} to the process that is being started"),
+        })
     }
 
     /// Starts a job now, with all its restarts, whatever it waits for.
@@ -67,15 +68,15 @@ impl Core {
             (State::Complete, _) => {
                 self.begin_generation(job);
                 self.start_by_hand(job);
-                Reply::Done("started".into())
+                Reply::Done("starting".into())
             }
             (State::Waiting | State::Delaying, true) => {
                 self.start_by_hand(job);
-                Reply::Done("started".into())
+                Reply::Done("starting".into())
             }
             (State::Starting | State::Running, true) => Reply::Done(match self.job(job).pid() {
                 Some(pid) => format!("already running (pid {pid})"),
-                None => "already running".into(),
+                None => "already starting".into(),
             }),
             (_, false) => {
                 if let Some(stop) = self.job_mut(job).stop_mut() {

@@ -2,19 +2,17 @@
 
 use alloc::vec::Vec;
 use core::fmt;
-use core::time::Duration;
 
-use crate::effect::{Effect, KillReason};
+use crate::effect::{Effect, Exit, KillReason};
 use crate::event::Code;
-use crate::ids::{JobIx, RunId};
+use crate::ids::JobIx;
 use crate::plan::{Level, Role};
 use crate::state::job::{Activity, State, StopReason, Transition};
 use crate::state::journal::Origin;
+use crate::state::stop_budget::StopBudget;
 use crate::state::supervisor::{Core, Phase};
 use crate::state::timers::TimerKind;
-
-/// How long the supervisor waits for killed processes. One that cannot be killed must not block the exit.
-const KILL_TIMEOUT: Duration = Duration::from_secs(2);
+use crate::time::{Time, fmt_duration};
 
 impl Core {
     /// Stops all jobs, and then the supervisor.
@@ -24,8 +22,9 @@ impl Core {
         }
         self.phase = Phase::Stopping;
         self.refuse_reload();
-        let deadline = self.now + self.plan().stop_timeout;
-        self.shutdown_timer = Some(self.timers.set(deadline, TimerKind::ShutdownTimeout));
+        let budget = StopBudget::new(self.plan(), self.now);
+        self.stop_budget = Some(budget);
+        self.set_shutdown_timer(budget.signal_by, TimerKind::ShutdownHooks);
         self.send(Origin::Global, Code::Shutdown, None);
         for job in self.all_jobs() {
             if self.outlives_other_jobs(job) {
@@ -82,7 +81,37 @@ impl Core {
         waiting.is_some()
     }
 
-    /// S4: kills every remaining process, hooks included.
+    /// S4: the time for hooks, deregistration and drain is over. Every process gets its stop signal, and only then the
+    /// hooks get SIGKILL: a process whose hook is slow is asked to stop, too.
+    pub(crate) fn end_hooks(&mut self) {
+        let Some(mut budget) = self.stop_budget else { return };
+        let (hooks, others): (Vec<JobIx>, Vec<JobIx>) =
+            self.all_jobs().partition(|job| self.job(*job).has_process() && self.stays_for_shutdown(*job));
+        self.phase = Phase::Terminating;
+        let mut signalled = false;
+        for job in others {
+            signalled |= self.terminate_now(job);
+        }
+        if signalled {
+            budget.signalled(self.plan(), self.now);
+        }
+        self.stop_budget = Some(budget);
+        self.set_shutdown_timer(budget.kill_by, TimerKind::ShutdownTimeout);
+        for job in hooks {
+            let timeout = fmt_duration(self.plan().stop_timeout);
+            let message = format_args!("did not exit within {timeout} of the shutdown, sending SIGKILL");
+            self.log(Level::Warn, Some(job), message);
+            self.kill(job, KillReason::HookTimeout);
+        }
+    }
+
+    /// Sets the timer that ends the current phase of the shutdown.
+    fn set_shutdown_timer(&mut self, at: Time, timer: TimerKind) {
+        self.timers.cancel(&mut self.shutdown_timer);
+        self.shutdown_timer = Some(self.timers.set(at, timer));
+    }
+
+    /// S1, S4: kills every remaining process, hooks included.
     pub(crate) fn kill_all(&mut self, why: fmt::Arguments<'_>) {
         if matches!(self.phase, Phase::Killing | Phase::Exited) {
             return;
@@ -91,27 +120,15 @@ impl Core {
         let jobs = if count == 1 { "job" } else { "jobs" };
         self.log(Level::Warn, None, format_args!("{why}, killing {count} {jobs}"));
         self.phase = Phase::Killing;
-        self.timers.cancel(&mut self.shutdown_timer);
         for job in self.all_jobs() {
             self.kill(job, KillReason::KillAll);
         }
         self.kill_all_orphans();
-        self.shutdown_timer = Some(self.timers.set(self.now + KILL_TIMEOUT, TimerKind::KillTimeout));
-    }
-
-    /// P4: kills the orphaned process group of a run.
-    pub(crate) fn kill_orphans(&mut self, run: RunId) {
-        let mut timer = self.orphaned_groups.remove(&run);
-        if timer.is_some() {
-            self.timers.cancel(&mut timer);
-            self.effects.push(Effect::KillOrphans { run });
-        }
-    }
-
-    fn kill_all_orphans(&mut self) {
-        let runs: Vec<RunId> = self.orphaned_groups.keys().copied().collect();
-        for run in runs {
-            self.kill_orphans(run);
+        let now = self.now;
+        if let Some(budget) = &mut self.stop_budget {
+            budget.killed(now);
+            let reap_by = budget.reap_by();
+            self.set_shutdown_timer(reap_by, TimerKind::KillTimeout);
         }
     }
 
@@ -119,6 +136,8 @@ impl Core {
     pub(crate) fn exit_supervisor(&mut self) {
         self.kill_all_orphans();
         self.phase = Phase::Exited;
-        self.effects.push(Effect::Exit { code: self.exit_code() });
+        let budget = self.stop_budget.unwrap_or_else(|| StopBudget::new(self.plan(), self.now));
+        let deadlines = budget.exit_deadlines(self.plan(), self.now);
+        self.effects.push(Effect::Exit(Exit { code: self.exit_code(), deadlines }));
     }
 }

@@ -1,18 +1,19 @@
-//! What a signal to the supervisor means (S1, S7, W3, R1, L1, C8). Which signals are
-//! received at all is up to the runtime (`src/process/signals.rs`).
+//! What a signal to the supervisor means (S1, S7, S8, W3, R1, L1, C8). The runtime receives every
+//! signal that can be caught, except SIGCHLD (`src/process/signals.rs`).
 
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::effect::KillReason;
 use crate::event::{Code, Source, UserSignal};
 use crate::plan::{Level, Plan, Role, Signal};
-use crate::state::job::State;
 use crate::state::journal::Origin;
 use crate::state::supervisor::{Core, Phase};
 
 /// One request to stop may arrive as two signals: `timeout` signals its child and then the whole process group, as do
 /// terminals and some scripts. A user who stops the supervisor a second time takes longer.
-const SAME_REQUEST: Duration = Duration::from_millis(100);
+pub(crate) const SAME_REQUEST: Duration = Duration::from_millis(100);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Meaning {
@@ -21,18 +22,24 @@ enum Meaning {
     /// Shut down (S1).
     Stop,
     /// Send an event that jobs may wait for (W3).
-    Event,
+    Event(UserSignal),
     /// Enter or leave maintenance mode, as in ContainerPilot 2 (C8).
     ToggleMaintenance,
+    /// Nothing here: the runtime reopens the log (L1), or the kernel has done what it means.
+    HandledElsewhere,
+    /// Nothing at all. It must not end the supervisor (S1).
     Nothing,
 }
 
 fn meaning(plan: &Plan, signal: Signal) -> Meaning {
     match signal {
         _ if plan.pass_signals => Meaning::Forward,
-        Signal::TERM | Signal::INT => Meaning::Stop,
-        Signal::HUP | Signal::USR2 => Meaning::Event,
+        _ if plan.stop_on().contains(&signal) => Meaning::Stop,
+        Signal::HUP => Meaning::Event(UserSignal::Hup),
+        Signal::USR2 => Meaning::Event(UserSignal::Usr2),
         Signal::USR1 if plan.toggle_maintenance => Meaning::ToggleMaintenance,
+        // systemd sends SIGCONT with every SIGTERM, for processes that are stopped.
+        Signal::USR1 | Signal::CONT => Meaning::HandledElsewhere,
         _ => Meaning::Nothing,
     }
 }
@@ -51,9 +58,9 @@ pub fn reopens_log(signal: Signal) -> bool {
     signal == Signal::USR1
 }
 
-/// Returns true if a signal that arrives before startup is kept until then.
+/// Returns true if a signal that arrives before startup is kept until then: there is a main program then (S7).
 pub(crate) fn waits_for_startup(plan: &Plan, signal: Signal) -> bool {
-    meaning(plan, signal) == Meaning::Event
+    matches!(meaning(plan, signal), Meaning::Event(_) | Meaning::Forward)
 }
 
 impl Core {
@@ -61,13 +68,24 @@ impl Core {
         match meaning(self.plan(), signal) {
             Meaning::Forward => self.forward(signal),
             Meaning::Stop => self.stop_signal(signal),
-            Meaning::Event if self.phase == Phase::Running => {
-                self.send(Origin::Signal(signal.0), Code::Signal, None);
+            Meaning::Event(signal) if self.phase == Phase::Running => {
+                self.send(Origin::Signal(signal), Code::Signal, None);
             }
             Meaning::ToggleMaintenance => {
                 self.set_maintenance(!self.maintenance);
             }
-            Meaning::Event | Meaning::Nothing => {}
+            Meaning::Event(_) | Meaning::HandledElsewhere => {}
+            Meaning::Nothing => self.ignore_signal(signal),
+        }
+    }
+
+    /// Logs a signal without a meaning, once: it may have been meant to stop the container, as in images with another
+    /// `STOPSIGNAL`.
+    fn ignore_signal(&mut self, signal: Signal) {
+        if self.ignored_signals.insert(signal) {
+            let names: Vec<String> = self.plan().stop_on().iter().map(ToString::to_string).collect();
+            let message = format_args!("received {signal}, ignored; these shut down: {}", names.join(", "));
+            self.log(Level::Info, None, message);
         }
     }
 
@@ -81,30 +99,27 @@ impl Core {
                 self.stop_signal = Some((signal, self.now));
                 self.shut_down();
             }
-            (Phase::Stopping, None) => {
+            (Phase::Stopping | Phase::Terminating, None) => {
                 self.log(Level::Info, None, format_args!("received {signal}, already shutting down"));
                 self.stop_signal = Some((signal, self.now));
             }
-            (Phase::Stopping, Some((first, at))) if first == signal && self.now.since(at) < SAME_REQUEST => {
+            (Phase::Stopping | Phase::Terminating, Some((first, at)))
+                if first == signal && self.now.since(at) < SAME_REQUEST =>
+            {
                 self.log(Level::Debug, None, format_args!("received {signal} twice, counted once"));
             }
-            (Phase::Stopping, Some(_)) => {
+            (Phase::Stopping | Phase::Terminating, Some(_)) => {
                 self.kill_all(format_args!("received a second stop signal ({signal})"));
             }
             (Phase::Killing | Phase::Exited, _) => {}
         }
     }
 
-    /// S7: forwards a signal to the main program. A signal that arrives before its process has started is kept.
+    /// S7: forwards a signal to the main program.
     fn forward(&mut self, signal: Signal) {
         let main = self.all_jobs().find(|job| self.planned(*job).role == Role::Main);
-        let Some(job) = main else { return };
-        match self.job(job).state() {
-            State::Running => self.send_signal(job, signal, KillReason::Forwarded),
-            State::Complete => {}
-            State::Waiting | State::Starting | State::Delaying => {
-                self.job_mut(job).signals_at_start.push((signal, KillReason::Forwarded));
-            }
+        if let Some(job) = main {
+            self.send_signal(job, signal, KillReason::Forwarded);
         }
     }
 }

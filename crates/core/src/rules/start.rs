@@ -1,16 +1,25 @@
-//! How a run starts, and its timeout (P3, P5, D4, W11).
+//! How a run starts (P3, W6, W11, D4, H3). Its timeout is in `timeout.rs`, a failed start in `exit.rs`.
 
 use alloc::format;
 use alloc::string::String;
+use core::fmt;
+use core::time::Duration;
 
 use crate::effect::{DesiredService, Effect};
 use crate::event::Code;
 use crate::ids::{JobIx, RunId};
-use crate::plan::{Level, Signal};
-use crate::state::job::{Activity, State, StopReason, StopStage, Transition};
+use crate::input::{StartError, StartErrorKind};
+use crate::plan::Level;
+use crate::state::job::{Activity, State, StopReason, Transition};
 use crate::state::journal::Event;
 use crate::state::run::{Cause, Run};
 use crate::state::supervisor::{Core, Phase};
+use crate::state::timers::JobTimer;
+use crate::time::fmt_duration;
+
+/// P3: how long a new process may take to execute its program. The file system of the program or of its directory may
+/// not answer, and other processes of its user may stop it.
+const EXEC_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Core {
     /// Starts a run of a job that has no process. Without an event, the cause is that of the previous run.
@@ -33,7 +42,8 @@ impl Core {
             return self.start_without_process(job);
         }
         let run = self.new_run(job);
-        self.change(job, Transition::To(Activity::Starting(run)));
+        let timeout = self.set_timer(job, EXEC_TIMEOUT, JobTimer::ExecTimeout);
+        self.change(job, Transition::To(Activity::Starting(Run::new(run, timeout))));
         let environment = self.environment(job);
         self.effects.push(Effect::Spawn { job, run, environment });
     }
@@ -66,26 +76,38 @@ impl Core {
         self.begin_checks(job);
     }
 
-    /// A process was started.
+    /// The process of a run has executed its program.
     pub(crate) fn started(&mut self, run: RunId, pid: i32) {
         let job = self.plan_state.runs.get(&run).copied();
         let Some(job) = job.filter(|job| self.job(*job).state() == State::Starting) else { return };
-        self.change(job, Transition::To(Activity::Running(Run::new(run, pid))));
+        let Some(run) = self.job_mut(job).run_mut().map(Run::executed) else { return };
+        self.change(job, Transition::To(Activity::Running(run, pid)));
         self.set_pid(job, Some(pid));
         self.job_mut(job).started_at = Some(self.now);
         let cause = self.cause_suffix(job);
         self.log(Level::Info, Some(job), format_args!("started (pid {pid}){cause}"));
-        let signals = core::mem::take(&mut self.job_mut(job).signals_at_start);
-        let is_killed = signals.iter().any(|(signal, _)| *signal == Signal::KILL);
-        for (signal, reason) in signals {
-            self.send_signal(job, signal, reason);
-        }
-        if self.job(job).stop_stage() == Some(StopStage::Terminate) && !is_killed {
-            // The stop started before the process had started, so the stop signal was sent only now.
-            self.set_kill_timer(job);
-        }
         self.set_run_timeout(job);
         self.begin_service(job);
+    }
+
+    /// P3: a process has not executed its program in time.
+    pub(crate) fn exec_timeout(&mut self, job: JobIx) {
+        let Some(run) = self.job_mut(job).run_mut() else { return };
+        run.timeout = None;
+        let timeout = fmt_duration(EXEC_TIMEOUT);
+        let why = format_args!("did not reach exec within {timeout}, sent SIGKILL");
+        self.cancel_start(job, StartErrorKind::Other, why);
+    }
+
+    /// Gives up a start. Nothing is waited for: the process may be in a state in which SIGKILL does not end it.
+    pub(crate) fn cancel_start(&mut self, job: JobIx, kind: StartErrorKind, why: fmt::Arguments<'_>) {
+        let Some(run) = self.job(job).run_id().filter(|_| self.job(job).state() == State::Starting) else {
+            return;
+        };
+        self.effects.push(Effect::CancelStart { run });
+        let program = self.planned(job).exec.as_ref().map(|exec| exec.program.text());
+        let message = format!("{}: {why}", program.unwrap_or_default());
+        self.start_failed(run, &StartError { kind, message });
     }
 
     fn cause_suffix(&self, job: JobIx) -> String {

@@ -88,6 +88,7 @@ impl Core {
             | Input::Started { .. }
             | Input::StartFailed { .. }
             | Input::Exited { .. }
+            | Input::OrphansFound { .. }
             | Input::OutOfMemory { .. }
             | Input::CheckDone { .. }
             | Input::Deregistered { .. }
@@ -101,6 +102,7 @@ impl Core {
             Input::Started { run, pid } => self.started(run, pid),
             Input::StartFailed { run, why } => self.start_failed(run, &why),
             Input::Exited { run, status, orphans } => self.exited(run, status, orphans),
+            Input::OrphansFound { run } => self.orphans_found(run),
             Input::OutOfMemory { processes } => {
                 self.oom_kills = Some(self.oom_kills.unwrap_or(0).saturating_add(processes));
             }
@@ -116,8 +118,9 @@ impl Core {
     fn timer(&mut self, timer: TimerKind) {
         match timer {
             TimerKind::Job(job, timer) => self.job_timer(job, timer),
-            TimerKind::OrphanedGroup(run) => self.kill_orphans(run),
+            TimerKind::Orphans(run) => self.kill_orphans(run),
             TimerKind::ReloadTimeout => self.reload_timeout(),
+            TimerKind::ShutdownHooks => self.end_hooks(),
             TimerKind::ShutdownTimeout => {
                 let timeout = self.plan().stop_timeout;
                 self.kill_all(format_args!("stop timeout of {} passed", fmt_duration(timeout)));
@@ -130,12 +133,14 @@ impl Core {
         match timer {
             JobTimer::StartTimeout => self.start_timeout(job),
             JobTimer::Tick => self.tick(job),
+            JobTimer::ExecTimeout => self.exec_timeout(job),
             JobTimer::RunTimeout => self.run_timeout(job),
             JobTimer::Restart => self.restart_now(job),
             JobTimer::Hooks => self.hooks_timeout(job),
             JobTimer::Deregister => self.deregister_timeout(job),
             JobTimer::Drain => self.terminate(job),
             JobTimer::Kill => self.kill_after_timeout(job),
+            JobTimer::Abandon => self.abandon(job),
             JobTimer::Check(check) => self.check_due(job, check),
             JobTimer::CheckTimeout(check) => self.check_timeout(job, check),
             JobTimer::Heartbeat => self.heartbeat_due(job),
@@ -155,7 +160,7 @@ impl Core {
         match self.phase {
             Phase::Running if self.reload.is_some() => self.continue_reload(),
             Phase::Running if self.is_work_complete() => self.shut_down_by_itself(),
-            Phase::Stopping | Phase::Killing if self.plan_state.incomplete == 0 => {
+            Phase::Stopping | Phase::Terminating | Phase::Killing if self.plan_state.incomplete == 0 => {
                 self.exit_supervisor();
                 false
             }
@@ -178,9 +183,10 @@ mod tests {
     #[test]
     fn p1_effects_of_an_interrupted_step_come_with_the_next_step() {
         let mut core = Core::new(Plan::single_program("x".into(), Vec::new()));
-        core.effects.push(Effect::Exit { code: 7 });
+        let effect = Effect::Heartbeat { job: JobIx(0) };
+        core.effects.push(effect.clone());
         let mut effects = Vec::new();
         core.step(Time::ZERO, Input::Tick, &mut effects);
-        assert_eq!(effects, [Effect::Exit { code: 7 }]);
+        assert_eq!(effects, [effect]);
     }
 }

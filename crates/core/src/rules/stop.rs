@@ -6,10 +6,11 @@ use alloc::vec::Vec;
 use crate::effect::{DesiredService, Effect, KillReason};
 use crate::event::Code;
 use crate::ids::JobIx;
+use crate::input::StartErrorKind;
 use crate::plan::{Level, Signal};
 use crate::state::job::{Activity, State, StopReason, StopStage, Transition};
 use crate::state::journal::Origin;
-use crate::state::supervisor::{Core, Phase};
+use crate::state::supervisor::Core;
 use crate::state::timers::JobTimer;
 use crate::time::fmt_duration;
 
@@ -151,14 +152,18 @@ impl Core {
         }
         self.change_stage(job, StopStage::Terminate);
         let signal = self.planned(job).stop.signal;
-        self.signal_job(job, signal, KillReason::Stop);
+        if signal != Signal::KILL {
+            self.log(Level::Info, Some(job), format_args!("stopping: sent {signal}"));
+        }
+        self.send_signal(job, signal, KillReason::Stop);
         self.set_kill_timer(job);
     }
 
-    /// Has the process killed if it does not exit within the stop timeout. During a shutdown, the global stop timeout
-    /// applies to all processes instead.
+    /// S2, S4: has the process killed if it does not exit within the stop timeout.
     pub(crate) fn set_kill_timer(&mut self, job: JobIx) {
-        if self.phase != Phase::Running || self.job(job).run().is_none() {
+        let due = self.now + self.plan().stop_timeout;
+        let killed_by_shutdown = self.stop_budget.is_some_and(|budget| budget.kill_by <= due);
+        if killed_by_shutdown || self.job(job).run().is_none() {
             return;
         }
         let timer = self.set_timer(job, self.plan().stop_timeout, JobTimer::Kill);
@@ -173,13 +178,35 @@ impl Core {
         run.kill_timer = None;
         let timeout = fmt_duration(self.plan().stop_timeout);
         self.log(Level::Warn, Some(job), format_args!("did not exit within {timeout}, sending SIGKILL"));
-        self.signal_job(job, Signal::KILL, KillReason::StopTimeout);
+        self.kill_run(job, KillReason::StopTimeout);
     }
 
-    /// Kills a job without waiting for hooks, the catalog or its stop signal.
-    pub(crate) fn kill(&mut self, job: JobIx, reason: KillReason) {
+    /// S4: sends the stop signal of a shutdown without waiting any longer for hooks, the catalog, `drain` or, for a
+    /// coprocess, other jobs. Returns true if a process was signalled.
+    pub(crate) fn terminate_now(&mut self, job: JobIx) -> bool {
+        if self.job(job).stop_stage() == Some(StopStage::Terminate) {
+            return false;
+        }
+        let awaited = match self.job(job).stop_stage() {
+            Some(StopStage::Hooks) => "stop hooks",
+            Some(StopStage::Deregister) => "deregistration",
+            Some(StopStage::Drain) => "drain time",
+            Some(StopStage::Terminate) | None => "other jobs",
+        };
+        let has_process = self.skip_to_terminate(job);
+        if has_process {
+            let message = format_args!("not waiting any longer for its {awaited}, stopping");
+            self.log(Level::Warn, Some(job), message);
+            self.terminate(job);
+        }
+        has_process
+    }
+
+    /// Ends every stop stage before the stop signal. Returns true if there is a process to signal; if not, the job is
+    /// complete.
+    fn skip_to_terminate(&mut self, job: JobIx) -> bool {
         if self.job(job).is_complete() {
-            return;
+            return false;
         }
         if self.job(job).is_up() {
             self.enter_stop(job, StopReason::Shutdown, false);
@@ -187,41 +214,44 @@ impl Core {
         self.stop_checks(job);
         self.advertise(job, DesiredService::Absent);
         if !self.job(job).has_process() {
-            return self.finish(job);
+            self.finish(job);
+            return false;
         }
         self.change_stage(job, StopStage::Terminate);
+        true
+    }
+
+    /// Kills a job without waiting for hooks, the catalog or its stop signal.
+    pub(crate) fn kill(&mut self, job: JobIx, reason: KillReason) {
+        if !self.skip_to_terminate(job) {
+            return;
+        }
         let (state, timers) = self.job_and_timers(job);
         if let Some(run) = state.run_mut() {
             timers.cancel(&mut run.timeout);
             timers.cancel(&mut run.kill_timer);
         }
-        self.signal_job(job, Signal::KILL, reason);
+        self.kill_run(job, reason);
     }
 
-    /// Sends a signal to a job's process, or keeps it until the process has started.
-    fn signal_job(&mut self, job: JobIx, signal: Signal, reason: KillReason) {
-        if self.job(job).state() == State::Starting {
-            // SIGKILL replaces every other signal.
-            let signals = &mut self.job_mut(job).signals_at_start;
-            if signal == Signal::KILL {
-                signals.clear();
+    /// Kills a run. A process that has not executed its program is not waited for (P3).
+    fn kill_run(&mut self, job: JobIx, reason: KillReason) {
+        match self.job(job).state() {
+            State::Starting => {
+                let why = format_args!("killed before it reached exec");
+                self.cancel_start(job, StartErrorKind::Killed(Signal::KILL), why);
             }
-            if !signals.iter().any(|(waiting, _)| *waiting == Signal::KILL) {
-                signals.push((signal, reason));
-            }
-            return;
+            _ => self.send_signal(job, Signal::KILL, reason),
         }
-        if signal != Signal::KILL {
-            self.log(Level::Info, Some(job), format_args!("stopping: sent {signal}"));
-        }
-        self.send_signal(job, signal, reason);
     }
 
-    /// Sends a signal to a job's process, if it has one.
+    /// Sends a signal to a job's process, if it has one. A process that has not executed its program is ended by it
+    /// before it does.
     pub(crate) fn send_signal(&mut self, job: JobIx, signal: Signal, reason: KillReason) {
-        let Some(run) = self.job_mut(job).run_mut() else { return };
-        run.killed |= signal == Signal::KILL;
-        let run = run.id;
+        let Some(run) = self.job(job).run().map(|run| run.id) else { return };
         self.effects.push(Effect::Kill { run, signal, reason });
+        if signal == Signal::KILL {
+            self.set_abandon_timer(job);
+        }
     }
 }

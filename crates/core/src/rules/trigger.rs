@@ -30,7 +30,9 @@ impl Core {
     fn trigger(&mut self, job: JobIx, event: Event) {
         let shutting_down = self.phase == Phase::Stopping;
         let newest_generation = self.last_ids.generation;
-        if !self.job(job).is_up() || self.was_triggered_once(job) || self.phase == Phase::Killing {
+        // S4: once the time for hooks is over, nothing starts.
+        let starts = self.is_before_shutdown() || shutting_down;
+        if !starts || !self.job(job).is_up() || self.was_triggered_once(job) {
             return;
         }
         let state = self.job_mut(job);

@@ -11,13 +11,17 @@ use crate::state::supervisor::{Core, Phase};
 impl Core {
     /// Handles an answer of the catalog. A change of the set sends `changed`; a change from none to some, or back, also
     /// sends `healthy` or `unhealthy`.
-    pub(crate) fn instances(&mut self, watch: WatchIx, instances: Vec<Instance>) {
+    pub(crate) fn instances(&mut self, watch: WatchIx, mut instances: Vec<Instance>) {
         if self.phase != Phase::Running {
             return;
         }
         let Some(state) = self.plan_state.watches.get_mut(watch.index()) else { return };
+        // The catalog may answer in any order.
+        instances.sort();
+        instances.dedup();
         let was_healthy = state.is_healthy();
-        let changed = state.update(instances);
+        let changed = state.known_instances() != instances;
+        state.instances = Some(instances);
         let is_healthy = state.is_healthy();
         // Jobs that wait for this watch may have become unreachable (W10).
         self.plan_state.reachability_dirty = true;

@@ -4,7 +4,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::event::{Code, Source};
+use crate::event::{Code, Source, UserSignal};
 use crate::ids::{JobIx, WatchIx};
 use crate::plan::{Catalog, EventPattern, Job, Plan, Watch};
 use crate::state::journal::Origin;
@@ -16,7 +16,7 @@ pub(crate) enum SourceKey {
     /// All jobs with this name.
     Name(NameId),
     Watch(WatchIx),
-    Signal(u8),
+    Signal(UserSignal),
     /// No job or watch has this name.
     Unknown,
 }
@@ -82,7 +82,7 @@ impl DependencyGraph {
             Source::Watch(name) => {
                 watch_ids.get(name.as_str()).map_or(SourceKey::Unknown, |id| SourceKey::Watch(*id))
             }
-            Source::Signal(signal) => SourceKey::Signal(signal.signal().0),
+            Source::Signal(signal) => SourceKey::Signal(*signal),
         };
         let mut graph = Self {
             keys: plan.jobs.iter().map(|job| job.when.patterns().iter().map(key).collect()).collect(),
@@ -142,7 +142,7 @@ impl DependencyGraph {
             Origin::Global => SourceKey::Global,
             Origin::Job(job) => SourceKey::Name(self.name(job)),
             Origin::Watch(watch) => SourceKey::Watch(watch),
-            Origin::Signal(number) => SourceKey::Signal(number),
+            Origin::Signal(signal) => SourceKey::Signal(signal),
             Origin::Removed(_) => SourceKey::Unknown,
         }
     }
@@ -195,7 +195,7 @@ impl DependencyGraph {
             SourceKey::Global => Some(Origin::Global),
             SourceKey::Name(id) => self.jobs_named(*id).first().map(|job| Origin::Job(*job)),
             SourceKey::Watch(watch) => Some(Origin::Watch(*watch)),
-            SourceKey::Signal(number) => Some(Origin::Signal(*number)),
+            SourceKey::Signal(signal) => Some(Origin::Signal(*signal)),
             SourceKey::Unknown => None,
         }
     }

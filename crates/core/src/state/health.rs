@@ -9,13 +9,10 @@ use crate::ids::{CheckIx, CheckRunId, EventId};
 use crate::plan::Health;
 use crate::state::timers::TimerId;
 use crate::time::Time;
-use crate::variables::Why;
-
-/// The delay after the first failed check, until one passes (H3).
-pub(crate) const FIRST_DELAY: Duration = Duration::from_millis(100);
+use crate::variables::CauseVariables;
 
 /// What is known about the health of a job.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct HealthState {
     /// True while checks are scheduled.
     pub(crate) active: bool,
@@ -29,22 +26,41 @@ pub(crate) struct HealthState {
 }
 
 /// The variables of the checks of one run.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct CheckVariables {
     /// The job's restart count and the cause of its run.
     pub(crate) key: (u64, Option<EventId>),
-    pub(crate) variables: Arc<Why>,
+    pub(crate) variables: Arc<CauseVariables>,
+}
+
+/// The current run of a check.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum CheckRun {
+    #[default]
+    None,
+    /// Its result counts.
+    Running { id: CheckRunId, timeout: TimerId },
+    /// Its result is ignored: it timed out, or the process it was for has exited.
+    Stale {
+        id: CheckRunId,
+        /// True if the check is due again as soon as this run has finished.
+        run_again: bool,
+    },
+}
+
+impl CheckRun {
+    pub(crate) const fn id(self) -> Option<CheckRunId> {
+        match self {
+            Self::None => None,
+            Self::Running { id, .. } | Self::Stale { id, .. } => Some(id),
+        }
+    }
 }
 
 /// What is known about one check.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct CheckState {
-    /// The current run of the check.
-    pub(crate) running: Option<CheckRunId>,
-    /// True if the result of the current run is ignored: it timed out, or the process it was for has exited.
-    pub(crate) stale: bool,
-    /// True if the check is due again as soon as the stale run has finished.
-    pub(crate) run_again: bool,
+    pub(crate) run: CheckRun,
     /// When the last check started.
     pub(crate) started_at: Time,
     /// The last result that counted.
@@ -53,10 +69,9 @@ pub(crate) struct CheckState {
     pub(crate) passes: Option<bool>,
     /// Failures in a row.
     pub(crate) failures: u32,
-    /// The delay before the next try, until the first pass.
-    pub(crate) delay: Duration,
+    /// The delay before the next try, until the first pass; `None` before the first failure.
+    pub(crate) delay: Option<Duration>,
     pub(crate) next: Option<TimerId>,
-    pub(crate) timeout: Option<TimerId>,
 }
 
 /// The result of a check.
@@ -84,7 +99,9 @@ impl HealthState {
     /// Takes the unfinished check runs of the previous generation, so that no check runs twice at a time (H4).
     pub(crate) fn continue_from(&mut self, old: Self) {
         for (new, old) in self.checks.iter_mut().zip(old.checks) {
-            (new.running, new.stale) = (old.running, old.running.is_some());
+            if let Some(id) = old.run.id() {
+                new.run = CheckRun::Stale { id, run_again: false };
+            }
         }
     }
 
@@ -96,22 +113,19 @@ impl HealthState {
 impl CheckState {
     const fn new() -> Self {
         Self {
-            running: None,
-            stale: false,
-            run_again: false,
+            run: CheckRun::None,
             started_at: Time::ZERO,
             last: None,
             passes: None,
             failures: 0,
-            delay: FIRST_DELAY,
+            delay: None,
             next: None,
-            timeout: None,
         }
     }
 
     /// Forgets the results of the previous run of the job.
     pub(crate) const fn reset(&mut self) {
-        (self.passes, self.failures, self.delay) = (None, 0, FIRST_DELAY);
+        (self.passes, self.failures, self.delay) = (None, 0, None);
     }
 
     /// Records a result.

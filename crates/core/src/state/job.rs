@@ -6,8 +6,8 @@
 //! Waiting     no process; waits for its trigger             trigger, tick or pending event → Starting
 //!                                                           (without `exec`: Running)
 //!                                                           can never run again → stops
-//! Starting    a process was requested                       Started → Running
-//!                                                           StartFailed → as after an exit
+//! Starting    a process was requested, and has not yet      Started → Running
+//!             executed its program                          StartFailed, start timeout → as after an exit
 //! Running     has a process; without `exec`: is active      exit → Waiting, Delaying or Starting, or stops
 //! Delaying    no process; waits for its restart delay       delay passed → Starting
 //! Complete    will not run again                            none
@@ -30,12 +30,15 @@
 //!
 //! Every change goes through [`JobState::transition`], which enforces both tables.
 
+mod fingerprint;
+
+use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::effect::{DesiredService, KillReason};
+use crate::effect::DesiredService;
 use crate::ids::{EventId, RunId};
-use crate::plan::{Job, Signal, Trigger};
+use crate::plan::{Job, Trigger};
 use crate::state::health::HealthState;
 use crate::state::journal::Event;
 use crate::state::run::{Cause, LastExit, Run};
@@ -43,7 +46,7 @@ use crate::state::timers::TimerId;
 use crate::time::Time;
 
 /// What a job is doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum State {
     /// No process; it waits for its trigger.
     Waiting,
@@ -58,7 +61,7 @@ pub enum State {
 }
 
 /// How far a job has stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StopStage {
     /// `stopping` was sent; the job waits for its stop hooks.
     Hooks,
@@ -71,7 +74,7 @@ pub enum StopStage {
 }
 
 /// Why a job stops, or has stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StopReason {
     /// It has run and can never run again (W9).
     Completed,
@@ -92,11 +95,12 @@ pub enum StopReason {
 }
 
 /// [`State`] with the data that exists only in that state.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Activity {
     Waiting,
-    Starting(RunId),
-    Running(Run),
+    Starting(Run),
+    /// The process has this pid.
+    Running(Run, i32),
     /// Running without a process of its own (W11).
     RunningWithoutProcess,
     /// The timer ends the restart delay.
@@ -109,7 +113,7 @@ impl Activity {
         match self {
             Self::Waiting => State::Waiting,
             Self::Starting(_) => State::Starting,
-            Self::Running(_) | Self::RunningWithoutProcess => State::Running,
+            Self::Running(..) | Self::RunningWithoutProcess => State::Running,
             Self::Delaying(_) => State::Delaying,
             Self::Complete => State::Complete,
         }
@@ -117,7 +121,7 @@ impl Activity {
 }
 
 /// The stop of a job, from its first stage until a new generation starts.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct StopState {
     pub(crate) reason: StopReason,
     /// True if a new generation starts as soon as the job is complete.
@@ -139,7 +143,7 @@ pub(crate) struct Generation {
 }
 
 /// The ticks of a periodic job (W4).
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Ticks {
     /// When the next tick is due; the last one if there is no further tick.
     pub(crate) due: Time,
@@ -149,7 +153,7 @@ pub(crate) struct Ticks {
 }
 
 /// The state of one job.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct JobState {
     activity: Activity,
     stop: Option<StopState>,
@@ -177,10 +181,10 @@ pub(crate) struct JobState {
     /// When the current or last run started.
     pub(crate) started_at: Option<Time>,
     pub(crate) last_exit: Option<LastExit>,
+    /// Why the last run has no process; `None` if it had one.
+    pub(crate) start_error: Option<String>,
     /// The exit code of the last run of this generation, if it failed.
     pub(crate) failure: Option<u8>,
-    /// Signals to send as soon as there is a process.
-    pub(crate) signals_at_start: Vec<(Signal, KillReason)>,
     pub(crate) health: Option<HealthState>,
     /// The desired state of its service, as last sent in `Effect::Advertise`.
     pub(crate) desired: DesiredService,
@@ -229,8 +233,8 @@ impl JobState {
             cause: None,
             started_at: None,
             last_exit: None,
+            start_error: None,
             failure: None,
-            signals_at_start: Vec::new(),
             health: job.health.as_ref().map(HealthState::new),
             desired: DesiredService::Absent,
             start_timeout: None,
@@ -243,7 +247,7 @@ impl JobState {
         let mut new = Self::new(job);
         new.generation = Generation { number: self.generation.number + 1, serial, created_after };
         new.restarts_total = self.restarts_total;
-        new.last_exit = self.last_exit;
+        (new.last_exit, new.start_error) = (self.last_exit, self.start_error.take());
         if let (Some(new), Some(old)) = (&mut new.health, self.health.take()) {
             new.continue_from(old);
         }
@@ -297,37 +301,36 @@ impl JobState {
         matches!(self.stop_reason(), Some(StopReason::ByHand | StopReason::Reload))
     }
 
-    /// The current run, also one whose process was only requested.
-    pub(crate) const fn run_id(&self) -> Option<RunId> {
-        match &self.activity {
-            Activity::Starting(id) => Some(*id),
-            Activity::Running(run) => Some(run.id),
-            _ => None,
-        }
+    pub(crate) fn run_id(&self) -> Option<RunId> {
+        self.run().map(|run| run.id)
     }
 
-    /// The current run, if it has a process.
+    /// The current run, also one whose process was only requested.
     pub(crate) const fn run(&self) -> Option<&Run> {
         match &self.activity {
-            Activity::Running(run) => Some(run),
+            Activity::Starting(run) | Activity::Running(run, _) => Some(run),
             _ => None,
         }
     }
 
     pub(crate) const fn run_mut(&mut self) -> Option<&mut Run> {
         match &mut self.activity {
-            Activity::Running(run) => Some(run),
+            Activity::Starting(run) | Activity::Running(run, _) => Some(run),
             _ => None,
         }
     }
 
-    pub(crate) fn pid(&self) -> Option<i32> {
-        self.run().map(|run| run.pid)
+    /// The pid of the current run, once its program was executed.
+    pub(crate) const fn pid(&self) -> Option<i32> {
+        match self.activity {
+            Activity::Running(_, pid) => Some(pid),
+            _ => None,
+        }
     }
 
     /// Returns true if it has a process or has requested one.
     pub(crate) const fn has_process(&self) -> bool {
-        self.run_id().is_some()
+        self.run().is_some()
     }
 
     /// The end of the restart delay.
@@ -354,7 +357,7 @@ impl JobState {
 
     /// The only way to change the state and the stop stage. A change that the tables do not allow is a bug in the rules;
     /// it is not applied. Returns the timers of the state and the stage that were left.
-    pub(crate) fn transition(&mut self, change: Transition) -> Result<[Option<TimerId>; 3], Forbidden> {
+    pub(crate) fn transition(&mut self, change: Transition) -> Result<[Option<TimerId>; 4], Forbidden> {
         let from = (self.state(), self.stop_stage());
         let to = match &change {
             Transition::To(activity) => (activity.state(), from.1),
@@ -369,18 +372,20 @@ impl JobState {
                 let stop_timer = stop.as_mut().filter(|_| to.0 == State::Complete);
                 let stop_timer = stop_timer.and_then(|stop| stop.timer.take());
                 Ok(match core::mem::replace(&mut self.activity, activity) {
-                    Activity::Running(run) => [run.timeout, run.kill_timer, stop_timer],
-                    Activity::Delaying(timer) => [Some(timer), stop_timer, None],
-                    _ => [stop_timer, None, None],
+                    Activity::Starting(run) | Activity::Running(run, _) => {
+                        [run.timeout, run.kill_timer, run.abandon_timer, stop_timer]
+                    }
+                    Activity::Delaying(timer) => [Some(timer), stop_timer, None, None],
+                    _ => [stop_timer, None, None, None],
                 })
             }
             (Transition::Stop { reason, then_start }, stop @ None) => {
                 *stop = Some(StopState { reason, then_start, timer: None, stage: StopStage::Hooks });
-                Ok([self.run_mut().and_then(|run| run.kill_timer.take()), None, None])
+                Ok([self.run_mut().and_then(|run| run.kill_timer.take()), None, None, None])
             }
             (Transition::Stage(stage), Some(stop)) => {
                 stop.stage = stage;
-                Ok([stop.timer.take(), None, None])
+                Ok([stop.timer.take(), None, None, None])
             }
             (Transition::Stop { .. }, Some(_)) | (Transition::Stage(_), None) => Err([from, to]),
         }

@@ -2,7 +2,7 @@
 
 use alloc::collections::VecDeque;
 
-use crate::event::Code;
+use crate::event::{Code, UserSignal};
 use crate::ids::{EventId, JobIx, WatchIx};
 use crate::input::ExitStatus;
 use crate::time::Time;
@@ -16,8 +16,8 @@ pub enum Origin {
     Job(JobIx),
     /// A watch.
     Watch(WatchIx),
-    /// A signal, by number.
-    Signal(u8),
+    /// A signal to the supervisor.
+    Signal(UserSignal),
     /// A job or watch of an earlier plan, by its index in the list of removed sources.
     Removed(u32),
 }
@@ -43,7 +43,7 @@ pub struct Event {
 const CAPACITY: usize = 1024;
 
 /// The last events.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Journal {
     events: VecDeque<Event>,
     capacity: usize,

@@ -13,10 +13,10 @@ use crate::state::watch::WatchState;
 use crate::variables::JobVariables;
 
 /// A plan and the state of its jobs and watches.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct PlanState {
     pub(crate) plan: Arc<Plan>,
-    pub(crate) graph: DependencyGraph,
+    pub(crate) graph: Arc<DependencyGraph>,
     pub(crate) jobs: Vec<JobState>,
     pub(crate) watches: Vec<WatchState>,
     /// The variables that all processes have in common (P7).
@@ -39,7 +39,7 @@ pub(crate) struct PlanState {
 
 impl PlanState {
     pub(crate) fn new(plan: Plan) -> Self {
-        let graph = DependencyGraph::new(&plan);
+        let graph = Arc::new(DependencyGraph::new(&plan));
         let mut new = Self {
             jobs: plan.jobs.iter().map(JobState::new).collect(),
             watches: plan.watches.iter().map(|_| WatchState::default()).collect(),

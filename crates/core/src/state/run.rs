@@ -6,15 +6,16 @@ use crate::state::journal::Event;
 use crate::state::timers::TimerId;
 use crate::time::Time;
 
-/// A run that has a process.
-#[derive(Debug)]
+/// A run: its process was requested, or has executed its program.
+#[derive(Clone, Debug)]
 pub(crate) struct Run {
     pub(crate) id: RunId,
-    pub(crate) pid: i32,
-    /// The timeout of the run (P5).
+    /// The timeout of the start (P3), and from then on that of the run (P5).
     pub(crate) timeout: Option<TimerId>,
     /// SIGKILL follows if the process has not exited after its stop signal by then.
     pub(crate) kill_timer: Option<TimerId>,
+    /// It is abandoned if it has not exited after SIGKILL by then (P6).
+    pub(crate) abandon_timer: Option<TimerId>,
     /// True if it has reached its timeout.
     pub(crate) timed_out: bool,
     /// True if the supervisor has sent it SIGKILL.
@@ -24,14 +25,37 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    pub(crate) const fn new(id: RunId, pid: i32) -> Self {
-        Self { id, pid, timeout: None, kill_timer: None, timed_out: false, killed: false, replaced: false }
+    /// A run whose process is being started; `timeout` is the timeout of the start.
+    pub(crate) const fn new(id: RunId, timeout: TimerId) -> Self {
+        Self {
+            id,
+            timeout: Some(timeout),
+            kill_timer: None,
+            abandon_timer: None,
+            timed_out: false,
+            killed: false,
+            replaced: false,
+        }
+    }
+
+    /// The same run, once its program was executed. What it was sent before still counts.
+    pub(crate) const fn executed(&mut self) -> Self {
+        Self {
+            id: self.id,
+            timeout: None,
+            kill_timer: self.kill_timer.take(),
+            abandon_timer: self.abandon_timer.take(),
+            timed_out: self.timed_out,
+            killed: self.killed,
+            replaced: self.replaced,
+        }
     }
 }
 
 /// How the last run ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LastExit {
+    pub(crate) run: RunId,
     pub(crate) status: ExitStatus,
     pub(crate) at: Time,
     pub(crate) timed_out: bool,

@@ -1,7 +1,7 @@
 //! The state of the supervisor. Everything in [`Core`] outlives a reload, except its [`PlanState`].
 
 use alloc::boxed::Box;
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -17,18 +17,21 @@ use crate::request::RequestId;
 use crate::state::job::{JobState, State, StopStage, Transition};
 use crate::state::journal::{Event, Journal, Origin};
 use crate::state::plan_state::PlanState;
+use crate::state::stop_budget::StopBudget;
 use crate::state::timers::{JobTimer, TimerId, TimerKind, Timers};
 use crate::time::Time;
 
 /// The phase of the supervisor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Phase {
     /// `startup` has not been sent.
     Starting,
     /// Normal operation.
     Running,
-    /// All jobs are being stopped.
+    /// All jobs are being stopped, in order and with their hooks.
     Stopping,
+    /// The time for hooks is over. Every process was sent its stop signal, and nothing starts any more.
+    Terminating,
     /// All jobs were sent SIGKILL.
     Killing,
     /// The exit code was returned.
@@ -36,7 +39,7 @@ pub enum Phase {
 }
 
 /// A supervisor: its plan, and the state of everything in it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Core {
     /// The plan in force and everything that belongs to it.
     pub(crate) plan_state: PlanState,
@@ -46,12 +49,16 @@ pub struct Core {
     pub(crate) timers: Timers,
     /// Ends the current phase of a shutdown.
     pub(crate) shutdown_timer: Option<TimerId>,
+    /// The deadlines of the shutdown, once it has started.
+    pub(crate) stop_budget: Option<StopBudget>,
     pub(crate) effects: Vec<Effect>,
-    /// Runs that have exited and left processes of their group behind (P4).
-    pub(crate) orphaned_groups: BTreeMap<RunId, TimerId>,
+    /// Runs that have ended and left processes behind, until these are killed (P4).
+    pub(crate) orphans: BTreeMap<RunId, TimerId>,
     /// Processes killed by the OOM killer that no exit has been attributed to. `None` if the kernel does not report it.
     pub(crate) oom_kills: Option<u64>,
     pub(crate) exit_codes: ExitCodes,
+    /// The signals without a meaning that were received and logged.
+    pub(crate) ignored_signals: BTreeSet<Signal>,
     /// The signal that requested the shutdown, and when (S1).
     pub(crate) stop_signal: Option<(Signal, Time)>,
     /// Inputs that arrived before startup and are handled after it (E7).
@@ -72,7 +79,7 @@ pub struct Core {
 }
 
 /// Candidates for the exit code (S5).
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct ExitCodes {
     /// Decided: by a signal, or by a job with `onFailure` or `onSuccess`.
     pub(crate) decided: Option<u8>,
@@ -83,7 +90,7 @@ pub(crate) struct ExitCodes {
 }
 
 /// The last ids that were given out.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct LastIds {
     run: u64,
     check: u64,
@@ -93,7 +100,7 @@ pub(crate) struct LastIds {
 }
 
 /// A reload that waits for replaced jobs to stop.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct PendingReload {
     pub(crate) plan: Box<Plan>,
     /// The requests to answer.
@@ -113,10 +120,12 @@ impl Core {
             maintenance: false,
             timers: Timers::default(),
             shutdown_timer: None,
+            stop_budget: None,
             effects: Vec::new(),
-            orphaned_groups: BTreeMap::new(),
+            orphans: BTreeMap::new(),
             oom_kills: None,
             exit_codes: ExitCodes::default(),
+            ignored_signals: BTreeSet::new(),
             stop_signal: None,
             early_inputs: VecDeque::new(),
             queue: VecDeque::new(),
@@ -180,7 +189,7 @@ impl Core {
                 let name = self.plan().watches.get(watch.index()).map_or("", |watch| &watch.name);
                 format!("watch.{name}")
             }
-            Origin::Signal(number) => format!("{}", Signal(number)),
+            Origin::Signal(signal) => signal.name().into(),
             Origin::Removed(index) => self.removed_sources.get(index as usize).cloned().unwrap_or_default(),
         }
     }
@@ -236,8 +245,8 @@ impl Core {
         let stage = self.job(job).stop_stage();
         match self.job_mut(job).transition(change) {
             Ok(timers) => {
-                for mut timer in timers {
-                    self.timers.cancel(&mut timer);
+                for timer in timers.into_iter().flatten() {
+                    self.timers.remove(timer);
                 }
             }
             Err([from, to]) => self.log(

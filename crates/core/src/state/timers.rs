@@ -1,7 +1,9 @@
 //! Timers. Each has an owner that can cancel it.
 
+use alloc::collections::BTreeMap;
+
 use crate::ids::{CheckIx, JobIx, RunId};
-use crate::state::timer_queue::{Place, TimerQueue};
+use crate::state::fingerprint::{Fingerprint, Name};
 use crate::time::Time;
 
 /// What a timer is for.
@@ -9,23 +11,27 @@ use crate::time::Time;
 pub(crate) enum TimerKind {
     /// A timer of one job.
     Job(JobIx, JobTimer),
-    /// The orphaned process group of a run has not exited after SIGTERM (P4).
-    OrphanedGroup(RunId),
+    /// The orphans of a run have not exited after SIGTERM (P4).
+    Orphans(RunId),
     /// The jobs that a reload replaces have not stopped (R3).
     ReloadTimeout,
-    /// The global stop timeout (S4).
+    /// The hooks of a shutdown have used up their time (S4).
+    ShutdownHooks,
+    /// The processes have used up theirs (S4).
     ShutdownTimeout,
     /// Some processes have not exited after SIGKILL.
     KillTimeout,
 }
 
 /// What a timer of a job is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum JobTimer {
     /// `when.timeout` (W5).
     StartTimeout,
     /// The next tick of a periodic job (W4).
     Tick,
+    /// The process of a run has not executed its program (P3).
+    ExecTimeout,
     /// The timeout of a run (P5).
     RunTimeout,
     /// The restart delay (W8).
@@ -38,6 +44,8 @@ pub(crate) enum JobTimer {
     Drain,
     /// The process has not exited after its stop signal (S2, H8).
     Kill,
+    /// The process has not exited after SIGKILL (P6).
+    Abandon,
     /// A check is due (H3).
     Check(CheckIx),
     /// The timeout of a check (P5).
@@ -46,38 +54,52 @@ pub(crate) enum JobTimer {
     Heartbeat,
 }
 
-/// A timer that can be cancelled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TimerId(Place);
+/// A timer that can be cancelled: when it fires, and its serial number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct TimerId(Time, u64);
 
 impl TimerId {
     /// When it fires.
     pub(crate) const fn at(self) -> Time {
-        self.0.0
+        self.0
+    }
+
+    /// A number by which timers are ordered as they fire.
+    pub(crate) fn order(self) -> u128 {
+        u128::from(self.0.as_nanos()) << 64 | u128::from(self.1)
     }
 }
 
 /// All timers. Of those with the same time, the one set first fires first.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Timers {
-    queue: TimerQueue<TimerKind>,
+    queue: BTreeMap<TimerId, TimerKind>,
+    serial: u64,
 }
 
 impl Timers {
     pub(crate) fn set(&mut self, at: Time, kind: TimerKind) -> TimerId {
-        TimerId(self.queue.add(at, kind))
+        self.serial += 1;
+        let timer = TimerId(at, self.serial);
+        self.queue.insert(timer, kind);
+        timer
     }
 
-    /// Cancels a timer, if it has not fired.
+    /// Cancels the timer of an owner, if there is one.
     pub(crate) fn cancel(&mut self, timer: &mut Option<TimerId>) {
-        if let Some(TimerId(place)) = timer.take() {
-            self.queue.remove(place);
+        if let Some(timer) = timer.take() {
+            self.remove(timer);
         }
+    }
+
+    /// Removes a timer, if it has not fired.
+    pub(crate) fn remove(&mut self, timer: TimerId) {
+        self.queue.remove(&timer);
     }
 
     /// When the next timer fires.
     pub(crate) fn next(&self) -> Option<Time> {
-        self.queue.next()
+        self.queue.first_key_value().map(|(timer, _)| timer.at())
     }
 
     /// Takes the next timer that has fired.
@@ -85,14 +107,37 @@ impl Timers {
         if self.next()? > now {
             return None;
         }
-        self.queue.pop().map(|(_, kind)| kind)
+        self.queue.pop_first().map(|(_, kind)| kind)
     }
 
     /// Translates job indices after a reload, and cancels the timers of removed jobs.
     pub(crate) fn move_jobs(&mut self, moved: impl Fn(JobIx) -> Option<JobIx>) {
-        self.queue.change(|kind| match kind {
-            TimerKind::Job(job, timer) => Some(TimerKind::Job(moved(job)?, timer)),
-            other => Some(other),
+        self.queue.retain(|_, kind| match kind {
+            TimerKind::Job(job, _) => match moved(*job) {
+                Some(to) => {
+                    *job = to;
+                    true
+                }
+                None => false,
+            },
+            _ => true,
+        });
+    }
+
+    /// Adds all timers in their order.
+    pub(crate) fn fingerprint(&self, print: &mut Fingerprint) {
+        print.list(&self.queue, |print, (timer, kind)| {
+            timer.fingerprint(print);
+            print.time(timer.at());
+            print.add(core::mem::discriminant(kind));
+            match kind {
+                TimerKind::Job(job, timer) => print.add((job, timer)),
+                TimerKind::Orphans(run) => print.name(Name::Run, run.0),
+                TimerKind::ReloadTimeout
+                | TimerKind::ShutdownHooks
+                | TimerKind::ShutdownTimeout
+                | TimerKind::KillTimeout => {}
+            }
         });
     }
 

@@ -5,31 +5,20 @@ use alloc::vec::Vec;
 use crate::input::Instance;
 
 /// What is known about a watched service.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, Hash)]
 pub(crate) struct WatchState {
-    /// The healthy instances, sorted. Empty before the first answer.
-    instances: Vec<Instance>,
-    answered: bool,
+    /// The healthy instances, sorted; `None` before the first answer of the catalog.
+    pub(crate) instances: Option<Vec<Instance>>,
 }
 
 impl WatchState {
-    /// The healthy instances; `None` before the first answer of the catalog.
-    pub(crate) fn instances(&self) -> Option<&[Instance]> {
-        self.answered.then_some(self.instances.as_slice())
+    /// The healthy instances that are known: none before the first answer.
+    pub(crate) fn known_instances(&self) -> &[Instance] {
+        self.instances.as_deref().unwrap_or_default()
     }
 
     /// Returns true if there is a healthy instance.
     pub(crate) fn is_healthy(&self) -> bool {
-        !self.instances.is_empty()
-    }
-
-    /// Records an answer of the catalog. Returns true if the set of instances changed.
-    pub(crate) fn update(&mut self, mut instances: Vec<Instance>) -> bool {
-        instances.sort();
-        instances.dedup();
-        self.answered = true;
-        let changed = self.instances != instances;
-        self.instances = instances;
-        changed
+        !self.known_instances().is_empty()
     }
 }

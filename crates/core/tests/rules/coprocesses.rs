@@ -143,14 +143,19 @@ fn c6_a_stop_hook_of_a_coprocess_does_not_keep_it_running() {
 }
 
 #[test]
-fn c6_s4_coprocesses_are_killed_when_the_stop_timeout_passes() {
+fn c6_s4_coprocesses_get_their_stop_signal_when_the_stop_timeout_passes() {
     let mut harness = running(
         "{ stopTimeout: 3, jobs: [{ name: 'app', exec: 'x' }], coprocesses: [{ name: 'co', command: 'a' }] }",
     );
     harness.signal(15);
-    harness.take_output();
+    assert!(harness.take_effects().ends_with(&["kill app 15".into()]), "the coprocess goes on");
     harness.seconds(3);
-    assert_eq!(harness.take_effects(), ["kill co 9", "kill app 9"]);
+    assert_eq!(harness.take_effects(), ["kill co 15", "kill app 9"]);
+    harness.exit_on("app", 9);
+    harness.seconds(3);
+    assert_eq!(harness.take_effects(), ["kill co 9"]);
+    harness.millis(400);
+    assert_eq!(harness.exit, Some(0));
 }
 
 #[test]

@@ -81,6 +81,28 @@ fn d5_a_service_is_registered_and_its_status_sent() {
 }
 
 #[test]
+fn d5_a_service_is_gone_when_it_is_deregistered_without_doubt() {
+    let mut harness = ServiceHarness::new();
+    assert!(harness.service.is_gone(), "it was never registered");
+    harness.set_desired(PASSING);
+    assert!(!harness.service.is_gone());
+    harness.sends(CatalogRequest::Register(Status::Passing), Outcome::Unknown);
+    harness.set_desired(DesiredService::Absent);
+    assert!(!harness.service.is_gone());
+    harness.sends(CatalogRequest::Deregister, Outcome::Failed);
+    assert!(!harness.service.is_gone(), "deregistering is tried again");
+    harness.waits();
+    harness.sends(CatalogRequest::Deregister, Outcome::Done);
+    assert!(!harness.service.is_gone(), "the registration may still arrive");
+    assert!(harness.waits() <= IN_DOUBT);
+    assert_eq!(harness.service.next(harness.now), Action::Send(CatalogRequest::Deregister));
+    assert!(!harness.service.is_gone(), "a request is pending");
+    harness.service.done(harness.now, Outcome::Done);
+    assert!(harness.service.is_gone());
+    harness.is_idle();
+}
+
+#[test]
 fn h6_a_pass_is_a_heartbeat_and_a_failure_is_sent_at_once() {
     let mut harness = ServiceHarness::passing();
     harness.service.heartbeat_due();
@@ -400,4 +422,39 @@ fn d7_with_more_watches_than_slots_each_query_waits_for_its_share() {
     let wait = query(&mut queries, at(0), QuerySlots { slots: 100, watches: 1_000 }).wait;
     assert!(wait <= INTERVAL / 10 && wait >= INTERVAL / 15, "{wait:?}");
     assert!(query(&mut queries, at(0), QuerySlots { slots: 1, watches: u32::MAX }).wait > Duration::ZERO);
+}
+
+#[test]
+fn d5_a_service_is_not_settled_before_its_status_is_known_in_the_catalog() {
+    let mut harness = ServiceHarness::new();
+    harness.set_desired(PASSING);
+    assert!(!harness.service.is_settled(), "it is not registered");
+    harness.sends(CatalogRequest::Register(Status::Passing), Outcome::Done);
+    assert_eq!(harness.service.next(harness.now), Action::Send(CatalogRequest::Update(Status::Passing)));
+    harness.service.done(harness.now, Outcome::Done);
+    assert!(harness.service.is_settled());
+    harness.service.heartbeat_due();
+    assert!(!harness.service.is_settled(), "a heartbeat is due");
+    harness.set_desired(CRITICAL);
+    assert!(!harness.service.is_settled(), "the catalog has another status");
+    harness.set_desired(DesiredService::Absent);
+    harness.sends(CatalogRequest::Deregister, Outcome::Done);
+    assert!(harness.service.is_settled());
+    harness.set_desired(PASSING);
+    assert_eq!(harness.service.next(harness.now), Action::Send(CatalogRequest::Register(Status::Passing)));
+    harness.set_desired(DesiredService::Absent);
+    assert!(!harness.service.is_settled(), "a request is pending");
+}
+
+#[test]
+fn s2_a_failed_registration_is_not_a_deregistration() {
+    let mut harness = ServiceHarness::new();
+    harness.set_desired(PASSING);
+    assert_eq!(harness.service.next(harness.now), Action::Send(CatalogRequest::Register(Status::Passing)));
+    harness.set_desired(DesiredService::Absent);
+    harness.service.done(harness.now, Outcome::Unknown);
+    assert!(!harness.service.take_deregistered(), "the catalog may have it");
+    harness.waits();
+    harness.sends(CatalogRequest::Deregister, Outcome::Done);
+    assert!(harness.service.take_deregistered());
 }

@@ -6,10 +6,10 @@ use std::time::Duration;
 use containerpilot_config::host::StaticHost;
 use containerpilot_config::interfaces::HostAddress;
 use containerpilot_config::{Input as File, Options, load};
-use containerpilot_core::effect::DesiredService;
+use containerpilot_core::effect::{DesiredService, ExitDeadlines};
 use containerpilot_core::ids::{CheckRunId, JobIx, RunId, WatchIx};
 use containerpilot_core::input::{ExitStatus, Instance, StartError, StartErrorKind};
-use containerpilot_core::plan::{Plan, Signal};
+use containerpilot_core::plan::{Level, Plan, Signal};
 use containerpilot_core::variables::Environment;
 use containerpilot_core::{Core, Effect, Input, JobStatus, Reply, Request, RequestId, Time};
 
@@ -27,7 +27,10 @@ pub(crate) struct Harness {
     next_pid: i32,
     pub(crate) environment: Environment,
     pub(crate) exit: Option<u8>,
+    pub(crate) exit_deadlines: Option<ExitDeadlines>,
     pub(crate) log: Vec<String>,
+    /// The level of each message in `log`.
+    pub(crate) levels: Vec<Level>,
     pub(crate) replies: Vec<Reply>,
     /// True if the catalog confirms every deregistration at once.
     pub(crate) catalog_confirms: bool,
@@ -52,7 +55,7 @@ impl Harness {
     }
 
     pub(crate) fn new(mut plan: Plan) -> Self {
-        plan.logging.level = containerpilot_core::plan::Level::Debug;
+        plan.logging.level = Level::Debug;
         Self {
             core: Core::new(plan),
             now: Time::ZERO,
@@ -64,7 +67,9 @@ impl Harness {
             next_pid: 100,
             environment: Environment::default(),
             exit: None,
+            exit_deadlines: None,
             log: Vec::new(),
+            levels: Vec::new(),
             replies: Vec::new(),
             catalog_confirms: true,
         }
@@ -101,11 +106,23 @@ impl Harness {
                     self.environment = environment;
                     spawned.push(run);
                 }
+                Effect::CancelStart { run } => {
+                    let at = self.runs.iter().position(|(id, _)| *id == run).unwrap();
+                    let (_, name) = self.runs.remove(at);
+                    self.output.push(format!("cancel {name}"));
+                    spawned.retain(|spawned| *spawned != run);
+                }
                 Effect::Kill { run, signal, .. } => {
                     let name = self.runs.iter().find(|(id, _)| *id == run).map_or("gone", |(_, name)| name);
                     self.output.push(format!("kill {name} {}", signal.0));
                 }
                 Effect::KillOrphans { .. } => self.output.push("kill orphans".into()),
+                Effect::Abandon { run } => {
+                    let at = self.runs.iter().position(|(id, _)| *id == run);
+                    let at = at.unwrap_or_else(|| panic!("P6: {run:?} has no process"));
+                    let (_, name) = self.runs.remove(at);
+                    self.output.push(format!("abandon {name}"));
+                }
                 Effect::RunCheck { job, check, run, .. } => {
                     let name = self.core.plan().jobs[job.index()].health.as_ref().unwrap().checks
                         [check.index()]
@@ -132,10 +149,11 @@ impl Harness {
                 Effect::Log(entry) => {
                     assert!(!entry.message.contains("bug:"), "{}", entry.message);
                     self.log.push(entry.message);
+                    self.levels.push(entry.level);
                 }
-                Effect::Exit { code } => {
-                    self.output.push(format!("exit {code}"));
-                    self.exit = Some(code);
+                Effect::Exit(exit) => {
+                    self.output.push(format!("exit {}", exit.code));
+                    (self.exit, self.exit_deadlines) = (Some(exit.code), Some(exit.deadlines));
                 }
             }
         }
@@ -247,6 +265,12 @@ impl Harness {
     /// Takes the events since the last call, as `source code`.
     pub(crate) fn take_events(&mut self) -> Vec<String> {
         self.take_output().iter().filter_map(|line| line.strip_prefix("event ")).map(str::to_owned).collect()
+    }
+
+    /// The level of the last message with this text.
+    pub(crate) fn level_of(&self, text: &str) -> Option<Level> {
+        let at = self.log.iter().rposition(|message| message.contains(text))?;
+        self.levels.get(at).copied()
     }
 
     /// The status of a job.

@@ -11,5 +11,6 @@ mod processes;
 mod reload;
 mod requests;
 mod sensors;
+mod shutdown;
 mod stopping;
 mod when;

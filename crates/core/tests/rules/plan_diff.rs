@@ -2,7 +2,7 @@
 
 use containerpilot_core::plan::diff::{Changes, changes};
 use containerpilot_core::plan::{Plan, Signal};
-use containerpilot_core::rules::signals::reloads_at;
+use containerpilot_core::rules::signals::{reloads_at, reopens_log};
 use containerpilot_core::{Input, Reply, Request, RequestId};
 
 use crate::harness::{Harness, plan};
@@ -51,4 +51,10 @@ fn c6_a_reload_restarts_every_coprocess() {
     let text = "{ jobs: [{ name: 'a', exec: 'x' }], coprocesses: [{ name: 'co', command: 'y' }] }";
     let expected = Changes { kept: vec!["a".into()], restarted: vec!["co".into()], ..Changes::default() };
     assert_eq!(changes(&plan(text), &plan(text)), expected);
+}
+
+#[test]
+fn l1_sigusr1_reopens_the_log() {
+    assert!(reopens_log(Signal::USR1));
+    assert!(!reopens_log(Signal::USR2));
 }

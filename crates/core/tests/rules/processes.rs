@@ -1,8 +1,10 @@
 //! P3–P6: starts, exits and timeouts.
 
-use containerpilot_core::Input;
-use containerpilot_core::ids::RunId;
+use containerpilot_core::ids::{JobIx, RunId};
 use containerpilot_core::input::{ExitStatus, StartErrorKind};
+use containerpilot_core::plan::{Level, Signal};
+use containerpilot_core::request::Request;
+use containerpilot_core::{Input, State};
 
 use crate::harness::Harness;
 
@@ -24,6 +26,45 @@ fn p3_exit_codes_signals_and_failed_starts() {
 }
 
 #[test]
+fn p3_a_process_that_does_not_execute_its_program_within_10s_is_a_failed_start() {
+    let mut harness = Harness::jobs(
+        "{ name: 'a', exec: 'x', restarts: 1 }, { name: 'b', exec: 'x', when: { source: 'a', once: 'exitFailed' } }",
+    );
+    harness.starts_succeed = false;
+    harness.input(Input::Ready);
+    harness.take_output();
+    harness.millis(9_999);
+    assert_eq!(harness.take_output(), [] as [&str; 0]);
+    assert_eq!(harness.status("a").word(), "starting");
+    harness.millis(1);
+    assert_eq!(harness.take_output(), ["event a exitFailed", "cancel a", "spawn a", "spawn b"]);
+    let expected = "failed to start: x: did not reach exec within 10s, sent SIGKILL";
+    assert!(harness.log.iter().any(|line| line == expected), "{:?}", harness.log);
+    assert_eq!(harness.status("a").last_exit, Some(ExitStatus::Code(125)));
+    // What was on its way about the first run is ignored, and the second one has its own time.
+    harness.input(Input::Started { run: RunId(1), pid: 7 });
+    assert_eq!(harness.status("a").pid, None);
+    harness.seconds(9);
+    harness.input(Input::Started { run: RunId(2), pid: 8 });
+    harness.seconds(9);
+    assert_eq!(harness.status("a").pid, Some(8));
+}
+
+#[test]
+fn p5_the_timeout_of_a_run_counts_from_the_execution_of_its_program() {
+    let mut harness = Harness::jobs("{ name: 'a', exec: 'x', timeout: '2s' }");
+    harness.starts_succeed = false;
+    harness.input(Input::Ready);
+    harness.take_output();
+    harness.seconds(5);
+    harness.input(Input::Started { run: RunId(1), pid: 7 });
+    harness.millis(1_999);
+    assert_eq!(harness.take_effects(), [] as [&str; 0]);
+    harness.millis(1);
+    assert_eq!(harness.take_effects(), ["kill a 9"]);
+}
+
+#[test]
 fn p4_an_orphaned_process_group_is_killed_after_the_stop_timeout() {
     let mut harness = Harness::running("{ name: 'a', exec: 'x', restarts: 1 }");
     harness.take_output();
@@ -33,6 +74,70 @@ fn p4_an_orphaned_process_group_is_killed_after_the_stop_timeout() {
     assert!(!harness.take_effects().contains(&"kill orphans".to_owned()));
     harness.millis(1);
     assert_eq!(harness.take_effects(), ["kill orphans"]);
+}
+
+#[test]
+fn p4_daemons_of_a_run_are_killed_after_the_stop_timeout() {
+    let mut harness = Harness::running("{ name: 'a', exec: 'x', restarts: 1 }, { name: 'b', exec: 'y' }");
+    let found = |harness: &mut Harness| {
+        harness.input(Input::OrphansFound { run: RunId(1) });
+        harness.take_effects()
+    };
+    assert_eq!(found(&mut harness).last().unwrap(), "spawn b", "the run has not ended");
+    harness.exit("a", 0);
+    harness.take_output();
+    assert!(found(&mut harness).is_empty());
+    harness.millis(4_000);
+    assert!(found(&mut harness).is_empty(), "the time counts from the first one");
+    harness.millis(1_000);
+    assert_eq!(harness.take_effects(), ["kill orphans"]);
+    // Those that show up later have the same time.
+    assert!(found(&mut harness).is_empty());
+    harness.millis(5_000);
+    assert_eq!(harness.take_effects(), ["kill orphans"]);
+    harness.signal(15);
+    harness.seconds(1);
+    harness.take_output();
+    assert!(found(&mut harness).is_empty());
+    harness.seconds(4);
+    assert_eq!(
+        harness.take_effects(),
+        ["kill a 9", "kill b 9", "kill orphans"],
+        "the stop timeout has passed"
+    );
+    assert_eq!(found(&mut harness), ["kill orphans"], "all jobs were killed");
+}
+
+#[test]
+fn p6_a_process_that_sigkill_does_not_end_is_abandoned_and_its_run_has_failed() {
+    let mut harness = Harness::running("{ name: 'a', exec: 'x', timeout: '3s', restarts: 1 }");
+    harness.seconds(3);
+    harness.take_output();
+    harness.millis(1_999);
+    assert!(harness.take_output().is_empty());
+    harness.millis(1);
+    assert_eq!(harness.take_output(), ["event a exitFailed", "abandon a", "spawn a"]);
+    let message = "did not exit within 2s after SIGKILL, abandoning process 101";
+    assert!(harness.log.iter().any(|line| line == message), "{:?}", harness.log);
+    // Its exit comes too late to count.
+    harness.input(Input::Exited { run: RunId(1), status: ExitStatus::Code(0), orphans: false });
+    assert!(harness.take_output().is_empty());
+    // A process that exits in time is not abandoned.
+    harness.seconds(4);
+    harness.exit_on("a", 9);
+    harness.seconds(9);
+    assert!(!harness.take_output().contains(&"abandon a".to_owned()));
+}
+
+#[test]
+fn p6_the_time_after_sigkill_counts_from_the_first_one() {
+    let mut harness = Harness::running("{ name: 'a', exec: 'x' }, { name: 'b', exec: 'y' }");
+    for _ in 0..3 {
+        harness.request(Request::Signal(JobIx(0), Signal::KILL));
+        harness.millis(900);
+    }
+    assert_eq!(harness.status("a").state, State::Complete);
+    assert!(!harness.has_process("a"));
 }
 
 #[test]
@@ -97,4 +202,17 @@ fn p5_a_run_killed_by_the_supervisor_is_not_attributed_to_the_oom_killer() {
     harness.input(Input::OutOfMemory { processes: 1 });
     harness.exit_on("a", 9);
     assert!(!harness.log.iter().any(|line| line.contains("memory")), "{:?}", harness.log);
+}
+
+#[test]
+fn p3_a_start_that_fails_is_an_error_and_one_that_a_signal_ends_is_not() {
+    for (kind, level) in
+        [(StartErrorKind::NotFound, Level::Error), (StartErrorKind::Killed(Signal::TERM), Level::Info)]
+    {
+        let mut harness = Harness::jobs("{ name: 'a', exec: 'x' }");
+        harness.starts_succeed = false;
+        harness.input(Input::Ready);
+        harness.fail_start("a", kind);
+        assert_eq!(harness.level_of("failed to start"), Some(level), "{kind:?}");
+    }
 }

@@ -106,9 +106,10 @@ fn r3_s2_a_reload_ended_by_a_shutdown_kills_no_further_job() {
     harness.seconds(5);
     assert!(matches!(harness.replies[..], [Reply::Refused(_)]), "{:?}", harness.replies);
     assert_eq!(harness.log.iter().filter(|entry| entry.contains("for the reload")).count(), 1);
-    harness.take_output();
+    let effects = harness.take_effects();
+    assert!(effects.contains(&"kill late 15".to_owned()), "the shutdown has its own timeout: {effects:?}");
     harness.input(Input::Started { run: RunId(2), pid: 7 });
-    assert_eq!(harness.take_effects(), ["kill late 15"], "the shutdown has its own timeout");
+    assert_eq!(harness.take_effects(), [] as [&str; 0]);
 }
 
 #[test]
@@ -348,4 +349,61 @@ fn r3_p3_the_count_of_oom_kills_survives_a_reload() {
     reload(&mut harness, &format!("{A}, {B}"));
     harness.exit_on("a", 9);
     assert!(harness.log.iter().any(|line| line.contains("out of memory")), "{:?}", harness.log);
+}
+
+#[test]
+fn r3_a_process_that_sigkill_does_not_end_does_not_block_a_reload() {
+    let mut harness = Harness::running(&format!("{A}, {B}"));
+    harness.take_output();
+    reload(&mut harness, &format!("{{ name: 'a', exec: 'y' }}, {B}"));
+    harness.seconds(5);
+    assert_eq!(harness.take_effects(), ["kill a 15", "kill a 9"]);
+    harness.millis(1_999);
+    assert_eq!(harness.take_effects(), [] as [&str; 0]);
+    harness.millis(1);
+    assert_eq!(harness.take_effects(), ["abandon a", "plan replaced", "spawn a"]);
+    assert_eq!(harness.replies, [changes(&["b"], &["a"], &[], &[])]);
+}
+
+#[test]
+fn r3_a_new_job_sees_that_its_source_is_unhealthy_already() {
+    let web = "{ name: 'web', exec: 'x', health: { exec: 'c', interval: 5, ttl: 15 } }";
+    let mut harness = Harness::running(web);
+    harness.finish_check(true);
+    harness.seconds(5);
+    harness.finish_check(false);
+    harness.take_output();
+    reload(
+        &mut harness,
+        &format!("{web}, {{ name: 'alert', exec: 'x', when: {{ source: 'web', once: 'unhealthy' }} }}"),
+    );
+    assert_eq!(harness.take_effects(), ["plan replaced", "spawn alert"]);
+    let value =
+        |name: &str| harness.environment.iter().find(|(known, _)| *known == name).map(|(_, value)| value);
+    let event = [value("CONTAINERPILOT_EVENT"), value("CONTAINERPILOT_EVENT_SOURCE")];
+    assert_eq!(event, [Some("unhealthy"), Some("web")], "it is started by that event");
+}
+
+#[test]
+fn r3_w12_conditions_that_hold_survive_a_reload_of_other_jobs() {
+    let jobs = "{ name: 'db', exec: 'x', health: { exec: 'c', interval: 5, ttl: 15 } }, { name: 'work', exec: 'x' }, \
+                { name: 'both', exec: 'x', when: { all: \
+                [{ source: 'db', event: 'healthy' }, { source: 'work', event: 'exitSuccess' }] } }";
+    let mut harness = Harness::running(jobs);
+    harness.finish_check(true);
+    reload(&mut harness, &format!("{jobs}, {{ name: 'new', exec: 'x' }}"));
+    harness.take_output();
+    harness.exit("work", 0);
+    assert_eq!(harness.take_effects(), ["spawn both"]);
+}
+
+#[test]
+fn r3_t3_event_counts_of_continuing_jobs_survive_a_reload() {
+    let mut harness = Harness::running(&format!("{A}, {{ name: 'old', exec: 'x' }}, {B}"));
+    harness.exit("b", 3);
+    harness.exit("old", 3);
+    reload(&mut harness, &format!("{B}, {A}"));
+    let overview = harness.core.overview();
+    let failed = overview.events.iter().filter(|count| count.code.name() == "exitFailed");
+    assert_eq!(failed.map(|count| (count.source.as_str(), count.count)).collect::<Vec<_>>(), [("b", 1)]);
 }

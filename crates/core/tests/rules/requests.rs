@@ -1,8 +1,9 @@
 //! X2, X5, D8: requests of users.
 
 use containerpilot_core::ids::JobIx;
+use containerpilot_core::input::StartErrorKind;
 use containerpilot_core::plan::Signal;
-use containerpilot_core::{Input, Reply, Request, RequestId};
+use containerpilot_core::{Input, Reply, Request, RequestId, State};
 
 use crate::harness::Harness;
 
@@ -22,7 +23,7 @@ fn x2_starting_a_complete_job_creates_a_generation_with_all_restarts() {
     harness.exit("a", 1);
     assert_eq!(harness.status("a").word(), "failed");
     harness.take_output();
-    assert_eq!(harness.request(Request::Start(A)), done("started"));
+    assert_eq!(harness.request(Request::Start(A)), done("starting"));
     assert_eq!(harness.request(Request::Start(A)), done("already running (pid 104)"));
     harness.exit("a", 0);
     harness.exit("a", 0);
@@ -41,7 +42,7 @@ fn x2_a_job_stopped_by_hand_stays_stopped_and_keeps_the_supervisor_running() {
     assert_eq!((harness.status("a").word(), harness.exit), ("stopped", None));
     assert_eq!(harness.request(Request::Stop(A)), done("not running"));
     harness.seconds(1_000);
-    assert_eq!(harness.request(Request::Start(A)), done("started"));
+    assert_eq!(harness.request(Request::Start(A)), done("starting"));
     harness.signal(15);
     harness.exit_on("a", 15);
     assert_eq!(harness.exit, Some(0));
@@ -98,6 +99,7 @@ fn x2_starting_a_waiting_job_counts_as_its_trigger() {
         "{ name: 'a', exec: 'x' }, { name: 'b', exec: 'x', when: { source: 'a', once: 'exitSuccess' } }",
     );
     harness.request(Request::Start(B));
+    assert_eq!(harness.log.last().unwrap(), "started (pid 102), cause: start by hand");
     harness.take_output();
     harness.exit("a", 0);
     assert_eq!(harness.take_effects(), [] as [&str; 0]);
@@ -137,7 +139,8 @@ fn x2_impossible_requests_are_refused_with_a_reason() {
         "{ name: 'a', exec: 'x' }, { name: 'b', exec: 'x', when: { source: 'a', once: 'exitSuccess' } }",
     );
     assert_eq!(harness.request(Request::Start(JobIx(7))), refused("no such job"));
-    assert_eq!(harness.request(Request::Signal(B, Signal(1))), refused("no process"));
+    assert_eq!(harness.request(Request::Signal(JobIx(7), Signal(1))), refused("no such job"));
+    assert_eq!(harness.request(Request::Signal(B, Signal(1))), refused("not running"));
     assert_eq!(harness.request(Request::Signal(A, Signal(1))), done("sent SIGHUP to process group 101"));
     harness.signal(15);
     assert_eq!(harness.request(Request::Start(B)), refused("the supervisor is shutting down"));
@@ -195,13 +198,40 @@ fn x5_an_explanation_shows_the_unmet_conditions_of_a_job() {
         [
             "app: waiting to start",
             "  waiting until db is healthy; db: running for 3s (pid 102), health unknown",
-            "    check check.db failed 3 times in a row: it failed",
+            "    check.db failed 3 times in a row: it failed",
         ]
     );
     let db = harness.core.explain(JobIx(1)).sentences();
     assert_eq!(db.last().map(String::as_str), Some("triggered by setup exitSuccess, caused by startup"));
     let setup = harness.core.explain(JobIx(0));
     assert_eq!(setup.summary, "setup: complete, last run exited with code 0 3s ago");
+}
+
+#[test]
+fn x5_a_failed_start_is_not_called_an_exit() {
+    let mut harness = Harness::jobs("{ name: 'a', exec: 'x', restarts: 2 }, { name: 'b', exec: 'x' }");
+    harness.starts_succeed = false;
+    harness.input(Input::Ready);
+    let why = "/bin/x: No such file or directory";
+    let summary = |harness: &Harness, job| harness.core.explain(job).summary;
+    harness.fail_start("a", StartErrorKind::NotFound);
+    harness.fail_start("a", StartErrorKind::NotFound);
+    assert_eq!(summary(&harness, A), format!("a: failed to start ({why}), waiting to restart"));
+    harness.seconds(1);
+    harness.fail_start("a", StartErrorKind::NotFound);
+    harness.seconds(2);
+    harness.input(Input::Tick);
+    assert_eq!(summary(&harness, A), format!("a: failed to start 2s ago: {why}"));
+    assert_eq!(harness.core.job_overview(A).start_error.as_deref(), Some(why));
+    harness.starts_succeed = true;
+    harness.request(Request::Start(A));
+    for _ in 0..3 {
+        harness.exit("a", 1);
+        harness.seconds(1);
+    }
+    harness.input(Input::Tick);
+    assert_eq!(summary(&harness, A), "a: failed, last run exited with code 1 1s ago");
+    assert_eq!(harness.core.job_overview(A).start_error, None);
 }
 
 #[test]
@@ -217,7 +247,7 @@ fn x2_the_overview_contains_deadlines_checks_and_event_counts() {
     let (a, b) = (&overview.jobs[0], &overview.jobs[1]);
     assert_eq!((a.status.word(), a.restarts_left, a.restarts_total), ("restarting", Some(2), 1));
     assert_eq!(a.deadlines.iter().map(|deadline| deadline.what.name()).collect::<Vec<_>>(), ["restart"]);
-    assert_eq!(b.deadlines.iter().map(|deadline| deadline.what.name()).collect::<Vec<_>>(), ["turn"]);
+    assert_eq!(b.deadlines.iter().map(|deadline| deadline.what.name()).collect::<Vec<_>>(), ["tick"]);
     let exits = overview.events.iter().find(|count| count.source == "a" && count.code.name() == "exitFailed");
     assert_eq!(exits.map(|count| count.count), Some(2));
 }
@@ -232,4 +262,30 @@ fn s2_a_job_stopped_by_hand_does_not_wait_for_a_hook_without_a_process() {
     // W11: the hook never completes by itself, so a job that may start again would wait without end.
     harness.input(Input::Request { id: RequestId(1), request: Request::Stop(JobIx(1)) });
     assert_eq!(harness.take_effects(), ["check check.probe", "kill a 15"]);
+}
+
+#[test]
+fn x2_a_process_that_sigkill_does_not_end_does_not_block_a_restart_or_a_stop() {
+    let mut harness = Harness::running("{ name: 'a', exec: 'x' }, { name: 'b', exec: 'y' }");
+    harness.take_output();
+    harness.request(Request::Restart(A));
+    harness.seconds(7);
+    assert_eq!(harness.take_effects(), ["kill a 15", "kill a 9", "abandon a", "spawn a"]);
+    harness.request(Request::Stop(A));
+    harness.seconds(7);
+    assert_eq!(harness.take_effects(), ["kill a 15", "kill a 9", "abandon a"]);
+    assert_eq!(harness.status("a").state, State::Complete);
+}
+
+#[test]
+fn x5_an_event_of_a_complete_job_is_awaited_but_not_possible() {
+    let mut harness = Harness::running(
+        "{ name: 'a', exec: 'x' }, { name: 'b', exec: 'x' }, { name: 'c', exec: 'x', when: { any: \
+         [{ source: 'a', event: 'exitFailed' }, { source: 'b', event: 'exitFailed' }] } }",
+    );
+    harness.exit("a", 0);
+    let possible: Vec<_> = harness.core.awaited(JobIx(2)).iter().map(|awaited| awaited.possible).collect();
+    assert_eq!(possible, [false, true]);
+    harness.exit("b", 1);
+    assert_eq!(harness.log.last().unwrap(), "started (pid 103), cause: b exitFailed");
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use containerpilot_core::ids::RunId;
 use containerpilot_core::input::StartErrorKind;
 use containerpilot_core::plan::Level;
 use containerpilot_core::{Core, Input, Request, RequestId};
@@ -75,6 +76,7 @@ fn t2_a_missing_program_is_logged_once() {
     let mut harness = quiet();
     harness.starts_succeed = false;
     harness.input(Input::Ready);
+    harness.input(Input::Started { run: RunId(2), pid: 7 });
     for tick in 0..3 {
         log(&mut harness);
         harness.fail_start("sensor.load", StartErrorKind::NotFound);

@@ -1,8 +1,10 @@
 //! S1–S7: stopping.
 
-use containerpilot_core::input::StartErrorKind;
-use containerpilot_core::plan::{OnCompletion, Role};
-use containerpilot_core::{Input, State};
+use containerpilot_core::effect::Effect;
+use containerpilot_core::ids::{JobIx, RunId};
+use containerpilot_core::input::{StartError, StartErrorKind};
+use containerpilot_core::plan::{OnCompletion, Plan, Role, Signal};
+use containerpilot_core::{Core, Input, Request, State, Time};
 
 use crate::harness::{Harness, plan};
 
@@ -36,6 +38,33 @@ fn s1_a_second_signal_kills() {
     assert!(harness.log.iter().any(|message| message == output), "{:?}", harness.log);
     harness.exit_on("a", 9);
     assert_eq!(harness.exit, Some(0));
+}
+
+#[test]
+fn s1_s8_sigquit_shuts_down() {
+    let mut harness = Harness::running("{ name: 'a', exec: 'x' }");
+    harness.take_output();
+    harness.signal(3);
+    assert_eq!(harness.take_effects(), ["kill a 15"]);
+    harness.signal(15);
+    assert_eq!(harness.take_effects(), ["kill a 9"], "another signal is the second one");
+}
+
+#[test]
+fn s1_a_signal_without_a_meaning_is_logged_once_and_ignored() {
+    let mut harness = Harness::running("{ name: 'a', exec: 'x' }");
+    harness.take_output();
+    harness.log.clear();
+    for signal in (4..=64).chain(4..=64).filter(|signal| ![9, 10, 12, 15, 17, 18, 19].contains(signal)) {
+        harness.signal(signal);
+    }
+    assert_eq!(harness.take_output(), [] as [&str; 0]);
+    assert_eq!(harness.log.len(), 54, "one entry for each signal");
+    let alarm = "received SIGALRM, ignored; these shut down: SIGTERM, SIGINT, SIGQUIT";
+    assert!(harness.log.iter().any(|message| message == alarm), "{:?}", harness.log);
+    harness.signal(18);
+    harness.signal(10);
+    assert_eq!(harness.log.len(), 54, "SIGCONT and SIGUSR1 mean something");
 }
 
 #[test]
@@ -131,40 +160,67 @@ fn s3_only_stop_events_start_jobs_during_a_shutdown() {
 }
 
 #[test]
-fn s4_all_jobs_and_hooks_are_killed_when_the_stop_timeout_passes() {
-    let mut harness = Harness::new(plan(
-        "{ stopTimeout: 3, jobs: [{ name: 'web', exec: 'x' }, { name: 'pre', exec: 'x', when: { source: 'web', once: 'stopping' } }] }",
-    ));
-    harness.input(Input::Ready);
-    harness.signal(15);
-    harness.take_output();
-    harness.seconds(3);
-    let mut acts = harness.take_effects();
-    acts.sort();
-    assert_eq!(acts, ["kill pre 9", "kill web 9"]);
-    harness.exit_on("pre", 9);
-    harness.exit_on("web", 9);
-    assert_eq!(harness.exit, Some(0));
-}
-
-#[test]
-fn s4_a_process_that_cannot_be_killed_does_not_block_the_exit() {
-    let mut harness = Harness::running("{ name: 'a', exec: 'x' }");
-    harness.signal(15);
-    harness.seconds(7);
-    assert_eq!(harness.exit, Some(0));
-}
-
-#[test]
 fn s4_a_job_that_is_starting_is_stopped_too() {
     let mut harness = Harness::jobs("{ name: 'a', exec: 'x' }");
     harness.starts_succeed = false;
     harness.input(Input::Ready);
     harness.take_output();
     harness.signal(15);
-    assert_eq!(harness.take_effects(), [] as [&str; 0], "no process to signal yet");
-    harness.input(Input::Started { run: containerpilot_core::ids::RunId(1), pid: 5 });
-    assert_eq!(harness.take_effects(), ["kill a 15"]);
+    assert_eq!(harness.take_effects(), ["kill a 15"], "the signal ends it before it executes its program");
+    harness.fail_start("a", StartErrorKind::Killed(Signal::TERM));
+    assert_eq!(harness.exit, Some(0));
+}
+
+#[test]
+fn s4_a_start_that_does_not_end_is_given_up_at_the_stop_timeout() {
+    let mut harness = Harness::jobs("{ name: 'a', exec: 'x' }");
+    harness.starts_succeed = false;
+    harness.input(Input::Ready);
+    harness.signal(15);
+    harness.take_output();
+    harness.millis(4_999);
+    assert_eq!(harness.exit, None);
+    harness.millis(1);
+    assert_eq!(harness.take_effects(), ["cancel a", "exit 0"], "nothing waits for its exit");
+}
+
+#[test]
+fn s2_a_stop_during_a_start_counts_its_stop_timeout_from_the_signal() {
+    let mut harness =
+        Harness::jobs("{ name: 'a', exec: 'x' }, { name: 'b', exec: 'x' }, { name: 'c', exec: 'x' }");
+    harness.starts_succeed = false;
+    harness.input(Input::Ready);
+    for job in [JobIx(0), JobIx(1)] {
+        harness.request(Request::Stop(job));
+    }
+    assert_eq!(harness.take_effects()[3..], ["kill a 15", "kill b 15"]);
+    harness.seconds(3);
+    // It was executed before the signal arrived, and ignores it.
+    harness.input(Input::Started { run: RunId(1), pid: 5 });
+    harness.seconds(2);
+    assert_eq!(harness.take_effects(), ["kill a 9", "cancel b"]);
+    assert_eq!((harness.status("a").word(), harness.status("b").word()), ("stopping", "stopped"));
+}
+
+#[test]
+fn s7_a_signal_during_a_start_is_forwarded_at_once() {
+    let mut core = Core::new(Plan::single_program("x".into(), Vec::new()));
+    let mut effects = Vec::new();
+    core.step(Time::ZERO, Input::Signal(Signal::TERM), &mut effects);
+    assert!(effects.is_empty(), "kept until there is a process: {effects:?}");
+    core.step(Time::ZERO, Input::Ready, &mut effects);
+    let [Effect::Spawn { run, .. }, Effect::Kill { run: killed, signal: Signal::TERM, .. }] = effects[..]
+    else {
+        panic!("{effects:?}");
+    };
+    assert_eq!(run, killed);
+    let why = StartError { kind: StartErrorKind::Killed(Signal::TERM), message: String::new() };
+    effects.clear();
+    core.step(Time::ZERO, Input::StartFailed { run, why }, &mut effects);
+    assert!(
+        effects.iter().any(|effect| matches!(effect, Effect::Exit(exit) if exit.code == 143)),
+        "{effects:?}"
+    );
 }
 
 #[test]
@@ -350,4 +406,27 @@ fn s5_w5_a_start_timeout_is_not_a_failure() {
     harness.seconds(1);
     harness.exit("a", 0);
     assert_eq!(harness.exit, Some(0));
+}
+
+#[test]
+fn s2_the_stop_signal_is_logged() {
+    let mut harness = Harness::running("{ name: 'a', exec: 'x', stopSignal: 'SIGUSR1' }");
+    harness.signal(15);
+    assert!(harness.log.iter().any(|line| line == "stopping: sent SIGUSR1"), "{:?}", harness.log);
+}
+
+#[test]
+fn s3_a_hook_that_has_run_during_the_shutdown_does_not_wait_for_its_other_event() {
+    let mut harness = Harness::running(
+        "{ name: 'a', exec: 'x' }, { name: 'b', exec: 'x' }, { name: 'hook', exec: 'x', when: { each: true, any: \
+         [{ source: 'a', event: 'stopping' }, { source: 'b', event: 'stopped' }] } }",
+    );
+    harness.signal(15);
+    assert!(harness.has_process("hook"));
+    harness.take_output();
+    harness.exit("hook", 0);
+    assert_eq!(
+        harness.take_output(),
+        ["event hook exitSuccess", "event hook stopping", "event hook stopped", "kill a 15"]
+    );
 }

@@ -438,3 +438,13 @@ fn w5_w10_a_job_with_a_start_timeout_waits_for_it_and_sends_timer_expired() {
     harness.seconds(1);
     assert!(harness.has_process("fallback"));
 }
+
+#[test]
+fn w3_a_signal_during_a_shutdown_is_not_an_event() {
+    let mut harness =
+        Harness::running("{ name: 'a', exec: 'x' }, { name: 'b', exec: 'x', when: { source: 'SIGHUP' } }");
+    harness.signal(15);
+    harness.take_output();
+    harness.signal(1);
+    assert_eq!(harness.take_output(), [] as [&str; 0]);
+}

@@ -94,6 +94,7 @@ impl Oracle<'_> {
         let (Request::Start(job) | Request::Restart(job) | Request::Stop(job)) = command else {
             return Ok(());
         };
+        let before = self.before.get(job.index()).and_then(|status| status.run);
         // A reload may have moved or removed the job.
         let Some(job) = self.place_now(job.index()) else { return Ok(()) };
         let (planned, status) = (&self.plan.jobs[job], &after[job]);
@@ -104,7 +105,12 @@ impl Oracle<'_> {
                 let empty = planned.exec.is_none() && planned.health.is_none();
                 // A reload in progress will start it.
                 let reload = self.must_stop(job, status) || self.seen[job].reloaded;
-                if !runs && !will && !empty && !reload {
+                // It was starting or running already, and that was given up in the same step.
+                let given_up = effects.iter().any(|effect| match effect {
+                    Effect::CancelStart { run } | Effect::Abandon { run } => before == Some(*run),
+                    _ => false,
+                });
+                if !runs && !will && !empty && !reload && !given_up {
                     return self.job_violation("X2", job, "it was started by hand, and does not start");
                 }
             }

@@ -135,7 +135,7 @@ impl Oracle<'_> {
             Code::ExitSuccess | Code::ExitFailed => {
                 let seen = &mut self.seen[job];
                 seen.exit_events += 1;
-                if !seen.ended || seen.exit_events > 1 {
+                if seen.exit_events > seen.ends {
                     return self.job_violation("E3", job, "an exit event without an exit");
                 }
                 let failed = self.jobs[job].last_failure.is_some();
@@ -202,7 +202,7 @@ impl Oracle<'_> {
                     _ => {}
                 }
             }
-            Phase::Stopping | Phase::Killing | Phase::Exited => return,
+            Phase::Stopping | Phase::Terminating | Phase::Killing | Phase::Exited => return,
         }
         *known = instances;
     }
@@ -238,7 +238,7 @@ fn is_from(plan: &Plan, source: &Source, origin: Origin) -> bool {
         (Source::Global, Origin::Global) => true,
         (Source::Job(name), Origin::Job(job)) => plan.jobs[job.index()].name == *name,
         (Source::Watch(name), Origin::Watch(watch)) => plan.watches[watch.index()].name == *name,
-        (Source::Signal(signal), Origin::Signal(number)) => signal.signal().0 == number,
+        (Source::Signal(signal), Origin::Signal(sent)) => *signal == sent,
         _ => false,
     }
 }

@@ -90,7 +90,7 @@ impl Oracle<'_> {
             let waited = self.previous[job].state == State::Waiting || self.seen[job].is_new;
             if self.plan.jobs[job].exec.is_none() && waited && left {
                 let seen = &mut self.seen[job];
-                (seen.blurred, seen.short) = (true, true);
+                (seen.ran_within_part, seen.ran_within_step) = (true, true);
             }
             self.jobs[job].active = false;
             if (ended || status.state == State::Complete) && was == Some(true) {
@@ -149,7 +149,7 @@ impl Oracle<'_> {
         if model.running.is_some() {
             return self.job_violation("H4", job, "a check runs twice at a time");
         }
-        if self.seen[job].blurred {
+        if self.seen[job].ran_within_part {
             // The epoch has ended later in this part of the step.
             model.running = Some(run);
             return Ok(());
@@ -211,13 +211,13 @@ impl Oracle<'_> {
         if !self.exact || phase == Phase::Exited {
             return Ok(());
         }
-        if status.healthy != model.health_state && !seen.short {
+        if status.healthy != model.health_state && !seen.ran_within_step {
             let what = format!("healthy is {:?} and should be {:?}", status.healthy, model.health_state);
             return self.job_violation("H2", job, &what);
         }
         self.jobs[job].health_state = status.healthy;
         let (model, seen) = (&self.jobs[job], &self.seen[job]);
-        if !seen.short {
+        if !seen.ran_within_step {
             if seen.unhealthy != seen.expected_unhealthy {
                 let what = format!(
                     "`unhealthy` is sent {} times instead of {}",

@@ -8,7 +8,7 @@ use containerpilot_core::ids::{CheckRunId, RunId};
 use containerpilot_core::plan::{Job, Trigger};
 
 /// Whether an event is pending until the end of a run (W7).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Pending {
     No,
     Yes,
@@ -19,7 +19,11 @@ pub(super) enum Pending {
 #[derive(Clone, Debug)]
 pub(super) struct RunModel {
     pub(super) run: RunId,
+    pub(super) spawned: Time,
+    /// When it executed its program.
     pub(super) started: Option<Time>,
+    /// True if a stop event started it: it is a hook (S3).
+    pub(super) is_hook: bool,
     /// When it was sent its stop signal because the job is unhealthy (H8).
     pub(super) replaced: Option<Time>,
     /// When it was sent its stop signal because the job stops (S2).
@@ -28,12 +32,12 @@ pub(super) struct RunModel {
     pub(super) stop_timeout: Duration,
     /// When it was last sent SIGKILL, for any reason.
     pub(super) killed: Option<Time>,
+    /// When it was first sent SIGKILL.
+    pub(super) first_killed: Option<Time>,
     /// True if it was killed at its timeout (P5).
     pub(super) timed_out: bool,
-    /// True if it is killed as soon as it has started, because a reload has waited long enough.
-    pub(super) kill_on_start: bool,
-    /// True if it may be, because that reload was given up at the instant at which it had waited long enough.
-    pub(super) may_be_killed_on_start: bool,
+    /// True if it was killed because a reload has waited long enough: it has no further timeout.
+    pub(super) killed_for_reload: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -111,6 +115,8 @@ pub(super) struct Seen {
     pub(super) ended_started: Option<Time>,
     pub(super) spawned: u32,
     pub(super) fired: u32,
+    /// How many runs ended: the last one may have started in the same step and been given up.
+    pub(super) ends: u32,
     pub(super) exit_events: u32,
     pub(super) healthy: u32,
     pub(super) unhealthy: u32,
@@ -121,9 +127,9 @@ pub(super) struct Seen {
     /// It starts with a reload.
     pub(super) reloaded: bool,
     /// It has started and ended in one part of a step, without a process.
-    pub(super) blurred: bool,
+    pub(super) ran_within_part: bool,
     /// The same in any part of this step.
-    pub(super) short: bool,
+    pub(super) ran_within_step: bool,
     /// A run of it ends in this part.
     pub(super) ends_now: bool,
 }

@@ -13,18 +13,18 @@ use super::model::{JobModel, Seen};
 use super::{Check, Oracle};
 
 /// The reload in progress, if there is one.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Reloading {
     /// The requests that wait for it.
-    requests: Vec<RequestId>,
+    pub(super) requests: Vec<RequestId>,
     /// The version that was requested last.
-    version: usize,
+    pub(super) version: usize,
     /// True if it was requested in this step, or before the startup.
-    requested: bool,
+    pub(super) requested: bool,
     /// When the jobs it waits for are killed.
-    due: Option<Time>,
+    pub(super) due: Option<Time>,
     /// The jobs it has waited for long enough.
-    late: Vec<usize>,
+    pub(super) late: Vec<usize>,
     /// True if the plan is switched in this part of a step.
     pub(super) changing: bool,
     /// The new indices of jobs, if they have changed in this step.
@@ -32,7 +32,7 @@ pub(super) struct Reloading {
     /// What it did, if it was done in this step.
     pub(super) done: Option<Changes>,
     /// True if jobs must start with it that have not seen the startup yet.
-    starts_jobs: bool,
+    pub(super) starts_jobs: bool,
 }
 
 impl Oracle<'_> {
@@ -106,11 +106,6 @@ impl Oracle<'_> {
         if self.reloading.due.is_some_and(|due| if self.exact { due == self.now } else { due <= self.now }) {
             let late = (0..self.jobs.len()).filter(|job| self.is_awaited(*job, &self.previous));
             self.reloading.late = late.collect();
-            for job in &self.reloading.late {
-                if let Some(run) = &mut self.jobs[*job].run {
-                    run.may_be_killed_on_start |= run.started.is_none();
-                }
-            }
         }
     }
 
@@ -334,15 +329,14 @@ impl Oracle<'_> {
         let awaited: Vec<usize> = (0..after.len()).filter(|job| waits(*job)).collect();
         if self.reloading.due.is_some_and(|due| due <= self.now) {
             for job in &awaited {
-                let Some(run) = &mut self.jobs[*job].run else { continue };
-                if run.started.is_some() && run.killed.is_none() {
+                let Some(run) = &self.jobs[*job].run else { continue };
+                if run.killed.is_none() {
                     return self.job_violation(
                         "R3",
                         *job,
                         "it did not stop in time for the reload, and was not killed",
                     );
                 }
-                run.kill_on_start |= run.started.is_none();
             }
             self.reloading.due = None;
         }

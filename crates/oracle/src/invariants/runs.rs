@@ -4,12 +4,16 @@ use std::time::Duration;
 
 use containerpilot_core::effect::KillReason;
 use containerpilot_core::ids::RunId;
+use containerpilot_core::input::{ExitStatus, StartErrorKind};
 use containerpilot_core::plan::{Job, OnUnhealthy, Repeat, Restarts, Signal, Trigger};
 use containerpilot_core::variables::Environment;
-use containerpilot_core::{JobStatus, Phase, State, Time};
+use containerpilot_core::{JobStatus, Phase, State, StopStage, Time};
 use containerpilot_simulation::world::pid_of;
 
-use super::{Check, Oracle, Pending, RunModel, Seen};
+use super::{ABANDON_TIMEOUT, Check, Oracle, Pending, RunModel, Seen};
+
+/// How long a process may take to execute its program.
+pub(super) const EXEC_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Oracle<'_> {
     pub(super) fn see_spawn(&mut self, job: usize, run: RunId, environment: &Environment) -> Check {
@@ -26,8 +30,8 @@ impl Oracle<'_> {
         if self.phase_before == Phase::Starting && self.startup.is_none() && self.shutdown.is_none() {
             return self.job_violation("E4", job, "it is started before the startup");
         }
-        if self.phase == Phase::Killing {
-            return self.job_violation("S4", job, "it is started after all jobs were killed");
+        if matches!(self.phase, Phase::Terminating | Phase::Killing) {
+            return self.job_violation("S4", job, "it is started after the time for hooks");
         }
         self.check_environment(job, environment)?;
         // A start that was decided before the shutdown, in the same part of a step, does not belong to it.
@@ -54,14 +58,16 @@ impl Oracle<'_> {
         model.runs_at_shutdown += u64::from(in_shutdown);
         model.run = Some(RunModel {
             run,
+            spawned: now,
             started: None,
+            is_hook: is_stop_event,
             replaced: None,
             stopped: None,
             stop_timeout: self.plan.stop_timeout,
             killed: None,
+            first_killed: None,
             timed_out: false,
-            kill_on_start: false,
-            may_be_killed_on_start: false,
+            killed_for_reload: false,
         });
         self.seen[job].spawned += 1;
         if in_shutdown && (!is_stop_event || self.jobs[job].runs_at_shutdown > 1) {
@@ -150,10 +156,13 @@ impl Oracle<'_> {
         let (runs, from) = (self.jobs[job].runs - self.jobs[job].off_schedule, self.jobs[job].ticks_from);
         let late_for_reload = self.is_late_for_reload(job);
         let stop_timeout = plan.stop_timeout;
+        let asked = |model: &RunModel| model.stopped.is_some() || model.killed.is_some() || model.is_hook;
+        let all_asked = self.jobs.iter().filter_map(|job| job.run.as_ref()).all(asked);
+        let (stopping_event, shutdown_event) = (self.jobs[job].stopping, self.shutdown);
+        let stopped_before = shutdown_event
+            .is_none_or(|(_, shutdown)| stopping_event.is_none_or(|(_, stopping)| stopping < shutdown));
+        let budget = self.stop_budget();
         let Some(model) = &mut self.jobs[job].run else { return Ok(()) };
-        let Some(started) = model.started else {
-            return self.job_violation("P4", job, "a signal to a process that has not started");
-        };
         let same = |due: Time| if exact { due == now } else { due <= now };
         let (rule, right) = match reason {
             KillReason::Stop => ("S2", signal == planned.stop.signal && stopping && model.stopped.is_none()),
@@ -162,20 +171,29 @@ impl Oracle<'_> {
                 ("H8", signal == planned.stop.signal && unhealthy && was_up && first)
             }
             KillReason::Timeout => {
-                let timeout = planned.timeout.is_some_and(|timeout| same(started + timeout));
+                let timeout = planned.timeout.zip(model.started);
+                let timeout = timeout.is_some_and(|(timeout, started)| same(started + timeout));
                 let met = met_tick_at(planned, from, runs, model).is_some_and(same);
                 ("P5", signal == Signal::KILL && (timeout || met) && !model.timed_out)
             }
             KillReason::StopTimeout => {
                 let mut asked = [model.replaced, model.stopped].into_iter().flatten();
-                let kill_on_start = (model.kill_on_start || model.may_be_killed_on_start) && started == now;
-                let late =
-                    asked.any(|asked| same(asked + model.stop_timeout)) || late_for_reload || kill_on_start;
-                ("S2", signal == Signal::KILL && late)
+                let late = asked.any(|asked| same(asked + model.stop_timeout)) || late_for_reload;
+                // S4: not before every process was sent its stop signal, unless it was stopped before the shutdown.
+                let in_order = all_asked || stopped_before;
+                ("S2", signal == Signal::KILL && late && in_order && model.started.is_some())
+            }
+            KillReason::HookTimeout => {
+                let due = budget.is_some_and(|budget| same(budget.signal_by));
+                let hook = model.is_hook && model.stopped.is_none() && model.started.is_some();
+                ("S4", signal == Signal::KILL && phase == Phase::Terminating && due && hook && all_asked)
             }
             KillReason::KillAll => {
-                let at_once = self.killing == Some(now) || model.started == Some(now);
-                ("S4", signal == Signal::KILL && phase == Phase::Killing && at_once)
+                let at_once = self.killing == Some(now) && model.started.is_some();
+                // A second stop signal kills without asking (S1).
+                let by_timeout = exact && budget.is_some_and(|budget| budget.kill_by <= now);
+                let in_order = !by_timeout || all_asked;
+                ("S4", signal == Signal::KILL && phase == Phase::Killing && at_once && in_order)
             }
             KillReason::ByHand => ("X2", true),
             KillReason::Forwarded => ("S7", plan.pass_signals),
@@ -184,11 +202,12 @@ impl Oracle<'_> {
             KillReason::Stop => (model.stopped, model.stop_timeout) = (Some(now), stop_timeout),
             KillReason::Unhealthy => (model.replaced, model.stop_timeout) = (Some(now), stop_timeout),
             KillReason::Timeout => model.timed_out = true,
-            KillReason::StopTimeout => model.kill_on_start |= late_for_reload,
-            KillReason::KillAll | KillReason::ByHand | KillReason::Forwarded => {}
+            KillReason::StopTimeout => model.killed_for_reload |= late_for_reload,
+            KillReason::HookTimeout | KillReason::KillAll | KillReason::ByHand | KillReason::Forwarded => {}
         }
         if signal == Signal::KILL {
             model.killed = Some(now);
+            model.first_killed = model.first_killed.or(Some(now));
         }
         if !right {
             let what = format!("signal {} for {reason:?} without a reason, or twice", signal.0);
@@ -197,17 +216,55 @@ impl Oracle<'_> {
         Ok(())
     }
 
+    /// P3: a start is given up, because it takes too long or because its run is killed. The run ends with that.
+    pub(super) fn see_cancel_start(&mut self, run: RunId) -> Check {
+        let (now, exact) = (self.now, self.exact);
+        let same = |due: Time| if exact { due == now } else { due <= now };
+        let Some(job) = self.job_of(run) else {
+            return Err(self.violation("P3", "a start is given up that is not in progress"));
+        };
+        let Some(model) = &self.jobs[job].run else { return Ok(()) };
+        if model.started.is_some() {
+            return self.job_violation("P3", job, "its start is given up, although its program was executed");
+        }
+        let timed_out = same(model.spawned + EXEC_TIMEOUT);
+        let asked = model.stopped.is_some_and(|asked| same(asked + model.stop_timeout));
+        let hook = model.is_hook && self.stop_budget().is_some_and(|budget| same(budget.signal_by));
+        let killed = asked || hook || self.killing == Some(now) || self.is_late_for_reload(job);
+        if !timed_out && !killed {
+            return self.job_violation("P3", job, "its start is given up without a reason");
+        }
+        let was_stopping = self.previous[job].stop_stage == Some(StopStage::Terminate);
+        self.see_end(run, StartErrorKind::Other.status(), false, false);
+        // A run that is killed has been told to stop.
+        self.jobs[job].was_terminated = was_stopping || killed && !timed_out;
+        Ok(())
+    }
+
     pub(super) fn see_kill_orphans(&mut self, run: RunId, phase: Phase) -> Check {
-        let Some(due) = self.orphaned_groups.remove(&run) else {
-            return Err(self
-                .violation("P4", format!("run {} has no orphaned group, or it was killed already", run.0)));
+        let Some(due) = self.orphans.remove(&run) else {
+            return Err(
+                self.violation("P4", format!("run {} has no orphans, or they were killed already", run.0))
+            );
         };
         let ending = matches!(phase, Phase::Killing | Phase::Exited);
         if due > self.now && !ending {
-            return Err(
-                self.violation("P4", format!("the orphaned group of run {} is killed too early", run.0))
-            );
+            return Err(self.violation("P4", format!("the orphans of run {} are killed too early", run.0)));
         }
+        Ok(())
+    }
+
+    /// P6: a run is abandoned if SIGKILL has not ended it in time. It counts as an exit on SIGKILL.
+    pub(super) fn see_abandon(&mut self, run: RunId) -> Check {
+        let Some(job) = self.job_of(run) else {
+            return Err(self.violation("P6", format!("run {} is abandoned, and is over already", run.0)));
+        };
+        let killed = self.jobs[job].run.as_ref().and_then(|run| run.first_killed);
+        let due = killed.map(|killed| killed + ABANDON_TIMEOUT);
+        if due.is_none_or(|due| if self.exact { due != self.now } else { due > self.now }) {
+            return self.job_violation("P6", job, "it is abandoned at the wrong time");
+        }
+        self.see_end(run, ExitStatus::Signal(Signal::KILL), false, true);
         Ok(())
     }
 
@@ -217,11 +274,12 @@ impl Oracle<'_> {
         if !self.exact {
             return Ok(());
         }
-        if let Some((run, due)) = self.orphaned_groups.iter().find(|(_, due)| **due < self.now)
+        if let Some((run, due)) = self.orphans.iter().find(|(_, due)| **due < self.now)
             && phase != Phase::Exited
         {
-            return Err(self
-                .violation("P4", format!("the orphaned group of run {} was not killed at {due:?}", run.0)));
+            return Err(
+                self.violation("P4", format!("the orphans of run {} were not killed at {due:?}", run.0))
+            );
         }
         self.check_timeouts(job)?;
         let up = phase == Phase::Running && self.jobs[job].stopping.is_none();
@@ -264,15 +322,23 @@ impl Oracle<'_> {
         if let (Some(started), Some(timeout)) = (run.started, planned.timeout)
             && started + timeout < self.now
             && !run.timed_out
-            && !run.kill_on_start
+            && !run.killed_for_reload
+            && !(run.is_hook && run.killed.is_some())
             && self.killing.is_none()
         {
             return self.job_violation("P5", job, "it was not killed at its timeout");
         }
+        if run.started.is_none() && run.spawned + EXEC_TIMEOUT < self.now {
+            return self.job_violation("P3", job, "its start takes too long, and is not given up");
+        }
+        if run.first_killed.is_some_and(|killed| killed + ABANDON_TIMEOUT < self.now)
+            && self.killing.is_none()
+        {
+            return self.job_violation("P6", job, "SIGKILL has not ended it, and it is not abandoned");
+        }
         // A stop while it is being replaced starts the stop timeout again.
         let replaced = run.replaced.filter(|_| self.jobs[job].stopping.is_none());
         if let Some(asked) = run.stopped.or(replaced)
-            && self.shutdown.is_none()
             && asked + run.stop_timeout < self.now
             && run.killed.is_none()
         {

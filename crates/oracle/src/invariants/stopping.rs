@@ -2,14 +2,26 @@
 
 use std::time::Duration;
 
-use containerpilot_core::effect::DesiredService;
+use containerpilot_core::effect::{DesiredService, Exit};
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::input::Input;
 use containerpilot_core::plan::{Job, OnCompletion, Role, Trigger};
-use containerpilot_core::{Core, JobStatus, Phase, State, StopStage};
+use containerpilot_core::{Core, JobStatus, Phase, State, StopStage, Time};
 
 use super::waiting::does_work;
-use super::{Check, DEREGISTER_TIMEOUT, JobModel, KILL_TIMEOUT, Oracle, RunModel, is_stop_signal};
+use super::{Check, DEREGISTER_TIMEOUT, JobModel, KILL_TIMEOUT, MARGIN, Oracle, RunModel, is_stop_signal};
+
+/// The log gets at least this long (S6).
+const MIN_LOG: Duration = Duration::from_millis(200);
+
+/// The deadlines of a shutdown (S4).
+#[derive(Clone, Copy)]
+pub(super) struct StopBudget {
+    /// Every process is sent its stop signal, and hooks SIGKILL.
+    pub(super) signal_by: Time,
+    /// Every process is sent SIGKILL.
+    pub(super) kill_by: Time,
+}
 
 impl Oracle<'_> {
     /// S5: the exit code, as far as it is known when the shutdown starts.
@@ -63,10 +75,24 @@ impl Oracle<'_> {
         }
     }
 
-    pub(super) fn see_exit(&mut self, code: u8) -> Check {
-        let Some((at, _)) = self.shutdown else {
+    /// S4: the deadlines of the shutdown.
+    pub(super) fn stop_budget(&self) -> Option<StopBudget> {
+        let (start, _) = self.shutdown?;
+        let timeout = self.plan.stop_timeout;
+        let is_stop_event = |code| matches!(code, Code::Stopping | Code::Stopped | Code::Shutdown);
+        let has_hooks = self.plan.jobs.iter().any(|job| {
+            job.role == Role::Coprocess || job.when.patterns().iter().any(|event| is_stop_event(event.code))
+        });
+        let (signal, kill) =
+            if has_hooks { (timeout, timeout * 2) } else { (timeout - timeout / 4, timeout) };
+        Some(StopBudget { signal_by: start + signal, kill_by: start + kill })
+    }
+
+    pub(super) fn see_exit(&mut self, exit: Exit) -> Check {
+        let Some(budget) = self.stop_budget() else {
             return Err(self.violation("S1", "the supervisor exits without a shutdown"));
         };
+        let Exit { code, deadlines } = exit;
         let expected = self.expected_code.or(self.first_failure).or(self.first_hook_failure).unwrap_or(0);
         if self.exact && expected != code {
             return Err(self.violation("S5", format!("the exit code is {code} instead of {expected}")));
@@ -78,16 +104,20 @@ impl Oracle<'_> {
                 return self.job_violation("S4", job, "its process is left behind");
             }
             let killed = self.jobs[job].run.as_ref().is_some_and(|run| run.killed.is_some());
-            let started = self.jobs[job].run.as_ref().is_some_and(|run| run.started.is_some());
-            if started && !killed {
+            if !killed {
                 return self.job_violation("S4", job, "its process is left behind and was not killed");
             }
         }
-        if !self.orphaned_groups.is_empty() {
-            return Err(self.violation("P4", "an orphaned process group is left behind"));
+        if !self.orphans.is_empty() {
+            return Err(self.violation("P4", "orphans are left behind"));
         }
-        if self.exact && self.now > at + self.plan.stop_timeout + KILL_TIMEOUT {
-            return Err(self.violation("S4", "the shutdown took too long"));
+        let ordered = deadlines.deregister <= deadlines.log && deadlines.log <= deadlines.connections;
+        let kill_by = self.killing.unwrap_or(budget.kill_by);
+        if !ordered || self.exact && deadlines.connections > kill_by + MARGIN {
+            return Err(self.violation("S4", "the shutdown takes too long"));
+        }
+        if deadlines.log < self.now + MIN_LOG {
+            return Err(self.violation("S6", "the log has no time"));
         }
         Ok(())
     }
@@ -107,18 +137,39 @@ impl Oracle<'_> {
         let counts = first.is_some_and(|(signal, at)| {
             request != Some(signal) || self.now.since(at) >= Duration::from_millis(100)
         });
-        let timeout_passed = self.shutdown.is_some_and(|(at, _)| at + self.plan.stop_timeout <= self.now);
+        let budget = self.stop_budget();
+        let hooks_over = budget.is_some_and(|budget| budget.signal_by <= self.now);
+        let timeout_passed = budget.is_some_and(|budget| budget.kill_by <= self.now);
         match self.phase_before {
             Phase::Starting | Phase::Running if is_stop && self.shutdown.is_none() => {
                 return Err(self.violation("S1", "a stop request does not start a shutdown"));
             }
-            Phase::Stopping if is_stop && counts && phase == Phase::Stopping => {
+            Phase::Stopping | Phase::Terminating
+                if is_stop && counts && matches!(phase, Phase::Stopping | Phase::Terminating) =>
+            {
                 return Err(self.violation("S1", "the second stop request does not kill"));
             }
-            Phase::Stopping if phase == Phase::Killing && !(is_stop && counts) && !timeout_passed => {
+            Phase::Stopping | Phase::Terminating
+                if phase == Phase::Killing && !(is_stop && counts) && !timeout_passed =>
+            {
                 return Err(self.violation("S1", "all jobs are killed without a reason"));
             }
+            Phase::Stopping if phase == Phase::Terminating && !hooks_over => {
+                return Err(self.violation("S4", "the hooks have less than their time"));
+            }
             _ => {}
+        }
+        if phase == Phase::Terminating {
+            for (job, status) in after.iter().enumerate() {
+                let alive = self.jobs[job].run.as_ref();
+                if status.state != State::Complete && alive.is_none() {
+                    return self.job_violation("S4", job, "it has no process, and is not complete");
+                }
+                let asked = |run: &RunModel| run.stopped.is_some() || run.killed.is_some();
+                if alive.is_some_and(|run| run.started.is_some() && !asked(run)) {
+                    return self.job_violation("S4", job, "it was not sent its stop signal");
+                }
+            }
         }
         if phase == Phase::Killing {
             for (job, status) in after.iter().enumerate() {
@@ -126,21 +177,26 @@ impl Oracle<'_> {
                 if status.state != State::Complete && alive.is_none() {
                     return self.job_violation("S4", job, "it has no process, and is not complete");
                 }
-                if alive.is_some_and(|run| run.started.is_some() && run.killed.is_none()) {
+                if alive.is_some_and(|run| run.killed.is_none()) {
                     return self.job_violation("S4", job, "it was not killed");
                 }
             }
         }
-        if let (Some((at, _)), true) = (self.shutdown, self.exact) {
-            let due = at + self.plan.stop_timeout;
-            if phase == Phase::Stopping && due < self.now {
+        if let (Some(budget), true) = (budget, self.exact) {
+            if phase == Phase::Stopping && budget.signal_by < self.now {
+                return Err(self.violation("S4", "the time for hooks has passed, and they are not killed"));
+            }
+            if phase == Phase::Terminating && budget.kill_by < self.now {
                 return Err(self.violation("S4", "the stop timeout has passed, and nothing is killed"));
             }
-            if phase == Phase::Killing && due + KILL_TIMEOUT < self.now {
+            if self
+                .killing
+                .is_some_and(|killing| phase == Phase::Killing && killing + KILL_TIMEOUT < self.now)
+            {
                 return Err(self.violation("S4", "the supervisor does not exit"));
             }
         }
-        let ending = matches!(phase, Phase::Stopping | Phase::Killing);
+        let ending = matches!(phase, Phase::Stopping | Phase::Terminating | Phase::Killing);
         if ending && after.iter().all(|status| status.state == State::Complete) {
             return Err(self.violation("S4", "all jobs are complete, and the supervisor does not exit"));
         }
@@ -179,7 +235,7 @@ impl Oracle<'_> {
             .map(|(nth, _)| nth)
     }
 
-    /// Whether a hook of a job waits for that job, directly or through others (S2).
+    /// Returns true if a hook of a job waits for that job, directly or through others (S2).
     fn is_in_cycle(&self, from: usize, target: usize, seen: &mut Vec<usize>) -> bool {
         let status = &self.previous[from];
         let waits = status.stop_stage == Some(StopStage::Hooks)
@@ -258,7 +314,7 @@ impl Oracle<'_> {
         let free_at =
             self.jobs[job].free_at.map_or(deregister_deadline, |free_at| free_at.min(deregister_deadline));
         let drained = free_at + planned.stop.drain;
-        if run.started.is_some() && self.exact && matches!(phase, Phase::Running | Phase::Stopping) {
+        if self.exact && matches!(phase, Phase::Running | Phase::Stopping) {
             if run.stopped.is_none() && run.killed.is_none() && drained < self.now {
                 return self.job_violation("S2", job, "it has drained, but gets no stop signal");
             }
@@ -280,8 +336,8 @@ impl Oracle<'_> {
             let is_stop_event = matches!(event.code, Code::Stopping | Code::Stopped | Code::Shutdown);
             let model = &self.jobs[job];
             let before = model.stopping.is_none_or(|(_, id)| id < shutdown);
-            if !is_stop_event || planned.exec.is_none() || before || self.killing.is_some() || model.runs > 0
-            {
+            let cut_short = self.killing.is_some() || self.terminating.is_some();
+            if !is_stop_event || planned.exec.is_none() || before || cut_short || model.runs > 0 {
                 continue;
             }
             let fired = model.first_fire.zip(model.stopping).is_some_and(|(fire, (_, stop))| fire < stop);
@@ -296,7 +352,7 @@ impl Oracle<'_> {
     pub(crate) fn check_idle(&self, core: &Core) -> Check {
         match core.phase() {
             Phase::Starting => Err(self.violation("E4", "there was no startup")),
-            Phase::Stopping | Phase::Killing => {
+            Phase::Stopping | Phase::Terminating | Phase::Killing => {
                 Err(self.violation("S4", "the shutdown waits for something that never happens"))
             }
             Phase::Running | Phase::Exited => Ok(()),

@@ -38,7 +38,7 @@ pub(super) fn actions(rng: &mut Rng, watches: &[Watch]) -> Vec<(Duration, Action
         let at = time(rng, &[0, 1, 10, 50, 100, 200, 500, 1_000, 1_500, 2_000, 3_000, 5_000]);
         let what = match rng.below(100) {
             0..30 => Action::Signal(rng.pick(&[Signal(1), Signal(12), Signal(12), Signal::USR1])),
-            30..50 => Action::Signal(rng.pick(&[Signal(2), Signal::TERM])),
+            30..50 => Action::Signal(rng.pick(&[Signal::INT, Signal::TERM, Signal::QUIT])),
             50..75 => Action::Request(Request::Maintenance(rng.percent(50))),
             75..95 if !watches.is_empty() => {
                 let count = rng.below(3);
@@ -48,6 +48,8 @@ pub(super) fn actions(rng: &mut Rng, watches: &[Watch]) -> Vec<(Duration, Action
                 Action::Instances(rng.index(watches.len()), (first..first + count).rev().map(one).collect())
             }
             95..97 => Action::Pause(standstill(rng)),
+            // They mean nothing.
+            97..99 => Action::Signal(rng.pick(&[Signal(14), Signal::CONT, Signal(40)])),
             _ => Action::Nothing,
         };
         list.push((at, what));

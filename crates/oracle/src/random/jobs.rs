@@ -8,7 +8,7 @@ use containerpilot_core::plan::{
     Status, Stop, Trigger, Watch, When,
 };
 
-use super::plain::{at_startup, command, plain_job, service};
+use super::plain::{command, plain_job, service};
 use super::{LONG, SPAN, time};
 use containerpilot_core::rng::Rng;
 
@@ -71,7 +71,7 @@ impl JobGenerator<'_> {
 
     fn trigger(&mut self) -> Trigger {
         match self.rng.below(100) {
-            0..30 => at_startup(),
+            0..30 => When::at_startup().trigger,
             30..40 => Trigger::Interval(time(self.rng, &SPAN).max(Duration::from_millis(1))),
             40..66 => Trigger::Event { event: self.event(), repeat: self.repeat() },
             66..80 => {
@@ -178,7 +178,7 @@ impl JobGenerator<'_> {
 
     fn stop(&mut self) -> Stop {
         Stop {
-            signal: self.rng.pick(&[Signal::TERM, Signal::TERM, Signal::TERM, Signal(2), Signal::KILL]),
+            signal: self.rng.pick(&[Signal::TERM, Signal::TERM, Signal::TERM, Signal::INT, Signal::KILL]),
             hook_timeout: if self.rng.percent(25) { Some(time(self.rng, &LONG)) } else { None },
             drain: if self.rng.percent(25) { time(self.rng, &LONG) } else { Duration::ZERO },
         }

@@ -3,23 +3,15 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
-use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{
-    Backoff, Catalog, Check, Command, Consul, ConsulAddress, Control, EventPattern, Format, Health, Job,
-    Level, Logging, OnCompletion, OnUnhealthy, Output, Plan, Probe, Process, Repeat, Restarts, Role, Service,
-    Signal, Status, Stop, Tls, Trigger, When,
+    Backoff, Catalog, Check, Command, Consul, ConsulAddress, Control, Format, Health, Job, Level, Logging,
+    OnCompletion, OnUnhealthy, Output, Plan, Probe, Process, Restarts, Role, Service, Status, Stop, Tls,
+    Trigger, When,
 };
 use std::collections::BTreeMap;
 
 pub(super) fn command(program: &str) -> Command {
     Command { program: program.into(), arguments: Vec::new() }
-}
-
-/// W1: at startup, once.
-#[must_use]
-pub fn at_startup() -> Trigger {
-    let event = EventPattern { source: Source::Global, code: Code::Startup };
-    Trigger::Event { event, repeat: Repeat::Once }
 }
 
 /// A plain plan: a stop timeout of five seconds, and log level warn.
@@ -65,11 +57,11 @@ pub fn plain_job(name: &str) -> Job {
         name: name.into(),
         role: Role::User,
         exec: Some(command(name)),
-        when: When { trigger: at_startup(), timeout: None },
+        when: When::at_startup(),
         timeout: None,
         restarts: Restarts::Limited(0),
         backoff: Some(Backoff::DEFAULT),
-        stop: Stop { signal: Signal::TERM, hook_timeout: None, drain: Duration::ZERO },
+        stop: Stop::DEFAULT,
         on_failure: OnCompletion::Continue,
         on_success: OnCompletion::Continue,
         health: None,
@@ -83,7 +75,7 @@ pub fn plain_job(name: &str) -> Job {
 pub(super) fn make_coprocess(job: &mut Job) {
     job.role = Role::Coprocess;
     job.exec = Some(command("coprocess"));
-    job.when = When { trigger: at_startup(), timeout: None };
+    job.when = When::at_startup();
     job.timeout = None;
     (job.health, job.service) = (None, None);
     (job.on_failure, job.on_success) = (OnCompletion::Continue, OnCompletion::Continue);

@@ -56,7 +56,15 @@ fn run_script(rng: &mut Rng) -> ProgramScript {
         StartErrorKind::Other,
     ];
     ProgramScript {
-        starts_in: if rng.percent(50) { Duration::ZERO } else { time(rng, &SHORT) },
+        starts_in: match rng.below(100) {
+            0..50 => Some(Duration::ZERO),
+            50..90 => Some(time(rng, &SHORT)),
+            90..97 => Some(time(rng, &LONG)),
+            // Just before, at and after the start timeout.
+            97 => Some(Duration::from_millis(rng.pick(&[9_999, 10_000, 10_001]))),
+            _ => None,
+        },
+        executes_early: rng.percent(50),
         start_error: if rng.percent(10) { Some(rng.pick(&kinds)) } else { None },
         exits_after: if rng.percent(25) { None } else { Some(time(rng, &LONG)) },
         status: match rng.below(10) {
@@ -72,6 +80,7 @@ fn run_script(rng: &mut Rng) -> ProgramScript {
         },
         dies_after: if rng.percent(4) { None } else { Some(time(rng, &SHORT)) },
         orphans: rng.percent(10),
+        daemons: if rng.percent(10) { Some(time(rng, &LONG)) } else { None },
     }
 }
 

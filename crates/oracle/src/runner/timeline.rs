@@ -7,7 +7,7 @@ use containerpilot_core::ids::JobIx;
 use containerpilot_core::{Core, Time};
 
 /// Writes a step: the input, the events, the effects, and the state of every job after it.
-pub(super) fn write(timeline: &mut String, now: Time, input: &str, effects: &[Effect], core: &Core) {
+pub(crate) fn write(timeline: &mut String, now: Time, input: &str, effects: &[Effect], core: &Core) {
     let seconds = now.as_nanos() as f64 / 1e9;
     // Writing to a string cannot fail.
     let _ = writeln!(timeline, "{seconds:>12.6}  {input}");

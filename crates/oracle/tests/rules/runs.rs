@@ -58,14 +58,14 @@ fn p5_w4_a_run_that_dies_slowly_is_killed_once_and_counts_as_one_tick() {
 #[test]
 fn p5_s4_a_run_killed_by_the_shutdown_is_not_killed_again_at_its_timeout() {
     let mut job = plain_job("a");
-    job.timeout = Some(Duration::from_millis(5_500));
+    job.timeout = Some(Duration::from_millis(5_200));
     let mut core = TestCore::new(vec![job]);
     core.at(0, Input::Ready);
     core.started(1);
     assert_eq!(killed(&core.at(10, TERM)), [15]);
     assert_eq!(killed(&core.at(5_010, Input::Tick)), [9]);
-    assert!(killed(&core.at(5_600, Input::Tick)).is_empty());
-    assert_eq!(exits(&core.at(7_010, Input::Tick)), Some(0));
+    assert!(killed(&core.at(5_300, Input::Tick)).is_empty());
+    assert_eq!(exits(&core.at(5_410, Input::Tick)), Some(0));
 }
 
 #[test]

@@ -10,7 +10,6 @@ use containerpilot_core::plan::{OnCompletion, OnUnhealthy, Plan, Repeat, Role, S
 use containerpilot_core::request::Request;
 use containerpilot_core::{Phase, State};
 use containerpilot_oracle::random::{plain_job, plain_plan, service};
-use containerpilot_simulation::world::pid_of;
 
 use crate::support::{
     TERM, TestCore, by_hand, check, coprocess, event, exec, exits, killed, reload, reload_answers, spawned,
@@ -23,9 +22,9 @@ fn s2_a_process_stopped_before_it_has_started_is_not_registered() {
     job.service = Some(service("a", Some(Status::Passing)));
     let mut core = TestCore::new(vec![job]);
     core.at(0, Input::Ready);
-    core.at(1, TERM);
-    let effects = core.started(1);
+    let effects = core.at(1, TERM);
     assert_eq!(effects, [Effect::Kill { run: RunId(1), signal: Signal::TERM, reason: KillReason::Stop }]);
+    assert_eq!(core.started(1), []);
 }
 
 #[test]
@@ -94,11 +93,11 @@ fn s7_signals_before_the_process_has_started_are_forwarded_in_order() {
     main.role = Role::Main;
     (main.on_failure, main.on_success) = (OnCompletion::Shutdown, OnCompletion::Shutdown);
     let mut core = TestCore::of(Plan { pass_signals: true, ..plain_plan(vec![main]) });
-    core.at(0, Input::Signal(Signal(10)));
-    core.at(1, Input::Ready);
-    core.at(2, TERM);
-    core.at(3, Input::Signal(Signal(1)));
-    assert_eq!(killed(&core.started(1)), [10, 15, 1]);
+    assert!(killed(&core.at(0, Input::Signal(Signal(10)))).is_empty(), "there is no process");
+    assert_eq!(killed(&core.at(1, Input::Ready)), [10]);
+    assert_eq!(killed(&core.at(2, TERM)), [15]);
+    assert_eq!(killed(&core.at(3, Input::Signal(Signal(1)))), [1]);
+    core.started(1);
     let effects =
         core.at(4, Input::Exited { run: RunId(1), status: ExitStatus::Signal(Signal::TERM), orphans: false });
     assert_eq!((exits(&effects), core.core.phase()), (Some(143), Phase::Exited));
@@ -152,15 +151,15 @@ fn e3_an_unreachable_job_stops_before_a_reload_starts_its_next_generation() {
 }
 
 #[test]
-fn s2_a_process_killed_as_soon_as_it_has_started_is_killed_once() {
+fn r3_p3_a_start_that_does_not_end_is_given_up_for_a_reload() {
     let mut core = TestCore::new(vec![plain_job("a"), coprocess("agent")]);
     core.at(0, Input::Ready);
     core.started(2);
     let reload = reload(&core, 1);
     core.at(10, reload);
-    assert!(killed(&core.at(5_010, Input::Tick)).is_empty(), "it has not started yet");
-    assert_eq!(killed(&core.at(5_020, Input::Started { run: RunId(1), pid: pid_of(RunId(1)) })), [9]);
-    assert!(killed(&core.at(60_000, Input::Tick)).is_empty());
+    let effects = core.at(5_010, Input::Tick);
+    assert!(effects.contains(&Effect::CancelStart { run: RunId(1) }), "{effects:?}");
+    assert_eq!((spawned(&effects), reload_answers(&effects)), (1, (1, 0)), "nothing is waited for");
 }
 
 #[test]

@@ -103,7 +103,7 @@ pub(crate) fn killed(effects: &[Effect]) -> Vec<u8> {
 
 pub(crate) fn exits(effects: &[Effect]) -> Option<u8> {
     effects.iter().find_map(|effect| match effect {
-        Effect::Exit { code } => Some(*code),
+        Effect::Exit(exit) => Some(exit.code),
         _ => None,
     })
 }

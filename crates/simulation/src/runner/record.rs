@@ -7,10 +7,10 @@ use containerpilot_core::event::Code;
 use containerpilot_core::ids::{CheckRunId, EventId, JobIx, RunId};
 use containerpilot_core::plan::{Level, Signal, Trigger};
 use containerpilot_core::state::journal::{Event as JournalEvent, Origin};
-use containerpilot_core::{Reply, Time};
+use containerpilot_core::{Phase as CorePhase, Reply, Time};
 
 use super::Runner;
-use crate::timeline::{Entry, JobHistory, Phase, View, What, exit_note};
+use crate::timeline::{Entry, JobHistory, JobPhase, View, What, exit_note};
 use crate::world::CatalogChange;
 
 impl Runner<'_> {
@@ -18,7 +18,7 @@ impl Runner<'_> {
         for CatalogChange { job, status } in self.world.take_changes() {
             let plan = Arc::clone(self.world.plan());
             let Some(job) = plan.jobs.get(job.index()) else { continue };
-            let kind = status.map_or(What::Deregistered, |status| What::InCatalog(status.into()));
+            let kind = status.map_or(What::Deregistered, What::InCatalog);
             self.write(&job.name, kind, None, String::new());
         }
     }
@@ -148,10 +148,23 @@ impl Runner<'_> {
                     self.checks.remove(run);
                 }
             }
+            Effect::CancelStart { run } => {
+                let Some((name, _)) = self.jobs.get(run).cloned() else { return };
+                if matches!(self.core.phase(), CorePhase::Killing | CorePhase::Exited) {
+                    self.run.killed.push((self.world.now(), name.to_string()));
+                }
+                self.write(&name, What::Killed, None, "its program was not executed".to_owned());
+            }
             Effect::Kill { run, signal, reason } => {
                 let Some((name, _)) = self.jobs.get(run).cloned() else { return };
-                if *reason == KillReason::KillAll {
-                    self.run.killed.push((self.world.now(), name.to_string()));
+                let entry = (self.world.now(), name.to_string());
+                match (reason, self.core.phase()) {
+                    (KillReason::HookTimeout | KillReason::KillAll, _) => self.run.killed.push(entry),
+                    (KillReason::StopTimeout, phase) if phase != CorePhase::Running => {
+                        self.run.killed.push(entry)
+                    }
+                    (KillReason::Stop, CorePhase::Terminating) => self.run.hurried.push(entry),
+                    _ => {}
                 }
                 let what = if *signal == Signal::KILL { What::Killed } else { What::Sent(signal.0) };
                 self.write(&name, what, None, reason_words(*reason).to_owned());
@@ -187,9 +200,10 @@ impl Runner<'_> {
                     request.note = format!("{}: {answer}", request.note);
                 }
             }
-            Effect::Exit { code } => {
-                self.run.exit = Some((self.world.now(), *code));
-                self.write("", What::Exit(*code), None, format!("code {code}"));
+            Effect::Exit(exit) => {
+                let code = exit.code;
+                self.run.exit = Some((self.world.now(), code));
+                self.write("", What::Exit(code), None, format!("code {code}"));
             }
             _ => {}
         }
@@ -208,7 +222,7 @@ impl Runner<'_> {
     pub(super) fn note_phases(&mut self) {
         let (at, plan) = (self.world.now(), self.core.shared_plan());
         for (nth, job) in plan.jobs.iter().enumerate() {
-            let phase = Phase::of(&self.core.status(JobIx::at(nth)), job.health.is_some());
+            let phase = JobPhase::of(&self.core.status(JobIx::at(nth)), job.health.is_some());
             if let Some(history) = self.run.histories.get_mut(&job.name)
                 && history.now() != Some(phase)
             {
@@ -260,7 +274,7 @@ fn reason_words(reason: KillReason) -> &'static str {
         KillReason::Stop => "stopping",
         KillReason::Unhealthy => "unhealthy, restarting",
         KillReason::Timeout => "timed out",
-        KillReason::StopTimeout => "did not exit in time",
+        KillReason::StopTimeout | KillReason::HookTimeout => "did not exit in time",
         KillReason::KillAll => "killing all jobs",
         KillReason::ByHand => "by hand",
         KillReason::Forwarded => "passed on",

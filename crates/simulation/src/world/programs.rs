@@ -18,6 +18,10 @@ pub(super) struct Program {
     job: String,
     script: ProgramScript,
     start_error: Option<StartError>,
+    /// When the start succeeds or fails.
+    start: Option<Slot>,
+    /// The signal that ends the process before it executes its program.
+    pending_signal: Option<Signal>,
     running: bool,
     exit: Option<Slot>,
     status: ExitStatus,
@@ -29,11 +33,18 @@ pub(super) struct RunningCheck {
     result: Result<(), &'static str>,
 }
 
+impl Program {
+    /// Returns true if the process has not executed its program.
+    const fn is_before_exec(&self) -> bool {
+        !self.running && !self.script.executes_early
+    }
+}
+
 impl<S: Script> World<S> {
-    /// Returns true if the program of a run has started and not exited.
+    /// Returns true if a run has a process, also one that has not executed its program.
     #[must_use]
-    pub fn is_running(&self, run: RunId) -> bool {
-        self.programs.get(&run).is_some_and(|program| program.running)
+    pub fn has_process(&self, run: RunId) -> bool {
+        self.programs.contains_key(&run)
     }
 
     pub(super) fn spawn(&mut self, job: JobIx, run: RunId) {
@@ -44,19 +55,23 @@ impl<S: Script> World<S> {
             job: planned.name.clone(),
             script,
             start_error: script.start_error.map(|kind| start_error(planned, kind)),
+            start: script.starts_in.map(|after| self.schedule(after, Scheduled::Start(run))),
+            pending_signal: None,
             running: false,
             exit: None,
             status: script.status,
         };
         self.programs.insert(run, program);
-        self.schedule(script.starts_in, Scheduled::Start(run));
     }
 
     pub(super) fn start(&mut self, run: RunId) -> Input {
         let Some(program) = self.programs.get_mut(&run) else { return Input::Tick };
+        program.start = None;
         if let Some(why) = program.start_error.take() {
-            self.programs.remove(&run);
-            return Input::StartFailed { run, why };
+            return self.start_failed(run, why);
+        }
+        if let Some(signal) = program.pending_signal {
+            return self.start_failed(run, killed_before_exec(signal));
         }
         program.running = true;
         self.script.started(&program.job, self.now);
@@ -66,14 +81,73 @@ impl<S: Script> World<S> {
         Input::Started { run, pid: pid_of(run) }
     }
 
+    fn start_failed(&mut self, run: RunId, why: StartError) -> Input {
+        self.cancel_start(run);
+        Input::StartFailed { run, why }
+    }
+
+    /// The supervisor gives up a start.
+    pub(super) fn cancel_start(&mut self, run: RunId) {
+        let Some(program) = self.programs.remove(&run) else { return };
+        for slot in [program.start, program.exit].into_iter().flatten() {
+            self.queue.remove(slot);
+        }
+    }
+
     pub(super) fn exit(&mut self, run: RunId) -> Input {
+        let now = self.now;
+        match self.programs.get_mut(&run) {
+            Some(program) if program.is_before_exec() => {
+                program.exit = None;
+                return self.start_failed(run, killed_before_exec(Signal::KILL));
+            }
+            // E3: the start is reported first.
+            Some(program) if !program.running => {
+                if let Some(start) = program.start.take() {
+                    self.queue.remove(start);
+                }
+                // Its exit, by a signal, is the one that is due now.
+                program.script.exits_after = None;
+                program.start_error = None;
+                let again = self.queue.add(now, Scheduled::Exit(run));
+                let started = self.start(run);
+                if let Some(program) = self.programs.get_mut(&run) {
+                    program.exit = Some(again);
+                }
+                return started;
+            }
+            _ => {}
+        }
         let Some(program) = self.programs.remove(&run) else { return Input::Tick };
-        self.script.exited(&program.job);
+        self.ended(run, &program);
         Input::Exited { run, status: program.status, orphans: program.script.orphans }
+    }
+
+    /// The supervisor no longer waits for a program that SIGKILL does not end.
+    pub(super) fn abandon(&mut self, run: RunId) {
+        let Some(program) = self.programs.remove(&run) else { return };
+        if let Some(exit) = program.exit {
+            self.queue.remove(exit);
+        }
+        self.ended(run, &program);
+    }
+
+    fn ended(&mut self, run: RunId, program: &Program) {
+        self.script.exited(&program.job);
+        if let Some(after) = program.script.daemons {
+            self.schedule_input(after, Input::OrphansFound { run });
+        }
     }
 
     pub(super) fn signal(&mut self, run: RunId, signal: Signal) {
         let Some(program) = self.programs.get_mut(&run) else { return };
+        if program.is_before_exec() && signal != Signal::KILL {
+            // It waits until the process accepts signals, just before it executes its program.
+            if !HARMLESS.contains(&signal) {
+                program.pending_signal = program.pending_signal.or(Some(signal));
+            }
+            return;
+        }
         let exits = match program.script.on_signal {
             _ if signal == Signal::KILL => program.script.dies_after.map(|after| (after, None)),
             _ if HARMLESS.contains(&signal) => None,
@@ -139,14 +213,19 @@ pub fn pid_of(run: RunId) -> i32 {
 }
 
 fn start_error(job: &Job, kind: StartErrorKind) -> StartError {
-    let program = job.exec.as_ref().map_or("program", |exec| &exec.program);
+    let program = job.exec.as_ref().map_or("program".into(), |exec| exec.program.text());
     let reason = match kind {
         StartErrorKind::NotFound => "No such file or directory",
         StartErrorKind::NotExecutable => "Permission denied",
         StartErrorKind::NoResources => "Resource temporarily unavailable",
-        StartErrorKind::Other => "cannot be started",
+        StartErrorKind::Other | StartErrorKind::Killed(_) => "cannot be started",
     };
     StartError { kind, message: format!("{program}: {reason}") }
+}
+
+fn killed_before_exec(signal: Signal) -> StartError {
+    let message = format!("killed by {signal} before it executed its program");
+    StartError { kind: StartErrorKind::Killed(signal), message }
 }
 
 fn failure_of(probe: &Probe) -> &'static str {

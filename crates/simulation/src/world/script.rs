@@ -41,8 +41,12 @@ pub trait Script {
 /// One run of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProgramScript {
-    /// How long it takes until the start succeeds or fails.
-    pub starts_in: Duration,
+    /// How long it takes until the start succeeds or fails; `None` if it never does, as on a file system that does not
+    /// answer.
+    pub starts_in: Option<Duration>,
+    /// True if the program is executed at once, and only the report takes time: signals reach the program. Otherwise they
+    /// kill the process before it executes its program.
+    pub executes_early: bool,
     /// Why the start fails.
     pub start_error: Option<StartErrorKind>,
     /// When it exits by itself, counted from its start.
@@ -55,6 +59,8 @@ pub struct ProgramScript {
     pub dies_after: Option<Duration>,
     /// True if processes of its group outlive it.
     pub orphans: bool,
+    /// How long after its end other processes of it are found, if there are any.
+    pub daemons: Option<Duration>,
 }
 
 /// What a program does on a stop signal.
@@ -92,14 +98,14 @@ pub enum WatchScript {
 
 /// A period. Without an end it lasts until the simulation ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Span {
+pub struct Period {
     /// Its first instant.
     pub from: Duration,
     /// The instant after its last one.
     pub to: Option<Duration>,
 }
 
-impl Span {
+impl Period {
     /// Returns true if an instant lies in it.
     #[must_use]
     pub fn contains(self, at: Duration) -> bool {
@@ -117,7 +123,7 @@ pub struct AgentScript {
     /// How it responds to all others.
     pub usual: ResponseScript,
     /// While it is unreachable every request is refused, after the usual time.
-    pub outages: Vec<Span>,
+    pub outages: Vec<Period>,
     /// Faults, by milliseconds since the start; in order.
     pub faults: Vec<(u64, AgentFault)>,
     /// The seed of retry delays, and of the order in which a frozen agent carries out its requests.

@@ -55,6 +55,14 @@ fn x4_starts_in_delays_the_start() {
 }
 
 #[test]
+fn p3_x4_a_start_that_never_ends_times_out() {
+    let never = web("runs: { startsIn: 'never' }");
+    assert_eq!(times(&never, "web starts"), [] as [u64; 0]);
+    // Then it is restarted, with its back-off.
+    assert_eq!(times(&never, "web exitFailed")[..3], [11_000, 21_000, 31_100]);
+}
+
+#[test]
 fn x4_stops_in_and_stop_exit_set_how_it_reacts_to_a_stop() {
     let run = web("runs: { stopsIn: '3s', stopExit: 0 }");
     assert_eq!(times(&run, "web exitSuccess"), [64_000]);
@@ -63,7 +71,8 @@ fn x4_stops_in_and_stop_exit_set_how_it_reacts_to_a_stop() {
 #[test]
 fn x4_s4_a_program_that_ignores_sigterm_is_killed_when_the_stop_timeout_passes() {
     let run = web("runs: { stopsIn: 'never' }");
-    assert_eq!(times(&run, "web killed"), [65_000]);
+    // 5 s after its stop signal, which follows the hook of 1 s.
+    assert_eq!(times(&run, "web killed"), [66_000]);
     assert_eq!(run.killed.len(), 1);
 }
 

@@ -1,0 +1,87 @@
+//! What remains of a run: processes that outlive it (P4), and a process that SIGKILL does not end (P6).
+
+use alloc::format;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use crate::effect::Effect;
+use crate::ids::{JobIx, RunId};
+use crate::input::ExitStatus;
+use crate::plan::{Level, Signal};
+use crate::state::run::LastExit;
+use crate::state::supervisor::{Core, Phase};
+use crate::state::timers::{JobTimer, TimerKind};
+use crate::time::fmt_duration;
+
+/// How long a job waits for its process after SIGKILL.
+const ABANDON_TIMEOUT: Duration = Duration::from_secs(2);
+
+impl Core {
+    /// P4: processes of a run that has ended were found, and have been sent SIGTERM.
+    pub(crate) fn orphans_found(&mut self, run: RunId) {
+        if self.plan_state.runs.contains_key(&run) || self.orphans.contains_key(&run) {
+            return;
+        }
+        let is_last = |job: &JobIx| self.job(*job).last_exit.is_some_and(|exit| exit.run == run);
+        let job = self.all_jobs().find(is_last);
+        self.log(Level::Warn, job, format_args!("left processes outside of its process group, sent SIGTERM"));
+        if self.phase == Phase::Killing {
+            return self.effects.push(Effect::KillOrphans { run });
+        }
+        self.set_orphans_timer(run);
+    }
+
+    /// Has what remains of a run killed if it does not exit within the stop timeout.
+    pub(crate) fn set_orphans_timer(&mut self, run: RunId) {
+        let timer = self.timers.set(self.now + self.plan().stop_timeout, TimerKind::Orphans(run));
+        self.orphans.insert(run, timer);
+    }
+
+    /// P4: kills what remains of a run.
+    pub(crate) fn kill_orphans(&mut self, run: RunId) {
+        let mut timer = self.orphans.remove(&run);
+        if timer.is_some() {
+            self.timers.cancel(&mut timer);
+            self.effects.push(Effect::KillOrphans { run });
+        }
+    }
+
+    pub(crate) fn kill_all_orphans(&mut self) {
+        let runs: Vec<RunId> = self.orphans.keys().copied().collect();
+        for run in runs {
+            self.kill_orphans(run);
+        }
+    }
+
+    /// P6: has a run abandoned if its process does not exit after SIGKILL. When all jobs are killed, the shutdown has its
+    /// own timeout.
+    pub(crate) fn set_abandon_timer(&mut self, job: JobIx) {
+        let was_killed =
+            self.job_mut(job).run_mut().is_none_or(|run| core::mem::replace(&mut run.killed, true));
+        if was_killed || self.phase == Phase::Killing {
+            return;
+        }
+        let timer = self.set_timer(job, ABANDON_TIMEOUT, JobTimer::Abandon);
+        if let Some(run) = self.job_mut(job).run_mut() {
+            run.abandon_timer = Some(timer);
+        }
+    }
+
+    /// P6: SIGKILL has not ended a process: it hangs in the kernel, or a debugger withholds its exit status. It executes no
+    /// more code of the program, so the run is over, as if it had exited on SIGKILL.
+    pub(crate) fn abandon(&mut self, job: JobIx) {
+        let Some(run) = self.job_mut(job).run_mut() else { return };
+        run.abandon_timer = None;
+        let (run, timed_out) = (run.id, run.timed_out);
+        let pid = self.job(job).pid().map(|pid| format!(" {pid}")).unwrap_or_default();
+        let waited = fmt_duration(ABANDON_TIMEOUT);
+        let message = format_args!("did not exit within {waited} after SIGKILL, abandoning process{pid}");
+        self.log(Level::Warn, Some(job), message);
+        self.effects.push(Effect::Abandon { run });
+        self.plan_state.runs.remove(&run);
+        let status = ExitStatus::Signal(Signal::KILL);
+        let exit = LastExit { run, status, at: self.now, timed_out, out_of_memory: false };
+        self.set_failure(job, &exit);
+        self.run_ended(job, exit);
+    }
+}

@@ -1,0 +1,111 @@
+//! The fingerprint of a supervisor.
+
+use alloc::format;
+
+use super::{Fingerprint, Name, Order};
+use crate::input::Input;
+use crate::request::Request;
+use crate::rules::signals::SAME_REQUEST;
+use crate::state::plan_state::PlanState;
+use crate::state::stop_budget::StopBudget;
+use crate::state::supervisor::{Core, ExitCodes, PendingReload};
+
+impl Core {
+    /// Adds everything that decides the future of this supervisor, except for the plans in force and in a pending reload,
+    /// which the caller must add. Only for a state between two steps.
+    pub fn fingerprint(&self, print: &mut Fingerprint) {
+        let Self {
+            plan_state,
+            now: _,
+            phase,
+            maintenance,
+            timers,
+            shutdown_timer,
+            stop_budget,
+            effects,
+            orphans,
+            oom_kills,
+            exit_codes,
+            // Logged only.
+            ignored_signals: _,
+            stop_signal,
+            early_inputs,
+            queue,
+            // Set again at the start of a step.
+            current_event: _,
+            // These only report.
+            journal: _,
+            event_counts: _,
+            removed_sources: _,
+            // The next id is new, whatever it is.
+            last_ids: _,
+            reload,
+        } = self;
+        print.add((phase, maintenance, effects.len(), oom_kills, queue.len()));
+        // A code that is decided wins, and stays decided.
+        let ExitCodes { decided, first_failure, first_hook_failure } = exit_codes;
+        print.add((decided, decided.is_none().then_some((first_failure, first_hook_failure))));
+        timers.fingerprint(print);
+        print.option(*shutdown_timer, |print, timer| timer.fingerprint(print));
+        print.option(*stop_budget, |print, StopBudget { signal_by, kill_by }| {
+            print.time(signal_by);
+            print.time(kill_by);
+        });
+        print.list(orphans, |print, (run, timer)| {
+            print.name(Name::Run, run.0);
+            timer.fingerprint(print);
+        });
+        print.option(*stop_signal, |print, (signal, at)| {
+            print.add(signal);
+            print.age(at, SAME_REQUEST);
+        });
+        print.list(early_inputs, |print, input| match input {
+            Input::Request { id, request: Request::Reload(_) } => print.add(("reload", id)),
+            input => print.add(format!("{input:?}")),
+        });
+        print.option(reload.as_ref(), |print, PendingReload { plan: _, requests, timer }| {
+            print.list(requests, |print, request| print.name(Name::Request, request.0));
+            print.option(*timer, |print, timer| timer.fingerprint(print));
+        });
+        plan_state.fingerprint(print);
+    }
+}
+
+impl PlanState {
+    fn fingerprint(&self, print: &mut Fingerprint) {
+        let Self {
+            plan,
+            // Follows from the plan.
+            graph: _,
+            jobs,
+            watches,
+            // The text of environments. Which processes run is in `jobs`.
+            variables: _,
+            runs,
+            check_runs,
+            recheck,
+            start_again,
+            reachability_dirty,
+            holding_open,
+            incomplete,
+            startup_only_for,
+        } = self;
+        print.list(jobs.iter().zip(&plan.jobs), |print, (job, planned)| job.fingerprint(planned, print));
+        print.add((watches, recheck, start_again, reachability_dirty, holding_open, incomplete));
+        print.add(startup_only_for);
+        print.list(runs, |print, (run, job)| {
+            print.name(Name::Run, run.0);
+            print.add(job);
+        });
+        print.list(check_runs, |print, (run, place)| {
+            print.name(Name::Check, run.0);
+            print.add(place);
+        });
+    }
+}
+
+impl crate::state::timers::TimerId {
+    pub(crate) fn fingerprint(self, print: &mut Fingerprint) {
+        print.order(Order::Timer, self.order());
+    }
+}

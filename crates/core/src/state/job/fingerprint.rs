@@ -1,0 +1,125 @@
+//! The fingerprint of a job's state.
+
+use super::{Activity, Generation, JobState, State, StopState, Ticks};
+use crate::plan::{Job, Restarts};
+use crate::state::fingerprint::{Fingerprint, Name, Order};
+use crate::state::health::{CheckRun, CheckState, HealthState};
+use crate::state::journal::Event;
+use crate::state::run::{LastExit, Run};
+
+impl JobState {
+    /// Adds everything that decides the future of this job.
+    pub(crate) fn fingerprint(&self, planned: &Job, print: &mut Fingerprint) {
+        let Self {
+            activity,
+            stop,
+            // A generation sees the events after its creation; between two steps none is queued.
+            generation: Generation { number: _, serial, created_after: _ },
+            triggered_at,
+            conditions,
+            pending_event,
+            ran_at_shutdown,
+            ticks: Ticks { due, timer, pending },
+            restarts,
+            restarts_total: _,
+            early_exits,
+            has_run,
+            cause,
+            started_at,
+            last_exit,
+            // Reported only.
+            start_error: _,
+            failure,
+            health,
+            desired,
+            start_timeout,
+        } = self;
+        activity.fingerprint(print);
+        print.order(Order::Generation, (*serial).into());
+        print.add((desired, has_run, last_exit.as_ref().map(LastExit::is_success)));
+        print.option(health.as_ref(), |print, health| health.fingerprint(planned, print));
+        if self.is_complete() {
+            // The rest is not used any more. The next generation has its own.
+            return print.add(self.stop_reason());
+        }
+        print.option(stop.as_ref(), |print, StopState { reason, then_start, timer, stage }| {
+            print.add((reason, then_start, stage));
+            print.option(*timer, |print, timer| timer.fingerprint(print));
+        });
+        print.option(*triggered_at, |print, serial| print.order(Order::Generation, serial.into()));
+        // Of the event that starts a run, the rest is reported and given to the process.
+        let is_stop_event = |event: &Event| event.code.is_stop_event();
+        print.add(pending_event.as_ref().map(is_stop_event));
+        print.add(cause.as_ref().map(|cause| cause.event().map(is_stop_event)));
+        print.add((conditions, ran_at_shutdown, failure, pending));
+        print.option(*timer, |print, timer| {
+            timer.fingerprint(print);
+            print.time(*due);
+        });
+        print.option(*start_timeout, |print, timer| timer.fingerprint(print));
+        print.add((planned.restarts != Restarts::Unlimited).then_some(restarts));
+        let backoff = planned.backoff.filter(|_| planned.restarts != Restarts::Limited(0));
+        print.add(backoff.map(|backoff| {
+            // From some number on, all delays are the longest one.
+            let doublings = (0..31).find(|n| backoff.initial * (1 << n) >= backoff.max).unwrap_or(31);
+            (*early_exits).min(doublings + 1)
+        }));
+        if let Some(started_at) = started_at.filter(|_| self.state() == State::Running) {
+            // Whether the run is short (W8), and in the first interval of a check (H3).
+            let checks = planned.health.iter().flat_map(|health| &health.checks);
+            let durations = checks.map(|check| check.interval).chain(backoff.map(|backoff| backoff.reset));
+            print.age(started_at, durations.max().unwrap_or_default());
+        }
+    }
+}
+
+impl Activity {
+    fn fingerprint(&self, print: &mut Fingerprint) {
+        print.add((self.state(), core::mem::discriminant(self)));
+        match self {
+            Self::Starting(run) | Self::Running(run, _) => {
+                let Run { id, timeout, kill_timer, abandon_timer, timed_out, killed, replaced } = run;
+                print.name(Name::Run, id.0);
+                for timer in [timeout, kill_timer, abandon_timer] {
+                    print.option(*timer, |print, timer| timer.fingerprint(print));
+                }
+                print.add((timed_out, killed, replaced));
+            }
+            Self::Delaying(timer) => timer.fingerprint(print),
+            Self::Waiting | Self::RunningWithoutProcess | Self::Complete => {}
+        }
+    }
+}
+
+impl HealthState {
+    fn fingerprint(&self, planned: &Job, print: &mut Fingerprint) {
+        // The variables are text for the processes of checks.
+        let Self { active, healthy, checks, heartbeat, variables: _ } = self;
+        print.add((active, healthy));
+        print.option(*heartbeat, |print, timer| timer.fingerprint(print));
+        let planned = planned.health.iter().flat_map(|health| &health.checks);
+        print.list(checks.iter().zip(planned), |print, (check, planned)| {
+            // The last result is only reported.
+            let CheckState { run, started_at, last: _, passes, failures, delay, next } = check;
+            print.add(core::mem::discriminant(run));
+            match run {
+                CheckRun::None => {}
+                CheckRun::Running { id, timeout } => {
+                    print.name(Name::Check, id.0);
+                    timeout.fingerprint(print);
+                    print.age(*started_at, planned.interval);
+                }
+                CheckRun::Stale { id, run_again } => {
+                    print.name(Name::Check, id.0);
+                    print.add(run_again);
+                }
+            }
+            if *active {
+                // Checks that begin forget all this.
+                let delay = passes.is_none().then_some(delay);
+                print.add((passes, (*failures).min(planned.failures), delay));
+            }
+            print.option(*next, |print, timer| timer.fingerprint(print));
+        });
+    }
+}

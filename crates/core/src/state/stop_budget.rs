@@ -1,0 +1,95 @@
+//! One budget for the whole shutdown (S4). All phases take their time from it:
+//!
+//! ```text
+//! with hooks      without hooks     T is the global stop timeout, counted from the start of the shutdown
+//! -------------   -------------     ---------------------------------------------------------------------------
+//! T               T × 3/4           hooks, deregistration and drain are over: every process gets its stop signal
+//! 2T              T                 every remaining process gets SIGKILL
+//! 2T + 400 ms     T + 400 ms        killed processes have exited, or are left behind
+//! 2T + 450 ms     T + 450 ms        so have processes that no job knows
+//! 2T + 500 ms     T + 500 ms        the catalog has confirmed the last deregistration, or has not
+//! 2T + 700 ms     T + 700 ms        the log is written
+//! 2T + 750 ms     T + 750 ms        connections are closed
+//! 2T + 1 s        T + 1 s           the promise; the last quarter of a second is for the scheduler of a busy machine
+//! ```
+//!
+//! A phase that is done early leaves its time to the next ones. Without hooks only deregistration (at most `T` / 4, S2) and
+//! `drain` delay a stop signal; a longer drain is cut, so that the process has time to react to its signal.
+
+use core::time::Duration;
+
+use crate::effect::{Exit, ExitDeadlines};
+use crate::plan::{Plan, Role};
+use crate::time::Time;
+
+/// The bounds of the last phases, counted from the last SIGKILL.
+const REAP: Duration = Duration::from_millis(400);
+const DESCENDANTS: Duration = Duration::from_millis(450);
+const DEREGISTER: Duration = Duration::from_millis(500);
+const LOG: Duration = Duration::from_millis(700);
+const CONNECTIONS: Duration = Duration::from_millis(750);
+
+/// The log gets this long even if the supervisor is late.
+const MIN_LOG: Duration = Duration::from_millis(200);
+
+/// The deadlines of a shutdown.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StopBudget {
+    /// When hooks, deregistration and drain are over: every process gets its stop signal, and hooks get SIGKILL.
+    pub(crate) signal_by: Time,
+    /// When every remaining process gets SIGKILL.
+    pub(crate) kill_by: Time,
+}
+
+impl StopBudget {
+    /// The budget of a shutdown that starts now.
+    pub(crate) fn new(plan: &Plan, now: Time) -> Self {
+        let timeout = plan.stop_timeout;
+        if has_hooks(plan) {
+            Self { signal_by: now + timeout, kill_by: now + timeout + timeout }
+        } else {
+            Self { signal_by: now + (timeout - timeout / 4), kill_by: now + timeout }
+        }
+    }
+
+    /// A process gets its stop signal only now. A supervisor that was suspended still gives it time to react.
+    pub(crate) fn signalled(&mut self, plan: &Plan, now: Time) {
+        self.kill_by = self.kill_by.max(now + plan.stop_timeout / 4);
+    }
+
+    /// Everything is killed now: earlier than planned (S1), or later if the supervisor was suspended.
+    pub(crate) fn killed(&mut self, now: Time) {
+        self.kill_by = now;
+    }
+
+    /// How long killed processes are waited for.
+    pub(crate) fn reap_by(&self) -> Time {
+        self.kill_by + REAP
+    }
+
+    /// The deadlines of an exit that starts now.
+    pub(crate) fn exit_deadlines(&self, plan: &Plan, now: Time) -> ExitDeadlines {
+        let log = (self.kill_by + LOG).max(now + MIN_LOG);
+        ExitDeadlines {
+            descendants: (now + Duration::from_secs(1)).min(self.kill_by + DESCENDANTS),
+            deregister: (now + plan.deregister_timeout()).min(self.kill_by + DEREGISTER),
+            log,
+            connections: log + (CONNECTIONS - LOG),
+        }
+    }
+}
+
+impl Exit {
+    /// An exit that the core could not decide, because of an internal error, after all jobs were killed.
+    #[must_use]
+    pub fn at_once(code: u8, plan: &Plan, now: Time) -> Self {
+        let budget = StopBudget { signal_by: now, kill_by: now };
+        Self { code, deadlines: budget.exit_deadlines(plan, now) }
+    }
+}
+
+/// Returns true if something runs or is stopped only after other jobs: jobs that wait for a stop event (S3), and
+/// coprocesses (C6).
+fn has_hooks(plan: &Plan) -> bool {
+    plan.jobs.iter().any(|job| job.when.has_stop_event() || job.role == Role::Coprocess)
+}

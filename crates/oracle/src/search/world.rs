@@ -1,0 +1,115 @@
+//! What the world owes a core, and what may still come from outside.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use containerpilot_core::effect::{DesiredService, Effect};
+use containerpilot_core::ids::{CheckRunId, JobIx, RunId};
+use containerpilot_core::plan::Signal;
+use containerpilot_core::state::fingerprint::{Fingerprint, Name};
+
+use super::Limits;
+
+/// A run that has not ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Program {
+    /// A process was requested. Like a running one, it was sent this signal; of several, SIGKILL or the last.
+    Starting(Option<Signal>),
+    /// It has executed its program.
+    Running(Option<Signal>),
+}
+
+/// What the world owes a core, and what may still come from outside.
+#[derive(Clone, Debug)]
+pub(super) struct World {
+    pub(super) runs: BTreeMap<RunId, Program>,
+    /// The checks that run, and whether they were cancelled.
+    pub(super) checks: BTreeMap<CheckRunId, bool>,
+    /// The services whose deregistration is not confirmed.
+    pub(super) leaving: BTreeSet<JobIx>,
+    /// The inputs from outside and the faults that are left.
+    pub(super) outside: u8,
+    pub(super) faults: u8,
+    pub(super) terminated: bool,
+    pub(super) interrupted: bool,
+    pub(super) ready: bool,
+    /// True if an input from outside came before the startup. A second one would only be queued behind it.
+    pub(super) early: bool,
+    /// True if the watched service has an instance.
+    pub(super) instance: bool,
+    pub(super) maintenance: bool,
+    pub(super) requests: u64,
+}
+
+impl World {
+    pub(super) fn new(limits: Limits) -> Self {
+        Self {
+            runs: BTreeMap::new(),
+            checks: BTreeMap::new(),
+            leaving: BTreeSet::new(),
+            outside: limits.outside,
+            faults: limits.faults,
+            terminated: false,
+            interrupted: false,
+            ready: false,
+            early: false,
+            instance: false,
+            maintenance: false,
+            requests: 0,
+        }
+    }
+
+    /// Carries out an effect. Fails if it is a signal to a process that does not run.
+    pub(super) fn carry_out(&mut self, effect: &Effect) -> Result<(), &'static str> {
+        match effect {
+            Effect::Spawn { run, .. } => {
+                self.runs.insert(*run, Program::Starting(None));
+            }
+            Effect::Kill { run, signal, .. } => match self.runs.get_mut(run) {
+                Some(Program::Starting(sent) | Program::Running(sent)) => {
+                    *sent = sent.filter(|sent| *sent == Signal::KILL).or(Some(*signal));
+                }
+                None => return Err("a signal is sent to a process that does not run"),
+            },
+            Effect::CancelStart { run } | Effect::Abandon { run } => {
+                self.runs.remove(run);
+            }
+            Effect::RunCheck { run, .. } => {
+                self.checks.insert(*run, false);
+            }
+            Effect::CancelCheck { run } => {
+                self.checks.entry(*run).and_modify(|cancelled| *cancelled = true);
+            }
+            Effect::Advertise { job, desired: DesiredService::Absent } => {
+                self.leaving.insert(*job);
+            }
+            Effect::Advertise { job, .. } => {
+                self.leaving.remove(job);
+            }
+            Effect::PlanReplaced { moves, .. } => {
+                self.leaving = self.leaving.iter().filter_map(|job| moves.job(*job)).collect();
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Returns true if the world owes nothing.
+    pub(super) fn is_settled(&self) -> bool {
+        self.runs.is_empty() && self.checks.is_empty() && self.leaving.is_empty()
+    }
+
+    pub(super) fn fingerprint(&self, print: &mut Fingerprint) {
+        let Self { runs, checks, leaving, outside, faults, terminated, interrupted, ready, .. } = self;
+        print.add((outside, faults, terminated, interrupted, ready, self.instance, self.maintenance));
+        print.add(leaving);
+        // The order of ids is that of starts, which decides nothing.
+        print.list(runs, |print, (run, program)| {
+            print.name(Name::Run, run.0);
+            print.add(program);
+        });
+        print.list(checks, |print, (check, cancelled)| {
+            print.name(Name::Check, check.0);
+            print.add(cancelled);
+        });
+    }
+}

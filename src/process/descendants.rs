@@ -1,0 +1,46 @@
+//! No process outlives the supervisor (S4).
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use containerpilot_core::plan::Signal;
+
+use crate::process::proc;
+use crate::process::sys::{self, WaitState};
+
+/// How long to wait for the exit of killed processes.
+const WAIT: Duration = Duration::from_millis(1);
+
+/// Kills every descendant, generation by generation: the children of a process that exits become ours. As PID 1 that is
+/// left to the kernel, which kills the whole PID namespace.
+///
+/// Returns the children that are left at the deadline.
+pub(crate) fn kill_descendants(deadline: Instant) -> usize {
+    if std::process::id() == 1 {
+        return 0;
+    }
+    let mut killed = BTreeSet::new();
+    loop {
+        let Ok(children) = proc::all_children() else { return 0 };
+        let count = killed.len();
+        for pid in children {
+            if killed.insert(pid) {
+                let _ = sys::kill_process(pid, Signal::KILL);
+            }
+        }
+        if killed.len() == count {
+            // Not earlier: until they are reaped, they count for the limits on processes, and a fork bomb cannot grow.
+            while let Ok(WaitState::Exited(pid, _)) = sys::wait_nowait() {
+                killed.remove(&pid);
+                let _ = sys::reap(pid);
+            }
+            if sys::wait_nowait() == Ok(WaitState::NoChild) {
+                return 0;
+            }
+            std::thread::sleep(WAIT);
+        }
+        if Instant::now() >= deadline {
+            return killed.len();
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! Starts in progress (P3): from the creation of a process until it has executed its program, or has failed to.
+//!
+//! The loop never waits for a child. It polls the result pipe of each start like any other source, and the core gives up
+//! a start that takes too long.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use containerpilot_core::Input;
+use containerpilot_core::effect::Exit;
+use containerpilot_core::ids::{CheckRunId, JobIx, RunId};
+use containerpilot_core::input::{StartError, StartErrorKind};
+use containerpilot_core::plan::{Check, Command, Job, Plan, Role};
+use containerpilot_core::variables::Environment;
+
+use super::{Decider, Runtime};
+use crate::logs::Source;
+use crate::process::orphans;
+use crate::process::reaper::{Exited, Owner};
+use crate::process::spawn::{Progress, Request, Start};
+use crate::process::sys::{self, PollFd};
+use crate::runtime::effects::EffectExecutor;
+use crate::telemetry;
+
+/// After this many new starts in one iteration, those in progress are continued at once.
+const MANY_STARTS: usize = 64;
+
+/// The starts in progress.
+#[derive(Debug, Default)]
+pub(crate) struct Starts {
+    pending: BTreeMap<Owner, PendingStart>,
+}
+
+#[derive(Debug)]
+struct PendingStart {
+    start: Start,
+    /// What the lines of its output are labelled with.
+    source: Source,
+    /// The metric of a sensor, whose output is the value.
+    metric: Option<String>,
+}
+
+impl Starts {
+    pub(crate) fn contains(&self, owner: Owner) -> bool {
+        self.pending.contains_key(&owner)
+    }
+
+    /// Adds the descriptors to poll.
+    pub(crate) fn add_poll_fds(&self, fds: &mut Vec<PollFd>) {
+        let polled = self.pending.values().filter_map(|pending| pending.start.poll_fd());
+        fds.extend(polled.map(|fd| sys::poll_fd(fd, sys::POLLIN)));
+    }
+
+    /// The starts that have progress. `fds` begins with the descriptors of [`Self::add_poll_fds`], and no start has been
+    /// added or removed since.
+    pub(crate) fn ready(&self, fds: &[PollFd]) -> Vec<Owner> {
+        let polled = self.pending.iter().filter(|(_, pending)| pending.start.poll_fd().is_some());
+        polled.zip(fds).filter(|(_, fd)| fd.revents != 0).map(|((owner, _), _)| *owner).collect()
+    }
+}
+
+impl<D: Decider> Runtime<D> {
+    /// Continues the starts that have progress.
+    pub(super) fn handle_starts(&mut self, ready: &[Owner]) -> ControlFlow<Exit> {
+        for owner in ready {
+            if let Some(input) = self.executor.continue_start(*owner) {
+                self.handle(input)?;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+impl EffectExecutor {
+    /// Starts the program of a job. Returns the result if that is known at once.
+    pub(super) fn spawn(
+        &mut self,
+        plan: &Plan,
+        ix: JobIx,
+        run: RunId,
+        environment: &Environment,
+    ) -> Option<Input> {
+        let wanted = plan.jobs.get(ix.index()).and_then(|job| Some((job, job.exec.as_ref()?)));
+        let Some((job, command)) = wanted else {
+            let message = format!("internal error, please report it: job {} has no program", ix.index());
+            return Some(Input::StartFailed {
+                run,
+                why: StartError { kind: StartErrorKind::Other, message },
+            });
+        };
+        let environment = &marked(environment, Some(run));
+        let request = Request {
+            command,
+            environment,
+            process: &job.process,
+            own_stdin: plan.pass_signals && job.role == Role::Main,
+            raw_output: job.raw_output,
+        };
+        let metric = match job.role {
+            Role::Sensor(place) => telemetry::definitions(plan).get(place as usize),
+            _ => None,
+        };
+        let metric = metric.map(|metric| metric.name.clone());
+        match self.start(&request, Owner::Run(run), job, None, metric) {
+            Ok(pid) => {
+                self.pids.insert(ix, pid);
+                None
+            }
+            Err(why) => Some(Input::StartFailed { run, why }),
+        }
+    }
+
+    /// Starts the program of a check. Returns the result if that is known at once.
+    pub(super) fn exec_check(
+        &mut self,
+        job: &Job,
+        check: &Check,
+        command: &Command,
+        run: CheckRunId,
+        environment: &Environment,
+    ) -> Option<Result<(), String>> {
+        let request = Request {
+            command,
+            environment,
+            process: &job.process,
+            own_stdin: false,
+            raw_output: check.raw_output,
+        };
+        let started = self.start(&request, Owner::Check(run), job, Some(check.name.clone()), None);
+        started.err().map(|why| Err(why.message))
+    }
+
+    fn start(
+        &mut self,
+        request: &Request<'_>,
+        owner: Owner,
+        job: &Job,
+        check: Option<String>,
+        metric: Option<String>,
+    ) -> Result<i32, StartError> {
+        let start = self.spawner.spawn(request)?;
+        let pid = start.pid;
+        self.reaper.started(pid, owner);
+        if start.output.is_some() && matches!(owner, Owner::Run(_)) {
+            // Its output will be read: before further jobs can use up the limit of threads and processes.
+            self.logs.start_thread();
+        }
+        let source = Source { job: job.name.clone(), pid: pid.unsigned_abs(), check };
+        self.starts.pending.insert(owner, PendingStart { start, source, metric });
+        Ok(pid)
+    }
+
+    /// Gives up a start: its process is killed, and reaped whenever it exits.
+    pub(super) fn cancel_start(&mut self, owner: Owner) {
+        if self.starts.pending.remove(&owner).is_some() {
+            self.reaper.abandon(owner);
+        }
+    }
+
+    /// Continues the starts in progress if there are many: each of them needs a descriptor, and a thousand jobs may start
+    /// at once.
+    pub(super) fn continue_many_starts(&mut self) -> Vec<Input> {
+        let count = self.starts.pending.len();
+        if count == 0 || !count.is_multiple_of(MANY_STARTS) {
+            return Vec::new();
+        }
+        let owners: Vec<Owner> = self.starts.pending.keys().copied().collect();
+        owners.into_iter().filter_map(|owner| self.continue_start(owner)).collect()
+    }
+
+    /// Reads what a child has reported. Returns the input for the core.
+    fn continue_start(&mut self, owner: Owner) -> Option<Input> {
+        match self.starts.pending.get_mut(&owner)?.start.progress() {
+            Progress::Pending => None,
+            Progress::Executed => self.executed(owner),
+            Progress::Failed(why) => {
+                self.cancel_start(owner);
+                Some(owner.start_failed(why))
+            }
+        }
+    }
+
+    /// Ends the start of a process that has exited, if it is in progress. Returns the input about the start, or, if it
+    /// has failed, the input that replaces that about the exit.
+    pub(super) fn resolve_start(&mut self, exited: &Exited) -> Result<Option<Input>, Input> {
+        let owner = exited.owner;
+        let Some(pending) = self.starts.pending.get_mut(&owner) else { return Ok(None) };
+        match pending.start.outcome(exited) {
+            Ok(()) => Ok(self.executed(owner)),
+            Err(why) => {
+                self.starts.pending.remove(&owner);
+                if let Owner::Run(run) = owner {
+                    // Other processes of its user may have joined its group.
+                    self.reaper.kill_orphans(run);
+                }
+                Err(owner.start_failed(why))
+            }
+        }
+    }
+
+    /// A process has executed its program: from now on its output is read.
+    fn executed(&mut self, owner: Owner) -> Option<Input> {
+        let PendingStart { start, source, metric } = self.starts.pending.remove(&owner)?;
+        let Start { pid, output, .. } = start;
+        match (owner, output) {
+            (_, None) => {}
+            (Owner::Check(_), Some((stdout, stderr))) => self.check_outputs.started(stdout, stderr, source),
+            (Owner::Run(run), Some((stdout, stderr))) => match metric {
+                None => self.logs.attach(stdout, stderr, source),
+                Some(metric) => {
+                    self.sensors.started(run, &source.job, &metric, stdout);
+                    // The log gets an empty stream in place of its standard output.
+                    if let Ok((empty, _)) = std::io::pipe() {
+                        self.logs.attach(empty.into(), stderr, source);
+                    }
+                }
+            },
+        }
+        match owner {
+            Owner::Run(run) => Some(Input::Started { run, pid }),
+            Owner::Check(_) => None,
+        }
+    }
+}
+
+/// The environment with the mark by which the processes of a run are found (P4).
+pub(super) fn marked(environment: &Environment, run: Option<RunId>) -> Environment {
+    let mut marked = environment.clone();
+    if let Some(run) = run {
+        Arc::make_mut(&mut marked.cause).push((orphans::MARK, orphans::mark(run)));
+    }
+    marked
+}
