@@ -185,7 +185,7 @@ impl Hostile {
 
     /// Whether the supervisor has exited.
     pub(crate) fn has_exited(&self) -> bool {
-        state(self.pid).is_none_or(|state| state == 'Z')
+        state(self.pid).is_none_or(|state| matches!(state, 'Z' | 'X'))
     }
 
     /// The processes that execute a file of the test's directory.
