@@ -14,6 +14,7 @@ use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use containerpilot_config::template::Environment;
 use containerpilot_core::input::StartError;
@@ -24,7 +25,7 @@ use self::error::SpawnError;
 use self::identity::Identity;
 use self::start::Attempt;
 pub(crate) use self::start::{Progress, Start};
-use self::variables::{ProcessStrings, SharedVariables};
+use self::variables::{OwnVariables, SharedVariables};
 use crate::process::sys::{self, CStrings, ExecSpec, Variables};
 
 /// The search path when the environment has no `PATH`, as for `execvp`.
@@ -53,10 +54,9 @@ pub(crate) struct Spawner {
     shared: SharedVariables,
     ignored: sys::SignalSet,
     descriptor_limit: Option<sys::RawLimit>,
+    may_share_memory: bool,
     null: OwnedFd,
     slots: Slots,
-    lists: sys::PointerLists,
-    strings: ProcessStrings,
 }
 
 /// Descriptors with low numbers that hold what the child needs while it is started. All other descriptors have higher
@@ -87,10 +87,9 @@ impl Spawner {
             shared: SharedVariables::default(),
             ignored: sys::ignored_signals(),
             descriptor_limit: sys::raise_descriptor_limit(),
+            may_share_memory: sys::may_share_memory(),
             null,
             slots: Slots { null: slot_null, out, err, result, close_from },
-            lists: sys::PointerLists::default(),
-            strings: ProcessStrings::default(),
         })
     }
 
@@ -104,13 +103,13 @@ impl Spawner {
             let program = request.command.program.text().into_owned();
             SpawnError::Pipe { program, errno }
         })?;
-        let started = self.start(request);
+        let started = self.start(request, result);
         // The supervisor's copies of the write ends must be closed, or the readers would never see end of file.
         for slot in [&self.slots.result, &self.slots.out, &self.slots.err] {
             let _ = sys::replace(slot, self.null.as_fd());
         }
-        let (pid, attempt) = started?;
-        Ok(Start::new(pid, result, output, attempt))
+        let (child, attempt) = started?;
+        Ok(Start::new(child, output, attempt))
     }
 
     /// Puts the write ends of new pipes into the slots, and returns the read ends of the result and of the output.
@@ -130,7 +129,11 @@ impl Spawner {
         Ok((result, output))
     }
 
-    fn start(&mut self, request: &Request<'_>) -> Result<(i32, Attempt), SpawnError> {
+    fn start(
+        &mut self,
+        request: &Request<'_>,
+        result: OwnedFd,
+    ) -> Result<(sys::NewChild, Attempt), SpawnError> {
         let Request { command, process, .. } = request;
         let program = command.program.as_bytes();
         let shown = || command.program.text().into_owned();
@@ -139,50 +142,44 @@ impl Spawner {
         let identity =
             Identity::of(process).map_err(|error| SpawnError::Identity { program: shown(), error })?;
         self.shared.update(&self.environment, &request.environment.jobs).map_err(nul_byte)?;
-        let mut strings = std::mem::take(&mut self.strings);
-        strings.clear();
-        strings.set_variables(request, identity.home.as_deref(), &self.shared).map_err(nul_byte)?;
-        for argument in std::iter::once(&command.program).chain(&command.arguments) {
-            strings.arguments.push(&[argument.as_bytes()]).map_err(nul_byte)?;
-        }
-        let mut files = CStrings::default();
-        if is_path(program) {
-            files.push(&[program]).map_err(nul_byte)?;
-        } else {
-            for file in self.candidates(request) {
-                files.push(&[file.as_os_str().as_bytes()]).map_err(nul_byte)?;
-            }
-        }
-        if let Some(directory) = &process.cwd {
-            strings.cwd.push(&[directory.as_bytes()]).map_err(nul_byte)?;
-        }
+        let own = OwnVariables::new(request, identity.home.as_deref(), &self.shared).map_err(nul_byte)?;
+        let words = std::iter::once(&command.program).chain(&command.arguments);
+        let arguments = CStrings::of(words.map(|word| word.as_bytes())).map_err(nul_byte)?;
+        let files = match is_path(program) {
+            true => CStrings::of([program]),
+            false => CStrings::of(self.candidates(request).iter().map(|file| file.as_os_str().as_bytes())),
+        };
+        let files = Arc::new(files.map_err(nul_byte)?);
+        let cwd = CStrings::of(process.cwd.as_deref().map(str::as_bytes)).map_err(nul_byte)?;
 
+        let share_memory = self.may_share_memory && !identity.changes();
+        let slots = &self.slots;
         let spec = ExecSpec {
-            files: &files,
-            arguments: &strings.arguments,
+            files: Arc::clone(&files),
+            arguments,
             environment: Variables([
-                (&strings.own, &[]),
-                (self.shared.jobs(), &strings.hidden_jobs),
-                (self.shared.supervisor(), &strings.hidden_supervisor),
+                (Arc::new(own.strings), Vec::new()),
+                (self.shared.jobs(), own.hidden_jobs),
+                (self.shared.supervisor(), own.hidden_supervisor),
             ]),
-            cwd: &strings.cwd,
-            stdin: (!request.own_stdin).then(|| self.slots.null.as_fd()),
-            output: (!request.raw_output).then(|| (self.slots.out.as_fd(), self.slots.err.as_fd())),
-            result: self.slots.result.as_fd(),
-            close_from: self.slots.close_from,
+            cwd,
+            stdin: (!request.own_stdin).then(|| slots.null.as_raw_fd()),
+            output: (!request.raw_output).then(|| (slots.out.as_raw_fd(), slots.err.as_raw_fd())),
+            result: slots.result.as_raw_fd(),
+            close_from: slots.close_from,
             ignored: self.ignored,
             umask: process.umask,
             descriptor_limit: self.descriptor_limit,
-            limits: &process.limits,
-            groups: identity.groups.as_deref(),
+            limits: process.limits.clone(),
+            groups: identity.groups,
             group: identity.group,
             user: identity.user,
             no_new_privileges: process.no_new_privileges,
+            share_memory,
         };
-        let started = sys::start(&spec, &mut self.lists);
-        self.strings = strings;
-        let pid = started.map_err(|errno| SpawnError::Clone { program: shown(), errno })?;
-        Ok((pid, Attempt::new(request, files)))
+        let child =
+            sys::start(spec, result).map_err(|errno| SpawnError::Clone { program: shown(), errno })?;
+        Ok((child, Attempt::new(request, files)))
     }
 
     /// The files to try: one in each directory of the child's `PATH` (P8).

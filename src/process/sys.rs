@@ -12,6 +12,7 @@ mod host;
 mod memory;
 mod pipes;
 mod poll;
+mod raw;
 mod signals;
 mod sockets;
 mod start_child;

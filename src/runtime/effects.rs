@@ -63,8 +63,10 @@ impl EffectExecutor {
                 }
             }
             Effect::CancelCheck { run } => {
-                // A start in progress is given up, because its process may not even be ended by SIGKILL.
-                if self.probes.cancel(run) || self.starts.contains(Owner::Check(run)) {
+                if let Some(failed) = self.continue_start(Owner::Check(run)) {
+                    results.push_back(failed);
+                } else if self.probes.cancel(run) || self.starts.contains(Owner::Check(run)) {
+                    // A start in progress is given up, because its process may not even be ended by SIGKILL.
                     self.cancel_start(Owner::Check(run));
                     let result = Err("cancelled".to_owned());
                     results.push_back(Input::CheckDone { check: run, result });

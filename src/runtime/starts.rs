@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+use std::os::fd::RawFd;
 use std::sync::Arc;
 
 use containerpilot_core::Input;
@@ -30,6 +31,8 @@ const MANY_STARTS: usize = 64;
 #[derive(Debug, Default)]
 pub(crate) struct Starts {
     pending: BTreeMap<Owner, PendingStart>,
+    /// Starts that have failed or were given up, while their processes may use memory of the supervisor.
+    ending: Vec<Start>,
 }
 
 #[derive(Debug)]
@@ -48,15 +51,19 @@ impl Starts {
 
     /// Adds the descriptors to poll.
     pub(crate) fn add_poll_fds(&self, fds: &mut Vec<PollFd>) {
-        let polled = self.pending.values().filter_map(|pending| pending.start.poll_fd());
-        fds.extend(polled.map(|fd| sys::poll_fd(fd, sys::POLLIN)));
+        fds.extend(self.polled().map(|(_, fd)| sys::poll_fd(fd, sys::POLLIN)));
+    }
+
+    /// The descriptors of jobs. For a check it is early enough to look when it exits or is killed.
+    fn polled(&self) -> impl Iterator<Item = (Owner, RawFd)> {
+        let jobs = self.pending.iter().filter(|(owner, _)| matches!(owner, Owner::Run(_)));
+        jobs.filter_map(|(owner, pending)| Some((*owner, pending.start.poll_fd()?)))
     }
 
     /// The starts that have progress. `fds` begins with the descriptors of [`Self::add_poll_fds`], and no start has been
     /// added or removed since.
     pub(crate) fn ready(&self, fds: &[PollFd]) -> Vec<Owner> {
-        let polled = self.pending.iter().filter(|(_, pending)| pending.start.poll_fd().is_some());
-        polled.zip(fds).filter(|(_, fd)| fd.revents != 0).map(|((owner, _), _)| *owner).collect()
+        self.polled().zip(fds).filter(|(_, fd)| fd.revents != 0).map(|((owner, _), _)| owner).collect()
     }
 }
 
@@ -139,22 +146,26 @@ impl EffectExecutor {
         check: Option<String>,
         metric: Option<String>,
     ) -> Result<i32, StartError> {
-        let start = self.spawner.spawn(request)?;
+        let mut start = self.spawner.spawn(request)?;
         let pid = start.pid;
         self.reaper.started(pid, owner);
+        let source = Source { job: job.name.clone(), pid: pid.unsigned_abs(), check };
         if start.output.is_some() && matches!(owner, Owner::Run(_)) {
             // Its output will be read: before further jobs can use up the limit of threads and processes.
             self.logs.start_thread();
+        } else if let Some((stdout, stderr)) = start.output.take() {
+            self.check_outputs.started(stdout, stderr, source.clone());
         }
-        let source = Source { job: job.name.clone(), pid: pid.unsigned_abs(), check };
         self.starts.pending.insert(owner, PendingStart { start, source, metric });
         Ok(pid)
     }
 
     /// Gives up a start: its process is killed, and reaped whenever it exits.
     pub(super) fn cancel_start(&mut self, owner: Owner) {
-        if self.starts.pending.remove(&owner).is_some() {
+        if let Some(pending) = self.starts.pending.remove(&owner) {
             self.reaper.abandon(owner);
+            self.starts.ending.push(pending.start);
+            self.starts.ending.retain_mut(|start| !start.is_over());
         }
     }
 
@@ -170,7 +181,7 @@ impl EffectExecutor {
     }
 
     /// Reads what a child has reported. Returns the input for the core.
-    fn continue_start(&mut self, owner: Owner) -> Option<Input> {
+    pub(super) fn continue_start(&mut self, owner: Owner) -> Option<Input> {
         match self.starts.pending.get_mut(&owner)?.start.progress() {
             Progress::Pending => None,
             Progress::Executed => self.executed(owner),
@@ -190,9 +201,10 @@ impl EffectExecutor {
             Ok(()) => Ok(self.executed(owner)),
             Err(why) => {
                 self.starts.pending.remove(&owner);
-                if let Owner::Run(run) = owner {
+                match owner {
                     // Other processes of its user may have joined its group.
-                    self.reaper.kill_orphans(run);
+                    Owner::Run(run) => self.reaper.kill_orphans(run),
+                    Owner::Check(_) => self.check_outputs.exited(exited.pid.unsigned_abs(), &self.logs),
                 }
                 Err(owner.start_failed(why))
             }
@@ -204,8 +216,7 @@ impl EffectExecutor {
         let PendingStart { start, source, metric } = self.starts.pending.remove(&owner)?;
         let Start { pid, output, .. } = start;
         match (owner, output) {
-            (_, None) => {}
-            (Owner::Check(_), Some((stdout, stderr))) => self.check_outputs.started(stdout, stderr, source),
+            (Owner::Check(_), _) | (_, None) => {}
             (Owner::Run(run), Some((stdout, stderr))) => match metric {
                 None => self.logs.attach(stdout, stderr, source),
                 Some(metric) => {

@@ -9,14 +9,10 @@ use std::time::{Duration, Instant};
 use crate::fixture::{Hostile, Rank, as_init_and_child, exe, permitted, state, waits_in};
 use crate::supervisor::{child_pids, wait_until};
 
-/// Jobs of the user `nobody` that are started many times a second.
-fn many_starts(program: &str) -> String {
-    let job = |n| {
-        format!(
-            "{{ name: 'tick{n}', exec: '{program}', user: 'nobody', when: {{ interval: '{}ms' }} }}",
-            10 + n
-        )
-    };
+/// Jobs that are started many times a second. `user` is the property with that name, or empty.
+fn many_starts(user: &str) -> String {
+    let job =
+        |n| format!("{{ name: 'tick{n}', exec: '/bin/true', {user} when: {{ interval: '{}ms' }} }}", 10 + n);
     (0..8).map(job).collect::<Vec<_>>().join(", ")
 }
 
@@ -30,8 +26,8 @@ fn is_stopped_before_exec(pid: u32) -> bool {
 fn p3_s4_child_stopped_before_exec_holds_up_neither_ping_nor_sigterm() {
     as_init_and_child(|rank| {
         let config = format!(
-            "jobs: [{{ name: 'storm', exec: ['@/hostile', 'storm', '@/own/storm'], user: 'nobody', when: {{ source: 'SIGUSR2' }} }}, {}]",
-            many_starts("/bin/true")
+            "jobs: [{{ name: 'storm', exec: ['@/hostile', 'storm', '@/own/storm', '19'], user: 'nobody', when: {{ source: 'SIGUSR2' }} }}, {}]",
+            many_starts("user: 'nobody',")
         );
         let mut hostile = Hostile::start(rank, 2, &config);
         hostile.send(12);
@@ -43,6 +39,30 @@ fn p3_s4_child_stopped_before_exec_holds_up_neither_ping_nor_sigterm() {
         });
         hostile.stops();
     });
+}
+
+/// A child of the supervisor's own user shares its memory until exec. A signal that ends it with a core dump must not end
+/// the supervisor, and one that stops it must not stop the supervisor.
+#[test]
+fn p3_signals_before_exec_to_children_of_the_supervisors_user_do_not_reach_the_supervisor() {
+    if !permitted() {
+        return;
+    }
+    for (signal, effect) in [("3", "killed by SIGQUIT"), ("19", "storm")] {
+        // Only PID 1 is spared by `kill(-1)`.
+        let config = format!(
+            "jobs: [{{ name: 'storm', exec: ['@/hostile', 'storm', '@/own/storm', '{signal}'], when: {{ source: 'SIGUSR2' }} }}, {}]",
+            many_starts("")
+        );
+        let mut hostile = Hostile::start(Rank::Init, 1, &config);
+        hostile.send(12);
+        hostile.await_file("own/storm");
+        let limit = Instant::now() + Duration::from_secs(2);
+        wait_until("the signals have had an effect", || {
+            hostile.log().contains(effect) && Instant::now() > limit
+        });
+        hostile.stops();
+    }
 }
 
 #[test]
@@ -267,7 +287,7 @@ fn p9_process_that_is_not_yet_its_program_cannot_be_traced_or_read() {
     let config = format!(
         "jobs: [{{ name: 'spy', exec: ['@/hostile', 'spy'], user: 'nobody' }}, {},
                 {{ name: 'counter', exec: 'true', user: 'nobody', restarts: 'unlimited', restartBackoff: false }}]",
-        many_starts("/bin/true")
+        many_starts("user: 'nobody',")
     );
     let mut hostile = Hostile::start(Rank::Child, 1, &config);
     hostile.await_ready(1);

@@ -147,11 +147,11 @@ static int fuse(char **argv)
 
 /* ---- before exec ---- */
 
-/* storm FLAG: creates FLAG and stops every process of this user, again and again. */
+/* storm FLAG SIGNAL: creates FLAG and sends a signal to every other process of this user, again and again. */
 static int storm(char **argv)
 {
     touch(argv[2]);
-    for (;;) kill(-1, SIGSTOP);
+    for (;;) kill(-1, atoi(argv[3]));
 }
 
 /* swap A B: exchanges two files, again and again. */

@@ -24,6 +24,11 @@ pub(super) enum IdentityError {
 }
 
 impl Identity {
+    /// Whether the process switches to another user or group.
+    pub(super) fn changes(&self) -> bool {
+        self.user.is_some() || self.group.is_some() || self.groups.is_some()
+    }
+
     pub(super) fn of(process: &Process) -> Result<Self, IdentityError> {
         let group = match &process.group {
             None => None,

@@ -63,18 +63,22 @@ fn spawn_error(words: &[&str], process: &Process) -> (StartErrorKind, String) {
     (error.kind, error.message)
 }
 
+/// Starts a process, and does not wait for it.
+fn start(spawner: &mut Spawner, command: &Command) -> Start {
+    let request = Request {
+        command,
+        environment: &containerpilot_core::variables::Environment::default(),
+        process: &Process::default(),
+        own_stdin: false,
+        raw_output: true,
+    };
+    spawner.spawn(&request).unwrap()
+}
+
 /// A start whose child is stopped before it executes its program.
 fn stopped_before_exec(spawner: &mut Spawner, command: &Command) -> Start {
     loop {
-        let start = spawner
-            .spawn(&Request {
-                command,
-                environment: &containerpilot_core::variables::Environment::default(),
-                process: &Process::default(),
-                own_stdin: false,
-                raw_output: true,
-            })
-            .unwrap();
+        let start = start(spawner, command);
         // SIGSTOP cannot be blocked, but may come too late.
         sys::kill_process(start.pid, containerpilot_core::plan::Signal(19)).unwrap();
         let state = || std::fs::read_to_string(format!("/proc/{}/stat", start.pid)).unwrap();
@@ -189,7 +193,7 @@ isolated! {
 
     fn p3_abandoned_start_is_reaped_like_an_orphan() {
         let (mut spawner, mut reaper) = (spawner(), Reaper::default());
-        let start = stopped_before_exec(&mut spawner, &command(&["/bin/sleep", "1000"]));
+        let mut start = stopped_before_exec(&mut spawner, &command(&["/bin/sleep", "1000"]));
         let owner = Owner::Run(containerpilot_core::ids::RunId(1));
         reaper.started(start.pid, owner);
         reaper.abandon(owner);
@@ -199,6 +203,25 @@ isolated! {
             sys::wait_nowait() == Ok(WaitState::NoChild)
         });
         assert!(exited.is_empty());
+        assert!(start.is_over());
+    }
+
+    fn p3_memory_of_a_start_is_kept_until_the_child_has_left_it() {
+        let mut spawner = spawner();
+        let mut stopped = stopped_before_exec(&mut spawner, &command(&["/bin/sleep", "1000"]));
+        assert_eq!(stopped.is_over(), !sys::may_share_memory());
+        sys::kill_process(stopped.pid, containerpilot_core::plan::Signal(9)).unwrap();
+        until(|| stopped.is_over());
+        sys::reap(stopped.pid).unwrap();
+
+        let mut failed = spawn(&mut spawner, &["/bin/true"], &Process::default()).unwrap();
+        assert!(failed.is_over(), "it has executed its program");
+        sys::reap(failed.pid).unwrap();
+        let no_program = command(&["/no/such/program"]);
+        failed = start(&mut spawner, &no_program);
+        until(|| matches!(failed.progress(), Progress::Failed(_)));
+        until(|| failed.is_over());
+        sys::reap(failed.pid).unwrap();
     }
 
     fn p3_reached_process_limit_is_a_failed_start() {

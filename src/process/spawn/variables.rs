@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use containerpilot_config::template::Environment;
 use containerpilot_core::variables::JobVariables;
@@ -16,7 +17,8 @@ use crate::process::sys::CStrings;
 /// `NAME=value` strings, sorted by name, without duplicates.
 #[derive(Debug, Default)]
 struct Block {
-    strings: CStrings,
+    /// Shared with the children that are being started.
+    strings: Arc<CStrings>,
     names: Vec<Range<usize>>,
 }
 
@@ -24,14 +26,9 @@ impl Block {
     /// Must be called in the order of the names.
     fn push(&mut self, name: &[u8], value: &[u8]) -> Result<(), Errno> {
         let start = self.strings.bytes().len();
-        self.strings.push(&[name, b"=", value])?;
+        Arc::make_mut(&mut self.strings).push(&[name, b"=", value])?;
         self.names.push(start..start + name.len());
         Ok(())
-    }
-
-    fn clear(&mut self) {
-        self.strings.clear();
-        self.names.clear();
     }
 
     /// The position of a variable.
@@ -54,12 +51,12 @@ pub(super) struct SharedVariables {
 }
 
 impl SharedVariables {
-    pub(super) fn supervisor(&self) -> &CStrings {
-        &self.supervisor.strings
+    pub(super) fn supervisor(&self) -> Arc<CStrings> {
+        Arc::clone(&self.supervisor.strings)
     }
 
-    pub(super) fn jobs(&self) -> &CStrings {
-        &self.jobs.strings
+    pub(super) fn jobs(&self) -> Arc<CStrings> {
+        Arc::clone(&self.jobs.strings)
     }
 
     /// Converts the variables if they have changed.
@@ -73,7 +70,7 @@ impl SharedVariables {
             return Ok(());
         }
         self.version = None;
-        self.jobs.clear();
+        self.jobs = Block::default();
         self.hidden.clear();
         // The last one of a name wins.
         let sorted: BTreeMap<&str, &str> = jobs.iter().collect();
@@ -87,35 +84,24 @@ impl SharedVariables {
     }
 }
 
-/// The strings of one process. The buffers are reused for the next one.
+/// The variables of one process.
 #[derive(Debug, Default)]
-pub(super) struct ProcessStrings {
-    pub(super) arguments: CStrings,
-    pub(super) cwd: CStrings,
-    /// The process's own variables.
-    pub(super) own: CStrings,
+pub(super) struct OwnVariables {
+    pub(super) strings: CStrings,
     /// Positions of shared variables that the process's own replace, sorted.
     pub(super) hidden_supervisor: Vec<usize>,
     pub(super) hidden_jobs: Vec<usize>,
 }
 
-impl ProcessStrings {
-    pub(super) fn clear(&mut self) {
-        for list in [&mut self.arguments, &mut self.cwd, &mut self.own] {
-            list.clear();
-        }
-        self.hidden_supervisor.clear();
-        self.hidden_jobs.clear();
-    }
-
-    /// Sets the process's own variables: those of its configuration, `HOME` of its user, and those of its trigger, in
-    /// this order of precedence.
-    pub(super) fn set_variables(
-        &mut self,
+impl OwnVariables {
+    /// The variables of a process's configuration, `HOME` of its user, and the variables of its trigger, in this order of
+    /// precedence.
+    pub(super) fn new(
         request: &Request<'_>,
         home: Option<&[u8]>,
         shared: &SharedVariables,
-    ) -> Result<(), Errno> {
+    ) -> Result<Self, Errno> {
+        let mut variables = Self { hidden_supervisor: shared.hidden.clone(), ..Self::default() };
         let own = &request.process.env;
         let cause = &request.environment.cause;
         let trigger = cause.iter().enumerate().filter(|(nth, (name, _))| {
@@ -124,16 +110,15 @@ impl ProcessStrings {
         });
         let home = home.filter(|_| !own.contains_key("HOME")).map(|home| ("HOME", home));
         let own = own.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
-        self.hidden_supervisor.extend_from_slice(&shared.hidden);
         let trigger = trigger.map(|(_, (name, value))| (*name, value.as_bytes()));
         for (name, value) in own.chain(home).chain(trigger) {
             let name = name.as_bytes();
-            self.own.push(&[name, b"=", value])?;
-            self.hidden_supervisor.extend(shared.supervisor.find(name));
-            self.hidden_jobs.extend(shared.jobs.find(name));
+            variables.strings.push(&[name, b"=", value])?;
+            variables.hidden_supervisor.extend(shared.supervisor.find(name));
+            variables.hidden_jobs.extend(shared.jobs.find(name));
         }
-        self.hidden_supervisor.sort_unstable();
-        self.hidden_jobs.sort_unstable();
-        Ok(())
+        variables.hidden_supervisor.sort_unstable();
+        variables.hidden_jobs.sort_unstable();
+        Ok(variables)
     }
 }

@@ -2,7 +2,8 @@
 #![forbid(unsafe_code)]
 
 use std::ffi::c_char;
-use std::os::fd::BorrowedFd;
+use std::os::fd::RawFd;
+use std::sync::Arc;
 
 use containerpilot_core::plan::Limit;
 use nix::errno::Errno;
@@ -10,13 +11,20 @@ use nix::errno::Errno;
 use super::{RawLimit, SignalSet};
 
 /// A list of null-terminated strings, in one buffer.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct CStrings {
     bytes: Vec<u8>,
     starts: Vec<usize>,
 }
 
 impl CStrings {
+    /// EINVAL if a string contains a NUL byte.
+    pub(crate) fn of<'a>(strings: impl IntoIterator<Item = &'a [u8]>) -> Result<Self, Errno> {
+        let mut list = Self::default();
+        strings.into_iter().try_for_each(|string| list.push(&[string]))?;
+        Ok(list)
+    }
+
     /// Adds the concatenation of `parts`; EINVAL if it contains a NUL byte.
     pub(crate) fn push(&mut self, parts: &[&[u8]]) -> Result<(), Errno> {
         if parts.iter().any(|part| part.contains(&0)) {
@@ -28,11 +36,6 @@ impl CStrings {
         }
         self.bytes.push(0);
         Ok(())
-    }
-
-    pub(crate) fn clear(&mut self) {
-        self.bytes.clear();
-        self.starts.clear();
     }
 
     /// One string, without its NUL.
@@ -52,23 +55,22 @@ impl CStrings {
         self.starts.iter().map(move |start| base.wrapping_add(*start).cast::<c_char>())
     }
 
-    /// Fills `list` with the pointers and a terminating null. They are valid until the strings change.
-    pub(super) fn list(&self, list: &mut Vec<*const c_char>) {
-        list.clear();
-        list.extend(self.pointers());
-        list.push(std::ptr::null());
+    /// The pointers and a terminating null. They are valid until the strings change.
+    pub(super) fn list(&self) -> Vec<*const c_char> {
+        self.pointers().chain([std::ptr::null()]).collect()
     }
 }
 
 /// The environment of a new process: several lists, each with the sorted positions of the strings to leave out.
 #[derive(Debug)]
-pub(crate) struct Variables<'a>(pub(crate) [(&'a CStrings, &'a [usize]); 3]);
+pub(crate) struct Variables(pub(crate) [(Arc<CStrings>, Vec<usize>); 3]);
 
-impl Variables<'_> {
+impl Variables {
     /// See [`CStrings::list`].
-    pub(super) fn list(&self, list: &mut Vec<*const c_char>) {
-        list.clear();
-        for (strings, hidden) in self.0 {
+    pub(super) fn list(&self) -> Vec<*const c_char> {
+        let mut list =
+            Vec::with_capacity(1 + self.0.iter().map(|(strings, _)| strings.starts.len()).sum::<usize>());
+        for (strings, hidden) in &self.0 {
             if hidden.is_empty() {
                 list.extend(strings.pointers());
             } else {
@@ -78,25 +80,26 @@ impl Variables<'_> {
             }
         }
         list.push(std::ptr::null());
+        list
     }
 }
 
-/// A process to start.
+/// A process to start. It owns everything that the child reads: the child may share the supervisor's memory.
 #[derive(Debug)]
-pub(crate) struct ExecSpec<'a> {
+pub(crate) struct ExecSpec {
     /// The files to try to execute, in this order.
-    pub(crate) files: &'a CStrings,
+    pub(crate) files: Arc<CStrings>,
     /// The arguments, the program's name first.
-    pub(crate) arguments: &'a CStrings,
-    pub(crate) environment: Variables<'a>,
+    pub(crate) arguments: CStrings,
+    pub(crate) environment: Variables,
     /// The working directory: one string, or none to keep the supervisor's.
-    pub(crate) cwd: &'a CStrings,
+    pub(crate) cwd: CStrings,
     /// Standard input; `None` keeps the supervisor's, and takes the terminal's foreground.
-    pub(crate) stdin: Option<BorrowedFd<'a>>,
+    pub(crate) stdin: Option<RawFd>,
     /// Standard output and standard error; `None` keeps the supervisor's.
-    pub(crate) output: Option<(BorrowedFd<'a>, BorrowedFd<'a>)>,
+    pub(crate) output: Option<(RawFd, RawFd)>,
     /// The write end of the pipe for an [`ExecError`]. It is closed when the program is executed.
-    pub(crate) result: BorrowedFd<'a>,
+    pub(crate) result: RawFd,
     /// The child closes all descriptors from this number on. `None` if the kernel has no `close_range`: `execve` closes
     /// them then.
     pub(crate) close_from: Option<u32>,
@@ -105,14 +108,17 @@ pub(crate) struct ExecSpec<'a> {
     pub(crate) umask: Option<u16>,
     /// The supervisor's original descriptor limit, if it has raised its own.
     pub(crate) descriptor_limit: Option<RawLimit>,
-    pub(crate) limits: &'a [Limit],
+    pub(crate) limits: Vec<Limit>,
     /// Supplementary groups, if they change.
-    pub(crate) groups: Option<&'a [u32]>,
+    pub(crate) groups: Option<Vec<u32>>,
     /// The group, if it changes.
     pub(crate) group: Option<u32>,
     /// The user, if it changes.
     pub(crate) user: Option<u32>,
     pub(crate) no_new_privileges: bool,
+    /// Whether the child shares the supervisor's memory until it executes its program. It must not change its user or
+    /// groups then.
+    pub(crate) share_memory: bool,
 }
 
 /// A step of a child on the way to its program.

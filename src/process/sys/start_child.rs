@@ -1,26 +1,89 @@
-//! Starts a process: copy the supervisor, set up the child, execute the program.
+//! Starts a process: create a child, set it up, execute the program.
+//!
+//! The supervisor does not wait for the child. A child with another user or group is a copy of the supervisor, as by
+//! `fork`: no process of that user ever shares memory with the supervisor. Any other child shares its memory until it
+//! executes its program: copying the page tables would take longer than all the rest of a start. What such a child uses is
+//! kept until its result pipe is closed. The kernel closes it when the child has executed its program or has exited, and
+//! has left the shared memory before.
 #![expect(unsafe_code, reason = "raw system calls; every block has its SAFETY comment")]
 
-use std::ffi::{c_char, c_int};
-use std::mem::MaybeUninit;
-use std::os::fd::AsRawFd;
+use std::ffi::{c_char, c_int, c_void};
+use std::mem::{ManuallyDrop, MaybeUninit};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 
 use containerpilot_core::plan::Resource;
 use nix::errno::Errno;
 use nix::libc;
 
 use super::checked;
-use super::exec_spec::{ExecSpec, HEAD_BYTES, RecordHead, SpawnStep};
+use super::exec_spec::{ExecError, ExecSpec, HEAD_BYTES, RecordHead, SpawnStep};
+use super::raw::{self, call};
 use super::signals::{KernelAction, SET_SIZE};
 
-/// The strings of an [`ExecSpec`] as null-terminated pointer lists. Valid only while [`start`] borrows the spec; the
-/// buffers are reused for the next child.
-#[derive(Default)]
-pub(crate) struct PointerLists {
+/// Much more than the child needs, also in a debug build.
+const STACK_BYTES: usize = 64 * 1024;
+
+/// Everything that a child uses until it has executed its program: its stack and its description, with the strings as
+/// null-terminated pointer lists.
+#[derive(Debug)]
+struct ChildMemory {
+    spec: ExecSpec,
     files: Vec<*const c_char>,
     arguments: Vec<*const c_char>,
     environment: Vec<*const c_char>,
     cwd: Vec<*const c_char>,
+    stack: Box<[MaybeUninit<u8>]>,
+}
+
+/// A child on the way to its program.
+#[derive(Debug)]
+pub(crate) struct NewChild {
+    pub(crate) pid: i32,
+    /// The read end of its result pipe, until that is closed.
+    result: Option<OwnedFd>,
+    /// What the child may still use. It is freed when the pipe is closed; if that is never read, it is not freed.
+    memory: ManuallyDrop<Option<Box<ChildMemory>>>,
+}
+
+/// What a child has reported.
+#[derive(Debug)]
+pub(crate) enum Report {
+    /// Nothing yet, or nothing new.
+    Nothing,
+    /// The pipe is closed: the child has executed its program, or has exited.
+    Closed,
+    /// The child cannot execute its program, and exits; `None` if what it wrote cannot be read.
+    Failure(Option<ExecError>),
+}
+
+impl NewChild {
+    /// Readable when there is something to [read](Self::read); `None` if nothing more comes.
+    pub(crate) fn poll_fd(&self) -> Option<RawFd> {
+        self.result.as_ref().map(AsRawFd::as_raw_fd)
+    }
+
+    /// Reads the next report. Never waits.
+    pub(crate) fn read(&mut self) -> Report {
+        let Some(result) = &self.result else { return Report::Nothing };
+        let mut record = [0; ExecError::MAX_BYTES];
+        match nix::unistd::read(result.as_fd(), &mut record) {
+            Err(Errno::EAGAIN | Errno::EINTR) => Report::Nothing,
+            Ok(length) if length > 0 => {
+                Report::Failure(ExecError::from_record(record.get(..length).unwrap_or_default()))
+            }
+            Ok(_) | Err(_) => {
+                self.result = None;
+                // SAFETY: it is dropped only here, and only once, because `result` is `None` from now on.
+                unsafe { ManuallyDrop::drop(&mut self.memory) };
+                Report::Closed
+            }
+        }
+    }
+
+    /// Whether the child may still use memory of the supervisor.
+    pub(crate) fn uses_memory(&self) -> bool {
+        self.result.is_some() && self.memory.is_some()
+    }
 }
 
 /// Why a child cannot execute its program.
@@ -30,54 +93,87 @@ struct Failure {
     file: usize,
 }
 
-/// Creates a process, and does not wait for it. The child executes its program, or writes an
-/// [`ExecError`](super::ExecError) to `spec.result` and exits.
-///
-/// The child is a copy of the supervisor (`fork`), not a sharer of its memory: a child that is stopped, or that waits
-/// for a file system, then holds up nothing, and a process with the user of a job never shares memory with the
-/// supervisor.
-pub(crate) fn start(spec: &ExecSpec<'_>, lists: &mut PointerLists) -> Result<i32, Errno> {
-    spec.files.list(&mut lists.files);
-    spec.arguments.list(&mut lists.arguments);
-    spec.environment.list(&mut lists.environment);
-    spec.cwd.list(&mut lists.cwd);
-    let none = 0_usize;
-    // SAFETY: without a stack and without sharing, this is `fork` without the library's handlers and locks. The child
-    // runs on its copy of this stack, only makes system calls, and does not return.
-    let pid = unsafe {
-        let pid = libc::syscall(libc::SYS_clone, libc::SIGCHLD as usize, none, none, none, none);
-        if pid == 0 {
-            run_child(spec, lists);
-        }
-        pid
+/// Returns true if a child may share the supervisor's memory. Before Linux 5.16 the kernel ended all processes that share
+/// memory when one of them dumped core, as a child does that gets SIGQUIT.
+pub(crate) fn may_share_memory() -> bool {
+    let release = nix::sys::utsname::uname().ok();
+    let release = release.as_ref().and_then(|name| name.release().to_str()).unwrap_or_default();
+    let mut numbers = release.split(['.', '-', '+']).map_while(|number| number.parse::<u32>().ok());
+    raw::LEAVES_ERRNO && (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= (5, 16)
+}
+
+/// Creates a process, and does not wait for it. The child executes its program, or writes an [`ExecError`] to `spec.result`
+/// and exits. `result` is the read end of that pipe.
+pub(crate) fn start(spec: ExecSpec, result: OwnedFd) -> Result<NewChild, Errno> {
+    let shared = if spec.share_memory { libc::CLONE_VM } else { 0 };
+    let mut memory = Box::new(ChildMemory {
+        files: spec.files.list(),
+        arguments: spec.arguments.list(),
+        environment: spec.environment.list(),
+        cwd: spec.cwd.list(),
+        stack: Box::new_uninit_slice(STACK_BYTES),
+        spec,
+    });
+    let (pid, shared) = match clone(&mut memory, shared) {
+        // An emulator of another architecture knows only `fork`.
+        Err(Errno::EINVAL) if shared != 0 => (clone(&mut memory, 0)?, 0),
+        pid => (pid?, shared),
     };
-    let pid = i32::try_from(checked(pid)?).map_err(|_| Errno::EINVAL)?;
-    // The child does the same. Whoever is first: from now on a signal to its process group reaches it.
+    // The child does the same; once the first of them has done it, a signal to its process group reaches it.
     // SAFETY: no memory is involved. It fails if the child has executed its program.
     unsafe { libc::setpgid(pid, pid) };
-    Ok(pid)
+    let memory = ManuallyDrop::new(Some(memory).filter(|_| shared != 0));
+    Ok(NewChild { pid, result: Some(result), memory })
+}
+
+fn clone(memory: &mut ChildMemory, shared: c_int) -> Result<i32, Errno> {
+    let stack = memory.stack.as_mut_ptr_range().end;
+    // SAFETY: the child runs on its own stack, only makes system calls, and does not return. It reads `memory`, which
+    // `NewChild` keeps while the child shares it.
+    let pid = unsafe {
+        libc::clone(
+            run_child,
+            stack.cast::<c_void>(),
+            libc::SIGCHLD | shared,
+            std::ptr::from_mut(memory).cast::<c_void>(),
+        )
+    };
+    i32::try_from(checked(pid.into())?).map_err(|_| Errno::EINVAL)
 }
 
 /// The new process: executes its program, or reports why not.
 ///
-/// # Safety
-/// Only for the new process of [`start`]: it changes the calling process. Other threads of the supervisor may have held
-/// locks when it was copied, so it must not allocate, take a lock or panic.
-unsafe fn run_child(spec: &ExecSpec<'_>, lists: &PointerLists) -> ! {
+/// It must not allocate, take a lock, panic or use thread-local storage: it may share the memory of the supervisor, and if
+/// it has a copy, other threads may have held locks when the copy was made.
+extern "C" fn run_child(memory: *mut c_void) -> c_int {
     let mut head = [0_u8; HEAD_BYTES];
-    // SAFETY: this is the new process. All pointers are valid, and each length is that of its buffer.
+    // SAFETY: `clone` has passed a pointer to this structure, which the supervisor does not change while it is shared.
+    // All other pointers are valid, and each length is that of its buffer.
     unsafe {
-        let mut failure = exec_child(spec, lists);
-        let (mode, length) = examine(lists, &mut failure, &mut head);
+        let memory = &*memory.cast::<ChildMemory>();
+        let mut failure = exec_child(memory);
+        let (mode, length) = examine(memory, &mut failure, &mut head);
         let record: RecordHead =
             [failure.step as u32, failure.errno as i32 as u32, failure.file as u32, mode];
         let parts = [
             libc::iovec { iov_base: (&raw const record).cast_mut().cast(), iov_len: size_of::<RecordHead>() },
             libc::iovec { iov_base: head.as_mut_ptr().cast(), iov_len: length },
         ];
-        libc::writev(spec.result.as_raw_fd(), parts.as_ptr(), 2);
-        libc::_exit(127)
+        let _ = call(libc::SYS_writev, [fd(memory.spec.result), at(&raw const parts), 2]);
+        loop {
+            let _ = call(libc::SYS_exit_group, [127]);
+        }
     }
+}
+
+/// A descriptor as an argument of a system call.
+fn fd(fd: RawFd) -> usize {
+    fd as usize
+}
+
+/// A pointer as an argument of a system call.
+fn at<T>(pointer: *const T) -> usize {
+    pointer.expose_provenance()
 }
 
 /// Looks at the file that cannot be executed, with the rights of the child's user: returns its `st_mode`, and how many
@@ -85,25 +181,27 @@ unsafe fn run_child(spec: &ExecSpec<'_>, lists: &PointerLists) -> ! {
 ///
 /// # Safety
 /// As for [`run_child`].
-unsafe fn examine(lists: &PointerLists, failure: &mut Failure, head: &mut [u8; HEAD_BYTES]) -> (u32, usize) {
+unsafe fn examine(memory: &ChildMemory, failure: &mut Failure, head: &mut [u8; HEAD_BYTES]) -> (u32, usize) {
     if failure.step != SpawnStep::Execute {
         return (0, 0);
     }
-    for (nth, file) in lists.files.iter().enumerate().filter(|(_, file)| !file.is_null()) {
+    for (nth, file) in memory.files.iter().enumerate().filter(|(_, file)| !file.is_null()) {
         let mut status = MaybeUninit::<libc::stat>::zeroed();
+        let here = fd(libc::AT_FDCWD);
         // SAFETY: a null-terminated string, and a structure that the kernel fills in. The other calls have a string or
         // a buffer with its length.
         unsafe {
-            let found = libc::stat(*file, status.as_mut_ptr()) == 0;
+            let found = call(libc::SYS_newfstatat, [here, at(*file), at(status.as_mut_ptr()), 0]).is_ok();
             let mode = status.assume_init().st_mode;
             match failure.errno {
                 Errno::EACCES if failure.file == nth && found => return (mode, 0),
                 // It exists: what is missing is named in it.
                 Errno::ENOENT if found && mode & libc::S_IFMT == libc::S_IFREG => {
                     failure.file = nth;
-                    let fd = libc::open(*file, libc::O_RDONLY | libc::O_NONBLOCK | libc::O_NOCTTY);
-                    let read = libc::read(fd, head.as_mut_ptr().cast(), HEAD_BYTES);
-                    return (mode, usize::try_from(read).unwrap_or(0));
+                    let flags = libc::O_RDONLY | libc::O_NONBLOCK | libc::O_NOCTTY;
+                    let read = call(libc::SYS_openat, [here, at(*file), flags as usize])
+                        .and_then(|opened| call(libc::SYS_read, [opened, at(head.as_mut_ptr()), HEAD_BYTES]));
+                    return (mode, read.unwrap_or(0));
                 }
                 _ => {}
             }
@@ -116,92 +214,85 @@ unsafe fn examine(lists: &PointerLists, failure: &mut Failure, head: &mut [u8; H
 ///
 /// # Safety
 /// As for [`run_child`].
-unsafe fn exec_child(spec: &ExecSpec<'_>, lists: &PointerLists) -> Failure {
+unsafe fn exec_child(memory: &ChildMemory) -> Failure {
     macro_rules! must {
-        ($step:ident, $call:expr) => {
-            if ($call) < 0 {
-                return Failure { step: SpawnStep::$step, errno: Errno::last(), file: 0 };
+        ($step:ident, $number:ident, $($argument:expr),+) => {
+            if let Err(errno) = call(libc::$number, [$($argument),+]) {
+                return Failure { step: SpawnStep::$step, errno, file: 0 };
             }
         };
     }
-    // SAFETY: all pointers are valid. The calls are raw system calls or thin wrappers that are async-signal-safe. User
-    // and group are set by raw calls: the library's wrappers would wait for threads that this process does not have.
+    let spec = &memory.spec;
+    // SAFETY: all pointers are valid. User and group are set for this process only, not, as by the library, for threads
+    // that it does not have.
     unsafe {
         if let Some(first) = spec.close_from {
-            must!(Descriptors, libc::syscall(libc::SYS_close_range, first, u32::MAX, 0));
+            must!(Descriptors, SYS_close_range, first as usize, u32::MAX as usize, 0);
         }
-        must!(ProcessGroup, libc::setpgid(0, 0));
+        must!(ProcessGroup, SYS_setpgid, 0, 0);
         match spec.stdin {
-            Some(null) => must!(Descriptors, libc::dup2(null.as_raw_fd(), 0)),
+            Some(null) => must!(Descriptors, SYS_dup3, fd(null), 0, 0),
             // As tini does: on a terminal the program is in the foreground. Without a terminal this fails, harmlessly.
-            None => drop(libc::tcsetpgrp(0, libc::getpid())),
+            None => {
+                let own = call(libc::SYS_getpid, []).unwrap_or(0) as libc::pid_t;
+                let _ = call(libc::SYS_ioctl, [0, libc::TIOCSPGRP as usize, at(&raw const own)]);
+            }
         }
         if let Some((out, err)) = spec.output {
-            must!(Descriptors, libc::dup2(out.as_raw_fd(), 1));
-            must!(Descriptors, libc::dup2(err.as_raw_fd(), 2));
+            must!(Descriptors, SYS_dup3, fd(out), 1, 0);
+            must!(Descriptors, SYS_dup3, fd(err), 2, 0);
         }
         if let Some(mask) = spec.umask {
-            libc::umask(mask.into());
+            let _ = call(libc::SYS_umask, [mask.into()]);
         }
         if let Some((soft, hard)) = spec.descriptor_limit {
-            let limit = libc::rlimit { rlim_cur: soft, rlim_max: hard };
-            must!(Limits, libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit));
+            let limit = libc::rlimit64 { rlim_cur: soft, rlim_max: hard };
+            must!(Limits, SYS_prlimit64, 0, libc::RLIMIT_NOFILE as usize, at(&raw const limit));
         }
-        for limit in spec.limits {
-            let value = |value: Option<u64>| value.unwrap_or(libc::RLIM_INFINITY);
-            let pair = libc::rlimit { rlim_cur: value(limit.soft), rlim_max: value(limit.hard) };
-            must!(Limits, libc::setrlimit(resource(limit.resource), &raw const pair));
+        for limit in &spec.limits {
+            let value = |value: Option<u64>| value.unwrap_or(libc::RLIM64_INFINITY);
+            let pair = libc::rlimit64 { rlim_cur: value(limit.soft), rlim_max: value(limit.hard) };
+            must!(Limits, SYS_prlimit64, 0, resource(limit.resource) as usize, at(&raw const pair));
         }
-        if let Some(groups) = spec.groups {
-            must!(User, libc::syscall(libc::SYS_setgroups, groups.len(), groups.as_ptr()));
+        if let Some(groups) = &spec.groups {
+            must!(User, SYS_setgroups, groups.len(), at(groups.as_ptr()));
         }
         if spec.group.is_some() || spec.user.is_some() {
-            let keep = u32::MAX;
+            let keep = u32::MAX as usize;
+            let (group, user) = (spec.group.map(|id| id as usize), spec.user.map(|id| id as usize));
             // The kernel makes a process that changes its effective ids readable to its new user if `fs.suid_dumpable`
             // is 1. As long as its real ids differ, that user has no access yet; when they change, too, the process is
             // no longer dumpable. This memory is a copy of the supervisor's: no process of that user may ever read it.
-            if let Some(group) = spec.group {
-                must!(User, libc::syscall(libc::SYS_setresgid, keep, group, keep));
+            if let Some(group) = group {
+                must!(User, SYS_setresgid, keep, group, keep);
             }
-            if let Some(user) = spec.user {
-                must!(User, libc::syscall(libc::SYS_setresuid, keep, user, keep));
+            if let Some(user) = user {
+                must!(User, SYS_setresuid, keep, user, keep);
             }
-            must!(User, libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0));
-            if let Some(group) = spec.group {
-                must!(User, libc::syscall(libc::SYS_setresgid, group, keep, group));
+            must!(User, SYS_prctl, libc::PR_SET_DUMPABLE as usize, 0, 0, 0, 0);
+            if let Some(group) = group {
+                must!(User, SYS_setresgid, group, keep, group);
             }
-            if let Some(user) = spec.user {
-                must!(User, libc::syscall(libc::SYS_setresuid, user, keep, user));
+            if let Some(user) = user {
+                must!(User, SYS_setresuid, user, keep, user);
             }
         }
         // After the user is set: its permissions decide.
-        if let [directory, _] = lists.cwd.as_slice() {
-            must!(Directory, libc::chdir(*directory));
+        if let [directory, _] = memory.cwd.as_slice() {
+            must!(Directory, SYS_chdir, at(*directory));
         }
         if spec.no_new_privileges {
-            must!(Privileges, libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+            must!(Privileges, SYS_prctl, libc::PR_SET_NO_NEW_PRIVS as usize, 1, 0, 0, 0);
         }
         // `execve` resets handlers, but keeps ignored signals ignored.
         let default: KernelAction = [0; 8];
-        let no_action = std::ptr::null_mut::<KernelAction>();
         for signal in spec.ignored.numbers() {
-            libc::syscall(
-                libc::SYS_rt_sigaction,
-                c_int::from(signal),
-                &raw const default,
-                no_action,
-                SET_SIZE,
-            );
+            let _ = call(libc::SYS_rt_sigaction, [signal.into(), at(&raw const default), 0, SET_SIZE]);
         }
         let empty = 0_u64;
-        libc::syscall(
-            libc::SYS_rt_sigprocmask,
-            libc::SIG_SETMASK,
-            &raw const empty,
-            std::ptr::null_mut::<u64>(),
-            SET_SIZE,
-        );
-        execute(lists)
+        let set = libc::SIG_SETMASK as usize;
+        let _ = call(libc::SYS_rt_sigprocmask, [set, at(&raw const empty), 0, SET_SIZE]);
+        execute(memory)
     }
 }
 
@@ -209,14 +300,17 @@ unsafe fn exec_child(spec: &ExecSpec<'_>, lists: &PointerLists) -> Failure {
 ///
 /// # Safety
 /// As for [`run_child`].
-unsafe fn execute(lists: &PointerLists) -> Failure {
+unsafe fn execute(memory: &ChildMemory) -> Failure {
     let mut worst = Failure { step: SpawnStep::Execute, errno: Errno::ENOENT, file: 0 };
-    for (nth, file) in lists.files.iter().enumerate().filter(|(_, file)| !file.is_null()) {
+    let (arguments, environment) = (at(memory.arguments.as_ptr()), at(memory.environment.as_ptr()));
+    for (nth, file) in memory.files.iter().enumerate().filter(|(_, file)| !file.is_null()) {
         // SAFETY: null-terminated strings and lists.
-        unsafe { libc::execve(*file, lists.arguments.as_ptr(), lists.environment.as_ptr()) };
-        match Errno::last() {
+        let Err(errno) = (unsafe { call(libc::SYS_execve, [at(*file), arguments, environment]) }) else {
+            continue;
+        };
+        match errno {
             // With a single candidate its own error is the most precise one.
-            only if lists.files.len() == 2 => return Failure { errno: only, file: nth, ..worst },
+            only if memory.files.len() == 2 => return Failure { errno: only, file: nth, ..worst },
             Errno::ENOENT | Errno::ENOTDIR | Errno::ESTALE | Errno::ENODEV | Errno::ETIMEDOUT => {}
             Errno::EACCES if worst.errno == Errno::EACCES => {}
             Errno::EACCES => (worst.errno, worst.file) = (Errno::EACCES, nth),
