@@ -66,7 +66,7 @@ ROWS = [
     Row("log-plain", "log", "output unchanged", "M lines/s", more=True, why=FLOOD,
         bound="The job writes directly to the output stream; the kernel moves the bytes."),
     Row("log-cpu-plain", "log", "output unchanged: CPU time per million lines", "s", why=FLOOD),
-    Row("restart-rate", "restart", "restarts per second without back-off", "1/s", more=True, why="No reason is known.", target="0.7 × floor"),
+    Row("restart-rate", "restart", "restarts per second without back-off", "1/s", more=True, why="No reason is known.", target="0.5 × floor"),
     Row("restart-cpu", "restart", "CPU time per restart", "µs", why="No reason is known."),
     Row("signal-program", "signals", "SIGTERM to the program, `-- PROGRAM`", "µs", why=SIGNAL),
     Row("signal-file", "signals", "SIGTERM to the service of a configuration", "µs", why=SIGNAL, target="1 × best peer"),
