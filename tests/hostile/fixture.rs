@@ -1,4 +1,4 @@
-//! A supervisor with hostile jobs, and the two rules that hold whatever they do: the control socket answers within a second
+//! A supervisor with hostile jobs, and the two rules that always hold: the control socket answers within a second
 //! all the time, and SIGTERM ends the supervisor within the bound of its stop timeout.
 
 use std::fs;

@@ -34,7 +34,7 @@ fn await_full_fifo(path: &Path) {
 /// All that is in a FIFO now.
 fn drain(reader: &mut File) -> Vec<u8> {
     let mut all = Vec::new();
-    // At the end EAGAIN if someone can still write, and nothing otherwise.
+    // At the end EAGAIN if a writer is left, and nothing otherwise.
     let _ = reader.read_to_end(&mut all);
     all
 }

@@ -98,7 +98,7 @@ fn first_connection_fails(
     let jobs: Vec<String> = (0..40).map(|n| format!("{{ name: 'j{n}', exec: 'sleep 1000' }}")).collect();
     let config = format!("jobs: [{}, {{ name: 'main', exec: 'sleep 1000' }}]", jobs.join(","));
     let mut hostile = Hostile::unanswered(rank, script, 1, &config);
-    wait_until("nothing is left", || exhausted(&hostile));
+    wait_until("the resource is used up", || exhausted(&hostile));
     let first = UnixStream::connect(hostile.socket()).unwrap();
     (&first).write_all(b"GET /v3/ping HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
     // The loop has seen the connection when it has become idle again.

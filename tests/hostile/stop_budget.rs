@@ -1,4 +1,4 @@
-//! One budget for the whole stop: whatever is slow at once, the bound is the stop timeout plus a second, or twice the stop
+//! One budget for the whole stop: no matter what is slow, the bound is the stop timeout plus a second, or twice the stop
 //! timeout plus a second with hooks (S4).
 
 use std::net::TcpListener;
@@ -14,7 +14,7 @@ fn silent_agent() -> TcpListener {
 fn config(agent: &TcpListener, hooks: &str) -> String {
     format!(
         "consul: '{}', logging: {{ output: 'stdout' }}, jobs: [
-            {{ name: 'stubborn', exec: ['sh', '-c', 'trap \"\" TERM; touch @/ready1; while :; do sleep 0.1; done'] }},
+            {{ name: 'ignores-term', exec: ['sh', '-c', 'trap \"\" TERM; touch @/ready1; while :; do sleep 0.1; done'] }},
             {{ name: 'escaped', exec: ['sh', '-c', 'touch @/ready2; exec @/hostile leave-group'] }},
             {{ name: 'daemon', exec: ['@/hostile', 'daemon', 'double', 'stay'] }},
             {{ name: 'flood', exec: ['@/hostile', 'count', '@/count', '1000000'] }},
@@ -41,7 +41,7 @@ fn s4_everything_slow_at_once_shares_one_stop_timeout() {
 fn s4_everything_slow_at_once_with_hooks_shares_two_stop_timeouts() {
     let agent = silent_agent();
     as_init_and_child(|rank| {
-        let hooks = ", { name: 'hook', exec: ['@/hostile', 'leave-group'], when: { source: 'stubborn', once: 'stopping' } },
+        let hooks = ", { name: 'hook', exec: ['@/hostile', 'leave-group'], when: { source: 'ignores-term', once: 'stopping' } },
             { name: 'after', exec: ['@/hostile', 'leave-group'], when: { source: 'service', once: 'stopped' } },
             { name: 'end', exec: ['@/hostile', 'daemon', 'single', 'stay'], when: { once: 'shutdown' } }";
         let mut hostile = Hostile::with_setup(rank, "mkfifo @/out; exec 1<>@/out", 2, &config(&agent, hooks));

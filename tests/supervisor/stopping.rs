@@ -192,7 +192,7 @@ fn s3_only_stop_hooks_are_started_during_shutdown() {
 }
 
 #[test]
-fn s5_exit_code_is_that_of_the_first_job_that_failed_for_good() {
+fn s5_exit_code_is_that_of_the_first_job_that_failed() {
     let cases = [
         ("{ name: 'a', exec: 'true' }, { name: 'b', exec: 'true' }", 0),
         (

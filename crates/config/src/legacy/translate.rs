@@ -1,7 +1,7 @@
 //! Translates the keys of version 2.
 //!
 //! The main program is a job that shuts the container down when it exits. Services are jobs without `exec`, because version 2
-//! checks and advertises them whatever runs. Hooks are jobs that wait for `stopping` and `stopped` of the main program. With a
+//! checks and advertises them regardless of what runs. Hooks are jobs that wait for `stopping` and `stopped` of the main program. With a
 //! `preStart`, everything waits for it, and the hooks of a program that never started do not run.
 
 use crate::decode::Spanned;
