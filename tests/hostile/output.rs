@@ -292,7 +292,7 @@ fn l4_packets_in_a_pipe_are_lines_like_any_other() {
     let config = "jobs: [{ name: 'main', exec: 'sleep 1000' },
         { name: 'a', exec: ['@/hostile', 'packets', '5000'], user: 'nobody' }]";
     let mut hostile = Hostile::start(Rank::Init, 1, config);
-    hostile.await_job("a", "is complete", |job| job["state"] == "complete");
+    hostile.await_state("a", "complete");
     wait_until("the last line is written", || numbers(hostile.log().as_bytes()).last() == Some(&4_999));
     assert_all(&numbers(hostile.log().as_bytes()), 5_000);
     hostile.stops();
