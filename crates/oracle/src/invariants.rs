@@ -418,6 +418,11 @@ impl<'a> Oracle<'a> {
         model.was_terminated = self.previous[job].stop_stage == Some(StopStage::Terminate);
         let began = ended.and_then(|run| run.started).filter(|_| started).unwrap_or(now);
         let seen = &mut self.seen[job];
+        if seen.had_run && !seen.ended && seen.fired > 0 {
+            // A timer ends the run: the events before it, in the same step, came during the run.
+            seen.fired = 0;
+            model.pending = Pending::Yes;
+        }
         (seen.ended, seen.ends_now) = (true, true);
         seen.ends += 1;
         seen.ended_started = Some(began);
