@@ -344,7 +344,7 @@ fn l2_raw_job_that_makes_the_shared_output_non_blocking_loses_no_line_of_others(
 }
 
 #[test]
-fn e7_l4_no_entry_of_the_supervisor_is_dropped_in_a_burst_while_the_log_takes_it() {
+fn l9_no_entry_of_the_supervisor_is_dropped_in_a_burst_while_the_log_takes_it() {
     if !permitted() {
         return;
     }
