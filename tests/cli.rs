@@ -431,6 +431,9 @@ fn x4_bash_completes_commands_flags_and_values() {
     assert_eq!(complete(&["containerpilot", "stop", "web", "w"]), "web worker\n");
     assert_eq!(complete(&["containerpilot", "-main"]), "-maintenance\n");
     assert_eq!(complete(&["containerpilot", "completions", "z"]), "zsh\n");
+    for flag in ["-config", "--out", "-socket"] {
+        assert_eq!(complete(&["containerpilot", flag, "Cargo.to"]), "Cargo.toml\n", "{flag}");
+    }
 }
 
 #[test]

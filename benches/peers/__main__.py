@@ -64,7 +64,7 @@ def say(text):
 def measure(chosen):
     if not os.access(chosen.binary, os.X_OK):
         sys.exit(f"{chosen.binary} is missing: build it with `make static`, or use --binary")
-    known = {peer.name: peer for peer in peers.everyone(chosen.binary)}
+    known = {peer.name: peer for peer in peers.all_peers(chosen.binary)}
     there = [known[name] for name in pick(chosen.peers, known, "peer")]
     for peer in list(there):
         if peer.missing():

@@ -6,10 +6,10 @@ import time
 
 import picture
 from figures import DIRECT, FLOOR, OURS, Result, cost, joined, number, place, target
-from peers import everyone
+from peers import all_peers
 from rows import BY_NAME, ROWS
 
-ORDER = [peer.name for peer in everyone("")]
+ORDER = [peer.name for peer in all_peers("")]
 COUNTS = (1, 10, 100, 1000)
 
 # Heading, text, charts (file, title, subtitle, rows), tables (rows).

@@ -261,5 +261,5 @@ class Horust(Peer):
         return [*start, "--services-path", stage.path("services")]
 
 
-def everyone(binary):
+def all_peers(binary):
     return [Direct(), Floor(), Ours(binary), Tini(), DumbInit(), Catatonit(), S6(), Runit(), Supervisor(), Horust()]

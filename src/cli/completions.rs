@@ -1,5 +1,6 @@
 //! Completions for shells, generated from the table of commands.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -66,8 +67,15 @@ fn takes_path(command: &Command) -> bool {
     command.arguments.contains("PATH")
 }
 
+fn is_path(flag: &Flag) -> bool {
+    matches!(flag.kind, FlagKind::Text("PATH" | "FILE"))
+}
+
 fn bash() -> String {
     let commands = COMMANDS.iter().map(|command| command.name).collect::<Vec<_>>().join(" ");
+    let flags = COMMANDS.iter().flat_map(|command| command.flags).chain(MAIN_FLAGS);
+    let paths: BTreeSet<_> = flags.filter(|flag| is_path(flag)).map(|flag| flag.name).collect();
+    let paths = paths.iter().map(|name| format!("-{name}|--{name}")).collect::<Vec<_>>().join("|");
     let mut out = String::from(
         "# bash completions for containerpilot\n\
          _containerpilot() {\n    \
@@ -76,10 +84,11 @@ fn bash() -> String {
          for each in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n        \
          case $each in -*) ;; *) command=$each; break ;; esac\n    \
          done\n    \
-         case $before in\n        \
-         -config|--config|-out|--out) COMPREPLY=($(compgen -f -- \"$word\")); return ;;\n    \
-         esac\n    \
-         case $command:${before#-} in\n",
+         case $before in\n",
+    );
+    let _ = writeln!(
+        out,
+        "        {paths}) COMPREPLY=($(compgen -f -- \"$word\")); return ;;\n    esac\n    case $command:${{before#-}} in"
     );
     for (name, flags) in
         COMMANDS.iter().map(|command| (command.name, command.flags)).chain([("", MAIN_FLAGS)])
@@ -125,7 +134,7 @@ fn quoted(text: &str) -> String {
 fn zsh_flag(flag: &Flag) -> String {
     let value = match flag.kind {
         FlagKind::Bool => String::new(),
-        FlagKind::Text("PATH" | "FILE") => ":path:_files".to_owned(),
+        _ if is_path(flag) => ":path:_files".to_owned(),
         FlagKind::Text(_) => format!(":value:({})", values(flag).join(" ")),
         FlagKind::Pairs => ":pair:".to_owned(),
     };
@@ -172,7 +181,7 @@ fn fish() -> String {
     let fish_flag = |condition: &str, flag: &Flag| {
         let value = match flag.kind {
             FlagKind::Bool => String::new(),
-            FlagKind::Text("PATH" | "FILE") => " -r -F".to_owned(),
+            _ if is_path(flag) => " -r -F".to_owned(),
             FlagKind::Text(_) | FlagKind::Pairs => match values(flag).as_slice() {
                 [] => " -x".to_owned(),
                 words => format!(" -x -a '{}'", words.join(" ")),

@@ -1,11 +1,12 @@
 //! `logs`: the last lines that jobs wrote, and with --follow the new ones.
 
+use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::time::Instant;
 
 use super::client::{ByteStream, Client, DEFAULT_TIMEOUT};
 use super::flags::Arguments;
-use super::responses::{Job, Status};
+use super::responses::Status;
 use super::{Failure, line_limit, write_stdout};
 use crate::net::percent_encoded;
 
@@ -19,7 +20,10 @@ pub(super) fn logs(args: &Arguments) -> Result<(), Failure> {
     let mut names: Vec<String> = args.rest.iter().map(|name| name.to_string_lossy().into_owned()).collect();
     if names.is_empty() {
         let status: Status = client.get("/v3/status")?.json()?;
-        names = distinct(status.jobs.iter().filter(|job| job.role != "telemetry"));
+        let jobs = status.jobs.into_iter().filter(|job| job.role != "telemetry");
+        // Jobs with the same name share their lines.
+        let mut seen = BTreeSet::new();
+        names = jobs.map(|job| job.name).filter(|name| seen.insert(name.clone())).collect();
     }
     let open = |name: &String| {
         let mut path = format!("/v3/jobs/{}/logs?follow={follow}", percent_encoded(name));
@@ -60,18 +64,6 @@ pub(super) fn logs(args: &Arguments) -> Result<(), Failure> {
         }
     });
     first.into_inner().unwrap_or(Ok(()))
-}
-
-/// The names of the jobs. The second and later jobs of the same name get their number, as in `NAME:2`.
-fn distinct<'a>(jobs: impl Iterator<Item = &'a Job>) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
-    let mut seen = std::collections::BTreeMap::new();
-    for job in jobs {
-        let count = seen.entry(&job.name).or_insert(0_u32);
-        *count += 1;
-        names.push(if *count == 1 { job.name.clone() } else { format!("{}:{count}", job.name) });
-    }
-    names
 }
 
 /// Copies a log to standard output. With a name, it is copied line by line with the name in front.

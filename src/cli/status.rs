@@ -74,13 +74,7 @@ fn overview(screen: Screen, status: &Status) -> String {
     let uptime = short_duration(status.uptime_seconds);
     let mut out = format!("containerpilot {}, pid {}, up {uptime}", status.version, status.pid);
     if !matches!(status.phase.as_str(), "running" | "") {
-        // The API keeps its older names of these phases.
-        let phase = match status.phase.as_str() {
-            "beginning" => "starting",
-            "left" => "exited",
-            phase => phase,
-        };
-        out += &format!(", {}", screen.paint(Tone::Waiting, phase));
+        out += &format!(", {}", screen.paint(Tone::Waiting, &status.phase));
     }
     if status.maintenance {
         out += &format!(", {}", screen.paint(Tone::Waiting, "in maintenance mode"));

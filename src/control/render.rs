@@ -283,10 +283,10 @@ fn exit_json(exit: ExitStatus) -> responses::Exit {
 
 const fn phase(phase: Phase) -> &'static str {
     match phase {
-        Phase::Starting => "beginning",
+        Phase::Starting => "starting",
         Phase::Running => "running",
         Phase::Stopping | Phase::Terminating => "stopping",
         Phase::Killing => "killing",
-        Phase::Exited => "left",
+        Phase::Exited => "exited",
     }
 }

@@ -16,7 +16,6 @@ pub(crate) struct Status {
     pub(crate) uptime_seconds: f64,
     pub(crate) phase: String,
     pub(crate) maintenance: bool,
-    #[serde(rename = "stopTime")]
     pub(crate) shutdown_deadline: Option<String>,
     pub(crate) jobs: Vec<Job>,
     pub(crate) watches: Vec<Watch>,

@@ -53,6 +53,23 @@ impl Drop for Following {
 }
 
 #[test]
+fn l6_logs_of_all_jobs_has_the_lines_of_jobs_with_the_same_name_once() {
+    let mut it = supervisor(
+        "{ jobs: [{ name: 'twin', exec: ['sh', '-c', 'echo one; exec sleep 1000'] },
+                  { name: 'twin', exec: ['sh', '-c', 'echo two; exec sleep 1000'] }, { name: 'other', exec: 'sleep 1000' }] }",
+    );
+    it.wait_for_lines("twin ", 2);
+    let lines = || {
+        let text = run_ok(&it, &["logs"]);
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    super::supervisor::wait_until("both lines are kept", || lines().len() >= 2);
+    assert_eq!(lines(), ["twin | one", "twin | two"]);
+}
+
+#[test]
 fn l6_logs_shows_the_last_lines_and_follows_new_ones() {
     let mut it = supervisor(TALK);
     it.wait_for_line("line 5");

@@ -134,7 +134,7 @@ fn p3_child_that_does_not_reach_exec_within_10s_is_killed_and_counts_as_a_failed
     hostile.send(12);
     hostile.await_file("own/broken");
     let began = Instant::now();
-    hostile.await_job("next", "is running", |job| job["state"] == "running");
+    hostile.await_state("next", "running");
     let took = began.elapsed();
     assert!((8..=15).contains(&took.as_secs()), "{took:?}");
     assert!(hostile.log().contains("did not reach exec"), "{}", hostile.log());
@@ -260,7 +260,7 @@ fn p3_program_replaced_by_anything_is_a_failed_start_until_it_is_back() {
     }
     fs::write(&victim, "#!/bin/sh\nexec sleep 1000\n").unwrap();
     fs::set_permissions(&victim, fs::Permissions::from_mode(0o755)).unwrap();
-    hostile.await_job("victim", "is running", |job| job["state"] == "running");
+    hostile.await_state("victim", "running");
     hostile.stops();
 }
 
@@ -273,7 +273,7 @@ fn p9_deleted_directories_are_failed_starts_and_reach_no_other_job() {
             { name: 'next', exec: 'sleep 1000', when: { source: 'victim', once: 'exitFailed' } }]";
         // The supervisor's own working directory is deleted, too.
         let mut hostile = Hostile::with_setup(rank, "mkdir @/cwd; cd @/cwd; rmdir @/cwd", 1, config);
-        hostile.await_job("next", "is running", |job| job["state"] == "running");
+        hostile.await_state("next", "running");
         assert_eq!(hostile.job("victim")["state"], "failed");
         hostile.stops();
     });

@@ -8,7 +8,7 @@ use crate::supervisor::{Supervisor, modes, wait_until};
 
 const JOBS: &str = "jobs: [{ name: 'main', exec: 'sleep 1000' }]";
 
-/// Whether a thread of a process waits until someone writes to a FIFO.
+/// Whether a thread of a process waits for a writer of a FIFO.
 fn waits_for_fifo(pid: u32) -> bool {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten();
     let threads = tasks.filter_map(|task| task.ok()?.file_name().to_str()?.parse().ok());

@@ -1,8 +1,8 @@
-//! A supervisor with hostile jobs, and the two rules that hold whatever they do: the control socket answers within a second
+//! A supervisor with hostile jobs, and the two rules that always hold: the control socket answers within a second
 //! all the time, and SIGTERM ends the supervisor within the bound of its stop timeout.
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::Ipv4Addr;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -172,6 +172,11 @@ impl Hostile {
         jobs.iter().find(|job| job["name"] == name).unwrap_or_else(|| panic!("no {name} in {status}")).clone()
     }
 
+    /// Waits until a job is in a state.
+    pub(crate) fn await_state(&self, name: &str, state: &str) {
+        self.await_job(name, &format!("is {state}"), |job| job["state"] == state);
+    }
+
     /// Waits until `holds` is true of a job; panics at once if the control socket stops answering.
     pub(crate) fn await_job(&self, name: &str, what: &str, holds: impl Fn(&Value) -> bool) {
         wait_until(&format!("{name} {what}"), || holds(&self.job(name)));
@@ -188,10 +193,10 @@ impl Hostile {
         state(self.pid).is_none_or(|state| matches!(state, 'Z' | 'X'))
     }
 
-    /// The processes that execute a file of the test's directory.
+    /// The processes that execute a file of the test's directory, without the small init.
     pub(crate) fn hostile_processes(&self) -> Vec<u32> {
-        let folder = self.run.folder();
-        processes().into_iter().filter(|pid| exe(*pid).starts_with(folder)).collect()
+        let (folder, first) = (self.run.folder(), self.run.pid());
+        processes().into_iter().filter(|pid| *pid != first && exe(*pid).starts_with(folder)).collect()
     }
 
     /// Sends SIGTERM and requires the exit within the stop timeout plus a second, an answer to every request until then,
@@ -272,7 +277,8 @@ pub(crate) fn request(socket: &Path, method: &str, path: &str) -> Result<String,
         match stream.read(&mut buffer) {
             Ok(0) => break,
             Ok(count) => response.extend_from_slice(&buffer[..count]),
-            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+            // A read with a timeout is interrupted when the process is stopped and continued.
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
             Err(error) => return Err(format!("cannot read: {error}")),
         }
     }

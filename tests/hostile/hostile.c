@@ -161,8 +161,8 @@ static int swap(char **argv)
     for (;;) must(renameat2(AT_FDCWD, argv[2], AT_FDCWD, argv[3], RENAME_EXCHANGE));
 }
 
-/* spy: looks for processes that are not yet their program and whose memory this user can read. A link in /proc can be
- * followed only by who may read the memory. */
+/* spy: looks for processes that are not yet their program and whose memory this user can read. Only a process that may
+ * read the memory can follow a link in /proc. */
 static int spy(void)
 {
     say("ready");
@@ -190,7 +190,7 @@ static void on_break(int signal)
     touch(broken);
 }
 
-/* lease FILE FLAG: holds a write lease on FILE; creates FLAG when someone opens FILE, and does not give the lease up. */
+/* lease FILE FLAG: holds a write lease on FILE; creates FLAG when a process opens FILE, and does not give the lease up. */
 static int lease(char **argv)
 {
     broken = argv[3];

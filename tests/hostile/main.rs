@@ -1,4 +1,4 @@
-//! Hostile jobs: whatever a job does, the supervisor answers `ping` within a second and obeys SIGTERM within the time that
+//! Hostile jobs: no matter what a job does, the supervisor answers `ping` within a second and obeys SIGTERM within the time that
 //! its stop timeout allows.
 //!
 //! Each test runs the real binary in a PID namespace of its own, as PID 1 or as a child of a small init, so that nothing

@@ -34,7 +34,7 @@ fn await_full_fifo(path: &Path) {
 /// All that is in a FIFO now.
 fn drain(reader: &mut File) -> Vec<u8> {
     let mut all = Vec::new();
-    // At the end EAGAIN if someone can still write, and nothing otherwise.
+    // At the end EAGAIN if a writer is left, and nothing otherwise.
     let _ = reader.read_to_end(&mut all);
     all
 }
@@ -292,7 +292,7 @@ fn l4_packets_in_a_pipe_are_lines_like_any_other() {
     let config = "jobs: [{ name: 'main', exec: 'sleep 1000' },
         { name: 'a', exec: ['@/hostile', 'packets', '5000'], user: 'nobody' }]";
     let mut hostile = Hostile::start(Rank::Init, 1, config);
-    hostile.await_job("a", "is complete", |job| job["state"] == "complete");
+    hostile.await_state("a", "complete");
     wait_until("the last line is written", || numbers(hostile.log().as_bytes()).last() == Some(&4_999));
     assert_all(&numbers(hostile.log().as_bytes()), 5_000);
     hostile.stops();
@@ -344,7 +344,7 @@ fn l2_raw_job_that_makes_the_shared_output_non_blocking_loses_no_line_of_others(
 }
 
 #[test]
-fn e7_l4_no_entry_of_the_supervisor_is_dropped_in_a_burst_while_the_log_takes_it() {
+fn l9_no_entry_of_the_supervisor_is_dropped_in_a_burst_while_the_log_takes_it() {
     if !permitted() {
         return;
     }

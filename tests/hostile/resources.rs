@@ -132,7 +132,7 @@ fn l4_log_file_at_its_size_limit_does_not_end_the_supervisor() {
         // A write beyond the limit raises SIGXFSZ.
         let mut hostile = Hostile::with_setup(rank, "ulimit -f 4", 1, config);
         wait_until("the file has reached its limit", || hostile.run.size("log") >= 2048);
-        hostile.await_job("main", "is running", |job| job["state"] == "running");
+        hostile.await_state("main", "running");
         hostile.stops();
     });
 }

@@ -19,8 +19,8 @@ fn livez(address: (Ipv4Addr, u16)) -> Result<String, std::io::Error> {
     Ok(answer)
 }
 
-#[test]
-fn t1_livez_is_answered_beside_300_silent_connections() {
+/// `/livez` is answered in time beside 300 connections that have sent only these bytes.
+fn livez_beside_300_connections(sent: &[&str]) {
     as_init_and_child(|rank| {
         let address = (own_address(), 9090);
         let config = format!(
@@ -29,47 +29,36 @@ fn t1_livez_is_answered_beside_300_silent_connections() {
         );
         let mut hostile = Hostile::start(rank, 1, &config);
         wait_until("telemetry is served", || livez(address).is_ok());
-        let connect = |_| TcpStream::connect_timeout(&address.into(), Duration::from_secs(1)).ok();
-        let silent: Vec<_> = (0..300).map(connect).collect();
-        // As often as a probe of Kubernetes is allowed to fail.
-        let answers: Vec<_> = (0..3).map(|_| livez(address)).collect();
-        let in_time = |answer: &Result<String, _>| answer.as_ref().is_ok_and(|text| text.contains(" 200 "));
-        assert!(answers.iter().all(in_time), "{answers:?}");
-        drop(silent);
+        for bytes in sent {
+            let connect = |_| {
+                let mut stream = TcpStream::connect_timeout(&address.into(), Duration::from_secs(1)).ok()?;
+                stream.write_all(bytes.as_bytes()).ok()?;
+                Some(stream)
+            };
+            let open: Vec<_> = (0..300).map(connect).collect();
+            // As often as a probe of Kubernetes is allowed to fail.
+            let answers: Vec<_> = (0..3).map(|_| livez(address)).collect();
+            let in_time =
+                |answer: &Result<String, _>| answer.as_ref().is_ok_and(|text| text.contains(" 200 "));
+            assert!(answers.iter().all(in_time), "{bytes:?}: {answers:?}");
+            drop(open);
+        }
         hostile.stops();
     });
 }
 
 #[test]
+fn t1_livez_is_answered_beside_300_silent_connections() {
+    livez_beside_300_connections(&[""]);
+}
+
+#[test]
 fn t1_livez_is_answered_beside_300_connections_that_stop_halfway() {
-    as_init_and_child(|rank| {
-        let address = (own_address(), 9090);
-        let config = format!(
-            "telemetry: {{ port: 9090, interfaces: 'static:{}' }}, jobs: [{{ name: 'main', exec: 'sleep 1000' }}]",
-            address.0
-        );
-        let mut hostile = Hostile::start(rank, 1, &config);
-        wait_until("telemetry is served", || livez(address).is_ok());
-        let halves = [
-            "GET /livez HTTP/1.1\r\nHost: a\r\n",
-            "POST /livez HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf",
-            "GET /livez HTTP/1.1\r\nHost: a\r\n\r\n",
-        ];
-        for half in halves {
-            let connect = |_| {
-                let mut stream = TcpStream::connect_timeout(&address.into(), Duration::from_secs(1)).ok()?;
-                stream.write_all(half.as_bytes()).ok()?;
-                Some(stream)
-            };
-            let open: Vec<_> = (0..300).map(connect).collect();
-            let answers: Vec<_> = (0..3).map(|_| livez(address)).collect();
-            let in_time =
-                |answer: &Result<String, _>| answer.as_ref().is_ok_and(|text| text.contains(" 200 "));
-            assert!(answers.iter().all(in_time), "{half:?}: {answers:?}");
-            drop(open);
-        }
-        hostile.stops();
-    });
+    livez_beside_300_connections(&[
+        "GET /livez HTTP/1.1\r\nHost: a\r\n",
+        "POST /livez HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf",
+        "GET /livez HTTP/1.1\r\nHost: a\r\n\r\n",
+    ]);
 }
 
 #[test]
@@ -98,7 +87,7 @@ fn first_connection_fails(
     let jobs: Vec<String> = (0..40).map(|n| format!("{{ name: 'j{n}', exec: 'sleep 1000' }}")).collect();
     let config = format!("jobs: [{}, {{ name: 'main', exec: 'sleep 1000' }}]", jobs.join(","));
     let mut hostile = Hostile::unanswered(rank, script, 1, &config);
-    wait_until("nothing is left", || exhausted(&hostile));
+    wait_until("the resource is used up", || exhausted(&hostile));
     let first = UnixStream::connect(hostile.socket()).unwrap();
     (&first).write_all(b"GET /v3/ping HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
     // The loop has seen the connection when it has become idle again.
@@ -137,10 +126,7 @@ fn x1_first_connection_without_a_free_thread_does_not_close_the_control_socket()
         let script = format!(
             "chown {user} @/; exec 9<\"$1\"; shift; set -- setpriv --reuid {user} --clear-groups /proc/self/fd/9 \"$@\"; prlimit --nproc=20 --pid $$"
         );
-        let count = |hostile: &Hostile| {
-            let threads = fs::read_dir(format!("/proc/{}/task", hostile.pid)).unwrap().count();
-            threads + child_pids(hostile.pid).len()
-        };
+        let count = |hostile: &Hostile| threads(hostile.pid) + child_pids(hostile.pid).len();
         let kill_half = |hostile: &Hostile| {
             let sleepers = child_pids(hostile.pid);
             for sleeper in &sleepers[..sleepers.len() / 2] {
@@ -156,10 +142,12 @@ fn threads(pid: u32) -> usize {
     fs::read_dir(format!("/proc/{pid}/task")).unwrap().count()
 }
 
-/// A hundred checks by name, with a name server that never answers.
-fn checks_by_name(rank: Rank, name: impl Fn(usize) -> String) {
+/// A hundred checks by name for some seconds, with a name server that never answers. Returns how many queries it got, and the
+/// most threads that the supervisor had.
+fn checks_by_name(name: impl Fn(usize) -> String) -> (usize, usize) {
     let server = own_address();
-    let _silent = UdpSocket::bind((server, 53)).unwrap();
+    let silent = UdpSocket::bind((server, 53)).unwrap();
+    silent.set_nonblocking(true).unwrap();
     let script =
         format!("echo nameserver {server} > @/resolv.conf; mount --bind @/resolv.conf /etc/resolv.conf");
     let job = |n: usize| {
@@ -171,28 +159,31 @@ fn checks_by_name(rank: Rank, name: impl Fn(usize) -> String) {
     };
     let jobs: Vec<String> = (0..100).map(job).collect();
     let config = format!("jobs: [{{ name: 'main', exec: 'sleep 1000' }}, {}]", jobs.join(","));
-    let mut hostile = Hostile::with_setup(rank, &script, 1, &config);
+    let mut hostile = Hostile::with_setup(Rank::Child, &script, 1, &config);
     let began = Instant::now();
-    let mut most = 0;
+    let (mut queries, mut most_threads) = (0, 0);
     wait_until("the checks have failed for some seconds", || {
-        most = most.max(threads(hostile.pid));
+        queries += std::iter::from_fn(|| silent.recv(&mut [0; 512]).ok()).count();
+        most_threads = most_threads.max(threads(hostile.pid));
         began.elapsed() > Duration::from_secs(4)
     });
     assert!(!hostile.job("service99")["checks"][0]["message"].is_null(), "{}", hostile.job("service99"));
-    assert!(most <= 40, "it had {most} threads");
     hostile.stops();
+    (queries, most_threads)
 }
 
 #[test]
 fn h5_checks_of_one_name_share_a_look_up() {
     if permitted() {
-        checks_by_name(Rank::Child, |_| "silent.test".to_owned());
+        let (queries, threads) = checks_by_name(|_| "silent.test".to_owned());
+        assert!((1..50).contains(&queries) && threads <= 4, "{queries} queries, {threads} threads");
     }
 }
 
 #[test]
-fn h5_checks_of_many_names_use_a_bounded_number_of_threads() {
+fn h5_checks_of_many_names_use_no_threads() {
     if permitted() {
-        checks_by_name(Rank::Child, |n| format!("silent{n}.test"));
+        let (queries, threads) = checks_by_name(|n| format!("silent{n}.test"));
+        assert!(queries >= 100 && threads <= 4, "{queries} queries, {threads} threads");
     }
 }

@@ -1,9 +1,9 @@
-//! One budget for the whole stop: whatever is slow at once, the bound is the stop timeout plus a second, or twice the stop
+//! One budget for the whole stop: no matter what is slow, the bound is the stop timeout plus a second, or twice the stop
 //! timeout plus a second with hooks (S4).
 
 use std::net::TcpListener;
 
-use crate::fixture::{Hostile, as_init_and_child, own_address};
+use crate::fixture::{Hostile, Rank, as_init_and_child, own_address};
 
 /// A Consul agent that accepts connections and never responds.
 fn silent_agent() -> TcpListener {
@@ -14,7 +14,7 @@ fn silent_agent() -> TcpListener {
 fn config(agent: &TcpListener, hooks: &str) -> String {
     format!(
         "consul: '{}', logging: {{ output: 'stdout' }}, jobs: [
-            {{ name: 'stubborn', exec: ['sh', '-c', 'trap \"\" TERM; touch @/ready1; while :; do sleep 0.1; done'] }},
+            {{ name: 'ignores-term', exec: ['sh', '-c', 'trap \"\" TERM; touch @/ready1; while :; do sleep 0.1; done'] }},
             {{ name: 'escaped', exec: ['sh', '-c', 'touch @/ready2; exec @/hostile leave-group'] }},
             {{ name: 'daemon', exec: ['@/hostile', 'daemon', 'double', 'stay'] }},
             {{ name: 'flood', exec: ['@/hostile', 'count', '@/count', '1000000'] }},
@@ -24,32 +24,30 @@ fn config(agent: &TcpListener, hooks: &str) -> String {
     )
 }
 
+/// Starts it and waits until every job is slow.
+fn start(rank: Rank, agent: &TcpListener, hooks: &str) -> Hostile {
+    let hostile = Hostile::with_setup(rank, "mkfifo @/out; exec 1<>@/out", 2, &config(agent, hooks));
+    for file in ["ready1", "ready2", "count"] {
+        hostile.await_file(file);
+    }
+    hostile.await_state("service", "running");
+    hostile
+}
+
 #[test]
 fn s4_everything_slow_at_once_shares_one_stop_timeout() {
     let agent = silent_agent();
-    as_init_and_child(|rank| {
-        let mut hostile = Hostile::with_setup(rank, "mkfifo @/out; exec 1<>@/out", 2, &config(&agent, ""));
-        for file in ["ready1", "ready2", "count"] {
-            hostile.await_file(file);
-        }
-        hostile.await_job("service", "is running", |job| job["state"] == "running");
-        hostile.stops();
-    });
+    as_init_and_child(|rank| start(rank, &agent, "").stops());
 }
 
 #[test]
 fn s4_everything_slow_at_once_with_hooks_shares_two_stop_timeouts() {
     let agent = silent_agent();
     as_init_and_child(|rank| {
-        let hooks = ", { name: 'hook', exec: ['@/hostile', 'leave-group'], when: { source: 'stubborn', once: 'stopping' } },
+        let hooks = ", { name: 'hook', exec: ['@/hostile', 'leave-group'], when: { source: 'ignores-term', once: 'stopping' } },
             { name: 'after', exec: ['@/hostile', 'leave-group'], when: { source: 'service', once: 'stopped' } },
             { name: 'end', exec: ['@/hostile', 'daemon', 'single', 'stay'], when: { once: 'shutdown' } }";
-        let mut hostile = Hostile::with_setup(rank, "mkfifo @/out; exec 1<>@/out", 2, &config(&agent, hooks));
-        for file in ["ready1", "ready2", "count"] {
-            hostile.await_file(file);
-        }
-        hostile.await_job("service", "is running", |job| job["state"] == "running");
-        hostile.stops_with_hooks();
+        start(rank, &agent, hooks).stops_with_hooks();
     });
 }
 

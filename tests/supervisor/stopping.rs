@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::supervisor::{Supervisor, modes};
+use crate::supervisor::{Mode, Supervisor, modes};
 
 #[test]
 fn s1_s4_sigterm_and_sigint_stop_everything_at_once_with_exit_code_0() {
@@ -80,6 +80,21 @@ fn s7_with_a_file_the_exit_of_the_program_stops_the_other_jobs() {
     }
 }
 
+/// Sends SIGTERM when a job has printed `ready`. Returns the log of an exit with code 0.
+fn stop_when_ready(mode: Mode, config: &str) -> String {
+    let mut run = Supervisor::start(mode, config);
+    run.wait_for_line("ready");
+    run.signal("-TERM");
+    let (code, log) = run.wait();
+    assert_eq!(code, 0, "{log}");
+    log
+}
+
+fn assert_order(log: &str, order: &[&str]) {
+    let positions: Vec<usize> = order.iter().map(|text| line_number(log, text)).collect();
+    assert!(positions.is_sorted(), "{positions:?}\n{log}");
+}
+
 fn line_number(log: &str, text: &str) -> usize {
     log.lines().position(|line| line.contains(text)).unwrap_or_else(|| panic!("no `{text}` in\n{log}"))
 }
@@ -93,11 +108,7 @@ fn s2_job_waits_for_all_its_hooks_then_drains_then_gets_its_stop_signal() {
         { name: 'hook2', exec: 'echo second hook', when: { source: 'server', each: 'stopping' } },
         { name: 'after', exec: 'echo all over', when: { source: 'server', once: 'stopped' } } ] }";
     for mode in modes() {
-        let mut run = Supervisor::start(mode, config);
-        run.wait_for_line("ready");
-        run.signal("-TERM");
-        let (code, log) = run.wait();
-        assert_eq!(code, 0, "{log}");
+        let log = stop_when_ready(mode, config);
         let order = [
             "first hook",
             "server draining for 300ms",
@@ -106,8 +117,7 @@ fn s2_job_waits_for_all_its_hooks_then_drains_then_gets_its_stop_signal() {
             "server exited with code 0",
             "all over",
         ];
-        let positions: Vec<usize> = order.iter().map(|text| line_number(&log, text)).collect();
-        assert!(positions.is_sorted(), "{positions:?}\n{log}");
+        assert_order(&log, &order);
         assert!(line_number(&log, "second hook") < line_number(&log, "server draining"), "{log}");
         assert!(!log.contains("got TERM"), "{log}");
         assert_eq!(log.matches("hook2 started").count(), 1, "S3: the hook must run once\n{log}");
@@ -141,18 +151,13 @@ fn s4_slow_hook_does_not_cost_the_process_its_sigterm() {
         { name: 'db', exec: ['sh', '-c', 'trap \"echo flushed; exit 0\" TERM; echo ready; while :; do sleep 0.02; done'] },
         { name: 'hook', exec: ['sh', '-c', 'trap \"\" TERM; while :; do sleep 0.05; done'], when: { source: 'db', once: 'stopping' } } ] }";
     for mode in modes() {
-        let mut run = Supervisor::start(mode, config);
-        run.wait_for_line("ready");
-        run.signal("-TERM");
-        let (code, log) = run.wait();
-        assert_eq!(code, 0, "{log}");
+        let log = stop_when_ready(mode, config);
         let order = [
             "db not waiting any longer for its stop hooks",
             "db stopping: sent SIGTERM",
             "hook did not exit within 1s of the shutdown, sending SIGKILL",
         ];
-        let positions: Vec<usize> = order.iter().map(|text| line_number(&log, text)).collect();
-        assert!(positions.is_sorted(), "{positions:?}\n{log}");
+        assert_order(&log, &order);
         assert!(log.contains(" flushed") && log.contains("hook exited on SIGKILL"), "{log}");
     }
 }
@@ -192,7 +197,7 @@ fn s3_only_stop_hooks_are_started_during_shutdown() {
 }
 
 #[test]
-fn s5_exit_code_is_that_of_the_first_job_that_failed_for_good() {
+fn s5_exit_code_is_that_of_the_first_job_that_failed() {
     let cases = [
         ("{ name: 'a', exec: 'true' }, { name: 'b', exec: 'true' }", 0),
         (

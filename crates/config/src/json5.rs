@@ -22,6 +22,8 @@ mod unquoted;
 
 use crate::span::Span;
 
+pub(crate) use foreign::not_text;
+
 /// A value and its range.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
@@ -107,11 +109,6 @@ pub struct Parsed {
     pub root: Option<Node>,
     /// All errors in the order of the text, at most [`crate::limits::ERRORS`].
     pub errors: Vec<SyntaxError>,
-}
-
-/// The single error of bytes that are not text, such as a program. `None` if they may be text.
-pub(crate) fn not_text(bytes: &[u8]) -> Option<SyntaxError> {
-    foreign::bytes(bytes)
 }
 
 /// Parses a text. A top-level `null` is accepted, as in 3.8.

@@ -20,7 +20,7 @@ pub struct RequestId(pub u64);
 pub enum Request {
     /// Enter or leave maintenance mode (D8). The reply is `Updated`.
     Maintenance(bool),
-    /// Start a job now, whatever it waits for.
+    /// Start a job now, regardless of what it waits for.
     Start(JobIx),
     /// Stop a job until it is started by hand.
     Stop(JobIx),

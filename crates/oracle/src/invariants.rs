@@ -199,8 +199,25 @@ impl<'a> Oracle<'a> {
         Err(self.violation(rule, format!("{}: {what}", self.name(job))))
     }
 
+    /// One step of the core, with a check of each of its parts.
+    ///
+    /// # Errors
+    /// The rule that was broken. The step is complete then, too.
+    pub fn step(&mut self, core: &mut Core, now: Time, input: &Input, effects: &mut Vec<Effect>) -> Check {
+        self.before(now, core);
+        core.begin(now, input.clone(), effects);
+        let mut checked = self.part(Some(input), effects, core);
+        while core.advance(effects) {
+            if checked.is_ok() {
+                checked = self.part(None, effects, core);
+            }
+        }
+        checked?;
+        self.after(input, effects, core)
+    }
+
     /// Observes the core before a step.
-    pub fn before(&mut self, now: Time, core: &Core) {
+    fn before(&mut self, now: Time, core: &Core) {
         self.now = self.now.max(now);
         (self.phase_before, self.phase) = (core.phase(), core.phase());
         self.maintenance_before = self.maintenance;
@@ -215,7 +232,7 @@ impl<'a> Oracle<'a> {
     }
 
     /// Checks a part of a step. The first part has the input.
-    pub fn part(&mut self, input: Option<&Input>, effects: &[Effect], core: &Core) -> Check {
+    fn part(&mut self, input: Option<&Input>, effects: &[Effect], core: &Core) -> Check {
         self.reloading.changing = false;
         self.find_late_jobs();
         let new = effects.get(self.effects_seen..).unwrap_or_default();
@@ -241,11 +258,6 @@ impl<'a> Oracle<'a> {
         if let Some(input) = input {
             self.see_input(input);
         }
-        for effect in new {
-            if let Effect::Abandon { run } = effect {
-                self.see_abandon(*run)?;
-            }
-        }
         if core.phase() != Phase::Starting {
             self.see_early_requests();
         }
@@ -256,8 +268,10 @@ impl<'a> Oracle<'a> {
             self.killing = Some(self.now);
         }
         for effect in new {
-            if let Effect::CancelStart { run } = effect {
-                self.see_cancel_start(*run)?;
+            match effect {
+                Effect::Abandon { run } => self.see_abandon(*run)?,
+                Effect::CancelStart { run } => self.see_cancel_start(*run)?,
+                _ => {}
             }
         }
         let known = self.events.len();
@@ -290,7 +304,7 @@ impl<'a> Oracle<'a> {
     }
 
     /// Checks a complete step.
-    pub fn after(&mut self, input: &Input, effects: &[Effect], core: &Core) -> Check {
+    fn after(&mut self, input: &Input, effects: &[Effect], core: &Core) -> Check {
         let after = std::mem::take(&mut self.previous);
         let phase = core.phase();
         let most = 60 + 40 * self.plan.jobs.len().max(self.before.len());
@@ -404,6 +418,11 @@ impl<'a> Oracle<'a> {
         model.was_terminated = self.previous[job].stop_stage == Some(StopStage::Terminate);
         let began = ended.and_then(|run| run.started).filter(|_| started).unwrap_or(now);
         let seen = &mut self.seen[job];
+        if seen.had_run && !seen.ended && seen.fired > 0 {
+            // A timer ends the run: the events before it, in the same step, came during the run.
+            seen.fired = 0;
+            model.pending = Pending::Yes;
+        }
         (seen.ended, seen.ends_now) = (true, true);
         seen.ends += 1;
         seen.ended_started = Some(began);
@@ -412,8 +431,6 @@ impl<'a> Oracle<'a> {
     fn see_effect(&mut self, effect: &Effect, phase: Phase) -> Check {
         match effect {
             Effect::Spawn { job, run, environment } => self.see_spawn(job.index(), *run, environment),
-            // Seen before the events of the same part.
-            Effect::CancelStart { .. } => Ok(()),
             Effect::Kill { run, signal, reason } => self.see_signal(*run, *signal, *reason, phase),
             Effect::KillOrphans { run } => self.see_kill_orphans(*run, phase),
             Effect::RunCheck { job, check, run, .. } => self.see_check(job.index(), check.index(), *run),
@@ -436,8 +453,8 @@ impl<'a> Oracle<'a> {
                 }
                 Ok(())
             }
-            // `part` sees a new plan and an abandoned run before the events.
-            Effect::PlanReplaced { .. } | Effect::Abandon { .. } => Ok(()),
+            // Seen before the events of the same part.
+            Effect::PlanReplaced { .. } | Effect::Abandon { .. } | Effect::CancelStart { .. } => Ok(()),
             Effect::Exit(exit) => self.see_exit(*exit),
         }
     }

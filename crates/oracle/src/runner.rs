@@ -122,7 +122,8 @@ impl Runner<'_> {
             self.totals.steps += 1;
             effects.clear();
             let shown = timeline.is_some().then(|| format!("{input:?}"));
-            let checked = self.step(&input, &mut effects);
+            let now = self.reported_time();
+            let checked = self.oracle.step(&mut self.core, now, &input, &mut effects);
             if let (Some(timeline), Some(input)) = (timeline.as_deref_mut(), shown) {
                 timeline::write(timeline, self.world.now(), &input, &effects, &self.core);
             }
@@ -138,21 +139,6 @@ impl Runner<'_> {
         }
         self.totals.events = self.oracle.events();
         Ok(self.totals)
-    }
-
-    /// One step of the core; the oracle checks each of its parts.
-    fn step(&mut self, input: &Input, effects: &mut Vec<Effect>) -> Result<(), Violation> {
-        let now = self.reported_time();
-        self.oracle.before(now, &self.core);
-        self.core.begin(now, input.clone(), effects);
-        let mut checked = self.oracle.part(Some(input), effects, &self.core);
-        while self.core.advance(effects) {
-            if checked.is_ok() {
-                checked = self.oracle.part(None, effects, &self.core);
-            }
-        }
-        checked?;
-        self.oracle.after(input, effects, &self.core)
     }
 
     /// The time that the core gets. A clock that was read a little early must do no harm.

@@ -1,12 +1,12 @@
 //! Exhaustive search: every order of everything that can happen to a small plan, up to a number of moves.
 //!
-//! A [`node::Node`] is a core, the [`Oracle`](crate::invariants::Oracle) that judges it, and what the world still owes it: processes that start or run,
-//! checks, deregistrations, and a few inputs from outside. A [`moves::Move`] settles one of these, or lets the next timer
-//! fire; time passes in no other way, so that every order of inputs and timers is tried. The search goes breadth first and
-//! expands each state once; states are compared by fingerprint. The first violation is thus the one with the fewest
-//! moves.
+//! A [`node::Node`] is a core, the [`Oracle`](crate::invariants::Oracle) that checks it, and everything that can happen next:
+//! processes that start or run, checks, deregistrations, and a few inputs from outside. A [`moves::Move`] is one of these, or
+//! the next timer; time passes in no other way, so that every order of inputs and timers is tried. The search goes breadth
+//! first and expands each state once; states are compared by fingerprint. The first violation is thus the one with the
+//! fewest moves.
 //!
-//! Every step is judged by the same invariants as a random schedule. In addition:
+//! Every step is checked by the same invariants as a random schedule. In addition:
 //!
 //! - a state in which nothing can happen any more, except from outside, must be one in which jobs wait for that;
 //! - from each state at the end of the search, the supervisor is sent SIGTERM and then nothing happens except for its own

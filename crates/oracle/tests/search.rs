@@ -12,12 +12,8 @@ use containerpilot_oracle::search::node::Node;
 use containerpilot_oracle::search::{Limits, plans, search_all};
 
 /// Searches every `step`th plan.
-fn search(mut plans: Vec<plans::SmallPlan>, step: usize, limits: Limits) -> u64 {
-    let mut nth = 0;
-    plans.retain(|_| {
-        nth += 1;
-        nth % step == 0
-    });
+fn search(plans: Vec<plans::SmallPlan>, step: usize, limits: Limits) -> u64 {
+    let plans: Vec<_> = plans.into_iter().step_by(step).collect();
     match search_all(&plans, limits) {
         Ok(summary) => summary.totals.states,
         Err(failure) => panic!("{failure}"),

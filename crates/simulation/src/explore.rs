@@ -1,4 +1,4 @@
-//! Simulates a configuration in many worlds: first without faults, then with each fault alone, then with several random
+//! Simulates a configuration in many variations: first without faults, then with each fault alone, then with several random
 //! ones.
 //!
 //! A finding is shown with the fewest faults that lead to it. If nothing has to fail, it is a *problem* of the
@@ -17,15 +17,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::expect::moment_of;
 use crate::fault::Fault;
 use crate::runner::simulate;
-use crate::scenario::Scenario;
+use crate::scenario::{Scenario, time};
 use crate::timeline::SimulationRun;
 
-/// The most random faults of a world.
+/// The most random faults of a variation.
 const MAX_FAULTS: u64 = 5;
 /// The shortest time that is simulated.
 const MIN_DURATION: Duration = Duration::from_secs(180);
 
-/// Identifies a world: the series, its index in the series, and which of its faults happen.
+/// Identifies a variation: the series, its index in the series, and which of its faults happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seed {
     /// The series.
@@ -68,10 +68,10 @@ pub enum Finding {
     /// A job was killed because the stop timeout passed.
     KilledAtStopTimeout(String),
     /// A job got its stop signal before its hooks, deregistration and drain were complete.
-    StoppedTooSoon(String),
+    StoppedEarly(String),
     /// The simulation was aborted.
     NoEnd,
-    /// A job was started in no world.
+    /// A job was started in no variation.
     NeverStarts(String),
 }
 
@@ -83,11 +83,14 @@ impl fmt::Display for Finding {
                 write!(out, "{job} never runs, and the container continues without it")
             }
             Self::KilledAtStopTimeout(job) => write!(out, "{job} is killed because the stop timeout passed"),
-            Self::StoppedTooSoon(job) => {
-                write!(out, "{job} is stopped before it is ready, because the stop timeout passed")
+            Self::StoppedEarly(job) => {
+                write!(
+                    out,
+                    "{job} is stopped before its hooks and drain are complete: the stop timeout passed"
+                )
             }
             Self::NoEnd => out.write_str("the simulation does not end"),
-            Self::NeverStarts(job) => write!(out, "{job} never starts in any world"),
+            Self::NeverStarts(job) => write!(out, "{job} never starts in any variation"),
         }
     }
 }
@@ -99,11 +102,11 @@ pub struct Found {
     pub finding: Finding,
     /// The fewest faults that lead to it.
     pub faults: Vec<Fault>,
-    /// The world in which they happen.
+    /// The variation in which they happen.
     pub seed: Seed,
-    /// In how many worlds it was found.
-    pub worlds: u64,
-    /// The explanation, in that world.
+    /// In how many variations it was found.
+    pub variations: u64,
+    /// The explanation, in that variation.
     pub because: Vec<String>,
 }
 
@@ -120,7 +123,7 @@ impl Found {
     }
 }
 
-/// Tries worlds of a plan.
+/// Tries variations of a plan.
 pub struct Explorer<'a> {
     plan: &'a Plan,
     usual: Scenario,
@@ -140,7 +143,7 @@ impl<'a> Explorer<'a> {
         Self { plan, all: Fault::all(plan, scenario), usual }
     }
 
-    /// The faults of a world.
+    /// The faults of a variation.
     #[must_use]
     pub fn faults(&self, seed: Seed) -> Vec<Fault> {
         let all = self.all_of(seed).into_iter().enumerate();
@@ -167,7 +170,7 @@ impl<'a> Explorer<'a> {
         chosen
     }
 
-    /// The scenario of a world.
+    /// The scenario of a variation.
     #[must_use]
     pub fn scenario(&self, seed: Seed) -> Scenario {
         let mut scenario = self.usual.clone();
@@ -177,31 +180,31 @@ impl<'a> Explorer<'a> {
         scenario
     }
 
-    /// Tries a number of worlds of a series.
+    /// Tries a number of variations of a series.
     #[must_use]
-    pub fn explore(&self, series: u64, worlds: u64) -> Vec<Found> {
+    pub fn explore(&self, series: u64, variations: u64) -> Vec<Found> {
         let mut found: BTreeMap<Finding, Found> = BTreeMap::new();
         let mut started: BTreeSet<String> = BTreeSet::new();
         let mut usual: Option<SimulationRun> = None;
-        for nth in 0..worlds {
+        for nth in 0..variations {
             let seed = Seed { series, nth, faults: u64::MAX };
             let run = simulate(self.plan, &self.scenario(seed));
             let ran = run.histories.iter().filter(|(_, history)| history.runs > 0);
             started.extend(ran.map(|(name, _)| name.clone()));
             for (finding, because) in self.findings(&run) {
                 let faults = self.faults(seed);
-                let new = Found { finding: finding.clone(), faults, seed, worlds: 1, because };
+                let new = Found { finding: finding.clone(), faults, seed, variations: 1, because };
                 match found.get_mut(&finding) {
                     None => drop(found.insert(finding, self.shrink(new))),
                     Some(known) => {
-                        known.worlds += 1;
+                        known.variations += 1;
                         // Shrinks only what may turn out to be simpler, or a problem.
                         let worth =
                             new.weight() < known.weight() || (new.is_problem() && !known.is_problem());
                         if worth || (!known.is_problem() && new.faults.iter().any(|one| !one.is_failure())) {
-                            let (new, worlds) = (self.shrink(new), known.worlds);
+                            let (new, variations) = (self.shrink(new), known.variations);
                             if new.weight() < known.weight() {
-                                *known = Found { worlds, ..new };
+                                *known = Found { variations, ..new };
                             }
                         }
                     }
@@ -211,7 +214,7 @@ impl<'a> Explorer<'a> {
         }
         let mut all: Vec<Found> = found.into_values().collect();
         if let Some(usual) = usual {
-            all.extend(self.never(&started, &usual, series, worlds));
+            all.extend(self.never(&started, &usual, series, variations));
         }
         all.sort_by_key(|found| (!found.is_problem(), found.weight(), found.finding.clone()));
         all
@@ -233,7 +236,7 @@ impl<'a> Explorer<'a> {
         found
     }
 
-    /// What goes wrong in a world.
+    /// What goes wrong in a variation.
     fn findings(&self, run: &SimulationRun) -> Vec<(Finding, Vec<String>)> {
         let mut findings = Vec::new();
         for job in self.plan.jobs.iter().filter(|job| job.role == Role::User || job.role == Role::Main) {
@@ -254,21 +257,18 @@ impl<'a> Explorer<'a> {
                 findings.push((Finding::ContinuesWithout(job.name.clone()), view.sentences.clone()));
             }
         }
+        let timeout = time(self.plan.stop_timeout);
         for (at, job) in &run.killed {
-            let because = vec![format!(
-                "killed at {}: it did not exit within the stop timeout of {}",
-                moment_of(*at),
-                moment_of(containerpilot_core::Time::ZERO + self.plan.stop_timeout)
-            )];
-            findings.push((Finding::KilledAtStopTimeout(job.clone()), because));
+            let at = moment_of(*at);
+            let because = format!("killed at {at}: it did not exit within the stop timeout of {timeout}");
+            findings.push((Finding::KilledAtStopTimeout(job.clone()), vec![because]));
         }
-        for (at, job) in &run.hurried {
-            let because = vec![format!(
-                "sent its stop signal at {}: hooks, deregistration or drain took longer than the stop timeout of {} allows",
-                moment_of(*at),
-                moment_of(containerpilot_core::Time::ZERO + self.plan.stop_timeout)
-            )];
-            findings.push((Finding::StoppedTooSoon(job.clone()), because));
+        for (at, job) in &run.stopped_early {
+            let because = format!(
+                "sent its stop signal at {}: hooks, deregistration or drain took longer than the stop timeout of {timeout} allows",
+                moment_of(*at)
+            );
+            findings.push((Finding::StoppedEarly(job.clone()), vec![because]));
         }
         if let Some(abort) = run.abort {
             findings.push((Finding::NoEnd, vec![abort.to_string()]));
@@ -296,10 +296,10 @@ impl<'a> Explorer<'a> {
         started: &BTreeSet<String>,
         usual: &SimulationRun,
         series: u64,
-        worlds: u64,
+        variations: u64,
     ) -> Vec<Found> {
-        // With fewer worlds, a fault that starts the job may not have been tried.
-        if worlds <= self.all.len() as u64 {
+        // With fewer variations, a fault that starts the job may not have been tried.
+        if variations <= self.all.len() as u64 {
             return Vec::new();
         }
         let idle = self.plan.jobs.iter().filter(|job| job.exec.is_some() && !started.contains(&job.name));
@@ -307,7 +307,7 @@ impl<'a> Explorer<'a> {
             finding: Finding::NeverStarts(job.name.clone()),
             faults: Vec::new(),
             seed: Seed { series, nth: 0, faults: u64::MAX },
-            worlds,
+            variations,
             because: usual.last.get(&job.name).map(|view| view.sentences.clone()).unwrap_or_default(),
         })
         .collect()

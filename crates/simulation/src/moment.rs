@@ -23,7 +23,7 @@ pub const KILLED: &str = "killed";
 /// The service becomes passing in the catalog.
 pub const ADVERTISED: &str = "advertised";
 /// The service has left the catalog.
-pub const WITHDRAWN: &str = "withdrawn";
+pub const DEREGISTERED: &str = "deregistered";
 /// A reloaded configuration takes effect.
 pub const RELOADED: &str = "reloaded";
 /// The supervisor exits.
@@ -34,7 +34,7 @@ pub const WORDS: [(&str, &str, &str); 6] = [
     (STARTS, "a job", "when its process has started"),
     (KILLED, "a job", "when SIGKILL is sent to it"),
     (ADVERTISED, "a job with `port`", "when its service becomes passing in the catalog"),
-    (WITHDRAWN, "a job with `port`", "when its service has left the catalog"),
+    (DEREGISTERED, "a job with `port`", "when its service has left the catalog"),
     (RELOADED, "none", "when a reloaded configuration takes effect"),
     (EXIT, "none", "when the supervisor exits"),
 ];
@@ -47,7 +47,7 @@ const OTHERS: [(&str, &str); 20] = [
     ("running", STARTS),
     ("kill", KILLED),
     ("registered", ADVERTISED),
-    ("deregistered", WITHDRAWN),
+    ("withdrawn", DEREGISTERED),
     ("ready", "healthy"),
     ("up", "healthy"),
     ("down", "unhealthy"),
@@ -108,7 +108,7 @@ impl Moment {
         let lacks = |has: fn(&Job) -> bool| !jobs.iter().any(|job| has(job));
         let missing = match word {
             "healthy" | "unhealthy" if lacks(|job| job.health.is_some()) => "health",
-            ADVERTISED | WITHDRAWN if lacks(|job| job.service.is_some()) => "port",
+            ADVERTISED | DEREGISTERED if lacks(|job| job.service.is_some()) => "port",
             "timerExpired" if lacks(|job| job.when.timeout.is_some()) => "when.timeout",
             STARTS | KILLED if lacks(|job| job.exec.is_some()) => "exec",
             _ => return Ok(Self { source: source.to_owned(), word }),

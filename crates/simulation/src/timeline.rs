@@ -9,7 +9,7 @@ use containerpilot_core::plan::{Signal, Status};
 use containerpilot_core::{JobStatus, State, StopReason, Time};
 use std::collections::BTreeMap;
 
-use crate::moment::{ADVERTISED, EXIT, KILLED, Moment, RELOADED, STARTS, WITHDRAWN};
+use crate::moment::{ADVERTISED, DEREGISTERED, EXIT, KILLED, Moment, RELOADED, STARTS};
 
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,7 +70,7 @@ impl What {
             Self::InCatalog(Status::Passing) => ADVERTISED,
             Self::InCatalog(Status::Warning) => "advertised as warning",
             Self::InCatalog(Status::Critical) => "advertised as critical",
-            Self::Deregistered => WITHDRAWN,
+            Self::Deregistered => DEREGISTERED,
             Self::Forgotten => "forgotten",
             Self::CatalogOutage(true) => "away",
             Self::CatalogOutage(false) => "back",
@@ -272,7 +272,7 @@ pub struct SimulationRun {
     /// The jobs that were killed because the stop timeout passed or a second signal arrived.
     pub killed: Vec<(Time, String)>,
     /// The jobs that got their stop signal before their hooks, deregistration and drain were complete (S4).
-    pub hurried: Vec<(Time, String)>,
+    pub stopped_early: Vec<(Time, String)>,
     /// Why it was aborted.
     pub abort: Option<Abort>,
     /// How often the core was called.

@@ -268,7 +268,7 @@ impl<'t> Writer<'t> {
             }
             return;
         };
-        // Go 1.19 sets the variables declared last, whatever their names are. With `:=` these are the variables of the loop;
+        // Go 1.19 sets the variables declared last, regardless of their names. With `:=` these are the variables of the loop;
         // with `=` they can be others.
         match block.pipe.declared.len() {
             0 => {}

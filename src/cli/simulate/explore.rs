@@ -60,7 +60,7 @@ pub(super) fn fault_list(faults: &[Fault]) -> String {
 #[derive(Serialize)]
 struct Answer {
     ok: bool,
-    worlds: u64,
+    variations: u64,
     findings: Vec<Finding>,
 }
 
@@ -68,9 +68,9 @@ struct Answer {
 struct Finding {
     problem: bool,
     finding: String,
-    mishaps: Vec<String>,
+    faults: Vec<String>,
     seed: String,
-    worlds: u64,
+    variations: u64,
     because: Vec<String>,
 }
 
@@ -78,14 +78,14 @@ pub(super) fn json(variations: u64, found: &[Found]) -> String {
     let finding = |found: &Found| Finding {
         problem: found.is_problem(),
         finding: found.finding.to_string(),
-        mishaps: found.faults.iter().map(ToString::to_string).collect(),
+        faults: found.faults.iter().map(ToString::to_string).collect(),
         seed: found.seed.to_string(),
-        worlds: found.worlds,
+        variations: found.variations,
         because: found.because.clone(),
     };
     pretty_json(&Answer {
         ok: !found.iter().any(Found::is_problem),
-        worlds: variations,
+        variations,
         findings: found.iter().map(finding).collect(),
     })
 }

@@ -9,7 +9,7 @@ fn read(value: Value) -> Status {
 fn example() -> Value {
     json!({
         "version": "4.0.0", "pid": 1, "startedAt": "2026-11-15T06:00:00Z", "now": "2026-11-15T07:00:00.500Z",
-        "uptimeSeconds": 3600.5, "phase": "running", "maintenance": false, "stopTime": null,
+        "uptimeSeconds": 3600.5, "phase": "running", "maintenance": false, "shutdownDeadline": null,
         "jobs": [
             { "name": "db", "role": "job", "state": "running", "health": "healthy", "pid": 42, "uptimeSeconds": 61.2,
               "startedAt": "2026-11-15T06:58:59Z", "restarts": 2, "restartsLeft": null, "service": "passing",
@@ -20,7 +20,7 @@ fn example() -> Value {
               "cause": { "id": 3, "source": "setup", "code": "exitSuccess" } },
             { "name": "app", "role": "job", "state": "waiting", "health": "unknown", "pid": null, "uptimeSeconds": null,
               "restarts": 0, "restartsLeft": 0, "service": "none", "lastExit": null, "deadlines": [
-                  { "what": "giveUp", "at": "2026-11-15T07:00:30Z", "inSeconds": 29.5 }],
+                  { "what": "startTimeout", "at": "2026-11-15T07:00:30Z", "inSeconds": 29.5 }],
               "waitsFor": [{ "source": "db", "code": "healthy", "holds": true, "possible": true, "state": "running" },
                            { "source": "watch.cache", "code": "healthy", "holds": false, "possible": true,
                              "state": "no healthy instances" }], "checks": [], "hooks": [] },

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use containerpilot_core::plan::Level;
 use loom::sync::Arc;
-use loom::thread;
+use loom::thread::{self, JoinHandle};
 
 use super::queue::{Entry, Queue, Work};
 use crate::process::sys::Waker;
@@ -21,6 +21,11 @@ fn entry(level: Level, size: usize) -> Entry {
 
 fn queue() -> Arc<Queue> {
     Arc::new(Queue::new(Waker::new()))
+}
+
+fn log_thread<T: 'static>(queue: &Arc<Queue>, run: impl FnOnce(&Queue) -> T + 'static) -> JoinHandle<T> {
+    let queue = Arc::clone(queue);
+    thread::spawn(move || run(&queue))
 }
 
 /// Takes entries as the log thread does, until it has this many. Returns their levels, and how often work came before them.
@@ -41,10 +46,7 @@ fn take(queue: &Queue, count: usize) -> Vec<(Level, usize)> {
 fn l4_no_wake_up_is_lost() {
     loom::model(|| {
         let queue = queue();
-        let log_thread = thread::spawn({
-            let queue = Arc::clone(&queue);
-            move || take(&queue, 3)
-        });
+        let log_thread = log_thread(&queue, |queue| take(queue, 3));
         queue.push_entry(entry(Level::Info, 1));
         queue.wake();
         // A batch.
@@ -60,10 +62,7 @@ fn l4_no_wake_up_is_lost() {
 fn p4_entry_about_an_exit_comes_after_the_output() {
     loom::model(|| {
         let queue = queue();
-        let log_thread = thread::spawn({
-            let queue = Arc::clone(&queue);
-            move || take(&queue, 2)
-        });
+        let log_thread = log_thread(&queue, |queue| take(queue, 2));
         queue.push_entry(entry(Level::Info, 1));
         queue.wake();
         queue.push_work(Work::Exited(7, SystemTime::UNIX_EPOCH));
@@ -81,10 +80,7 @@ fn l9_event_loop_that_gives_way_is_woken() {
         queue.set_writing(true);
         // More than the event loop leaves behind.
         queue.push_entry(entry(Level::Info, 2 << 20));
-        let log_thread = thread::spawn({
-            let queue = Arc::clone(&queue);
-            move || take(&queue, 1)
-        });
+        let log_thread = log_thread(&queue, |queue| take(queue, 1));
         queue.wake();
         queue.give_way(Duration::from_secs(1));
         log_thread.join().unwrap();
@@ -97,10 +93,7 @@ fn l4_event_loop_that_gives_way_is_woken_when_the_output_is_full() {
         let queue = queue();
         queue.set_writing(true);
         queue.push_entry(entry(Level::Info, 2 << 20));
-        let log_thread = thread::spawn({
-            let queue = Arc::clone(&queue);
-            move || queue.set_writing(false)
-        });
+        let log_thread = log_thread(&queue, |queue| queue.set_writing(false));
         queue.give_way(Duration::from_secs(1));
         log_thread.join().unwrap();
     });
@@ -110,14 +103,11 @@ fn l4_event_loop_that_gives_way_is_woken_when_the_output_is_full() {
 fn s6_end_of_the_log_is_seen_by_both_threads() {
     loom::model(|| {
         let queue = queue();
-        let log_thread = thread::spawn({
-            let queue = Arc::clone(&queue);
-            move || {
-                // It lets work accumulate, and must not miss the end.
-                queue.wait_for_more(Duration::from_secs(1));
-                assert_eq!(queue.take_work().len(), 1);
-                queue.set_finished(true);
-            }
+        let log_thread = log_thread(&queue, |queue| {
+            // It lets work accumulate, and must not miss the end.
+            queue.wait_for_more(Duration::from_secs(1));
+            assert_eq!(queue.take_work().len(), 1);
+            queue.set_finished(true);
         });
         let deadline = Instant::now() + Duration::from_secs(1_000);
         queue.push_work(Work::Finish(deadline));

@@ -13,11 +13,11 @@ const MAX_BYTES: usize = 64 * 1024;
 /// The single error of a file that is not JSON5.
 pub(super) fn recognise(text: &[u8]) -> Option<SyntaxError> {
     let text = text.get(..MAX_BYTES).unwrap_or(text);
-    bytes(text).or_else(|| conflict(text)).or_else(|| other_format(text))
+    not_text(text).or_else(|| conflict(text)).or_else(|| other_format(text))
 }
 
 /// The single error of a file that is not text: a program, another encoding, or another binary file.
-pub(super) fn bytes(text: &[u8]) -> Option<SyntaxError> {
+pub(crate) fn not_text(text: &[u8]) -> Option<SyntaxError> {
     let head = text.get(..1024).unwrap_or(text);
     if head.starts_with(b"\x7fELF") {
         return Some(error(0, 4, "this is a program, not a configuration", PROGRAM));

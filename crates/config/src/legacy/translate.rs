@@ -1,7 +1,7 @@
 //! Translates the keys of version 2.
 //!
 //! The main program is a job that shuts the container down when it exits. Services are jobs without `exec`, because version 2
-//! checks and advertises them whatever runs. Hooks are jobs that wait for `stopping` and `stopped` of the main program. With a
+//! checks and advertises them regardless of what runs. Hooks are jobs that wait for `stopping` and `stopped` of the main program. With a
 //! `preStart`, everything waits for it, and the hooks of a program that never started do not run.
 
 use crate::decode::Spanned;
@@ -146,8 +146,8 @@ impl Translation<'_> {
     /// In both versions the timeout of a process starts when it gets its stop signal. In version 3 the same timeout bounds all
     /// hooks, counted from the shutdown (S4), so a `postStop` adds the time of everything before it.
     fn stop_timeout(&self) -> Option<Entry> {
-        let last = self.has("postStop") && self.main.is_some();
-        let hooks = if last { 1 + i64::from(self.has("preStop")) } else { 0 };
+        let post_stop = self.has("postStop") && self.main.is_some();
+        let hooks = if post_stop { 1 + i64::from(self.has("preStop")) } else { 0 };
         let member = get(self.top, "stopTimeout");
         let (time, kills) = self.program_timeout();
         let place = member.map_or(self.here, |member| member.key_span);
@@ -157,7 +157,8 @@ impl Translation<'_> {
         let whole =
             Piece::duration(time.saturating_mul(1 + hooks), member.map_or(self.here, |one| one.value.span));
         let each = crate::duration::format(time);
-        let note = format!("For all up to the end of `postStop`; in version 2 the program alone had {each}.");
+        let note =
+            format!("For everything up to the end of `postStop`; in version 2 the program alone had {each}.");
         Some(Entry::new("stopTimeout", place, whole).noted(note))
     }
 

@@ -203,7 +203,9 @@ fn signal_help(name: &str) -> String {
     let name = name.to_ascii_uppercase();
     match name.strip_prefix("SIG").unwrap_or(&name) {
         name @ ("HUP" | "USR2") => format!("did you mean \"SIG{name}\"?"),
-        "TERM" | "INT" => "write when: { once: \"shutdown\" }, which SIGTERM and SIGINT cause".to_owned(),
+        name @ ("TERM" | "INT" | "QUIT") => {
+            format!("write when: {{ once: \"shutdown\" }}, which SIG{name} causes")
+        }
         _ => "a job can wait for SIGHUP and SIGUSR2".to_owned(),
     }
 }

@@ -156,7 +156,7 @@ impl Reconciler {
         if self.desired != desired {
             self.desired = desired;
             self.not_before = now;
-            // Whatever happened to earlier requests, the status is sent again.
+            // The status is sent again, also if an earlier request has set it.
             (self.sent, self.refresh_at) = (None, None);
         }
         self.update_deregistered();

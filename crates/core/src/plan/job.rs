@@ -25,7 +25,7 @@ pub struct Job {
     pub backoff: Option<Backoff>,
     /// How it is stopped (S2).
     pub stop: Stop,
-    /// What happens to the container when the job fails for good (S5).
+    /// What happens to the container when the job fails (S5).
     pub on_failure: OnCompletion,
     /// What happens to the container when the job completes successfully (S5).
     pub on_success: OnCompletion,

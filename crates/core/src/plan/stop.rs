@@ -23,7 +23,7 @@ impl Stop {
 /// The signals that shut down (S8).
 const STOP_ON: [Signal; 3] = [Signal::TERM, Signal::INT, Signal::QUIT];
 
-/// The longest wait for a deregistration, whatever the stop timeout.
+/// The longest wait for a deregistration, unless a quarter of the stop timeout is shorter.
 const DEREGISTER_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl Plan {

@@ -171,14 +171,14 @@ impl DeadlineKind {
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Self::StartTimeout => "giveUp",
+            Self::StartTimeout => "startTimeout",
             Self::Tick => "tick",
             Self::Restart => "restart",
-            Self::ExecTimeout => "exec",
+            Self::ExecTimeout => "execTimeout",
             Self::RunTimeout => "timeout",
             Self::Hooks => "hooks",
-            Self::Deregister => "withdrawal",
-            Self::Drain => "drained",
+            Self::Deregister => "deregistration",
+            Self::Drain => "drain",
             Self::Kill => "kill",
         }
     }

@@ -262,7 +262,7 @@ impl Core {
         let codes: Vec<(usize, Code)> = codes.filter(|(nth, _)| needs_all || !is_repeated(*nth)).collect();
         for (condition, code) in codes {
             if let Some(origin) = self.source_that_holds(job, condition, code, once) {
-                let event = Event { origin, code, exit: None, ..startup };
+                let event = Event { origin, code, ..startup };
                 self.matched(Subscription { job, condition, clears: false }, event);
             }
         }

@@ -59,7 +59,7 @@ impl Core {
         })
     }
 
-    /// Starts a job now, with all its restarts, whatever it waits for.
+    /// Starts a job now, with all its restarts, regardless of what it waits for.
     fn request_start(&mut self, job: JobIx) -> Reply {
         if self.is_replaced_by_reload(job) {
             return replaced_by_reload();

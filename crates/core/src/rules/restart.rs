@@ -113,7 +113,7 @@ impl Core {
             return;
         }
         if !self.may_restart(job) {
-            // Stopping the job for good would be worse than an unhealthy job.
+            // No process would be worse than an unhealthy one.
             let message = format_args!("unhealthy, not restarting: no restarts left");
             return self.log(Level::Warn, Some(job), message);
         }

@@ -184,18 +184,16 @@ impl Core {
     /// S4: sends the stop signal of a shutdown without waiting any longer for hooks, the catalog, `drain` or, for a
     /// coprocess, other jobs. Returns true if a process was signalled.
     pub(crate) fn terminate_now(&mut self, job: JobIx) -> bool {
-        if self.job(job).stop_stage() == Some(StopStage::Terminate) {
-            return false;
-        }
         let awaited = match self.job(job).stop_stage() {
-            Some(StopStage::Hooks) => "stop hooks",
-            Some(StopStage::Deregister) => "deregistration",
-            Some(StopStage::Drain) => "drain time",
-            Some(StopStage::Terminate) | None => "other jobs",
+            Some(StopStage::Hooks) => "its stop hooks",
+            Some(StopStage::Deregister) => "its deregistration",
+            Some(StopStage::Drain) => "its drain time",
+            Some(StopStage::Terminate) => return false,
+            None => "other jobs",
         };
         let has_process = self.skip_to_terminate(job);
         if has_process {
-            let message = format_args!("not waiting any longer for its {awaited}, stopping");
+            let message = format_args!("not waiting any longer for {awaited}, stopping");
             self.log(Level::Warn, Some(job), message);
             self.terminate(job);
         }

@@ -1,8 +1,8 @@
 //! Fingerprints of states, for the exhaustive search of `crates/oracle`: two states with the same fingerprint decide the
-//! same from here on, whatever their history.
+//! same from here on, even if their histories differ.
 //!
 //! What decides nothing is left out: the journal, counters that only reports use, the texts of logs and environments.
-//! What decides only by comparison is made relative: times count from now, ids are numbered anew.
+//! What is only compared is made relative: times count from now, ids are replaced by their order.
 //!
 //! Every struct is taken apart with all its fields, so that a new field does not compile until it is added here or left
 //! out on purpose.
@@ -30,8 +30,6 @@ pub enum Name {
 /// Numbers of which only the order counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Order {
-    /// Events.
-    Event,
     /// Generations of jobs, by their serial number.
     Generation,
     /// Timers: of two at the same time, the one set first fires first.
@@ -92,6 +90,14 @@ impl Fingerprint {
         if let Some(value) = value {
             add(self, value);
         }
+    }
+
+    /// Adds the items of a list, each with the id that it belongs to.
+    pub fn named(&mut self, name: Name, items: impl IntoIterator<Item = (u64, impl Hash)>) {
+        self.list(items, |print, (id, item)| {
+            print.name(name, id);
+            print.add(item);
+        });
     }
 
     /// Adds the items of a list.
@@ -186,12 +192,12 @@ mod tests {
     }
 
     #[test]
-    fn core_ids_are_numbered_anew() {
+    fn core_ids_are_replaced_by_their_order() {
         let names = |ids: [u64; 3]| value(0, |print| ids.iter().for_each(|id| print.name(Name::Run, *id)));
         assert_eq!(names([7, 9, 7]), names([9, 2, 9]));
         assert_ne!(names([7, 9, 7]), names([7, 9, 9]));
         let orders =
-            |ids: [u128; 3]| value(0, |print| ids.iter().for_each(|id| print.order(Order::Event, *id)));
+            |ids: [u128; 3]| value(0, |print| ids.iter().for_each(|id| print.order(Order::Timer, *id)));
         assert_eq!(orders([7, 9, 7]), orders([1, 3, 1]));
         assert_ne!(orders([7, 9, 7]), orders([3, 1, 3]));
     }

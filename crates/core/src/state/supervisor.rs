@@ -83,9 +83,9 @@ pub struct Core {
 pub(crate) struct ExitCodes {
     /// Decided: by a signal, or by a job with `onFailure` or `onSuccess`.
     pub(crate) decided: Option<u8>,
-    /// The first job that failed for good.
+    /// The first job that failed.
     pub(crate) first_failure: Option<u8>,
-    /// The first job that failed for good among those that only react to events. Counts if no work has failed.
+    /// The first job that failed among those that only react to events. Counts if no work has failed.
     pub(crate) first_hook_failure: Option<u8>,
 }
 

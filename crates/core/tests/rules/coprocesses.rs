@@ -151,6 +151,7 @@ fn c6_s4_coprocesses_get_their_stop_signal_when_the_stop_timeout_passes() {
     assert!(harness.take_effects().ends_with(&["kill app 15".into()]), "the coprocess goes on");
     harness.seconds(3);
     assert_eq!(harness.take_effects(), ["kill co 15", "kill app 9"]);
+    assert!(harness.log.contains(&"not waiting any longer for other jobs, stopping".into()));
     harness.exit_on("app", 9);
     harness.seconds(3);
     assert_eq!(harness.take_effects(), ["kill co 9"]);

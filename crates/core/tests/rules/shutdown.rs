@@ -177,7 +177,7 @@ fn s4_a_silent_catalog_does_not_extend_the_budget() {
 }
 
 #[test]
-fn s4_s6_what_is_left_of_the_budget_belongs_to_catalog_and_log() {
+fn s4_s6_catalog_and_log_have_the_rest_of_the_budget() {
     let mut harness = running(DB);
     harness.signal(15);
     harness.exit("db", 0);

@@ -224,7 +224,7 @@ fn s7_a_signal_during_a_start_is_forwarded_at_once() {
 }
 
 #[test]
-fn s5_the_exit_code_is_that_of_the_first_job_that_failed_for_good() {
+fn s5_the_exit_code_is_that_of_the_first_job_that_failed() {
     let mut harness =
         Harness::running("{ name: 'a', exec: 'x' }, { name: 'b', exec: 'x' }, { name: 'c', exec: 'x' }");
     harness.exit("a", 0);

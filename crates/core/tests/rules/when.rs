@@ -1,7 +1,10 @@
 //! W1–W12: when a job runs.
 
-use containerpilot_core::State;
+use std::time::Duration;
+
+use containerpilot_core::ids::RunId;
 use containerpilot_core::input::StartErrorKind;
+use containerpilot_core::{Input, State};
 
 use crate::harness::{Harness, plan};
 
@@ -9,7 +12,7 @@ use crate::harness::{Harness, plan};
 fn w1_without_when_a_job_runs_once_at_startup() {
     let mut harness = Harness::jobs("{ name: 'a', exec: 'x' }");
     assert!(harness.take_output().is_empty(), "nothing runs before startup");
-    harness.input(containerpilot_core::Input::Ready);
+    harness.input(Input::Ready);
     assert_eq!(harness.take_output(), ["event global startup", "spawn a"]);
     harness.exit("a", 0);
     assert_eq!(
@@ -117,7 +120,7 @@ fn w4_ticks_missed_during_a_pause_are_skipped() {
     harness.take_output();
     // The supervisor was paused for an hour (SIGSTOP): one step, much later.
     harness.now = harness.now + std::time::Duration::from_millis(3_600_500);
-    harness.input(containerpilot_core::Input::Tick);
+    harness.input(Input::Tick);
     assert_eq!(harness.take_effects(), ["spawn tick"]);
     harness.exit("tick", 0);
     harness.take_output();
@@ -187,7 +190,7 @@ fn w8_restarts_back_off_and_a_long_run_resets_the_delay() {
         harness.exit("a", 1);
         while !harness.has_process("a") {
             harness.now = harness.core.next_deadline().unwrap();
-            harness.input(containerpilot_core::Input::Tick);
+            harness.input(Input::Tick);
         }
         delays.push(harness.now.since(before).as_millis());
     }
@@ -278,7 +281,7 @@ fn w10_a_job_that_waits_for_an_unknown_source_is_unreachable() {
 #[test]
 fn w10_the_telemetry_job_does_not_keep_the_supervisor_running() {
     let mut harness = Harness::new(plan("{ telemetry: {}, jobs: [{ name: 'a', exec: 'x' }] }"));
-    harness.input(containerpilot_core::Input::Ready);
+    harness.input(Input::Ready);
     harness.exit("a", 0);
     assert_eq!(harness.exit, Some(0));
 }
@@ -302,7 +305,7 @@ fn w12_all_runs_when_every_condition_holds_and_healthy_can_end() {
         "{ consul: 'localhost:8500', watches: [{ name: 'db', interval: 5 }], jobs: [{ name: 'setup', exec: 'x' }, \
            { name: 'a', exec: 'x', when: { all: [{ source: 'setup', event: 'exitSuccess' }, { source: 'watch.db', event: 'healthy' }], each: true } }] }",
     ));
-    harness.input(containerpilot_core::Input::Ready);
+    harness.input(Input::Ready);
     harness.instances(1);
     harness.instances(0);
     harness.exit("setup", 0);
@@ -398,11 +401,11 @@ fn w10_a_cycle_that_another_job_can_start_is_reachable() {
 fn w10_a_watch_without_advertisers_is_unreachable() {
     let jobs = "jobs: [{ name: 'main', exec: 'x' }, { name: 'a', exec: 'x', when: { source: 'watch.db', once: 'healthy' } }] }";
     let mut harness = Harness::new(plan(&format!("{{ watches: [{{ name: 'db', interval: 5 }}], {jobs}")));
-    harness.input(containerpilot_core::Input::Ready);
+    harness.input(Input::Ready);
     assert_eq!(harness.status("a").word(), "complete");
     let consul = format!("{{ consul: 'localhost:8500', watches: [{{ name: 'db', interval: 5 }}], {jobs}");
     let mut harness = Harness::new(plan(&consul));
-    harness.input(containerpilot_core::Input::Ready);
+    harness.input(Input::Ready);
     assert_eq!(harness.status("a").word(), "waiting", "any instance may appear in Consul");
 }
 
@@ -413,7 +416,7 @@ fn w10_a_watch_is_reachable_while_its_service_can_appear() {
            { name: 'db', exec: 'x', port: 80, health: { exec: 'c', interval: 5, ttl: 15 }, when: { source: 'setup', once: 'exitSuccess' } }, \
            { name: 'a', exec: 'x', when: { source: 'watch.db', each: 'unhealthy' } }] }",
     ));
-    harness.input(containerpilot_core::Input::Ready);
+    harness.input(Input::Ready);
     harness.exit("setup", 0);
     harness.finish_check(true);
     harness.instances(1);
@@ -447,4 +450,22 @@ fn w3_a_signal_during_a_shutdown_is_not_an_event() {
     harness.take_output();
     harness.signal(1);
     assert_eq!(harness.take_output(), [] as [&str; 0]);
+}
+
+#[test]
+fn w7_p3_events_during_a_start_that_times_out_lead_to_one_further_run() {
+    let mut harness =
+        Harness::jobs("{ name: 'a', exec: 'x' }, { name: 'b', exec: 'x', when: { source: 'SIGHUP' } }");
+    harness.starts_succeed = false;
+    harness.input(Input::Ready);
+    harness.input(Input::Started { run: RunId(1), pid: 7 });
+    harness.signal(1);
+    harness.signal(1);
+    harness.take_output();
+    // The third one comes in the same step as the timeout, before it.
+    harness.now = harness.now + Duration::from_secs(10);
+    harness.signal(1);
+    assert_eq!(harness.take_effects(), ["cancel b", "spawn b"]);
+    harness.seconds(10);
+    assert_eq!(harness.take_effects(), ["cancel b"]);
 }

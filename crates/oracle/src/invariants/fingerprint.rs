@@ -33,7 +33,7 @@ impl Oracle<'_> {
             seen: _,
             expected_watch_events: _,
             jobs,
-            // The next number is new, whatever it is.
+            // Any number that is not in use has the same effect.
             generations: _,
             last_event: _,
             startup,

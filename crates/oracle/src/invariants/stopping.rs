@@ -159,25 +159,16 @@ impl Oracle<'_> {
             }
             _ => {}
         }
-        if phase == Phase::Terminating {
+        if matches!(phase, Phase::Terminating | Phase::Killing) {
             for (job, status) in after.iter().enumerate() {
                 let alive = self.jobs[job].run.as_ref();
                 if status.state != State::Complete && alive.is_none() {
                     return self.job_violation("S4", job, "it has no process, and is not complete");
                 }
-                let asked = |run: &RunModel| run.stopped.is_some() || run.killed.is_some();
-                if alive.is_some_and(|run| run.started.is_some() && !asked(run)) {
+                if alive.is_some_and(|run| run.stopped.is_none() && run.killed.is_none()) {
                     return self.job_violation("S4", job, "it was not sent its stop signal");
                 }
-            }
-        }
-        if phase == Phase::Killing {
-            for (job, status) in after.iter().enumerate() {
-                let alive = self.jobs[job].run.as_ref();
-                if status.state != State::Complete && alive.is_none() {
-                    return self.job_violation("S4", job, "it has no process, and is not complete");
-                }
-                if alive.is_some_and(|run| run.killed.is_none()) {
+                if phase == Phase::Killing && alive.is_some_and(|run| run.killed.is_none()) {
                     return self.job_violation("S4", job, "it was not killed");
                 }
             }

@@ -63,7 +63,7 @@ impl<'a> Node<'a> {
 
     /// Returns true if nothing can happen any more, except from outside.
     pub(super) fn is_quiet(&self) -> Result<bool, Violation> {
-        if self.has_timer() || !self.world.is_settled() || !self.world.ready {
+        if self.has_timer() || self.world.is_pending() || !self.world.ready {
             return Ok(false);
         }
         self.oracle.check_idle(&self.core)?;
@@ -93,7 +93,7 @@ impl<'a> Node<'a> {
         let input = self.input(choice, scenario);
         let mut effects = Vec::new();
         // A panic must not hide the moves that lead to it.
-        let step = AssertUnwindSafe(|| self.step(&input, &mut effects));
+        let step = AssertUnwindSafe(|| self.oracle.step(&mut self.core, self.now, &input, &mut effects));
         let checked = catch_unwind(step).unwrap_or_else(|_| Err(self.violation("core", "the core panics")));
         show(self.now, &input, &effects, &self.core);
         checked?;
@@ -103,21 +103,7 @@ impl<'a> Node<'a> {
         if self.phase() == Phase::Exited { self.oracle.check_end(&self.core) } else { Ok(()) }
     }
 
-    /// One step of the core; the oracle checks each of its parts.
-    fn step(&mut self, input: &Input, effects: &mut Vec<Effect>) -> Result<(), Violation> {
-        self.oracle.before(self.now, &self.core);
-        self.core.begin(self.now, input.clone(), effects);
-        let mut checked = self.oracle.part(Some(input), effects, &self.core);
-        while self.core.advance(effects) {
-            if checked.is_ok() {
-                checked = self.oracle.part(None, effects, &self.core);
-            }
-        }
-        checked?;
-        self.oracle.after(input, effects, &self.core)
-    }
-
-    /// The input of a move. The world no longer owes it.
+    /// The input of a move, which is no longer pending.
     fn input(&mut self, choice: Move, scenario: &Scenario) -> Input {
         let world = &mut self.world;
         match choice {

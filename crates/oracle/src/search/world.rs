@@ -1,4 +1,4 @@
-//! What the world owes a core, and what may still come from outside.
+//! What the core waits for, and what may still come from outside.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,7 @@ pub(super) enum Program {
     Running(Option<Signal>),
 }
 
-/// What the world owes a core, and what may still come from outside.
+/// What the core waits for, and what may still come from outside.
 #[derive(Clone, Debug)]
 pub(super) struct World {
     pub(super) runs: BTreeMap<RunId, Program>,
@@ -26,7 +26,7 @@ pub(super) struct World {
     pub(super) checks: BTreeMap<CheckRunId, bool>,
     /// The services whose deregistration is not confirmed.
     pub(super) leaving: BTreeSet<JobIx>,
-    /// The inputs from outside and the faults that are left.
+    /// How many inputs from outside, and how many faults, may still come.
     pub(super) outside: u8,
     pub(super) faults: u8,
     pub(super) terminated: bool,
@@ -93,23 +93,31 @@ impl World {
         Ok(())
     }
 
-    /// Returns true if the world owes nothing.
-    pub(super) fn is_settled(&self) -> bool {
-        self.runs.is_empty() && self.checks.is_empty() && self.leaving.is_empty()
+    /// Returns true if the core waits for something other than its timers and inputs from outside.
+    pub(super) fn is_pending(&self) -> bool {
+        !(self.runs.is_empty() && self.checks.is_empty() && self.leaving.is_empty())
     }
 
     pub(super) fn fingerprint(&self, print: &mut Fingerprint) {
-        let Self { runs, checks, leaving, outside, faults, terminated, interrupted, ready, .. } = self;
-        print.add((outside, faults, terminated, interrupted, ready, self.instance, self.maintenance));
-        print.add(leaving);
+        let Self {
+            runs,
+            checks,
+            leaving,
+            outside,
+            faults,
+            terminated,
+            interrupted,
+            ready,
+            // `outside` has counted that input.
+            early: _,
+            instance,
+            maintenance,
+            // Any number that is not in use has the same effect.
+            requests: _,
+        } = self;
+        print.add((leaving, outside, faults, terminated, interrupted, ready, instance, maintenance));
         // The order of ids is that of starts, which decides nothing.
-        print.list(runs, |print, (run, program)| {
-            print.name(Name::Run, run.0);
-            print.add(program);
-        });
-        print.list(checks, |print, (check, cancelled)| {
-            print.name(Name::Check, check.0);
-            print.add(cancelled);
-        });
+        print.named(Name::Run, runs.iter().map(|(run, program)| (run.0, program)));
+        print.named(Name::Check, checks.iter().map(|(check, cancelled)| (check.0, cancelled)));
     }
 }

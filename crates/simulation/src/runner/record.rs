@@ -163,7 +163,7 @@ impl Runner<'_> {
                     (KillReason::StopTimeout, phase) if phase != CorePhase::Running => {
                         self.run.killed.push(entry)
                     }
-                    (KillReason::Stop, CorePhase::Terminating) => self.run.hurried.push(entry),
+                    (KillReason::Stop, CorePhase::Terminating) => self.run.stopped_early.push(entry),
                     _ => {}
                 }
                 let what = if *signal == Signal::KILL { What::Killed } else { What::Sent(signal.0) };
@@ -277,6 +277,6 @@ fn reason_words(reason: KillReason) -> &'static str {
         KillReason::StopTimeout | KillReason::HookTimeout => "did not exit in time",
         KillReason::KillAll => "killing all jobs",
         KillReason::ByHand => "by hand",
-        KillReason::Forwarded => "passed on",
+        KillReason::Forwarded => "forwarded",
     }
 }

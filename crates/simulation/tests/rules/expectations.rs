@@ -92,8 +92,8 @@ fn x4_exit_is_the_exit_code_of_the_supervisor() {
 fn x4_moments_of_the_catalog_and_of_watches_are_seen() {
     let world = "happens: [{ at: 10, maintenance: true }],";
     assert!(verdict(CONSUL, world, "{ see: 'web advertised', before: 1 }").0);
-    assert!(verdict(CONSUL, world, "{ see: 'web withdrawn', after: 'enterMaintenance' }").0);
-    assert!(verdict(CONSUL, world, "{ see: 'watch.web unhealthy', after: 'web withdrawn' }").0);
+    assert!(verdict(CONSUL, world, "{ see: 'web deregistered', after: 'enterMaintenance' }").0);
+    assert!(verdict(CONSUL, world, "{ see: 'watch.web unhealthy', after: 'web deregistered' }").0);
     assert!(verdict(CONSUL, world, "{ see: 'db healthy', before: 2 }").0);
 }
 

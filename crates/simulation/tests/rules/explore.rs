@@ -50,7 +50,7 @@ fn x4_a_finding_that_needs_a_failure_is_a_consequence_with_the_fewest_faults() {
     let waits = all.iter().find(|found| found.finding == Finding::WaitsForever("greet".into())).unwrap();
     assert!(!waits.is_problem());
     assert_eq!(waits.faults.len(), 1);
-    assert!(waits.worlds > 1);
+    assert!(waits.variations > 1);
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn x4_a_job_that_starts_in_no_world_is_found() {
 }
 
 #[test]
-fn x4_worlds_are_like_the_scenario_except_for_their_faults() {
+fn x4_variations_are_like_the_scenario_except_for_their_faults() {
     let plan = plan(WEB);
     let scenario = scenario(WEB, "{ jobs: [{ name: 'setup', runs: { lasts: 'never' } }] }");
     let found = Explorer::new(&plan, &scenario).explore(1, 1);

@@ -145,7 +145,7 @@ fn x4_r1_sighup_reloads_the_configuration_if_no_job_waits_for_it() {
 fn x4_d8_maintenance_starts_and_ends() {
     let run = run(CONSUL, "{ happens: [{ at: 10, maintenance: true }, { at: 20, maintenance: false }] }");
     assert_eq!(times(&run, "enterMaintenance"), [10_000]);
-    assert_eq!(times(&run, "web withdrawn").first(), Some(&10_005));
+    assert_eq!(times(&run, "web deregistered").first(), Some(&10_005));
     assert_eq!(times(&run, "web advertised"), [15, 20_015]);
 }
 

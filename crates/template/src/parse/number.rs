@@ -125,7 +125,7 @@ fn hexadecimal(text: &str) -> Option<f64> {
     if exponent.is_empty() || !exponent.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
-    // With a larger exponent the value is zero or infinite, whatever the digits are.
+    // With a larger exponent the value is zero or infinite, for any digits.
     let exponent = exponent.parse::<i64>().unwrap_or(i64::MAX).min(1_000_000_000);
     let mut exponent = if negative { -exponent } else { exponent };
     let (mut mantissa, mut dropped, mut seen, mut fraction) = (0u64, false, false, false);

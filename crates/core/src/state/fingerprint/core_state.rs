@@ -37,7 +37,7 @@ impl Core {
             journal: _,
             event_counts: _,
             removed_sources: _,
-            // The next id is new, whatever it is.
+            // Any number that is not in use has the same effect.
             last_ids: _,
             reload,
         } = self;
@@ -93,14 +93,8 @@ impl PlanState {
         print.list(jobs.iter().zip(&plan.jobs), |print, (job, planned)| job.fingerprint(planned, print));
         print.add((watches, recheck, start_again, reachability_dirty, holding_open, incomplete));
         print.add(startup_only_for);
-        print.list(runs, |print, (run, job)| {
-            print.name(Name::Run, run.0);
-            print.add(job);
-        });
-        print.list(check_runs, |print, (run, place)| {
-            print.name(Name::Check, run.0);
-            print.add(place);
-        });
+        print.named(Name::Run, runs.iter().map(|(run, job)| (run.0, job)));
+        print.named(Name::Check, check_runs.iter().map(|(run, place)| (run.0, place)));
     }
 }
 
