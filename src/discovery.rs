@@ -37,8 +37,8 @@ use self::connectivity_log::{ConnectivityLog, Failure, FailureKind};
 use self::embedded::Embedded;
 use self::services::{Definition, ServiceCommand, ServiceHandle, ServiceTask};
 use self::watches::{CONCURRENT_QUERIES, WatchTask};
-use crate::net::describe;
-use crate::runtime::channel::LoopSender;
+use crate::error_text::describe;
+use crate::messages::LoopSender;
 
 /// Requests about services at the same time.
 const CONCURRENT_REQUESTS: usize = 8;

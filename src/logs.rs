@@ -57,7 +57,7 @@ use self::output::{Output, write_stderr};
 use self::queue::{Entry, Queue, Work};
 pub(crate) use self::tail::Reader;
 use self::tail::Tail;
-use crate::net::describe;
+use crate::error_text::describe;
 use crate::process::sys::Waker;
 
 /// After this many panics the log thread gives up.

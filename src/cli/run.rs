@@ -7,9 +7,9 @@ use containerpilot_core::Core;
 use super::flags::Arguments;
 use super::report::{print_report, style};
 use super::{Failure, config_path, unknown_command_or_program};
+use crate::error_text::describe;
 use crate::load::command_line::{self, LoadError, Program, Source};
 use crate::load::{at_start, find_files, host};
-use crate::net::describe;
 use crate::process::signals;
 use crate::runtime::Runtime;
 

@@ -15,8 +15,8 @@ use serde::Serialize;
 
 use super::responses;
 use crate::logs::rfc3339;
-use crate::runtime::query::{EventRecord, Explained, Snapshot, WallClock};
-use crate::runtime::reload::ReloadSummary;
+use crate::messages::query::{EventRecord, Explained, Snapshot, WallClock};
+use crate::messages::reload::ReloadSummary;
 
 /// One line of JSON.
 pub(super) fn line(response: &impl Serialize) -> String {
@@ -59,8 +59,6 @@ pub(super) fn status(snapshot: &Snapshot) -> String {
         Origin::Signal(signal) => signal.name().to_owned(),
         Origin::Global => "global".to_owned(),
     };
-    let advertised = snapshot.advertised.iter().copied().chain(std::iter::repeat(false));
-    let jobs = overview.jobs.iter().zip(advertised);
     line(&responses::Status {
         version: crate::VERSION.to_owned(),
         pid: std::process::id(),
@@ -70,7 +68,10 @@ pub(super) fn status(snapshot: &Snapshot) -> String {
         phase: phase(overview.phase).to_owned(),
         maintenance: overview.maintenance,
         shutdown_deadline: overview.shutdown_deadline.map(|time| clock.at(time)),
-        jobs: jobs.map(|(job, advertised)| job_json(job, advertised, clock, &names, &source)).collect(),
+        jobs: snapshot
+            .jobs()
+            .map(|(job, planned)| job_json(job, planned.service.is_some(), clock, &names, &source))
+            .collect(),
         watches: overview.watches.iter().map(watch_json).collect(),
         events: overview
             .events

@@ -18,8 +18,8 @@ use super::api;
 use super::client::RequestError;
 use super::connectivity_log::{Failure, FailureKind};
 use super::{PANIC_PAUSE, Shared};
-use crate::runtime::channel::LoopMessage;
-use crate::runtime::failpoints::{failpoint, guarded};
+use crate::failpoints::{failpoint, guarded};
+use crate::messages::LoopMessage;
 
 /// A command to the task of a service.
 #[derive(Debug)]

@@ -20,9 +20,9 @@ use super::queue::{Entry, Work};
 use super::stream::{Context, Stream, not_before};
 use super::writer::Writer;
 use super::{Shared, Source};
-use crate::net::describe;
+use crate::error_text::describe;
+use crate::failpoints::failpoint;
 use crate::process::sys::{self, Readable};
-use crate::runtime::failpoints::failpoint;
 
 /// The epoll number of the event loop's wake-ups; streams count from 1.
 const WAKER: u64 = 0;

@@ -14,7 +14,7 @@ use containerpilot_log_format::{EntryFormatter, Labels, stamp};
 use super::Source;
 use super::loss::Loss;
 use super::output::{Output, write_stderr};
-use crate::net::describe;
+use crate::error_text::describe;
 
 /// A batch is written when it has this many bytes.
 const BATCH: usize = 256 * 1024;

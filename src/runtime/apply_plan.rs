@@ -13,7 +13,8 @@ use containerpilot_core::request::Request;
 
 use super::{Decider, Runtime};
 use crate::control::Control;
-use crate::runtime::reload::{LoadResult, Loaded, ReloadRequest};
+use crate::messages::reload::{Loaded, ReloadRequest};
+use crate::runtime::reload::LoadResult;
 
 impl<D: Decider> Runtime<D> {
     /// Starts a reload, or queues it after the running one.

@@ -1,7 +1,7 @@
 //! Waits for the sources and turns what they report into inputs.
 
 use std::ops::ControlFlow;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::time::{Duration, Instant};
 
 use containerpilot_core::effect::Exit;
@@ -13,13 +13,13 @@ use nix::errno::Errno;
 use super::{Decider, Runtime};
 use crate::control::Control;
 use crate::discovery::Discovery;
+use crate::failpoints::failpoint;
+use crate::messages::LoopMessage;
+use crate::messages::query::Query;
+use crate::messages::reload::ReloadRequest;
 use crate::process::orphans::Look;
 use crate::process::sys::{self, PollFd};
-use crate::runtime::channel::LoopMessage;
-use crate::runtime::failpoints::failpoint;
 use crate::runtime::oom::OomCounter;
-use crate::runtime::query::Query;
-use crate::runtime::reload::ReloadRequest;
 
 /// With this many exited orphans, or a scan for exited children that takes this long, more orphans are expected soon.
 /// Collecting them is delayed then, because the kernel scans all running children each time.
@@ -70,7 +70,8 @@ impl<D: Decider> Runtime<D> {
         let paused = self.paused_until.is_some();
         let control = self.control.as_ref().filter(|_| !self.network.is_paused() && !paused);
         let control = control.map_or(-1, Control::poll_fd);
-        for fd in [self.signals.fd().as_raw_fd(), self.receiver.as_fd().as_raw_fd(), sigchld, control] {
+        for fd in [self.signals.fd().as_raw_fd(), self.receiver.waker().as_fd().as_raw_fd(), sigchld, control]
+        {
             fds.push(sys::poll_fd(fd, sys::POLLIN));
         }
         if !paused {

@@ -13,7 +13,7 @@ use containerpilot_core::effect::Exit;
 use containerpilot_core::plan::Level;
 
 use super::{Decider, Runtime};
-use crate::runtime::channel::{LoopMessage, LoopSender};
+use crate::messages::{LoopMessage, LoopSender};
 
 /// How long deadlines, starts, connections and checks are ignored after a panic, so that it cannot fail in a busy loop.
 const PAUSE: Duration = Duration::from_secs(1);

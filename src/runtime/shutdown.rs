@@ -7,13 +7,13 @@ use containerpilot_core::plan::Level;
 
 use super::{Decider, Runtime};
 use crate::control::Control;
+use crate::failpoints::failpoint;
 use crate::logs::Logs;
+use crate::messages::{LoopMessage, LoopReceiver};
 use crate::process::descendants::kill_descendants;
 #[cfg(not(test))]
 use crate::process::sys;
-use crate::runtime::channel::{LoopMessage, LoopReceiver};
 use crate::runtime::effects::EffectExecutor;
-use crate::runtime::failpoints::failpoint;
 use crate::runtime::panics::caught;
 
 /// How often messages are handled while services are being deregistered.

@@ -6,7 +6,7 @@ use containerpilot_core::plan::Role;
 use containerpilot_core::report::status::JobOverview;
 use containerpilot_core::{Phase, State, StopReason};
 
-use crate::runtime::query::{JobProperties, Snapshot};
+use crate::messages::query::{JobProperties, Snapshot};
 
 /// The reasons why the container is not ready, one per line; empty if it is ready.
 pub(super) fn not_ready_reasons(snapshot: &Snapshot) -> String {

@@ -12,7 +12,7 @@ use containerpilot_core::{State, Time};
 use super::Shared;
 use super::exposition::{Kind, Page, count_to_f64};
 use super::process::Process;
-use crate::runtime::query::Snapshot;
+use crate::messages::query::Snapshot;
 
 /// Adds the supervisor's metrics to a page.
 pub(super) fn add_to(

@@ -19,12 +19,14 @@ use super::exposition::{self, Page};
 use super::process::Process;
 use super::{Metrics, readiness, self_metrics, status};
 use crate::VERSION;
+use crate::error_text::describe;
+use crate::messages::query::Snapshot;
+use crate::messages::query_handle::QueryHandle;
+use crate::net::Net;
 use crate::net::server::{
     Handler, JSON, Limits, Listener, Request, Response, StatusCode, TEXT, error, method_not_allowed, ok,
     serve,
 };
-use crate::net::{Net, describe};
-use crate::runtime::query::{QueryHandle, Snapshot};
 
 /// How long the event loop may take to reply. Normally it replies at once.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(5);

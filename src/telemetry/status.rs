@@ -4,7 +4,7 @@ use containerpilot_core::plan::Role;
 use containerpilot_core::report::status::JobOverview;
 use serde::Serialize;
 
-use crate::runtime::query::Snapshot;
+use crate::messages::query::Snapshot;
 
 /// An empty list is `null`, as Go prints it.
 #[derive(Serialize)]

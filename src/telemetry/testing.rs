@@ -9,7 +9,7 @@ use containerpilot_core::input::ExitStatus;
 use containerpilot_core::plan::{Plan, Signal};
 use containerpilot_core::{Core, Effect, Input, Request, RequestId, Time};
 
-use crate::runtime::query::{Snapshot, WallClock};
+use crate::messages::query::{Snapshot, WallClock};
 
 /// A plan from a configuration.
 pub(super) fn plan(text: &str) -> Plan {
