@@ -20,7 +20,7 @@ fn entry(level: Level, size: usize) -> Entry {
 }
 
 fn queue() -> Arc<Queue> {
-    Arc::new(Queue::new(Waker::new()))
+    Arc::new(Queue::new(Waker::new().unwrap()))
 }
 
 /// Takes entries as the log thread does, until it has this many. Returns their levels, and how often work came before them.
