@@ -124,7 +124,7 @@ pub(crate) struct Runtime<D> {
     oom: Option<OomCounter>,
     /// When unused memory is returned to the kernel, once after the start.
     release_at: Option<Instant>,
-    /// When exited children are collected next, while there are many orphans.
+    /// When exited children are collected next; SIGCHLD is ignored until then. See [`Reaper::collect`].
     reap_at: Option<Instant>,
     /// The core's deadlines, new connections and checks are ignored until then, after an internal error.
     paused_until: Option<Instant>,

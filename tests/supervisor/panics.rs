@@ -4,10 +4,12 @@
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
+use std::time::Instant;
 
 use crate::supervisor::{Mode, Supervisor, modes, wait_until};
 
-/// Starts a supervisor with a failpoint `NAME:N`, which panics when it is reached for the N-th time.
+/// Starts a supervisor with a failpoint `NAME:N`, which panics when it is reached for the N-th time, or `NAME:N+`, which panics from
+/// then on.
 fn with_failpoint(mode: Mode, failpoint: &str, config: &str) -> Supervisor {
     let config = config.replacen('{', "{ stopTimeout: '5s', control: { socket: '@/socket' }, ", 1);
     Supervisor::with_setup(mode, &format!("export CONTAINERPILOT_FAILPOINT={failpoint}"), &config)
@@ -156,6 +158,24 @@ fn p1_panic_in_any_source_of_the_loop_is_survived_and_loses_no_exit() {
         let log = assert_survives(supervisor);
         assert!(log.contains("crash exited with code 1"), "{point}:{nth}: {log}");
     }
+}
+
+#[test]
+fn p1_panic_in_every_wait_delays_the_loop_and_loses_nothing() {
+    let started = Instant::now();
+    let crash = "{ name: 'crash', exec: 'false', restarts: 3, restartBackoff: { initial: '10ms' } }";
+    let config = format!("{{ jobs: [{WEB}, {crash}] }}");
+    let mut supervisor = with_failpoint(Mode::Plain, "wait:1+", &config);
+    assert!(request(&supervisor, "GET /v3/status").contains(" 200 "));
+    supervisor.wait_for_lines("web healthy", 1);
+    supervisor.wait_for_lines("crash exited with code 1", 4);
+    supervisor.signal("-TERM");
+    let (code, log) = supervisor.wait();
+    assert_eq!(code, 0, "{log}");
+    assert!(log.contains("web exited on SIGTERM"), "{log}");
+    // It does not spin: it sleeps for 20 ms after each of them.
+    let panics = log.matches("internal error while waiting: on purpose").count();
+    assert!(panics > 0 && panics as u128 * 20 <= started.elapsed().as_millis(), "{panics}");
 }
 
 #[test]
