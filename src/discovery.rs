@@ -16,7 +16,7 @@ mod watches;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
@@ -39,6 +39,7 @@ use self::services::{Definition, ServiceCommand, ServiceHandle, ServiceTask};
 use self::watches::{CONCURRENT_QUERIES, WatchTask};
 use crate::error_text::describe;
 use crate::messages::LoopSender;
+use crate::regular_file;
 
 /// Requests about services at the same time.
 const CONCURRENT_REQUESTS: usize = 8;
@@ -343,23 +344,15 @@ fn definition(job: &Job) -> Option<Definition> {
     Some(Definition { heartbeat: heartbeat.unwrap_or(service.ttl / 3), service })
 }
 
-/// Why a file of certificates or tokens cannot be used.
+/// A file of certificates or tokens cannot be read.
 #[derive(Debug, Error)]
-enum FileError {
-    #[error("cannot read {}: {}", path.display(), describe(source))]
-    Read { path: PathBuf, source: io::Error },
-    #[error("{} is not a regular file", .0.display())]
-    NotAFile(PathBuf),
+#[error("cannot read {}: {}", path.display(), describe(source))]
+struct FileError {
+    path: PathBuf,
+    source: io::Error,
 }
 
-/// Reads a file of certificates or tokens. Only a regular file: reading a pipe could block the network thread.
+/// Reads a file of certificates or tokens.
 fn read_file(path: &Path) -> Result<Vec<u8>, FileError> {
-    let unreadable = |source| FileError::Read { path: path.to_owned(), source };
-    if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
-        return Err(FileError::NotAFile(path.to_owned()));
-    }
-    let file = std::fs::File::open(path).map_err(unreadable)?;
-    let mut content = Vec::new();
-    file.take(FILE_BYTES).read_to_end(&mut content).map_err(unreadable)?;
-    Ok(content)
+    regular_file::read(path, FILE_BYTES).map_err(|source| FileError { path: path.to_owned(), source })
 }

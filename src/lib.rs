@@ -15,6 +15,7 @@ mod logs;
 mod messages;
 mod net;
 mod process;
+mod regular_file;
 mod runtime;
 mod telemetry;
 #[cfg(test)]

@@ -122,7 +122,7 @@ pub(super) fn event(event: &EventRecord) -> String {
     serde_json::to_string(&event_json(event)).unwrap_or_default()
 }
 
-/// Whether a job counts for `GET /v3/health`: it has checks, and should be running now or has failed for good.
+/// Whether a job counts for `GET /v3/health`: it has checks, and should be running now or has failed.
 fn counts(job: &JobOverview) -> bool {
     let due = matches!(job.status.word(), "starting" | "running" | "restarting" | "stopping" | "failed");
     !job.checks.is_empty() && due

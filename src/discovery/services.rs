@@ -76,7 +76,7 @@ pub(super) struct ServiceTask {
     reconciler: Reconciler,
     /// Its name in the log.
     name: String,
-    /// Whether the service is absent for good, for [`ServiceHandle::is_gone`].
+    /// See [`ServiceHandle::is_gone`].
     is_gone: Arc<AtomicBool>,
     /// Whether the handle was dropped.
     is_released: bool,

@@ -20,7 +20,7 @@ use crate::runtime::panics::caught;
 const MESSAGE_INTERVAL: Duration = Duration::from_millis(20);
 
 impl<D: Decider> Runtime<D> {
-    /// Kills what is left, deregisters all services, writes the whole log and closes the connections, each until its deadline.
+    /// Kills the remaining processes, deregisters all services, writes the whole log and closes the connections, each until its deadline.
     pub(super) fn shut_down(self, exit: Exit) -> u8 {
         let ExitDeadlines { descendants, deregister, log, connections } = exit.deadlines;
         let [descendants, deregister, log, connections] =
