@@ -304,7 +304,7 @@ impl ConsulBackend {
     }
 
     fn advertise(&mut self, plan: &Plan, job: JobIx, desired: DesiredService) {
-        let Some(definition) = plan.jobs.get(job.index()).and_then(definition) else { return };
+        let Some(definition) = plan.jobs.get(job.index()).and_then(Definition::of) else { return };
         let id = definition.service.id.clone();
         let definition = Arc::new(definition);
         if !self.services.contains_key(&id) {
@@ -333,15 +333,6 @@ impl ConsulBackend {
         }
         done
     }
-}
-
-/// The service of a job, if it has one, and the interval of its heartbeats.
-fn definition(job: &Job) -> Option<Definition> {
-    let service = job.service.clone()?;
-    let health = job.health.as_ref();
-    let checks = health.and_then(|health| health.checks.iter().map(|check| check.interval).min());
-    let heartbeat = health.and_then(|health| health.heartbeat).or(checks);
-    Some(Definition { heartbeat: heartbeat.unwrap_or(service.ttl / 3), service })
 }
 
 /// A file of certificates or tokens cannot be read.
