@@ -3,7 +3,6 @@
 //! The loop only copies what it knows; the client renders names, times and formats.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -11,9 +10,9 @@ use containerpilot_config::suggest;
 use containerpilot_core::event::Code;
 use containerpilot_core::ids::EventId;
 use containerpilot_core::input::ExitStatus;
-use containerpilot_core::plan::{Job, Repeat, Signal};
+use containerpilot_core::plan::Signal;
 use containerpilot_core::report::explain::Explanation;
-use containerpilot_core::report::status::{JobOverview, Overview};
+use containerpilot_core::report::status::Overview;
 use containerpilot_core::request::{Reply, Request};
 use containerpilot_core::state::journal::Origin;
 use containerpilot_core::{Core, Time};
@@ -69,55 +68,20 @@ pub(crate) enum JobLookupError {
 #[derive(Debug)]
 pub(crate) struct Snapshot {
     pub(crate) overview: Overview,
-    /// Properties of each job of the overview.
-    pub(crate) properties: Vec<JobProperties>,
     /// The names of removed jobs and watches that events still refer to, by index.
     pub(crate) removed: BTreeMap<u32, String>,
     pub(crate) clock: WallClock,
 }
 
-/// Properties of a job in the plan.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct JobProperties {
-    /// The advertised address.
-    pub(crate) service: Option<(IpAddr, u16)>,
-    pub(crate) has_health: bool,
-    /// Whether it runs at every event: such a job is not expected to run all the time.
-    pub(crate) runs_repeatedly: bool,
-}
-
-impl JobProperties {
-    fn new(job: &Job) -> Self {
-        Self {
-            service: job.service.as_ref().map(|service| (service.address, service.port)),
-            has_health: job.health.is_some(),
-            runs_repeatedly: job.when.repeat() == Repeat::Each,
-        }
-    }
-}
-
 impl Snapshot {
     pub(crate) fn new(core: &Core, clock: WallClock) -> Self {
-        let jobs = &core.plan().jobs;
         let overview = core.overview();
         let causes = overview.jobs.iter().filter_map(|job| job.cause.map(|cause| cause.origin));
         let removed = causes.filter_map(|origin| match origin {
             Origin::Removed(place) => Some((place, core.origin_name(origin))),
             Origin::Global | Origin::Job(_) | Origin::Watch(_) | Origin::Signal(_) => None,
         });
-        Self {
-            removed: removed.collect(),
-            overview,
-            properties: jobs.iter().map(JobProperties::new).collect(),
-            clock,
-        }
-    }
-
-    /// Each job with its properties.
-    pub(crate) fn jobs(&self) -> impl Iterator<Item = (&JobOverview, JobProperties)> {
-        let properties =
-            self.properties.iter().copied().chain(std::iter::repeat_with(JobProperties::default));
-        self.overview.jobs.iter().zip(properties)
+        Self { removed: removed.collect(), overview, clock }
     }
 }
 
@@ -125,7 +89,6 @@ impl Snapshot {
 #[derive(Debug)]
 pub(crate) struct Explained {
     pub(crate) explanation: Explanation,
-    pub(crate) advertised: bool,
     /// The names of all jobs, to which the explanation refers by index.
     pub(crate) names: Vec<String>,
     pub(crate) now: Time,

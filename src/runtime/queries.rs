@@ -122,7 +122,6 @@ impl QueryHandler {
         let jobs = &core.plan().jobs;
         Explained {
             explanation: core.explain(job),
-            advertised: jobs.get(job.index()).is_some_and(|job| job.service.is_some()),
             names: jobs.iter().map(|job| job.name.clone()).collect(),
             now,
             clock: self.clock,
