@@ -40,8 +40,8 @@ use containerpilot_core::plan::Signal;
 
 use self::flags::{Arguments, FlagError, FlagErrorKind};
 use self::table::{COMMANDS, Command, MAIN_FLAGS};
+use crate::error_text::describe;
 use crate::load::find_files::ReadError;
-use crate::net::describe;
 
 /// Why a command failed (X6).
 #[derive(Debug)]

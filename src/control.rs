@@ -27,11 +27,12 @@ use tokio::sync::watch;
 
 use self::endpoints::ControlApi;
 use self::socket::SocketFile;
+use crate::error_text::describe;
 use crate::logs::Tails;
+use crate::messages::query_handle::QueryHandle;
+use crate::net::Net;
 use crate::net::server::{Limits, Listener, serve};
-use crate::net::{Net, describe};
 use crate::process::sys;
-use crate::runtime::query::QueryHandle;
 use crate::telemetry::Metrics;
 
 /// The event loop's part of the control socket.

@@ -16,7 +16,7 @@ mod watches;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
@@ -37,8 +37,9 @@ use self::connectivity_log::{ConnectivityLog, Failure, FailureKind};
 use self::embedded::Embedded;
 use self::services::{Definition, ServiceCommand, ServiceHandle, ServiceTask};
 use self::watches::{CONCURRENT_QUERIES, WatchTask};
-use crate::net::describe;
-use crate::runtime::channel::LoopSender;
+use crate::error_text::describe;
+use crate::messages::LoopSender;
+use crate::regular_file;
 
 /// Requests about services at the same time.
 const CONCURRENT_REQUESTS: usize = 8;
@@ -303,7 +304,7 @@ impl ConsulBackend {
     }
 
     fn advertise(&mut self, plan: &Plan, job: JobIx, desired: DesiredService) {
-        let Some(definition) = plan.jobs.get(job.index()).and_then(definition) else { return };
+        let Some(definition) = plan.jobs.get(job.index()).and_then(Definition::of) else { return };
         let id = definition.service.id.clone();
         let definition = Arc::new(definition);
         if !self.services.contains_key(&id) {
@@ -334,32 +335,15 @@ impl ConsulBackend {
     }
 }
 
-/// The service of a job, if it has one, and the interval of its heartbeats.
-fn definition(job: &Job) -> Option<Definition> {
-    let service = job.service.clone()?;
-    let health = job.health.as_ref();
-    let checks = health.and_then(|health| health.checks.iter().map(|check| check.interval).min());
-    let heartbeat = health.and_then(|health| health.heartbeat).or(checks);
-    Some(Definition { heartbeat: heartbeat.unwrap_or(service.ttl / 3), service })
-}
-
-/// Why a file of certificates or tokens cannot be used.
+/// A file of certificates or tokens cannot be read.
 #[derive(Debug, Error)]
-enum FileError {
-    #[error("cannot read {}: {}", path.display(), describe(source))]
-    Read { path: PathBuf, source: io::Error },
-    #[error("{} is not a regular file", .0.display())]
-    NotAFile(PathBuf),
+#[error("cannot read {}: {}", path.display(), describe(source))]
+struct FileError {
+    path: PathBuf,
+    source: io::Error,
 }
 
-/// Reads a file of certificates or tokens. Only a regular file: reading a pipe could block the network thread.
+/// Reads a file of certificates or tokens.
 fn read_file(path: &Path) -> Result<Vec<u8>, FileError> {
-    let unreadable = |source| FileError::Read { path: path.to_owned(), source };
-    if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
-        return Err(FileError::NotAFile(path.to_owned()));
-    }
-    let file = std::fs::File::open(path).map_err(unreadable)?;
-    let mut content = Vec::new();
-    file.take(FILE_BYTES).read_to_end(&mut content).map_err(unreadable)?;
-    Ok(content)
+    regular_file::read(path, FILE_BYTES).map_err(|source| FileError { path: path.to_owned(), source })
 }

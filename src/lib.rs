@@ -6,16 +6,22 @@
 mod cli;
 mod control;
 mod discovery;
+mod error_text;
+mod failpoints;
 #[doc(hidden)]
 pub mod fuzzing;
 mod load;
 mod logs;
+mod messages;
 mod net;
 mod process;
+mod regular_file;
 mod runtime;
 mod telemetry;
 #[cfg(test)]
 mod test_support;
+#[cfg(test)]
+mod tests;
 
 use std::ffi::OsString;
 

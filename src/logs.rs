@@ -49,7 +49,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use std::time::{Duration, Instant, SystemTime};
 
-use containerpilot_core::plan::{self, Level, Logging};
+use containerpilot_core::plan::{Level, Logging};
 pub(crate) use containerpilot_log_format::is_hidden;
 
 use self::log_thread::LogWorker;
@@ -57,7 +57,6 @@ use self::output::{Output, write_stderr};
 use self::queue::{Entry, Queue, Work};
 pub(crate) use self::tail::Reader;
 use self::tail::Tail;
-use crate::net::describe;
 use crate::process::sys::Waker;
 
 /// After this many panics the log thread gives up.
@@ -151,20 +150,10 @@ fn run(worker: &Mutex<LogWorker>, shared: &Shared) {
     shared.queue.set_finished(false);
 }
 
-/// Opens the output. The error names the file.
-fn open(logging: &Logging) -> io::Result<Output> {
-    Output::open(&logging.output).map_err(|error| match &logging.output {
-        plan::Output::File(path) => {
-            io::Error::new(error.kind(), format!("cannot open the log file {path}: {}", describe(&error)))
-        }
-        plan::Output::Stdout | plan::Output::Stderr => error,
-    })
-}
-
 impl Logs {
     /// Opens the output. The log thread starts with the first entry or pipe.
     pub(crate) fn start(logging: &Logging) -> io::Result<Self> {
-        Self::start_on(open(logging)?, logging)
+        Self::start_on(Output::open(&logging.output)?, logging)
     }
 
     fn start_on(output: Output, logging: &Logging) -> io::Result<Self> {

@@ -1,7 +1,7 @@
 //! The network thread: everything that waits for a peer runs here.
 //!
 //! Consul, the control socket and telemetry are tasks of one single-threaded tokio runtime. They report to the event loop through
-//! its [`LoopSender`](crate::runtime::channel::LoopSender) and receive commands through channels. A slow or hostile peer can
+//! its [`LoopSender`](crate::messages::LoopSender) and receive commands through channels. A slow or hostile peer can
 //! delay these tasks, never the event loop. The thread is started when something first needs it.
 
 pub(crate) mod limits;
@@ -9,7 +9,6 @@ pub(crate) mod resolve;
 mod response_body;
 pub(crate) mod server;
 
-use std::error::Error;
 use std::fmt::Write;
 use std::future::Future;
 use std::io;
@@ -17,28 +16,8 @@ use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-use nix::errno::Errno;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
-
-/// An error in the system's words, without its number: `connection refused`.
-pub(crate) fn describe(error: &io::Error) -> String {
-    let text = error
-        .raw_os_error()
-        .map_or_else(|| error.to_string(), |errno| Errno::from_raw(errno).desc().to_owned());
-    // `I/O error` stays as it is.
-    let is_word = text.chars().nth(1).is_some_and(char::is_lowercase);
-    let mut letters = text.chars();
-    match letters.next() {
-        Some(first) if is_word => first.to_lowercase().chain(letters).collect(),
-        _ => text,
-    }
-}
-
-/// The innermost error. hyper's own messages only name the operation that failed.
-pub(crate) fn root_cause(error: &dyn Error) -> String {
-    error.source().map_or_else(|| error.to_string(), root_cause)
-}
 
 /// Text for a path segment or a query value.
 pub(crate) fn percent_encoded(text: &str) -> String {

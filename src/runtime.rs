@@ -9,16 +9,14 @@
 //! supervisor from handling signals.
 
 mod apply_plan;
-pub(crate) mod channel;
 mod decide;
 pub(crate) mod effects;
 mod event_loop;
-pub(crate) mod failpoints;
 mod network;
 pub(crate) mod oom;
 mod panics;
 pub(crate) mod probe;
-pub(crate) mod query;
+mod queries;
 pub(crate) mod reload;
 mod shutdown;
 pub(crate) mod starts;
@@ -36,22 +34,23 @@ use nix::errno::Errno;
 
 use crate::control::Control;
 use crate::discovery::Discovery;
+use crate::error_text::describe;
 use crate::load::command_line::Source;
 use crate::load::host;
 use crate::logs::Logs;
 use crate::logs::check_output::CheckOutputs;
-use crate::net::{LazyNet, Net, describe};
+use crate::messages::{LoopMessage, LoopReceiver};
+use crate::net::{LazyNet, Net};
 use crate::process::orphans::Orphans;
 use crate::process::reaper::{Exited, Reaper};
 use crate::process::signals::Signals;
 use crate::process::spawn::Spawner;
 use crate::process::sys;
-use crate::runtime::channel::{LoopMessage, LoopReceiver};
 use crate::runtime::effects::EffectExecutor;
 use crate::runtime::network::NetworkUse;
 use crate::runtime::oom::OomCounter;
 use crate::runtime::probe::Probes;
-use crate::runtime::query::QueryHandler;
+use crate::runtime::queries::QueryHandler;
 use crate::runtime::reload::Reloads;
 use crate::runtime::starts::Starts;
 use crate::telemetry::{self, Metrics, SensorOutputs, Telemetry};
@@ -125,7 +124,7 @@ pub(crate) struct Runtime<D> {
     oom: Option<OomCounter>,
     /// When unused memory is returned to the kernel, once after the start.
     release_at: Option<Instant>,
-    /// When exited children are collected next, while there are many orphans.
+    /// When exited children are collected next; SIGCHLD is ignored until then. See [`Reaper::collect`].
     reap_at: Option<Instant>,
     /// The core's deadlines, new connections and checks are ignored until then, after an internal error.
     paused_until: Option<Instant>,

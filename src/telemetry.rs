@@ -7,7 +7,6 @@ mod exposition;
 pub(crate) mod fuzz;
 mod process;
 mod quantile;
-mod readiness;
 mod self_metrics;
 mod sensors;
 mod server;

@@ -10,7 +10,6 @@ mod stream;
 #[cfg(test)]
 pub(super) mod tests;
 
-use std::error::Error as _;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -35,7 +34,7 @@ pub(super) use self::messages::Message;
 pub(super) use self::stream::Messages;
 use super::Failure;
 use super::flags::Arguments;
-use crate::net::describe;
+use crate::error_text::{describe, root_cause};
 use crate::net::limits::{HEAD_BYTES, HEAD_FIELDS};
 use crate::process::sys;
 
@@ -203,15 +202,11 @@ impl Client {
     }
 
     fn http_error(&self, error: &hyper::Error) -> ClientError {
-        let mut source = error.source();
-        while let Some(inner) = source.and_then(std::error::Error::source) {
-            source = Some(inner);
-        }
-        let kind = source.and_then(|source| source.downcast_ref::<io::Error>()).map(io::Error::kind);
+        let cause = root_cause(error);
+        let kind = cause.downcast_ref::<io::Error>().map(io::Error::kind);
         let is_malformed = matches!(kind, Some(io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput));
         if error.is_parse() || is_malformed {
-            let reason = source.map_or_else(|| error.to_string(), ToString::to_string);
-            ClientError::NotHttp { socket: self.socket.clone(), reason }
+            ClientError::NotHttp { socket: self.socket.clone(), reason: cause.to_string() }
         } else {
             ClientError::Closed { socket: self.socket.clone() }
         }

@@ -10,7 +10,7 @@ use super::Failure;
 use super::terminal::short_duration;
 use super::timestamps;
 pub(super) use crate::control::responses::*;
-use crate::runtime::query::unknown_job_hint;
+use crate::messages::query::unknown_job_hint;
 
 impl Status {
     /// Returns the job called `name`. If several jobs share a name, `NAME:2` is the second of them.

@@ -1,15 +1,16 @@
 //! `run`: supervises the configuration (the default), a program after `--` (S7), or both.
 
 use std::ffi::OsString;
+use std::io::Write;
 
 use containerpilot_core::Core;
 
 use super::flags::Arguments;
 use super::report::{print_report, style};
 use super::{Failure, config_path, unknown_command_or_program};
+use crate::error_text::describe;
 use crate::load::command_line::{self, LoadError, Program, Source};
 use crate::load::{at_start, find_files, host};
-use crate::net::describe;
 use crate::process::signals;
 use crate::runtime::Runtime;
 
@@ -25,9 +26,9 @@ pub(super) fn run(args: &Arguments) -> Result<u8, Failure> {
         let loaded = at_start::load(Source::new(config_path(args), program.clone()))
             .map_err(|error| cannot("cannot load the configuration", &error))?;
         let Some((source, loaded)) = loaded else {
-            eprintln!(
-                "containerpilot: stopped by a signal while loading the configuration; nothing was started"
-            );
+            let stopped = "stopped by a signal while loading the configuration; nothing was started";
+            // If standard error is closed, the exit code is still right.
+            let _ = writeln!(std::io::stderr(), "containerpilot: {stopped}");
             return Ok(0);
         };
         let plan = match loaded {

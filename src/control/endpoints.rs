@@ -15,12 +15,12 @@ use super::render;
 use super::responses::{JobMessage, Maintenance, ReloadInProgress};
 use super::routes::{self, Endpoint, Found};
 use super::{ControlHandles, events};
+use crate::messages::query::{ControlRequest, JobAction, JobLookupError};
+use crate::messages::reload::ReloadOutcome;
 use crate::net::server::{
     Body, Handler, JSON, Limits, Request, Response, StatusCode, TEXT, error, method_not_allowed, ok,
     with_status,
 };
-use crate::runtime::query::{ControlRequest, JobAction, JobLookupError};
-use crate::runtime::reload::ReloadOutcome;
 
 const EVENTS: &str = "text/event-stream";
 

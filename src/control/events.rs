@@ -8,8 +8,8 @@ use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::time::timeout;
 
 use super::render;
+use crate::messages::query::{EventRecord, EventStream};
 use crate::net::server::{Body, Offer, StreamSender};
-use crate::runtime::query::{EventRecord, EventStream};
 
 /// Longest time without a byte: proxies may close a connection that is idle for longer.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);

@@ -8,6 +8,7 @@ use containerpilot_core::ids::{EventId, JobIx};
 use containerpilot_core::input::{ExitStatus, Instance};
 use containerpilot_core::plan::{Role, Status};
 use containerpilot_core::report::explain::Reason;
+use containerpilot_core::report::health::ContainerHealth;
 use containerpilot_core::report::status::{Awaited, CheckOverview, JobOverview, WatchOverview};
 use containerpilot_core::state::journal::{Event, Origin};
 use containerpilot_core::time::Time;
@@ -15,8 +16,8 @@ use serde::Serialize;
 
 use super::responses;
 use crate::logs::rfc3339;
-use crate::runtime::query::{EventRecord, Explained, Snapshot, WallClock};
-use crate::runtime::reload::ReloadSummary;
+use crate::messages::query::{EventRecord, Explained, Snapshot, WallClock};
+use crate::messages::reload::ReloadSummary;
 
 /// One line of JSON.
 pub(super) fn line(response: &impl Serialize) -> String {
@@ -59,8 +60,6 @@ pub(super) fn status(snapshot: &Snapshot) -> String {
         Origin::Signal(signal) => signal.name().to_owned(),
         Origin::Global => "global".to_owned(),
     };
-    let advertised = snapshot.advertised.iter().copied().chain(std::iter::repeat(false));
-    let jobs = overview.jobs.iter().zip(advertised);
     line(&responses::Status {
         version: crate::VERSION.to_owned(),
         pid: std::process::id(),
@@ -70,7 +69,7 @@ pub(super) fn status(snapshot: &Snapshot) -> String {
         phase: phase(overview.phase).to_owned(),
         maintenance: overview.maintenance,
         shutdown_deadline: overview.shutdown_deadline.map(|time| clock.at(time)),
-        jobs: jobs.map(|(job, advertised)| job_json(job, advertised, clock, &names, &source)).collect(),
+        jobs: overview.jobs.iter().map(|job| job_json(job, clock, &names, &source)).collect(),
         watches: overview.watches.iter().map(watch_json).collect(),
         events: overview
             .events
@@ -108,7 +107,7 @@ pub(super) fn explanation(explained: &Explained) -> String {
     let source = |_| explanation.causes.first().map(|cause| cause.source.clone()).unwrap_or_default();
     let causes = explanation.causes.iter();
     line(&responses::Explanation {
-        job: job_json(&explanation.job, explained.advertised, clock, &names, &source),
+        job: job_json(&explanation.job, clock, &names, &source),
         summary: explanation.summary.clone(),
         waits: reasons_json(&explanation.waits),
         causes: causes.map(|cause| journaled_json(&cause.event, cause.source.clone(), clock)).collect(),
@@ -121,33 +120,10 @@ pub(super) fn event(event: &EventRecord) -> String {
     serde_json::to_string(&event_json(event)).unwrap_or_default()
 }
 
-/// Whether a job counts for `GET /v3/health`: it has checks, and should be running now or has failed for good.
-fn counts(job: &JobOverview) -> bool {
-    let due = matches!(job.status.word(), "starting" | "running" | "restarting" | "stopping" | "failed");
-    !job.checks.is_empty() && due
-}
-
 /// `GET /v3/health`: whether the container is healthy, and the response.
 pub(super) fn health(snapshot: &Snapshot) -> (bool, String) {
-    let overview = &snapshot.overview;
-    let counted: Vec<&JobOverview> = overview.jobs.iter().filter(|job| counts(job)).collect();
-    let is_healthy = |job: &&&JobOverview| job.status.healthy == Some(true) && job.status.word() != "failed";
-    let passing = counted.iter().filter(is_healthy).count();
-    let (healthy, reason) = match overview.phase {
-        Phase::Starting => (false, "the supervisor is starting".to_owned()),
-        Phase::Stopping | Phase::Terminating | Phase::Killing | Phase::Exited => {
-            (false, "the supervisor is stopping".to_owned())
-        }
-        Phase::Running if overview.maintenance => {
-            (true, "in maintenance mode: checks are suspended".to_owned())
-        }
-        Phase::Running if counted.is_empty() => (true, "no job has to pass a check now".to_owned()),
-        Phase::Running => {
-            let all = counted.len();
-            (passing == all, format!("{passing} of {all} jobs with checks are healthy"))
-        }
-    };
-    let jobs = counted.iter().map(|job| responses::JobHealth {
+    let ContainerHealth { healthy, reason, jobs } = snapshot.overview.health();
+    let jobs = jobs.iter().map(|job| responses::JobHealth {
         name: job.name.clone(),
         state: job.status.word().to_owned(),
         health: health_word(job).to_owned(),
@@ -157,7 +133,6 @@ pub(super) fn health(snapshot: &Snapshot) -> (bool, String) {
 
 fn job_json<'a>(
     job: &JobOverview,
-    advertised: bool,
     clock: Clock,
     names: &dyn Fn(JobIx) -> &'a str,
     source: &dyn Fn(Origin) -> String,
@@ -190,7 +165,7 @@ fn job_json<'a>(
         last_exit: status.last_exit.map(exit_json),
         start_error: job.start_error.clone(),
         service: match status.desired {
-            _ if !advertised => "none",
+            _ if job.service.is_none() => "none",
             DesiredService::Absent => "absent",
             DesiredService::Present(Status::Passing) => "passing",
             DesiredService::Present(Status::Warning) => "warning",

@@ -15,7 +15,7 @@ use containerpilot_core::plan::Control;
 use nix::libc;
 use thiserror::Error;
 
-use crate::net::describe;
+use crate::error_text::describe;
 use crate::process::{sys, users};
 
 /// Length of the listen queue.

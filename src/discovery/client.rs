@@ -19,8 +19,8 @@ use tokio::time::{Instant, timeout_at};
 
 use super::connect::{ConnectError, Connector};
 use super::{FileError, read_file};
+use crate::error_text::root_cause;
 use crate::net::limits::{HEAD_BYTES, HEAD_FIELDS};
-use crate::net::root_cause;
 
 /// Longest response. A service with ten thousand instances needs a few megabytes.
 const RESPONSE_BYTES: usize = 8 * 1024 * 1024;

@@ -17,7 +17,7 @@ use tokio::time::{Instant, timeout_at};
 use tokio_rustls::TlsConnector;
 
 use super::tls::{self, TlsError};
-use crate::net::describe;
+use crate::error_text::describe;
 use crate::net::resolve::{self, ResolveError};
 
 /// How long to wait for one address before the next is tried, if there are several.

@@ -6,7 +6,7 @@ use containerpilot_core::catalog::connectivity::{Connectivity, ConnectivityChang
 use containerpilot_core::plan::Level;
 
 use super::client::RequestError;
-use crate::runtime::channel::{LoopMessage, LoopSender};
+use crate::messages::{LoopMessage, LoopSender};
 
 /// A request that did not succeed.
 #[derive(Clone, Debug)]

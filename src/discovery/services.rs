@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use bytes::Bytes;
 use containerpilot_core::catalog::reconcile::{Action, CatalogRequest, Outcome, Reconciler, Settings};
 use containerpilot_core::effect::DesiredService;
 use containerpilot_core::ids::JobIx;
-use containerpilot_core::plan::Service;
+use containerpilot_core::plan::{Job, Service};
 use hyper::Method;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -18,8 +17,8 @@ use super::api;
 use super::client::RequestError;
 use super::connectivity_log::{Failure, FailureKind};
 use super::{PANIC_PAUSE, Shared};
-use crate::runtime::channel::LoopMessage;
-use crate::runtime::failpoints::{failpoint, guarded};
+use crate::failpoints::{failpoint, guarded};
+use crate::messages::LoopMessage;
 
 /// A command to the task of a service.
 #[derive(Debug)]
@@ -32,20 +31,16 @@ pub(super) enum ServiceCommand {
     Deregister(std::sync::mpsc::Sender<()>),
 }
 
-/// A service and the interval of its heartbeats.
+/// The service of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Definition {
     pub(super) service: Service,
-    pub(super) heartbeat: Duration,
+    settings: Settings,
 }
 
 impl Definition {
-    pub(super) fn settings(&self) -> Settings {
-        Settings {
-            ttl: self.service.ttl,
-            heartbeat_interval: self.heartbeat,
-            drops_critical: self.service.deregister_critical_after.is_some(),
-        }
+    pub(super) fn of(job: &Job) -> Option<Self> {
+        Some(Self { service: job.service.clone()?, settings: Settings::of(job)? })
     }
 }
 
@@ -76,7 +71,7 @@ pub(super) struct ServiceTask {
     reconciler: Reconciler,
     /// Its name in the log.
     name: String,
-    /// Whether the service is absent for good, for [`ServiceHandle::is_gone`].
+    /// See [`ServiceHandle::is_gone`].
     is_gone: Arc<AtomicBool>,
     /// Whether the handle was dropped.
     is_released: bool,
@@ -92,7 +87,7 @@ impl ServiceTask {
         job: JobIx,
         definition: Arc<Definition>,
     ) -> ServiceHandle {
-        let reconciler = Reconciler::new(definition.settings(), shared.seed());
+        let reconciler = Reconciler::new(definition.settings, shared.seed());
         let name = format!("service {}", definition.service.name);
         let is_gone = Arc::new(AtomicBool::new(false));
         let (sender, commands) = unbounded_channel();
@@ -165,7 +160,7 @@ impl ServiceTask {
             ServiceCommand::SetDesired(job, desired, definition) => {
                 self.job = job;
                 if *definition != *self.definition {
-                    self.reconciler.redefine(definition.settings());
+                    self.reconciler.redefine(definition.settings);
                     self.definition = definition;
                 }
                 self.reconciler.set_desired(now, desired);

@@ -17,7 +17,7 @@ use rustls::{AlertDescription, ClientConfig, DigitallySignedStruct, RootCertStor
 use thiserror::Error;
 
 use super::{FileError, read_file};
-use crate::net::describe;
+use crate::error_text::describe;
 
 /// The files with the trusted certificates of a system, in the order of Go.
 const SYSTEM_BUNDLES: [&str; 6] = [

@@ -14,8 +14,8 @@ use tokio::sync::Semaphore;
 use super::api;
 use super::connectivity_log::{Failure, FailureKind};
 use super::{PANIC_PAUSE, Shared};
-use crate::runtime::channel::LoopMessage;
-use crate::runtime::failpoints::{failpoint, guarded};
+use crate::failpoints::{failpoint, guarded};
+use crate::messages::LoopMessage;
 
 /// Blocking queries at the same time. Each needs a connection of its own, and by default an agent accepts 200 from one address. If
 /// there are more watches, they take turns.

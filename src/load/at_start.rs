@@ -1,12 +1,11 @@
 //! Loads the configuration at the start (C1, S1).
 //!
-//! Loading can take forever: the configuration may be a FIFO that nobody writes to, or name a program on a file system that
+//! Loading can take forever: the configuration may be a FIFO without a writer, or name a program on a file system that
 //! does not answer. So it is loaded on its own thread, while this one waits for a stop signal.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::{Arc, mpsc};
-use std::time::Duration;
 
 use containerpilot_config::diagnostics::Report;
 use containerpilot_core::plan::Plan;
@@ -16,10 +15,7 @@ use crate::load::host;
 use crate::process::signals;
 use crate::process::sys::{self, Waker};
 
-/// The wait while `ppoll` fails (ENOMEM, or a system call filter).
-const POLL_FAILED_DELAY: Duration = Duration::from_millis(20);
-
-/// The source, which may have been read for good, and what was loaded from it.
+/// The source, with the text of standard input if it is that, and what was loaded from it.
 pub(crate) type Loaded = (Source, Result<(Plan, Report), LoadError>);
 
 /// Loads the configuration. Returns `None` if a stop signal arrives first: nothing has been started then.
@@ -42,7 +38,7 @@ pub(crate) fn load(source: Source) -> io::Result<Option<Loaded>> {
     loop {
         let failed = sys::poll(&mut fds, None).is_err();
         if failed {
-            std::thread::sleep(POLL_FAILED_DELAY);
+            std::thread::sleep(sys::POLL_FAILED_DELAY);
         }
         match receiver.try_recv() {
             Ok(loaded) => return Ok(Some(loaded)),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use containerpilot_config::Input;
 use containerpilot_config::limits::SOURCE_BYTES;
 
-use crate::net::describe;
+use crate::error_text::describe;
 
 /// The default configuration: a file, then a directory.
 const DEFAULT_PATHS: [&str; 2] = ["/etc/containerpilot.json5", "/etc/containerpilot.d"];

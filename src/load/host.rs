@@ -9,7 +9,7 @@ use containerpilot_config::interfaces::HostAddress;
 use containerpilot_config::template::Environment;
 use containerpilot_core::plan::Principal;
 
-use crate::net::describe;
+use crate::error_text::describe;
 use crate::process::{sys, users};
 
 /// This host.

@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use containerpilot_core::plan::{self, Level, Logging};
+use containerpilot_core::plan::{Level, Logging};
 
 use self::exited::Lingering;
 use super::loss::Loss;
@@ -20,9 +20,9 @@ use super::queue::{Entry, Work};
 use super::stream::{Context, Stream, not_before};
 use super::writer::Writer;
 use super::{Shared, Source};
-use crate::net::describe;
+use crate::error_text::describe;
+use crate::failpoints::failpoint;
 use crate::process::sys::{self, Readable};
-use crate::runtime::failpoints::failpoint;
 
 /// The epoll number of the event loop's wake-ups; streams count from 1.
 const WAKER: u64 = 0;
@@ -221,17 +221,7 @@ impl LogWorker {
                 }
                 Work::Configure(logging) => match Output::open(&logging.output) {
                     Ok(output) => self.writer.change(output, logging.format),
-                    Err(error) => {
-                        let output = match &logging.output {
-                            plan::Output::Stdout => "standard output",
-                            plan::Output::Stderr => "standard error",
-                            plan::Output::File(path) => path,
-                        };
-                        self.log_error(&format!(
-                            "cannot open the log output {output}: {}; keeping the old one",
-                            describe(&error)
-                        ));
-                    }
+                    Err(error) => self.log_error(&format!("{error}; keeping the old one")),
                 },
                 Work::Forget(job) => {
                     drop(

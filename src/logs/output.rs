@@ -11,6 +11,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 
 use containerpilot_core::plan;
 
+use crate::error_text::describe;
 use crate::process::sys;
 
 /// A writable pipe accepts this much without blocking (`PIPE_BUF`).
@@ -20,8 +21,7 @@ const PIPE: usize = 256 * 1024;
 
 #[derive(Debug)]
 pub(super) struct Output {
-    /// The path of a log file.
-    path: Option<String>,
+    target: plan::Output,
     method: Method,
 }
 
@@ -37,34 +37,24 @@ enum Method {
 }
 
 impl Output {
-    pub(super) fn open(output: &plan::Output) -> io::Result<Self> {
-        match output {
-            plan::Output::Stdout => Self::shared(io::stdout().as_fd().try_clone_to_owned()?),
-            plan::Output::Stderr => Self::shared(io::stderr().as_fd().try_clone_to_owned()?),
-            plan::Output::File(path) => {
-                Ok(Self { method: Method::Direct(open_file(path)?), path: Some(path.clone()) })
-            }
-        }
+    /// Opens an output. The error names it.
+    pub(super) fn open(target: &plan::Output) -> io::Result<Self> {
+        let method = match target {
+            plan::Output::Stdout => io::stdout().as_fd().try_clone_to_owned().and_then(Method::shared),
+            plan::Output::Stderr => io::stderr().as_fd().try_clone_to_owned().and_then(Method::shared),
+            plan::Output::File(path) => open_file(path).map(Method::Direct),
+        };
+        let method = method.map_err(|error| {
+            let message = format!("cannot open the log output {}: {}", name(target), describe(&error));
+            io::Error::new(error.kind(), message)
+        })?;
+        Ok(Self { target: target.clone(), method })
     }
 
-    /// An output to a stream that other processes may share.
+    /// An output to this descriptor, in place of standard output.
+    #[cfg(test)]
     pub(super) fn shared(fd: OwnedFd) -> io::Result<Self> {
-        let file = File::from(fd);
-        let kind = file.metadata()?.file_type();
-        let method = if kind.is_file() {
-            Method::Direct(file)
-        } else if kind.is_socket() {
-            Method::Socket(file.into())
-        } else {
-            match reopen_nonblocking(&file) {
-                Ok(own) => Method::Direct(own),
-                Err(_) => Method::Polled(file),
-            }
-        };
-        if let (Method::Direct(file) | Method::Polled(file), true) = (&method, kind.is_fifo()) {
-            let _ = sys::grow_pipe(file.as_fd(), PIPE);
-        }
-        Ok(Self { path: None, method })
+        Ok(Self { target: plan::Output::Stdout, method: Method::shared(fd)? })
     }
 
     /// Writes some of the bytes, or fails with `WouldBlock`.
@@ -100,7 +90,7 @@ impl Output {
 
     /// Reopens a log file by its path after a rotation. If that fails, the old file stays open.
     pub(super) fn reopen(&mut self) -> io::Result<()> {
-        if let Some(path) = &self.path {
+        if let plan::Output::File(path) = &self.target {
             self.method = Method::Direct(open_file(path)?);
         }
         Ok(())
@@ -112,13 +102,43 @@ impl Output {
         use io::ErrorKind::{BrokenPipe, ConnectionReset, NotConnected};
         // EBADF has no `ErrorKind`.
         let bad_descriptor = error.raw_os_error() == Some(nix::libc::EBADF);
-        self.path.is_none()
+        !matches!(self.target, plan::Output::File(_))
             && (bad_descriptor || matches!(error.kind(), BrokenPipe | ConnectionReset | NotConnected))
     }
 
     /// The name in messages.
     pub(super) fn name(&self) -> &str {
-        self.path.as_deref().unwrap_or("standard output")
+        name(&self.target)
+    }
+}
+
+fn name(target: &plan::Output) -> &str {
+    match target {
+        plan::Output::Stdout => "standard output",
+        plan::Output::Stderr => "standard error",
+        plan::Output::File(path) => path,
+    }
+}
+
+impl Method {
+    /// How to write to a stream that other processes may share.
+    fn shared(fd: OwnedFd) -> io::Result<Self> {
+        let file = File::from(fd);
+        let kind = file.metadata()?.file_type();
+        let method = if kind.is_file() {
+            Self::Direct(file)
+        } else if kind.is_socket() {
+            Self::Socket(file.into())
+        } else {
+            match reopen_nonblocking(&file) {
+                Ok(own) => Self::Direct(own),
+                Err(_) => Self::Polled(file),
+            }
+        };
+        if let (Self::Direct(file) | Self::Polled(file), true) = (&method, kind.is_fifo()) {
+            let _ = sys::grow_pipe(file.as_fd(), PIPE);
+        }
+        Ok(method)
     }
 }
 
@@ -173,7 +193,8 @@ mod tests {
     #[test]
     fn l4_pipe_that_cannot_be_reopened_is_polled_first() {
         let (mut reader, writer) = io::pipe().unwrap();
-        let mut output = Output { path: None, method: Method::Polled(File::from(OwnedFd::from(writer))) };
+        let method = Method::Polled(File::from(OwnedFd::from(writer)));
+        let mut output = Output { target: plan::Output::Stdout, method };
         let written = fill(&mut output);
         assert!(written > 10_000);
         drop(output);
@@ -188,6 +209,14 @@ mod tests {
         let mut output = Output::shared(writer.into()).unwrap();
         assert!(matches!(output.method, Method::Socket(_)));
         assert!(fill(&mut output) > 10_000);
+    }
+
+    #[test]
+    fn l1_errors_name_the_output() {
+        assert_eq!(Output::open(&plan::Output::Stderr).unwrap().name(), "standard error");
+        let file = plan::Output::File("/no/such/file".to_owned());
+        let error = Output::open(&file).unwrap_err().to_string();
+        assert_eq!(error, "cannot open the log output /no/such/file: no such file or directory");
     }
 
     #[test]

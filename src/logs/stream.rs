@@ -137,7 +137,7 @@ impl Stream {
     pub(super) fn end_drain(&mut self) {
         self.line_ended = true;
         if self.drain.take().is_some_and(|drain| drain.close) {
-            self.fd = None;
+            self.close();
         }
     }
 
@@ -338,11 +338,15 @@ mod tests {
 
     use super::*;
 
+    fn stream(pipe: OwnedFd) -> Stream {
+        let source = Arc::new(Source { job: "main".into(), pid: 7, check: None });
+        Stream::new(pipe, source, None).unwrap()
+    }
+
     #[test]
     fn l4_discarded_lines_are_counted_across_reads() {
         let (reader, mut writer) = io::pipe().unwrap();
-        let source = Arc::new(Source { job: "main".into(), pid: 7, check: None });
-        let mut stream = Stream::new(reader.into(), source, None).unwrap();
+        let mut stream = stream(reader.into());
         stream.held = b"done\nwhole\nbeg".to_vec();
         stream.done = 5;
         writer.write_all(b"inning\nnext\nlast").unwrap();
@@ -350,6 +354,23 @@ mod tests {
         let lost = stream.discard(&mut buffer, &mut held);
         assert_eq!((lost, held), (Loss { lines: 4, bytes: 25 }, 0));
         assert!(stream.is_at_end(), "closed, although the writer is open");
+    }
+
+    #[test]
+    fn p4_closed_pipe_is_not_waited_for_although_a_child_that_is_being_started_has_a_copy() {
+        let (reader, mut writer) = io::pipe().unwrap();
+        let _copy = reader.try_clone().unwrap();
+        let (readable, other) = (Arc::new(Readable::new().unwrap()), sys::Waker::new().unwrap());
+        let mut stream = stream(reader.into());
+        stream.watch(&readable, 7).unwrap();
+        stream.begin_drain(SystemTime::now(), true);
+        stream.end_drain();
+        writer.write_all(b"of a process that the run has left\n").unwrap();
+        readable.add(&other, 8).unwrap();
+        other.wake();
+        let mut ready = Vec::new();
+        readable.wait(&mut ready);
+        assert_eq!(ready, [8]);
     }
 
     #[test]

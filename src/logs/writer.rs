@@ -14,7 +14,7 @@ use containerpilot_log_format::{EntryFormatter, Labels, stamp};
 use super::Source;
 use super::loss::Loss;
 use super::output::{Output, write_stderr};
-use crate::net::describe;
+use crate::error_text::describe;
 
 /// A batch is written when it has this many bytes.
 const BATCH: usize = 256 * 1024;
@@ -383,6 +383,7 @@ mod tests {
             assert_eq!(text.len(), 50_000);
         }
     }
+
     #[test]
     fn l3_half_written_long_line_begins_again_with_its_head_in_a_new_output() {
         let text: Vec<u8> = b"{\"job\":\"bank\"}\t".repeat(100_000);

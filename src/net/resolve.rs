@@ -15,16 +15,15 @@ mod hosts;
 mod message;
 mod settings;
 
-use std::io::Read;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::os::unix::fs::OpenOptionsExt;
 use std::time::Duration;
 
 use message::{Name, ResponseCode};
-use nix::libc;
 use settings::Settings;
 use thiserror::Error;
 use tokio::time::Instant;
+
+use crate::regular_file;
 
 /// Time for one look-up, over all servers and attempts.
 const LOOK_UP_TIMEOUT: Duration = Duration::from_secs(15);
@@ -83,19 +82,9 @@ async fn look_up_in(
     Ok(addresses)
 }
 
-/// A regular file's content. Any other file, such as a FIFO, and an unreadable file count as empty; the look-up then fails with
-/// an error.
+/// The content of a file. One that is missing, not a regular file or unreadable counts as empty; the look-up then fails with an error.
 fn read_file(path: &str) -> Vec<u8> {
-    let mut text = Vec::new();
-    let options = libc::O_NONBLOCK | libc::O_NOCTTY;
-    let file = std::fs::File::options().read(true).custom_flags(options).open(path);
-    if let Ok(file) = file
-        && file.metadata().is_ok_and(|metadata| metadata.is_file())
-    {
-        // The part before a read error is still useful.
-        let _ = file.take(FILE_BYTES).read_to_end(&mut text);
-    }
-    text
+    regular_file::read(path, FILE_BYTES).unwrap_or_default()
 }
 
 #[cfg(test)]

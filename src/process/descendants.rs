@@ -14,7 +14,7 @@ const WAIT: Duration = Duration::from_millis(1);
 /// Kills every descendant, generation by generation: the children of a process that exits become ours. As PID 1 that is
 /// left to the kernel, which kills the whole PID namespace.
 ///
-/// Returns the children that are left at the deadline.
+/// Returns how many killed children have not been reaped at the deadline.
 pub(crate) fn kill_descendants(deadline: Instant) -> usize {
     if std::process::id() == 1 {
         return 0;
@@ -30,7 +30,9 @@ pub(crate) fn kill_descendants(deadline: Instant) -> usize {
         }
         if killed.len() == count {
             // Not earlier: until they are reaped, they count for the limits on processes, and a fork bomb cannot grow.
-            while let Ok(WaitState::Exited(pid, _)) = sys::wait_nowait() {
+            while Instant::now() < deadline
+                && let Ok(WaitState::Exited(pid, _)) = sys::wait_nowait()
+            {
                 killed.remove(&pid);
                 let _ = sys::reap(pid);
             }

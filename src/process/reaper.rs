@@ -23,6 +23,10 @@ const MAX_PER_PASS: usize = 4096;
 /// expensive: after `MANY_ORPHANS`, a scan that takes longer than `SLOW_SCAN` is the last one of a pass.
 const MANY_ORPHANS: usize = 16;
 const SLOW_SCAN: Duration = Duration::from_micros(20);
+/// After `MANY_ORPHANS`, or a pass with orphans that takes this long, more orphans are expected soon. The next pass is delayed then.
+const SLOW_PASS: Duration = Duration::from_micros(100);
+/// The bounds of that delay. It is four times the time of the last pass, so that passes take a fifth of the time at most.
+const DELAY: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(20)];
 
 /// What a process was started for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -69,15 +73,30 @@ impl Exited {
 
 /// The result of one pass of [`Reaper::collect`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Pass {
+struct Pass {
     /// How many reaped processes were not started by the supervisor.
-    pub(crate) orphans: usize,
+    orphans: usize,
     /// Whether there may be more to collect now.
-    pub(crate) more: bool,
+    more: bool,
     /// Whether exited orphans were left for later, because scans became slow.
-    pub(crate) slow: bool,
+    slow: bool,
     /// Whether a system call failed. No signal will announce the remaining children again.
-    pub(crate) failed: bool,
+    failed: bool,
+}
+
+impl Pass {
+    /// When the next pass is due without a signal, if it took this long.
+    fn next(self, took: Duration) -> Option<Duration> {
+        let [shortest, longest] = DELAY;
+        if self.more {
+            return Some(Duration::ZERO);
+        }
+        if self.failed || self.slow {
+            return Some(longest);
+        }
+        let delayed = self.orphans >= MANY_ORPHANS || self.orphans > 0 && took > SLOW_PASS;
+        delayed.then(|| (took * 4).clamp(shortest, longest))
+    }
 }
 
 /// The processes that the supervisor has started and not reaped, and those that it has adopted.
@@ -101,9 +120,11 @@ impl Reaper {
         self.pids.insert(owner, pid);
     }
 
-    /// Collects every exited process, except orphans that can wait while there are very many.
-    pub(crate) fn collect(&mut self, exited: &mut Vec<Exited>) -> Pass {
-        self.collect_until(exited, SLOW_SCAN)
+    /// Collects every exited process, except orphans that can wait while there are very many. Returns a delay if the next
+    /// call is due after it, with or without a SIGCHLD, and not earlier.
+    pub(crate) fn collect(&mut self, exited: &mut Vec<Exited>) -> Option<Duration> {
+        let started = Instant::now();
+        self.collect_until(exited, SLOW_SCAN).next(started.elapsed())
     }
 
     fn collect_until(&mut self, exited: &mut Vec<Exited>, slow_scan: Duration) -> Pass {

@@ -70,19 +70,14 @@ impl Signals {
         self.sigchld_fd.as_fd()
     }
 
-    /// The next pending signal.
+    /// The next pending signal. After `None` there may be others, as long as the descriptor is readable.
     pub(crate) fn next(&self) -> Option<Signal> {
         // The supervisor's own write to a closed pipe, or beyond the limit of a file's size; the write has failed, too.
         let own_write = |received: &sys::ReceivedSignal| {
             matches!(received.signal.0, PIPE | XFSZ) && received.sender == self.own_pid
         };
-        loop {
-            match sys::read_signal(self.fd()) {
-                Ok(Some(received)) if own_write(&received) => {}
-                Ok(Some(received)) => return Some(received.signal),
-                Ok(None) | Err(_) => return None,
-            }
-        }
+        let received = sys::read_signal(self.fd()).ok().flatten();
+        received.filter(|received| !own_write(received)).map(|received| received.signal)
     }
 
     /// Clears the pending SIGCHLD. One is pending even if several children have exited.

@@ -3,9 +3,12 @@
 //! The C library's lookup (NSS) would load plug-ins of the container's library into this static binary, and may use the
 //! network. Every image has the two files, or needs none.
 
-use std::fs;
-
 use containerpilot_core::plan::Principal;
+
+use crate::regular_file;
+
+/// How much of a file is read.
+const FILE_BYTES: u64 = 16 << 20;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct User {
@@ -17,17 +20,22 @@ pub(crate) struct User {
 
 /// Looks up a user by name or number. A number without an entry is still a valid user, which the caller handles.
 pub(crate) fn user(who: &Principal) -> Option<User> {
-    user_in(&fs::read("/etc/passwd").unwrap_or_default(), who)
+    user_in(&read("/etc/passwd"), who)
 }
 
 /// The number of a group. A number needs no entry.
 pub(crate) fn group(which: &Principal) -> Option<u32> {
-    group_in(&fs::read("/etc/group").unwrap_or_default(), which)
+    group_in(&read("/etc/group"), which)
 }
 
 /// The groups of a user: `group` first, then the supplementary ones.
 pub(crate) fn groups_of(user: &User, group: u32) -> Vec<u32> {
-    groups_in(&fs::read("/etc/group").unwrap_or_default(), user, group)
+    groups_in(&read("/etc/group"), user, group)
+}
+
+/// The content of a file; one that is missing or cannot be read has no entries.
+fn read(path: &str) -> Vec<u8> {
+    regular_file::read(path, FILE_BYTES).unwrap_or_default()
 }
 
 /// The fields of each line.

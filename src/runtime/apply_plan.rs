@@ -13,7 +13,8 @@ use containerpilot_core::request::Request;
 
 use super::{Decider, Runtime};
 use crate::control::Control;
-use crate::runtime::reload::{LoadResult, Loaded, ReloadRequest};
+use crate::messages::reload::{Loaded, ReloadRequest};
+use crate::runtime::reload::LoadResult;
 
 impl<D: Decider> Runtime<D> {
     /// Starts a reload, or queues it after the running one.
@@ -34,10 +35,7 @@ impl<D: Decider> Runtime<D> {
         if let Some((id, plan)) = plan {
             self.handle(Input::Request { id, request: Request::Reload(plan) })?;
         }
-        let overrides = self.environment_overrides();
-        if let Some(error) = self.executor.reloads.start_next(&overrides) {
-            self.log(Level::Error, &error);
-        }
+        self.start_next_load();
         ControlFlow::Continue(())
     }
 
@@ -45,6 +43,10 @@ impl<D: Decider> Runtime<D> {
     pub(super) fn give_up_slow_load(&mut self) {
         let Some(error) = self.executor.reloads.give_up() else { return };
         self.log(Level::Error, &error);
+        self.start_next_load();
+    }
+
+    fn start_next_load(&mut self) {
         let overrides = self.environment_overrides();
         if let Some(error) = self.executor.reloads.start_next(&overrides) {
             self.log(Level::Error, &error);

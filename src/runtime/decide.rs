@@ -9,8 +9,8 @@ use containerpilot_core::request::Reply;
 use containerpilot_core::{Effect, Input};
 
 use super::{Decider, Runtime};
+use crate::failpoints::failpoint;
 use crate::process::reaper::Owner;
-use crate::runtime::failpoints::failpoint;
 use crate::runtime::panics::caught;
 
 /// The error of a request or an effect that caused an internal error.

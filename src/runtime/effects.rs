@@ -17,7 +17,7 @@ use crate::net::LazyNet;
 use crate::process::reaper::{Exited, Owner, Reaper};
 use crate::process::spawn::Spawner;
 use crate::runtime::probe::{Probes, Target};
-use crate::runtime::query::QueryHandler;
+use crate::runtime::queries::QueryHandler;
 use crate::runtime::reload::Reloads;
 use crate::runtime::starts::{Starts, marked};
 use crate::telemetry::{InvalidOutput, SensorOutputs};

@@ -1,7 +1,7 @@
 //! Waits for the sources and turns what they report into inputs.
 
 use std::ops::ControlFlow;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::time::{Duration, Instant};
 
 use containerpilot_core::effect::Exit;
@@ -13,20 +13,14 @@ use nix::errno::Errno;
 use super::{Decider, Runtime};
 use crate::control::Control;
 use crate::discovery::Discovery;
+use crate::failpoints::failpoint;
+use crate::messages::LoopMessage;
+use crate::messages::query::Query;
+use crate::messages::reload::ReloadRequest;
 use crate::process::orphans::Look;
-use crate::process::sys::{self, PollFd};
-use crate::runtime::channel::LoopMessage;
-use crate::runtime::failpoints::failpoint;
+use crate::process::sys::{self, POLL_FAILED_DELAY, PollFd};
 use crate::runtime::oom::OomCounter;
-use crate::runtime::query::Query;
-use crate::runtime::reload::ReloadRequest;
-
-/// With this many exited orphans, or a scan for exited children that takes this long, more orphans are expected soon.
-/// Collecting them is delayed then, because the kernel scans all running children each time.
-const MANY_ORPHANS: usize = 16;
-const SLOW_SCAN: Duration = Duration::from_micros(100);
-/// The bounds of that delay. It is four times the time of the last scan, so that scans take a fifth of the time at most.
-const REAP_DELAY: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(20)];
+use crate::runtime::panics::caught;
 
 /// Signals that are handled in one iteration. A sender that is faster than the loop must not keep it from other sources.
 const MAX_SIGNALS: usize = 64;
@@ -34,65 +28,79 @@ const MAX_SIGNALS: usize = 64;
 /// How long after the first jobs have started unused memory is returned to the kernel.
 const RELEASE_DELAY: Duration = Duration::from_millis(100);
 
-/// The longest wait while `ppoll` fails (ENOMEM, or a system call filter).
-const POLL_FAILED_DELAY: Duration = Duration::from_millis(20);
-
 impl<D: Decider> Runtime<D> {
     /// Runs until the core exits; returns the exit code.
     pub(crate) fn run(mut self) -> u8 {
         self.guarded("starting", Self::begin);
-        let mut more = false;
         let mut fds = Vec::new();
         loop {
-            fds = self.guarded("waiting", |this| this.wait(more, fds)).unwrap_or_default();
+            fds = caught(|| self.wait(fds)).unwrap_or_else(|panic| self.wait_after_panic(&panic));
             // The log thread is woken once per iteration, after everything else is done.
             self.executor.logs.begin_batch();
-            match self.iterate(&fds, &mut more) {
+            match self.iterate(&fds) {
                 ControlFlow::Break(exit) => return self.shut_down(exit),
                 ControlFlow::Continue(()) => self.executor.logs.end_batch(),
             }
         }
     }
 
-    /// Waits for a source. The first four descriptors are signals, messages, SIGCHLD and the control socket; then come
-    /// the starts in progress.
-    fn wait(&mut self, more: bool, mut fds: Vec<PollFd>) -> Vec<PollFd> {
+    /// Waits for a source.
+    fn wait(&mut self, mut fds: Vec<PollFd>) -> Vec<PollFd> {
         failpoint("wait");
-        if self.oom.is_none() && !more && self.results.is_empty() {
+        if self.oom.is_none() && self.results.is_empty() {
             // The first jobs are started; reading files no longer delays them.
             self.oom = Some(OomCounter::open());
             self.release_at = Some(Instant::now() + RELEASE_DELAY);
         }
-        fds.clear();
-        // `ppoll` ignores negative descriptors.
-        let sigchld = if self.reap_at.is_none() { self.signals.sigchld_fd().as_raw_fd() } else { -1 };
-        // While the network thread cannot be started, a waiting connection must not wake the loop all the time.
-        let paused = self.paused_until.is_some();
-        let control = self.control.as_ref().filter(|_| !self.network.is_paused() && !paused);
-        let control = control.map_or(-1, Control::poll_fd);
-        for fd in [self.signals.fd().as_raw_fd(), self.receiver.as_fd().as_raw_fd(), sigchld, control] {
-            fds.push(sys::poll_fd(fd, sys::POLLIN));
-        }
-        if !paused {
-            self.executor.starts.add_poll_fds(&mut fds);
-            self.executor.probes.add_poll_fds(&mut fds);
-        }
-        let busy = more || !self.results.is_empty() || !self.messages.is_empty() || !self.exited.is_empty();
+        self.list_sources(&mut fds);
+        let busy = !self.results.is_empty() || !self.messages.is_empty() || !self.exited.is_empty();
         let release = !busy && self.release_at.take_if(|at| *at <= Instant::now()).is_some();
         let timeout = if busy { Some(Duration::ZERO) } else { self.timeout() };
         if release {
             // Right before the wait: code that runs afterwards would be mapped again.
             sys::release_unused_memory();
         }
-        if let Err(errno) = sys::poll(&mut fds, timeout) {
-            // Nothing is known to be ready. Every source can be asked without waiting, so all of them are.
-            let ask = errno != Errno::EINTR;
-            fds.iter_mut().for_each(|fd| fd.revents = if ask && fd.fd >= 0 { sys::POLLIN } else { 0 });
-            if ask {
+        match sys::poll(&mut fds, timeout) {
+            Ok(()) => {}
+            Err(Errno::EINTR) => fds.clear(),
+            Err(_) => {
                 std::thread::sleep(timeout.unwrap_or(POLL_FAILED_DELAY).min(POLL_FAILED_DELAY));
+                ask_all(&mut fds);
             }
         }
         fds
+    }
+
+    /// Replaces a [`Runtime::wait`] that has panicked and may do so every time: deadlines and all sources are still handled.
+    fn wait_after_panic(&mut self, panic: &str) -> Vec<PollFd> {
+        self.log_panic("waiting", panic);
+        std::thread::sleep(POLL_FAILED_DELAY);
+        let mut fds = Vec::new();
+        if caught(|| self.list_sources(&mut fds)).is_err() {
+            fds = vec![sys::poll_fd(0, sys::POLLIN); 4];
+        }
+        ask_all(&mut fds);
+        fds
+    }
+
+    /// Lists the descriptors to poll: signals, messages, SIGCHLD and the control socket; then the starts in progress and
+    /// the connections of checks.
+    fn list_sources(&self, fds: &mut Vec<PollFd>) {
+        fds.clear();
+        // `ppoll` ignores negative descriptors.
+        let sigchld = if self.reap_at.is_none() { self.signals.sigchld_fd().as_raw_fd() } else { -1 };
+        let paused = self.paused_until.is_some();
+        // While the network thread cannot be started, a waiting connection must not wake the loop all the time.
+        let control = self.control.as_ref().filter(|_| !self.network.is_paused() && !paused);
+        let control = control.map_or(-1, Control::poll_fd);
+        for fd in [self.signals.fd().as_raw_fd(), self.receiver.waker().as_fd().as_raw_fd(), sigchld, control]
+        {
+            fds.push(sys::poll_fd(fd, sys::POLLIN));
+        }
+        if !paused {
+            self.executor.starts.add_poll_fds(fds);
+            self.executor.probes.add_poll_fds(fds);
+        }
     }
 
     /// The time until the next deadline.
@@ -111,9 +119,8 @@ impl<D: Decider> Runtime<D> {
         Some(next.saturating_duration_since(Instant::now()))
     }
 
-    /// Handles what is ready. Sets `more` if the next wait must return at once. A panic in one source does not affect the others.
-    fn iterate(&mut self, fds: &[PollFd], more: &mut bool) -> ControlFlow<Exit> {
-        *more = false;
+    /// Handles what is ready. A panic in one source does not affect the others.
+    fn iterate(&mut self, fds: &[PollFd]) -> ControlFlow<Exit> {
         self.paused_until = self.paused_until.filter(|until| *until > Instant::now());
         let ready = |place: usize| fds.get(place).is_some_and(|fd| fd.revents != 0);
         let starts = self.executor.starts.ready(fds.get(4..).unwrap_or_default());
@@ -127,7 +134,7 @@ impl<D: Decider> Runtime<D> {
             self.guarded_flow("handling messages", Self::handle_messages)?;
         }
         let reap = ready(2) || self.reap_at.is_some_and(|at| at <= Instant::now());
-        if reap && self.guarded("collecting exited processes", |this| this.collect_children(more)).is_none() {
+        if reap && self.guarded("collecting exited processes", Self::collect_children).is_none() {
             // No signal will announce them again.
             self.reap_at = self.paused_until;
         }
@@ -145,10 +152,7 @@ impl<D: Decider> Runtime<D> {
             this.executor.check_outputs.follow_due(&this.executor.logs);
         });
         self.guarded("giving up a reload", Self::give_up_slow_load);
-        let due = self.core.next_deadline().is_some_and(|deadline| deadline <= self.now());
-        if due && self.paused_until.is_none() {
-            self.handle(Input::Tick)?;
-        }
+        self.guarded_flow("handling a deadline", Self::handle_deadline)?;
         // Only once: what these results cause is handled in the next iteration.
         self.handle_results()
     }
@@ -231,26 +235,15 @@ impl<D: Decider> Runtime<D> {
     }
 
     /// Collects the children that have exited.
-    fn collect_children(&mut self, more: &mut bool) {
+    fn collect_children(&mut self) {
         // Cleared before the scan, so that an exit during the scan is signalled again.
         self.signals.clear_sigchld();
         failpoint("reap");
-        let started = Instant::now();
-        let pass = self.executor.reaper.collect(&mut self.exited);
-        let scan_time = started.elapsed();
-        let delayed = pass.orphans >= MANY_ORPHANS || pass.orphans > 0 && scan_time > SLOW_SCAN;
-        let [shortest, longest] = REAP_DELAY;
-        self.reap_at = delayed.then(|| Instant::now() + (scan_time * 4).clamp(shortest, longest));
-        if pass.failed || pass.slow {
-            self.reap_at = Some(Instant::now() + longest);
-        }
-        if pass.more {
-            self.reap_at = Some(Instant::now());
-            *more = true;
-        }
+        let next = self.executor.reaper.collect(&mut self.exited);
+        self.reap_at = next.map(|delay| Instant::now() + delay);
     }
 
-    /// Passes the exits of processes to the core, whatever else fails.
+    /// Passes the exits of processes to the core, also if another part fails.
     fn handle_exits(&mut self) -> ControlFlow<Exit> {
         if !self.exited.is_empty() {
             // E3: starts that were continued in this iteration.
@@ -306,6 +299,11 @@ impl<D: Decider> Runtime<D> {
         ControlFlow::Continue(())
     }
 
+    fn handle_deadline(&mut self) -> ControlFlow<Exit> {
+        let due = self.core.next_deadline().is_some_and(|deadline| deadline <= self.now());
+        if due && self.paused_until.is_none() { self.handle(Input::Tick) } else { ControlFlow::Continue(()) }
+    }
+
     /// A time of the core on the clock of the runtime. One beyond the clock's range becomes a day from now.
     pub(super) fn instant(&self, time: Time) -> Instant {
         let instant = self.origin.checked_add(Duration::from_nanos(time.as_nanos()));
@@ -316,4 +314,9 @@ impl<D: Decider> Runtime<D> {
     pub(super) fn now(&self) -> Time {
         Time::from_nanos(u64::try_from(self.origin.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }
+}
+
+/// Marks all sources as ready, when it is not known which are. Each of them can be asked without waiting.
+fn ask_all(fds: &mut [PollFd]) {
+    fds.iter_mut().for_each(|fd| fd.revents = if fd.fd >= 0 { sys::POLLIN } else { 0 });
 }

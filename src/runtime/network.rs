@@ -12,9 +12,9 @@ use containerpilot_core::plan::Level;
 use super::{Decider, Runtime};
 use crate::control::ControlHandles;
 use crate::discovery::Discovery;
-use crate::net::describe;
-use crate::runtime::failpoints::failpoint;
-use crate::runtime::query::QueryHandle;
+use crate::error_text::describe;
+use crate::failpoints::failpoint;
+use crate::messages::query_handle::QueryHandle;
 use crate::telemetry::Telemetry;
 
 /// The bounds of the delay before the next attempt; it doubles in between.

@@ -13,7 +13,7 @@ use containerpilot_core::effect::Exit;
 use containerpilot_core::plan::Level;
 
 use super::{Decider, Runtime};
-use crate::runtime::channel::{LoopMessage, LoopSender};
+use crate::messages::{LoopMessage, LoopSender};
 
 /// How long deadlines, starts, connections and checks are ignored after a panic, so that it cannot fail in a busy loop.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -59,10 +59,14 @@ impl<D: Decider> Runtime<D> {
         self.guarded(during, work).unwrap_or(ControlFlow::Continue(()))
     }
 
-    /// Logs a panic that was caught.
+    /// Logs a panic that was caught, and pauses what may have caused it.
     pub(super) fn survive_panic(&mut self, during: &str, message: &str) {
-        self.log(Level::Panic, &format!("internal error while {during}: {message}; please report it"));
+        self.log_panic(during, message);
         self.paused_until = Some(Instant::now() + PAUSE);
+    }
+
+    pub(super) fn log_panic(&self, during: &str, message: &str) {
+        self.log(Level::Panic, &format!("internal error while {during}: {message}; please report it"));
     }
 }
 
@@ -72,8 +76,8 @@ pub(super) fn install_hook(sender: LoopSender) {
     std::panic::set_hook(Box::new(move |info| report(info, loop_thread, &sender)));
 }
 
-/// Keeps a panic of the loop for the log, and sends those of other threads to it. One that nobody catches, and one during
-/// the exit, when no loop receives them, go to standard error.
+/// Keeps a panic of the loop for the log, and sends those of other threads to it. A panic that is not caught, and one during
+/// the exit, when no loop receives it, go to standard error.
 fn report(info: &PanicHookInfo<'_>, loop_thread: ThreadId, sender: &LoopSender) {
     let place = info.location().map(|place| format!(" at {}:{}", place.file(), place.line()));
     let message = format!("{}{}", message(info.payload()), place.unwrap_or_default());

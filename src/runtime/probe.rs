@@ -16,9 +16,10 @@ use containerpilot_core::ids::CheckRunId;
 use containerpilot_core::plan::HttpTarget;
 
 use self::look_ups::LookUps;
-use crate::net::{LazyNet, describe, resolve};
+use crate::error_text::describe;
+use crate::messages::LoopSender;
+use crate::net::{LazyNet, resolve};
 use crate::process::sys;
-use crate::runtime::channel::LoopSender;
 
 /// The result of a check: passed, or the reason why not.
 pub(crate) type CheckResult = Result<(), String>;

@@ -13,15 +13,14 @@ use std::time::{Duration, Instant};
 
 use containerpilot_config::diagnostics::{Report, Severity};
 use containerpilot_config::template::Environment;
-use containerpilot_core::plan::diff::Changes;
 use containerpilot_core::plan::{Level, Plan};
 use containerpilot_core::request::{Reply, RequestId};
-use tokio::sync::oneshot;
 
+use crate::error_text::describe;
+use crate::failpoints::failpoint;
 use crate::load::command_line::{self, LoadError, Source};
-use crate::net::describe;
-use crate::runtime::channel::{LoopMessage, LoopSender};
-use crate::runtime::failpoints::failpoint;
+use crate::messages::reload::{Loaded, ReadResult, ReloadOutcome, ReloadRequest, ReloadSummary};
+use crate::messages::{LoopMessage, LoopSender};
 use crate::runtime::panics;
 
 /// How long a load may take.
@@ -29,87 +28,6 @@ const LOAD_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How many threads may still wait for a load that took too long.
 const MAX_STUCK: usize = 4;
-
-/// A request to reload the configuration.
-#[derive(Debug)]
-pub(crate) struct ReloadRequest {
-    /// Only report what a reload would do.
-    pub(crate) dry_run: bool,
-    /// The channel for the outcome; SIGHUP has none.
-    pub(crate) reply: Option<oneshot::Sender<ReloadOutcome>>,
-}
-
-impl ReloadRequest {
-    /// Returns true if the client has gone.
-    fn is_abandoned(&self) -> bool {
-        self.reply.as_ref().is_some_and(oneshot::Sender::is_closed)
-    }
-
-    fn reply(self, outcome: ReloadOutcome) {
-        if let Some(reply) = self.reply {
-            // Sending fails if the client has gone.
-            let _ = reply.send(outcome);
-        }
-    }
-}
-
-/// The outcome of a reload.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum ReloadOutcome {
-    /// The changes that were made or, for a dry run, would be made.
-    Applied(ReloadSummary),
-    /// The configuration cannot be loaded; all its problems. Nothing has changed.
-    Invalid(String),
-    /// A reload is not possible now.
-    Refused(String),
-}
-
-/// What a reload changed, or would change.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ReloadSummary {
-    /// The jobs.
-    pub(crate) changes: Changes,
-    /// The other sections of the configuration that have changed.
-    pub(crate) settings: Vec<&'static str>,
-    /// The warnings about the configuration.
-    pub(crate) warnings: String,
-}
-
-impl ReloadSummary {
-    /// One line for the log.
-    fn line(&self) -> String {
-        let Changes { kept, restarted, started, stopped } = &self.changes;
-        let named = [("restarted", restarted), ("started", started), ("stopped", stopped)];
-        let named = named.iter().filter(|(_, names)| !names.is_empty());
-        let mut parts: Vec<String> =
-            named.map(|(what, names)| format!("{what} {}", names.join(", "))).collect();
-        if !self.settings.is_empty() {
-            parts.push(format!("changed {}", self.settings.join(", ")));
-        }
-        parts.push(format!(
-            "kept {}",
-            if kept.len() == 1 { "1 job".to_owned() } else { format!("{} jobs", kept.len()) }
-        ));
-        parts.join("; ")
-    }
-}
-
-/// The result of the loading thread.
-#[derive(Debug)]
-pub(crate) struct Loaded {
-    /// The number of the load.
-    load: u64,
-    result: ReadResult,
-}
-
-#[derive(Debug)]
-struct ReadResult {
-    /// The plan, or all problems.
-    plan: Result<Box<Plan>, String>,
-    warnings: String,
-    /// A log entry for each problem.
-    entries: Vec<(Level, String)>,
-}
 
 /// What the loop must do after a load.
 pub(crate) struct LoadResult {
@@ -133,7 +51,7 @@ pub(crate) struct Reloads {
     last_load: u64,
     /// One clone for each thread that is loading.
     threads: Arc<()>,
-    /// The requests that have arrived since it started.
+    /// The requests that have arrived since the running load started.
     next: Vec<ReloadRequest>,
     /// The requests whose plan was passed to the core.
     applying: BTreeMap<RequestId, (Vec<ReloadRequest>, ReloadSummary)>,

@@ -7,20 +7,20 @@ use containerpilot_core::plan::Level;
 
 use super::{Decider, Runtime};
 use crate::control::Control;
+use crate::failpoints::failpoint;
 use crate::logs::Logs;
+use crate::messages::{LoopMessage, LoopReceiver};
 use crate::process::descendants::kill_descendants;
 #[cfg(not(test))]
 use crate::process::sys;
-use crate::runtime::channel::{LoopMessage, LoopReceiver};
 use crate::runtime::effects::EffectExecutor;
-use crate::runtime::failpoints::failpoint;
 use crate::runtime::panics::caught;
 
 /// How often messages are handled while services are being deregistered.
 const MESSAGE_INTERVAL: Duration = Duration::from_millis(20);
 
 impl<D: Decider> Runtime<D> {
-    /// Kills what is left, deregisters all services, writes the whole log and closes the connections, each until its deadline.
+    /// Kills the remaining processes, deregisters all services, writes the whole log and closes the connections, each until its deadline.
     pub(super) fn shut_down(self, exit: Exit) -> u8 {
         let ExitDeadlines { descendants, deregister, log, connections } = exit.deadlines;
         let [descendants, deregister, log, connections] =

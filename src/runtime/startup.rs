@@ -7,7 +7,7 @@ use containerpilot_core::plan::Level;
 
 use super::{Decider, Runtime, StartupError};
 use crate::control::Control;
-use crate::runtime::query::QueryHandle;
+use crate::messages::query_handle::QueryHandle;
 use crate::telemetry::Telemetry;
 
 impl<D: Decider> Runtime<D> {

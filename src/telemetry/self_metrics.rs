@@ -12,7 +12,7 @@ use containerpilot_core::{State, Time};
 use super::Shared;
 use super::exposition::{Kind, Page, count_to_f64};
 use super::process::Process;
-use crate::runtime::query::Snapshot;
+use crate::messages::query::Snapshot;
 
 /// Adds the supervisor's metrics to a page.
 pub(super) fn add_to(
@@ -86,13 +86,11 @@ struct JobValues {
 
 fn jobs(page: &mut Page, snapshot: &Snapshot) {
     // A sensor has a metric of its own.
-    let jobs = || snapshot.jobs().filter(|(job, _)| !matches!(job.role, Role::Sensor(_)));
-    let mut by_name: BTreeMap<&str, JobValues> =
-        jobs().map(|(job, _)| (&*job.name, JobValues::default())).collect();
-    for (job, _) in jobs() {
+    let mut by_name: BTreeMap<&str, JobValues> = BTreeMap::new();
+    for job in snapshot.overview.jobs.iter().filter(|job| !matches!(job.role, Role::Sensor(_))) {
         let values = by_name.entry(&job.name).or_default();
         values.up |= job.status.state == State::Running;
-        values.restarts += job.status.restarts;
+        values.restarts += job.restarts_total;
         // A failure must not be hidden by the success of another job with the same name.
         values.last_exit = values.last_exit.max(job.status.last_exit.map(|exit| exit.code()));
         let started = job.started_at.map(|moment| seconds(snapshot, moment));
@@ -119,7 +117,7 @@ fn jobs(page: &mut Page, snapshot: &Snapshot) {
 
 fn checks(page: &mut Page, snapshot: &Snapshot) {
     let mut results = Vec::new();
-    for (job, _) in snapshot.jobs() {
+    for job in &snapshot.overview.jobs {
         for check in &job.checks {
             let Some(last) = &check.last else { continue };
             let passes = last.result.is_ok() && job.status.state == State::Running;

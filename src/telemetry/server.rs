@@ -17,14 +17,16 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::exposition::{self, Page};
 use super::process::Process;
-use super::{Metrics, readiness, self_metrics, status};
+use super::{Metrics, self_metrics, status};
 use crate::VERSION;
+use crate::error_text::describe;
+use crate::messages::query::Snapshot;
+use crate::messages::query_handle::QueryHandle;
+use crate::net::Net;
 use crate::net::server::{
     Handler, JSON, Limits, Listener, Request, Response, StatusCode, TEXT, error, method_not_allowed, ok,
     serve,
 };
-use crate::net::{Net, describe};
-use crate::runtime::query::{QueryHandle, Snapshot};
 
 /// How long the event loop may take to reply. Normally it replies at once.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -181,9 +183,9 @@ impl Handler for Pages {
         match path {
             "/metrics" => ok(exposition::CONTENT_TYPE, self.metrics(&snapshot)),
             "/status" => ok(JSON, status::page(&snapshot, VERSION)),
-            "/readyz" => match readiness::not_ready_reasons(&snapshot) {
-                reasons if reasons.is_empty() => ok(TEXT, "ready\n"),
-                reasons => error(StatusCode::SERVICE_UNAVAILABLE, reasons.trim_end()),
+            "/readyz" => match snapshot.overview.not_ready().as_slice() {
+                [] => ok(TEXT, "ready\n"),
+                reasons => error(StatusCode::SERVICE_UNAVAILABLE, &reasons.join("\n")),
             },
             // `/livez`: the event loop has replied.
             _ => ok(TEXT, "alive\n"),

@@ -4,7 +4,7 @@ use containerpilot_core::plan::Role;
 use containerpilot_core::report::status::JobOverview;
 use serde::Serialize;
 
-use crate::runtime::query::Snapshot;
+use crate::messages::query::Snapshot;
 
 /// An empty list is `null`, as Go prints it.
 #[derive(Serialize)]
@@ -35,9 +35,9 @@ struct ServiceEntry<'a> {
 /// The page, with a line break.
 pub(super) fn page(snapshot: &Snapshot, version: &str) -> String {
     let (mut jobs, mut services) = (Vec::new(), Vec::new());
-    for (job, planned) in snapshot.jobs().filter(|(job, _)| !matches!(job.role, Role::Sensor(_))) {
+    for job in snapshot.overview.jobs.iter().filter(|job| !matches!(job.role, Role::Sensor(_))) {
         let (name, status) = (&*job.name, health(job, snapshot.overview.maintenance));
-        match planned.service {
+        match job.service {
             None => jobs.push(JobEntry { name, status }),
             Some((address, port)) => {
                 services.push(ServiceEntry { name, address: address.to_string(), port, status });

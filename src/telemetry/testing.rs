@@ -6,10 +6,10 @@ use containerpilot_config::host::StaticHost;
 use containerpilot_config::{Input as Text, Options, load};
 use containerpilot_core::ids::{CheckRunId, JobIx, RunId};
 use containerpilot_core::input::ExitStatus;
-use containerpilot_core::plan::{Plan, Signal};
+use containerpilot_core::plan::Plan;
 use containerpilot_core::{Core, Effect, Input, Request, RequestId, Time};
 
-use crate::runtime::query::{Snapshot, WallClock};
+use crate::messages::query::{Snapshot, WallClock};
 
 /// A plan from a configuration.
 pub(super) fn plan(text: &str) -> Plan {
@@ -83,10 +83,6 @@ impl TestCore {
 
     pub(super) fn maintenance(&mut self, on: bool) {
         self.step(Input::Request { id: RequestId(1), request: Request::Maintenance(on) });
-    }
-
-    pub(super) fn terminate(&mut self) {
-        self.step(Input::Signal(Signal::TERM));
     }
 
     pub(super) fn snapshot(&self) -> Snapshot {

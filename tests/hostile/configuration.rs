@@ -66,6 +66,17 @@ fn r2_s4_sigterm_is_obeyed_while_a_reload_waits_for_a_fifo() {
 }
 
 #[test]
+fn p9_users_and_groups_that_are_a_fifo_block_no_start() {
+    as_init_and_child(|rank| {
+        let script = "mkfifo @/users; for file in passwd group; do mount --bind @/users /etc/$file; done";
+        let jobs = "jobs: [{ name: 'main', exec: 'sleep 1000', user: 65534 }]";
+        let mut hostile = Hostile::with_setup(rank, script, 1, jobs);
+        hostile.await_job("main", "is running", |job| job["state"] == "running");
+        hostile.stops();
+    });
+}
+
+#[test]
 fn s7_arguments_of_the_program_may_be_any_bytes() {
     for mode in modes() {
         let script = "set -- \"$@\" \"$(printf 'a\\377\\376b')\"";

@@ -23,7 +23,7 @@ const MOUNTS: &str = "[ $$ = 1 ] || [ -n \"$INSIDE\" ] || INSIDE=1 exec unshare 
 fn p3_s5_program_that_cannot_run_is_reported_with_the_system_error() {
     let cases = [
         ("/no/such", 127, "/no/such: No such file or directory"),
-        ("no-such-program", 127, "no-such-program: not found in PATH: No such file or directory"),
+        ("no-such-program", 127, "no-such-program: not found in PATH"),
         ("@/plain", 126, "/plain: Permission denied"),
         ("@/folder", 126, "/folder: Is a directory"),
         ("@/script", 127, "/script: its interpreter /no/such/shell: No such file or directory"),

@@ -1,13 +1,15 @@
 //! PID 1 survives its own panics: it logs where each one happened, retries or refuses the work, and still shuts down
-//! gracefully. `src/runtime/failpoints.rs` panics on purpose, in debug builds and with the feature `failpoints` (`make panics`).
+//! gracefully. `src/failpoints.rs` panics on purpose, in debug builds and with the feature `failpoints` (`make panics`).
 #![cfg(any(debug_assertions, feature = "failpoints"))]
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
+use std::time::Instant;
 
 use crate::supervisor::{Mode, Supervisor, modes, wait_until};
 
-/// Starts a supervisor with a failpoint `NAME:N`, which panics when it is reached for the N-th time.
+/// Starts a supervisor with a failpoint `NAME:N`, which panics when it is reached for the N-th time, or `NAME:N+`, which panics from
+/// then on.
 fn with_failpoint(mode: Mode, failpoint: &str, config: &str) -> Supervisor {
     let config = config.replacen('{', "{ stopTimeout: '5s', control: { socket: '@/socket' }, ", 1);
     Supervisor::with_setup(mode, &format!("export CONTAINERPILOT_FAILPOINT={failpoint}"), &config)
@@ -28,7 +30,7 @@ fn request(supervisor: &Supervisor, request_line: &str) -> String {
 
 /// Requires that it logs the panic with its location, keeps running, and shuts down gracefully; returns the log.
 fn assert_survives(mut supervisor: Supervisor) -> String {
-    supervisor.wait_for_lines("src/runtime/failpoints.rs:", 1);
+    supervisor.wait_for_lines("src/failpoints.rs:", 1);
     supervisor.wait_for_lines("web healthy", 1);
     supervisor.signal("-TERM");
     let (code, log) = supervisor.wait();
@@ -67,7 +69,7 @@ fn p1_panic_in_an_effect_is_a_failed_start() {
     for nth in 1..=6 {
         let mut supervisor =
             with_failpoint(Mode::Plain, &format!("effect:{nth}"), &format!("{{ jobs: [{WEB}] }}"));
-        supervisor.wait_for_lines("src/runtime/failpoints.rs:", 1);
+        supervisor.wait_for_lines("src/failpoints.rs:", 1);
         // The job runs in any case: a failed start is followed by a restart.
         supervisor.wait_for_lines(" up", 1);
         supervisor.signal("-TERM");
@@ -116,7 +118,7 @@ fn r2_panic_while_loading_is_reported_to_the_client() {
     supervisor.wait_for_lines("web healthy", 1);
     supervisor.signal("-TERM");
     let (code, log) = supervisor.wait();
-    assert!(code == 0 && log.contains("src/runtime/failpoints.rs:"), "{log}");
+    assert!(code == 0 && log.contains("src/failpoints.rs:"), "{log}");
 }
 
 #[test]
@@ -156,6 +158,24 @@ fn p1_panic_in_any_source_of_the_loop_is_survived_and_loses_no_exit() {
         let log = assert_survives(supervisor);
         assert!(log.contains("crash exited with code 1"), "{point}:{nth}: {log}");
     }
+}
+
+#[test]
+fn p1_panic_in_every_wait_delays_the_loop_and_loses_nothing() {
+    let started = Instant::now();
+    let crash = "{ name: 'crash', exec: 'false', restarts: 3, restartBackoff: { initial: '10ms' } }";
+    let config = format!("{{ jobs: [{WEB}, {crash}] }}");
+    let mut supervisor = with_failpoint(Mode::Plain, "wait:1+", &config);
+    assert!(request(&supervisor, "GET /v3/status").contains(" 200 "));
+    supervisor.wait_for_lines("web healthy", 1);
+    supervisor.wait_for_lines("crash exited with code 1", 4);
+    supervisor.signal("-TERM");
+    let (code, log) = supervisor.wait();
+    assert_eq!(code, 0, "{log}");
+    assert!(log.contains("web exited on SIGTERM"), "{log}");
+    // It does not spin: it sleeps for 20 ms after each of them.
+    let panics = log.matches("internal error while waiting: on purpose").count();
+    assert!(panics > 0 && panics as u128 * 20 <= started.elapsed().as_millis(), "{panics}");
 }
 
 #[test]

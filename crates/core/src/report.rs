@@ -1,5 +1,6 @@
-//! What the core reports about its state: status and explanations.
+//! What the core reports about its state: status, health and explanations.
 
 pub mod explain;
+pub mod health;
 pub mod status;
 pub mod words;

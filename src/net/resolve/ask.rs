@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout_at};
 use super::ResolveError;
 use super::message::{self, Answer, Answered, Family, Name};
 use super::settings::Settings;
-use crate::net::describe;
+use crate::error_text::describe;
 
 /// How long to wait for the second address family once the first has addresses: some servers never answer for IPv6.
 const SECOND_FAMILY_TIMEOUT: Duration = Duration::from_millis(300);

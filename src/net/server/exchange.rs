@@ -17,9 +17,9 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::socket::{Activity, RequestGuard};
 use super::{Body, Handler, Request, Shared, error};
+use crate::error_text::root_cause;
+use crate::failpoints::{failpoint, guarded};
 use crate::net::limits::{DISCARDED_BODY_BYTES, SMALL_BODY_BYTES};
-use crate::net::root_cause;
-use crate::runtime::failpoints::{failpoint, guarded};
 
 /// Handles one request. Never fails: every problem becomes a response.
 pub(super) async fn respond<H: Handler>(

@@ -29,6 +29,21 @@ fn no_child_left(reaper: &mut Reaper) -> bool {
     sys::wait_nowait() == Ok(WaitState::NoChild)
 }
 
+#[test]
+fn p1_passes_are_delayed_while_there_are_many_orphans() {
+    let millis = Duration::from_millis;
+    let slow = Duration::from_micros(101);
+    let pass = Pass { orphans: 1, ..Pass::default() };
+    assert_eq!([Pass::default().next(slow), pass.next(SLOW_PASS)], [None, None]);
+    let many = Pass { orphans: MANY_ORPHANS, ..pass };
+    let delays = [pass.next(slow), many.next(Duration::ZERO), many.next(millis(2)), many.next(millis(9))];
+    assert_eq!(delays, [5, 5, 8, 20].map(|delay| Some(millis(delay))));
+    for pass in [Pass { failed: true, ..Pass::default() }, Pass { slow: true, ..pass }] {
+        assert_eq!(pass.next(Duration::ZERO), Some(millis(20)));
+    }
+    assert_eq!(Pass { more: true, ..many }.next(millis(9)), Some(Duration::ZERO));
+}
+
 isolated! {
     fn p1_every_orphan_is_reaped_and_no_exit_status_is_lost() {
         let (mut spawner, mut reaper) = (spawner(), Reaper::default());
@@ -62,7 +77,7 @@ isolated! {
         assert_eq!((pass.orphans, pass.slow, pass.failed), (MANY_ORPHANS, true, false));
         assert_eq!(found.iter().map(|exited| exited.status).collect::<Vec<_>>(), [ExitStatus::Code(3)]);
         // The others are left for the next pass.
-        let pass = reaper.collect(&mut found);
+        let pass = reaper.collect_until(&mut found, Duration::MAX);
         assert_eq!((pass.orphans, found.len()), (MANY_ORPHANS, 1));
         reaper.kill_all();
         assert_eq!(collect(&mut reaper, 1)[0].status, ExitStatus::Signal(Signal::KILL));

@@ -12,7 +12,7 @@ use super::identity::{IdentityError, principal_name};
 use super::start::Attempt;
 use crate::process::sys::{ExecError, SpawnStep};
 
-/// A failed start. Messages start with the program and end with the system's words for the error.
+/// A failed start. A message starts with the program, and ends with the words of the system if it reported the error.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SpawnError {
     #[error("{program}: cannot create a pipe: {}", errno.desc())]
@@ -27,7 +27,7 @@ pub(super) enum SpawnError {
     User { program: String, principal: Switched, errno: Errno },
     #[error("{program}: cannot {action}: {}", errno.desc())]
     Setup { program: String, action: String, errno: Errno },
-    #[error("{program}: not found in PATH: {}", Errno::ENOENT.desc())]
+    #[error("{program}: not found in PATH")]
     NotInPath { program: String },
     #[error("{}: {}", file.display(), errno.desc())]
     File { file: PathBuf, errno: Errno },

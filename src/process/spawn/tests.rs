@@ -145,7 +145,7 @@ isolated! {
         let plain = Process::default();
         let error = |words: &[&str]| spawn_error(words, &plain);
         assert_eq!(error(&["/no/such"]), (NotFound, "/no/such: No such file or directory".to_owned()));
-        assert_eq!(error(&["nonesuch"]), (NotFound, "nonesuch: not found in PATH: No such file or directory".to_owned()));
+        assert_eq!(error(&["nonesuch"]), (NotFound, "nonesuch: not found in PATH".to_owned()));
         assert_eq!(error(&[""]).0, NotFound);
         assert_eq!(error(&["/etc/passwd/x"]), (NotFound, "/etc/passwd/x: Not a directory".to_owned()));
         assert_eq!(error(&["/etc"]), (NotExecutable, "/etc: Is a directory".to_owned()));

@@ -40,7 +40,7 @@ pub(crate) fn replace(slot: &OwnedFd, with: BorrowedFd<'_>) -> Result<(), Errno>
         // SAFETY: no memory is involved; the descriptor stays owned by `slot`.
         checked(unsafe { libc::dup3(with.as_raw_fd(), slot.as_raw_fd(), libc::O_CLOEXEC) }.into()).map(drop)
     };
-    // Whatever failed may have been about this moment only (EINTR, EBUSY).
+    // The error may be temporary (EINTR, EBUSY).
     once().or_else(|_| once())
 }
 

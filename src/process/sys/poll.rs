@@ -19,6 +19,9 @@ pub(crate) fn poll_fd(fd: RawFd, events: i16) -> PollFd {
     PollFd { fd, events, revents: 0 }
 }
 
+/// The longest wait of a caller while [`poll`] fails (ENOMEM, or a system call filter).
+pub(crate) const POLL_FAILED_DELAY: Duration = Duration::from_millis(20);
+
 /// Waits until a descriptor is ready or the timeout passes (`None`: no timeout).
 pub(crate) fn poll(fds: &mut [PollFd], timeout: Option<Duration>) -> Result<(), Errno> {
     let timeout = timeout.map(|timeout| libc::timespec {

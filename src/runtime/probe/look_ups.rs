@@ -9,9 +9,9 @@ use containerpilot_core::ids::CheckRunId;
 use tokio::sync::Semaphore;
 use tokio::task::AbortHandle;
 
+use crate::failpoints::guarded;
+use crate::messages::{LoopMessage, LoopSender};
 use crate::net::{LazyNet, resolve};
-use crate::runtime::channel::{LoopMessage, LoopSender};
-use crate::runtime::failpoints::guarded;
 
 /// Look-ups in progress at the same time, each with one socket. Further ones wait until one ends, or until their checks time out.
 const CONCURRENT_LOOK_UPS: usize = 32;

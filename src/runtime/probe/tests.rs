@@ -1,9 +1,10 @@
 use std::io::Write as _;
 use std::net::TcpListener;
+use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::runtime::channel::{LoopMessage, LoopReceiver};
+use crate::messages::{LoopMessage, LoopReceiver};
 
 const RUN: CheckRunId = CheckRunId(1);
 
@@ -31,7 +32,7 @@ fn result(target: Target) -> CheckResult {
     let mut result = probes.start(RUN, target, &mut net);
     while result.is_none() {
         assert!(Instant::now() < deadline, "no result");
-        let mut fds = vec![sys::poll_fd(receiver.as_fd().as_raw_fd(), sys::POLLIN)];
+        let mut fds = vec![sys::poll_fd(receiver.waker().as_fd().as_raw_fd(), sys::POLLIN)];
         probes.add_poll_fds(&mut fds);
         sys::poll(&mut fds, Some(Duration::from_secs(1))).unwrap();
         for message in receiver.take() {

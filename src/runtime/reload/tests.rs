@@ -1,8 +1,11 @@
 use std::os::unix::fs::OpenOptionsExt;
 use std::time::{Duration, Instant};
 
+use containerpilot_core::plan::diff::Changes;
+use tokio::sync::oneshot;
+
 use super::*;
-use crate::runtime::channel::LoopReceiver;
+use crate::messages::LoopReceiver;
 use crate::test_support::folder;
 
 const GOOD: &str = "{ jobs: [{ name: 'a', exec: '/bin/true {{ .WORD }}' }] }";
@@ -158,7 +161,7 @@ fn r2_load_that_takes_too_long_fails_and_the_next_one_starts() {
     let result = fixture.load(&BTreeMap::new());
     assert!(result.plan.is_some());
     assert!(second.try_recv().is_err(), "it waits for the core");
-    // The first load ends late; nobody waits for it any more.
+    // The first load ends late. Its requests have their reply.
     drop(writer);
     let late = fixture.load(&BTreeMap::new());
     assert!(late.plan.is_none() && late.entries.is_empty());

@@ -1,5 +1,8 @@
 //! The supervisor's own metrics, from a core driven by the test.
 
+use containerpilot_core::Input;
+use containerpilot_core::plan::Signal;
+
 use super::super::testing::TestCore;
 use super::*;
 
@@ -48,6 +51,21 @@ fn t3_jobs_checks_watches_and_events_have_metrics() {
         "process_start_time_seconds 1e+09",
     ];
     assert_eq!(lines(&text), expected, "{text}");
+}
+
+#[test]
+fn t3_counter_of_restarts_includes_those_before_the_last_event() {
+    let mut core = TestCore::new(
+        "{ jobs: [{ name: 'a', exec: 'a', restarts: 1, restartBackoff: false, when: { source: 'SIGHUP' } }] }",
+    );
+    core.start();
+    for total in [1, 2] {
+        core.step(Input::Signal(Signal(1)));
+        core.exit("a", 0);
+        core.exit("a", 0);
+        let line = format!("containerpilot_job_restarts_total{{name=\"a\"}} {total}");
+        assert!(lines(&page(&core, &Shared::default())).contains(&line.as_str()), "{line}");
+    }
 }
 
 #[test]

@@ -2,15 +2,15 @@
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpStream};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::sync::mpsc;
 
 use containerpilot_core::plan::{Metric, MetricKind};
 
 use super::super::testing::TestCore;
 use super::*;
-use crate::runtime::channel::{LoopMessage, LoopReceiver};
-use crate::runtime::query::Query;
+use crate::messages::query::Query;
+use crate::messages::{LoopMessage, LoopReceiver};
 
 fn wanted(address: IpAddr, port: u16) -> plan::Telemetry {
     plan::Telemetry { address, port, tags: Vec::new(), metrics: Vec::new() }
@@ -34,8 +34,10 @@ fn served(address: IpAddr, core: Option<TestCore>) -> Served {
     let (log, logged) = mpsc::channel();
     std::thread::spawn(move || {
         loop {
-            let mut fds =
-                [crate::process::sys::poll_fd(receiver.as_fd().as_raw_fd(), crate::process::sys::POLLIN)];
+            let mut fds = [crate::process::sys::poll_fd(
+                receiver.waker().as_fd().as_raw_fd(),
+                crate::process::sys::POLLIN,
+            )];
             let _ = crate::process::sys::poll(&mut fds, None);
             for message in receiver.take() {
                 match (message, &core) {

@@ -1,7 +1,8 @@
-//! The queue between the event loop and the log thread, in every interleaving of the two (L4, L9).
+//! The queue between the event loop and the log thread (L4, L9), and the channel from other threads to the event loop (E7), in
+//! every interleaving of the threads.
 //!
-//! `src/logs/queue.rs` is compiled here with the primitives of `loom`. A wait has no timeout here: a wake-up that is lost is a
-//! deadlock, which `loom` reports.
+//! `src/logs/queue.rs` and `src/messages/channel.rs` are compiled here with the primitives of `loom`. A wait has no timeout here: a
+//! wake-up that is lost is a deadlock, which `loom` reports.
 #![cfg(test)]
 #![expect(dead_code, reason = "the tests use a part of the queue")]
 
@@ -60,15 +61,30 @@ mod logs {
         }
     }
 
-    #[path = "tests.rs"]
+    #[path = "queue_tests.rs"]
+    mod tests;
+}
+
+#[path = "."]
+mod messages {
+    #[path = "../../../src/messages/channel.rs"]
+    pub(crate) mod channel;
+
+    mod sync {
+        pub(super) use loom::sync::mpsc;
+    }
+
+    #[path = "channel_tests.rs"]
     mod tests;
 }
 
 mod process {
     pub(crate) mod sys {
+        use std::io;
+
         use loom::sync::{Condvar, Mutex};
 
-        /// The eventfd of the log thread.
+        /// The eventfd of the waiting thread.
         #[derive(Debug)]
         pub(crate) struct Waker {
             is_set: Mutex<bool>,
@@ -76,8 +92,8 @@ mod process {
         }
 
         impl Waker {
-            pub(crate) fn new() -> Self {
-                Self { is_set: Mutex::new(false), woken: Condvar::new() }
+            pub(crate) fn new() -> io::Result<Self> {
+                Ok(Self { is_set: Mutex::new(false), woken: Condvar::new() })
             }
 
             pub(crate) fn wake(&self) {
@@ -89,7 +105,7 @@ mod process {
                 *self.is_set.lock().unwrap() = false;
             }
 
-            /// What epoll does: waits until the waker is set, and leaves it set.
+            /// What `ppoll` and epoll do: waits until the waker is set, and leaves it set.
             pub(crate) fn wait(&self) {
                 let mut is_set = self.is_set.lock().unwrap();
                 while !*is_set {

@@ -20,7 +20,7 @@ use core::time::Duration;
 
 use super::backoff::{FIRST_DELAY, retry_delay};
 use crate::effect::DesiredService;
-use crate::plan::Status;
+use crate::plan::{Health, Job, Service, Status};
 use crate::rng::Rng;
 use crate::time::Time;
 
@@ -40,6 +40,21 @@ pub struct Settings {
     pub heartbeat_interval: Duration,
     /// True if the catalog deregisters a critical service by itself. It is then not registered again.
     pub drops_critical: bool,
+}
+
+impl Settings {
+    /// The settings for the service of a job, if it has one. Without `heartbeat`, the checks are the heartbeats (H6).
+    #[must_use]
+    pub fn of(job: &Job) -> Option<Self> {
+        let Service { ttl, deregister_critical_after, .. } = *job.service.as_ref()?;
+        let checks = |health: &Health| health.checks.iter().map(|check| check.interval).min();
+        let heartbeat = job.health.as_ref().and_then(|health| health.heartbeat.or_else(|| checks(health)));
+        Some(Self {
+            ttl,
+            heartbeat_interval: heartbeat.unwrap_or(ttl / 3),
+            drops_critical: deregister_critical_after.is_some(),
+        })
+    }
 }
 
 /// A request to the catalog.

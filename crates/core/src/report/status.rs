@@ -2,12 +2,13 @@
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::net::IpAddr;
 
 use crate::effect::DesiredService;
 use crate::event::Code;
 use crate::ids::{EventId, JobIx, RunId, WatchIx};
 use crate::input::{ExitStatus, Instance};
-use crate::plan::{Check, Restarts, Role, Trigger};
+use crate::plan::{Check, Repeat, Restarts, Role, Trigger};
 use crate::state::health::{CheckRun, CheckState};
 use crate::state::job::{State, StopReason, StopStage};
 use crate::state::journal::{Event, Origin};
@@ -90,6 +91,10 @@ pub struct JobOverview {
     pub name: String,
     /// What kind of job it is.
     pub role: Role,
+    /// True if it runs at every event, and so is not expected to run all the time.
+    pub runs_repeatedly: bool,
+    /// The address and port of its service.
+    pub service: Option<(IpAddr, u16)>,
     /// What it is doing.
     pub status: JobStatus,
     /// When its current or last run started.
@@ -312,6 +317,8 @@ impl Core {
             job,
             name: planned.name.clone(),
             role: planned.role,
+            runs_repeatedly: planned.when.repeat() == Repeat::Each,
+            service: planned.service.as_ref().map(|service| (service.address, service.port)),
             status: self.status(job),
             started_at: state.started_at,
             ended_at: state.last_exit.map(|exit| exit.at),

@@ -9,7 +9,7 @@ use containerpilot_core::catalog::reconcile::{
 };
 use containerpilot_core::catalog::watch_queries::{NextQuery, Query, QuerySlots, WatchQueries};
 use containerpilot_core::effect::DesiredService;
-use containerpilot_core::plan::Status;
+use containerpilot_core::plan::{Job, Status};
 
 const PASSING: DesiredService = DesiredService::Present(Status::Passing);
 const CRITICAL: DesiredService = DesiredService::Present(Status::Critical);
@@ -196,6 +196,31 @@ fn d5_retries_back_off_with_jitter_up_to_the_heartbeat_interval() {
         let longest = Duration::from_millis(100 << nth).min(SETTINGS.heartbeat_interval);
         assert!(*delay <= longest && *delay >= longest / 2, "{nth}: {delay:?}");
     }
+}
+
+#[test]
+fn h6_the_fastest_check_is_the_heartbeat_unless_there_is_one() {
+    let plan = crate::harness::plan(
+        "{ telemetry: { port: 9090 }, jobs: [
+            { name: 'checked', exec: 'x', port: 80, health: [
+                { exec: 'a', interval: 7, ttl: 20 }, { exec: 'b', interval: 5, ttl: 30 }] },
+            { name: 'paced', exec: 'x', port: 81, consul: { deregisterCriticalServiceAfter: '10m' },
+              health: { exec: 'a', interval: 5, ttl: 30, heartbeat: 2 } },
+            { name: 'plain', exec: 'x' },
+        ] }",
+    );
+    let settings = |job: &Job| {
+        let Settings { ttl, heartbeat_interval, drops_critical } = Settings::of(job)?;
+        Some((ttl.as_secs(), heartbeat_interval.as_secs(), drops_critical))
+    };
+    let all: Vec<_> = plan.jobs.iter().map(|job| (job.name.as_str(), settings(job))).collect();
+    let expected = [
+        ("checked", Some((30, 5, false))),
+        ("paced", Some((30, 2, true))),
+        ("plain", None),
+        ("containerpilot", Some((15, 5, false))),
+    ];
+    assert_eq!(all, expected);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! H1–H8, E5, D4, D8: health checks and registration.
+//! H1–H8, E5, D4, D8, T1, X2: health checks, registration, and the health of the container.
 
 use containerpilot_core::Input;
 
@@ -208,4 +208,70 @@ fn h8_an_unhealthy_job_without_restarts_left_keeps_running_with_one_warning() {
     harness.finish_check(false);
     let warnings = harness.log.iter().filter(|line| line.contains("no restarts left")).count();
     assert_eq!(warnings, 1);
+}
+
+const TWO_WITH_CHECKS: &str = "{ name: 'web', exec: 'x', health: { exec: 'c', interval: 10, ttl: 30 } },
+    { name: 'later', exec: 'x', when: { source: 'web', once: 'healthy' }, health: { exec: 'c', interval: 10, ttl: 30 } },
+    { name: 'plain', exec: 'x' },
+    { name: 'backup', exec: 'x', when: { source: 'SIGHUP' }, health: { exec: 'c', interval: 10, ttl: 30 } }";
+
+#[test]
+fn t1_ready_means_healthy_and_neither_starting_nor_stopping_nor_in_maintenance() {
+    let mut harness = Harness::jobs(TWO_WITH_CHECKS);
+    let not_ready = |harness: &Harness| harness.core.overview().not_ready();
+    assert_eq!(not_ready(&harness)[0], "the supervisor is starting");
+    harness.input(Input::Ready);
+    assert_eq!(not_ready(&harness), ["web: not checked yet", "later: waiting to start"]);
+    harness.finish_check(true);
+    harness.finish_check(true);
+    assert_eq!(not_ready(&harness), [] as [&str; 0]);
+    harness.seconds(10);
+    harness.finish_check(false);
+    harness.finish_check(true);
+    assert_eq!(not_ready(&harness), ["web: unhealthy"]);
+    harness.maintenance(true);
+    assert_eq!(not_ready(&harness)[0], "in maintenance mode");
+    harness.maintenance(false);
+    harness.finish_check(true);
+    harness.finish_check(true);
+    assert_eq!(not_ready(&harness), [] as [&str; 0]);
+    harness.exit("later", 1);
+    assert_eq!(not_ready(&harness), ["later: failed"]);
+    harness.signal(15);
+    assert_eq!(not_ready(&harness)[0], "the supervisor is stopping");
+}
+
+#[test]
+fn x2_container_is_healthy_while_all_jobs_that_should_run_pass_their_checks() {
+    let mut harness = Harness::jobs(TWO_WITH_CHECKS);
+    let health = |harness: &Harness| {
+        let overview = harness.core.overview();
+        let health = overview.health();
+        let jobs: Vec<String> = health.jobs.iter().map(|job| job.name.clone()).collect();
+        (health.healthy, health.reason.clone(), jobs.join(" "))
+    };
+    let is = |healthy, reason: &str, jobs: &str| (healthy, reason.to_owned(), jobs.to_owned());
+    assert_eq!(health(&harness), is(false, "the supervisor is starting", ""));
+    harness.input(Input::Ready);
+    assert_eq!(health(&harness), is(false, "0 of 1 jobs with checks are healthy", "web"));
+    harness.finish_check(true);
+    assert_eq!(health(&harness), is(false, "1 of 2 jobs with checks are healthy", "web later"));
+    harness.finish_check(true);
+    assert_eq!(health(&harness), is(true, "2 of 2 jobs with checks are healthy", "web later"));
+    harness.maintenance(true);
+    assert_eq!(health(&harness), is(true, "in maintenance mode: checks are suspended", "web later"));
+    harness.maintenance(false);
+    harness.finish_check(true);
+    harness.finish_check(true);
+    harness.exit("later", 1);
+    assert_eq!(
+        health(&harness),
+        is(false, "1 of 2 jobs with checks are healthy", "web later"),
+        "it has failed"
+    );
+    harness.exit("web", 0);
+    harness.signal(15);
+    assert_eq!(health(&harness), is(false, "the supervisor is stopping", "later"));
+    let idle = Harness::running("{ name: 'plain', exec: 'x' }");
+    assert_eq!(health(&idle), is(true, "no job has to pass a check now", ""));
 }

@@ -9,7 +9,7 @@ use containerpilot_core::effect::DesiredService;
 use containerpilot_core::ids::{JobIx, WatchIx};
 use containerpilot_core::input::{Input, Instance};
 use containerpilot_core::plan::diff::Moves;
-use containerpilot_core::plan::{Catalog, Health, Job, Plan, Service, Status};
+use containerpilot_core::plan::{Catalog, Job, Plan, Service, Status};
 
 use super::agent::{FakeAgent, earliest};
 use super::script::{Script, WatchScript};
@@ -42,20 +42,9 @@ pub struct CatalogChange {
     pub status: Option<Status>,
 }
 
-/// What the reconciler must know about a service, as in the runtime.
-fn settings(job: &Job) -> Settings {
-    let ttl = job.service.as_ref().map_or(Duration::from_secs(15), |service| service.ttl);
-    let drops = job.service.as_ref().is_some_and(|service| service.deregister_critical_after.is_some());
-    let checks = |health: &Health| health.checks.iter().map(|check| check.interval).min();
-    let heartbeat_interval =
-        job.health.as_ref().and_then(|health| health.heartbeat.or_else(|| checks(health)));
-    Settings { ttl, heartbeat_interval: heartbeat_interval.unwrap_or(ttl / 3), drops_critical: drops }
-}
-
 pub(super) fn slots<S: Script>(plan: &Plan, script: &S) -> Vec<CatalogSlot> {
     let agent = |(nth, job): (usize, &Job)| {
-        job.service.as_ref()?;
-        Some(FakeAgent::new(settings(job), script.agent(plan, JobIx::at(nth))?))
+        Some(FakeAgent::new(Settings::of(job)?, script.agent(plan, JobIx::at(nth))?))
     };
     plan.jobs
         .iter()
@@ -185,13 +174,12 @@ impl<S: Script> World<S> {
         let old = std::mem::replace(&mut self.slots, slots(&plan, &self.script));
         for (mut slot, to) in old.into_iter().zip(&moves.jobs) {
             let place = to.map(JobIx::index);
-            let job = place.and_then(|to| plan.jobs.get(to)).filter(|job| job.service.is_some());
-            let job = job.filter(|_| same || slot.status.is_some());
-            let (Some(job), Some(place)) = (job, place) else {
+            let settings = place.and_then(|to| Settings::of(plan.jobs.get(to)?));
+            let settings = settings.filter(|_| same || slot.status.is_some());
+            let (Some(settings), Some(place)) = (settings, place) else {
                 self.retired.push(slot);
                 continue;
             };
-            let settings = settings(job);
             if let Some(agent) = slot.agent.as_mut().filter(|agent| agent.settings() != settings) {
                 agent.redefine(self.now, settings);
             }

@@ -15,7 +15,7 @@
 //! | `exit`, `state`: the last output of a process, events for clients | `runtime::event_loop`, `decide` | the exit still reaches the core |
 //! | `shutdown`: the last part of the exit | `runtime::shutdown` | the log is still written, the exit code is kept |
 //!
-//! `CONTAINERPILOT_FAILPOINT=NAME:N` panics when that failpoint is reached for the N-th time.
+//! `CONTAINERPILOT_FAILPOINT=NAME:N` panics when that failpoint is reached for the N-th time, `NAME:N+` also every time after that.
 
 use std::any::Any;
 use std::future::{Future, poll_fn};
@@ -27,18 +27,20 @@ use std::task::Poll;
 #[cfg(any(debug_assertions, feature = "failpoints"))]
 #[expect(clippy::panic, reason = "the purpose of a failpoint")]
 pub(crate) fn failpoint(name: &str) {
+    use std::ops::RangeInclusive;
     use std::sync::OnceLock;
     use std::sync::atomic::{AtomicU32, Ordering};
-    static SELECTED: OnceLock<Option<(String, u32)>> = OnceLock::new();
+    static SELECTED: OnceLock<Option<(String, RangeInclusive<u32>)>> = OnceLock::new();
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let selected = SELECTED.get_or_init(|| {
         let text = std::env::var("CONTAINERPILOT_FAILPOINT").ok()?;
         let (name, count) = text.split_once(':')?;
-        Some((name.to_owned(), count.parse().ok()?))
+        let first = count.trim_end_matches('+').parse().ok()?;
+        Some((name.to_owned(), first..=if count.ends_with('+') { u32::MAX } else { first }))
     });
-    if let Some((selected, count)) = selected
+    if let Some((selected, counts)) = selected
         && selected == name
-        && COUNT.fetch_add(1, Ordering::Relaxed) + 1 == *count
+        && counts.contains(&(COUNT.fetch_add(1, Ordering::Relaxed) + 1))
     {
         panic!("on purpose, at `{name}`");
     }

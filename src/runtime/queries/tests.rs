@@ -1,6 +1,8 @@
-use super::*;
 use containerpilot_config::host::StaticHost;
 use containerpilot_config::{Input as Text, Options, load};
+use containerpilot_core::plan::Signal;
+
+use super::*;
 
 fn core(text: &str) -> Core {
     let input = Text { name: "test".to_owned(), text: text.as_bytes().to_vec() };
@@ -91,15 +93,4 @@ fn x2_snapshot_is_shared_until_the_state_changes() {
     assert!(Arc::ptr_eq(&first, &queries.overview(&core)));
     queries.state_changed(&core);
     assert!(!Arc::ptr_eq(&first, &queries.overview(&core)));
-}
-
-#[test]
-fn x2_event_keeps_its_time_unless_the_system_clock_was_set() {
-    let origin = SystemTime::UNIX_EPOCH + Duration::from_secs(1000);
-    let mut clock = WallClock(origin);
-    let (event, now) = (Time::from_nanos(7), Time::from_nanos(3_000_000_000));
-    clock.follow(now, origin + Duration::from_millis(3_200));
-    assert_eq!(clock.at(event), origin + Duration::from_nanos(7));
-    clock.follow(now, origin + Duration::from_secs(3_600));
-    assert_eq!(clock.at(now), origin + Duration::from_secs(3_600));
 }

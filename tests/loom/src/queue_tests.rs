@@ -20,7 +20,7 @@ fn entry(level: Level, size: usize) -> Entry {
 }
 
 fn queue() -> Arc<Queue> {
-    Arc::new(Queue::new(Waker::new()))
+    Arc::new(Queue::new(Waker::new().unwrap()))
 }
 
 fn log_thread<T: 'static>(queue: &Arc<Queue>, run: impl FnOnce(&Queue) -> T + 'static) -> JoinHandle<T> {

@@ -1,0 +1,49 @@
+//! What other threads send to the event loop.
+//!
+//! Everything that waits for the network or a disk runs on its own thread and sends its results here.
+
+pub(crate) mod channel;
+pub(crate) mod query;
+pub(crate) mod query_handle;
+pub(crate) mod reload;
+/// The primitives of the channel, which a test replaces to try all interleavings.
+mod sync {
+    pub(super) use std::sync::mpsc;
+}
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use containerpilot_core::ids::{JobIx, WatchIx};
+use containerpilot_core::input::Instance;
+use containerpilot_core::plan::{Level, Watch};
+
+use self::channel::{Receiver, Sender};
+use self::query::Query;
+use self::reload::Loaded;
+use crate::process::orphans::Report;
+
+/// The receiving end, in the loop.
+pub(crate) type LoopReceiver = Receiver<LoopMessage>;
+
+/// The sending end, in other threads.
+pub(crate) type LoopSender = Sender<LoopMessage>;
+
+/// A message from another thread.
+#[derive(Debug)]
+pub(crate) enum LoopMessage {
+    /// The addresses of a host that checks wait for, or the error of the look-up.
+    Resolved(String, Result<Vec<IpAddr>, String>),
+    /// The instances that a watch has found, with the watch's index when it started.
+    WatchResult(Arc<Watch>, WatchIx, Vec<Instance>),
+    /// A service was deregistered: its id, and its job's index when that was requested.
+    Deregistered(String, JobIx),
+    /// The result of loading a configuration for a reload.
+    Loaded(Box<Loaded>),
+    /// What was found out about orphans.
+    OrphansRead(Report),
+    /// A log entry.
+    Log(Level, String),
+    /// A query, with the channel for its reply.
+    Query(Query),
+}

@@ -1,0 +1,64 @@
+//! The client's end of a query: sends it to the loop and waits for the reply, which has its own channel.
+
+use std::sync::Arc;
+
+use containerpilot_core::plan::Level;
+use containerpilot_core::request::Reply;
+use tokio::sync::oneshot;
+
+use super::query::{ControlRequest, EventStream, Explained, JobLookupError, Query, Snapshot};
+use super::reload::{ReloadOutcome, ReloadRequest};
+use super::{LoopMessage, LoopSender};
+
+/// Sends queries to the loop.
+#[derive(Clone, Debug)]
+pub(crate) struct QueryHandle(LoopSender);
+
+impl QueryHandle {
+    pub(crate) fn new(sender: LoopSender) -> Self {
+        Self(sender)
+    }
+
+    /// The state of everything; `None` if the loop does not answer.
+    pub(crate) async fn overview(&self) -> Option<Arc<Snapshot>> {
+        self.query(Query::Overview).await
+    }
+
+    /// Why a job is in its current state.
+    pub(crate) async fn explain(&self, job: String) -> Result<Explained, JobLookupError> {
+        self.query(|reply| Query::Explain(job, reply)).await.unwrap_or(Err(JobLookupError::NoAnswer))
+    }
+
+    /// See [`Query::Name`].
+    pub(crate) async fn name(&self, job: String) -> Result<String, JobLookupError> {
+        self.query(|reply| Query::Name(job, reply)).await.unwrap_or(Err(JobLookupError::NoAnswer))
+    }
+
+    /// The event stream; `None` if the loop does not answer.
+    pub(crate) async fn events(&self) -> Option<EventStream> {
+        self.query(Query::Events).await
+    }
+
+    /// Requests a change.
+    pub(crate) async fn request(&self, request: ControlRequest) -> Result<Reply, JobLookupError> {
+        self.query(|reply| Query::ControlRequest(request, reply))
+            .await
+            .unwrap_or(Err(JobLookupError::NoAnswer))
+    }
+
+    /// Reloads the configuration, or reports what that would do; `None` if the loop does not answer.
+    pub(crate) async fn reload(&self, dry_run: bool) -> Option<ReloadOutcome> {
+        self.query(|reply| Query::Reload(ReloadRequest { dry_run, reply: Some(reply) })).await
+    }
+
+    /// Writes a log entry.
+    pub(crate) fn log(&self, level: Level, message: String) {
+        self.0.send(LoopMessage::Log(level, message));
+    }
+
+    async fn query<T>(&self, query: impl FnOnce(oneshot::Sender<T>) -> Query) -> Option<T> {
+        let (sender, reply) = oneshot::channel();
+        self.0.send(LoopMessage::Query(query(sender)));
+        reply.await.ok()
+    }
+}

@@ -1,0 +1,86 @@
+//! Requests to reload the configuration, their outcome, and the result of the loading thread (R1, R2).
+
+use containerpilot_core::plan::diff::Changes;
+use containerpilot_core::plan::{Level, Plan};
+use tokio::sync::oneshot;
+
+/// A request to reload the configuration.
+#[derive(Debug)]
+pub(crate) struct ReloadRequest {
+    /// Only report what a reload would do.
+    pub(crate) dry_run: bool,
+    /// The channel for the outcome; SIGHUP has none.
+    pub(crate) reply: Option<oneshot::Sender<ReloadOutcome>>,
+}
+
+impl ReloadRequest {
+    /// Returns true if the client has gone.
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.reply.as_ref().is_some_and(oneshot::Sender::is_closed)
+    }
+
+    pub(crate) fn reply(self, outcome: ReloadOutcome) {
+        if let Some(reply) = self.reply {
+            // Sending fails if the client has gone.
+            let _ = reply.send(outcome);
+        }
+    }
+}
+
+/// The outcome of a reload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ReloadOutcome {
+    /// The changes that were made or, for a dry run, would be made.
+    Applied(ReloadSummary),
+    /// The configuration cannot be loaded; all its problems. Nothing has changed.
+    Invalid(String),
+    /// A reload is not possible now.
+    Refused(String),
+}
+
+/// What a reload changed, or would change.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ReloadSummary {
+    /// The jobs.
+    pub(crate) changes: Changes,
+    /// The other sections of the configuration that have changed.
+    pub(crate) settings: Vec<&'static str>,
+    /// The warnings about the configuration.
+    pub(crate) warnings: String,
+}
+
+impl ReloadSummary {
+    /// One line for the log.
+    pub(crate) fn line(&self) -> String {
+        let Changes { kept, restarted, started, stopped } = &self.changes;
+        let named = [("restarted", restarted), ("started", started), ("stopped", stopped)];
+        let named = named.iter().filter(|(_, names)| !names.is_empty());
+        let mut parts: Vec<String> =
+            named.map(|(what, names)| format!("{what} {}", names.join(", "))).collect();
+        if !self.settings.is_empty() {
+            parts.push(format!("changed {}", self.settings.join(", ")));
+        }
+        parts.push(format!(
+            "kept {}",
+            if kept.len() == 1 { "1 job".to_owned() } else { format!("{} jobs", kept.len()) }
+        ));
+        parts.join("; ")
+    }
+}
+
+/// The result of the loading thread.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    /// The number of the load.
+    pub(crate) load: u64,
+    pub(crate) result: ReadResult,
+}
+
+#[derive(Debug)]
+pub(crate) struct ReadResult {
+    /// The plan, or all problems.
+    pub(crate) plan: Result<Box<Plan>, String>,
+    pub(crate) warnings: String,
+    /// A log entry for each problem.
+    pub(crate) entries: Vec<(Level, String)>,
+}
