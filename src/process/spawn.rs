@@ -42,6 +42,8 @@ pub(crate) struct Request<'a> {
     pub(crate) own_stdin: bool,
     /// Whether it inherits the supervisor's standard output and error (L2).
     pub(crate) raw_output: bool,
+    /// The directory of the cgroup for it. The start does not fail if it cannot be moved there.
+    pub(crate) cgroup: Option<OwnedFd>,
 }
 
 /// The read ends of a process's standard output and error, unless they are inherited.
@@ -66,6 +68,7 @@ struct Slots {
     out: OwnedFd,
     err: OwnedFd,
     result: OwnedFd,
+    cgroup: OwnedFd,
     close_from: Option<u32>,
 }
 
@@ -78,8 +81,10 @@ impl Spawner {
         }
         let null = open_null()?;
         let duplicate = || sys::duplicate_low(null.as_fd());
-        let (slot_null, out, err, result) = (duplicate()?, duplicate()?, duplicate()?, duplicate()?);
-        let last = [&slot_null, &out, &err, &result].map(|fd| fd.as_raw_fd()).into_iter().max().unwrap_or(2);
+        let (slot_null, out, err) = (duplicate()?, duplicate()?, duplicate()?);
+        let (result, cgroup) = (duplicate()?, duplicate()?);
+        let slots = [&slot_null, &out, &err, &result, &cgroup];
+        let last = slots.map(|fd| fd.as_raw_fd()).into_iter().max().unwrap_or(2);
         let close_from = u32::try_from(last + 1).ok().filter(|_| has_close_range);
         environment.insert(b"CONTAINERPILOT_PID".to_vec(), std::process::id().to_string().into_bytes());
         Ok(Self {
@@ -88,7 +93,7 @@ impl Spawner {
             ignored: sys::ignored_signals(),
             descriptor_limit: sys::raise_descriptor_limit(),
             null,
-            slots: Slots { null: slot_null, out, err, result, close_from },
+            slots: Slots { null: slot_null, out, err, result, cgroup, close_from },
             lists: sys::PointerLists::default(),
             strings: ProcessStrings::default(),
         })
@@ -106,7 +111,7 @@ impl Spawner {
         })?;
         let started = self.start(request);
         // The supervisor's copies of the write ends must be closed, or the readers would never see end of file.
-        for slot in [&self.slots.result, &self.slots.out, &self.slots.err] {
+        for slot in [&self.slots.result, &self.slots.out, &self.slots.err, &self.slots.cgroup] {
             let _ = sys::replace(slot, self.null.as_fd());
         }
         let (pid, attempt) = started?;
@@ -157,6 +162,9 @@ impl Spawner {
             strings.cwd.push(&[directory.as_bytes()]).map_err(nul_byte)?;
         }
 
+        let slot = &self.slots.cgroup;
+        let cgroup = request.cgroup.as_ref().filter(|cgroup| sys::replace(slot, cgroup.as_fd()).is_ok());
+
         let spec = ExecSpec {
             files: &files,
             arguments: &strings.arguments,
@@ -169,6 +177,7 @@ impl Spawner {
             stdin: (!request.own_stdin).then(|| self.slots.null.as_fd()),
             output: (!request.raw_output).then(|| (self.slots.out.as_fd(), self.slots.err.as_fd())),
             result: self.slots.result.as_fd(),
+            cgroup: cgroup.map(|_| slot.as_fd()),
             close_from: self.slots.close_from,
             ignored: self.ignored,
             umask: process.umask,

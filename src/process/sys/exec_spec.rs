@@ -97,6 +97,8 @@ pub(crate) struct ExecSpec<'a> {
     pub(crate) output: Option<(BorrowedFd<'a>, BorrowedFd<'a>)>,
     /// The write end of the pipe for an [`ExecError`]. It is closed when the program is executed.
     pub(crate) result: BorrowedFd<'a>,
+    /// The directory of the cgroup v2 for the process, which is left where it is if it cannot be moved there.
+    pub(crate) cgroup: Option<BorrowedFd<'a>>,
     /// The child closes all descriptors from this number on. `None` if the kernel has no `close_range`: `execve` closes
     /// them then.
     pub(crate) close_from: Option<u32>,

@@ -1,9 +1,9 @@
 //! Starts a process: copy the supervisor, set up the child, execute the program.
 #![expect(unsafe_code, reason = "raw system calls; every block has its SAFETY comment")]
 
-use std::ffi::{c_char, c_int};
+use std::ffi::{c_char, c_int, c_long};
 use std::mem::MaybeUninit;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, BorrowedFd};
 
 use containerpilot_core::plan::Resource;
 use nix::errno::Errno;
@@ -41,13 +41,15 @@ pub(crate) fn start(spec: &ExecSpec<'_>, lists: &mut PointerLists) -> Result<i32
     spec.arguments.list(&mut lists.arguments);
     spec.environment.list(&mut lists.environment);
     spec.cwd.list(&mut lists.cwd);
-    let none = 0_usize;
     // SAFETY: without a stack and without sharing, this is `fork` without the library's handlers and locks. The child
     // runs on its copy of this stack, only makes system calls, and does not return.
     let pid = unsafe {
-        let pid = libc::syscall(libc::SYS_clone, libc::SIGCHLD as usize, none, none, none, none);
+        let (pid, is_moved) = match spec.cgroup.map(|cgroup| fork_into(cgroup)) {
+            Some(pid) if pid >= 0 => (pid, true),
+            _ => (fork(), false),
+        };
         if pid == 0 {
-            run_child(spec, lists);
+            run_child(spec, lists, is_moved);
         }
         pid
     };
@@ -58,16 +60,42 @@ pub(crate) fn start(spec: &ExecSpec<'_>, lists: &mut PointerLists) -> Result<i32
     Ok(pid)
 }
 
+/// Copies this process. Returns 0 in the new one, and a negative number if that fails.
+///
+/// # Safety
+/// The new process must only make system calls, and must not return from [`start`].
+unsafe fn fork() -> c_long {
+    let none = 0_usize;
+    // SAFETY: without a stack and without sharing, the new process continues on its copy of this stack.
+    unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD as usize, none, none, none, none) }
+}
+
+/// As [`fork`], with the new process in another cgroup (Linux 5.7). Some container engines do not permit `clone3`.
+///
+/// # Safety
+/// As for [`fork`].
+unsafe fn fork_into(cgroup: BorrowedFd<'_>) -> c_long {
+    /// `CLONE_INTO_CGROUP`; the `libc` crate has it as a type that is too small.
+    const INTO_CGROUP: u64 = 1 << 33;
+    // `struct clone_args`.
+    let mut arguments = [0_u64; 11];
+    arguments[0] = INTO_CGROUP;
+    arguments[4] = libc::SIGCHLD as u64;
+    arguments[10] = cgroup.as_raw_fd() as u64;
+    // SAFETY: as for `fork`; the kernel only reads the arguments, whose length is passed.
+    unsafe { libc::syscall(libc::SYS_clone3, arguments.as_ptr(), size_of_val(&arguments)) }
+}
+
 /// The new process: executes its program, or reports why not.
 ///
 /// # Safety
 /// Only for the new process of [`start`]: it changes the calling process. Other threads of the supervisor may have held
 /// locks when it was copied, so it must not allocate, take a lock or panic.
-unsafe fn run_child(spec: &ExecSpec<'_>, lists: &PointerLists) -> ! {
+unsafe fn run_child(spec: &ExecSpec<'_>, lists: &PointerLists, is_moved: bool) -> ! {
     let mut head = [0_u8; HEAD_BYTES];
     // SAFETY: this is the new process. All pointers are valid, and each length is that of its buffer.
     unsafe {
-        let mut failure = exec_child(spec, lists);
+        let mut failure = exec_child(spec, lists, is_moved);
         let (mode, length) = examine(lists, &mut failure, &mut head);
         let record: RecordHead =
             [failure.step as u32, failure.errno as i32 as u32, failure.file as u32, mode];
@@ -116,7 +144,7 @@ unsafe fn examine(lists: &PointerLists, failure: &mut Failure, head: &mut [u8; H
 ///
 /// # Safety
 /// As for [`run_child`].
-unsafe fn exec_child(spec: &ExecSpec<'_>, lists: &PointerLists) -> Failure {
+unsafe fn exec_child(spec: &ExecSpec<'_>, lists: &PointerLists, is_moved: bool) -> Failure {
     macro_rules! must {
         ($step:ident, $call:expr) => {
             if ($call) < 0 {
@@ -129,6 +157,11 @@ unsafe fn exec_child(spec: &ExecSpec<'_>, lists: &PointerLists) -> Failure {
     unsafe {
         if let Some(first) = spec.close_from {
             must!(Descriptors, libc::syscall(libc::SYS_close_range, first, u32::MAX, 0));
+        }
+        if let Some(cgroup) = spec.cgroup.filter(|_| !is_moved) {
+            // This waits several milliseconds for the kernel. `execve` closes the file.
+            let (file, flags) = (c"cgroup.procs".as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
+            libc::write(libc::openat(cgroup.as_raw_fd(), file, flags), c"0".as_ptr().cast(), 1);
         }
         must!(ProcessGroup, libc::setpgid(0, 0));
         match spec.stdin {
