@@ -26,8 +26,7 @@ const LIMITS: [&str; 3] = ["memory.max", "memory.high", "cpu.max"];
 /// PID namespace.
 const MAX_NAMES: u32 = 100;
 
-/// How long the last cgroups are waited for at the end, and the time between two attempts.
-const REMOVAL_TIMEOUT: Duration = Duration::from_millis(100);
+/// The time between two attempts to remove the last cgroups.
 const REMOVAL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// The cgroups of the runs. There are none by default.
@@ -155,7 +154,6 @@ impl Cgroups {
 
     /// Removes all cgroups, at the end of the supervisor. A killed process needs a moment to leave its cgroup.
     pub(crate) fn remove_all(&self, deadline: Instant) {
-        let deadline = deadline.min(Instant::now() + REMOVAL_TIMEOUT);
         while self.directory().is_some_and(|directory| !remove(directory)) && Instant::now() < deadline {
             std::thread::sleep(REMOVAL_INTERVAL);
         }

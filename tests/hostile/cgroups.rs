@@ -1,7 +1,5 @@
 //! Processes that nothing but their cgroup tells about: daemons that clear their environment, and fork bombs (P4).
 
-use std::path::PathBuf;
-
 use crate::delegated::Delegated;
 use crate::fixture::{Hostile, Rank, as_init_and_child, own_user, within};
 
@@ -35,7 +33,7 @@ fn ends_with_its_job(rank: Rank, group: &Delegated, script: &str) {
     assert!(log.contains("each run has a cgroup of its own in"), "{log}");
     assert!(log.contains("left processes outside of its process group, sent SIGTERM"), "{log}");
     hostile.stops();
-    assert_eq!(group.inner(), [PathBuf::new(); 0]);
+    group.assert_empty();
 }
 
 #[test]
@@ -81,7 +79,7 @@ fn p4_s4_read_only_cgroup_file_system_changes_nothing() {
     in_cgroup(|rank, group| {
         let script = format!("{}; mount -o remount,bind,ro {}", group.enter(), group.mount);
         ends_with_the_supervisor(rank, &script, "read-only file system");
-        assert_eq!(group.inner(), [PathBuf::new(); 0]);
+        group.assert_empty();
     });
 }
 
@@ -112,7 +110,7 @@ fn p4_x2_fork_bomb_that_leaves_its_group_and_environment_ends_with_one_stop() {
         within(6, "no process is left", || hostile.hostile_processes().len() == own_processes(rank));
         assert_eq!(hostile.job("main")["state"], "running");
         hostile.stops();
-        assert_eq!(group.inner(), [PathBuf::new(); 0]);
+        group.assert_empty();
     });
 }
 
@@ -126,7 +124,7 @@ fn p4_p5_fork_bomb_that_leaves_its_group_and_environment_ends_at_its_timeout() {
         hostile.await_job("bomb", "has ended", |job| job["state"] == "failed" || job["state"] == "complete");
         within(6, "no process is left", || hostile.hostile_processes().len() == own_processes(rank));
         hostile.stops();
-        assert_eq!(group.inner(), [PathBuf::new(); 0]);
+        group.assert_empty();
     });
 }
 
@@ -143,6 +141,6 @@ fn p3_p4_job_of_root_that_changes_the_cgroups_breaks_no_start() {
         let mut hostile = Hostile::with_setup(rank, &group.enter(), 1, &config);
         hostile.await_ready(5);
         hostile.stops();
-        assert_eq!(group.inner(), [PathBuf::new(); 0]);
+        group.assert_empty();
     });
 }

@@ -34,10 +34,11 @@ impl Delegated {
         format!("echo $$ > {}/cgroup.procs", self.directory.display())
     }
 
-    /// The cgroups that were made in it.
-    pub(crate) fn inner(&self) -> Vec<PathBuf> {
+    /// Requires that no cgroup was left in it.
+    pub(crate) fn assert_empty(&self) {
         let entries = fs::read_dir(&self.directory).unwrap().map(|entry| entry.unwrap().path());
-        entries.filter(|path| path.is_dir()).collect()
+        let inner: Vec<PathBuf> = entries.filter(|path| path.is_dir()).collect();
+        assert!(inner.is_empty(), "{inner:?}");
     }
 }
 
