@@ -1,5 +1,6 @@
 //! Processes: starting, signalling and reaping them, and the system calls for that.
 
+pub(crate) mod cgroups;
 pub(crate) mod descendants;
 pub(crate) mod orphans;
 mod proc;

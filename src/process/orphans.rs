@@ -1,8 +1,8 @@
 //! Finds processes that outlive their run outside of its process group, such as daemons (P4).
 //!
 //! An orphan becomes a child of the supervisor. The loop lists its children when a run has ended or an orphan was reaped.
-//! Each child that it has not started is attributed to a run by a variable in its environment. Reading that can block
-//! without a limit, because the process controls its own memory; so a thread does it, and the loop only waits for its
+//! Each child that it has not started is attributed to a run by its cgroup, or by a variable in its environment. Reading
+//! that can block without a limit, because the process controls its own memory; so a thread does it, and the loop only waits for its
 //! report. There is at most one such thread, and none while there are no orphans.
 //!
 //! The loop is the only one that reaps. A pid in `adopted` is removed when it is reaped, so it always means the same
@@ -161,7 +161,7 @@ impl Orphans {
     }
 
     /// Starts the thread if there is something to read and none runs. Returns a warning if one takes too long.
-    fn read(&mut self, list: bool) -> Option<String> {
+    fn read(&mut self, list: bool, cgroup: Option<Arc<str>>) -> Option<String> {
         let unread = |(pid, adopted): (&i32, &Adopted)| matches!(adopted, Adopted::Unread(_)).then_some(*pid);
         let has_work =
             list || !self.groups.is_empty() || self.adopted.iter().any(|child| unread(child).is_some());
@@ -185,8 +185,8 @@ impl Orphans {
         }
         self.read_not_before = Some(now + READ_INTERVAL);
         let pids: BTreeSet<i32> = self.adopted.iter().filter_map(unread).collect();
-        let request =
-            Request { list, pids: pids.iter().copied().collect(), groups: std::mem::take(&mut self.groups) };
+        let groups = std::mem::take(&mut self.groups);
+        let request = Request { list, pids: pids.iter().copied().collect(), groups, cgroup };
         let report = self.report.clone()?;
         match reader::start(request, report) {
             Ok(current) => self.reading = Some(Reading { pids, current, since: now, is_reported: false }),
@@ -238,6 +238,7 @@ impl Reaper {
         if self.orphans.due.take_if(|due| *due <= started).is_none() {
             return Look::default();
         }
+        self.cgroups.remove_ended();
         let mut list = false;
         match proc::children() {
             Ok(children) => self.orphans.adopt(children, |pid| self.owners.contains_key(&pid)),
@@ -247,7 +248,7 @@ impl Reaper {
             Err(_) => self.orphans.request_at(started + NO_RESOURCES_RETRY),
         }
         let found = self.signal_orphans();
-        let warning = self.orphans.read(list);
+        let warning = self.orphans.read(list, self.cgroups.path());
         let now = Instant::now();
         self.orphans.not_before = Some(now + now.duration_since(started) * (SHARE - 1));
         Look { found, warning }

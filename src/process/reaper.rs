@@ -12,6 +12,7 @@ use containerpilot_core::plan::Signal;
 use containerpilot_core::report::words;
 use nix::errno::Errno;
 
+use crate::process::cgroups::Cgroups;
 use crate::process::orphans::{OrphanedGroup, Orphans};
 use crate::process::proc;
 use crate::process::sys::{self, WaitState};
@@ -107,6 +108,7 @@ pub(crate) struct Reaper {
     /// The process groups of exited runs that still had members.
     pub(super) orphaned_groups: BTreeMap<RunId, OrphanedGroup>,
     pub(super) orphans: Orphans,
+    pub(crate) cgroups: Cgroups,
 }
 
 impl Reaper {
@@ -195,6 +197,7 @@ impl Reaper {
                 self.orphaned_groups.insert(run, OrphanedGroup { group: pid, reaped: proc::ticks() });
             }
             self.orphans.request();
+            self.cgroups.ended(run);
         }
         exited.push(Exited { owner, pid, status, orphans, executed });
         reaped.is_ok()
@@ -204,10 +207,12 @@ impl Reaper {
     /// goes to processes of the run that have left the group.
     pub(crate) fn kill(&mut self, owner: Owner, signal: Signal) -> Result<(), Errno> {
         let Some(pid) = self.pids.get(&owner) else { return Ok(()) };
+        let sent = kill_with_group(*pid, signal);
         if let (Owner::Run(run), Signal::KILL) = (owner, signal) {
             self.orphans.kill(run);
+            self.cgroups.kill(run);
         }
-        kill_with_group(*pid, signal)
+        sent
     }
 
     /// Kills every process of the supervisor, with its process group.
@@ -215,6 +220,7 @@ impl Reaper {
         for pid in self.owners.keys() {
             let _ = kill_with_group(*pid, Signal::KILL);
         }
+        self.cgroups.kill_all();
     }
 
     /// Kills what remains of a run that has ended.
@@ -225,6 +231,7 @@ impl Reaper {
     /// found first.
     pub(crate) fn kill_orphans(&mut self, run: RunId) {
         self.orphans.kill(run);
+        self.cgroups.kill(run);
         let Some(orphaned) = self.orphaned_groups.remove(&run) else { return };
         if sys::process_exists(orphaned.group) || !sys::group_exists(orphaned.group) {
             return;
@@ -251,6 +258,10 @@ impl Reaper {
         self.owners.remove(&pid);
         self.orphans.abandon(pid);
         let _ = kill_with_group(pid, Signal::KILL);
+        if let Owner::Run(run) = owner {
+            self.cgroups.kill(run);
+            self.cgroups.ended(run);
+        }
         Some(pid)
     }
 }

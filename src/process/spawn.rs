@@ -43,6 +43,8 @@ pub(crate) struct Request<'a> {
     pub(crate) own_stdin: bool,
     /// Whether it inherits the supervisor's standard output and error (L2).
     pub(crate) raw_output: bool,
+    /// The directory of the cgroup for it. The start does not fail if it cannot be moved there.
+    pub(crate) cgroup: Option<OwnedFd>,
 }
 
 /// The read ends of a process's standard output and error, unless they are inherited.
@@ -66,6 +68,7 @@ struct Slots {
     out: OwnedFd,
     err: OwnedFd,
     result: OwnedFd,
+    cgroup: OwnedFd,
     close_from: Option<u32>,
 }
 
@@ -78,8 +81,10 @@ impl Spawner {
         }
         let null = open_null()?;
         let duplicate = || sys::duplicate_low(null.as_fd());
-        let (slot_null, out, err, result) = (duplicate()?, duplicate()?, duplicate()?, duplicate()?);
-        let last = [&slot_null, &out, &err, &result].map(|fd| fd.as_raw_fd()).into_iter().max().unwrap_or(2);
+        let (slot_null, out, err) = (duplicate()?, duplicate()?, duplicate()?);
+        let (result, cgroup) = (duplicate()?, duplicate()?);
+        let slots = [&slot_null, &out, &err, &result, &cgroup];
+        let last = slots.map(|fd| fd.as_raw_fd()).into_iter().max().unwrap_or(2);
         let close_from = u32::try_from(last + 1).ok().filter(|_| has_close_range);
         environment.insert(b"CONTAINERPILOT_PID".to_vec(), std::process::id().to_string().into_bytes());
         Ok(Self {
@@ -89,7 +94,7 @@ impl Spawner {
             descriptor_limit: sys::raise_descriptor_limit(),
             may_share_memory: sys::may_share_memory(),
             null,
-            slots: Slots { null: slot_null, out, err, result, close_from },
+            slots: Slots { null: slot_null, out, err, result, cgroup, close_from },
         })
     }
 
@@ -105,7 +110,7 @@ impl Spawner {
         })?;
         let started = self.start(request, result);
         // The supervisor's copies of the write ends must be closed, or the readers would never see end of file.
-        for slot in [&self.slots.result, &self.slots.out, &self.slots.err] {
+        for slot in [&self.slots.result, &self.slots.out, &self.slots.err, &self.slots.cgroup] {
             let _ = sys::replace(slot, self.null.as_fd());
         }
         let (child, attempt) = started?;
@@ -152,8 +157,10 @@ impl Spawner {
         let files = Arc::new(files.map_err(nul_byte)?);
         let cwd = CStrings::of(process.cwd.as_deref().map(str::as_bytes)).map_err(nul_byte)?;
 
-        let share_memory = self.may_share_memory && !identity.changes();
         let slots = &self.slots;
+        let cgroup = request.cgroup.as_ref();
+        let cgroup = cgroup.filter(|cgroup| sys::replace(&slots.cgroup, cgroup.as_fd()).is_ok());
+        let share_memory = self.may_share_memory && !identity.changes() && cgroup.is_none();
         let spec = ExecSpec {
             files: Arc::clone(&files),
             arguments,
@@ -166,6 +173,7 @@ impl Spawner {
             stdin: (!request.own_stdin).then(|| slots.null.as_raw_fd()),
             output: (!request.raw_output).then(|| (slots.out.as_raw_fd(), slots.err.as_raw_fd())),
             result: slots.result.as_raw_fd(),
+            cgroup: cgroup.map(|_| slots.cgroup.as_raw_fd()),
             close_from: slots.close_from,
             ignored: self.ignored,
             umask: process.umask,

@@ -25,7 +25,10 @@ impl<D: Decider> Runtime<D> {
         let ExitDeadlines { descendants, deregister, log, connections } = exit.deadlines;
         let [descendants, deregister, log, connections] =
             [descendants, deregister, log, connections].map(|time| self.instant(time));
+        let cgroups = &self.executor.reaper.cgroups;
+        cgroups.kill_all();
         let left = kill_descendants(descendants);
+        cgroups.remove_all(descendants);
         if left > 0 {
             self.log(Level::Warn, &format!("{left} child processes did not exit after SIGKILL"));
         }

@@ -103,6 +103,7 @@ impl EffectExecutor {
             process: &job.process,
             own_stdin: plan.pass_signals && job.role == Role::Main,
             raw_output: job.raw_output,
+            cgroup: self.reaper.cgroups.create(run),
         };
         let metric = match job.role {
             Role::Sensor(place) => telemetry::definitions(plan).get(place as usize),
@@ -114,7 +115,10 @@ impl EffectExecutor {
                 self.pids.insert(ix, pid);
                 None
             }
-            Err(why) => Some(Input::StartFailed { run, why }),
+            Err(why) => {
+                self.reaper.cgroups.ended(run);
+                Some(Input::StartFailed { run, why })
+            }
         }
     }
 
@@ -133,6 +137,7 @@ impl EffectExecutor {
             process: &job.process,
             own_stdin: false,
             raw_output: check.raw_output,
+            cgroup: None,
         };
         let started = self.start(&request, Owner::Check(run), job, Some(check.name.clone()), None);
         started.err().map(|why| Err(why.message))

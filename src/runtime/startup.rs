@@ -8,6 +8,7 @@ use containerpilot_core::plan::Level;
 use super::{Decider, Runtime, StartupError};
 use crate::control::Control;
 use crate::messages::query_handle::QueryHandle;
+use crate::process::cgroups::Cgroups;
 use crate::telemetry::Telemetry;
 
 impl<D: Decider> Runtime<D> {
@@ -38,6 +39,9 @@ impl<D: Decider> Runtime<D> {
 
     /// Everything listens: the core may send `startup`.
     pub(super) fn begin(&mut self) {
+        let (cgroups, message) = Cgroups::open();
+        self.executor.reaper.cgroups = cgroups;
+        self.log(Level::Debug, &message);
         self.results.push_back(Input::Ready);
         self.follow_catalog();
     }

@@ -90,6 +90,7 @@ pub(crate) const CALLS: &[Call] = calls! {
     SYS_readlink "readlink": EIO ENOMEM;
     SYS_unlink "unlink": EIO ENOMEM;
     SYS_mkdir "mkdir": EIO ENOMEM ENOSPC;
+    SYS_rmdir "rmdir": EBUSY ENOMEM;
     SYS_chmod "chmod": EIO EPERM;
     SYS_fchmod "fchmod": EIO EPERM;
     SYS_chdir "chdir": EIO ENOMEM;

@@ -7,6 +7,9 @@
 #![expect(clippy::unwrap_used, reason = "a failed expectation fails the test")]
 
 mod calls;
+#[path = "../support/delegated.rs"]
+#[expect(dead_code, reason = "tests/hostile uses more of it")]
+mod delegated;
 mod fake_consul;
 #[path = "../support/http_request.rs"]
 mod http_request;

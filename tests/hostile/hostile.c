@@ -115,8 +115,10 @@ static int init(char **argv)
 /* without SYSCALL PROGRAM…: PROGRAM and its children, with one system call that always fails. */
 static int without(char **argv)
 {
-    int number = strcmp(argv[2], "close_range") == 0 ? SYS_close_range : SYS_ppoll;
-    int error = number == SYS_close_range ? ENOSYS : ENOMEM;
+    int number = strcmp(argv[2], "close_range") == 0 ? SYS_close_range
+                 : strcmp(argv[2], "clone3") == 0    ? SYS_clone3
+                                                     : SYS_ppoll;
+    int error = number == SYS_ppoll ? ENOMEM : ENOSYS;
     struct sock_filter code[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),

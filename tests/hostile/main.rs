@@ -7,7 +7,10 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a failed expectation fails the test")]
 
 mod before_exec;
+mod cgroups;
 mod configuration;
+#[path = "../support/delegated.rs"]
+mod delegated;
 mod escapes;
 mod fixture;
 #[path = "../support/http_request.rs"]

@@ -221,13 +221,19 @@ fn p4_job_that_closes_its_output_keeps_running_without_cpu_cost() {
 
 #[test]
 fn p1_p4_daemon_without_the_mark_of_a_run_is_not_killed_and_is_reaped() {
-    let config = "{ jobs: [
+    let config = "{ logging: { level: 'debug' }, jobs: [
         { name: 'forks', exec: ['sh', '-c', 'env -i setsid sh -c \"echo x > @/daemon; while [ -e @/daemon ]; do sleep 0.02; done\" & \
           while [ ! -e @/daemon ]; do sleep 0.02; done'] },
         { name: 'rest', exec: 'sleep 1000', when: { source: 'forks', once: 'exitSuccess' } } ] }";
     for mode in modes() {
         let mut run = Supervisor::start(mode, config);
         run.wait_for_line("rest started");
+        if run.log_so_far().contains("each run has a cgroup of its own") {
+            eprintln!(
+                "skipped: cgroup v2 is delegated to this test, so the daemon is found without its mark"
+            );
+            return;
+        }
         let pid = run.pid();
         assert_eq!(child_states(pid).len(), 2, "the daemon is not a child of the supervisor");
         fs::remove_file(run.file("daemon")).unwrap();

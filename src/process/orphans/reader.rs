@@ -9,7 +9,7 @@ use nix::errno::Errno;
 
 use super::OrphanedGroup;
 use super::mark::{MARK, run_of};
-use crate::process::proc;
+use crate::process::{cgroups, proc};
 
 /// What the thread is to do.
 #[derive(Debug)]
@@ -20,9 +20,11 @@ pub(super) struct Request {
     pub(super) pids: Vec<i32>,
     /// The process groups to look for.
     pub(super) groups: Vec<OrphanedGroup>,
+    /// The cgroup that contains those of the runs.
+    pub(super) cgroup: Option<Arc<str>>,
 }
 
-/// What the environment of a process says.
+/// What the cgroup or the environment of a process says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mark {
     Run(RunId),
@@ -67,11 +69,14 @@ fn read(request: &Request, current: &AtomicI32) -> Report {
     Report {
         children: if request.list { proc::children_by_parent().unwrap_or_default() } else { Vec::new() },
         groups: request.groups.iter().filter(is_old).map(|old| old.group).collect(),
-        marks: request.pids.iter().map(|pid| (*pid, mark_of(*pid, current))).collect(),
+        marks: request.pids.iter().map(|pid| (*pid, mark_of(*pid, request, current))).collect(),
     }
 }
 
-fn mark_of(pid: i32, current: &AtomicI32) -> Mark {
+fn mark_of(pid: i32, request: &Request, current: &AtomicI32) -> Mark {
+    if let Some(run) = request.cgroup.as_ref().and_then(|parent| cgroups::run_of(pid, parent)) {
+        return Mark::Run(run);
+    }
     current.store(pid, Ordering::Relaxed);
     match proc::environment_variable(pid, MARK.as_bytes()) {
         Ok(mark) => mark.as_deref().and_then(run_of).map_or(Mark::Foreign, Mark::Run),

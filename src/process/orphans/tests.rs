@@ -1,9 +1,12 @@
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver};
 
 use containerpilot_config::template::Environment;
 use containerpilot_core::plan::{Command, Process};
 
 use super::*;
+use crate::process::cgroups::Cgroups;
 use crate::process::descendants::kill_descendants;
 use crate::process::spawn::{Request, Spawner};
 use crate::test_support::{collect, folder, isolated, until};
@@ -43,6 +46,7 @@ impl Fixture {
             process: &Process::default(),
             own_stdin: false,
             raw_output: true,
+            cgroup: self.reaper.cgroups.create(run),
         };
         let pid = self.spawner.spawn(&request).unwrap().pid;
         self.reaper.started(pid, Owner::Run(run));
@@ -71,6 +75,64 @@ impl Fixture {
         });
         proc::all_children().unwrap()
     }
+}
+
+/// A cgroup that is delegated to this process; removed at the end.
+struct Delegated {
+    directory: PathBuf,
+    /// The cgroup in which the test was started.
+    outer: PathBuf,
+}
+
+impl Delegated {
+    fn new() -> Option<Self> {
+        let groups = fs::read_to_string("/proc/self/cgroup").unwrap();
+        let path = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
+        ["/sys/fs/cgroup/unified", "/sys/fs/cgroup"].into_iter().find_map(|root| {
+            let outer = PathBuf::from(root).join(path);
+            let directory = outer.join(format!("test-{}", std::process::id()));
+            fs::create_dir(&directory).ok()?;
+            if !directory.join("cgroup.kill").exists()
+                || fs::write(directory.join("cgroup.procs"), "0").is_err()
+            {
+                fs::remove_dir(directory).unwrap();
+                return None;
+            }
+            Some(Self { directory, outer })
+        })
+    }
+
+    /// The cgroups in a cgroup.
+    fn inner(directory: &Path) -> Vec<PathBuf> {
+        let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+        entries.filter(|path| path.is_dir()).collect()
+    }
+}
+
+impl Drop for Delegated {
+    fn drop(&mut self) {
+        let _ = fs::write(self.outer.join("cgroup.procs"), "0");
+        let _ = fs::write(self.directory.join("cgroup.kill"), "1");
+        if !std::thread::panicking() {
+            until(|| fs::remove_dir(&self.directory).is_ok());
+        }
+    }
+}
+
+/// Runs a test with cgroups. Skips it where there are none.
+fn with_cgroups(test: impl FnOnce(&mut Fixture, &Path)) {
+    let Some(delegated) = Delegated::new() else {
+        eprintln!("skipped: a cgroup v2 with cgroup.kill cannot be made here");
+        return;
+    };
+    let mut fixture = Fixture::new();
+    let (cgroups, message) = Cgroups::open();
+    fixture.reaper.cgroups = cgroups;
+    let [own] = <[PathBuf; 1]>::try_from(Delegated::inner(&delegated.directory)).expect(&message);
+    assert_eq!(message, format!("each run has a cgroup of its own in {}", own.display()));
+    test(&mut fixture, &own);
+    fixture.reaper.cgroups.remove_all(Instant::now() + Duration::from_secs(10));
+    assert!(!own.exists());
 }
 
 const RUN: RunId = RunId(1);
@@ -160,6 +222,75 @@ isolated! {
         assert!(sys::group_exists(group));
         fixture.reaper.orphans.kill_group(OrphanedGroup { group, reaped: proc::ticks() });
         until(|| { fixture.turn(); !sys::group_exists(group) });
+    }
+
+    fn p4_daemon_that_clears_its_environment_is_found_by_its_cgroup() {
+        with_cgroups(|fixture, own| {
+            let ready = folder().join("ready");
+            let daemon = format!("trap '' TERM; : > {}; while :; do sleep 1000; done", ready.display());
+            let leader = fixture.start(RUN, &format!("(env -i setsid sh -c \"{daemon}\" &); exec sleep 1000"));
+            fixture.start(RunId(2), "exec sleep 1000");
+            assert_eq!(Delegated::inner(own).len(), 2);
+            until(|| ready.exists());
+            fixture.settle();
+            // Not by the reaper, which would kill the daemon too.
+            sys::kill_process(leader, Signal::KILL).unwrap();
+            fixture.until_found(RUN);
+            assert_eq!(fixture.settle().len(), 2, "it ignores SIGTERM");
+            assert_eq!(Delegated::inner(own).len(), 2);
+            fixture.reaper.kill_orphans(RUN);
+            until(|| fixture.turn().is_empty() && proc::all_children().unwrap().len() == 1);
+            until(|| { fixture.reaper.orphans.request(); fixture.turn(); Delegated::inner(own).len() == 1 });
+            fixture.reaper.kill(Owner::Run(RunId(2)), Signal::KILL).unwrap();
+            until(|| fixture.turn().is_empty() && proc::all_children().unwrap().is_empty());
+            fs::remove_dir_all(ready.parent().unwrap()).unwrap();
+        });
+    }
+
+    fn p4_cgroup_of_a_run_that_left_no_process_is_removed_with_cgroups_inside() {
+        with_cgroups(|fixture, own| {
+            let script = "cd $0 && mkdir -p a/b c && sh -c 'echo 0 > c/cgroup.procs; exit 0'";
+            fixture.start(RUN, &script.replace("$0", own.join("1").to_str().unwrap()));
+            collect(&mut fixture.reaper, 1);
+            until(|| { fixture.reaper.orphans.request(); fixture.turn(); Delegated::inner(own).is_empty() });
+        });
+    }
+
+    fn p4_p5_run_that_is_killed_ends_with_every_process_in_its_cgroup() {
+        with_cgroups(|fixture, _| {
+            let daemon = "env -i setsid sh -c 'while :; do (setsid sleep 1000 &); sleep 0.01; done' &";
+            fixture.start(RUN, &format!("({daemon}); exec sleep 1000"));
+            until(|| proc::all_children().unwrap().len() > 10);
+            fixture.reaper.kill(Owner::Run(RUN), Signal::KILL).unwrap();
+            until(|| { fixture.turn(); proc::all_children().unwrap().is_empty() });
+            assert_eq!(sys::wait_nowait(), Ok(WaitState::NoChild));
+        });
+    }
+
+    fn p3_start_does_not_fail_without_the_cgroup_of_its_run() {
+        with_cgroups(|fixture, own| {
+            // Deleted, and not a cgroup.
+            let request = |cgroup| {
+                let command = Command { program: "/bin/true".into(), arguments: Vec::new() };
+                let environment = containerpilot_core::variables::Environment::default();
+                let request = Request {
+                    command: &command,
+                    environment: &environment,
+                    process: &Process::default(),
+                    own_stdin: false,
+                    raw_output: true,
+                    cgroup,
+                };
+                fixture.spawner.spawn(&request).unwrap().pid
+            };
+            let deleted = fixture.reaper.cgroups.create(RUN);
+            fs::remove_dir(own.join("1")).unwrap();
+            let pids = [deleted, Some(fs::File::open("/").unwrap().into())].map(request);
+            for (run, pid) in [RUN, RunId(2)].into_iter().zip(pids) {
+                fixture.reaper.started(pid, Owner::Run(run));
+            }
+            assert!(collect(&mut fixture.reaper, 2).iter().all(|exited| exited.status.is_success()));
+        });
     }
 
     fn p6_abandoned_process_is_reaped_like_an_orphan() {

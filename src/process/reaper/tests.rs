@@ -20,6 +20,7 @@ fn shell(spawner: &mut Spawner, script: &str) -> Start {
         process: &process,
         own_stdin,
         raw_output,
+        cgroup: None,
     };
     spawner.spawn(&request).unwrap()
 }

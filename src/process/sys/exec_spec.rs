@@ -100,6 +100,8 @@ pub(crate) struct ExecSpec {
     pub(crate) output: Option<(RawFd, RawFd)>,
     /// The write end of the pipe for an [`ExecError`]. It is closed when the program is executed.
     pub(crate) result: RawFd,
+    /// The directory of the cgroup v2 for the process, which is left where it is if it cannot be moved there.
+    pub(crate) cgroup: Option<RawFd>,
     /// The child closes all descriptors from this number on. `None` if the kernel has no `close_range`: `execve` closes
     /// them then.
     pub(crate) close_from: Option<u32>,
@@ -117,7 +119,7 @@ pub(crate) struct ExecSpec {
     pub(crate) user: Option<u32>,
     pub(crate) no_new_privileges: bool,
     /// Whether the child shares the supervisor's memory until it executes its program. It must not change its user or
-    /// groups then.
+    /// groups then, and has no cgroup: only a copy can be created in one.
     pub(crate) share_memory: bool,
 }
 

@@ -33,6 +33,8 @@ struct ChildMemory {
     environment: Vec<*const c_char>,
     cwd: Vec<*const c_char>,
     stack: Box<[MaybeUninit<u8>]>,
+    /// Whether the child was created in its cgroup.
+    is_in_cgroup: bool,
 }
 
 /// A child on the way to its program.
@@ -112,12 +114,18 @@ pub(crate) fn start(spec: ExecSpec, result: OwnedFd) -> Result<NewChild, Errno> 
         environment: spec.environment.list(),
         cwd: spec.cwd.list(),
         stack: Box::new_uninit_slice(STACK_BYTES),
+        is_in_cgroup: spec.cgroup.is_some(),
         spec,
     });
-    let (pid, shared) = match clone(&mut memory, shared) {
-        // An emulator of another architecture knows only `fork`.
-        Err(Errno::EINVAL) if shared != 0 => (clone(&mut memory, 0)?, 0),
-        pid => (pid?, shared),
+    let in_cgroup = memory.spec.cgroup.and_then(|cgroup| clone_into(&memory, cgroup).ok());
+    memory.is_in_cgroup = false;
+    let (pid, shared) = match in_cgroup {
+        Some(pid) => (pid, 0),
+        None => match clone(&mut memory, shared) {
+            // An emulator of another architecture knows only `fork`.
+            Err(Errno::EINVAL) if shared != 0 => (clone(&mut memory, 0)?, 0),
+            pid => (pid?, shared),
+        },
     };
     // The child does the same; once the first of them has done it, a signal to its process group reaches it.
     // SAFETY: no memory is involved. It fails if the child has executed its program.
@@ -139,6 +147,28 @@ fn clone(memory: &mut ChildMemory, shared: c_int) -> Result<i32, Errno> {
         )
     };
     i32::try_from(checked(pid.into())?).map_err(|_| Errno::EINVAL)
+}
+
+/// As [`clone`], without sharing, with the new process in another cgroup (Linux 5.7). Some container engines do not permit
+/// `clone3`.
+fn clone_into(memory: &ChildMemory, cgroup: RawFd) -> Result<i32, Errno> {
+    /// `CLONE_INTO_CGROUP`; the `libc` crate has it as a type that is too small.
+    const INTO_CGROUP: u64 = 1 << 33;
+    // `struct clone_args`.
+    let mut arguments = [0_u64; 11];
+    arguments[0] = INTO_CGROUP;
+    arguments[4] = libc::SIGCHLD as u64;
+    arguments[10] = cgroup as u64;
+    // SAFETY: the kernel only reads the arguments, whose length is passed. Without a stack and without sharing, this is
+    // `fork`: the child continues on its copy of this stack, only makes system calls, and does not return.
+    let pid = unsafe {
+        let pid = call(libc::SYS_clone3, [at(arguments.as_ptr()), size_of_val(&arguments)])?;
+        if pid == 0 {
+            run_child(std::ptr::from_ref(memory).cast_mut().cast());
+        }
+        pid
+    };
+    i32::try_from(pid).map_err(|_| Errno::EINVAL)
 }
 
 /// The new process: executes its program, or reports why not.
@@ -228,6 +258,13 @@ unsafe fn exec_child(memory: &ChildMemory) -> Failure {
     unsafe {
         if let Some(first) = spec.close_from {
             must!(Descriptors, SYS_close_range, first as usize, u32::MAX as usize, 0);
+        }
+        if let Some(cgroup) = spec.cgroup.filter(|_| !memory.is_in_cgroup) {
+            // This waits several milliseconds for the kernel. `execve` closes the file.
+            let (file, flags) = (at(c"cgroup.procs".as_ptr()), libc::O_WRONLY | libc::O_CLOEXEC);
+            if let Ok(file) = call(libc::SYS_openat, [fd(cgroup), file, flags as usize]) {
+                let _ = call(libc::SYS_write, [file, at(c"0".as_ptr()), 1]);
+            }
         }
         must!(ProcessGroup, SYS_setpgid, 0, 0);
         match spec.stdin {
