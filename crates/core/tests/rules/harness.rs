@@ -31,6 +31,8 @@ pub(crate) struct Harness {
     pub(crate) log: Vec<String>,
     /// The level of each message in `log`.
     pub(crate) levels: Vec<Level>,
+    /// The job of each message in `log`.
+    log_jobs: Vec<Option<JobIx>>,
     pub(crate) replies: Vec<Reply>,
     /// True if the catalog confirms every deregistration at once.
     pub(crate) catalog_confirms: bool,
@@ -70,6 +72,7 @@ impl Harness {
             exit_deadlines: None,
             log: Vec::new(),
             levels: Vec::new(),
+            log_jobs: Vec::new(),
             replies: Vec::new(),
             catalog_confirms: true,
         }
@@ -150,6 +153,7 @@ impl Harness {
                     assert!(!entry.message.contains("bug:"), "{}", entry.message);
                     self.log.push(entry.message);
                     self.levels.push(entry.level);
+                    self.log_jobs.push(entry.job);
                 }
                 Effect::Exit(exit) => {
                     self.output.push(format!("exit {}", exit.code));
@@ -271,6 +275,12 @@ impl Harness {
     pub(crate) fn level_of(&self, text: &str) -> Option<Level> {
         let at = self.log.iter().rposition(|message| message.contains(text))?;
         self.levels.get(at).copied()
+    }
+
+    /// The job of the last message with this text.
+    pub(crate) fn job_of(&self, text: &str) -> Option<String> {
+        let at = self.log.iter().rposition(|message| message.contains(text))?;
+        self.log_jobs.get(at).copied().flatten().map(|job| self.name(job))
     }
 
     /// The status of a job.

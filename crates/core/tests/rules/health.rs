@@ -275,3 +275,15 @@ fn x2_container_is_healthy_while_all_jobs_that_should_run_pass_their_checks() {
     let idle = Harness::running("{ name: 'plain', exec: 'x' }");
     assert_eq!(health(&idle), is(true, "no job has to pass a check now", ""));
 }
+
+#[test]
+fn h4_the_end_of_maintenance_starts_no_check_of_a_job_without_a_process() {
+    let mut harness = Harness::running(
+        "{ name: 'a', exec: 'x' },
+         { name: 'b', exec: 'x', when: { source: 'SIGUSR2' }, health: { exec: 'c', interval: 1, ttl: 5 } }",
+    );
+    harness.maintenance(true);
+    harness.maintenance(false);
+    harness.seconds(3);
+    assert_eq!(harness.running_checks(), 0);
+}

@@ -216,3 +216,14 @@ fn p3_a_start_that_fails_is_an_error_and_one_that_a_signal_ends_is_not() {
         assert_eq!(harness.level_of("failed to start"), Some(level), "{kind:?}");
     }
 }
+
+#[test]
+fn p4_daemons_are_logged_with_the_job_whose_last_run_left_them() {
+    let mut harness =
+        Harness::running("{ name: 'a', exec: 'x' }, { name: 'b', exec: 'x' }, { name: 'c', exec: 'x' }");
+    for (job, run) in [("b", RunId(2)), ("a", RunId(1))] {
+        harness.exit(job, 0);
+        harness.input(Input::OrphansFound { run });
+        assert_eq!(harness.job_of("left processes").as_deref(), Some(job));
+    }
+}

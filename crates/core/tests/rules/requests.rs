@@ -289,3 +289,16 @@ fn x5_an_event_of_a_complete_job_is_awaited_but_not_possible() {
     harness.exit("b", 1);
     assert_eq!(harness.log.last().unwrap(), "started (pid 103), cause: b exitFailed");
 }
+
+#[test]
+fn x2_a_job_that_does_not_exist_is_refused() {
+    let mut harness = Harness::running("{ name: 'a', exec: 'x' }");
+    let refused = Reply::Refused("no such job".into());
+    for job in [B, JobIx(7)] {
+        for request in
+            [Request::Start(job), Request::Stop(job), Request::Restart(job), Request::Signal(job, Signal(1))]
+        {
+            assert_eq!(harness.request(request), refused);
+        }
+    }
+}

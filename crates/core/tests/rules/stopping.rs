@@ -3,7 +3,7 @@
 use containerpilot_core::effect::Effect;
 use containerpilot_core::ids::{JobIx, RunId};
 use containerpilot_core::input::{StartError, StartErrorKind};
-use containerpilot_core::plan::{OnCompletion, Plan, Role, Signal};
+use containerpilot_core::plan::{Level, OnCompletion, Plan, Role, Signal};
 use containerpilot_core::{Core, Input, Request, State, Time};
 
 use crate::harness::{Harness, plan};
@@ -429,4 +429,45 @@ fn s3_a_hook_that_has_run_during_the_shutdown_does_not_wait_for_its_other_event(
         harness.take_output(),
         ["event hook exitSuccess", "event hook stopping", "event hook stopped", "kill a 15"]
     );
+}
+
+#[test]
+fn s3_hook_that_runs_when_the_shutdown_begins_still_runs_for_its_stop_event() {
+    let mut harness = Harness::running(
+        "{ name: 'db', exec: 'x' }, { name: 'hook', exec: 'x', when: { source: 'db', each: 'stopped' } }",
+    );
+    harness.request(Request::Stop(JobIx(0)));
+    harness.exit_on("db", 15);
+    harness.request(Request::Start(JobIx(0)));
+    harness.take_output();
+    harness.signal(15);
+    harness.exit("hook", 0);
+    assert_eq!(harness.take_effects(), ["kill db 15"]);
+    harness.exit_on("db", 15);
+    assert_eq!(harness.take_effects(), ["spawn hook"]);
+    harness.exit("hook", 0);
+    assert_eq!(harness.exit, Some(0));
+}
+
+#[test]
+fn s5_failure_of_a_job_that_was_stopped_by_hand_is_not_the_exit_code() {
+    let mut harness = Harness::running(
+        "{ name: 'a', exec: 'x' }, { name: 'repair', exec: 'x', when: { source: 'SIGUSR2' } }",
+    );
+    harness.signal(12);
+    harness.exit("repair", 7);
+    harness.request(Request::Stop(JobIx(1)));
+    harness.exit("a", 0);
+    assert_eq!(harness.exit, Some(0));
+}
+
+#[test]
+fn p3_start_that_fails_after_the_stop_signal_is_no_failure() {
+    let mut harness = Harness::jobs("{ name: 'a', exec: 'x' }");
+    harness.starts_succeed = false;
+    harness.input(Input::Ready);
+    harness.signal(15);
+    harness.fail_start("a", StartErrorKind::NotFound);
+    assert_eq!(harness.level_of("failed to start"), Some(Level::Info));
+    assert_eq!(harness.exit, Some(0));
 }

@@ -469,3 +469,18 @@ fn w7_p3_events_during_a_start_that_times_out_lead_to_one_further_run() {
     harness.seconds(10);
     assert_eq!(harness.take_effects(), ["cancel b"]);
 }
+
+#[test]
+fn w8_restarts_are_counted_in_the_log() {
+    let mut harness = Harness::running("{ name: 'a', exec: 'x', restarts: 'unlimited' }");
+    harness.exit("a", 1);
+    harness.exit("a", 1);
+    harness.seconds(1);
+    harness.exit("a", 1);
+    let attempts: Vec<&str> =
+        harness.log.iter().filter(|line| line.contains("attempt")).map(String::as_str).collect();
+    assert_eq!(
+        attempts,
+        ["restarting (attempt 1)", "restarting in 100ms (attempt 2)", "restarting in 200ms (attempt 3)"]
+    );
+}
