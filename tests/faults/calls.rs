@@ -140,7 +140,9 @@ pub(crate) const CALLS: &[Call] = calls! {
     SYS_getegid "getegid":;
     SYS_umask "umask":;
     // Memory.
-    SYS_brk "brk": ENOMEM;
+    SYS_brk "brk pages": ENOMEM;
+    // It asks for the end of the heap, or moves it within its page, which the kernel always grants.
+    SYS_brk "brk query":;
     SYS_mmap "mmap": ENOMEM;
     SYS_mremap "mremap": ENOMEM;
     SYS_munmap "munmap":;

@@ -40,8 +40,7 @@ fn faults(counts: &Counts, wanted: &str) -> Vec<Fault> {
     for (nth_kind, ((role, call), count)) in counts.iter().enumerate() {
         let Some(known) = calls::known(call) else { continue };
         let limit = if wanted.is_empty() { 2 } else { CALLS_PER_KIND };
-        // The first `brk` only queries the end of the heap.
-        for nth in 1 + u32::from(call == "brk")..=(*count).min(limit) {
+        for nth in 1..=(*count).min(limit) {
             let errors = known.errors.iter().enumerate();
             let every = !wanted.is_empty();
             // By default each call gets one error, in rotation.

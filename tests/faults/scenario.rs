@@ -318,7 +318,7 @@ impl Scenario {
         if !remaining.is_empty() {
             violations.push(format!("these processes remained: {remaining:?}"));
         }
-        let heap = self.fault.as_ref().is_some_and(|fault| fault.call == "brk");
+        let heap = self.fault.as_ref().is_some_and(|fault| fault.call == "brk pages");
         // It may exit by itself only with a failure code and a message.
         let exited = match code {
             Some(1) if !stderr.trim().is_empty() => true,

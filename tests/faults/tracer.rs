@@ -164,6 +164,8 @@ impl Tracer<'_> {
         let role = role(self.main, pid, thread.is_child);
         let name = calls::name(call, |name| match name {
             "fcntl" => fcntl_kind(regs.rsi),
+            "brk" if regs.rdi == 0 || page(regs.rdi) == page(self.heap_end) => "query",
+            "brk" => "pages",
             // FUTEX_WAIT and FUTEX_WAIT_BITSET; the other operations wake threads and cannot fail.
             "futex" if matches!(regs.rsi & 0x7f, 0 | 9) => "wait",
             "futex" => "wake",
@@ -183,6 +185,11 @@ impl Tracer<'_> {
             }
         }
     }
+}
+
+/// The number of the page that ends at or after an address.
+fn page(address: u64) -> u64 {
+    address.div_ceil(4096)
 }
 
 fn resume(pid: Pid) {
