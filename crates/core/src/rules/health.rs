@@ -9,7 +9,6 @@ use crate::event::Code;
 use crate::ids::{CheckIx, CheckRunId, JobIx};
 use crate::plan::{Check, Level, OnUnhealthy, Probe, Status};
 use crate::state::health::{CheckRun, CheckState, HealthState};
-use crate::state::job::State;
 use crate::state::journal::Origin;
 use crate::state::supervisor::{Core, Phase};
 use crate::state::timers::{JobTimer, TimerKind};
@@ -37,8 +36,7 @@ impl Core {
 
     /// H3, H4: runs the first checks of a process, except in maintenance mode.
     pub(crate) fn begin_checks(&mut self, job: JobIx) {
-        let running = self.job(job).state() == State::Running;
-        if self.maintenance || !running || self.job(job).is_past_hooks() {
+        if self.maintenance || self.job(job).is_past_hooks() {
             return;
         }
         let Some(health) = self.health_mut(job).filter(|health| !health.active) else { return };

@@ -158,6 +158,12 @@ fn d5_a_forgotten_critical_service_is_registered_again_unless_consul_drops_it() 
     harness.sends(CatalogRequest::Register(Status::Critical), Outcome::Done);
     harness.sends(CatalogRequest::Update(Status::Critical), Outcome::Done);
 
+    let mut short = ServiceHarness::with(Settings { ttl: Duration::from_secs(6), ..SETTINGS });
+    short.set_desired(CRITICAL);
+    short.sends(CatalogRequest::Register(Status::Critical), Outcome::Done);
+    short.sends(CatalogRequest::Update(Status::Critical), Outcome::Done);
+    assert!(short.waits() <= Duration::from_secs(2), "a third of the TTL");
+
     let mut dropped = ServiceHarness::with(Settings { drops_critical: true, ..SETTINGS });
     dropped.set_desired(CRITICAL);
     dropped.sends(CatalogRequest::Register(Status::Critical), Outcome::Done);

@@ -25,7 +25,10 @@ pub(crate) struct Harness {
     checks: VecDeque<(CheckRunId, String)>,
     seen: u64,
     next_pid: i32,
+    /// Of the last process.
     pub(crate) environment: Environment,
+    /// Of the last check.
+    pub(crate) check_environment: Environment,
     pub(crate) exit: Option<u8>,
     pub(crate) exit_deadlines: Option<ExitDeadlines>,
     pub(crate) log: Vec<String>,
@@ -68,6 +71,7 @@ impl Harness {
             seen: 0,
             next_pid: 100,
             environment: Environment::default(),
+            check_environment: Environment::default(),
             exit: None,
             exit_deadlines: None,
             log: Vec::new(),
@@ -126,7 +130,8 @@ impl Harness {
                     let (_, name) = self.runs.remove(at);
                     self.output.push(format!("abandon {name}"));
                 }
-                Effect::RunCheck { job, check, run, .. } => {
+                Effect::RunCheck { job, check, run, environment } => {
+                    self.check_environment = environment;
                     let name = self.core.plan().jobs[job.index()].health.as_ref().unwrap().checks
                         [check.index()]
                     .name

@@ -277,13 +277,30 @@ fn x2_container_is_healthy_while_all_jobs_that_should_run_pass_their_checks() {
 }
 
 #[test]
-fn h4_the_end_of_maintenance_starts_no_check_of_a_job_without_a_process() {
+fn h6_passed_checks_are_no_heartbeats_if_these_have_their_own_interval() {
     let mut harness = Harness::running(
-        "{ name: 'a', exec: 'x' },
-         { name: 'b', exec: 'x', when: { source: 'SIGUSR2' }, health: { exec: 'c', interval: 1, ttl: 5 } }",
+        "{ name: 'web', exec: 'x', port: 80, health: { exec: 'c', interval: 1, ttl: 30, heartbeat: 10 } }",
     );
-    harness.maintenance(true);
-    harness.maintenance(false);
-    harness.seconds(3);
-    assert_eq!(harness.running_checks(), 0);
+    harness.finish_check(true);
+    harness.take_output();
+    for _ in 0..5 {
+        harness.seconds(1);
+        harness.finish_check(true);
+    }
+    assert!(!harness.take_effects().contains(&"heartbeat web".to_owned()));
+}
+
+#[test]
+fn p7_checks_of_a_restarted_process_have_its_variables() {
+    let mut harness = Harness::running(
+        "{ name: 'a', exec: 'x', restarts: 'unlimited', health: { exec: 'c', interval: 1, ttl: 5 } }",
+    );
+    for restarts in ["0", "1", "2"] {
+        let variables = &harness.check_environment;
+        let found = variables.iter().find(|(name, _)| *name == "CONTAINERPILOT_RESTARTS");
+        assert_eq!(found, Some(("CONTAINERPILOT_RESTARTS", restarts)));
+        harness.finish_check(true);
+        harness.exit("a", 1);
+        harness.seconds(1);
+    }
 }

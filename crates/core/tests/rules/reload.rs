@@ -1,5 +1,6 @@
 //! R1–R4: reload.
 
+use containerpilot_core::event::Code;
 use containerpilot_core::ids::{JobIx, RunId};
 use containerpilot_core::plan::diff::Changes;
 use containerpilot_core::{Input, Reply, Request, RequestId};
@@ -406,4 +407,36 @@ fn r3_t3_event_counts_of_continuing_jobs_survive_a_reload() {
     let overview = harness.core.overview();
     let failed = overview.events.iter().filter(|count| count.code.name() == "exitFailed");
     assert_eq!(failed.map(|count| (count.source.as_str(), count.count)).collect::<Vec<_>>(), [("b", 1)]);
+}
+
+#[test]
+fn r3_events_of_removed_jobs_keep_their_names() {
+    let c = "{ name: 'c', exec: 'x' }";
+    let mut harness = Harness::running(&format!("{A}, {B}, {c}"));
+    harness.exit("a", 0);
+    harness.exit("b", 0);
+    reload(&mut harness, &format!("{B}, {c}"));
+    reload(&mut harness, c);
+    let sources: Vec<String> = harness
+        .core
+        .journal()
+        .events()
+        .filter(|event| event.code == Code::ExitSuccess)
+        .map(|event| harness.core.origin_name(event.origin).to_string())
+        .collect();
+    assert_eq!(sources, ["a", "b"]);
+}
+
+#[test]
+fn r3_a_new_job_sees_that_its_source_was_not_started_in_time() {
+    let jobs = "{ name: 'a', exec: 'x', when: { source: 'b', once: 'exitSuccess', timeout: '1s' } }, \
+                { name: 'b', exec: 'x' }";
+    let mut harness = Harness::running(jobs);
+    harness.seconds(1);
+    harness.take_output();
+    reload(
+        &mut harness,
+        &format!("{jobs}, {{ name: 'c', exec: 'x', when: {{ source: 'a', once: 'timerExpired' }} }}"),
+    );
+    assert_eq!(harness.take_effects(), ["plan replaced", "spawn c"]);
 }

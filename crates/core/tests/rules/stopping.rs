@@ -450,14 +450,17 @@ fn s3_hook_that_runs_when_the_shutdown_begins_still_runs_for_its_stop_event() {
 }
 
 #[test]
-fn s5_failure_of_a_job_that_was_stopped_by_hand_is_not_the_exit_code() {
+fn s5_failure_of_a_job_that_is_being_stopped_by_hand_is_not_the_exit_code() {
     let mut harness = Harness::running(
-        "{ name: 'a', exec: 'x' }, { name: 'repair', exec: 'x', when: { source: 'SIGUSR2' } }",
+        "{ name: 'a', exec: 'x' }, { name: 'repair', exec: 'x', when: { source: 'SIGUSR2' } },
+         { name: 'hook', exec: 'x', when: { source: 'repair', once: 'stopping' } }",
     );
     harness.signal(12);
-    harness.exit("repair", 7);
     harness.request(Request::Stop(JobIx(1)));
+    assert!(harness.has_process("hook"));
+    harness.exit("repair", 7);
     harness.exit("a", 0);
+    harness.exit("hook", 0);
     assert_eq!(harness.exit, Some(0));
 }
 

@@ -484,3 +484,10 @@ fn w8_restarts_are_counted_in_the_log() {
         ["restarting (attempt 1)", "restarting in 100ms (attempt 2)", "restarting in 200ms (attempt 3)"]
     );
 }
+
+#[test]
+fn w1_the_log_names_no_cause_for_a_start_at_startup() {
+    let harness =
+        Harness::running("{ name: 'a', exec: 'x' }, { name: 'b', exec: 'x', when: { source: 'SIGUSR2' } }");
+    assert!(harness.log.iter().any(|line| line == "started (pid 101)"), "{:?}", harness.log);
+}
