@@ -164,7 +164,7 @@ fn set_permissions(path: &Path, control: &Control) -> io::Result<SocketFile> {
     // Without `/proc` there is only the name.
     let file = if by_descriptor.exists() { by_descriptor.as_path() } else { path };
     if let Some(group) = &control.group {
-        let id = users::group(group).ok_or_else(|| io::Error::other("the group does not exist any more"))?;
+        let id = users::group(group)?.ok_or_else(|| io::Error::other("the group does not exist any more"))?;
         std::os::unix::fs::chown(file, None, Some(id))?;
     }
     // The umask may have cleared bits.

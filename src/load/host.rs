@@ -81,11 +81,11 @@ impl Host for ThisHost {
     }
 
     fn has_user(&self, name: &str) -> bool {
-        users::user(&Principal::Name(name.to_owned())).is_some()
+        users::user(&Principal::Name(name.to_owned())).is_ok_and(|user| user.is_some())
     }
 
     fn has_group(&self, name: &str) -> bool {
-        users::group(&Principal::Name(name.to_owned())).is_some()
+        users::group(&Principal::Name(name.to_owned())).is_ok_and(|group| group.is_some())
     }
 }
 

@@ -3,8 +3,11 @@
 //! The C library's lookup (NSS) would load plug-ins of the container's library into this static binary, and may use the
 //! network. Every image has the two files, or needs none.
 
+use std::io;
+
 use containerpilot_core::plan::Principal;
 
+use crate::error_text::describe;
 use crate::regular_file;
 
 /// How much of a file is read.
@@ -19,23 +22,27 @@ pub(crate) struct User {
 }
 
 /// Looks up a user by name or number. A number without an entry is still a valid user, which the caller handles.
-pub(crate) fn user(who: &Principal) -> Option<User> {
-    user_in(&read("/etc/passwd"), who)
+pub(crate) fn user(who: &Principal) -> io::Result<Option<User>> {
+    Ok(user_in(&read("/etc/passwd")?, who))
 }
 
 /// The number of a group. A number needs no entry.
-pub(crate) fn group(which: &Principal) -> Option<u32> {
-    group_in(&read("/etc/group"), which)
+pub(crate) fn group(which: &Principal) -> io::Result<Option<u32>> {
+    Ok(group_in(&read("/etc/group")?, which))
 }
 
 /// The groups of a user: `group` first, then the supplementary ones.
-pub(crate) fn groups_of(user: &User, group: u32) -> Vec<u32> {
-    groups_in(&read("/etc/group"), user, group)
+pub(crate) fn groups_of(user: &User, group: u32) -> io::Result<Vec<u32>> {
+    Ok(groups_in(&read("/etc/group")?, user, group))
 }
 
-/// The content of a file; one that is missing or cannot be read has no entries.
-fn read(path: &str) -> Vec<u8> {
-    regular_file::read(path, FILE_BYTES).unwrap_or_default()
+/// The content of a file. One that is missing has no entries; what one contains that cannot be read is not known.
+fn read(path: &str) -> io::Result<Vec<u8>> {
+    match regular_file::read(path, FILE_BYTES) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(io::Error::new(error.kind(), format!("{path}: {}", describe(&error)))),
+        content => content,
+    }
 }
 
 /// The fields of each line.

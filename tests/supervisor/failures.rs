@@ -69,11 +69,18 @@ fn p3_p9_user_removed_while_running_is_a_failed_start() {
         { name: 'by-name', exec: 'id -u', user: 'vanishing', when: { source: 'before', once: 'exitSuccess' } },
         { name: 'by-number', exec: ['sh', '-c', 'echo I am $(id -u)'], user: 4242,
           when: { source: 'by-name', once: 'exitFailed' } },
-        { name: 'rest', exec: 'sleep 1000', when: { source: 'by-number', once: 'exitSuccess' } } ] }";
+        { name: 'replace', exec: ['sh', '-c', 'mkfifo @/fifo && mount --bind @/fifo /etc/passwd'],
+          when: { source: 'by-number', once: 'exitSuccess' } },
+        { name: 'unknown', exec: 'id -u', user: 4242, when: { source: 'replace', once: 'exitSuccess' } },
+        { name: 'rest', exec: 'sleep 1000', when: { source: 'unknown', once: 'exitFailed' } } ] }";
     for mode in modes() {
         let mut run = Supervisor::with_setup(mode, &script, config);
         run.wait_for_line("by-name failed to start: id: there is no user `vanishing`");
         run.wait_for_line("I am 4242");
+        // Its group would not be known, either.
+        run.wait_for_line(
+            "unknown failed to start: id: cannot look up its user or group: /etc/passwd: not a regular file",
+        );
         run.wait_for_line("rest started");
         assert_stops(run);
     }

@@ -1,5 +1,7 @@
 //! The user and groups of a new process (P9).
 
+use std::io;
+
 use containerpilot_core::plan::{Principal, Process};
 
 use crate::process::{sys, users};
@@ -14,13 +16,15 @@ pub(super) struct Identity {
     pub(super) home: Option<Vec<u8>>,
 }
 
-/// A user or group that was removed after the configuration was loaded.
+/// A user or group that was removed after the configuration was loaded, or cannot be looked up.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum IdentityError {
     #[error("there is no user `{0}`")]
     NoUser(String),
     #[error("there is no group `{0}`")]
     NoGroup(String),
+    #[error("cannot look up its user or group: {0}")]
+    Unreadable(#[from] io::Error),
 }
 
 impl Identity {
@@ -33,12 +37,12 @@ impl Identity {
         let group = match &process.group {
             None => None,
             Some(group) => {
-                Some(users::group(group).ok_or_else(|| IdentityError::NoGroup(principal_name(group)))?)
+                Some(users::group(group)?.ok_or_else(|| IdentityError::NoGroup(principal_name(group)))?)
             }
         };
         let Some(principal) = &process.user else { return Ok(Self { group, ..Self::default() }) };
         let (own_user, own_group) = sys::effective_ids();
-        let user = match (users::user(principal), principal) {
+        let user = match (users::user(principal)?, principal) {
             (Some(user), _) => user,
             // A number needs no entry. Such a user has the supervisor's group and no others.
             (None, Principal::Id(id)) => {
@@ -51,7 +55,7 @@ impl Identity {
         if (own_user, own_group) == (user.id, group) && own_user != 0 {
             return Ok(Self { home: Some(user.home), ..Self::default() });
         }
-        let groups = users::groups_of(&user, group);
+        let groups = users::groups_of(&user, group)?;
         Ok(Self { user: Some(user.id), group: Some(group), groups: Some(groups), home: Some(user.home) })
     }
 }
