@@ -17,17 +17,12 @@ const HIDDEN_DAEMON: &str =
 const MAIN: &str = "{ name: 'main', exec: 'sleep 1000' }";
 const DEBUG: &str = "logging: { output: '@/log', level: 'debug' }";
 
-/// The number of hostile processes while no job has left one.
-fn own_processes(rank: Rank) -> usize {
-    usize::from(rank == Rank::Child)
-}
-
 /// Requires that the hidden daemon ends with its job and that no cgroup is left behind.
 fn ends_with_its_job(rank: Rank, group: &Delegated, script: &str) {
     let config = format!("{DEBUG}, jobs: [{HIDDEN_DAEMON}, {MAIN}]");
     let mut hostile = Hostile::with_setup(rank, script, 1, &config);
     hostile.await_job("a", "is complete", |job| job["state"] == "complete");
-    within(6, "the daemon is killed", || hostile.hostile_processes().len() == own_processes(rank));
+    within(6, "the daemon is killed", || hostile.hostile_processes().is_empty());
     assert_eq!(hostile.job("main")["state"], "running");
     let log = hostile.log();
     assert!(log.contains("each run has a cgroup of its own in"), "{log}");
@@ -69,8 +64,8 @@ fn ends_with_the_supervisor(rank: Rank, script: &str, reason: &str) {
     let log = hostile.log();
     assert!(log.contains("runs have no cgroups of their own: ") && log.contains(reason), "{log}");
     hostile.await_job("b", "is complete", |job| job["state"] == "complete");
-    within(6, "one daemon is killed", || hostile.hostile_processes().len() <= own_processes(rank) + 1);
-    assert_eq!(hostile.hostile_processes().len(), own_processes(rank) + 1);
+    within(6, "one daemon is killed", || hostile.hostile_processes().len() <= 1);
+    assert_eq!(hostile.hostile_processes().len(), 1);
     hostile.stops();
 }
 
@@ -107,7 +102,7 @@ fn p4_x2_fork_bomb_that_leaves_its_group_and_environment_ends_with_one_stop() {
         hostile.await_ready(1);
         within(10, "it has grown", || hostile.hostile_processes().len() > 20);
         hostile.post("/v3/jobs/bomb/stop");
-        within(6, "no process is left", || hostile.hostile_processes().len() == own_processes(rank));
+        within(6, "no process is left", || hostile.hostile_processes().is_empty());
         assert_eq!(hostile.job("main")["state"], "running");
         hostile.stops();
         group.assert_empty();
@@ -122,7 +117,7 @@ fn p4_p5_fork_bomb_that_leaves_its_group_and_environment_ends_at_its_timeout() {
         hostile.await_ready(1);
         // At its process limit it may exit before its timeout.
         hostile.await_job("bomb", "has ended", |job| job["state"] == "failed" || job["state"] == "complete");
-        within(6, "no process is left", || hostile.hostile_processes().len() == own_processes(rank));
+        within(6, "no process is left", || hostile.hostile_processes().is_empty());
         hostile.stops();
         group.assert_empty();
     });

@@ -66,12 +66,13 @@ fn r2_s4_sigterm_is_obeyed_while_a_reload_waits_for_a_fifo() {
 }
 
 #[test]
-fn p9_users_and_groups_that_are_a_fifo_block_no_start() {
+fn p9_users_and_groups_that_are_a_fifo_are_a_failed_start_and_block_nothing() {
     as_init_and_child(|rank| {
         let script = "mkfifo @/users; for file in passwd group; do mount --bind @/users /etc/$file; done";
-        let jobs = "jobs: [{ name: 'main', exec: 'sleep 1000', user: 65534 }]";
+        let jobs =
+            "jobs: [{ name: 'main', exec: 'sleep 1000' }, { name: 'user', exec: 'sleep 1000', user: 65534 }]";
         let mut hostile = Hostile::with_setup(rank, script, 1, jobs);
-        hostile.await_job("main", "is running", |job| job["state"] == "running");
+        hostile.await_job("user", "has failed", |job| job["state"] == "failed");
         hostile.stops();
     });
 }
