@@ -1,6 +1,6 @@
 # `make test` runs all tests. The other targets are parts of it, and tools.
 
-.PHONY: test test-docker hostile panics deps lint sim search faults loom soak bench bench-peers docs fuzz deny static mutants
+.PHONY: test test-docker hostile panics deps lint sim search faults loom asan soak bench bench-peers docs fuzz deny static mutants
 
 # The container tests run last, so that a notice about a missing Docker engine is the last thing printed.
 test: deps lint
@@ -66,6 +66,12 @@ faults:
 # Tries all interleavings of the event loop and the log thread at their queue.
 loom:
 	cargo test --release --manifest-path tests/loom/Cargo.toml --target-dir target/loom
+
+# The unit tests with the address sanitizer, except those that start processes: the sanitizer cannot follow a child that
+# shares the memory of its parent. Needs a nightly toolchain.
+asan:
+	RUSTFLAGS=-Zsanitizer=address cargo +nightly test --lib --target-dir target/asan \
+		--target "$$(rustc -vV | sed -n 's/^host: //p')" -- --skip process:: --skip runtime::
 
 # Chaos test of the static release binary with a real Consul. The actions are derived from a seed, which is printed.
 SOAK_SECONDS ?= 1800
