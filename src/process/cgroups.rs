@@ -3,7 +3,7 @@
 //! A process leaves its cgroup neither by a session of its own nor by another environment, but only by writing to the
 //! cgroup file system, which jobs of other users may not. `cgroup.kill` ends all processes of a run at once.
 //!
-//! Nothing depends on it: whatever fails here, the processes of a run are found as without cgroups.
+//! Nothing depends on it: if a call fails here, the processes of a run are found as without cgroups.
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeSet;
@@ -190,7 +190,7 @@ fn run_in(groups: &str, parent: &str) -> Option<RunId> {
     below.split('/').next()?.parse().ok().map(RunId)
 }
 
-/// Creates a cgroup that other users may not change, whatever the umask is.
+/// Creates a cgroup that other users may not change, with any umask.
 fn create_directory(directory: &Path) -> io::Result<()> {
     fs::DirBuilder::new().mode(0o755).create(directory)
 }

@@ -1,4 +1,5 @@
 use std::fs;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver};
 
@@ -36,6 +37,11 @@ impl Fixture {
 
     /// Starts a shell as a run.
     fn start(&mut self, run: RunId, script: &str) -> i32 {
+        let cgroup = self.reaper.cgroups.create(run);
+        self.start_in(cgroup, run, script)
+    }
+
+    fn start_in(&mut self, cgroup: Option<OwnedFd>, run: RunId, script: &str) -> i32 {
         let arguments = vec!["-c".into(), script.into()];
         let command = Command { program: "/bin/sh".into(), arguments };
         let mut environment = containerpilot_core::variables::Environment::default();
@@ -46,7 +52,7 @@ impl Fixture {
             process: &Process::default(),
             own_stdin: false,
             raw_output: true,
-            cgroup: self.reaper.cgroups.create(run),
+            cgroup,
         };
         let pid = self.spawner.spawn(&request).unwrap().pid;
         self.reaper.started(pid, Owner::Run(run));
@@ -270,25 +276,10 @@ isolated! {
     fn p3_start_does_not_fail_without_the_cgroup_of_its_run() {
         with_cgroups(|fixture, own| {
             // Deleted, and not a cgroup.
-            let request = |cgroup| {
-                let command = Command { program: "/bin/true".into(), arguments: Vec::new() };
-                let environment = containerpilot_core::variables::Environment::default();
-                let request = Request {
-                    command: &command,
-                    environment: &environment,
-                    process: &Process::default(),
-                    own_stdin: false,
-                    raw_output: true,
-                    cgroup,
-                };
-                fixture.spawner.spawn(&request).unwrap().pid
-            };
             let deleted = fixture.reaper.cgroups.create(RUN);
             fs::remove_dir(own.join("1")).unwrap();
-            let pids = [deleted, Some(fs::File::open("/").unwrap().into())].map(request);
-            for (run, pid) in [RUN, RunId(2)].into_iter().zip(pids) {
-                fixture.reaper.started(pid, Owner::Run(run));
-            }
+            fixture.start_in(deleted, RUN, "exit 0");
+            fixture.start_in(Some(fs::File::open("/").unwrap().into()), RunId(2), "exit 0");
             assert!(collect(&mut fixture.reaper, 2).iter().all(|exited| exited.status.is_success()));
         });
     }

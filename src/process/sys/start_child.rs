@@ -1,7 +1,7 @@
 //! Starts a process: create a child, set it up, execute the program.
 //!
 //! The supervisor does not wait for the child. A child with another user or group is a copy of the supervisor, as by
-//! `fork`: no process of that user ever shares memory with the supervisor. Any other child shares its memory until it
+//! `fork`: no process of that user ever shares memory with the supervisor. So is one with a cgroup. Any other child shares its memory until it
 //! executes its program: copying the page tables would take longer than all the rest of a start. What such a child uses is
 //! kept until its result pipe is closed. The kernel closes it when the child has executed its program or has exited, and
 //! has left the shared memory before.
@@ -73,10 +73,15 @@ impl NewChild {
             Ok(length) if length > 0 => {
                 Report::Failure(ExecError::from_record(record.get(..length).unwrap_or_default()))
             }
-            Ok(_) | Err(_) => {
+            Ok(_) => {
                 self.result = None;
                 // SAFETY: it is dropped only here, and only once, because `result` is `None` from now on.
                 unsafe { ManuallyDrop::drop(&mut self.memory) };
+                Report::Closed
+            }
+            // It is not known whether the child still uses the memory, which is therefore not freed.
+            Err(_) => {
+                self.result = None;
                 Report::Closed
             }
         }
