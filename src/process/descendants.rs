@@ -14,13 +14,19 @@ const WAIT: Duration = Duration::from_millis(1);
 /// Kills every descendant, generation by generation: the children of a process that exits become ours. As PID 1 that is
 /// left to the kernel, which kills the whole PID namespace.
 ///
-/// Returns how many killed children have not been reaped at the deadline.
+/// Nothing is reaped before all have exited: until then they count for the limits on processes, and a fork bomb cannot
+/// replace those that were killed.
+///
+/// Returns how many killed children have not exited at the deadline.
 pub(crate) fn kill_descendants(deadline: Instant) -> usize {
     if std::process::id() == 1 {
         return 0;
     }
     let mut killed = BTreeSet::new();
     loop {
+        // Before the list is read: the children of a process that has exited are in the list.
+        let running =
+            killed.iter().filter(|pid| sys::wait_pid_nowait(**pid) == Ok(WaitState::Running)).count();
         let Ok(children) = proc::all_children() else { return 0 };
         let count = killed.len();
         for pid in children {
@@ -29,20 +35,16 @@ pub(crate) fn kill_descendants(deadline: Instant) -> usize {
             }
         }
         if killed.len() == count {
-            // Not earlier: until they are reaped, they count for the limits on processes, and a fork bomb cannot grow.
-            while Instant::now() < deadline
-                && let Ok(WaitState::Exited(pid, _)) = sys::wait_nowait()
-            {
-                killed.remove(&pid);
-                let _ = sys::reap(pid);
-            }
-            if sys::wait_nowait() == Ok(WaitState::NoChild) {
+            if running == 0 {
+                for pid in killed {
+                    let _ = sys::reap(pid);
+                }
                 return 0;
             }
             std::thread::sleep(WAIT);
         }
         if Instant::now() >= deadline {
-            return killed.len();
+            return running + killed.len() - count;
         }
     }
 }
